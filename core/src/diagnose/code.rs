@@ -1,0 +1,102 @@
+//! The stable codes. A code is never reused for another meaning.
+
+use std::borrow::Cow;
+use std::fmt;
+
+macro_rules! codes {
+    ($($(#[doc = $doc:literal])+ $name:ident = $text:literal;)*) => {
+        impl Code {
+            $($(#[doc = $doc])+ pub const $name: Code = Code(Cow::Borrowed($text));)*
+
+            /// Every code of the host with its explanation, in order.
+            pub const ALL: &'static [(Code, &'static str)] = &[
+                $((Code::$name, concat!($($doc),+))),*
+            ];
+        }
+    };
+}
+
+/// The stable code of a kind of problem, such as `OP301`; plugins use a prefix of their own.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Code(Cow<'static, str>);
+
+impl Code {
+    /// The code of a plugin.
+    pub fn custom(text: impl Into<String>) -> Self {
+        Self(Cow::Owned(text.into()))
+    }
+
+    /// The text of the code.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+codes! {
+    /// The file cannot be opened or read.
+    READ_IO = "OP101";
+    /// The file is not a zip archive, or the archive is damaged.
+    READ_ARCHIVE = "OP102";
+    /// The archive is not an exported program: an AOTInductor package, a TorchScript file, a checkpoint.
+    READ_NOT_A_PROGRAM = "OP103";
+    /// The archive's schema version is one that this release does not know.
+    READ_VERSION = "OP104";
+    /// A JSON document of the archive is malformed or does not follow the schema.
+    READ_SCHEMA = "OP105";
+    /// A weight or constant is missing, too short, or stored as a pickle.
+    READ_PAYLOAD = "OP106";
+    /// A pickle holds something other than plain tensors and containers.
+    READ_PICKLE = "OP107";
+    /// A size in the archive is absurd: larger than the file, or beyond 64 bits.
+    READ_SIZE = "OP108";
+    /// The program is inconsistent: an undefined value, a value defined twice, a cycle.
+    READ_PROGRAM = "OP109";
+    /// An ONNX model cannot be decoded.
+    READ_ONNX = "OP110";
+    /// A write to a tensor cannot be expressed without aliasing.
+    NORMALISE_MUTATION = "OP201";
+    /// A region or higher-order operator cannot be inlined.
+    NORMALISE_REGION = "OP202";
+    /// An operator has no lowering for the requested opset.
+    LOWER_UNSUPPORTED = "OP301";
+    /// A lowering refused a call: an argument or a dtype that it cannot express.
+    LOWER_REFUSED = "OP302";
+    /// Two plugins provide the same operator at the same priority.
+    LOWER_CONFLICT = "OP303";
+    /// A call does not match its operator's schema.
+    LOWER_ARGUMENT = "OP304";
+    /// A dtype of the program does not exist in ONNX.
+    LOWER_DTYPE = "OP305";
+    /// The requested opset is outside of the supported range.
+    LOWER_OPSET = "OP306";
+    /// A name that the user asked for matches nothing, or is taken.
+    LOWER_NAME = "OP307";
+    /// The graph breaks a rule of ONNX or disagrees with what the program states.
+    VALIDATE = "OP401";
+    /// The output cannot be written.
+    WRITE_IO = "OP601";
+    /// The model does not fit the format: over 2 GiB without external data.
+    WRITE_SIZE = "OP602";
+    /// The output would overwrite one of its sources.
+    WRITE_SOURCE = "OP603";
+    /// The outputs differ from the expected values.
+    VERIFY_MISMATCH = "OP701";
+    /// No executor is available.
+    VERIFY_NO_EXECUTOR = "OP702";
+    /// The executor refused or failed to run the model.
+    VERIFY_EXECUTOR = "OP703";
+    /// There is nothing to compare with, or it does not belong to the model.
+    VERIFY_EXPECTED = "OP704";
+    /// A plugin broke the contract.
+    PLUGIN_CONTRACT = "OP801";
+    /// A plugin panicked.
+    PLUGIN_PANIC = "OP802";
+    /// The host broke one of its own invariants: a defect in onnxport.
+    INTERNAL = "OP900";
+}

@@ -1,0 +1,104 @@
+//! A diagnostic: one problem or remark, as data.
+
+use serde::Serialize;
+
+use super::{Code, OriginId, Origins};
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// For information.
+    Note,
+    /// The output is right, but the user may want to know.
+    Warning,
+    /// There is no output, or it is not trusted.
+    Error,
+}
+
+/// One problem or remark.
+#[derive(Clone, Debug)]
+pub struct Diagnostic {
+    /// The stable code.
+    pub code: Code,
+    /// How bad it is.
+    pub severity: Severity,
+    /// One sentence that names what is wrong, without a final stop.
+    pub message: String,
+    /// Where in the program.
+    pub origin: Option<OriginId>,
+    /// Further facts, each a line.
+    pub notes: Vec<String>,
+    /// The next step.
+    pub help: Option<String>,
+    /// The plugin that reported it, if one did.
+    pub provider: Option<String>,
+}
+
+impl Diagnostic {
+    /// An error.
+    pub fn error(code: Code, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            severity: Severity::Error,
+            message: message.into(),
+            origin: None,
+            notes: Vec::new(),
+            help: None,
+            provider: None,
+        }
+    }
+
+    /// A warning.
+    pub fn warning(code: Code, message: impl Into<String>) -> Self {
+        Self { severity: Severity::Warning, ..Self::error(code, message) }
+    }
+
+    /// Adds where in the program it is.
+    #[must_use]
+    pub fn at(mut self, origin: OriginId) -> Self {
+        self.origin = Some(origin);
+        self
+    }
+
+    /// Adds a fact.
+    #[must_use]
+    pub fn note(mut self, note: impl Into<String>) -> Self {
+        self.notes.push(note.into());
+        self
+    }
+
+    /// Sets the next step.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+/// Every diagnostic of a run, with the origins that they refer to.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// In the order in which they were found.
+    pub diagnostics: Vec<Diagnostic>,
+    /// What the diagnostics' origins mean.
+    pub origins: Origins,
+}
+
+impl Report {
+    /// A report of a single error that has no place in a program.
+    pub fn single(diagnostic: Diagnostic) -> Self {
+        Self { diagnostics: vec![diagnostic], origins: Origins::default() }
+    }
+
+    /// Whether any diagnostic is an error.
+    pub fn has_errors(&self) -> bool {
+        self.diagnostics.iter().any(|d| d.severity == Severity::Error)
+    }
+}
+
+impl From<Diagnostic> for Report {
+    fn from(diagnostic: Diagnostic) -> Self {
+        Self::single(diagnostic)
+    }
+}

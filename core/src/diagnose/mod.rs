@@ -1,0 +1,9 @@
+//! What onnxport says about an input: diagnostics with stable codes, and where each comes from.
+
+pub mod code;
+mod diagnostic;
+mod origin;
+
+pub use code::Code;
+pub use diagnostic::{Diagnostic, Report, Severity};
+pub use origin::{Frame, Origin, OriginId, Origins};

@@ -1,0 +1,81 @@
+//! Where a node comes from: the exported node, its module and the user's source lines.
+
+use serde::Serialize;
+
+use crate::arena::{Arena, Id};
+
+/// A line of a Python stack trace.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct Frame {
+    /// The file, as Python named it.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// The function.
+    pub function: String,
+    /// The source text of the line, when the program recorded it.
+    pub code: String,
+}
+
+impl Frame {
+    /// Whether the file belongs to PyTorch or Python rather than to the user.
+    pub fn is_library(&self) -> bool {
+        self.file.contains("/site-packages/")
+            || self.file.starts_with("torch/")
+            || self.file.starts_with('<')
+            || self.file.contains("/lib/python3")
+    }
+}
+
+/// Where a call of the exported program, and every node made from it, comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+pub struct Origin {
+    /// The name of the exported node, `conv2d_3`.
+    pub node: String,
+    /// The operator, `aten.conv2d.default`.
+    pub target: String,
+    /// The path of the module, `layer1.0.conv1`; empty for the root.
+    pub module: String,
+    /// The class of the module, `torch.nn.modules.conv.Conv2d`.
+    pub class: String,
+    /// The Python stack, outermost first.
+    pub frames: Vec<Frame>,
+}
+
+impl Origin {
+    /// The deepest frame of the user's own code, else the deepest frame.
+    pub fn user_frame(&self) -> Option<&Frame> {
+        self.frames.iter().rev().find(|f| !f.is_library()).or_else(|| self.frames.last())
+    }
+}
+
+/// The id of an [`Origin`].
+pub type OriginId = Id<Origin>;
+
+/// The origins of a program.
+#[derive(Clone, Debug, Default)]
+pub struct Origins {
+    arena: Arena<Origin>,
+}
+
+impl Origins {
+    /// Adds an origin.
+    pub fn push(&mut self, origin: Origin) -> OriginId {
+        self.arena.push(origin)
+    }
+
+    /// The origin behind an id.
+    pub fn get(&self, id: OriginId) -> &Origin {
+        &self.arena[id]
+    }
+
+    /// The number of origins.
+    pub fn len(&self) -> usize {
+        self.arena.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.arena.is_empty()
+    }
+}

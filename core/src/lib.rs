@@ -1,0 +1,8 @@
+//! The onnxport host: it reads exported programs, normalises them, lowers them through plugins to
+//! ONNX, and writes and verifies the result. `pipeline` names the stages in order.
+
+pub mod arena;
+pub mod diagnose;
+pub mod program;
+pub mod sym;
+pub mod tensor;

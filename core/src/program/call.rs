@@ -1,0 +1,150 @@
+//! Calls of operators and their arguments.
+
+use super::{Body, Val};
+use crate::diagnose::OriginId;
+use crate::tensor::DType;
+
+/// One call of an operator.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    /// The operator and overload: `aten.add.Tensor`, `_operator.mul`, `higher_order.cond`,
+    /// `mylib.myop.default`.
+    pub target: String,
+    /// The arguments that the program states, in order.
+    pub args: Vec<NamedArg>,
+    /// The results, one per return of the operator's schema.
+    pub outputs: Vec<Output>,
+    /// Where it comes from.
+    pub origin: OriginId,
+}
+
+impl Call {
+    /// The argument called `name`, if the program states it.
+    pub fn arg(&self, name: &str) -> Option<&Arg> {
+        self.args.iter().find(|a| a.name == name).map(|a| &a.arg)
+    }
+}
+
+/// An argument with its name in the operator's schema.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NamedArg {
+    /// The schema's name; empty for positional arguments of higher-order operators.
+    pub name: String,
+    /// The value.
+    pub arg: Arg,
+}
+
+/// The value of an argument.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Arg {
+    /// Python's `None`.
+    None,
+    /// A value of the body: a tensor, a symbolic number or a token.
+    Value(Val),
+    /// An integer.
+    Int(i64),
+    /// A float.
+    Float(f64),
+    /// A truth value.
+    Bool(bool),
+    /// A string.
+    Str(String),
+    /// A complex number, real and imaginary part.
+    Complex(f64, f64),
+    /// An element type.
+    DType(DType),
+    /// A device, as PyTorch prints it: `cpu`, `cuda:0`.
+    Device(String),
+    /// A layout, as PyTorch prints it: `torch.strided`.
+    Layout(String),
+    /// A memory format, as PyTorch prints it: `torch.channels_last`.
+    MemoryFormat(String),
+    /// A list; elements may be `None`.
+    List(Vec<Arg>),
+    /// A dictionary with string keys, in order.
+    Dict(Vec<(String, Arg)>),
+    /// A nested graph.
+    Graph(Box<Subgraph>),
+    /// An operator passed as a value.
+    Operator(String),
+    /// An element type that has no ONNX equivalent, by PyTorch's number.
+    UnknownDType(i64),
+}
+
+impl Arg {
+    /// The value, if the argument is one.
+    pub fn as_value(&self) -> Option<Val> {
+        match self {
+            Arg::Value(v) => Some(*v),
+            _ => None,
+        }
+    }
+
+    /// The integer, if the argument is one.
+    pub fn as_int(&self) -> Option<i64> {
+        match self {
+            Arg::Int(n) => Some(*n),
+            _ => None,
+        }
+    }
+
+    /// Calls `visit` on every value inside the argument, nested graphs left out.
+    pub fn each_value(&self, visit: &mut impl FnMut(Val)) {
+        match self {
+            Arg::Value(v) => visit(*v),
+            Arg::List(items) => items.iter().for_each(|a| a.each_value(visit)),
+            Arg::Dict(items) => items.iter().for_each(|(_, a)| a.each_value(visit)),
+            _ => {}
+        }
+    }
+
+    /// Replaces every value inside the argument, nested graphs left out.
+    pub fn map_values(&mut self, map: &mut impl FnMut(Val) -> Val) {
+        match self {
+            Arg::Value(v) => *v = map(*v),
+            Arg::List(items) => items.iter_mut().for_each(|a| a.map_values(map)),
+            Arg::Dict(items) => items.iter_mut().for_each(|(_, a)| a.map_values(map)),
+            _ => {}
+        }
+    }
+}
+
+/// A nested graph with its attribute name (`true_graph_0`).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Subgraph {
+    /// The attribute name.
+    pub name: String,
+    /// The graph.
+    pub body: Body,
+}
+
+impl PartialEq for Body {
+    fn eq(&self, other: &Self) -> bool {
+        self.values.iter().eq(other.values.iter())
+            && self.inputs == other.inputs
+            && self.calls == other.calls
+            && self.outputs == other.outputs
+    }
+}
+
+/// One return of a call.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Output {
+    /// A return without a value.
+    None,
+    /// A tensor, symbolic number or token.
+    Value(Val),
+    /// A list of tensors; `None` where an element is absent.
+    List(Vec<Option<Val>>),
+}
+
+impl Output {
+    /// Calls `visit` on every value that the output defines.
+    pub fn each_value(&self, visit: &mut impl FnMut(Val)) {
+        match self {
+            Output::None => {}
+            Output::Value(v) => visit(*v),
+            Output::List(items) => items.iter().flatten().for_each(|v| visit(*v)),
+        }
+    }
+}

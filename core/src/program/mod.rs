@@ -1,0 +1,61 @@
+//! A typed exported program: ATen calls over values with symbolic shapes, and its signature.
+
+mod call;
+mod signature;
+mod value;
+
+pub use call::{Arg, Call, NamedArg, Output, Subgraph};
+pub use signature::{InputKind, InputSpec, OutputKind, OutputSpec, Signature, StateKind};
+pub use value::{TensorType, Val, Value, ValueType};
+
+use indexmap::IndexMap;
+
+use crate::arena::Arena;
+use crate::diagnose::Origins;
+use crate::sym::Symbols;
+use crate::tensor::LazyTensor;
+
+/// A program as `torch.export.save` recorded it, or one of its normalised forms.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    /// The top-level graph. Its inputs follow [`Signature::inputs`], its outputs
+    /// [`Signature::outputs`], one to one.
+    pub body: Body,
+    /// What each input and output of the body means.
+    pub signature: Signature,
+    /// Symbols and the expressions over them.
+    pub symbols: Symbols,
+    /// Where calls come from.
+    pub origins: Origins,
+    /// Parameters, buffers and tensor constants by their fully qualified name.
+    pub tensors: IndexMap<String, LazyTensor>,
+    /// What produced the program: format, schema and PyTorch versions, in this order.
+    pub producer: Producer,
+    /// The guards that PyTorch recorded, as Python expressions.
+    pub guards: Vec<String>,
+}
+
+/// What wrote the program.
+#[derive(Clone, Debug, Default)]
+pub struct Producer {
+    /// The schema's version, major and minor.
+    pub schema: (u32, u32),
+    /// PyTorch's version.
+    pub torch: String,
+}
+
+/// A graph: a straight line of calls over its own values.
+///
+/// A nested graph (an argument of a higher-order operator) has values of its own; what it uses
+/// from outside comes in as inputs.
+#[derive(Clone, Debug, Default)]
+pub struct Body {
+    /// Every value of the graph.
+    pub values: Arena<Value>,
+    /// The inputs, in order; values, or constants where an input was specialised.
+    pub inputs: Vec<Arg>,
+    /// The calls, in execution order.
+    pub calls: Vec<Call>,
+    /// The outputs, in order.
+    pub outputs: Vec<Arg>,
+}

@@ -1,0 +1,102 @@
+//! What the inputs and outputs of a program mean.
+
+use super::Val;
+
+/// The meaning of every input and output of the top-level graph, in order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Signature {
+    /// One per input of the body.
+    pub inputs: Vec<InputSpec>,
+    /// One per output of the body.
+    pub outputs: Vec<OutputSpec>,
+    /// How the flat user inputs nest, as PyTorch's tree specification (JSON), when recorded.
+    pub in_spec: Option<String>,
+    /// How the flat user outputs nest, likewise.
+    pub out_spec: Option<String>,
+}
+
+/// The meaning of an input.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InputSpec {
+    /// The placeholder's name.
+    pub name: String,
+    /// What it is.
+    pub kind: InputKind,
+}
+
+/// What an input is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum InputKind {
+    /// Given by the user at every call.
+    User,
+    /// A constant that was specialised away: `None`, a number, a string.
+    Constant,
+    /// A parameter, by fully qualified name.
+    Parameter(String),
+    /// A buffer, by fully qualified name.
+    Buffer {
+        /// The fully qualified name.
+        name: String,
+        /// Whether the state dict holds it.
+        persistent: bool,
+    },
+    /// A tensor that the program captured as a constant, by name.
+    TensorConstant(String),
+    /// A custom class instance, by name.
+    CustomObject(String),
+    /// An effect token.
+    Token,
+}
+
+impl InputKind {
+    /// The name under which [`Program::tensors`](super::Program::tensors) holds the data, if the
+    /// input is one that has data.
+    pub fn tensor_name(&self) -> Option<&str> {
+        match self {
+            InputKind::Parameter(name) | InputKind::Buffer { name, .. } | InputKind::TensorConstant(name) => {
+                Some(name)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The meaning of an output.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutputSpec {
+    /// What it is.
+    pub kind: OutputKind,
+}
+
+/// What an output is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OutputKind {
+    /// Returned to the user.
+    User,
+    /// The loss of a training graph, also returned to the user.
+    Loss,
+    /// The value after the call of something that the program mutates.
+    State {
+        /// Which kind of thing.
+        kind: StateKind,
+        /// The fully qualified name of the buffer or parameter, or the placeholder of the input.
+        name: String,
+        /// The input of the body whose next value this is.
+        input: Val,
+    },
+    /// A gradient.
+    Gradient(String),
+    /// An effect token.
+    Token,
+}
+
+/// What a program mutates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum StateKind {
+    /// A buffer of the module.
+    Buffer,
+    /// A parameter of the module.
+    Parameter,
+    /// A tensor that the user passed.
+    Input,
+}

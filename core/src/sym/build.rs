@@ -1,0 +1,218 @@
+//! Arithmetic that keeps expressions canonical. An overflow yields an opaque integer, never a wrong one.
+
+use smallvec::SmallVec;
+
+use super::{Dim, Expr, ExprId, Symbols, Term};
+
+/// Products with more terms than this stay opaque: they would only grow.
+const MAX_TERMS: usize = 64;
+
+impl Symbols {
+    /// `a + b`.
+    pub fn add(&mut self, a: Dim, b: Dim) -> Dim {
+        if let (Dim::Const(x), Dim::Const(y)) = (a, b) {
+            return x.checked_add(y).map_or_else(|| self.opaque(), Dim::Const);
+        }
+        let mut terms = self.terms(a);
+        terms.extend(self.terms(b));
+        self.sum(terms)
+    }
+
+    /// `a - b`.
+    pub fn sub(&mut self, a: Dim, b: Dim) -> Dim {
+        let negative = self.mul(b, Dim::Const(-1));
+        self.add(a, negative)
+    }
+
+    /// `a * b`.
+    pub fn mul(&mut self, a: Dim, b: Dim) -> Dim {
+        if let (Dim::Const(x), Dim::Const(y)) = (a, b) {
+            return x.checked_mul(y).map_or_else(|| self.opaque(), Dim::Const);
+        }
+        let (left, right) = (self.terms(a), self.terms(b));
+        if left.len().saturating_mul(right.len()) > MAX_TERMS {
+            return self.opaque();
+        }
+        let mut terms = Vec::with_capacity(left.len() * right.len());
+        for l in &left {
+            for r in &right {
+                let Some(coefficient) = l.coefficient.checked_mul(r.coefficient) else {
+                    return self.opaque();
+                };
+                let mut factors = l.factors.clone();
+                factors.extend_from_slice(&r.factors);
+                factors.sort_unstable();
+                terms.push(Term { factors, coefficient });
+            }
+        }
+        self.sum(terms)
+    }
+
+    /// The product of all, 1 for none.
+    pub fn product(&mut self, dims: impl IntoIterator<Item = Dim>) -> Dim {
+        dims.into_iter().fold(Dim::Const(1), |n, d| self.mul(n, d))
+    }
+
+    /// `floor(a / b)`; opaque when `b` is 0.
+    pub fn floor_div(&mut self, a: Dim, b: Dim) -> Dim {
+        match (a, b) {
+            (_, Dim::Const(0)) => return self.opaque(),
+            (_, Dim::Const(1)) | (Dim::Const(0), _) => return a,
+            (Dim::Const(x), Dim::Const(y)) => {
+                let Some(q) = x.checked_div_euclid(y) else { return self.opaque() };
+                // Euclidean and floor division differ only for a negative divisor with a remainder.
+                let q = if y < 0 && x.rem_euclid(y) != 0 { q - 1 } else { q };
+                return Dim::Const(q);
+            }
+            _ => {}
+        }
+        self.exact_div(a, b).unwrap_or_else(|| self.intern(Expr::FloorDiv(a, b)))
+    }
+
+    /// `a / b` where every term of `a` is divisible by the single term `b`, else `None`.
+    pub fn exact_div(&mut self, a: Dim, b: Dim) -> Option<Dim> {
+        if a == b {
+            return Some(Dim::Const(1));
+        }
+        let [divisor] = self.terms(b).try_into().ok().map(|d: [Term; 1]| d)?;
+        let mut terms = self.terms(a);
+        for term in &mut terms {
+            if term.coefficient.checked_rem(divisor.coefficient)? != 0 {
+                return None;
+            }
+            term.coefficient = term.coefficient.checked_div(divisor.coefficient)?;
+            for factor in &divisor.factors {
+                let at = term.factors.iter().position(|f| f == factor)?;
+                term.factors.remove(at);
+            }
+        }
+        Some(self.sum(terms))
+    }
+
+    /// `a mod b`, with the sign of `b`; opaque when `b` is 0.
+    pub fn modulo(&mut self, a: Dim, b: Dim) -> Dim {
+        match (a, b) {
+            (_, Dim::Const(0)) => self.opaque(),
+            (_, Dim::Const(1 | -1)) => Dim::Const(0),
+            (Dim::Const(x), Dim::Const(y)) => {
+                let r = x.rem_euclid(y);
+                Dim::Const(if r != 0 && y < 0 { r + y } else { r })
+            }
+            _ if self.exact_div(a, b).is_some() => Dim::Const(0),
+            _ => self.intern(Expr::Mod(a, b)),
+        }
+    }
+
+    /// The smaller of the two.
+    pub fn min(&mut self, a: Dim, b: Dim) -> Dim {
+        self.extreme(a, b, true)
+    }
+
+    /// The larger of the two.
+    pub fn max(&mut self, a: Dim, b: Dim) -> Dim {
+        self.extreme(a, b, false)
+    }
+
+    fn extreme(&mut self, a: Dim, b: Dim, smallest: bool) -> Dim {
+        if a == b {
+            return a;
+        }
+        if let (Dim::Const(x), Dim::Const(y)) = (a, b) {
+            return Dim::Const(if smallest { x.min(y) } else { x.max(y) });
+        }
+        let difference = self.sub(a, b);
+        let range = self.range(difference);
+        if range.min.is_some_and(|n| n >= 0) {
+            return if smallest { b } else { a };
+        }
+        if range.max.is_some_and(|n| n <= 0) {
+            return if smallest { a } else { b };
+        }
+        let mut operands = Vec::new();
+        for dim in [a, b] {
+            match dim {
+                Dim::Expr(id) => match (self.expr(id), smallest) {
+                    (Expr::Min(inner), true) | (Expr::Max(inner), false) => {
+                        operands.extend_from_slice(inner);
+                    }
+                    _ => operands.push(dim),
+                },
+                Dim::Const(_) => operands.push(dim),
+            }
+        }
+        operands.sort_unstable();
+        operands.dedup();
+        let operands = operands.into_boxed_slice();
+        self.intern(if smallest { Expr::Min(operands) } else { Expr::Max(operands) })
+    }
+
+    fn terms(&self, dim: Dim) -> Vec<Term> {
+        match dim {
+            Dim::Const(0) => Vec::new(),
+            Dim::Const(n) => vec![Term { factors: SmallVec::new(), coefficient: n }],
+            Dim::Expr(id) => match self.expr(id) {
+                Expr::Sum(terms) => terms.to_vec(),
+                _ => vec![Term { factors: SmallVec::from_slice(&[id]), coefficient: 1 }],
+            },
+        }
+    }
+
+    /// The canonical form of a sum of `terms`.
+    fn sum(&mut self, mut terms: Vec<Term>) -> Dim {
+        terms.sort_unstable();
+        let mut merged: Vec<Term> = Vec::with_capacity(terms.len());
+        for term in terms {
+            match merged.last_mut() {
+                Some(last) if last.factors == term.factors => {
+                    match last.coefficient.checked_add(term.coefficient) {
+                        Some(coefficient) => last.coefficient = coefficient,
+                        None => return self.opaque(),
+                    }
+                }
+                _ => merged.push(term),
+            }
+        }
+        merged.retain(|t| t.coefficient != 0);
+        match merged.as_slice() {
+            [] => Dim::Const(0),
+            [Term { factors, coefficient }] if factors.is_empty() => Dim::Const(*coefficient),
+            [Term { factors, coefficient: 1 }] if factors.len() == 1 => Dim::Expr(factors[0]),
+            _ => self.intern(Expr::Sum(merged.into_boxed_slice())),
+        }
+    }
+
+    /// The value of `dim` when every symbol has the value that `value_of` gives, or `None` when one
+    /// has none, something is opaque or the arithmetic overflows.
+    pub fn eval(&self, dim: Dim, value_of: &dyn Fn(super::SymId) -> Option<i64>) -> Option<i64> {
+        let id = match dim {
+            Dim::Const(n) => return Some(n),
+            Dim::Expr(id) => id,
+        };
+        let atom = |id: ExprId| self.eval(Dim::Expr(id), value_of);
+        match self.expr(id) {
+            Expr::Sym(sym) => value_of(*sym),
+            Expr::Sum(terms) => terms.iter().try_fold(0i64, |sum, term| {
+                let product =
+                    term.factors.iter().try_fold(term.coefficient, |p, f| p.checked_mul(atom(*f)?))?;
+                sum.checked_add(product)
+            }),
+            Expr::FloorDiv(a, b) => {
+                let (x, y) = (self.eval(*a, value_of)?, self.eval(*b, value_of)?);
+                let (q, r) = (x.checked_div(y)?, x.checked_rem(y)?);
+                Some(if r != 0 && (r < 0) != (y < 0) { q - 1 } else { q })
+            }
+            Expr::Mod(a, b) => {
+                let (x, y) = (self.eval(*a, value_of)?, self.eval(*b, value_of)?);
+                let r = x.checked_rem(y)?;
+                Some(if r != 0 && (r < 0) != (y < 0) { r + y } else { r })
+            }
+            Expr::Min(operands) => {
+                operands.iter().try_fold(i64::MAX, |m, d| Some(m.min(self.eval(*d, value_of)?)))
+            }
+            Expr::Max(operands) => {
+                operands.iter().try_fold(i64::MIN, |m, d| Some(m.max(self.eval(*d, value_of)?)))
+            }
+            Expr::Opaque(_) => None,
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The text of an expression, as `dim_param` and the text forms spell it: `2*s0 + 1`, `s0//4`.
+
+use std::fmt::{self, Write};
+
+use super::{Dim, Expr, ExprId, Symbols, Term};
+
+impl Symbols {
+    /// The text of `dim`; reads back with [`Symbols::parse`].
+    pub fn display(&self, dim: Dim) -> String {
+        let mut out = String::new();
+        // Writing to a String cannot fail.
+        let _ = self.write(&mut out, dim);
+        out
+    }
+
+    fn write(&self, out: &mut String, dim: Dim) -> fmt::Result {
+        let id = match dim {
+            Dim::Const(n) => return write!(out, "{n}"),
+            Dim::Expr(id) => id,
+        };
+        match self.expr(id) {
+            Expr::Sym(sym) => out.write_str(&self.get(*sym).name),
+            Expr::Opaque(n) => write!(out, "unknown{n}"),
+            Expr::Sum(terms) => self.write_sum(out, terms),
+            Expr::FloorDiv(a, b) => self.write_binary(out, *a, "//", *b),
+            Expr::Mod(a, b) => self.write_binary(out, *a, "%", *b),
+            Expr::Min(operands) => self.write_call(out, "min", operands),
+            Expr::Max(operands) => self.write_call(out, "max", operands),
+        }
+    }
+
+    fn write_sum(&self, out: &mut String, terms: &[Term]) -> fmt::Result {
+        // Symbols first, the constant last, as people write it.
+        let (constant, rest): (Vec<_>, Vec<_>) = terms.iter().partition(|t| t.factors.is_empty());
+        for (i, term) in rest.into_iter().chain(constant).enumerate() {
+            let magnitude = term.coefficient.unsigned_abs();
+            match (i, term.coefficient < 0) {
+                (0, true) => out.write_str("-")?,
+                (0, false) => {}
+                (_, true) => out.write_str(" - ")?,
+                (_, false) => out.write_str(" + ")?,
+            }
+            if magnitude != 1 || term.factors.is_empty() {
+                write!(out, "{magnitude}")?;
+                if !term.factors.is_empty() {
+                    out.write_char('*')?;
+                }
+            }
+            for (j, factor) in term.factors.iter().enumerate() {
+                if j > 0 {
+                    out.write_char('*')?;
+                }
+                self.write_atom(out, *factor)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_atom(&self, out: &mut String, id: ExprId) -> fmt::Result {
+        let bare = matches!(self.expr(id), Expr::Sym(_) | Expr::Min(_) | Expr::Max(_) | Expr::Opaque(_));
+        if bare {
+            return self.write(out, Dim::Expr(id));
+        }
+        out.write_char('(')?;
+        self.write(out, Dim::Expr(id))?;
+        out.write_char(')')
+    }
+
+    fn write_binary(&self, out: &mut String, a: Dim, op: &str, b: Dim) -> fmt::Result {
+        for (dim, after) in [(a, op), (b, "")] {
+            match dim {
+                Dim::Const(n) if n < 0 => write!(out, "({n})")?,
+                Dim::Const(n) => write!(out, "{n}")?,
+                Dim::Expr(id) => self.write_atom(out, id)?,
+            }
+            out.write_str(after)?;
+        }
+        Ok(())
+    }
+
+    fn write_call(&self, out: &mut String, name: &str, operands: &[Dim]) -> fmt::Result {
+        write!(out, "{name}(")?;
+        for (i, dim) in operands.iter().enumerate() {
+            if i > 0 {
+                out.write_str(", ")?;
+            }
+            self.write(out, *dim)?;
+        }
+        out.write_char(')')
+    }
+}

@@ -1,0 +1,107 @@
+//! Bounds of symbols and of expressions over them.
+
+use super::{Dim, Expr, Symbols};
+
+/// Inclusive bounds; `None` is unbounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Range {
+    /// The smallest value.
+    pub min: Option<i64>,
+    /// The largest value.
+    pub max: Option<i64>,
+}
+
+impl Range {
+    /// No bounds.
+    pub const ANY: Self = Self { min: None, max: None };
+
+    /// Both bounds.
+    pub const fn new(min: i64, max: i64) -> Self {
+        Self { min: Some(min), max: Some(max) }
+    }
+
+    /// Whether `n` is within the bounds.
+    pub fn contains(self, n: i64) -> bool {
+        self.min.is_none_or(|m| m <= n) && self.max.is_none_or(|m| n <= m)
+    }
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            min: self.min.zip(other.min).and_then(|(a, b)| a.checked_add(b)),
+            max: self.max.zip(other.max).and_then(|(a, b)| a.checked_add(b)),
+        }
+    }
+
+    fn mul(self, other: Self) -> Self {
+        if let (Self { min: Some(a), max: Some(b) }, Self { min: Some(c), max: Some(d) }) = (self, other) {
+            let corners = [a.checked_mul(c), a.checked_mul(d), b.checked_mul(c), b.checked_mul(d)];
+            let bound = |pick: fn(i64, i64) -> i64| {
+                corners.iter().copied().collect::<Option<Vec<_>>>()?.into_iter().reduce(pick)
+            };
+            return Self { min: bound(i64::min), max: bound(i64::max) };
+        }
+        let nonnegative = |r: Self| r.min.is_some_and(|m| m >= 0);
+        if nonnegative(self) && nonnegative(other) {
+            return Self { min: self.min.zip(other.min).and_then(|(a, b)| a.checked_mul(b)), max: None };
+        }
+        // A constant times a half-open range keeps one bound.
+        let scale = |k: i64, r: Self| {
+            let (lo, hi) = (r.min.and_then(|n| n.checked_mul(k)), r.max.and_then(|n| n.checked_mul(k)));
+            if k < 0 { Self { min: hi, max: lo } } else { Self { min: lo, max: hi } }
+        };
+        match (self.single(), other.single()) {
+            (Some(k), _) => scale(k, other),
+            (_, Some(k)) => scale(k, self),
+            _ => Self::ANY,
+        }
+    }
+
+    fn single(self) -> Option<i64> {
+        self.min.filter(|_| self.min == self.max)
+    }
+}
+
+impl Symbols {
+    /// Bounds that hold for every value of the symbols within their ranges.
+    pub fn range(&self, dim: Dim) -> Range {
+        let id = match dim {
+            Dim::Const(n) => return Range::new(n, n),
+            Dim::Expr(id) => id,
+        };
+        match self.expr(id) {
+            Expr::Sym(sym) => self.get(*sym).range,
+            Expr::Sum(terms) => terms.iter().fold(Range::new(0, 0), |sum, term| {
+                let k = Range::new(term.coefficient, term.coefficient);
+                sum.add(term.factors.iter().fold(k, |p, f| p.mul(self.range(Dim::Expr(*f)))))
+            }),
+            Expr::FloorDiv(a, b) => match (self.range(*a), self.range(*b).single()) {
+                (r, Some(k)) if k > 0 => {
+                    Range { min: r.min.map(|n| n.div_euclid(k)), max: r.max.map(|n| n.div_euclid(k)) }
+                }
+                (Range { min: Some(0..), .. }, _) if self.range(*b).min.is_some_and(|n| n > 0) => {
+                    Range { min: Some(0), max: self.range(*a).max }
+                }
+                _ => Range::ANY,
+            },
+            Expr::Mod(_, b) => match self.range(*b).max {
+                Some(k) if self.range(*b).min.is_some_and(|n| n > 0) => Range::new(0, k - 1),
+                _ => Range::ANY,
+            },
+            Expr::Min(operands) => operands.iter().map(|d| self.range(*d)).fold(
+                Range { min: Some(i64::MAX), max: None },
+                |r, o| Range {
+                    min: r.min.zip(o.min).map(|(a, b)| a.min(b)),
+                    max: [r.max, o.max].into_iter().flatten().min(),
+                },
+            ),
+            Expr::Max(operands) => operands.iter().map(|d| self.range(*d)).fold(
+                Range { min: None, max: Some(i64::MIN) },
+                |r, o| Range {
+                    min: [r.min, o.min].into_iter().flatten().max(),
+                    max: r.max.zip(o.max).map(|(a, b)| a.max(b)),
+                },
+            ),
+            Expr::Opaque(_) => Range::ANY,
+        }
+    }
+}

@@ -1,0 +1,76 @@
+use super::{Dim, Range, Symbols};
+
+fn canonical(text: &str) -> String {
+    let mut symbols = Symbols::default();
+    let dim = symbols.parse(text).expect(text);
+    symbols.display(dim)
+}
+
+#[test]
+fn equal_expressions_have_equal_handles() {
+    let mut symbols = Symbols::default();
+    let a = symbols.parse("(s0 + 1)*(s0 - 1) + 1").unwrap();
+    let b = symbols.parse("s0*s0").unwrap();
+    assert_eq!(a, b);
+}
+
+#[test]
+fn sympy_constructors_read_like_our_own_text() {
+    let text = "Add(Mul(Integer(2), Symbol('s77', positive=True, integer=True)), Integer(1))";
+    assert_eq!(canonical(text), "2*s77 + 1");
+    assert_eq!(
+        canonical("FloorDiv(Add(Symbol('s0', integer=True), Integer(-1)), Integer(4))"),
+        "(s0 - 1)//4"
+    );
+}
+
+#[test]
+fn text_reads_back() {
+    for text in ["s0", "2*s0 + 1", "(s0 - 1)//4", "s0*s1", "max(1, s0)", "-s0 + 3", "(s0//2)*s1", "s0%3"] {
+        assert_eq!(canonical(text), canonical(&canonical(text)), "{text}");
+    }
+}
+
+#[test]
+fn exact_division_cancels() {
+    assert_eq!(canonical("(6*s0*s1 + 12*s1)//(3*s1)"), "2*s0 + 4");
+    assert_eq!(canonical("(4*s0)%2"), "0");
+}
+
+#[test]
+fn division_floors_and_modulo_takes_the_sign_of_the_divisor() {
+    for (text, value) in
+        [("(0-7)//2", -4), ("7//(0-2)", -4), ("(0-7)//(0-2)", 3), ("(0-7)%3", 2), ("7%(0-3)", -2)]
+    {
+        let mut symbols = Symbols::default();
+        assert_eq!(symbols.parse(text).unwrap(), Dim::Const(value), "{text}");
+    }
+}
+
+#[test]
+fn overflow_is_opaque() {
+    let mut symbols = Symbols::default();
+    let dim = symbols.mul(Dim::Const(i64::MAX), Dim::Const(2));
+    assert_eq!(symbols.eval(dim, &|_| Some(1)), None);
+}
+
+#[test]
+fn ranges_decide_extremes() {
+    let mut symbols = Symbols::default();
+    let s0 = symbols.symbol("s0");
+    let id = symbols.as_symbol(s0).unwrap();
+    symbols.get_mut(id).range = Range::new(2, 100);
+    assert_eq!(symbols.max(s0, Dim::Const(1)), s0);
+    assert_eq!(symbols.min(s0, Dim::Const(1)), Dim::Const(1));
+    let twice = symbols.parse("2*s0 - 1").unwrap();
+    assert_eq!(symbols.range(twice), Range::new(3, 199));
+}
+
+#[test]
+fn hostile_nesting_is_refused() {
+    let mut symbols = Symbols::default();
+    let text = "(".repeat(100_000);
+    assert!(symbols.parse(&text).is_err());
+    let text = "-".repeat(100_000);
+    assert!(symbols.parse(&text).is_err());
+}

@@ -1,0 +1,1 @@
+//! onnxport-ort

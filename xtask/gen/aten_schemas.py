@@ -1,0 +1,98 @@
+"""Write `plugins/aten/schemas.txt`: one operator per line, as PyTorch's dispatcher states it.
+
+The table holds every `aten` overload that an exported program can name (functional, view and
+in-place ones) and the `prims` operators. Out-variants and kernels that no exporter emits
+(sparse, nested, vendor libraries, autograd's own) are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+import torch._prims
+
+VENDOR_OR_LAYOUT = re.compile(
+    r"foreach|_fused_(?!rms_norm$)|fused_moving_avg|nested|jagged|sparse|mkldnn|miopen|mps|thnn"
+    r"|cudnn(?!_batch_norm$)|fbgemm|cslt|cufft|nnpack|triton|dyn_quant|quantized_(lstm|gru|rnn)"
+    r"|coalesce|hspmm|sspaddmm|smm$|spdiags|spsolve|(crow|ccol|col|row)_indices|to_padded_tensor"
+)
+AUTOGRAD_OR_RUNTIME = re.compile(
+    r"_(jvp|backward)(_|$)|_backward_(data|input|elemt|reduce|weights|overrideable)|dirichlet"
+    r"|^_(test|amp|sobol|autocast|make_(dual|per)|unpack_dual|fw_primal|standard_gamma_grad)"
+    r"|^_(foobar|print|has|version|lazy|pin|remove_batch|add_batch|mixed_dtypes|linalg_check)"
+    r"|^_(use_|transform_bias|wrapped|saturate|choose|resize_output|fake_quantize_learnable)"
+    r"|^_(dim[IV]|indices|values|nnz|debug|masked_scale|validate|propagate_xla|cast_[A-Z])"
+    r"|^(set_?|set_data|record_stream|retains?_grad|requires_grad_|from_file|is_pinned)$"
+    r"|^(pin_memory|output_nr|is_leaf|data|indices|values|dense_dim|choose_qparams\w*)$"
+    r"|^(qscheme|q_\w+|chalf|is_vulkan_available|fake_quantize_\w+_cachemask)$"
+)
+NEEDED_BACKWARDS = {
+    "_adaptive_avg_pool2d_backward",
+    "_log_softmax_backward_data",
+    "_prelu_kernel_backward",
+    "_softmax_backward_data",
+    "avg_pool2d_backward",
+    "convolution_backward",
+    "embedding_dense_backward",
+    "hardtanh_backward",
+    "leaky_relu_backward",
+    "max_pool2d_with_indices_backward",
+    "native_group_norm_backward",
+    "native_layer_norm_backward",
+    "rrelu_with_noise_backward",
+    "sigmoid_backward",
+    "slice_backward",
+    "tanh_backward",
+    "threshold_backward",
+}
+HEADER = """\
+# Operator schemas of PyTorch {version}: one overload per line, sorted, `default` where unnamed.
+# Written by `cargo xtask gen` (xtask/gen/aten_schemas.py). Do not edit.
+"""
+
+
+def registered_overloads() -> Iterator[tuple[str, str]]:
+    """Yield (`namespace::op`, overload) of every operator known to the dispatcher."""
+    for name in torch._C._dispatch_get_all_op_names():
+        op, _, overload = name.partition(".")
+        if op.startswith(("aten::", "prims::")):
+            yield op, overload
+
+
+def is_wanted(op: str, schema: torch._C.FunctionSchema) -> bool:
+    """Tell whether an exported program can hold this overload."""
+    namespace, name = op.split("::")
+    if any(argument.is_out for argument in schema.arguments) or "Dimname" in str(schema):
+        return False
+    if namespace == "prims" or name in NEEDED_BACKWARDS:
+        return True
+    return not (VENDOR_OR_LAYOUT.search(name) or AUTOGRAD_OR_RUNTIME.search(name))
+
+
+def schema_lines() -> list[str]:
+    """Return the sorted table, each head written as `namespace::op.overload`."""
+    lines: dict[str, str] = {}
+    for op, overload in registered_overloads():
+        schema = torch._C._get_schema(op, overload)
+        if is_wanted(op, schema):
+            text = str(schema)
+            head = f"{op}.{overload or 'default'}"
+            lines[head] = head + text[text.index("(") :]
+    return [lines[head] for head in sorted(lines)]
+
+
+def main() -> None:
+    """Write the table to the path given on the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("output", type=Path)
+    options = parser.parse_args()
+    version = torch.__version__.split("+")[0]
+    options.output.write_text(HEADER.format(version=version) + "\n".join(schema_lines()) + "\n")
+
+
+if __name__ == "__main__":
+    main()

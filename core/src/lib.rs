@@ -3,6 +3,7 @@
 
 pub mod arena;
 pub mod diagnose;
+pub mod ir;
 pub mod program;
 pub mod sym;
 pub mod tensor;

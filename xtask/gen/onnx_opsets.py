@@ -186,7 +186,7 @@ def generate() -> str:
     """Return the text of the generated module."""
     sets = TypeSets()
     operators = [render(schema, sets) for schema in schemas_in_force()]
-    tables = ["#[rustfmt::skip]", "pub static OPS: &[OpSchema] = &[", *operators, "];"]
+    tables = ["#[rustfmt::skip]", "pub(super) static OPS: &[OpSchema] = &[", *operators, "];"]
     return "\n".join([HEADER.format(version=onnx.__version__), *sets.render(), "", *tables, ""])
 
 

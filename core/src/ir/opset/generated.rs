@@ -130,7 +130,7 @@ static T60: &[TypeTag] = &[TypeTag::Tensor(DType::String)];
 static T61: &[TypeTag] = &[TypeTag::Tensor(DType::I32), TypeTag::Tensor(DType::I64), TypeTag::Tensor(DType::String)];
 
 #[rustfmt::skip]
-pub static OPS: &[OpSchema] = &[
+pub(super) static OPS: &[OpSchema] = &[
     OpSchema {
         name: "Abs",
         since: 13,

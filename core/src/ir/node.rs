@@ -1,0 +1,67 @@
+//! Nodes: applications of operators.
+
+use smallvec::SmallVec;
+
+use super::{Attr, Attribute, BlockId, ValueId};
+use crate::arena::Id;
+use crate::diagnose::OriginId;
+
+/// The id of a node in its graph.
+pub type NodeId = Id<Node>;
+
+/// An application of an operator.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// The domain; empty for ONNX's own operators.
+    pub domain: String,
+    /// The operator.
+    pub op: String,
+    /// The inputs; `None` where an optional one is absent.
+    pub inputs: SmallVec<[Option<ValueId>; 3]>,
+    /// The outputs; `None` where an optional one is absent.
+    pub outputs: SmallVec<[Option<ValueId>; 1]>,
+    /// The attributes, sorted by name.
+    pub attributes: Vec<Attribute>,
+    /// Where it comes from.
+    pub origin: Option<OriginId>,
+    /// The block that holds it; `None` once it was removed.
+    pub block: Option<BlockId>,
+    pub(super) previous: Option<NodeId>,
+    pub(super) next: Option<NodeId>,
+}
+
+impl Node {
+    /// The attribute called `name`.
+    pub fn attr(&self, name: &str) -> Option<&Attr> {
+        self.attributes.iter().find(|a| a.name == name).map(|a| &a.value)
+    }
+
+    /// The integer attribute called `name`.
+    pub fn int(&self, name: &str) -> Option<i64> {
+        match self.attr(name) {
+            Some(Attr::Int(n)) => Some(*n),
+            _ => None,
+        }
+    }
+
+    /// The integers of the attribute called `name`.
+    pub fn ints(&self, name: &str) -> Option<&[i64]> {
+        match self.attr(name) {
+            Some(Attr::Ints(n)) => Some(n),
+            _ => None,
+        }
+    }
+
+    /// The blocks among the attributes.
+    pub fn blocks(&self) -> impl Iterator<Item = BlockId> {
+        self.attributes.iter().filter_map(|a| match a.value {
+            Attr::Block(block) => Some(block),
+            _ => None,
+        })
+    }
+
+    /// Whether this is ONNX's own operator `op`.
+    pub fn is(&self, op: &str) -> bool {
+        self.domain.is_empty() && self.op == op
+    }
+}

@@ -1,0 +1,116 @@
+//! Values: what nodes read and define.
+
+use smallvec::SmallVec;
+
+use super::{BlockId, NodeId};
+use crate::arena::Id;
+use crate::sym::Dim;
+use crate::tensor::DType;
+
+/// The id of a value in its graph.
+pub type ValueId = Id<ValueInfo>;
+
+/// A shape; an unknown rank is not a shape of unknown dims.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub enum Shape {
+    /// Nothing is known.
+    #[default]
+    Unranked,
+    /// One entry per axis; `None` where the extent is unknown.
+    Ranked(SmallVec<[Option<Dim>; 4]>),
+}
+
+impl Shape {
+    /// A shape of known extents.
+    pub fn of(dims: impl IntoIterator<Item = Dim>) -> Self {
+        Shape::Ranked(dims.into_iter().map(Some).collect())
+    }
+
+    /// The number of axes.
+    pub fn rank(&self) -> Option<usize> {
+        self.dims().map(<[_]>::len)
+    }
+
+    /// The extents.
+    pub fn dims(&self) -> Option<&[Option<Dim>]> {
+        match self {
+            Shape::Unranked => None,
+            Shape::Ranked(dims) => Some(dims),
+        }
+    }
+}
+
+/// The type of a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Type {
+    /// A tensor; the element type is unknown only while a lowering builds it.
+    Tensor {
+        /// Element type.
+        dtype: Option<DType>,
+        /// Extents.
+        shape: Shape,
+    },
+    /// A sequence of tensors of one element type.
+    Sequence(DType),
+    /// Nothing is known.
+    Unknown,
+}
+
+impl Type {
+    /// A tensor of known type and shape.
+    pub fn tensor(dtype: DType, shape: Shape) -> Self {
+        Type::Tensor { dtype: Some(dtype), shape }
+    }
+
+    /// The element type, if the value is a tensor whose type is known.
+    pub fn dtype(&self) -> Option<DType> {
+        match self {
+            Type::Tensor { dtype, .. } => *dtype,
+            Type::Sequence(dtype) => Some(*dtype),
+            Type::Unknown => None,
+        }
+    }
+
+    /// The shape, if the value is a tensor.
+    pub fn shape(&self) -> Option<&Shape> {
+        match self {
+            Type::Tensor { shape, .. } => Some(shape),
+            _ => None,
+        }
+    }
+}
+
+/// What defines a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Def {
+    /// The input of a block, by position.
+    Input(BlockId, u32),
+    /// An initializer of the model, by position in [`Graph::initializers`](super::Graph::initializers).
+    Initializer(u32),
+    /// An output of a node, by position.
+    Node(NodeId, u32),
+    /// Nothing any more: its node was removed.
+    Gone,
+}
+
+/// One place where a value is used: an input of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Use {
+    /// The node.
+    pub node: NodeId,
+    /// The position among the node's inputs.
+    pub index: u32,
+}
+
+/// A value.
+#[derive(Clone, Debug)]
+pub struct ValueInfo {
+    /// The name; `None` until the graph is written, for values that nobody named.
+    pub name: Option<String>,
+    /// What is known about it.
+    pub ty: Type,
+    /// What defines it.
+    pub def: Def,
+    /// The nodes that read it, in no particular order. Block outputs are not listed.
+    pub uses: SmallVec<[Use; 2]>,
+}

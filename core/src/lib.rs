@@ -5,5 +5,6 @@ pub mod arena;
 pub mod diagnose;
 pub mod ir;
 pub mod program;
+pub mod registry;
 pub mod sym;
 pub mod tensor;

@@ -1,0 +1,218 @@
+//! The grammar of a schema line.
+
+use std::fmt;
+
+use super::{Alias, Schema, SchemaArg, SchemaReturn, SchemaType, target_of};
+use crate::program::Arg;
+
+/// Why a line is not a schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SchemaError {
+    /// The byte of the line.
+    pub at: usize,
+    /// What was expected there.
+    pub message: String,
+}
+
+impl fmt::Display for SchemaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at byte {}", self.message, self.at)
+    }
+}
+
+impl std::error::Error for SchemaError {}
+
+pub(super) fn schema(line: &str) -> Result<Schema, SchemaError> {
+    Reader { text: line, at: 0 }.schema()
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn fail<T>(&self, message: impl Into<String>) -> Result<T, SchemaError> {
+        Err(SchemaError { at: self.at, message: message.into() })
+    }
+
+    fn rest(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    fn space(&mut self) {
+        self.at += self.rest().len() - self.rest().trim_start().len();
+    }
+
+    fn eat(&mut self, token: &str) -> bool {
+        self.space();
+        let found = self.rest().starts_with(token);
+        if found {
+            self.at += token.len();
+        }
+        found
+    }
+
+    fn expect(&mut self, token: &str) -> Result<(), SchemaError> {
+        if self.eat(token) { Ok(()) } else { self.fail(format!("expected `{token}`")) }
+    }
+
+    /// The longest run of characters for which `is_part` holds.
+    fn take(&mut self, is_part: impl Fn(char) -> bool) -> &'a str {
+        let rest = self.rest();
+        let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+        self.at += end;
+        &rest[..end]
+    }
+
+    fn word(&mut self) -> &'a str {
+        self.space();
+        self.take(|c| c.is_alphanumeric() || c == '_')
+    }
+
+    /// Items up to `close`, separated by commas.
+    fn list<T>(
+        &mut self,
+        close: &str,
+        mut item: impl FnMut(&mut Self) -> Result<T, SchemaError>,
+    ) -> Result<Vec<T>, SchemaError> {
+        let mut items = Vec::new();
+        while !self.eat(close) {
+            items.push(item(self)?);
+            self.space();
+            if !self.eat(",") && !self.rest().starts_with(close) {
+                return self.fail(format!("expected `,` or `{close}`"));
+            }
+        }
+        Ok(items)
+    }
+
+    fn schema(&mut self) -> Result<Schema, SchemaError> {
+        let target = target_of(self.take(|c| c != '(').trim());
+        self.expect("(")?;
+        let mut kwarg_only = false;
+        let args = self.list(")", |reader| {
+            if reader.eat("*") {
+                kwarg_only = true;
+                return Ok(None);
+            }
+            reader.arg(kwarg_only).map(Some)
+        })?;
+        self.expect("->")?;
+        let returns = if self.eat("(") { self.list(")", Self::ret)? } else { vec![self.ret()?] };
+        self.space();
+        if !self.rest().is_empty() {
+            return self.fail("unexpected text");
+        }
+        Ok(Schema { target, args: args.into_iter().flatten().collect(), returns })
+    }
+
+    fn arg(&mut self, kwarg_only: bool) -> Result<SchemaArg, SchemaError> {
+        let (ty, alias) = self.ty()?;
+        let name = self.word().to_owned();
+        if name.is_empty() {
+            return self.fail("expected the name of an argument");
+        }
+        let default = if self.eat("=") { Some(self.default(&ty)?) } else { None };
+        Ok(SchemaArg { name, ty, kwarg_only, default, alias })
+    }
+
+    fn ret(&mut self) -> Result<SchemaReturn, SchemaError> {
+        let (ty, alias) = self.ty()?;
+        let name = Some(self.word().to_owned()).filter(|n| !n.is_empty());
+        Ok(SchemaReturn { name, ty, alias })
+    }
+
+    fn ty(&mut self) -> Result<(SchemaType, Option<Alias>), SchemaError> {
+        self.space();
+        let mut ty = match self.take(|c| c.is_alphanumeric() || c == '_' || c == '.') {
+            "" => return self.fail("expected a type"),
+            "Tensor" => SchemaType::Tensor,
+            "int" => SchemaType::Int,
+            "SymInt" => SchemaType::SymInt,
+            "float" | "SymFloat" => SchemaType::Float,
+            "bool" | "SymBool" => SchemaType::Bool,
+            "complex" => SchemaType::Complex,
+            "Scalar" => SchemaType::Scalar,
+            "str" => SchemaType::Str,
+            "ScalarType" => SchemaType::DType,
+            "Layout" => SchemaType::Layout,
+            "Device" => SchemaType::Device,
+            "MemoryFormat" => SchemaType::MemoryFormat,
+            "Generator" => SchemaType::Generator,
+            other => SchemaType::Other(other.to_owned()),
+        };
+        let mut alias = None;
+        loop {
+            if self.rest().starts_with('(') {
+                alias = self.alias()?.or(alias);
+            } else if self.rest().starts_with('?') {
+                self.at += 1;
+                ty = SchemaType::Optional(Box::new(ty));
+            } else if self.rest().starts_with('[') {
+                self.at += 1;
+                let size = self.take(|c| c.is_ascii_digit()).parse().ok();
+                self.expect("]")?;
+                ty = SchemaType::List(Box::new(ty), size);
+            } else {
+                return Ok((ty, alias));
+            }
+        }
+    }
+
+    /// `(a)`, `(a!)`, `(a -> *)`, `(a! -> b|c)`; the parts of `Dict(str, Tensor)` name no set.
+    fn alias(&mut self) -> Result<Option<Alias>, SchemaError> {
+        self.expect("(")?;
+        let text = self.take(|c| c != ')');
+        self.expect(")")?;
+        let before = text.split("->").next().unwrap_or_default().trim();
+        let set = before.trim_end_matches('!');
+        let plain = !set.is_empty() && set.chars().all(|c| c.is_alphanumeric() || c == '*' || c == '|');
+        Ok(plain.then(|| Alias { set: set.to_owned(), write: before.ends_with('!') }))
+    }
+
+    fn default(&mut self, ty: &SchemaType) -> Result<Arg, SchemaError> {
+        let inner = match ty {
+            SchemaType::Optional(inner) => inner.as_ref(),
+            other => other,
+        };
+        if let SchemaType::List(element, size) = inner {
+            if self.eat("[") {
+                return self.list("]", |reader| reader.default(element)).map(Arg::List);
+            }
+            return Ok(match self.default(element)? {
+                Arg::None => Arg::None,
+                item => Arg::List(vec![item; size.unwrap_or(1).min(64) as usize]),
+            });
+        }
+        for quote in ["\"", "'"] {
+            if self.eat(quote) {
+                let text = self.take(|c| !quote.contains(c)).to_owned();
+                self.expect(quote)?;
+                return Ok(Arg::Str(text));
+            }
+        }
+        self.space();
+        let word = self.take(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | '+'));
+        Ok(match (word, inner) {
+            ("None", _) => Arg::None,
+            ("True", _) => Arg::Bool(true),
+            ("False", _) => Arg::Bool(false),
+            (_, SchemaType::MemoryFormat) => Arg::MemoryFormat(format!("torch.{word}")),
+            (_, SchemaType::Layout) => Arg::Layout(format!("torch.{word}")),
+            (_, SchemaType::Device) => Arg::Device(word.to_owned()),
+            (_, SchemaType::Float) => Arg::Float(self.number(word)?),
+            // Hand-written schemas spell reductions by name.
+            ("Mean", _) => Arg::Int(1),
+            ("Sum", _) => Arg::Int(2),
+            _ => match word.parse() {
+                Ok(n) => Arg::Int(n),
+                Err(_) => Arg::Float(self.number(word)?),
+            },
+        })
+    }
+
+    fn number(&self, word: &str) -> Result<f64, SchemaError> {
+        word.parse().or_else(|_| self.fail(format!("`{word}` is not a number")))
+    }
+}

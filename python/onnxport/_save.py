@@ -4,8 +4,8 @@ The sidecar is a safetensors file beside the `.pt2`. Its `__metadata__` holds
 
 - `format`: `onnxport-expected/1`;
 - `cases`: a JSON list of `{"name", "inputs", "outputs", "states"}`. `inputs` are placeholder names,
-  `outputs` has one entry for each flattened user output (its name in the program, or null where
-  the output is no number), `states` are the names of what the call mutates;
+  `outputs` has one entry for each flattened user output (its name in the program, empty for a
+  constant number, null for what is no number), `states` are the names of what the call mutates;
 - `complex`: a JSON list of the keys whose complex tensor is stored as real and imaginary parts in
   a trailing dimension of 2.
 

@@ -1,0 +1,1 @@
+"""Real models as exported programs: `python -m tests.models list|make|census`."""

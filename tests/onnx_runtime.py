@@ -1,0 +1,158 @@
+"""Convert with the release binary, run in ONNX Runtime, compare with a sidecar."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import torch
+from onnx import TensorProto
+from safetensors import safe_open
+from torch import Tensor
+
+import onnxport
+
+ROOT = Path(__file__).parents[1]
+TOLERANCES = {
+    torch.float64: (1e-6, 1e-7),
+    torch.float32: (1e-3, 1e-4),
+    torch.float16: (1e-2, 1e-2),
+    torch.bfloat16: (4e-2, 4e-2),
+}
+
+
+class ConvertError(Exception):
+    """The binary refused the archive; `unsupported` tells a gap from any other failure."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
+        self.unsupported = "OP3" in message or "unsupported" in message.lower()
+
+
+class MismatchError(AssertionError):
+    """The converted model computes other values than the program."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One recorded call of a sidecar; outputs are in order, without those that are no number."""
+
+    name: str
+    inputs: dict[str, Tensor]
+    outputs: list[Tensor]
+    states: dict[str, Tensor]
+
+
+def read_cases(path: Path) -> Iterator[Case]:
+    """Yield the cases of the sidecar of the archive at `path`."""
+    with safe_open(onnxport.sidecar_path(path), "pt") as file:
+        keys = set(file.keys())
+        for entry in json.loads(file.metadata()["cases"]):
+            prefix = entry["name"]
+            outputs = (f"{prefix}/output/{index}" for index in range(len(entry["outputs"])))
+            yield Case(
+                prefix,
+                {name: file.get_tensor(f"{prefix}/input/{name}") for name in entry["inputs"]},
+                [file.get_tensor(key) for key in outputs if key in keys],
+                {name: file.get_tensor(f"{prefix}/state/{name}") for name in entry["states"]},
+            )
+
+
+def binary() -> Path:
+    """Return the `onnxport` binary under test: `ONNXPORT_BIN`, else the release build."""
+    return Path(os.environ.get("ONNXPORT_BIN", ROOT / "target" / "release" / "onnxport"))
+
+
+def convert(source: Path, target: Path, *options: str) -> None:
+    """Convert an archive; raise `ConvertError` with the binary's message when it refuses."""
+    command = [binary(), "convert", source, "-o", target, "--no-verify", "--quiet", *options]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    if result.returncode:
+        raise ConvertError(result.stderr.strip() or result.stdout.strip(), result.returncode)
+
+
+def to_ort(tensor: Tensor) -> ort.OrtValue:
+    """Return a tensor as ONNX Runtime takes it, also where NumPy lacks the dtype."""
+    tensor = tensor.contiguous()
+    if tensor.dtype == torch.bfloat16:
+        bits = tensor.view(torch.uint16).numpy()
+        return ort.OrtValue.ortvalue_from_numpy_with_onnx_type(bits, TensorProto.BFLOAT16)
+    return ort.OrtValue.ortvalue_from_numpy(tensor.numpy())
+
+
+def from_ort(value: ort.OrtValue) -> Tensor:
+    """Return an output of ONNX Runtime as a tensor of the same dtype."""
+    if value.data_type() == "tensor(bfloat16)":
+        return torch.utils.dlpack.from_dlpack(value._ortvalue.to_dlpack())
+    return torch.from_numpy(np.array(value.numpy()))
+
+
+def compare(name: str, got: Tensor, expected: Tensor, scale: float = 1.0) -> None:
+    """Raise `MismatchError` unless dtype and shape are equal and the values close.
+
+    `scale` multiplies the tolerances; the absolute one also grows with the largest expected value.
+    """
+    if got.dtype != expected.dtype:
+        raise MismatchError(f"{name}: dtype {got.dtype}, expected {expected.dtype}")
+    if got.shape != expected.shape:
+        raise MismatchError(f"{name}: shape {list(got.shape)}, expected {list(expected.shape)}")
+    rtol, atol = TOLERANCES.get(expected.dtype, (0.0, 0.0))
+    if expected.is_floating_point():
+        finite = expected[expected.isfinite()].double().abs()
+        largest = finite.max().item() if finite.numel() else 1.0
+        atol *= min(max(largest, 1.0), 1e3)
+    try:
+        torch.testing.assert_close(
+            got, expected, rtol=rtol * scale, atol=atol * scale, equal_nan=True
+        )
+    except AssertionError as error:
+        raise MismatchError(f"{name}: {error}") from None
+
+
+def check_model(path: Path) -> None:
+    """Run ONNX's own checker on a file, with shape inference in strict mode."""
+    onnx.checker.check_model(str(path), full_check=True)
+
+
+def run_cases(model: Path, cases: Sequence[Case], scale: float = 1.0) -> None:
+    """Run a converted model on every case and compare outputs and states."""
+    options = ort.SessionOptions()
+    options.log_severity_level = 3
+    session = ort.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+    states = json.loads(session.get_modelmeta().custom_metadata_map.get("onnxport.state", "[]"))
+    required = {value.name for value in session.get_inputs()}
+    accepted = required | {value.name for value in session.get_overridable_initializers()}
+    outputs = [value.name for value in session.get_outputs()]
+    state_outputs = {state["output"]: state["name"] for state in states}
+    user_outputs = [name for name in outputs if name not in state_outputs]
+    buffers = {state["input"] for state in states if state["kind"] == "buffer"}
+    for case in cases:
+        if unknown := case.inputs.keys() - accepted:
+            raise MismatchError(f"the model has no input {sorted(unknown)}")
+        if missing := required - case.inputs.keys():
+            kind = "state" if missing <= buffers else "input"
+            raise MismatchError(f"the model requires the {kind} {sorted(missing)}")
+        feeds = {name: to_ort(value) for name, value in case.inputs.items()}
+        values = session.run_with_ort_values(outputs, feeds)
+        got = {name: from_ort(value) for name, value in zip(outputs, values, strict=True)}
+        if len(user_outputs) != len(case.outputs):
+            raise MismatchError(f"{len(user_outputs)} outputs, expected {len(case.outputs)}")
+        for name, expected in zip(user_outputs, case.outputs, strict=True):
+            compare(f"{case.name}/{name}", got[name], expected, scale)
+        compare_states(case, {state_outputs[name]: got[name] for name in state_outputs}, scale)
+
+
+def compare_states(case: Case, got: Mapping[str, Tensor], scale: float) -> None:
+    """Compare the values of state outputs, keyed by fqn or placeholder."""
+    if got.keys() != case.states.keys():
+        raise MismatchError(f"states {sorted(got)}, expected {sorted(case.states)}")
+    for name, expected in case.states.items():
+        compare(f"{case.name}/state {name}", got[name], expected, scale)

@@ -2,6 +2,7 @@
 
 mod call;
 mod signature;
+pub mod text;
 mod value;
 
 pub use call::{Arg, Call, NamedArg, Output, Subgraph};

@@ -30,9 +30,13 @@ impl Symbols {
     }
 
     fn write_sum(&self, out: &mut String, terms: &[Term]) -> fmt::Result {
-        // Symbols first, the constant last, as people write it.
+        // Symbols first, the constant last, as people write it. Sorting by text keeps the text
+        // independent of the order in which expressions were first met.
         let (constant, rest): (Vec<_>, Vec<_>) = terms.iter().partition(|t| t.factors.is_empty());
-        for (i, term) in rest.into_iter().chain(constant).enumerate() {
+        let mut rest: Vec<(Vec<String>, &Term)> = rest.into_iter().map(|t| (self.factors(t), t)).collect();
+        rest.sort();
+        let constant = constant.into_iter().map(|t| (Vec::new(), t));
+        for (i, (factors, term)) in rest.into_iter().chain(constant).enumerate() {
             let magnitude = term.coefficient.unsigned_abs();
             match (i, term.coefficient < 0) {
                 (0, true) => out.write_str("-")?,
@@ -40,20 +44,28 @@ impl Symbols {
                 (_, true) => out.write_str(" - ")?,
                 (_, false) => out.write_str(" + ")?,
             }
-            if magnitude != 1 || term.factors.is_empty() {
+            if magnitude != 1 || factors.is_empty() {
                 write!(out, "{magnitude}")?;
-                if !term.factors.is_empty() {
+                if !factors.is_empty() {
                     out.write_char('*')?;
                 }
             }
-            for (j, factor) in term.factors.iter().enumerate() {
-                if j > 0 {
-                    out.write_char('*')?;
-                }
-                self.write_atom(out, *factor)?;
-            }
+            out.write_str(&factors.join("*"))?;
         }
         Ok(())
+    }
+
+    fn factors(&self, term: &Term) -> Vec<String> {
+        let mut factors: Vec<String> = term.factors.iter().map(|f| self.atom(*f)).collect();
+        factors.sort_unstable();
+        factors
+    }
+
+    fn atom(&self, id: ExprId) -> String {
+        let mut out = String::new();
+        // Writing to a String cannot fail.
+        let _ = self.write_atom(&mut out, id);
+        out
     }
 
     fn write_atom(&self, out: &mut String, id: ExprId) -> fmt::Result {
@@ -79,13 +91,8 @@ impl Symbols {
     }
 
     fn write_call(&self, out: &mut String, name: &str, operands: &[Dim]) -> fmt::Result {
-        write!(out, "{name}(")?;
-        for (i, dim) in operands.iter().enumerate() {
-            if i > 0 {
-                out.write_str(", ")?;
-            }
-            self.write(out, *dim)?;
-        }
-        out.write_char(')')
+        let mut texts: Vec<String> = operands.iter().map(|dim| self.display(*dim)).collect();
+        texts.sort_unstable();
+        write!(out, "{name}({})", texts.join(", "))
     }
 }

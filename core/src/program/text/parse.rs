@@ -1,0 +1,421 @@
+//! Reading the text form.
+
+use rustc_hash::FxHashMap;
+
+use super::super::{
+    Arg, Body, Call, InputKind, InputSpec, NamedArg, Output, OutputKind, OutputSpec, Program, Signature,
+    StateKind, Subgraph, TensorType, Val, Value, ValueType,
+};
+use super::lex::Lexer;
+use super::{TextError, row_major};
+use crate::diagnose::{Frame, Origin, OriginId};
+use crate::sym::Dim;
+use crate::tensor::{DType, LazyTensor};
+
+/// Graphs and lists nested deeper than this are refused.
+const MAX_DEPTH: usize = 100;
+
+pub(super) fn program(text: &str) -> Result<Program, TextError> {
+    let mut parser = Parser { lexer: Lexer::new(text), program: Program::default(), depth: 0 };
+    parser.header()?;
+    let mut signature = std::mem::take(&mut parser.program.signature);
+    parser.program.body = parser.body(Some(&mut signature))?;
+    parser.program.signature = signature;
+    if parser.lexer.peek().is_some() {
+        return parser.lexer.fail("unexpected text after the graph");
+    }
+    Ok(parser.program)
+}
+
+struct Parser<'a> {
+    lexer: Lexer<'a>,
+    program: Program,
+    depth: usize,
+}
+
+/// A body under construction.
+#[derive(Default)]
+struct Scope {
+    body: Body,
+    names: FxHashMap<String, Val>,
+}
+
+impl Parser<'_> {
+    fn header(&mut self) -> Result<(), TextError> {
+        loop {
+            match self.lexer.word()? {
+                "torch" => {
+                    self.program.producer.torch = self.lexer.quoted()?;
+                    if self.lexer.keyword("schema") {
+                        self.program.producer.schema = (self.lexer.int()?, self.lexer.int()?);
+                    }
+                }
+                "symbol" => self.symbol()?,
+                "guard" => {
+                    let guard = self.lexer.quoted()?;
+                    self.program.guards.push(guard);
+                }
+                "tensor" => {
+                    let name = self.lexer.name()?;
+                    self.lexer.expect(":")?;
+                    let dtype = self.dtype()?;
+                    self.lexer.expect("[")?;
+                    let shape = self.list("]", |p| p.lexer.int())?;
+                    self.program.tensors.insert(name, LazyTensor::inline(dtype, shape, Vec::new()));
+                }
+                "in_spec" => self.program.signature.in_spec = Some(self.lexer.quoted()?),
+                "out_spec" => self.program.signature.out_spec = Some(self.lexer.quoted()?),
+                "graph" => return Ok(()),
+                word => return self.lexer.fail(format!("`{word}` is not part of a header")),
+            }
+        }
+    }
+
+    fn symbol(&mut self) -> Result<(), TextError> {
+        let name = self.lexer.name()?;
+        let is_int = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit() || c == '-');
+        let min = if is_int(self.lexer.peek()) { Some(self.lexer.int()?) } else { None };
+        self.lexer.expect("..")?;
+        let max = if is_int(self.lexer.peek()) { Some(self.lexer.int()?) } else { None };
+        let hint = if self.lexer.keyword("hint") { Some(self.lexer.int()?) } else { None };
+        self.program.symbols.symbol(&name);
+        if let Some(id) = self.program.symbols.find(&name) {
+            let symbol = self.program.symbols.get_mut(id);
+            symbol.range = crate::sym::Range { min, max };
+            symbol.hint = hint;
+        }
+        Ok(())
+    }
+
+    /// A body from its opening brace on.
+    fn body(&mut self, mut signature: Option<&mut Signature>) -> Result<Body, TextError> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return self.lexer.fail("graphs are nested too deeply");
+        }
+        self.lexer.expect("{")?;
+        let mut scope = Scope::default();
+        while !self.lexer.eat("}") {
+            if self.lexer.keyword("input") {
+                let arg = match self.lexer.peek() {
+                    Some('%') => Arg::Value(self.definition(&mut scope)?),
+                    _ => self.arg(&mut scope)?,
+                };
+                if let Some(signature) = signature.as_deref_mut() {
+                    signature.inputs.push(self.input_spec(&scope, &arg)?);
+                }
+                scope.body.inputs.push(arg);
+            } else if self.lexer.keyword("output") {
+                let arg = self.arg(&mut scope)?;
+                scope.body.outputs.push(arg);
+                if let Some(signature) = signature.as_deref_mut() {
+                    let kind = self.output_kind(&scope)?;
+                    signature.outputs.push(OutputSpec { kind });
+                }
+            } else {
+                let call = self.call(&mut scope)?;
+                scope.body.calls.push(call);
+            }
+        }
+        self.depth -= 1;
+        Ok(scope.body)
+    }
+
+    fn input_spec(&mut self, scope: &Scope, arg: &Arg) -> Result<InputSpec, TextError> {
+        self.lexer.expect("=")?;
+        let kind = match self.lexer.word()? {
+            "user" => InputKind::User,
+            "constant" => InputKind::Constant,
+            "parameter" => InputKind::Parameter(self.lexer.name()?),
+            "buffer" => InputKind::Buffer {
+                name: self.lexer.name()?,
+                persistent: !self.lexer.keyword("nonpersistent"),
+            },
+            "tensor_constant" => InputKind::TensorConstant(self.lexer.name()?),
+            "custom_object" => InputKind::CustomObject(self.lexer.name()?),
+            "token" => InputKind::Token,
+            word => return self.lexer.fail(format!("`{word}` is not a kind of input")),
+        };
+        let name = if self.lexer.keyword("as") {
+            self.lexer.name()?
+        } else {
+            arg.as_value().map(|v| scope.body.values[v].name.clone()).unwrap_or_default()
+        };
+        Ok(InputSpec { name, kind })
+    }
+
+    fn output_kind(&mut self, scope: &Scope) -> Result<OutputKind, TextError> {
+        self.lexer.expect("=")?;
+        Ok(match self.lexer.word()? {
+            "user" => OutputKind::User,
+            "loss" => OutputKind::Loss,
+            "token" => OutputKind::Token,
+            "gradient" => OutputKind::Gradient(self.lexer.name()?),
+            "state" => {
+                let kind = match self.lexer.word()? {
+                    "buffer" => StateKind::Buffer,
+                    "parameter" => StateKind::Parameter,
+                    "input" => StateKind::Input,
+                    word => return self.lexer.fail(format!("`{word}` is not a kind of state")),
+                };
+                let name = self.lexer.name()?;
+                if !self.lexer.keyword("of") {
+                    return self.lexer.fail("expected `of`");
+                }
+                OutputKind::State { kind, name, input: self.val(scope)? }
+            }
+            word => return self.lexer.fail(format!("`{word}` is not a kind of output")),
+        })
+    }
+
+    fn call(&mut self, scope: &mut Scope) -> Result<Call, TextError> {
+        let mut outputs = Vec::new();
+        // Values are defined after the arguments are read, so that a call cannot use its own.
+        let mut defined = Vec::new();
+        while matches!(self.lexer.peek(), Some('%' | '[')) || self.lexer.peek_word() == "none" {
+            let output = if self.lexer.keyword("none") {
+                Output::None
+            } else if self.lexer.eat("[") {
+                Output::List(self.list("]", |p| {
+                    if p.lexer.keyword("none") { Ok(None) } else { p.result(scope, &mut defined).map(Some) }
+                })?)
+            } else {
+                Output::Value(self.result(scope, &mut defined)?)
+            };
+            outputs.push(output);
+            if !self.lexer.eat(",") {
+                self.lexer.expect("=")?;
+                break;
+            }
+        }
+        let target =
+            if self.lexer.keyword("call") { self.lexer.quoted()? } else { self.lexer.word()?.to_owned() };
+        self.lexer.expect("(")?;
+        let args = self.list(")", |p| p.named_arg(scope))?;
+        let node = defined.first().map_or("", |(name, _)| name.as_str()).to_owned();
+        let origin = self.origin(node, &target)?;
+        for (name, val) in defined {
+            self.bind(scope, name, val)?;
+        }
+        Ok(Call { target, args, outputs, origin })
+    }
+
+    fn origin(&mut self, node: String, target: &str) -> Result<OriginId, TextError> {
+        let mut origin = Origin { node, target: target.to_owned(), ..Origin::default() };
+        if self.lexer.eat("@") {
+            if self.lexer.peek_word() != "at" {
+                origin.module = self.lexer.name()?;
+            }
+            if self.lexer.keyword("at") {
+                let file = self.lexer.quoted()?;
+                self.lexer.expect(":")?;
+                let line = self.lexer.int()?;
+                origin.frames.push(Frame { file, line, function: String::new(), code: String::new() });
+            }
+        }
+        Ok(self.program.origins.push(origin))
+    }
+
+    fn named_arg(&mut self, scope: &mut Scope) -> Result<NamedArg, TextError> {
+        let is_name = |c: char| c.is_ascii_alphabetic() || c == '_';
+        let name = if self.lexer.peek() == Some('"') {
+            let text = self.lexer.quoted()?;
+            if !self.lexer.eat("=") {
+                return Ok(NamedArg { name: String::new(), arg: Arg::Str(text) });
+            }
+            text
+        } else if self.lexer.peek_word().starts_with(is_name) {
+            let word = self.lexer.word()?;
+            if !self.lexer.eat("=") {
+                return Ok(NamedArg { name: String::new(), arg: self.word_arg(word)? });
+            }
+            word.to_owned()
+        } else {
+            String::new()
+        };
+        Ok(NamedArg { name, arg: self.arg(scope)? })
+    }
+
+    fn arg(&mut self, scope: &mut Scope) -> Result<Arg, TextError> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return self.lexer.fail("arguments are nested too deeply");
+        }
+        let arg = match self.lexer.peek() {
+            Some('%') => Arg::Value(self.val(scope)?),
+            Some('"') => Arg::Str(self.lexer.quoted()?),
+            Some('[') => {
+                self.lexer.expect("[")?;
+                Arg::List(self.list("]", |p| p.arg(scope))?)
+            }
+            Some('{') => {
+                self.lexer.expect("{")?;
+                Arg::Dict(self.list("}", |p| {
+                    let key = p.lexer.quoted()?;
+                    p.lexer.expect(":")?;
+                    Ok((key, p.arg(scope)?))
+                })?)
+            }
+            Some(c) if c.is_ascii_alphabetic() => {
+                let word = self.lexer.word()?;
+                self.word_arg(word)?
+            }
+            _ => {
+                let text = self.lexer.number();
+                match (text.parse(), text.parse()) {
+                    (Ok(n), _) => Arg::Int(n),
+                    (_, Ok(x)) => Arg::Float(x),
+                    _ => return self.lexer.fail("expected an argument"),
+                }
+            }
+        };
+        self.depth -= 1;
+        Ok(arg)
+    }
+
+    /// The argument that starts with `word`.
+    fn word_arg(&mut self, word: &str) -> Result<Arg, TextError> {
+        Ok(match word {
+            "none" => Arg::None,
+            "true" => Arg::Bool(true),
+            "false" => Arg::Bool(false),
+            "inf" => Arg::Float(f64::INFINITY),
+            "NaN" => Arg::Float(f64::NAN),
+            "complex" => {
+                self.lexer.expect("(")?;
+                let parts: Vec<f64> = self.list(")", |p| match p.lexer.number().parse() {
+                    Ok(x) => Ok(x),
+                    Err(_) => p.lexer.fail("expected a number"),
+                })?;
+                match parts.as_slice() {
+                    [re, im] => Arg::Complex(*re, *im),
+                    _ => return self.lexer.fail("a complex number has two parts"),
+                }
+            }
+            "dtype" => {
+                self.lexer.expect("(")?;
+                let code = self.lexer.int()?;
+                self.lexer.expect(")")?;
+                Arg::UnknownDType(code)
+            }
+            "device" => Arg::Device(self.wrapped()?),
+            "layout" => Arg::Layout(self.wrapped()?),
+            "format" => Arg::MemoryFormat(self.wrapped()?),
+            "op" => Arg::Operator(self.wrapped()?),
+            "graph" => {
+                let name = self.lexer.name()?;
+                Arg::Graph(Box::new(Subgraph { name, body: self.body(None)? }))
+            }
+            _ => match word.parse() {
+                Ok(dtype) => Arg::DType(dtype),
+                Err(()) => return self.lexer.fail(format!("`{word}` is not an argument")),
+            },
+        })
+    }
+
+    fn wrapped(&mut self) -> Result<String, TextError> {
+        self.lexer.expect("(")?;
+        let text = self.lexer.quoted()?;
+        self.lexer.expect(")")?;
+        Ok(text)
+    }
+
+    fn val(&mut self, scope: &Scope) -> Result<Val, TextError> {
+        self.lexer.expect("%")?;
+        let name = self.lexer.name()?;
+        match scope.names.get(&name) {
+            Some(val) => Ok(*val),
+            None => self.lexer.fail(format!("`%{name}` is not defined")),
+        }
+    }
+
+    /// `%name: type`, visible from here on.
+    fn definition(&mut self, scope: &mut Scope) -> Result<Val, TextError> {
+        let mut defined = Vec::new();
+        let val = self.result(scope, &mut defined)?;
+        for (name, val) in defined {
+            self.bind(scope, name, val)?;
+        }
+        Ok(val)
+    }
+
+    fn result(&mut self, scope: &mut Scope, defined: &mut Vec<(String, Val)>) -> Result<Val, TextError> {
+        self.lexer.expect("%")?;
+        let name = self.lexer.name()?;
+        self.lexer.expect(":")?;
+        let ty = self.value_type()?;
+        let val = scope.body.values.push(Value { name: name.clone(), ty });
+        defined.push((name, val));
+        Ok(val)
+    }
+
+    fn bind(&self, scope: &mut Scope, name: String, val: Val) -> Result<(), TextError> {
+        if scope.names.contains_key(&name) {
+            return self.lexer.fail(format!("`%{name}` is defined twice"));
+        }
+        scope.names.insert(name, val);
+        Ok(())
+    }
+
+    fn value_type(&mut self) -> Result<ValueType, TextError> {
+        let word = self.lexer.peek_word();
+        Ok(match word {
+            "symfloat" | "symbool" | "token" | "symint" | "custom" => {
+                self.lexer.word()?;
+                match word {
+                    "symfloat" => ValueType::SymFloat,
+                    "symbool" => ValueType::SymBool,
+                    "token" => ValueType::Token,
+                    "custom" => ValueType::Custom(self.wrapped()?),
+                    _ => {
+                        self.lexer.expect("(")?;
+                        let dim = self.dim()?;
+                        self.lexer.expect(")")?;
+                        ValueType::SymInt(dim)
+                    }
+                }
+            }
+            _ => {
+                let dtype = self.dtype()?;
+                self.lexer.expect("[")?;
+                let shape = self.list("]", Self::dim)?;
+                let strides = if self.lexer.eat("{") {
+                    self.list("}", Self::dim)?
+                } else {
+                    row_major(&mut self.program.symbols, &shape)
+                };
+                ValueType::Tensor(TensorType { dtype, shape, strides })
+            }
+        })
+    }
+
+    fn dtype(&mut self) -> Result<DType, TextError> {
+        let word = self.lexer.word()?;
+        match word.parse() {
+            Ok(dtype) => Ok(dtype),
+            Err(()) => self.lexer.fail(format!("`{word}` is not an element type")),
+        }
+    }
+
+    fn dim(&mut self) -> Result<Dim, TextError> {
+        match self.program.symbols.parse(self.lexer.expression()) {
+            Ok(dim) => Ok(dim),
+            Err(error) => self.lexer.fail(error.to_string()),
+        }
+    }
+
+    fn list<T>(
+        &mut self,
+        close: &str,
+        mut item: impl FnMut(&mut Self) -> Result<T, TextError>,
+    ) -> Result<Vec<T>, TextError> {
+        let mut items = Vec::new();
+        while !self.lexer.eat(close) {
+            if !items.is_empty() {
+                self.lexer.expect(",")?;
+            }
+            items.push(item(self)?);
+        }
+        Ok(items)
+    }
+}

@@ -1,7 +1,9 @@
 //! The graph: arenas of values, nodes and blocks, and every edit of them.
 
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::infer::ShapeValue;
 use super::{Attribute, Block, BlockId, Def, Initializer, Node, NodeId, Type, Use, ValueId, ValueInfo};
 use crate::arena::Arena;
 use crate::diagnose::OriginId;
@@ -18,6 +20,8 @@ pub struct Graph {
     pub blocks: Arena<Block>,
     /// Constant tensors, visible in every block.
     pub initializers: Vec<Initializer>,
+    /// The contents of small integer values, as far as [`infer`](super::infer::infer) knows them.
+    pub(super) shape_values: FxHashMap<ValueId, ShapeValue>,
     main: BlockId,
 }
 
@@ -25,7 +29,14 @@ impl Default for Graph {
     fn default() -> Self {
         let mut blocks = Arena::default();
         let main = blocks.push(Block::default());
-        Self { values: Arena::default(), nodes: Arena::default(), blocks, initializers: Vec::new(), main }
+        Self {
+            values: Arena::default(),
+            nodes: Arena::default(),
+            blocks,
+            initializers: Vec::new(),
+            shape_values: FxHashMap::default(),
+            main,
+        }
     }
 }
 

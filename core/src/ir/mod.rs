@@ -8,6 +8,7 @@
 mod attribute;
 mod block;
 mod graph;
+pub mod infer;
 mod model;
 mod node;
 pub mod opset;

@@ -1,0 +1,55 @@
+//! Elementwise operators.
+
+use smallvec::smallvec;
+
+use super::cx::{Cx, Dims, Shapes, one};
+use crate::ir::Shape;
+use crate::sym::{Dim, Symbols};
+
+/// The first output has the shape of the first input.
+pub(super) fn same(cx: &mut Cx<'_>) -> Option<Shapes> {
+    one(cx.dims(0)?.iter().copied())
+}
+
+/// Every input is broadcast to the output.
+pub(super) fn all(cx: &mut Cx<'_>) -> Option<Shapes> {
+    let mut dims = Dims::new();
+    for index in 0..cx.node.inputs.len() {
+        dims = together(cx.symbols, &dims, cx.dims(index)?)?;
+    }
+    Some(smallvec![Shape::Ranked(dims)])
+}
+
+/// `Expand`: the first input broadcast with the shape that the second holds.
+pub(super) fn expand(cx: &mut Cx<'_>) -> Option<Shapes> {
+    let target = cx.shape_from(1)?;
+    Some(smallvec![Shape::Ranked(together(cx.symbols, cx.dims(0)?, &target)?)])
+}
+
+/// The broadcast of two shapes, `None` when they do not fit.
+pub(super) fn together(symbols: &Symbols, a: &[Option<Dim>], b: &[Option<Dim>]) -> Option<Dims> {
+    let rank = a.len().max(b.len());
+    let from_end = |dims: &[Option<Dim>], back: usize| match dims.len().checked_sub(back) {
+        Some(at) => dims[at],
+        None => Some(Dim::Const(1)),
+    };
+    (1..=rank).rev().map(|back| extent(symbols, from_end(a, back), from_end(b, back))).collect()
+}
+
+/// The broadcast of two extents: `None` when they do not fit, `Some(None)` when it is unknown.
+fn extent(symbols: &Symbols, a: Option<Dim>, b: Option<Dim>) -> Option<Option<Dim>> {
+    // An extent that is never 1 is the result's, whatever the other one is.
+    let decides = |d: Dim| match d {
+        Dim::Const(n) => n != 1,
+        Dim::Expr(_) => symbols.range(d).min.is_some_and(|n| n > 1),
+    };
+    Some(match (a, b) {
+        (Some(Dim::Const(1)), other) | (other, Some(Dim::Const(1))) => other,
+        (Some(Dim::Const(x)), Some(Dim::Const(y))) if x != y => return None,
+        (a, b) if a == b => a,
+        (Some(a @ Dim::Const(_)), _) | (_, Some(a @ Dim::Const(_))) => Some(a),
+        (Some(a), _) if decides(a) => Some(a),
+        (_, Some(b)) if decides(b) => Some(b),
+        _ => None,
+    })
+}

@@ -295,7 +295,7 @@ pub mod dim_op {
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]
 pub struct LoweringHost {
-    /// The call.
+    /// The call; the view is valid until `lower` returns.
     pub call: for<'a> extern "C" fn(cx: Context, out: &mut CallView<'a>) -> u32,
     /// What is known about a value.
     pub value_type: for<'a> extern "C" fn(cx: Context, value: u32, out: &mut TypeRecord<'a>) -> u32,

@@ -1,1 +1,5 @@
-//! onnxport-aten
+//! Lowerings of PyTorch's own operators, a file per family.
+
+mod pointwise;
+
+onnxport_sdk::export_plugin! { id: "aten", schemas: include_str!("../schemas.txt") }

@@ -1,0 +1,4 @@
+//! Operators that work element by element.
+
+mod arithmetic;
+mod unary;

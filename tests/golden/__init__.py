@@ -1,0 +1,1 @@
+"""Archives that other versions of torch wrote."""

@@ -1,4 +1,4 @@
-//! Lowerings of PyTorch's own operators, a file per family.
+//! Lowerings of PyTorch's own operators, a module per family.
 
 mod pointwise;
 

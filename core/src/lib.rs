@@ -5,6 +5,7 @@ pub mod arena;
 pub mod diagnose;
 pub mod ir;
 pub mod program;
+pub mod pt2;
 pub mod registry;
 pub mod sym;
 pub mod tensor;

@@ -1,0 +1,170 @@
+//! Reading exported programs: `.pt2` archives, as `torch.export.save` writes them.
+//!
+//! The archive is mapped and indexed, its JSON decoded, and its tensors left where they are. Nothing
+//! in an archive is trusted: sizes are checked against the file, pickles are read by an allow-list,
+//! and every problem is a diagnostic that names the entry.
+
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing))]
+
+mod cache;
+mod decode;
+mod json;
+mod layout;
+mod payload;
+mod pickle;
+mod sample_inputs;
+mod schema;
+mod torch_file;
+mod treespec;
+mod view;
+pub mod zip_index;
+
+pub use sample_inputs::{SampleInputs, SampleValue};
+pub use treespec::TreeSpec;
+
+use std::path::Path;
+
+use layout::{Layout, TensorFile};
+use payload::Payloads;
+use zip_index::{Region, ZipIndex};
+
+use crate::diagnose::{Code, Diagnostic, Report};
+use crate::program::{Program, ValueType};
+use crate::tensor::MappedFile;
+
+/// An exported program and the archive that holds it.
+#[derive(Clone, Debug)]
+pub struct Archive {
+    /// The program. Its tensors are ranges of the archive.
+    pub program: Program,
+    /// The mapped file.
+    pub file: MappedFile,
+    /// The bytes of all parameters, buffers and constants; shared ones are counted once.
+    pub weight_bytes: u64,
+    zip: ZipIndex,
+    layout: Layout,
+}
+
+impl Archive {
+    /// Reads the inputs with which the program was traced; `None` when it records none.
+    ///
+    /// # Errors
+    /// `OP107` when they hold anything but plain tensors, containers and scalars.
+    pub fn sample_inputs(&self) -> Result<Option<SampleInputs>, Report> {
+        let name = &self.layout.samples;
+        let Some(entry) = self.zip.get(name).filter(|entry| entry.size > 0) else { return Ok(None) };
+        let inputs = SampleInputs::read(self.zip.region(name, entry)?, name)?;
+        Ok(Some(inputs))
+    }
+}
+
+/// Reads the exported program at `path`.
+///
+/// # Errors
+/// Codes `OP101` to `OP109`; every problem of the program and of its payloads at once.
+pub fn read(path: &Path) -> Result<Archive, Report> {
+    read_named(path, None)
+}
+
+/// Reads the exported program called `model` from an archive of several.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_named(path: &Path, model: Option<&str>) -> Result<Archive, Report> {
+    let file = MappedFile::open(path)
+        .map_err(|e| Diagnostic::error(Code::READ_IO, format!("`{}` cannot be read: {e}", path.display())))?;
+    if let Some(foreign) = layout::not_a_zip(file.bytes()) {
+        return Err(foreign.into());
+    }
+    let zip = ZipIndex::open(Region::whole(file.clone()), "")?;
+    let layout = Layout::find(&zip, model)?;
+    check_archive_version(&zip)?;
+    torch_file::check_byte_order(&zip, zip.root())?;
+    let mut program = decode::program(schema(&zip, &layout.program)?, &layout.program)?;
+    let mut payloads = Payloads::default();
+    for tensors in &layout.tensors {
+        let result = match tensors {
+            TensorFile::Table { config, folder } => payloads.add(&zip, config, folder),
+            TensorFile::Torch(name) => payloads.add_torch_file(&zip, name),
+        };
+        payloads.problems.extend(result.err());
+    }
+    check_tensors(&program, &mut payloads);
+    if !payloads.problems.is_empty() {
+        return Err(Report { diagnostics: payloads.problems, origins: program.origins });
+    }
+    program.tensors = payloads.tensors;
+    Ok(Archive { program, file, weight_bytes: payloads.bytes, zip, layout })
+}
+
+/// The program's JSON as the types of the schema.
+fn schema(zip: &ZipIndex, name: &str) -> Result<schema::ExportedProgram, Diagnostic> {
+    let Some(entry) = zip.get(name) else {
+        let message = format!("`{}` is missing from the archive", zip.describe(name));
+        return Err(Diagnostic::error(Code::READ_ARCHIVE, message));
+    };
+    let bytes = zip.read(name, entry)?;
+    let program = json::parse::<schema::ExportedProgram>(&bytes, name);
+    // A program of another version need not decode; its version must.
+    let version = match &program {
+        Ok(program) => program.schema_version,
+        Err(_) => match json::parse::<schema::Versioned>(&bytes, name) {
+            Ok(versioned) => versioned.schema_version,
+            Err(_) => return program,
+        },
+    };
+    if version.major == schema::MAJOR {
+        return program
+            .map_err(|e| e.note(format!("it has schema version {}.{}", version.major, version.minor)));
+    }
+    let message = format!(
+        "`{name}` has schema version {}.{}; onnxport reads version {}",
+        version.major,
+        version.minor,
+        schema::MAJOR
+    );
+    Err(Diagnostic::error(Code::READ_VERSION, message)
+        .help("load and save the program with a PyTorch release from 2.8 on"))
+}
+
+fn check_archive_version(zip: &ZipIndex) -> Result<(), Diagnostic> {
+    let name = format!("{}archive_version", zip.root());
+    let Some(entry) = zip.get(&name).filter(|entry| entry.size <= 16) else { return Ok(()) };
+    let version = zip.read(&name, entry)?;
+    if version.trim_ascii() == b"0" {
+        return Ok(());
+    }
+    let version = String::from_utf8_lossy(&version).into_owned();
+    let message = format!("the archive has version {version}; onnxport reads version 0");
+    Err(Diagnostic::error(Code::READ_VERSION, message))
+}
+
+/// Every tensor that the signature names must be there, with the type that the graph states.
+fn check_tensors(program: &Program, payloads: &mut Payloads) {
+    let complete = payloads.problems.is_empty();
+    for (spec, arg) in program.signature.inputs.iter().zip(&program.body.inputs) {
+        let Some(name) = spec.kind.tensor_name() else { continue };
+        let Some(tensor) = payloads.tensors.get(name) else {
+            // After another problem, this would often be its echo.
+            if complete {
+                let message = format!("the archive holds no tensor `{name}`, which the program takes");
+                payloads.problems.push(Diagnostic::error(Code::READ_PAYLOAD, message));
+            }
+            continue;
+        };
+        let value = arg.as_value().and_then(|val| program.body.values.get(val));
+        let Some(ValueType::Tensor(ty)) = value.map(|value| &value.ty) else { continue };
+        let same_shape = ty.shape.len() == tensor.shape.len()
+            && ty.shape.iter().zip(&tensor.shape).all(|(stated, stored)| {
+                stated.as_const().is_none_or(|stated| u64::try_from(stated) == Ok(*stored))
+            });
+        if ty.dtype != tensor.dtype || !same_shape {
+            let message = format!(
+                "the archive holds `{name}` as {}{:?}, which is not what the program states",
+                tensor.dtype, tensor.shape
+            );
+            payloads.problems.push(Diagnostic::error(Code::READ_PAYLOAD, message));
+        }
+    }
+}

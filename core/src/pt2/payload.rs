@@ -1,0 +1,151 @@
+//! Parameters, buffers and constants: where their bytes lie. None of them is read.
+
+use std::collections::HashSet;
+
+use indexmap::IndexMap;
+
+use super::decode::dtype;
+use super::json;
+use super::pickle::Item;
+use super::schema::{PayloadConfig, PayloadMeta, SymInt, TensorMeta};
+use super::torch_file;
+use super::view::{Claim, view};
+use super::zip_index::{Region, ZipIndex};
+use crate::diagnose::{Code, Diagnostic};
+use crate::tensor::LazyTensor;
+
+/// The number of the strided layout in the schema.
+const STRIDED: i64 = 7;
+
+/// The tensors of an archive, and what was wrong with the others.
+#[derive(Default)]
+pub(crate) struct Payloads {
+    pub(crate) tensors: IndexMap<String, LazyTensor>,
+    pub(crate) problems: Vec<Diagnostic>,
+    /// The bytes of all storages, shared ones counted once.
+    pub(crate) bytes: u64,
+}
+
+impl Payloads {
+    /// Adds the tensors that the table `config` lists, whose payloads lie in `folder`.
+    pub(crate) fn add(&mut self, zip: &ZipIndex, config: &str, folder: &str) -> Result<(), Diagnostic> {
+        let Some(entry) = zip.get(config) else {
+            let message = format!("`{}` is missing from the archive", zip.describe(config));
+            return Err(Diagnostic::error(Code::READ_PAYLOAD, message));
+        };
+        let table: PayloadConfig = json::parse(&zip.read(config, entry)?, config)?;
+        let mut regions: IndexMap<String, Region> = IndexMap::new();
+        let mut missing = HashSet::new();
+        for (name, meta) in table.config {
+            match self.payload(zip, folder, &name, &meta, &mut regions, &mut missing) {
+                Ok(Some(tensor)) => {
+                    self.tensors.insert(name, tensor);
+                }
+                Ok(None) => {}
+                Err(problem) => self.problems.push(problem),
+            }
+        }
+        self.bytes = regions.values().fold(self.bytes, |sum, region| sum.saturating_add(region.len()));
+        Ok(())
+    }
+
+    /// Adds the tensors of a `torch.save` file, as releases before 2.9 wrote all of them together.
+    pub(crate) fn add_torch_file(&mut self, zip: &ZipIndex, name: &str) -> Result<(), Diagnostic> {
+        let Some(entry) = zip.get(name) else {
+            let message = format!("`{}` is missing from the archive", zip.describe(name));
+            return Err(Diagnostic::error(Code::READ_PAYLOAD, message));
+        };
+        if entry.size == 0 {
+            return Ok(());
+        }
+        let file = torch_file::read(zip.region(name, entry)?, name)?;
+        let Item::Dict(items) = file.heap.get(file.root) else {
+            let message = format!("`{name}` does not hold a dictionary of tensors");
+            return Err(Diagnostic::error(Code::READ_PAYLOAD, message));
+        };
+        for (key, value) in items {
+            let key = file.heap.text(*key).unwrap_or_default();
+            if let Item::Tensor(tensor) = file.heap.get(*value) {
+                self.tensors.insert(key.to_owned(), (**tensor).clone());
+            } else {
+                let message = format!("`{name}` holds `{key}`, which is not a tensor");
+                self.problems.push(Diagnostic::error(Code::READ_PAYLOAD, message));
+            }
+        }
+        self.bytes = self.bytes.saturating_add(file.bytes);
+        Ok(())
+    }
+
+    fn payload(
+        &mut self,
+        zip: &ZipIndex,
+        folder: &str,
+        name: &str,
+        meta: &PayloadMeta,
+        regions: &mut IndexMap<String, Region>,
+        missing: &mut HashSet<String>,
+    ) -> Result<Option<LazyTensor>, Diagnostic> {
+        let path = format!("{folder}{}", meta.path_name);
+        if meta.use_pickle {
+            let what = if meta.tensor_meta.is_some() { "a tensor subclass" } else { "a custom object" };
+            let message = format!("`{path}` holds `{name}` as a pickle of {what}, which is not read");
+            return Err(Diagnostic::error(Code::READ_PAYLOAD, message)
+                .help("unwrap subclasses into plain tensors before export"));
+        }
+        let Some(claim) = meta.tensor_meta.as_ref() else {
+            let message = format!("`{path}` has no record of the shape of `{name}`");
+            return Err(Diagnostic::error(Code::READ_PAYLOAD, message));
+        };
+        let what = format!("`{name}` in `{path}`");
+        let claim = claimed(claim, &what)?;
+        if let Some(region) = regions.get(&path) {
+            return view(claim, region.clone(), &what).map(Some);
+        }
+        let Some(entry) = zip.get(&path) else {
+            // Tensors that share a payload share the report.
+            if !missing.insert(path.clone()) {
+                return Ok(None);
+            }
+            let message = format!("`{path}`, which holds `{name}`, is missing from the archive");
+            return Err(Diagnostic::error(Code::READ_PAYLOAD, message));
+        };
+        let region = zip.region(&path, entry)?;
+        let tensor = view(claim, region.clone(), &what);
+        regions.insert(path, region);
+        match tensor {
+            Err(problem) if entry.size == 0 => {
+                Err(problem.note("the payload is empty: the program was exported with fake tensors"))
+            }
+            tensor => tensor.map(Some),
+        }
+    }
+}
+
+fn claimed(meta: &TensorMeta, what: &str) -> Result<Claim, Diagnostic> {
+    if meta.layout != STRIDED {
+        let message = format!("{what} is not strided (layout {})", meta.layout);
+        return Err(Diagnostic::error(Code::READ_PAYLOAD, message)
+            .help("make sparse and mkldnn tensors dense before export"));
+    }
+    let dtype =
+        dtype(meta.dtype).map_err(|(code, problem)| Diagnostic::error(code, format!("{what}: {problem}")))?;
+    let sizes = |all: &[SymInt]| all.iter().map(|size| constant(size, what)).collect::<Result<_, _>>();
+    Ok(Claim {
+        dtype,
+        shape: sizes(&meta.sizes)?,
+        strides: sizes(&meta.strides)?,
+        offset: constant(&meta.storage_offset, what)?,
+    })
+}
+
+fn constant(size: &SymInt, what: &str) -> Result<u64, Diagnostic> {
+    match size {
+        SymInt::Int(n) => i64::try_from(*n).ok().and_then(|n| u64::try_from(n).ok()).ok_or_else(|| {
+            Diagnostic::error(Code::READ_SIZE, format!("{what} has a size, stride or offset of {n}"))
+        }),
+        SymInt::Expr(expr) => {
+            let message = format!("{what} has a symbolic size, `{}`", expr.expr_str);
+            Err(Diagnostic::error(Code::READ_PAYLOAD, message))
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! An allow-listed reader of the pickles that `torch.save` writes.
+//!
+//! A pickle is a program for a small stack machine. This one runs the opcodes that build data and
+//! knows a closed list of globals, each by what it means; nothing is imported and nothing is called.
+//! Everything else is refused by name.
+
+mod cursor;
+mod global;
+mod item;
+mod machine;
+mod tensor;
+
+pub(crate) use item::{Heap, Item, Ref};
+pub(crate) use machine::load;
+
+use super::zip_index::Region;
+use crate::diagnose::{Code, Diagnostic};
+
+/// Finds the bytes of a storage by its key.
+pub(crate) trait Storages {
+    /// The bytes of the storage `key`.
+    fn storage(&self, key: &str) -> Result<Region, Diagnostic>;
+}
+
+fn refuse(message: impl Into<String>) -> Diagnostic {
+    Diagnostic::error(Code::READ_PICKLE, message)
+}

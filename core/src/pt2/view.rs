@@ -1,0 +1,100 @@
+//! Strided views of storages, checked against the bytes that there are.
+
+use super::zip_index::Region;
+use crate::diagnose::{Code, Diagnostic};
+use crate::tensor::{DType, LazyTensor};
+
+/// PyTorch's own limit of axes.
+const MAX_RANK: usize = 64;
+
+/// What a tensor's record claims about its storage.
+pub(crate) struct Claim {
+    pub(crate) dtype: DType,
+    pub(crate) shape: Vec<u64>,
+    pub(crate) strides: Vec<u64>,
+    /// Elements to skip.
+    pub(crate) offset: u64,
+}
+
+/// The tensor that `claim` describes over the bytes of `storage`. `what` names it in diagnostics.
+///
+/// # Errors
+/// `OP106` when the storage is too short, `OP108` when sizes go beyond 64 bits.
+pub(crate) fn view(claim: Claim, storage: Region, what: &str) -> Result<LazyTensor, Diagnostic> {
+    let Claim { dtype, shape, strides, offset } = claim;
+    let absurd = || {
+        let message = format!("{what} has the absurd shape {shape:?}");
+        Diagnostic::error(Code::READ_SIZE, message)
+    };
+    if shape.len() > MAX_RANK {
+        let message = format!("{what} has {} axes", shape.len());
+        return Err(Diagnostic::error(Code::READ_SIZE, message));
+    }
+    if shape.len() != strides.len() {
+        let message = format!("{what} has {} sizes and {} strides", shape.len(), strides.len());
+        return Err(Diagnostic::error(Code::READ_PAYLOAD, message));
+    }
+    let elements = shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d));
+    // A product over an extent of 0 is 0 however large the others are.
+    let elements = if shape.contains(&0) { Some(0) } else { elements };
+    let bytes = elements.and_then(|n| dtype.byte_len(n)).filter(|n| i64::try_from(*n).is_ok());
+    if bytes.ok_or_else(absurd)? == 0 {
+        return Ok(LazyTensor { dtype, shape, source: storage.into_source(), offset: 0, strides: None });
+    }
+    let reach = shape
+        .iter()
+        .zip(&strides)
+        .try_fold(offset, |at, (extent, stride)| {
+            at.checked_add(extent.saturating_sub(1).checked_mul(*stride)?)
+        })
+        .and_then(|last| dtype.byte_len(last.checked_add(1)?))
+        .ok_or_else(absurd)?;
+    if reach > storage.len() {
+        let message = format!("{what} needs {reach} bytes of its storage, which has {}", storage.len());
+        return Err(Diagnostic::error(Code::READ_PAYLOAD, message));
+    }
+    let strides = (!is_dense(&shape, &strides)).then_some(strides);
+    Ok(LazyTensor { dtype, shape, source: storage.into_source(), offset, strides })
+}
+
+/// Whether the strides are those of a dense row-major tensor. The stride of an axis with one element
+/// means nothing.
+fn is_dense(shape: &[u64], strides: &[u64]) -> bool {
+    let mut expected = 1u64;
+    for (extent, stride) in shape.iter().zip(strides).rev() {
+        if *extent != 1 {
+            if *stride != expected {
+                return false;
+            }
+            expected = expected.saturating_mul(*extent);
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claim(shape: &[u64], strides: &[u64], offset: u64) -> Result<LazyTensor, Diagnostic> {
+        let claim = Claim { dtype: DType::F32, shape: shape.to_vec(), strides: strides.to_vec(), offset };
+        view(claim, Region::Memory(vec![0; 48].into()), "`w`")
+    }
+
+    #[test]
+    fn dense_views_have_no_strides() {
+        assert_eq!(claim(&[3, 4], &[4, 1], 0).unwrap().strides, None);
+        assert_eq!(claim(&[1, 12, 1], &[7, 1, 9], 0).unwrap().strides, None);
+        assert_eq!(claim(&[4, 3], &[1, 4], 0).unwrap().strides, Some(vec![1, 4]));
+        assert_eq!(claim(&[0, 4], &[4, 1], 100).unwrap().dense_range(), Some(0..0));
+    }
+
+    #[test]
+    fn views_stay_inside_their_storage() {
+        assert_eq!(claim(&[3, 4], &[4, 1], 1).unwrap_err().code, Code::READ_PAYLOAD);
+        assert_eq!(claim(&[1 << 63, 2], &[1, 1], 0).unwrap_err().code, Code::READ_SIZE);
+        assert_eq!(claim(&[1 << 62], &[0], 0).unwrap_err().code, Code::READ_SIZE);
+        assert_eq!(claim(&[2, 2], &[u64::MAX, 1], 0).unwrap_err().code, Code::READ_SIZE);
+        assert!(claim(&[1000, 12], &[0, 1], 0).is_ok());
+    }
+}

@@ -113,7 +113,10 @@ impl Decoder {
 
     fn call(&mut self, scope: &mut Scope, node: Node) -> Call {
         let target = canonical_target(&node.target);
-        let name = node.name.unwrap_or_else(|| first_name(&node.outputs).unwrap_or_default().to_owned());
+        let name = node.name.unwrap_or_else(|| {
+            let operator = target.split('.').nth(1).unwrap_or(&target);
+            first_name(&node.outputs).unwrap_or(operator).to_owned()
+        });
         let origin = self.program.origins.push(super::origin::origin(name, &target, &node.metadata));
         scope.origin = Some(origin);
         let args = node

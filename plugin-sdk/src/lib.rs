@@ -22,6 +22,7 @@ mod arg;
 mod build;
 mod dim;
 mod error;
+pub mod executor;
 mod facts;
 mod glue;
 mod literal;

@@ -1,1 +1,139 @@
-//! onnxport-ort
+//! ONNX Runtime as an onnxport executor.
+//!
+//! The library is loaded at run time; see [`discover`] for where it is looked for. Options:
+//! `library` (a path) and `threads` (per operator; 0 lets ONNX Runtime choose).
+
+pub mod discover;
+mod session;
+mod tensor;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use onnxport_sdk::abi::abi_stable::std_types::RStr;
+use onnxport_sdk::abi::executor::{ExecutorTable, INTERFACE};
+use onnxport_sdk::abi::{HostRoot, PluginRoot, Table, status};
+use onnxport_sdk::executor::{self, Executor, Failure, Options};
+use ort::environment::Environment;
+use ort::session::Session;
+use ort::session::builder::SessionBuilder;
+
+/// The plugin, for hosts that link it in.
+pub static ROOT: PluginRoot = PluginRoot { query, attach };
+
+static TABLE: ExecutorTable = executor::table::<OnnxRuntime>();
+
+extern "C" fn query(interface: RStr<'_>) -> Table {
+    if interface.as_str() == INTERFACE { Table::of(&TABLE) } else { Table::NONE }
+}
+
+extern "C" fn attach(_: &HostRoot) -> u32 {
+    status::OK
+}
+
+/// The library that the process uses, once one was loaded: ONNX Runtime allows one environment.
+static LOADED: Mutex<Option<Loaded>> = Mutex::new(None);
+
+#[derive(Clone)]
+struct Loaded {
+    path: PathBuf,
+    environment: Environment,
+}
+
+struct OnnxRuntime {
+    loaded: Loaded,
+    threads: usize,
+}
+
+impl Executor for OnnxRuntime {
+    const ID: &'static str = "ort";
+    const NAME: &'static str = "ONNX Runtime";
+    type Session = session::OrtSession;
+
+    fn open(options: Options<'_>) -> Result<Self, Failure> {
+        let threads = options.number("threads")?.unwrap_or(0);
+        let wanted = options.get("library").map(Path::new);
+        let mut slot = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+        let loaded = match slot.as_ref() {
+            Some(loaded) => {
+                if let Some(path) = wanted.filter(|p| canonical(p) != canonical(&loaded.path)) {
+                    let message = format!(
+                        "{} cannot be loaded: this process already uses {}",
+                        path.display(),
+                        loaded.path.display()
+                    );
+                    return Err(Failure::new(message));
+                }
+                loaded.clone()
+            }
+            None => slot.insert(load_library(wanted)?).clone(),
+        };
+        Ok(Self { loaded, threads })
+    }
+
+    fn describe(&self) -> String {
+        let version = version(ort::info()).unwrap_or("of unknown version");
+        format!("ONNX Runtime {version}, {}", self.loaded.path.display())
+    }
+
+    fn load(&mut self, path: &Path) -> Result<session::OrtSession, Failure> {
+        let fail = |message: String| Failure::new(format!("ONNX Runtime does not load the model: {message}"));
+        let mut builder = self.builder().map_err(|e| fail(first_line(&e)))?;
+        let session = builder.commit_from_file(path).map_err(|e| fail(first_line(&e.to_string())))?;
+        Ok(session::OrtSession::new(session))
+    }
+}
+
+impl OnnxRuntime {
+    fn builder(&self) -> Result<SessionBuilder, String> {
+        let builder = Session::builder(&self.loaded.environment).map_err(|e| e.to_string())?;
+        // Errors arrive as results; printing them as well would break quiet and JSON output.
+        let builder = builder.with_log_level(ort::logging::LogLevel::Fatal).map_err(|e| e.to_string())?;
+        if self.threads == 0 {
+            return Ok(builder);
+        }
+        builder.with_intra_threads(self.threads).map_err(|e| e.to_string())
+    }
+}
+
+fn load_library(wanted: Option<&Path>) -> Result<Loaded, Failure> {
+    let found = match wanted {
+        Some(path) => path.to_owned(),
+        None => discover::find().ok_or_else(|| {
+            Failure::new("no ONNX Runtime library was found")
+                .help("run `pip install onnxruntime`, or name a library with --ort-library or ORT_DYLIB_PATH")
+        })?,
+    };
+    if !found.is_file() {
+        return Err(Failure::new(format!("there is no library at {}", found.display())));
+    }
+    // A relative path would be looked for beside the executable.
+    let path = canonical(&found);
+    // `ort::init` would panic where this returns an error.
+    let environment = ort::init_from(&path)
+        .map_err(|e| unusable(&path, &e.to_string()))?
+        .with_telemetry(false)
+        .build()
+        .map_err(|e| unusable(&path, &e.to_string()))?;
+    environment.set_log_level(ort::logging::LogLevel::Fatal);
+    Ok(Loaded { path, environment })
+}
+
+fn unusable(path: &Path, reason: &str) -> Failure {
+    Failure::new(format!("{} is not a usable ONNX Runtime library: {reason}", path.display()))
+        .help("ONNX Runtime 1.24 or newer is needed: `pip install onnxruntime`")
+}
+
+fn canonical(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+/// The version in a line such as `ORT Build Info: git-branch=rel-1.31.1, git-commit-id=…`.
+fn version(info: &str) -> Option<&str> {
+    let (_, rest) = info.split_once("rel-")?;
+    rest.split([',', ' ']).next()
+}
+
+fn first_line(message: &str) -> String {
+    message.lines().next().unwrap_or("no reason given").to_owned()
+}

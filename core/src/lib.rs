@@ -9,3 +9,4 @@ pub mod pt2;
 pub mod registry;
 pub mod sym;
 pub mod tensor;
+pub mod verify;

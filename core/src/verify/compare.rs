@@ -1,0 +1,224 @@
+//! Whether a tensor holds the expected values.
+
+use serde::Serialize;
+
+use crate::tensor::DType;
+
+/// How far a value may be from the expected one: `|got - expected| <= atol + rtol * |expected|`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Tolerance {
+    /// The relative part.
+    pub rtol: f64,
+    /// The absolute part.
+    pub atol: f64,
+}
+
+impl Tolerance {
+    /// No difference at all.
+    pub const EXACT: Self = Self { rtol: 0.0, atol: 0.0 };
+
+    /// The tolerance for an element type.
+    ///
+    /// `torch.testing.assert_close` allows (1.3e-6, 1e-5) for `f32`, (1e-7, 1e-7) for `f64`,
+    /// (1e-3, 1e-5) for `f16` and (1.6e-2, 1e-5) for `bf16`: fit for one operator. A whole model sums
+    /// in other orders than PyTorch's kernels in every layer, so what is allowed here is about a
+    /// thousand times that for `f32`, ten times for the others. Integers and truth values are exact.
+    pub fn of(dtype: DType) -> Self {
+        match dtype {
+            DType::F64 | DType::C128 => Self { rtol: 1e-6, atol: 1e-7 },
+            DType::F32 | DType::C64 => Self { rtol: 1e-3, atol: 1e-4 },
+            DType::F16 => Self { rtol: 1e-2, atol: 1e-2 },
+            DType::BF16 => Self { rtol: 4e-2, atol: 4e-2 },
+            _ => Self::EXACT,
+        }
+    }
+}
+
+/// What a comparison found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Difference {
+    /// The largest `|got - expected|` over the finite elements.
+    pub max_abs: f64,
+    /// The largest `|got - expected| / |expected|` where `|expected|` exceeds the absolute tolerance.
+    pub max_rel: f64,
+    /// How many elements are outside of the tolerance.
+    pub wrong: u64,
+    /// How many elements there are.
+    pub elements: u64,
+    /// The first element outside of the tolerance.
+    pub first: Option<Wrong>,
+    /// What was allowed; the absolute part is scaled, see [`compare`].
+    pub allowed: Tolerance,
+}
+
+/// An element outside of the tolerance.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Wrong {
+    /// Its position along every axis.
+    pub index: Vec<u64>,
+    /// The value.
+    pub got: String,
+    /// The expected value.
+    pub expected: String,
+}
+
+/// Compares tensors of one element type and shape, given as little-endian, row-major bytes.
+///
+/// A NaN equals a NaN, an infinity the same infinity. The absolute tolerance is multiplied by the
+/// largest finite expected magnitude, held between 1 and 1000: where large numbers cancel, the error
+/// of a small result is relative to them.
+pub fn compare(dtype: DType, shape: &[u64], got: &[u8], expected: &[u8], tolerance: Tolerance) -> Difference {
+    let mut found = match dtype {
+        DType::F32 | DType::C64 => floats::<4>(got, expected, tolerance, |b| f32::from_le_bytes(b).into()),
+        DType::F64 | DType::C128 => floats::<8>(got, expected, tolerance, f64::from_le_bytes),
+        DType::F16 => floats::<2>(got, expected, tolerance, |b| half::f16::from_le_bytes(b).to_f64()),
+        DType::BF16 => floats::<2>(got, expected, tolerance, |b| half::bf16::from_le_bytes(b).to_f64()),
+        DType::I64 => integers::<8>(got, expected, |b| i64::from_le_bytes(b).into()),
+        DType::U64 => integers::<8>(got, expected, |b| u64::from_le_bytes(b).into()),
+        DType::I32 => integers::<4>(got, expected, |b| i32::from_le_bytes(b).into()),
+        DType::U32 => integers::<4>(got, expected, |b| u32::from_le_bytes(b).into()),
+        DType::I16 => integers::<2>(got, expected, |b| i16::from_le_bytes(b).into()),
+        DType::U16 => integers::<2>(got, expected, |b| u16::from_le_bytes(b).into()),
+        DType::I8 => integers::<1>(got, expected, |b| i8::from_le_bytes(b).into()),
+        DType::Bool => integers::<1>(got, expected, |[b]| i128::from(b != 0)),
+        // Eight bits and less: the bit patterns are compared.
+        _ => integers::<1>(got, expected, |[b]| b.into()),
+    };
+    let last_axis_is_pair = dtype.is_complex().then_some(2);
+    let extents: Vec<u64> = shape.iter().copied().chain(last_axis_is_pair).collect();
+    if let Some(first) = &mut found.first {
+        first.index = unravel(first.index.first().copied().unwrap_or(0), &extents);
+    }
+    found
+}
+
+impl Difference {
+    fn none(allowed: Tolerance) -> Self {
+        Self { max_abs: 0.0, max_rel: 0.0, wrong: 0, elements: 0, first: None, allowed }
+    }
+
+    fn mark(&mut self, got: &dyn ToString, expected: &dyn ToString) {
+        self.wrong += 1;
+        self.first.get_or_insert_with(|| Wrong {
+            index: vec![self.elements],
+            got: got.to_string(),
+            expected: expected.to_string(),
+        });
+    }
+}
+
+fn elements<const N: usize>(bytes: &[u8]) -> impl Iterator<Item = [u8; N]> {
+    bytes.chunks_exact(N).filter_map(|chunk| chunk.try_into().ok())
+}
+
+fn floats<const N: usize>(
+    got: &[u8],
+    expected: &[u8],
+    tolerance: Tolerance,
+    decode: impl Fn([u8; N]) -> f64,
+) -> Difference {
+    let largest = elements(expected).map(&decode).filter(|e| e.is_finite()).fold(0.0, |m, e| e.abs().max(m));
+    let allowed = Tolerance { atol: tolerance.atol * largest.clamp(1.0, 1e3), ..tolerance };
+    let mut found = Difference::none(allowed);
+    for (got, expected) in elements(got).map(&decode).zip(elements(expected).map(&decode)) {
+        let difference = (got - expected).abs();
+        // Infinities of one sign differ by NaN, so equality comes first.
+        if got.to_bits() == expected.to_bits() || (got.is_nan() && expected.is_nan()) {
+        } else if difference.is_finite() {
+            found.max_abs = found.max_abs.max(difference);
+            if expected.abs() > allowed.atol {
+                found.max_rel = found.max_rel.max(difference / expected.abs());
+            }
+            if difference > allowed.atol + allowed.rtol * expected.abs() {
+                found.mark(&got, &expected);
+            }
+        } else {
+            found.mark(&got, &expected);
+        }
+        found.elements += 1;
+    }
+    found
+}
+
+fn integers<const N: usize>(got: &[u8], expected: &[u8], decode: impl Fn([u8; N]) -> i128) -> Difference {
+    let mut found = Difference::none(Tolerance::EXACT);
+    for (got, expected) in elements(got).map(&decode).zip(elements(expected).map(&decode)) {
+        if got != expected {
+            let difference = (got - expected).unsigned_abs() as f64;
+            found.max_abs = found.max_abs.max(difference);
+            if expected != 0 {
+                found.max_rel = found.max_rel.max(difference / expected.unsigned_abs() as f64);
+            }
+            found.mark(&got, &expected);
+        }
+        found.elements += 1;
+    }
+    found
+}
+
+fn unravel(mut position: u64, extents: &[u64]) -> Vec<u64> {
+    let mut index: Vec<u64> = extents
+        .iter()
+        .rev()
+        .map(|extent| {
+            let at = position % (*extent).max(1);
+            position /= (*extent).max(1);
+            at
+        })
+        .collect();
+    index.reverse();
+    index
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn f32s(values: &[f32]) -> Vec<u8> {
+        values.iter().flat_map(|v| v.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn the_first_wrong_element_is_named_by_its_index() {
+        let expected = f32s(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        let got = f32s(&[1.0, 2.0, 3.0, 4.0, 5.5, 7.0]);
+        let found = compare(DType::F32, &[2, 3], &got, &expected, Tolerance::of(DType::F32));
+        assert_eq!((found.wrong, found.elements), (2, 6));
+        let first = found.first.as_ref().map(|w| (w.index.as_slice(), w.got.as_str(), w.expected.as_str()));
+        assert_eq!(first, Some(([1, 1].as_slice(), "5.5", "5")));
+        assert!((found.max_abs - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn equal_infinities_and_nans_agree_and_others_do_not() {
+        let expected = f32s(&[f32::INFINITY, f32::NAN, 1.0, f32::NEG_INFINITY]);
+        assert_eq!(compare(DType::F32, &[4], &expected, &expected, Tolerance::EXACT).wrong, 0);
+        let got = f32s(&[f32::INFINITY, 0.0, f32::NAN, f32::INFINITY]);
+        assert_eq!(compare(DType::F32, &[4], &got, &expected, Tolerance::of(DType::F32)).wrong, 3);
+    }
+
+    #[test]
+    fn integers_and_truth_values_are_exact() {
+        let found = compare(DType::U8, &[2], &[1, 255], &[1, 254], Tolerance::of(DType::U8));
+        assert_eq!((found.wrong, found.max_abs), (1, 1.0));
+        assert_eq!(compare(DType::Bool, &[2], &[2, 0], &[1, 0], Tolerance::EXACT).wrong, 0);
+        let (big, bigger) = (i64::MIN.to_le_bytes(), i64::MAX.to_le_bytes());
+        assert_eq!(compare(DType::I64, &[], &big, &bigger, Tolerance::EXACT).wrong, 1);
+    }
+
+    #[test]
+    fn the_absolute_tolerance_grows_with_the_largest_expected_value() {
+        let expected = f32s(&[500.0, 0.0]);
+        let found = compare(DType::F32, &[2], &f32s(&[500.0, 0.04]), &expected, Tolerance::of(DType::F32));
+        assert_eq!(found.wrong, 0);
+        assert!((found.allowed.atol - 0.05).abs() < 1e-9);
+    }
+
+    #[test]
+    fn scalars_and_empty_tensors_compare() {
+        let one = 1.5f64.to_le_bytes();
+        let wrong = compare(DType::F64, &[], &2.5f64.to_le_bytes(), &one, Tolerance::of(DType::F64));
+        assert_eq!(wrong.first.map(|w| w.index), Some(vec![]));
+        assert_eq!(compare(DType::F32, &[0, 3], &[], &[], Tolerance::EXACT).wrong, 0);
+    }
+}

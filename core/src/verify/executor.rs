@@ -1,0 +1,198 @@
+//! The host's side of `executor/1`: safe handles over a plugin's table.
+
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
+use onnxport_abi::executor::{ExecutorTable, Handle, INTERFACE, OptionRecord, Sink, TensorView};
+use onnxport_abi::{PluginRoot, status};
+
+use crate::diagnose::{Code, Diagnostic};
+use crate::tensor::DType;
+
+/// A plugin that runs ONNX models.
+#[derive(Clone, Copy)]
+pub struct Executor {
+    table: &'static ExecutorTable,
+}
+
+impl Executor {
+    /// The executor that a plugin provides, if it provides one.
+    pub fn of(root: &PluginRoot) -> Option<Self> {
+        let table = (root.query)(RStr::from_str(INTERFACE));
+        // SAFETY: the plugin answered for this interface, and its tables live as long as the process.
+        unsafe { table.get::<ExecutorTable>() }.map(|table| Self { table })
+    }
+
+    /// The plugin's id, `ort`.
+    pub fn id(&self) -> &'static str {
+        self.table.id.as_str()
+    }
+
+    /// The name to show, `ONNX Runtime`.
+    pub fn name(&self) -> &'static str {
+        self.table.name.as_str()
+    }
+
+    /// Opens the runtime with options such as `library` = a path.
+    pub fn open(&self, options: &[(&str, &str)]) -> Result<Runtime, Diagnostic> {
+        let records: Vec<OptionRecord<'_>> = options
+            .iter()
+            .map(|(name, value)| OptionRecord { name: RStr::from_str(name), value: RStr::from_str(value) })
+            .collect();
+        let mut handle = Handle::NULL;
+        Call::new(self.table, &mut |_| {}).run(Code::VERIFY_NO_EXECUTOR, |sink| {
+            (self.table.open)(RSlice::from_slice(&records), &mut handle, sink)
+        })?;
+        Ok(Runtime { table: self.table, handle })
+    }
+}
+
+/// An open runtime.
+pub struct Runtime {
+    table: &'static ExecutorTable,
+    handle: Handle,
+}
+
+impl Runtime {
+    /// What the runtime is: name, version, where it comes from.
+    pub fn describe(&self) -> Result<String, Diagnostic> {
+        let mut ignore = |_: Output<'_>| {};
+        let mut call = Call::new(self.table, &mut ignore);
+        call.run(Code::VERIFY_EXECUTOR, |sink| (self.table.describe)(self.handle, sink))?;
+        Ok(call.text)
+    }
+
+    /// Loads the model at `path`.
+    pub fn load(&self, path: &Path) -> Result<Session<'_>, Diagnostic> {
+        let text = path.to_str().ok_or_else(|| {
+            Diagnostic::error(Code::VERIFY_EXECUTOR, format!("the path {} is not UTF-8", path.display()))
+        })?;
+        let mut handle = Handle::NULL;
+        Call::new(self.table, &mut |_| {}).run(Code::VERIFY_EXECUTOR, |sink| {
+            (self.table.load)(self.handle, RStr::from_str(text), &mut handle, sink)
+        })?;
+        Ok(Session { runtime: self, handle })
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        (self.table.close)(self.handle);
+    }
+}
+
+/// A loaded model.
+pub struct Session<'r> {
+    runtime: &'r Runtime,
+    handle: Handle,
+}
+
+impl Session<'_> {
+    /// Runs the model; `take` is given every output in the model's order.
+    pub fn run(&mut self, feeds: &[Feed<'_>], take: &mut dyn FnMut(Output<'_>)) -> Result<(), Diagnostic> {
+        let views: Vec<TensorView<'_>> = feeds
+            .iter()
+            .map(|feed| TensorView {
+                name: RStr::from_str(feed.name),
+                dtype: feed.dtype.onnx(),
+                dims: RSlice::from_slice(&feed.dims),
+                bytes: RSlice::from_slice(feed.bytes),
+            })
+            .collect();
+        let table = self.runtime.table;
+        Call::new(table, take)
+            .run(Code::VERIFY_EXECUTOR, |sink| (table.run)(self.handle, RSlice::from_slice(&views), sink))
+    }
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        (self.runtime.table.unload)(self.handle);
+    }
+}
+
+/// An input of a run.
+pub struct Feed<'a> {
+    /// The name in the model.
+    pub name: &'a str,
+    /// Element type.
+    pub dtype: DType,
+    /// The extents.
+    pub dims: Vec<i64>,
+    /// The elements, little-endian, row-major.
+    pub bytes: &'a [u8],
+}
+
+/// An output of a run, borrowed from the runtime.
+#[derive(Clone, Copy)]
+pub struct Output<'a> {
+    /// The name in the model.
+    pub name: &'a str,
+    /// Element type; `None` for one that this host does not know.
+    pub dtype: Option<DType>,
+    /// The extents.
+    pub dims: &'a [i64],
+    /// The elements, little-endian, row-major.
+    pub bytes: &'a [u8],
+}
+
+/// One call into the plugin and what it reported.
+struct Call<'a> {
+    table: &'static ExecutorTable,
+    take: &'a mut dyn FnMut(Output<'_>),
+    text: String,
+    error: Option<(String, String)>,
+    panicked: bool,
+}
+
+impl<'a> Call<'a> {
+    fn new(table: &'static ExecutorTable, take: &'a mut dyn FnMut(Output<'_>)) -> Self {
+        Self { table, take, text: String::new(), error: None, panicked: false }
+    }
+
+    fn run(&mut self, refusal: Code, call: impl FnOnce(&Sink) -> u32) -> Result<(), Diagnostic> {
+        let receiver = std::ptr::from_mut(self).cast::<c_void>();
+        let outcome = call(&Sink { receiver, tensor: on_tensor, text: on_text, error: on_error });
+        if self.panicked {
+            return Err(Diagnostic::error(Code::INTERNAL, "the comparison of an output panicked"));
+        }
+        let (message, help) = self.error.take().unwrap_or_default();
+        let name = self.table.name.as_str();
+        let mut diagnostic = match outcome {
+            status::OK => return Ok(()),
+            status::REFUSED => Diagnostic::error(refusal, message),
+            status::PANICKED => Diagnostic::error(Code::PLUGIN_PANIC, format!("{name} panicked: {message}")),
+            other => Diagnostic::error(Code::PLUGIN_CONTRACT, format!("{name} answered with status {other}")),
+        };
+        diagnostic.provider = Some(self.table.id.as_str().to_owned());
+        diagnostic.help = (!help.is_empty()).then_some(help);
+        Err(diagnostic)
+    }
+}
+
+extern "C" fn on_tensor(receiver: *mut c_void, view: &TensorView<'_>) {
+    // SAFETY: the sink is only alive during `Call::run`, which holds the call exclusively.
+    let call = unsafe { &mut *receiver.cast::<Call<'_>>() };
+    let output = Output {
+        name: view.name.as_str(),
+        dtype: DType::from_onnx(view.dtype),
+        dims: view.dims.as_slice(),
+        bytes: view.bytes.as_slice(),
+    };
+    // Unwinding into the plugin would end the process.
+    call.panicked |= catch_unwind(AssertUnwindSafe(|| (call.take)(output))).is_err();
+}
+
+extern "C" fn on_text(receiver: *mut c_void, text: RStr<'_>) {
+    // SAFETY: as in `on_tensor`.
+    let call = unsafe { &mut *receiver.cast::<Call<'_>>() };
+    call.text.push_str(text.as_str());
+}
+
+extern "C" fn on_error(receiver: *mut c_void, message: RStr<'_>, help: RStr<'_>) {
+    // SAFETY: as in `on_tensor`.
+    let call = unsafe { &mut *receiver.cast::<Call<'_>>() };
+    call.error = Some((message.as_str().to_owned(), help.as_str().to_owned()));
+}

@@ -1,0 +1,17 @@
+//! Runs a written model on recorded calls and judges what comes out.
+
+pub mod compare;
+mod executor;
+mod expected;
+mod report;
+mod run;
+mod samples;
+mod signature;
+
+pub use compare::{Difference, Tolerance, Wrong};
+pub use executor::{Executor, Feed, Output, Runtime, Session};
+pub use expected::{Against, Case, Expected};
+pub use report::{CaseReport, OutputReport, TensorReport, Verification};
+pub use run::{Options, verify};
+pub use samples::{Sample, cases};
+pub use signature::{Extent, Port, Signature, State};

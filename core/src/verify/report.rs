@@ -1,0 +1,116 @@
+//! What a verification found, as data.
+
+use serde::Serialize;
+
+use super::compare::Difference;
+use crate::diagnose::{Code, Diagnostic};
+
+/// The outcome of running a model on every case.
+#[derive(Clone, Debug, Serialize)]
+pub struct Verification {
+    /// What ran the model.
+    pub executor: String,
+    /// Whether outputs were compared with expected values; else only that the model runs, and that
+    /// what comes out has the declared element types and shapes.
+    pub values_compared: bool,
+    /// One per call.
+    pub cases: Vec<CaseReport>,
+    /// Wall-clock seconds, loading included.
+    pub seconds: f64,
+}
+
+/// The outcome of one call.
+#[derive(Clone, Debug, Serialize)]
+pub struct CaseReport {
+    /// The name of the case.
+    pub name: String,
+    /// What was fed.
+    pub inputs: Vec<TensorReport>,
+    /// What came out.
+    pub outputs: Vec<OutputReport>,
+    /// Why the call itself failed.
+    pub error: Option<String>,
+}
+
+/// A tensor's name and type.
+#[derive(Clone, Debug, Serialize)]
+pub struct TensorReport {
+    /// The name in the model.
+    pub name: String,
+    /// Element type.
+    pub dtype: String,
+    /// The extents.
+    pub shape: Vec<i64>,
+}
+
+/// The outcome for one output.
+#[derive(Clone, Debug, Serialize)]
+pub struct OutputReport {
+    /// The name and type of what came out.
+    #[serde(flatten)]
+    pub tensor: TensorReport,
+    /// The name of the state whose next value this is.
+    pub state: Option<String>,
+    /// What is wrong with it.
+    pub problem: Option<String>,
+    /// How the values compare, where there are expected ones of the same type and shape.
+    pub difference: Option<Difference>,
+}
+
+impl Verification {
+    /// Whether every case passed.
+    pub fn passed(&self) -> bool {
+        self.cases.iter().all(CaseReport::passed)
+    }
+
+    /// The largest absolute difference over all outputs.
+    pub fn max_abs(&self) -> f64 {
+        self.differences().map(|d| d.max_abs).fold(0.0, f64::max)
+    }
+
+    /// The largest relative difference over all outputs.
+    pub fn max_rel(&self) -> f64 {
+        self.differences().map(|d| d.max_rel).fold(0.0, f64::max)
+    }
+
+    fn differences(&self) -> impl Iterator<Item = &Difference> {
+        self.cases.iter().flat_map(|c| &c.outputs).filter_map(|o| o.difference.as_ref())
+    }
+
+    /// An error for every case that failed.
+    pub fn diagnostics(&self) -> Vec<Diagnostic> {
+        self.cases.iter().filter_map(CaseReport::diagnostic).collect()
+    }
+}
+
+impl CaseReport {
+    /// Whether the call ran and every output is right.
+    pub fn passed(&self) -> bool {
+        self.error.is_none() && self.outputs.iter().all(|o| o.problem.is_none())
+    }
+
+    fn diagnostic(&self) -> Option<Diagnostic> {
+        if let Some(error) = &self.error {
+            let message = format!("case {}: the model does not run: {error}", self.name);
+            return Some(self.fed(Diagnostic::error(Code::VERIFY_MISMATCH, message)));
+        }
+        let wrong: Vec<&OutputReport> = self.outputs.iter().filter(|o| o.problem.is_some()).collect();
+        if wrong.is_empty() {
+            return None;
+        }
+        let message =
+            format!("case {}: {} of {} outputs are wrong", self.name, wrong.len(), self.outputs.len());
+        let mut diagnostic = Diagnostic::error(Code::VERIFY_MISMATCH, message);
+        for output in wrong {
+            let problem = output.problem.as_deref().unwrap_or_default();
+            diagnostic = diagnostic.note(format!("{}: {problem}", output.tensor.name));
+        }
+        Some(self.fed(diagnostic))
+    }
+
+    fn fed(&self, diagnostic: Diagnostic) -> Diagnostic {
+        let inputs: Vec<String> =
+            self.inputs.iter().map(|t| format!("{} {}{:?}", t.name, t.dtype, t.shape)).collect();
+        diagnostic.note(format!("inputs: {}", inputs.join(", ")))
+    }
+}

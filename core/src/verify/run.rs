@@ -1,0 +1,253 @@
+//! Feeds every case to the model and checks each output as the runtime hands it over.
+
+use std::borrow::Cow;
+use std::path::Path;
+use std::time::Instant;
+
+use rustc_hash::FxHashMap;
+
+use super::compare::{Tolerance, compare};
+use super::executor::{Feed, Output, Runtime};
+use super::expected::{Against, Case};
+use super::report::{CaseReport, OutputReport, TensorReport, Verification};
+use super::signature::{Extent, Port, Signature};
+use crate::diagnose::{Code, Diagnostic};
+use crate::sym::{SymId, Symbols};
+use crate::tensor::LazyTensor;
+
+/// What the user chose.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Replaces the relative tolerance of floating-point outputs.
+    pub rtol: Option<f64>,
+    /// Replaces the absolute tolerance of floating-point outputs.
+    pub atol: Option<f64>,
+}
+
+/// Runs the model at `path` on every case. `progress` is told the case that starts.
+///
+/// A mismatch is part of the result; an error means that nothing could be verified.
+pub fn verify(
+    runtime: &Runtime,
+    path: &Path,
+    against: &Against,
+    options: &Options,
+    progress: &mut dyn FnMut(&Case),
+) -> Result<Verification, Diagnostic> {
+    let start = Instant::now();
+    let signature = Signature::read(path)?;
+    let executor = runtime.describe()?;
+    let mut session = runtime.load(path)?;
+    let mut cases = Vec::with_capacity(against.cases.len());
+    for case in &against.cases {
+        progress(case);
+        let inputs = bind(&signature, case)?;
+        let feeds = feeds(&inputs)?;
+        let mut judge = Judge::new(&signature, case, &inputs, options);
+        let outcome = session.run(&feeds, &mut |output| judge.output(&output));
+        let error = match outcome {
+            Ok(()) => judge.missing(),
+            Err(d) if d.code == Code::VERIFY_EXECUTOR => Some(d.message),
+            Err(d) => return Err(d),
+        };
+        let fed = feeds.iter().map(|f| report(f.name, &f.dtype, &f.dims)).collect();
+        cases.push(CaseReport { name: case.name.clone(), inputs: fed, outputs: judge.outputs, error });
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    Ok(Verification { executor, values_compared: against.has_values(), cases, seconds })
+}
+
+struct Bound<'a> {
+    port: &'a Port,
+    tensor: &'a LazyTensor,
+    bytes: Cow<'a, [u8]>,
+}
+
+/// Pairs the case's inputs with the model's: by name, else by position, as the user may have renamed.
+fn bind<'a>(signature: &'a Signature, case: &'a Case) -> Result<Vec<Bound<'a>>, Diagnostic> {
+    let ports: Vec<&Port> = signature.user_inputs().collect();
+    let named = |name: &str| ports.iter().copied().find(|port| port.name == name);
+    let by_name: Option<Vec<&Port>> = case.inputs.iter().map(|(name, _)| named(name)).collect();
+    let required = ports.iter().filter(|port| !port.optional).count();
+    let chosen = match by_name {
+        Some(found) if found.len() >= required => found,
+        _ if ports.len() == case.inputs.len() => ports,
+        _ => {
+            let model: Vec<&str> = ports.iter().map(|p| p.name.as_str()).collect();
+            let recorded: Vec<&str> = case.inputs.iter().map(|(name, _)| name.as_str()).collect();
+            return Err(Diagnostic::error(
+                Code::VERIFY_EXPECTED,
+                "the recorded inputs do not belong to the model",
+            )
+            .note(format!("the model takes {}", model.join(", ")))
+            .note(format!("recorded are {}", recorded.join(", "))));
+        }
+    };
+    chosen
+        .into_iter()
+        .zip(&case.inputs)
+        .map(|(port, (name, tensor))| {
+            let bytes = tensor.read().ok_or_else(|| unreadable(name))?;
+            Ok(Bound { port, tensor, bytes })
+        })
+        .collect()
+}
+
+fn unreadable(name: &str) -> Diagnostic {
+    Diagnostic::error(Code::VERIFY_EXPECTED, format!("the recorded tensor {name} is shorter than its shape"))
+}
+
+fn feeds<'a>(inputs: &'a [Bound<'a>]) -> Result<Vec<Feed<'a>>, Diagnostic> {
+    inputs
+        .iter()
+        .map(|input| {
+            Ok(Feed {
+                name: &input.port.name,
+                dtype: input.tensor.dtype,
+                dims: signed(&input.tensor.shape).ok_or_else(|| unreadable(&input.port.name))?,
+                bytes: &input.bytes,
+            })
+        })
+        .collect()
+}
+
+/// Checks the outputs of one call, in the order in which they arrive.
+struct Judge<'a> {
+    signature: &'a Signature,
+    case: &'a Case,
+    options: &'a Options,
+    symbols: Symbols,
+    sizes: FxHashMap<SymId, i64>,
+    /// User outputs seen so far.
+    position: usize,
+    outputs: Vec<OutputReport>,
+}
+
+impl<'a> Judge<'a> {
+    fn new(signature: &'a Signature, case: &'a Case, inputs: &[Bound<'_>], options: &'a Options) -> Self {
+        let mut symbols = Symbols::default();
+        let mut sizes = FxHashMap::default();
+        for input in inputs {
+            for (extent, size) in input.port.dims.iter().flatten().zip(&input.tensor.shape) {
+                if let Extent::Named(text) = extent
+                    && let Ok(dim) = symbols.parse(text)
+                    && let Some(symbol) = symbols.as_symbol(dim)
+                {
+                    sizes.entry(symbol).or_insert(*size as i64);
+                }
+            }
+        }
+        Self { signature, case, options, symbols, sizes, position: 0, outputs: Vec::new() }
+    }
+
+    fn output(&mut self, output: &Output<'_>) {
+        let state = self.signature.state_of(output.name).map(|s| s.name.clone());
+        let expected = self.expected(state.as_deref());
+        let mut entry = OutputReport {
+            tensor: report(output.name, &output.dtype.map_or("unknown", |d| d.as_str()), output.dims),
+            problem: None,
+            difference: None,
+            state,
+        };
+        match expected {
+            Ok(Some(expected)) => self.compare(output, expected, &mut entry),
+            Ok(None) => {}
+            Err(problem) => entry.problem = Some(problem),
+        }
+        if entry.problem.is_none() {
+            entry.problem = self.undeclared(output);
+        }
+        self.outputs.push(entry);
+    }
+
+    /// The expected value of the next output, if the case has values.
+    fn expected(&mut self, state: Option<&str>) -> Result<Option<&'a LazyTensor>, String> {
+        let Some(expected) = &self.case.expected else { return Ok(None) };
+        if let Some(name) = state {
+            let found = expected.states.iter().find(|(known, _)| known == name).map(|(_, t)| t);
+            return found.map(Some).ok_or(format!("no expected value was recorded for the state {name}"));
+        }
+        self.position += 1;
+        let found = expected.outputs.get(self.position - 1);
+        found.map(Some).ok_or("the program has no such output".to_owned())
+    }
+
+    fn compare(&self, output: &Output<'_>, expected: &LazyTensor, entry: &mut OutputReport) {
+        if output.dtype != Some(expected.dtype) {
+            entry.problem = Some(format!("element type {}, expected {}", entry.tensor.dtype, expected.dtype));
+            return;
+        }
+        if signed(&expected.shape).as_deref() != Some(output.dims) {
+            entry.problem = Some(format!("shape {:?}, expected {:?}", output.dims, expected.shape));
+            return;
+        }
+        let Some(bytes) = expected.read().filter(|bytes| bytes.len() == output.bytes.len()) else {
+            entry.problem = Some(format!("{} bytes do not fit the shape", output.bytes.len()));
+            return;
+        };
+        let default = Tolerance::of(expected.dtype);
+        let tolerance = if default == Tolerance::EXACT {
+            default
+        } else {
+            Tolerance {
+                rtol: self.options.rtol.unwrap_or(default.rtol),
+                atol: self.options.atol.unwrap_or(default.atol),
+            }
+        };
+        let found = compare(expected.dtype, &expected.shape, output.bytes, &bytes, tolerance);
+        if let Some(first) = &found.first {
+            entry.problem = Some(format!(
+                "{} of {} elements differ; first at {:?}: {}, expected {}; max abs {:.3e}, max rel {:.3e}",
+                found.wrong,
+                found.elements,
+                first.index,
+                first.got,
+                first.expected,
+                found.max_abs,
+                found.max_rel
+            ));
+        }
+        entry.difference = Some(found);
+    }
+
+    /// What disagrees with the model's own declaration of the output.
+    fn undeclared(&mut self, output: &Output<'_>) -> Option<String> {
+        let port = self.signature.outputs.iter().find(|port| port.name == output.name)?;
+        if port.dtype.is_some() && port.dtype != output.dtype {
+            return Some(format!("the model declares another element type, {}", port.dtype?));
+        }
+        let dims = port.dims.as_ref()?;
+        let fits = dims.len() == output.dims.len()
+            && dims.iter().zip(output.dims).all(|(extent, size)| self.fits(extent, *size));
+        (!fits).then(|| {
+            let declared: Vec<String> = dims.iter().map(ToString::to_string).collect();
+            format!("shape {:?} does not fit the declared [{}]", output.dims, declared.join(", "))
+        })
+    }
+
+    fn fits(&mut self, extent: &Extent, size: i64) -> bool {
+        match extent {
+            Extent::Known(n) => *n == size,
+            Extent::Unknown => true,
+            Extent::Named(text) => {
+                let Ok(dim) = self.symbols.parse(text) else { return true };
+                let sizes = &self.sizes;
+                self.symbols.eval(dim, &|id| sizes.get(&id).copied()).is_none_or(|n| n == size)
+            }
+        }
+    }
+
+    fn missing(&self) -> Option<String> {
+        let expected = self.case.expected.as_ref()?.outputs.len();
+        (self.position < expected)
+            .then(|| format!("{} outputs came out where the program has {expected}", self.position))
+    }
+}
+
+fn signed(shape: &[u64]) -> Option<Vec<i64>> {
+    shape.iter().map(|d| i64::try_from(*d).ok()).collect()
+}
+
+fn report(name: &str, dtype: &dyn ToString, dims: &[i64]) -> TensorReport {
+    TensorReport { name: name.to_owned(), dtype: dtype.to_string(), shape: dims.to_vec() }
+}

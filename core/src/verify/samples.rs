@@ -1,0 +1,190 @@
+//! Calls made from recorded inputs alone, at the recorded size and at others.
+
+use super::expected::{Against, Case};
+use crate::sym::{Dim, SymId, Symbols};
+use crate::tensor::{DType, LazyTensor};
+
+/// How many sizes besides the recorded one are tried.
+const FURTHER_SIZES: i64 = 2;
+/// How far above the recorded size other sizes may lie.
+const HEADROOM: i64 = 3;
+
+/// A recorded input and how its size may vary.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// The program's name for the input.
+    pub name: String,
+    /// The stated extents of a tensor, over the program's symbols.
+    pub dims: Vec<Dim>,
+    /// The expression that a symbolic number equals.
+    pub number: Option<Dim>,
+    /// The recorded value.
+    pub tensor: LazyTensor,
+}
+
+/// The recorded call, and calls with other sizes of every dynamic dimension within its range, whose
+/// values repeat the recorded ones along the axes that grow.
+pub fn cases(symbols: &Symbols, samples: &[Sample]) -> Against {
+    let traced = traced_sizes(symbols, samples);
+    let recorded = samples.iter().map(|s| (s.name.clone(), s.tensor.clone())).collect();
+    let mut cases = vec![Case { name: "traced".to_owned(), inputs: recorded, expected: None }];
+    let mut seen = vec![traced.clone()];
+    for step in 1..=FURTHER_SIZES {
+        let sizes: Vec<(SymId, i64)> = traced
+            .iter()
+            .enumerate()
+            .map(|(i, (symbol, size))| (*symbol, other_size(symbols, *symbol, *size, step, i as i64)))
+            .collect();
+        if seen.contains(&sizes) {
+            continue;
+        }
+        let resized: Option<Vec<_>> = samples
+            .iter()
+            .map(|sample| Some((sample.name.clone(), resize(symbols, sample, &sizes)?)))
+            .collect();
+        seen.push(sizes);
+        if let Some(inputs) = resized {
+            cases.push(Case { name: format!("size-{step}"), inputs, expected: None });
+        }
+    }
+    Against { cases }
+}
+
+/// The recorded value of every symbol that is the whole extent of some axis.
+fn traced_sizes(symbols: &Symbols, samples: &[Sample]) -> Vec<(SymId, i64)> {
+    let mut sizes: Vec<(SymId, i64)> = Vec::new();
+    let mut bind = |dim: Dim, size: i64| {
+        if let Some(symbol) = symbols.as_symbol(dim)
+            && !sizes.iter().any(|(known, _)| *known == symbol)
+        {
+            sizes.push((symbol, size));
+        }
+    };
+    for sample in samples {
+        for (dim, extent) in sample.dims.iter().zip(&sample.tensor.shape) {
+            bind(*dim, *extent as i64);
+        }
+        if let Some((dim, value)) = sample.number.zip(integer(&sample.tensor)) {
+            bind(dim, value);
+        }
+    }
+    // What only appears inside expressions has its hint.
+    for (id, symbol) in symbols.iter() {
+        if let Some(hint) = symbol.hint
+            && !sizes.iter().any(|(known, _)| *known == id)
+        {
+            sizes.push((id, hint));
+        }
+    }
+    sizes
+}
+
+/// A size in the symbol's range: above the recorded one at odd steps, near the bottom at even ones.
+/// `distinct` keeps the symbols of one call apart, so that a mix-up shows.
+fn other_size(symbols: &Symbols, symbol: SymId, traced: i64, step: i64, distinct: i64) -> i64 {
+    let range = symbols.get(symbol).range;
+    let low = range.min.unwrap_or(1).max(1);
+    let high = range.max.unwrap_or(i64::MAX).min(traced.max(low).saturating_mul(2).saturating_add(HEADROOM));
+    let wanted = if step % 2 == 1 { traced + step + distinct } else { low + step - 1 + distinct };
+    let size = wanted.clamp(low, high.max(low));
+    if size == traced { if size < high { size + 1 } else { low } } else { size }
+}
+
+fn resize(symbols: &Symbols, sample: &Sample, sizes: &[(SymId, i64)]) -> Option<LazyTensor> {
+    let value_of = |id: SymId| sizes.iter().find(|(symbol, _)| *symbol == id).map(|(_, size)| *size);
+    if let Some(number) = sample.number {
+        let value = symbols.eval(number, &value_of)?;
+        return Some(LazyTensor::inline(DType::I64, Vec::new(), value.to_le_bytes().to_vec()));
+    }
+    let shape: Option<Vec<u64>> = sample
+        .dims
+        .iter()
+        .map(|dim| symbols.eval(*dim, &value_of).and_then(|n| u64::try_from(n).ok()))
+        .collect();
+    tile(&sample.tensor, &shape?)
+}
+
+/// The tensor at another shape, its elements repeated cyclically along every axis.
+fn tile(tensor: &LazyTensor, shape: &[u64]) -> Option<LazyTensor> {
+    if tensor.shape == shape {
+        return Some(tensor.clone());
+    }
+    let bytes = tensor.read()?;
+    let size = (tensor.dtype.bits() / 8) as usize;
+    let elements = shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d))?;
+    let total = usize::try_from(tensor.dtype.byte_len(elements)?).ok()?;
+    if bytes.is_empty() {
+        return Some(LazyTensor::inline(tensor.dtype, shape.to_vec(), vec![0; total]));
+    }
+    let mut out = Vec::with_capacity(total);
+    let mut index = vec![0u64; shape.len()];
+    for _ in 0..elements {
+        let at = index.iter().zip(&tensor.shape).fold(0u64, |at, (i, old)| at * old + i % old);
+        let start = at as usize * size;
+        out.extend_from_slice(bytes.get(start..start + size)?);
+        for (i, extent) in index.iter_mut().zip(shape).rev() {
+            *i += 1;
+            if *i < *extent {
+                break;
+            }
+            *i = 0;
+        }
+    }
+    Some(LazyTensor::inline(tensor.dtype, shape.to_vec(), out))
+}
+
+fn integer(tensor: &LazyTensor) -> Option<i64> {
+    let bytes = tensor.read()?;
+    (tensor.dtype == DType::I64).then(|| bytes.as_ref().try_into().ok().map(i64::from_le_bytes)).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sym::Range;
+
+    #[test]
+    fn other_sizes_stay_in_range_differ_and_repeat_the_recorded_values() {
+        let mut symbols = Symbols::default();
+        let batch = symbols.symbol("batch");
+        let half = symbols.symbol("half");
+        for (name, min, max) in [("batch", 1, 64), ("half", 2, 5)] {
+            if let Some(id) = symbols.find(name) {
+                symbols.get_mut(id).range = Range::new(min, max);
+                symbols.get_mut(id).hint = Some(3);
+            }
+        }
+        let double = symbols.mul(half, Dim::Const(2));
+        let bytes: Vec<u8> = (0..12).collect();
+        let sample = |name: &str, dims: Vec<Dim>, shape: &[u64], len: usize| Sample {
+            name: name.to_owned(),
+            dims,
+            number: None,
+            tensor: LazyTensor::inline(DType::U8, shape.to_vec(), bytes[..len].to_vec()),
+        };
+        let samples = [
+            sample("x", vec![batch, double], &[2, 6], 12),
+            sample("y", vec![batch, Dim::Const(3)], &[2, 3], 6),
+        ];
+        let against = cases(&symbols, &samples);
+        assert_eq!(against.cases.len(), 3);
+        let shapes: Vec<_> = against.cases.iter().map(|c| c.inputs[0].1.shape.clone()).collect();
+        assert_eq!(shapes[0], [2, 6]);
+        for (case, shape) in against.cases.iter().zip(&shapes).skip(1) {
+            assert_ne!(shape, &shapes[0]);
+            assert_eq!(shape[1] % 2, 0);
+            assert_eq!(case.inputs[1].1.shape, [shape[0], 3]);
+        }
+        let grown = &against.cases[1].inputs[1].1;
+        assert_eq!(grown.shape, [3, 3]);
+        assert_eq!(grown.read().as_deref(), Some([0, 1, 2, 3, 4, 5, 0, 1, 2].as_slice()));
+    }
+
+    #[test]
+    fn a_static_program_has_one_case() {
+        let symbols = Symbols::default();
+        let tensor = LazyTensor::inline(DType::U8, vec![2], vec![1, 2]);
+        let sample = Sample { name: "x".to_owned(), dims: vec![Dim::Const(2)], number: None, tensor };
+        assert_eq!(cases(&symbols, &[sample]).cases.len(), 1);
+    }
+}

@@ -10,3 +10,4 @@ pub mod registry;
 pub mod sym;
 pub mod tensor;
 pub mod verify;
+pub mod write;

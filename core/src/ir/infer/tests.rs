@@ -1,6 +1,6 @@
 use super::infer;
 use crate::ir::{Attr, Attribute, Graph, Shape, Type, ValueId};
-use crate::sym::{Dim, Range, Symbols};
+use crate::sym::{Range, Symbols};
 use crate::tensor::{DType, LazyTensor};
 
 /// A graph under test; values are written as `f32[s0, 8]`.

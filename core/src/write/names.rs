@@ -1,0 +1,229 @@
+//! Unique names for values.
+//!
+//! Inputs, initializers and values that somebody named keep their names; outputs get those that the
+//! model states. The result of the last node that an exported node became gets the exported node's
+//! name, `conv2d_3`; what was computed on the way to it gets `conv2d_3.1`, `conv2d_3.2` and so on;
+//! values of no origin are `val`, `val.1`. A name that is taken gets a number: `x_1`.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::diagnose::{OriginId, Origins};
+use crate::ir::{BlockId, Def, Graph, Model, NodeId, ValueId};
+
+/// An output of a block.
+#[derive(Clone, Debug)]
+pub(super) struct Output {
+    /// The name.
+    pub(super) name: String,
+    /// What it returns.
+    pub(super) value: ValueId,
+    /// Whether an `Identity` gives the value its name: it has another one.
+    pub(super) copied: bool,
+}
+
+/// The names of a graph.
+#[derive(Debug)]
+pub(super) struct GraphNames {
+    /// By value.
+    values: Vec<String>,
+    /// By block.
+    outputs: Vec<Vec<Output>>,
+}
+
+impl GraphNames {
+    /// The name of a value.
+    pub(super) fn value(&self, value: ValueId) -> &str {
+        self.values.get(value.index()).map_or("", String::as_str)
+    }
+
+    /// The outputs of a block.
+    pub(super) fn outputs(&self, block: BlockId) -> &[Output] {
+        self.outputs.get(block.index()).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// The names of a model.
+#[derive(Debug)]
+pub(super) struct Names {
+    /// Of the main graph.
+    pub(super) graph: GraphNames,
+    /// Of each function's graph.
+    pub(super) functions: Vec<GraphNames>,
+}
+
+impl Names {
+    /// Names everything in `model`.
+    pub(super) fn of(model: &Model) -> Self {
+        let function = |f: &crate::ir::Function| name(&f.graph, &[], &model.origins);
+        Self {
+            graph: name(&model.graph, &model.output_names, &model.origins),
+            functions: model.functions.iter().map(function).collect(),
+        }
+    }
+}
+
+/// Names the values of `graph`, whose main outputs are to be called `output_names`.
+fn name(graph: &Graph, output_names: &[String], origins: &Origins) -> GraphNames {
+    let mut namer = Namer {
+        graph,
+        values: vec![String::new(); graph.values.len()],
+        taken: FxHashSet::default(),
+        next: FxHashMap::default(),
+    };
+    let order = nodes(graph);
+    let main = graph.main();
+    for (index, input) in graph.blocks[main].inputs.iter().enumerate() {
+        let given = graph.values[*input].name.clone().filter(|n| !n.is_empty());
+        namer.give(*input, &given.unwrap_or_else(|| format!("input_{index}")));
+    }
+    let mut outputs = vec![Vec::new(); graph.blocks.len()];
+    outputs[main.index()] = namer.outputs(main, output_names);
+    for initializer in &graph.initializers {
+        let given = graph.values[initializer.value].name.as_deref().filter(|n| !n.is_empty());
+        namer.give(initializer.value, given.unwrap_or("constant"));
+    }
+    namer.given(&order);
+    namer.by_origin(&order, origins);
+    for block in graph.blocks.ids().filter(|b| *b != main) {
+        outputs[block.index()] = namer.outputs(block, &[]);
+    }
+    GraphNames { values: namer.values, outputs }
+}
+
+/// Every node in order, those of nested blocks before the node that holds them.
+fn nodes(graph: &Graph) -> Vec<NodeId> {
+    let mut out = Vec::with_capacity(graph.nodes.len());
+    let mut stack = vec![graph.order(graph.main()).collect::<Vec<_>>().into_iter()];
+    let mut entered = FxHashSet::default();
+    while let Some(top) = stack.last_mut() {
+        let Some(node) = top.as_slice().first().copied() else {
+            stack.pop();
+            continue;
+        };
+        let inner: Vec<NodeId> = graph.nodes[node].blocks().flat_map(|b| graph.order(b)).collect();
+        if !inner.is_empty() && entered.insert(node) {
+            stack.push(inner.into_iter());
+            continue;
+        }
+        top.next();
+        out.push(node);
+    }
+    out
+}
+
+struct Namer<'a> {
+    graph: &'a Graph,
+    values: Vec<String>,
+    taken: FxHashSet<String>,
+    /// The number that the next value of a taken name tries first.
+    next: FxHashMap<String, u32>,
+}
+
+impl Namer<'_> {
+    /// Calls `value` by `name`, or by a numbered form of it.
+    fn give(&mut self, value: ValueId, name: &str) {
+        let name = self.free(name, '_');
+        self.values[value.index()] = name;
+    }
+
+    fn unnamed(&self, value: ValueId) -> bool {
+        self.values[value.index()].is_empty()
+    }
+
+    fn free(&mut self, name: &str, separator: char) -> String {
+        if self.taken.insert(name.to_owned()) {
+            return name.to_owned();
+        }
+        let mut number = self.next.get(name).copied().unwrap_or(1);
+        let found = loop {
+            let candidate = format!("{name}{separator}{number}");
+            number += 1;
+            if self.taken.insert(candidate.clone()) {
+                break candidate;
+            }
+        };
+        self.next.insert(name.to_owned(), number);
+        found
+    }
+
+    /// Names the outputs of `block`: the value itself where it is made there and returned once.
+    fn outputs(&mut self, block: BlockId, names: &[String]) -> Vec<Output> {
+        let values = self.graph.blocks[block].outputs.clone();
+        let mut returned = FxHashSet::default();
+        let mut out = Vec::with_capacity(values.len());
+        for (index, value) in values.into_iter().enumerate() {
+            let made_here = match self.graph.values[value].def {
+                Def::Node(node, _) => self.graph.nodes[node].block == Some(block),
+                _ => false,
+            };
+            let copied = !made_here || !returned.insert(value);
+            let own = self.values[value.index()].clone();
+            let name = match names.get(index) {
+                Some(name) => self.free(name, '_'),
+                None if !copied && !own.is_empty() => own,
+                None if own.is_empty() => self.free(&format!("output_{index}"), '_'),
+                None => self.free(&own, '_'),
+            };
+            if !copied {
+                self.values[value.index()].clone_from(&name);
+            }
+            out.push(Output { name, value, copied });
+        }
+        out
+    }
+
+    /// Gives the values inside their own names; inputs of nested blocks need some name too.
+    fn given(&mut self, order: &[NodeId]) {
+        let graph = self.graph;
+        for node in order {
+            for value in graph.nodes[*node].outputs.iter().flatten() {
+                if let Some(name) = graph.values[*value].name.as_deref().filter(|n| !n.is_empty()) {
+                    if self.unnamed(*value) {
+                        self.give(*value, name);
+                    }
+                }
+            }
+        }
+        for block in graph.blocks.ids() {
+            for value in &graph.blocks[block].inputs {
+                if self.unnamed(*value) {
+                    let given = graph.values[*value].name.as_deref().filter(|n| !n.is_empty());
+                    self.give(*value, given.unwrap_or("arg"));
+                }
+            }
+        }
+    }
+
+    /// Names what is left after the exported nodes.
+    fn by_origin(&mut self, order: &[NodeId], origins: &Origins) {
+        let graph = self.graph;
+        let mut last: FxHashMap<OriginId, NodeId> = FxHashMap::default();
+        for node in order {
+            if let Some(origin) = graph.nodes[*node].origin {
+                last.insert(origin, *node);
+            }
+        }
+        // The results first, so that none of them loses its name to a value on the way.
+        for node in order {
+            let Some(origin) = graph.nodes[*node].origin.filter(|o| last.get(o) == Some(node)) else {
+                continue;
+            };
+            let name = &origins.get(origin).node;
+            if let Some(value) = graph.nodes[*node].outputs.iter().flatten().next() {
+                if self.unnamed(*value) && !name.is_empty() {
+                    self.give(*value, name);
+                }
+            }
+        }
+        for node in order {
+            let origin = graph.nodes[*node].origin.map(|o| origins.get(o).node.as_str());
+            let base = origin.filter(|n| !n.is_empty()).unwrap_or("val");
+            for value in graph.nodes[*node].outputs.iter().flatten() {
+                if self.unnamed(*value) {
+                    let name = self.free(base, '.');
+                    self.values[value.index()] = name;
+                }
+            }
+        }
+    }
+}

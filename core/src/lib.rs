@@ -3,7 +3,9 @@
 
 pub mod arena;
 pub mod diagnose;
+pub mod host;
 pub mod ir;
+pub mod lower;
 pub mod program;
 pub mod pt2;
 pub mod registry;

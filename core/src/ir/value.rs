@@ -62,6 +62,26 @@ impl Type {
         Type::Tensor { dtype: Some(dtype), shape }
     }
 
+    /// Sets what is not known yet: the element type, the rank, single extents.
+    pub fn fill(&mut self, stated: DType, dims: &Shape) {
+        match self {
+            Type::Unknown => *self = Type::tensor(stated, dims.clone()),
+            Type::Sequence(_) => {}
+            Type::Tensor { dtype, shape } => {
+                dtype.get_or_insert(stated);
+                match (shape, dims) {
+                    (shape @ Shape::Unranked, _) => *shape = dims.clone(),
+                    (Shape::Ranked(have), Shape::Ranked(more)) if have.len() == more.len() => {
+                        for (have, more) in have.iter_mut().zip(more) {
+                            *have = have.or(*more);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
     /// The element type, if the value is a tensor whose type is known.
     pub fn dtype(&self) -> Option<DType> {
         match self {

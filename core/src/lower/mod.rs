@@ -49,5 +49,5 @@ pub struct Lowered {
 /// # Errors
 /// A report of every call that cannot be lowered, not only the first.
 pub fn lower(host: &Host, program: Program, options: &LowerOptions) -> Result<Lowered, Report> {
-    driver::Driver::new(host, program, options).run(options)
+    driver::run(host, program, options)
 }

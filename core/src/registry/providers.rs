@@ -57,8 +57,7 @@ impl Registry {
     /// Finds who lowers `target` at `opset`: the user's choice, then the highest priority.
     pub fn resolve(&self, target: &str, opset: i64, complex: bool, choice: &Choice) -> Resolved {
         let Some(all) = self.providers.get(target) else { return Resolved::Missing };
-        let in_range =
-            |p: &&Provider| (i64::from(p.min_opset)..=i64::from(p.max_opset)).contains(&opset);
+        let in_range = |p: &&Provider| (i64::from(p.min_opset)..=i64::from(p.max_opset)).contains(&opset);
         let chosen = choice.get(target);
         let mut fitting: Vec<&Provider> = all
             .iter()

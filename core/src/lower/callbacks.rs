@@ -1,0 +1,364 @@
+//! The host's side of `lowering/1`: what a plugin can ask and do during a call.
+//!
+//! A context is a pointer to the [`Frame`] of the call. Every callback turns it into references for
+//! its own duration only, and no callback keeps any.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use onnxport_abi::abi_stable::std_types::{RSlice, RSliceMut, RStr};
+use onnxport_abi::lowering::{
+    ABSENT, ArgRecord, AttrRecord, CallView, Context, DataView, DimRecord, GraphView, LoweringHost,
+    NodeRecord, RangeRecord, ShapeView, TypeRecord, arg_kind, attr_kind, dim_kind, dim_op,
+};
+use onnxport_abi::status;
+
+use super::bind::{describe, dim_record, type_record};
+use super::driver::Driver;
+use super::frame::{Frame, Refusal};
+use crate::ir::{Attr, Attribute, OpsetImport, Shape, Type, ValueId};
+use crate::program::Body;
+use crate::sym::Dim;
+use crate::tensor::{DType, LazyTensor};
+
+/// Constants of at most this many bytes can be read by plugins.
+const MAX_CONSTANT: u64 = 64 << 10;
+
+pub(super) static HOST: LoweringHost = LoweringHost {
+    call,
+    value_type,
+    constant_data,
+    shape_contents,
+    dim_op: dim_arithmetic,
+    dim_range,
+    emit,
+    constant,
+    dims_value,
+    set_type,
+    graph,
+    begin_block,
+    block_input,
+    inline_graph,
+    end_block,
+    finish,
+    refuse,
+};
+
+/// Runs `body` with the frame and driver behind `cx`. A host panic must not cross the boundary.
+fn with<'p>(cx: Context, body: impl FnOnce(&mut Frame<'p>, &mut Driver<'p>) -> Option<()>) -> u32 {
+    let run = || {
+        // SAFETY: the host made the context from a live frame whose driver is borrowed by the call
+        // that the plugin is answering; plugins call back on that thread only, one call at a time.
+        let frame = unsafe { cx.0.cast::<Frame<'p>>().as_mut() }?;
+        // SAFETY: as above; the driver is not otherwise used until the plugin returns.
+        let driver = unsafe { frame.driver.as_mut() }?;
+        body(frame, driver)
+    };
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(Some(())) => status::OK,
+        Ok(None) | Err(_) => status::INVALID,
+    }
+}
+
+/// A slice that the plugin may use until its next call into the host.
+fn lend<'a, T>(items: &[T]) -> RSlice<'a, T> {
+    // SAFETY: the items live in the frame, which changes them only in a later call of the plugin;
+    // the contract ends the borrow there.
+    RSlice::from_slice(unsafe { std::slice::from_raw_parts(items.as_ptr(), items.len()) })
+}
+
+/// The same for arguments; what they borrow lives as long as the call.
+fn lend_args<'a>(items: &[ArgRecord<'_>]) -> RSlice<'a, ArgRecord<'a>> {
+    // SAFETY: as for `lend`; only lifetimes differ, and the program outlives the call.
+    RSlice::from_slice(unsafe { std::slice::from_raw_parts(items.as_ptr().cast(), items.len()) })
+}
+
+/// The same for types; their extents live in the frame.
+fn lend_types<'a>(items: &[TypeRecord<'_>]) -> RSlice<'a, TypeRecord<'a>> {
+    // SAFETY: as for `lend`; only lifetimes differ, and the frame keeps the extents as long.
+    RSlice::from_slice(unsafe { std::slice::from_raw_parts(items.as_ptr().cast(), items.len()) })
+}
+
+impl Driver<'_> {
+    fn check(&self, raw: u32) -> Option<ValueId> {
+        self.model.graph.values.check(raw)
+    }
+
+    fn dim(&self, record: DimRecord) -> Option<Dim> {
+        match record.kind {
+            dim_kind::CONST => Some(Dim::Const(record.value)),
+            dim_kind::EXPR => self.model.symbols.check(record.expr).map(Dim::Expr),
+            _ => None,
+        }
+    }
+
+    fn ty(&self, record: &TypeRecord<'_>) -> Option<Type> {
+        let shape = if record.rank < 0 {
+            Shape::Unranked
+        } else {
+            Shape::Ranked(record.dims.iter().map(|d| self.dim(*d)).collect())
+        };
+        Some(Type::tensor(DType::from_onnx(record.dtype)?, shape))
+    }
+}
+
+extern "C" fn call<'a>(cx: Context, out: &mut CallView<'a>) -> u32 {
+    with(cx, |frame, driver| {
+        // SAFETY: the target lives in the program, which outlives the call.
+        let target: &'a str = unsafe { &*std::ptr::from_ref::<str>(frame.target) };
+        *out = CallView {
+            target: RStr::from_str(target),
+            opset: driver.model.opset(),
+            args: lend_args(&frame.args),
+            elements: lend_args(&frame.elements),
+            results: lend_types(&frame.results),
+        };
+        Some(())
+    })
+}
+
+extern "C" fn value_type<'a>(cx: Context, value: u32, out: &mut TypeRecord<'a>) -> u32 {
+    with(cx, |frame, driver| {
+        let value = driver.check(value)?;
+        let ty = &driver.model.graph.values[value].ty;
+        let dims = ty.shape().and_then(Shape::dims);
+        frame.scratch.dims = dims.unwrap_or_default().iter().map(|d| dim_record(*d)).collect();
+        *out = TypeRecord {
+            kind: arg_kind::TENSOR,
+            dtype: ty.dtype().map_or(0, DType::onnx),
+            rank: dims.map_or(-1, |d| d.len() as i32),
+            dims: lend(&frame.scratch.dims),
+        };
+        Some(())
+    })
+}
+
+extern "C" fn constant_data<'a>(cx: Context, value: u32, out: &mut DataView<'a>) -> u32 {
+    with(cx, |frame, driver| {
+        let value = driver.check(value)?;
+        *out = DataView { dtype: 0, dims: RSlice::EMPTY, bytes: RSlice::EMPTY };
+        let Some(data) = driver.model.graph.initializer(value) else { return Some(()) };
+        if data.byte_len().is_none_or(|n| n > MAX_CONSTANT) {
+            return Some(());
+        }
+        frame.scratch.extents.clone_from(&data.shape);
+        frame.scratch.bytes = data.read()?.into_owned();
+        *out = DataView {
+            dtype: data.dtype.onnx(),
+            dims: lend(&frame.scratch.extents),
+            bytes: lend(&frame.scratch.bytes),
+        };
+        Some(())
+    })
+}
+
+extern "C" fn shape_contents<'a>(cx: Context, value: u32, out: &mut ShapeView<'a>) -> u32 {
+    with(cx, |frame, driver| {
+        let value = driver.check(value)?;
+        let contents = driver.model.graph.shape_value(value);
+        frame.scratch.dims = contents.iter().flat_map(|c| c.iter()).map(|d| dim_record(Some(*d))).collect();
+        *out = ShapeView { known: u32::from(contents.is_some()), dims: lend(&frame.scratch.dims) };
+        Some(())
+    })
+}
+
+extern "C" fn dim_arithmetic(cx: Context, op: u32, a: DimRecord, b: DimRecord) -> DimRecord {
+    let mut result = None;
+    with(cx, |_, driver| {
+        let (a, b) = (driver.dim(a)?, driver.dim(b)?);
+        let symbols = &mut driver.model.symbols;
+        result = Some(match op {
+            dim_op::ADD => symbols.add(a, b),
+            dim_op::SUB => symbols.sub(a, b),
+            dim_op::MUL => symbols.mul(a, b),
+            dim_op::FLOOR_DIV => symbols.floor_div(a, b),
+            dim_op::MOD => symbols.modulo(a, b),
+            dim_op::MIN => symbols.min(a, b),
+            dim_op::MAX => symbols.max(a, b),
+            _ => return None,
+        });
+        Some(())
+    });
+    dim_record(result)
+}
+
+extern "C" fn dim_range(cx: Context, dim: DimRecord) -> RangeRecord {
+    let mut record = RangeRecord { min: i64::MIN, max: i64::MAX };
+    with(cx, |_, driver| {
+        let range = driver.model.symbols.range(driver.dim(dim)?);
+        record = RangeRecord { min: range.min.unwrap_or(i64::MIN), max: range.max.unwrap_or(i64::MAX) };
+        Some(())
+    });
+    record
+}
+
+extern "C" fn emit(cx: Context, node: &NodeRecord<'_>, mut outputs: RSliceMut<'_, u32>) -> u32 {
+    with(cx, |_, driver| {
+        let inputs = node
+            .inputs
+            .iter()
+            .map(|raw| if *raw == ABSENT { Some(None) } else { driver.check(*raw).map(Some) })
+            .collect::<Option<Vec<_>>>()?;
+        let attributes = node.attributes.iter().map(|a| attribute(driver, a)).collect::<Option<Vec<_>>>()?;
+        let (domain, count) = (node.domain.as_str(), outputs.len());
+        if !domain.is_empty() && !driver.model.opsets.iter().any(|o| o.domain == domain) {
+            let import = OpsetImport { domain: domain.to_owned(), version: node.version.max(1) };
+            driver.model.opsets.push(import);
+        }
+        let (block, origin, op) = (driver.block, driver.origin, node.op.as_str());
+        let id = driver.model.graph.append(block, domain, op, inputs, attributes, count, origin);
+        driver.infer(id);
+        let made = driver.model.graph.nodes[id].outputs.iter();
+        for (place, value) in outputs.iter_mut().zip(made) {
+            *place = value.map_or(ABSENT, ValueId::raw);
+        }
+        Some(())
+    })
+}
+
+fn attribute(driver: &Driver<'_>, record: &AttrRecord<'_>) -> Option<Attribute> {
+    let value = match record.kind {
+        attr_kind::INT => Attr::Int(*record.ints.first()?),
+        attr_kind::FLOAT => Attr::Float(*record.floats.first()?),
+        attr_kind::STR => Attr::Str(record.text.as_str().to_owned()),
+        attr_kind::INTS => Attr::Ints(record.ints.to_vec()),
+        attr_kind::FLOATS => Attr::Floats(record.floats.to_vec()),
+        attr_kind::STRS => Attr::Strs(record.texts.iter().map(|t| t.as_str().to_owned()).collect()),
+        attr_kind::TENSOR => {
+            let value = driver.check(record.value)?;
+            Attr::Tensor(driver.model.graph.initializer(value)?.clone())
+        }
+        attr_kind::BLOCK => Attr::Block(driver.model.graph.blocks.check(record.value)?),
+        _ => return None,
+    };
+    Some(Attribute { name: record.name.as_str().to_owned(), value })
+}
+
+extern "C" fn constant(
+    cx: Context,
+    dtype: i32,
+    dims: RSlice<'_, u64>,
+    bytes: RSlice<'_, u8>,
+    out: &mut u32,
+) -> u32 {
+    with(cx, |_, driver| {
+        let data = LazyTensor::inline(DType::from_onnx(dtype)?, dims.to_vec(), bytes.to_vec());
+        if data.byte_len()? != bytes.len() as u64 {
+            return None;
+        }
+        *out = driver.constant(data).raw();
+        Some(())
+    })
+}
+
+extern "C" fn dims_value(cx: Context, dims: RSlice<'_, DimRecord>, out: &mut u32) -> u32 {
+    with(cx, |_, driver| {
+        let dims = dims.iter().map(|d| driver.dim(*d)).collect::<Option<Vec<_>>>()?;
+        *out = driver.dims_value(&dims)?.raw();
+        Some(())
+    })
+}
+
+extern "C" fn set_type(cx: Context, value: u32, ty: &TypeRecord<'_>) -> u32 {
+    with(cx, |_, driver| {
+        let value = driver.check(value)?;
+        let ty = driver.ty(ty)?;
+        driver.model.graph.values[value].ty = ty;
+        Some(())
+    })
+}
+
+extern "C" fn graph<'a>(cx: Context, graph: u32, out: &mut GraphView<'a>) -> u32 {
+    with(cx, |frame, _| {
+        let body: &Body = &frame.graphs.get(graph as usize)?.body;
+        let scratch = &mut frame.scratch;
+        (scratch.nested, scratch.inputs, scratch.outputs) = (Vec::new(), Vec::new(), Vec::new());
+        for (args, inputs) in [(&body.inputs, true), (&body.outputs, false)] {
+            for arg in args {
+                let (kind, dtype, dims) = match arg.as_value() {
+                    Some(val) => describe(&body.values[val].ty),
+                    None => (arg_kind::NONE, 0, Vec::new()),
+                };
+                let record = type_record(kind, dtype, &dims);
+                scratch.nested.push(dims);
+                if inputs { scratch.inputs.push(record) } else { scratch.outputs.push(record) }
+            }
+        }
+        *out = GraphView { inputs: lend_types(&scratch.inputs), outputs: lend_types(&scratch.outputs) };
+        Some(())
+    })
+}
+
+extern "C" fn begin_block(cx: Context) -> u32 {
+    with(cx, |_, driver| {
+        driver.block = driver.model.graph.add_block(driver.block);
+        Some(())
+    })
+}
+
+extern "C" fn block_input(cx: Context, ty: &TypeRecord<'_>, out: &mut u32) -> u32 {
+    with(cx, |_, driver| {
+        let ty = driver.ty(ty)?;
+        if driver.block == driver.model.graph.main() {
+            return None;
+        }
+        *out = driver.model.graph.add_input(driver.block, None, ty).raw();
+        Some(())
+    })
+}
+
+extern "C" fn inline_graph(
+    cx: Context,
+    graph: u32,
+    inputs: RSlice<'_, u32>,
+    mut outputs: RSliceMut<'_, u32>,
+) -> u32 {
+    with(cx, |frame, driver| {
+        let graph = *frame.graphs.get(graph as usize)?;
+        let inputs = inputs.iter().map(|raw| driver.check(*raw)).collect::<Option<Vec<_>>>()?;
+        let values = driver.inline(&graph.body, &inputs)?;
+        if values.len() != outputs.len() {
+            return None;
+        }
+        for (place, value) in outputs.iter_mut().zip(values) {
+            *place = value.raw();
+        }
+        Some(())
+    })
+}
+
+extern "C" fn end_block(cx: Context, outputs: RSlice<'_, u32>, out: &mut u32) -> u32 {
+    with(cx, |_, driver| {
+        let block = driver.block;
+        let outer = driver.model.graph.blocks.get(block)?.parent?;
+        driver.block = outer;
+        let outputs = outputs.iter().map(|raw| driver.check(*raw)).collect::<Option<Vec<_>>>()?;
+        driver.model.graph.blocks[block].outputs = outputs;
+        *out = block.raw();
+        Some(())
+    })
+}
+
+extern "C" fn finish(cx: Context, results: RSlice<'_, u32>) -> u32 {
+    with(cx, |frame, driver| {
+        let values = results
+            .iter()
+            .map(|raw| if *raw == ABSENT { Some(None) } else { driver.check(*raw).map(Some) })
+            .collect::<Option<Vec<_>>>()?;
+        if values.len() != frame.results.len() {
+            return None;
+        }
+        frame.answer = Some(values);
+        Some(())
+    })
+}
+
+extern "C" fn refuse(cx: Context, code: RStr<'_>, message: RStr<'_>, help: RStr<'_>) {
+    with(cx, |frame, _| {
+        frame.refusal = Some(Refusal {
+            code: code.as_str().to_owned(),
+            message: message.as_str().to_owned(),
+            help: help.as_str().to_owned(),
+        });
+        Some(())
+    });
+}

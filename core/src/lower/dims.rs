@@ -1,0 +1,220 @@
+//! Extents at run time: which axes and numbers of the model carry which expression, and the
+//! arithmetic that computes the others. Everything is computed once per block.
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::driver::Driver;
+use crate::ir::{Attr, Attribute, BlockId, ValueId};
+use crate::sym::{Dim, Expr, ExprId, SymId, Symbols, Term};
+
+/// Where an expression can be read off.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    /// An i64 value of shape `[1]`.
+    Value(ValueId),
+    /// An axis of a tensor.
+    Axis(ValueId, usize),
+}
+
+/// What is known to carry which expression.
+#[derive(Debug, Default)]
+pub(super) struct DimValues {
+    /// Per expression, the first source of each block.
+    sources: FxHashMap<ExprId, SmallVec<[(BlockId, Source); 1]>>,
+    /// Per symbol, an expression that is linear in it alone: `(expression, factor, offset)`.
+    linear: FxHashMap<SymId, (ExprId, i64, i64)>,
+}
+
+impl DimValues {
+    /// Axis `axis` of `value` has the extent `dim`.
+    pub(super) fn offer_axis(
+        &mut self,
+        symbols: &Symbols,
+        block: BlockId,
+        dim: Dim,
+        value: ValueId,
+        axis: usize,
+    ) {
+        let Dim::Expr(id) = dim else { return };
+        self.offer(block, id, Source::Axis(value, axis));
+        if let Expr::Sum(terms) = symbols.expr(id)
+            && let Some((factor, symbol, offset)) = linear_in_one(symbols, terms)
+        {
+            self.linear.entry(symbol).or_insert((id, factor, offset));
+        }
+    }
+
+    /// `value`, an i64 of shape `[1]`, equals `dim`.
+    pub(super) fn offer_value(&mut self, block: BlockId, dim: Dim, value: ValueId) {
+        if let Dim::Expr(id) = dim {
+            self.offer(block, id, Source::Value(value));
+        }
+    }
+
+    fn offer(&mut self, block: BlockId, id: ExprId, source: Source) {
+        let places = self.sources.entry(id).or_default();
+        match places.iter_mut().find(|(b, _)| *b == block) {
+            // A number is cheaper to use than an axis.
+            Some((_, old @ Source::Axis(..))) if matches!(source, Source::Value(_)) => *old = source,
+            Some(_) => {}
+            None => places.push((block, source)),
+        }
+    }
+}
+
+/// `factor * symbol + offset`, when the terms are nothing else.
+fn linear_in_one(symbols: &Symbols, terms: &[Term]) -> Option<(i64, SymId, i64)> {
+    let (mut found, mut offset) = (None, 0);
+    for term in terms {
+        match term.factors.as_slice() {
+            [] => offset = term.coefficient,
+            [factor] if found.is_none() => match symbols.expr(*factor) {
+                Expr::Sym(symbol) => found = Some((term.coefficient, *symbol)),
+                _ => return None,
+            },
+            _ => return None,
+        }
+    }
+    found.map(|(factor, symbol)| (factor, symbol, offset))
+}
+
+impl Driver<'_> {
+    /// An i64 vector of `dims`; `None` when one of them cannot be computed from what exists.
+    pub(super) fn dims_value(&mut self, dims: &[Dim]) -> Option<ValueId> {
+        if let Some(ints) = dims.iter().map(|d| d.as_const()).collect::<Option<Vec<i64>>>() {
+            return Some(self.int_constant(&ints));
+        }
+        if let Some(whole) = self.whole_shape(dims) {
+            return Some(whole);
+        }
+        let mut parts = Vec::new();
+        for run in dims.chunk_by(|a, b| a.as_const().is_some() && b.as_const().is_some()) {
+            match run {
+                [dim @ Dim::Expr(_)] => parts.push(self.dim_value(*dim)?),
+                _ => {
+                    let run: Vec<i64> = run.iter().filter_map(|d| d.as_const()).collect();
+                    parts.push(self.int_constant(&run));
+                }
+            }
+        }
+        if let [single] = parts.as_slice() {
+            return Some(*single);
+        }
+        let axis = Attribute { name: "axis".to_owned(), value: Attr::Int(0) };
+        Some(self.append_with("Concat", &parts, vec![axis]))
+    }
+
+    /// The dims as one `Shape` node, when they are all the axes of one value, or neighbours of it.
+    fn whole_shape(&mut self, dims: &[Dim]) -> Option<ValueId> {
+        let first = dims.iter().position(|d| matches!(d, Dim::Expr(_)))?;
+        let Dim::Expr(id) = *dims.get(first)? else { return None };
+        let Source::Axis(value, axis) = self.source(id)? else { return None };
+        let start = axis.checked_sub(first)?;
+        let shape = self.model.graph.values[value].ty.shape()?.dims()?;
+        let covered = shape.get(start..start.checked_add(dims.len())?)?;
+        if dims.len() < 2 || !covered.iter().zip(dims).all(|(have, want)| *have == Some(*want)) {
+            return None;
+        }
+        let end = start + dims.len();
+        let whole = start == 0 && end == shape.len();
+        let attributes = if whole { Vec::new() } else { range(start, end) };
+        Some(self.append_with("Shape", &[value], attributes))
+    }
+
+    /// `dim` as an i64 of shape `[1]`; `None` when it cannot be computed from what exists.
+    pub(super) fn dim_value(&mut self, dim: Dim) -> Option<ValueId> {
+        let id = match dim {
+            Dim::Const(n) => return Some(self.int_constant(&[n])),
+            Dim::Expr(id) => id,
+        };
+        let value = match self.source(id) {
+            Some(Source::Value(value)) => return Some(value),
+            Some(Source::Axis(value, axis)) => self.append_with("Shape", &[value], range(axis, axis + 1)),
+            None => self.compute(id)?,
+        };
+        self.model.graph.set_shape_value(value, smallvec::smallvec![dim]);
+        self.dims.offer_value(self.block, dim, value);
+        Some(value)
+    }
+
+    /// The source of an expression that the current block can see.
+    fn source(&self, id: ExprId) -> Option<Source> {
+        let places = self.dims.sources.get(&id)?;
+        let mut block = Some(self.block);
+        while let Some(current) = block {
+            if let Some((_, source)) = places.iter().find(|(b, _)| *b == current) {
+                return Some(*source);
+            }
+            block = self.model.graph.blocks.get(current)?.parent;
+        }
+        None
+    }
+
+    fn compute(&mut self, id: ExprId) -> Option<ValueId> {
+        match self.model.symbols.expr(id).clone() {
+            Expr::Sym(symbol) => {
+                // Solve factor * symbol + offset = extent.
+                let (carrier, factor, offset) = *self.dims.linear.get(&symbol)?;
+                let extent = self.dim_value(Dim::Expr(carrier))?;
+                let shifted = if offset == 0 { extent } else { self.arithmetic("Sub", extent, offset) };
+                Some(if factor == 1 { shifted } else { self.arithmetic("Div", shifted, factor) })
+            }
+            Expr::Sum(terms) => {
+                let mut total: Option<ValueId> = None;
+                let mut constant = 0;
+                for Term { factors, coefficient } in terms {
+                    if factors.is_empty() {
+                        constant = coefficient;
+                        continue;
+                    }
+                    let mut product: Option<ValueId> = None;
+                    for factor in factors {
+                        let value = self.dim_value(Dim::Expr(factor))?;
+                        product = Some(product.map_or(value, |p| self.append("Mul", &[p, value])));
+                    }
+                    let product = product?;
+                    let term =
+                        if coefficient == 1 { product } else { self.arithmetic("Mul", product, coefficient) };
+                    total = Some(total.map_or(term, |t| self.append("Add", &[t, term])));
+                }
+                let total = total?;
+                Some(if constant == 0 { total } else { self.arithmetic("Add", total, constant) })
+            }
+            Expr::FloorDiv(a, b) => {
+                // ONNX divides integers towards zero; that is the floor only without a sign.
+                let (x, y) = (self.dim_value(a)?, self.dim_value(b)?);
+                let nonnegative = |d| self.model.symbols.range(d).min.is_some_and(|n| n >= 0);
+                if nonnegative(a) && nonnegative(b) {
+                    return Some(self.append("Div", &[x, y]));
+                }
+                // floor(x / y) = (x - (x mod y)) / y, where Mod takes the divisor's sign.
+                let remainder = self.append("Mod", &[x, y]);
+                let exact = self.append("Sub", &[x, remainder]);
+                Some(self.append("Div", &[exact, y]))
+            }
+            Expr::Mod(a, b) => {
+                let (x, y) = (self.dim_value(a)?, self.dim_value(b)?);
+                Some(self.append("Mod", &[x, y]))
+            }
+            Expr::Min(operands) => self.extreme("Min", &operands),
+            Expr::Max(operands) => self.extreme("Max", &operands),
+            Expr::Opaque(_) => None,
+        }
+    }
+
+    fn extreme(&mut self, op: &str, operands: &[Dim]) -> Option<ValueId> {
+        let values = operands.iter().map(|d| self.dim_value(*d)).collect::<Option<Vec<_>>>()?;
+        Some(self.append(op, &values))
+    }
+
+    fn arithmetic(&mut self, op: &str, value: ValueId, constant: i64) -> ValueId {
+        let constant = self.int_constant(&[constant]);
+        self.append(op, &[value, constant])
+    }
+}
+
+fn range(start: usize, end: usize) -> Vec<Attribute> {
+    let int = |name: &str, n: usize| Attribute { name: name.to_owned(), value: Attr::Int(n as i64) };
+    vec![int("start", start), int("end", end)]
+}

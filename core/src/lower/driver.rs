@@ -1,0 +1,353 @@
+//! The driver: one body after the other, one call after the other, every problem reported.
+
+use rustc_hash::FxHashMap;
+
+use onnxport_abi::lowering::Context;
+use onnxport_abi::status;
+
+use super::interface::{real_type, rename_dims};
+use super::{LowerOptions, Lowered};
+use crate::diagnose::{Code, Diagnostic, OriginId, Report};
+use crate::host::Host;
+use crate::ir::{self, Attribute, BlockId, Model, OpsetImport, Shape, ValueId};
+use crate::program::{Arg, Body, Call, Output, Program, Val, ValueType};
+use crate::registry::Resolved;
+use crate::sym::Dim;
+use crate::tensor::{DType, LazyTensor};
+
+/// What a value of the program became.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Bound {
+    /// A value of the model.
+    Value(ValueId),
+    /// Nothing: what defines it was reported.
+    Poisoned,
+}
+
+/// The values of one body.
+#[derive(Default)]
+pub(super) struct Scope {
+    bound: FxHashMap<Val, Bound>,
+}
+
+impl Scope {
+    pub(super) fn bind(&mut self, val: Val, bound: Bound) {
+        self.bound.insert(val, bound);
+    }
+
+    pub(super) fn get(&self, val: Val) -> Option<Bound> {
+        self.bound.get(&val).copied()
+    }
+}
+
+/// The state of a lowering.
+pub(super) struct Driver<'p> {
+    pub(super) host: &'p Host,
+    pub(super) program: &'p Program,
+    pub(super) model: Model,
+    pub(super) stated: FxHashMap<ValueId, (DType, Shape)>,
+    /// The block that grows.
+    pub(super) block: BlockId,
+    /// The call whose nodes are emitted.
+    pub(super) origin: Option<OriginId>,
+    /// Extents and symbolic integers that exist as values, per block.
+    pub(super) dims: super::dims::DimValues,
+    constants: FxHashMap<(DType, Vec<u64>, Vec<u8>), ValueId>,
+    diagnostics: Vec<Diagnostic>,
+    quarantined: Vec<usize>,
+}
+
+/// Runs a lowering of `program`; the driver borrows it for as long as plugins read it.
+pub(super) fn run(host: &Host, mut program: Program, options: &LowerOptions) -> Result<Lowered, Report> {
+    let symbols = std::mem::take(&mut program.symbols);
+    let origins = std::mem::take(&mut program.origins);
+    let opsets = vec![OpsetImport { domain: String::new(), version: options.opset }];
+    let model = Model { symbols, origins, opsets, ..Model::default() };
+    let mut driver = Driver {
+        host,
+        program: &program,
+        block: model.graph.main(),
+        model,
+        stated: FxHashMap::default(),
+        origin: None,
+        dims: super::dims::DimValues::default(),
+        constants: FxHashMap::default(),
+        diagnostics: Vec::new(),
+        quarantined: Vec::new(),
+    };
+    rename_dims(&mut driver, options);
+    let mut scope = Scope::default();
+    driver.make_inputs(&mut scope, options);
+    driver.lower_calls(&program.body, &mut scope);
+    driver.origin = None;
+    driver.make_outputs(&scope, options);
+    let Driver { mut model, stated, diagnostics, .. } = driver;
+    model.opsets.sort();
+    let report = Report { diagnostics, origins: model.origins.clone() };
+    if report.has_errors() {
+        return Err(report);
+    }
+    Ok(Lowered { model, stated, diagnostics: report.diagnostics })
+}
+
+impl<'p> Driver<'p> {
+    pub(super) fn report(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic);
+    }
+
+    /// Binds `val` to `value` and records what the program states about it.
+    pub(super) fn bind(&mut self, scope: &mut Scope, val: Val, value: ValueId) {
+        let ty = &self.program.body.values[val].ty.clone();
+        self.bind_typed(scope, val, value, ty);
+    }
+
+    fn bind_typed(&mut self, scope: &mut Scope, val: Val, value: ValueId, ty: &ValueType) {
+        scope.bind(val, Bound::Value(value));
+        match ty {
+            ValueType::Tensor(ty) => {
+                let (dtype, shape) = real_type(ty.dtype, &ty.shape);
+                for (axis, dim) in ty.shape.iter().enumerate() {
+                    self.dims.offer_axis(&self.model.symbols, self.block, *dim, value, axis);
+                }
+                self.model.graph.values[value].ty.fill(dtype, &shape);
+                self.stated.entry(value).or_insert((dtype, shape));
+            }
+            ValueType::SymInt(dim) => {
+                self.dims.offer_value(self.block, *dim, value);
+                self.model.graph.values[value].ty.fill(DType::I64, &Shape::of([Dim::Const(1)]));
+                self.model.graph.set_shape_value(value, smallvec::smallvec![*dim]);
+            }
+            _ => {}
+        }
+    }
+
+    /// Lowers every call of `body` into the current block.
+    pub(super) fn lower_calls(&mut self, body: &'p Body, scope: &mut Scope) {
+        for call in &body.calls {
+            self.origin = Some(call.origin);
+            if self.lower_sym_int(body, call, scope) {
+                continue;
+            }
+            match self.lower_call(body, call, scope) {
+                Ok(values) => self.bind_results(body, call, &values, scope),
+                Err(diagnostic) => {
+                    self.diagnostics.extend(diagnostic.map(|d| *d));
+                    for output in &call.outputs {
+                        output.each_value(&mut |val| scope.bind(val, Bound::Poisoned));
+                    }
+                }
+            }
+        }
+    }
+
+    /// A call whose only result is an integer with a known expression needs no operator: the
+    /// expression is computed from what exists, once.
+    fn lower_sym_int(&mut self, body: &Body, call: &Call, scope: &mut Scope) -> bool {
+        let [Output::Value(val)] = call.outputs.as_slice() else { return false };
+        let ValueType::SymInt(dim) = body.values[*val].ty else { return false };
+        match self.dim_value(dim) {
+            Some(value) => {
+                scope.bind(*val, Bound::Value(value));
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn bind_results(&mut self, body: &Body, call: &Call, values: &[Option<ValueId>], scope: &mut Scope) {
+        for (val, value) in results(call).zip(values) {
+            match (val, value) {
+                (Some(val), Some(value)) => {
+                    let stated = &body.values[val];
+                    let info = &mut self.model.graph.values[*value];
+                    if info.name.is_none() && matches!(info.def, ir::Def::Node(..)) {
+                        info.name = Some(stated.name.clone());
+                    }
+                    self.bind_typed(scope, val, *value, &stated.ty);
+                }
+                (Some(val), None) => scope.bind(val, Bound::Poisoned),
+                (None, _) => {}
+            }
+        }
+    }
+
+    /// Lowers one call through its plugin. `Err(None)` when a problem upstream was reported.
+    fn lower_call(
+        &mut self,
+        body: &'p Body,
+        call: &'p Call,
+        scope: &Scope,
+    ) -> Result<Vec<Option<ValueId>>, Option<Box<Diagnostic>>> {
+        let complex = is_complex(body, call);
+        let opset = self.model.opset();
+        let provider = match self.host.registry.resolve(&call.target, opset, complex, &self.host.choice) {
+            Resolved::Use(provider) => provider,
+            other => return Err(Some(Box::new(self.unresolved(call, other)))),
+        };
+        let plugin = self.host.plugin_id(&provider);
+        let table = self.host.plugins.get(provider.plugin).and_then(|p| p.lowering);
+        let Some(table) = table.filter(|_| !self.quarantined.contains(&provider.plugin)) else {
+            return Err(None);
+        };
+        let mut frame = self.frame(body, call, scope)?;
+        frame.driver = std::ptr::from_mut(self);
+        let cx = Context(std::ptr::from_mut(&mut frame).cast());
+        let depth = self.block;
+        let answer = (table.lower)(provider.entry, &super::callbacks::HOST, cx);
+        // A plugin that gave up inside a block leaves it open.
+        self.block = depth;
+        self.origin = Some(call.origin);
+        let refusal = frame.refusal.take();
+        let (code, text, help) = match refusal {
+            Some(r) => (r.code, r.message, r.help),
+            None => (String::new(), String::new(), String::new()),
+        };
+        let error = |code: Code, message: String| {
+            let mut diagnostic = Diagnostic::error(code, message).at(call.origin);
+            diagnostic.provider = Some(plugin.to_owned());
+            diagnostic.help = (!help.is_empty()).then_some(help.clone());
+            Err(Some(Box::new(diagnostic)))
+        };
+        match (answer, frame.answer.take()) {
+            (status::OK, Some(values)) => Ok(values),
+            (status::REFUSED, _) => {
+                let code = if code.is_empty() { Code::LOWER_REFUSED } else { Code::custom(code) };
+                error(code, format!("`{}` cannot be lowered: {text}", call.target))
+            }
+            (status::PANICKED, _) => {
+                self.quarantined.push(provider.plugin);
+                error(
+                    Code::PLUGIN_PANIC,
+                    format!("plugin `{plugin}` panicked while lowering `{}`: {text}", call.target),
+                )
+            }
+            _ => error(
+                Code::PLUGIN_CONTRACT,
+                format!("plugin `{plugin}` did not finish lowering `{}`", call.target),
+            ),
+        }
+    }
+
+    fn unresolved(&self, call: &Call, resolved: Resolved) -> Diagnostic {
+        let (target, opset) = (&call.target, self.model.opset());
+        let name = |p: &crate::registry::Provider| self.host.plugin_id(p);
+        let (code, message, help) = match resolved {
+            Resolved::Conflict(a, b) => (
+                Code::LOWER_CONFLICT,
+                format!("`{target}` is provided by both `{}` and `{}`", name(&a), name(&b)),
+                "choose one of the plugins for this operator".to_owned(),
+            ),
+            Resolved::OtherOpset(p) => (
+                Code::LOWER_UNSUPPORTED,
+                format!("`{target}` has no lowering at opset {opset}"),
+                format!("`{}` lowers it at opsets {} to {}", name(&p), p.min_opset, p.max_opset),
+            ),
+            Resolved::RealOnly(p) => (
+                Code::LOWER_UNSUPPORTED,
+                format!("`{target}` has no lowering for complex tensors"),
+                format!("`{}` lowers it for real tensors", name(&p)),
+            ),
+            Resolved::Missing | Resolved::Use(_) => (
+                Code::LOWER_UNSUPPORTED,
+                format!("`{target}` has no lowering"),
+                "`onnxport ops` lists what is covered; a plugin can add the operator".to_owned(),
+            ),
+        };
+        Diagnostic::error(code, message).at(call.origin).help(help)
+    }
+
+    /// Lowers a nested body into the current block.
+    pub(super) fn inline(&mut self, body: &'p Body, inputs: &[ValueId]) -> Option<Vec<ValueId>> {
+        let mut scope = Scope::default();
+        if inputs.len() != body.inputs.len() {
+            return None;
+        }
+        for (arg, value) in body.inputs.iter().zip(inputs) {
+            if let Some(val) = arg.as_value() {
+                self.bind_typed(&mut scope, val, *value, &body.values[val].ty);
+            }
+        }
+        let origin = self.origin;
+        self.lower_calls(body, &mut scope);
+        self.origin = origin;
+        body.outputs.iter().map(|arg| self.nested_output(&scope, arg)).collect()
+    }
+
+    fn nested_output(&mut self, scope: &Scope, arg: &Arg) -> Option<ValueId> {
+        match arg {
+            Arg::Value(val) => match scope.get(*val)? {
+                Bound::Value(value) => Some(value),
+                Bound::Poisoned => None,
+            },
+            Arg::Int(n) => Some(self.int_constant(&[*n])),
+            Arg::Bool(b) => Some(self.constant(LazyTensor::inline(DType::Bool, vec![1], vec![u8::from(*b)]))),
+            Arg::Float(x) => {
+                Some(self.constant(LazyTensor::inline(DType::F64, vec![1], x.to_le_bytes().to_vec())))
+            }
+            _ => None,
+        }
+    }
+
+    /// Emits a node of ONNX's own operator with one output.
+    pub(super) fn append(&mut self, op: &str, inputs: &[ValueId]) -> ValueId {
+        self.append_with(op, inputs, Vec::new())
+    }
+
+    /// The same with attributes.
+    pub(super) fn append_with(
+        &mut self,
+        op: &str,
+        inputs: &[ValueId],
+        attributes: Vec<Attribute>,
+    ) -> ValueId {
+        let inputs = inputs.iter().map(|v| Some(*v));
+        let node = self.model.graph.append(self.block, "", op, inputs, attributes, 1, self.origin);
+        self.infer(node);
+        let output = self.model.graph.nodes[node].outputs.first().copied().flatten();
+        output.unwrap_or(ValueId::new(0))
+    }
+
+    /// Infers what `node`'s outputs are.
+    pub(super) fn infer(&mut self, node: ir::NodeId) {
+        let opset = self.model.opset();
+        ir::infer::infer(&mut self.model.graph, &mut self.model.symbols, opset, node);
+    }
+
+    /// An initializer; equal small ones are one.
+    pub(super) fn constant(&mut self, data: LazyTensor) -> ValueId {
+        let bytes = data.read().map(std::borrow::Cow::into_owned).unwrap_or_default();
+        let key = (data.dtype, data.shape.clone(), bytes);
+        if let Some(value) = self.constants.get(&key) {
+            return *value;
+        }
+        let value = self.model.graph.add_initializer(None, data);
+        self.constants.insert(key, value);
+        value
+    }
+
+    /// An i64 vector.
+    pub(super) fn int_constant(&mut self, ints: &[i64]) -> ValueId {
+        let bytes: Vec<u8> = ints.iter().flat_map(|n| n.to_le_bytes()).collect();
+        self.constant(LazyTensor::inline(DType::I64, vec![ints.len() as u64], bytes))
+    }
+}
+
+/// The values that a call defines, lists flattened; `None` where a return is absent.
+pub(super) fn results(call: &Call) -> impl Iterator<Item = Option<Val>> {
+    call.outputs.iter().flat_map(|output| match output {
+        Output::None => vec![None],
+        Output::Value(val) => vec![Some(*val)],
+        Output::List(items) => items.clone(),
+    })
+}
+
+fn is_complex(body: &Body, call: &Call) -> bool {
+    let mut complex = false;
+    let mut visit = |val: Val| {
+        let dtype = body.values.get(val).and_then(|v| v.ty.as_tensor()).map(|t| t.dtype);
+        complex |= dtype.is_some_and(DType::is_complex);
+    };
+    call.args.iter().for_each(|a| a.arg.each_value(&mut visit));
+    call.outputs.iter().for_each(|o| o.each_value(&mut visit));
+    complex
+}

@@ -1,0 +1,299 @@
+//! The model's interface: inputs, initializers, states and outputs, with the names of the program or
+//! those that the user chose.
+
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashMap;
+
+use super::LowerOptions;
+use super::driver::{Bound, Driver, Scope};
+use crate::diagnose::{Code, Diagnostic};
+use crate::ir::{Shape, State, Type, ValueId};
+use crate::program::{Arg, InputKind, OutputKind, Val, ValueType};
+use crate::sym::{Dim, Symbols};
+use crate::tensor::{DType, LazyTensor};
+
+/// A name for one dimension of an input: `x:0=batch`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DimName {
+    /// The input's name.
+    pub input: String,
+    /// The axis, from 0.
+    pub axis: usize,
+    /// The name that the dimension gets, wherever it appears.
+    pub name: String,
+}
+
+impl Driver<'_> {
+    /// Makes the inputs and initializers and binds them.
+    pub(super) fn make_inputs(&mut self, scope: &mut Scope, options: &LowerOptions) {
+        let program = self.program;
+        let mutated: FxHashMap<Val, (crate::program::StateKind, &str)> = program
+            .signature
+            .outputs
+            .iter()
+            .filter_map(|output| match &output.kind {
+                OutputKind::State { kind, name, input } => Some((*input, (*kind, name.as_str()))),
+                _ => None,
+            })
+            .collect();
+        let users = program.signature.inputs.iter().zip(&program.body.inputs);
+        let users =
+            users.filter(|(s, a)| matches!(s.kind, InputKind::User) && a.as_value().is_some()).count();
+        if !options.input_names.is_empty() && options.input_names.len() != users {
+            self.report(name_error(
+                format!("{} input names were given for {users} inputs", options.input_names.len()),
+                "give one name per tensor input, in order",
+            ));
+        }
+        let mut chosen = options.input_names.iter();
+        for (spec, arg) in program.signature.inputs.iter().zip(&program.body.inputs) {
+            let Some(val) = arg.as_value() else { continue };
+            match &spec.kind {
+                InputKind::User => {
+                    let name = chosen.next().unwrap_or(&spec.name).clone();
+                    self.user_input(scope, val, name);
+                }
+                InputKind::Constant | InputKind::Token => {}
+                InputKind::CustomObject(name) => {
+                    let message =
+                        format!("the program takes the custom object `{name}`, which ONNX cannot hold");
+                    self.report(Diagnostic::error(Code::LOWER_UNSUPPORTED, message));
+                    scope.bind(val, Bound::Poisoned);
+                }
+                kind => {
+                    let name = kind.tensor_name().unwrap_or(&spec.name);
+                    self.weight(scope, val, name, mutated.get(&val).copied());
+                }
+            }
+        }
+        for (val, (kind, name)) in mutated {
+            if kind == crate::program::StateKind::Input
+                && let Some(Bound::Value(input)) = scope.get(val)
+            {
+                self.model.states.push(State {
+                    input,
+                    output: usize::MAX,
+                    kind,
+                    name: name.to_owned(),
+                    initial: None,
+                });
+            }
+        }
+        self.model.states.sort_by_key(|s| s.input);
+    }
+
+    fn user_input(&mut self, scope: &mut Scope, val: Val, name: String) {
+        let block = self.model.graph.main();
+        match &self.program.body.values[val].ty {
+            ValueType::Tensor(ty) => {
+                let (dtype, shape) = real_type(ty.dtype, &ty.shape);
+                let value = self.model.graph.add_input(block, Some(name), Type::tensor(dtype, shape));
+                self.bind(scope, val, value);
+            }
+            ValueType::SymInt(_) => self.number_input(scope, val, name, DType::I64),
+            ValueType::SymFloat => self.number_input(scope, val, name, DType::F64),
+            ValueType::SymBool => self.number_input(scope, val, name, DType::Bool),
+            ValueType::Token | ValueType::Custom(_) => scope.bind(val, Bound::Poisoned),
+        }
+    }
+
+    /// A number that the user passes: a 0-d input, a value of shape `[1]` inside.
+    fn number_input(&mut self, scope: &mut Scope, val: Val, name: String, dtype: DType) {
+        let block = self.model.graph.main();
+        let ty = Type::tensor(dtype, Shape::of([]));
+        let input = self.model.graph.add_input(block, Some(name), ty);
+        let axes = self.int_constant(&[0]);
+        let value = self.append("Unsqueeze", &[input, axes]);
+        self.bind(scope, val, value);
+    }
+
+    fn weight(
+        &mut self,
+        scope: &mut Scope,
+        val: Val,
+        name: &str,
+        mutated: Option<(crate::program::StateKind, &str)>,
+    ) {
+        let Some(data) = self.program.tensors.get(name) else {
+            let message = format!("the program has no data for `{name}`");
+            self.report(Diagnostic::error(Code::READ_PAYLOAD, message));
+            scope.bind(val, Bound::Poisoned);
+            return;
+        };
+        let data = if data.dtype.is_complex() { real_data(data) } else { data.clone() };
+        let value = if let Some((kind, state)) = mutated {
+            let block = self.model.graph.main();
+            let shape = Shape::of(data.shape.iter().map(|d| Dim::Const(*d as i64)));
+            let ty = Type::tensor(data.dtype, shape);
+            let input = self.model.graph.add_input(block, Some(name.to_owned()), ty);
+            let state =
+                State { input, output: usize::MAX, kind, name: state.to_owned(), initial: Some(data) };
+            self.model.states.push(state);
+            input
+        } else {
+            self.model.graph.add_initializer(Some(name.to_owned()), data)
+        };
+        self.bind(scope, val, value);
+    }
+
+    /// Makes the outputs: those of the user in order, then one per state.
+    pub(super) fn make_outputs(&mut self, scope: &Scope, options: &LowerOptions) {
+        let program = self.program;
+        let mut taken: BTreeSet<String> = self.input_names();
+        let mut states = Vec::new();
+        let mut chosen = options.output_names.iter();
+        let mut users = 0;
+        for (spec, arg) in program.signature.outputs.iter().zip(&program.body.outputs) {
+            match &spec.kind {
+                OutputKind::State { name, input, .. } => states.push((name, *input, arg)),
+                OutputKind::Token => {}
+                OutputKind::User | OutputKind::Loss | OutputKind::Gradient(_) => {
+                    let Some(value) = self.output_value(scope, arg) else { continue };
+                    let given = chosen.next();
+                    let wanted = given.cloned().unwrap_or_else(|| match arg.as_value() {
+                        Some(val) => program.body.values[val].name.clone(),
+                        None => format!("output_{users}"),
+                    });
+                    if given.is_some() && taken.contains(&wanted) {
+                        let message = format!("the name `{wanted}` is taken by an input or another output");
+                        self.report(name_error(message, "choose names that differ"));
+                    }
+                    users += 1;
+                    self.add_output(value, unique(wanted, &mut taken));
+                }
+            }
+        }
+        if !options.output_names.is_empty() && options.output_names.len() != users {
+            self.report(name_error(
+                format!("{} output names were given for {users} outputs", options.output_names.len()),
+                "give one name per output, in order",
+            ));
+        }
+        for (name, input, arg) in states {
+            let Some(Bound::Value(input)) = scope.get(input) else { continue };
+            let Some(value) = self.output_value(scope, arg) else { continue };
+            let output = self.model.output_names.len();
+            self.add_output(value, unique(format!("{name}.next"), &mut taken));
+            if let Some(state) = self.model.states.iter_mut().find(|s| s.input == input) {
+                state.output = output;
+            }
+        }
+        self.model.states.retain(|s| s.output != usize::MAX);
+    }
+
+    fn input_names(&self) -> BTreeSet<String> {
+        let graph = &self.model.graph;
+        let inputs = graph.blocks[graph.main()].inputs.iter();
+        let initializers = graph.initializers.iter().map(|i| &i.value);
+        inputs.chain(initializers).filter_map(|v| graph.values[*v].name.clone()).collect()
+    }
+
+    fn add_output(&mut self, value: ValueId, name: String) {
+        let main = self.model.graph.main();
+        self.model.graph.blocks[main].outputs.push(value);
+        self.model.output_names.push(name);
+    }
+
+    /// The value of an output: tensors as they are, numbers as 0-d tensors, nothing for `None`.
+    fn output_value(&mut self, scope: &Scope, arg: &Arg) -> Option<ValueId> {
+        match arg {
+            Arg::Value(val) => match scope.get(*val)? {
+                Bound::Value(value) => match self.program.body.values[*val].ty {
+                    ValueType::Tensor(_) => Some(value),
+                    _ => {
+                        let axes = self.int_constant(&[0]);
+                        Some(self.append("Squeeze", &[value, axes]))
+                    }
+                },
+                Bound::Poisoned => None,
+            },
+            Arg::Int(n) => {
+                Some(self.constant(LazyTensor::inline(DType::I64, vec![], n.to_le_bytes().to_vec())))
+            }
+            Arg::Float(x) => {
+                Some(self.constant(LazyTensor::inline(DType::F64, vec![], x.to_le_bytes().to_vec())))
+            }
+            Arg::Bool(b) => Some(self.constant(LazyTensor::inline(DType::Bool, vec![], vec![u8::from(*b)]))),
+            Arg::None => None,
+            other => {
+                let message = format!("an output of the program is not a tensor or a number: {other:?}");
+                self.report(Diagnostic::error(Code::LOWER_UNSUPPORTED, message));
+                None
+            }
+        }
+    }
+}
+
+/// Gives dimensions the names that the user chose.
+pub(super) fn rename_dims(driver: &mut Driver<'_>, options: &LowerOptions) {
+    for DimName { input, axis, name } in &options.dims {
+        let program = driver.program;
+        let position = options.input_names.iter().position(|n| n == input);
+        let users = program.signature.inputs.iter().zip(&program.body.inputs);
+        let mut users = users.filter(|(s, a)| matches!(s.kind, InputKind::User) && a.as_value().is_some());
+        let found = match position {
+            Some(index) => users.nth(index),
+            None => users.find(|(s, _)| s.name == *input),
+        };
+        let dim = found
+            .and_then(|(_, arg)| arg.as_value())
+            .and_then(|val| program.body.values[val].ty.as_tensor())
+            .and_then(|ty| ty.shape.get(*axis).copied());
+        let symbols: &mut Symbols = &mut driver.model.symbols;
+        let problem = match dim {
+            None => format!("there is no input `{input}` with an axis {axis}"),
+            Some(dim) => match symbols.as_symbol(dim) {
+                None => format!("axis {axis} of `{input}` is {}, not a free dimension", symbols.display(dim)),
+                Some(symbol) => match symbols.find(name) {
+                    Some(other) if other != symbol => {
+                        format!("the dimension name `{name}` is already taken by another dimension")
+                    }
+                    _ => {
+                        symbols.rename(symbol, name);
+                        continue;
+                    }
+                },
+            },
+        };
+        driver.report(name_error(problem, "`onnxport inspect` lists the inputs and their free dimensions"));
+    }
+}
+
+/// The type in ONNX of a tensor of the program: complex numbers are pairs in a last axis.
+pub(super) fn real_type(dtype: DType, dims: &[Dim]) -> (DType, Shape) {
+    let pair = |real| (real, Shape::of(dims.iter().copied().chain([Dim::Const(2)])));
+    match dtype {
+        DType::C64 => pair(DType::F32),
+        DType::C128 => pair(DType::F64),
+        _ => (dtype, Shape::of(dims.iter().copied())),
+    }
+}
+
+/// The same bytes, seen as pairs of reals.
+fn real_data(data: &LazyTensor) -> LazyTensor {
+    let mut real = data.clone();
+    real.dtype = if data.dtype == DType::C64 { DType::F32 } else { DType::F64 };
+    real.shape.push(2);
+    real.offset *= 2;
+    if let Some(strides) = &mut real.strides {
+        strides.iter_mut().for_each(|s| *s *= 2);
+        strides.push(1);
+    }
+    real
+}
+
+fn name_error(message: String, help: &str) -> Diagnostic {
+    Diagnostic::error(Code::LOWER_NAME, message).help(help)
+}
+
+/// `wanted`, or the first `wanted_1`, `wanted_2` … that is not taken; takes it.
+fn unique(wanted: String, taken: &mut BTreeSet<String>) -> String {
+    if taken.insert(wanted.clone()) {
+        return wanted;
+    }
+    let free = (1..).map(|n| format!("{wanted}_{n}")).find(|name| !taken.contains(name));
+    let name = free.unwrap_or(wanted);
+    taken.insert(name.clone());
+    name
+}

@@ -3,6 +3,7 @@
 pub mod code;
 mod diagnostic;
 mod origin;
+pub mod render;
 
 pub use code::Code;
 pub use diagnostic::{Diagnostic, Report, Severity};

@@ -25,6 +25,11 @@ impl Executor {
         unsafe { table.get::<ExecutorTable>() }.map(|table| Self { table })
     }
 
+    /// The executor behind a plugin's table.
+    pub fn from_table(table: &'static ExecutorTable) -> Self {
+        Self { table }
+    }
+
     /// The plugin's id, `ort`.
     pub fn id(&self) -> &'static str {
         self.table.id.as_str()

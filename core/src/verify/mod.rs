@@ -7,6 +7,7 @@ mod report;
 mod run;
 mod samples;
 mod signature;
+mod source;
 
 pub use compare::{Difference, Tolerance, Wrong};
 pub use executor::{Executor, Feed, Output, Runtime, Session};

@@ -1,0 +1,62 @@
+//! Diagnostics as flat records for tools.
+
+use serde::Serialize;
+
+use crate::diagnose::{Report, Severity};
+
+/// A diagnostic with its place spelled out.
+#[derive(Clone, Debug, Serialize)]
+pub struct DiagnosticJson {
+    /// The stable code.
+    pub code: String,
+    /// How bad it is.
+    pub severity: Severity,
+    /// What is wrong.
+    pub message: String,
+    /// The file of the deepest frame of the user's own code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// The path of the module; empty for the root.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub module: Option<String>,
+    /// The exported node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// The operator.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// Further facts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// The next step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
+    /// The plugin that reported it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+}
+
+/// The report's diagnostics as records, in order and ungrouped.
+pub fn json(report: &Report) -> Vec<DiagnosticJson> {
+    let record = |d: &crate::diagnose::Diagnostic| {
+        let origin = d.origin.map(|id| report.origins.get(id));
+        let frame = origin.and_then(|o| o.user_frame());
+        DiagnosticJson {
+            code: d.code.to_string(),
+            severity: d.severity,
+            message: d.message.clone(),
+            file: frame.map(|f| f.file.clone()),
+            line: frame.map(|f| f.line),
+            module: origin.map(|o| o.module.clone()),
+            node: origin.map(|o| o.node.clone()),
+            target: origin.map(|o| o.target.clone()),
+            notes: d.notes.clone(),
+            help: d.help.clone(),
+            provider: d.provider.clone(),
+        }
+    };
+    report.diagnostics.iter().map(record).collect()
+}

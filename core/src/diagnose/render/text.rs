@@ -1,0 +1,201 @@
+//! Text for terminals and logs.
+
+use std::fmt::Write;
+
+use super::group::{Group, groups};
+use crate::diagnose::{Origin, Report, Severity};
+
+/// How many places of one problem are shown.
+const PLACES: usize = 3;
+
+/// The escape sequences around the parts of a text.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Palette {
+    error: &'static str,
+    warning: &'static str,
+    note: &'static str,
+    strong: &'static str,
+    faint: &'static str,
+    reset: &'static str,
+}
+
+impl Palette {
+    /// No colours.
+    pub const PLAIN: Self = Self { error: "", warning: "", note: "", strong: "", faint: "", reset: "" };
+
+    /// The colours of a terminal.
+    pub const COLOR: Self = Self {
+        error: "\x1b[1;31m",
+        warning: "\x1b[1;33m",
+        note: "\x1b[1;36m",
+        strong: "\x1b[1m",
+        faint: "\x1b[2m",
+        reset: "\x1b[0m",
+    };
+
+    fn severity(self, severity: Severity) -> (&'static str, &'static str) {
+        match severity {
+            Severity::Error => (self.error, "error"),
+            Severity::Warning => (self.warning, "warning"),
+            Severity::Note => (self.note, "note"),
+        }
+    }
+}
+
+/// The report as text: per problem its code and message, where in the user's code it is, and the next
+/// step. Problems that differ only in their place are shown once, with the first places.
+pub fn text(report: &Report, palette: Palette) -> String {
+    let mut out = String::new();
+    for (i, group) in groups(report).iter().enumerate() {
+        if i > 0 {
+            out.push('\n');
+        }
+        // Writing to a String cannot fail.
+        let _ = write_group(&mut out, group, palette);
+    }
+    out
+}
+
+fn write_group(out: &mut String, group: &Group<'_>, palette: Palette) -> std::fmt::Result {
+    let Palette { strong, faint, note, reset, .. } = palette;
+    let diagnostic = group.first;
+    let (color, name) = palette.severity(diagnostic.severity);
+    write!(out, "{color}{name}[{}]{reset}{strong}: {}{reset}", diagnostic.code, diagnostic.message)?;
+    if group.count > 1 {
+        write!(out, " {faint}({} times){reset}", group.count)?;
+    }
+    out.push('\n');
+    for place in group.places.iter().take(PLACES) {
+        write_place(out, place, palette)?;
+    }
+    if group.places.len() > PLACES {
+        writeln!(out, "  {faint}...{reset} and {} more places", group.places.len() - PLACES)?;
+    }
+    for line in &diagnostic.notes {
+        writeln!(out, "  {faint}={reset} {}", indent(line))?;
+    }
+    if let Some(provider) = &diagnostic.provider {
+        writeln!(out, "  {faint}={reset} reported by the plugin `{provider}`")?;
+    }
+    if let Some(help) = &diagnostic.help {
+        writeln!(out, "  {note}help{reset}: {}", indent(help))?;
+    }
+    Ok(())
+}
+
+fn write_place(out: &mut String, origin: &Origin, palette: Palette) -> std::fmt::Result {
+    let Palette { faint, reset, .. } = palette;
+    if let Some(frame) = origin.user_frame() {
+        write!(out, "  {faint}-->{reset} {}:{}", frame.file, frame.line)?;
+        if !frame.function.is_empty() {
+            write!(out, " {faint}in {}{reset}", frame.function)?;
+        }
+        out.push('\n');
+        if !frame.code.trim().is_empty() {
+            writeln!(out, "   {faint}|{reset}  {}", frame.code.trim())?;
+        }
+    }
+    let module = if origin.module.is_empty() { "the root module" } else { origin.module.as_str() };
+    let class = origin.class.rsplit('.').next().filter(|class| !class.is_empty());
+    write!(out, "  {faint}={reset} in {module}")?;
+    if let Some(class) = class {
+        write!(out, " ({class})")?;
+    }
+    if !origin.node.is_empty() {
+        write!(out, ", node {}", origin.node)?;
+        if !origin.target.is_empty() {
+            write!(out, " = {}", origin.target)?;
+        }
+    }
+    out.push('\n');
+    Ok(())
+}
+
+fn indent(text: &str) -> String {
+    text.replace('\n', "\n    ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnose::{Code, Diagnostic, Frame};
+
+    fn origin(module: &str, line: u32) -> Origin {
+        let frame = |file: &str, line, code: &str| Frame {
+            file: file.to_owned(),
+            line,
+            function: "forward".to_owned(),
+            code: code.to_owned(),
+        };
+        Origin {
+            node: format!("foo_{line}"),
+            target: "aten.foo.default".to_owned(),
+            module: module.to_owned(),
+            class: "model.Block".to_owned(),
+            frames: vec![
+                frame("model.py", line, "  y = torch.foo(x)"),
+                frame("/venv/lib/python3.11/site-packages/torch/nn/functional.py", 7, "return foo(x)"),
+            ],
+        }
+    }
+
+    fn report() -> Report {
+        let mut report = Report::default();
+        for (module, line) in [("a", 3), ("b", 4), ("b", 4), ("c", 5), ("d", 6)] {
+            let id = report.origins.push(origin(module, line));
+            report.diagnostics.push(
+                Diagnostic::error(Code::LOWER_UNSUPPORTED, "no lowering for aten.foo.default")
+                    .at(id)
+                    .help("write a lowering"),
+            );
+        }
+        report.diagnostics.push(Diagnostic::warning(Code::VALIDATE, "odd").note("a fact"));
+        report
+    }
+
+    #[test]
+    fn the_same_problem_in_many_places_is_shown_once() {
+        let expected = "\
+error[OP301]: no lowering for aten.foo.default (5 times)
+  --> model.py:3 in forward
+   |  y = torch.foo(x)
+  = in a (Block), node foo_3 = aten.foo.default
+  --> model.py:4 in forward
+   |  y = torch.foo(x)
+  = in b (Block), node foo_4 = aten.foo.default
+  --> model.py:5 in forward
+   |  y = torch.foo(x)
+  = in c (Block), node foo_5 = aten.foo.default
+  ... and 1 more places
+  help: write a lowering
+
+warning[OP401]: odd
+  = a fact
+";
+        assert_eq!(text(&report(), Palette::PLAIN), expected);
+    }
+
+    #[test]
+    fn colours_are_only_around_the_text() {
+        let colored = text(&report(), Palette::COLOR);
+        let mut plain = String::new();
+        let mut rest = colored.as_str();
+        while let Some((before, after)) = rest.split_once('\x1b') {
+            plain.push_str(before);
+            rest = after.split_once('m').map_or("", |(_, tail)| tail);
+        }
+        plain.push_str(rest);
+        assert_eq!(plain, text(&report(), Palette::PLAIN));
+    }
+
+    #[test]
+    fn markdown_and_json_name_the_same_things() {
+        let markdown = super::super::markdown(&report());
+        assert!(markdown.contains("`OP301`"), "{markdown}");
+        assert!(markdown.contains("model.py:3"), "{markdown}");
+        let json = super::super::json(&report());
+        assert_eq!(json.len(), 6);
+        assert_eq!(json[0].file.as_deref(), Some("model.py"));
+        assert_eq!(json[0].module.as_deref(), Some("a"));
+    }
+}

@@ -1,0 +1,96 @@
+//! Where the calls to verify with come from.
+
+use std::path::{Path, PathBuf};
+
+use super::expected::Against;
+use super::samples::{self, Sample};
+use crate::diagnose::{Code, Diagnostic, Report};
+use crate::program::{Program, Value, ValueType};
+use crate::pt2::{self, Archive, SampleValue};
+use crate::tensor::{DType, LazyTensor};
+
+impl Against {
+    /// Finds calls for a file that the user named: a sidecar, or an archive, whose sidecar is used
+    /// when there is one beside it.
+    ///
+    /// Returns the calls and the file that they come from.
+    ///
+    /// # Errors
+    /// `OP704` when there are no calls, and what reading the file gives.
+    pub fn open(path: &Path) -> Result<(Self, PathBuf), Report> {
+        if path.extension().is_some_and(|e| e == "safetensors") {
+            return Ok((Self::read(path)?, path.to_owned()));
+        }
+        let sidecar = Self::sidecar_path(path);
+        if sidecar.exists() {
+            return Ok((Self::read(&sidecar)?, sidecar));
+        }
+        Ok((Self::of_archive(&pt2::read(path)?)?, path.to_owned()))
+    }
+
+    /// Calls made from the inputs that an archive records.
+    ///
+    /// # Errors
+    /// `OP704` when it records none or they cannot be fed, and what reading them gives.
+    pub fn of_archive(archive: &Archive) -> Result<Self, Report> {
+        let nothing = || {
+            Diagnostic::error(Code::VERIFY_EXPECTED, "the archive records no sample inputs")
+                .help("save it with `onnxport.save(program, path)`, which records inputs and expected values")
+        };
+        let inputs = archive.sample_inputs()?.ok_or_else(nothing)?;
+        let program = &archive.program;
+        let mut samples = Vec::new();
+        for (place, value) in inputs.flatten(&program.signature)? {
+            let spec = program.signature.inputs.get(place);
+            let (Some(spec), Some(stated)) = (spec, stated(program, place)) else { continue };
+            let sample = sample(&spec.name, stated, value).ok_or_else(|| {
+                let message = format!("the recorded input {} is not what the program takes", spec.name);
+                Diagnostic::error(Code::VERIFY_EXPECTED, message)
+            })?;
+            samples.push(sample);
+        }
+        Ok(samples::cases(&program.symbols, &samples))
+    }
+}
+
+/// What the program states about an input; `None` for one that was specialised to a constant.
+fn stated(program: &Program, place: usize) -> Option<&Value> {
+    program.body.values.get(program.body.inputs.get(place)?.as_value()?)
+}
+
+fn sample(name: &str, stated: &Value, value: SampleValue) -> Option<Sample> {
+    let scalar = |dtype, bytes: Vec<u8>| LazyTensor::inline(dtype, Vec::new(), bytes);
+    let (dims, number, tensor) = match (&stated.ty, value) {
+        (ValueType::Tensor(ty), SampleValue::Tensor(tensor)) => (ty.shape.clone(), None, as_real(tensor)?),
+        (ValueType::SymInt(dim), SampleValue::Int(n)) => {
+            (Vec::new(), Some(*dim), scalar(DType::I64, n.to_le_bytes().to_vec()))
+        }
+        (ValueType::SymFloat, SampleValue::Float(n)) => {
+            (Vec::new(), None, scalar(DType::F64, n.to_le_bytes().to_vec()))
+        }
+        (ValueType::SymBool, SampleValue::Bool(b)) => (Vec::new(), None, scalar(DType::Bool, vec![b.into()])),
+        _ => return None,
+    };
+    // A complex tensor is fed as pairs, which its stated shape does not know of.
+    let pair = (tensor.shape.len() > dims.len()).then_some(crate::sym::Dim::Const(2));
+    let dims = dims.into_iter().chain(pair.filter(|_| number.is_none())).collect();
+    Some(Sample { name: name.to_owned(), dims, number, tensor })
+}
+
+/// A complex tensor as pairs of real numbers, as the converted model takes it.
+fn as_real(tensor: LazyTensor) -> Option<LazyTensor> {
+    let dtype = match tensor.dtype {
+        DType::C64 => DType::F32,
+        DType::C128 => DType::F64,
+        _ => return Some(tensor),
+    };
+    let strides = match tensor.strides {
+        Some(strides) => {
+            let doubled = strides.into_iter().map(|s| s.checked_mul(2)).chain([Some(1)]);
+            Some(doubled.collect::<Option<Vec<u64>>>()?)
+        }
+        None => None,
+    };
+    let shape = tensor.shape.iter().copied().chain([2]).collect();
+    Some(LazyTensor { dtype, shape, source: tensor.source, offset: tensor.offset.checked_mul(2)?, strides })
+}

@@ -1,0 +1,88 @@
+//! The stages of a conversion, in order. Each takes what the one above made.
+//!
+//! ```text
+//! archive → program → functional program → model → tidy model → (validated) → files
+//!   read      normalise        lower          tidy      validate     write
+//! ```
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::diagnose::{Code, Diagnostic, Report};
+use crate::host::Host;
+use crate::ir::Model;
+use crate::ir::opset::{MAX_OPSET, MIN_OPSET};
+use crate::lower::{self, LowerOptions};
+use crate::program::Program;
+use crate::pt2::{self, Archive};
+
+/// What the user asks of a conversion.
+#[derive(Clone, Debug, Default)]
+pub struct ConvertOptions {
+    /// The opset and the model's interface.
+    pub lower: LowerOptions,
+    /// Check the model against the rules of ONNX and what the program states.
+    pub validate: bool,
+}
+
+/// A stage and how long it took.
+#[derive(Clone, Copy, Debug)]
+pub struct Stage {
+    /// The name: `normalise`, `lower` …
+    pub name: &'static str,
+    /// Wall time.
+    pub time: Duration,
+}
+
+/// A converted model, ready to be written.
+#[derive(Debug)]
+pub struct Converted {
+    /// The model.
+    pub model: Model,
+    /// Warnings and notes.
+    pub diagnostics: Vec<Diagnostic>,
+    /// What was done, in order.
+    pub stages: Vec<Stage>,
+}
+
+/// Reads the archive at `path`. See [`pt2::read`].
+///
+/// # Errors
+/// Those of [`pt2::read`].
+pub fn read(path: &Path) -> Result<Archive, Report> {
+    pt2::read(path)
+}
+
+/// Converts a program to a model.
+///
+/// # Errors
+/// A report of every problem of the first stage that has any.
+pub fn convert(host: &Host, program: Program, options: &ConvertOptions) -> Result<Converted, Report> {
+    check_opset(options.lower.opset)?;
+    let mut clock = Clock::default();
+    let lowered = clock.time("lower", || lower::lower(host, program, &options.lower))?;
+    let (model, diagnostics) = (lowered.model, lowered.diagnostics);
+    Ok(Converted { model, diagnostics, stages: clock.stages })
+}
+
+fn check_opset(opset: i64) -> Result<(), Report> {
+    if (MIN_OPSET..=MAX_OPSET).contains(&opset) {
+        return Ok(());
+    }
+    let message = format!("opset {opset} is not one of {MIN_OPSET} to {MAX_OPSET}");
+    Err(Diagnostic::error(Code::LOWER_OPSET, message).help("choose an opset in this range").into())
+}
+
+#[derive(Default)]
+struct Clock {
+    stages: Vec<Stage>,
+}
+
+impl Clock {
+    fn time<T>(&mut self, name: &'static str, work: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let result = work();
+        self.stages.push(Stage { name, time: start.elapsed() });
+        result
+    }
+}

@@ -4,7 +4,7 @@ use onnxport_abi::abi_stable::std_types::RSlice;
 
 use crate::abi::lowering::{ArgRecord, GraphView, TypeRecord, arg_kind};
 use crate::abi::status;
-use crate::{DType, Lower, Refusal, Res, ResultFact, Value};
+use crate::{DType, Kind, Lower, Refusal, Res, ResultFact, Value};
 
 /// An argument as the program and the schema's defaults state it.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +22,13 @@ impl<'h> Arg<'h> {
     /// Whether the argument is missing or `None`.
     pub fn is_none(&self) -> bool {
         self.kind() == arg_kind::NONE
+    }
+
+    /// Whether the argument is a complex tensor: its value has one more axis, of extent 2.
+    pub fn is_complex(&self) -> bool {
+        let record = self.record.filter(|r| r.kind == arg_kind::TENSOR);
+        let dtype = record.and_then(|r| DType::from_onnx(i32::try_from(r.int).ok()?));
+        dtype.is_some_and(|d| d.kind() == Kind::Complex)
     }
 
     /// The elements of a list; a missing list has none.
@@ -185,10 +192,12 @@ impl<'h> Lower<'h> {
     fn first_rank(&self) -> Res<usize> {
         let first = self.first_argument();
         let tensor = match first.items() {
-            Some(items) => items.first().and_then(|i| i.value(arg_kind::TENSOR)),
-            None => first.value(arg_kind::TENSOR),
+            Some(items) => items.first().copied().unwrap_or(first),
+            None => first,
         };
-        self.rank(tensor.ok_or_else(|| Refusal::new("the first argument is not a tensor"))?)
+        let value = tensor.value(arg_kind::TENSOR);
+        let rank = self.rank(value.ok_or_else(|| Refusal::new("the first argument is not a tensor"))?)?;
+        Ok(rank.saturating_sub(usize::from(tensor.is_complex())))
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the host knows about values and states about results.
 
 use crate::abi::lowering::{TypeRecord, arg_kind};
-use crate::{DType, Dim, Lower, Refusal, Res, Value};
+use crate::{DType, Dim, Kind, Lower, Refusal, Res, Value};
 
 /// What is known about a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +27,17 @@ impl ResultFact {
     /// The number of axes.
     pub fn rank(&self) -> usize {
         self.shape.len()
+    }
+
+    /// Whether the result is complex: a value of reals with one more axis, of extent 2.
+    pub fn is_complex(&self) -> bool {
+        self.dtype.kind() == Kind::Complex
+    }
+
+    /// The extents of the value that stands for the result: those of a complex one end in 2.
+    pub fn real_shape(&self) -> Vec<Dim> {
+        let pair = self.is_complex().then_some(Dim::Const(2));
+        self.shape.iter().copied().chain(pair).collect()
     }
 
     pub(crate) fn read(record: &TypeRecord<'_>) -> Option<Self> {

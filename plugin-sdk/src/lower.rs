@@ -86,6 +86,19 @@ impl<'h> Lower<'h> {
         }
     }
 
+    /// The argument at `index`, for operators whose arguments have no names.
+    ///
+    /// # Errors
+    /// When it is missing, or is not a `T`.
+    pub fn positional<T: FromArg<'h>>(&mut self, index: usize) -> Res<T> {
+        let record = self.call.args.get(index).copied();
+        let arg = Arg { record, elements: self.call.elements };
+        T::from_arg(self, arg).map_err(|refusal| Refusal {
+            message: format!("argument {index}: {}", refusal.message),
+            ..refusal
+        })
+    }
+
     /// The first argument, which axes refer to.
     pub(crate) fn first_argument(&self) -> Arg<'h> {
         Arg { record: self.call.args.first().copied(), elements: self.call.elements }

@@ -76,9 +76,22 @@ impl Lower<'_> {
         self.op("Cast").input(x).int("to", i64::from(dtype.onnx())).one()
     }
 
-    /// `Where`: `a` where `condition`, else `b`; all broadcast.
+    /// `Where`: `a` where `condition`, else `b`; all broadcast. Types that ONNX Runtime has no kernel
+    /// for go through a wider one.
     pub fn select(&mut self, condition: Value, a: Value, b: Value) -> Value {
-        self.op("Where").input(condition).input(a).input(b).one()
+        let dtype = self.fact(a).dtype;
+        let wide = match dtype {
+            Some(DType::Bool) => Some(DType::U8),
+            Some(DType::I16 | DType::U16) => Some(DType::I32),
+            Some(DType::U64) => Some(DType::I64),
+            _ => None,
+        };
+        let (Some(dtype), Some(wide)) = (dtype, wide) else {
+            return self.op("Where").input(condition).input(a).input(b).one();
+        };
+        let (a, b) = (self.cast(a, wide), self.cast(b, wide));
+        let chosen = self.op("Where").input(condition).input(a).input(b).one();
+        self.cast(chosen, dtype)
     }
 
     /// `Transpose`; nothing when `perm` is the identity.

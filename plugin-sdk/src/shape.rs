@@ -121,26 +121,35 @@ impl Lower<'_> {
         }
     }
 
-    /// `value` reshaped to what the program states for result `index`. At most one extent that is
-    /// not a number is left to `Reshape` itself; others are computed.
+    /// `value` reshaped to what the program states for result `index`, as [`Lower::reshape_to`] does.
     pub fn reshape_to_result(&mut self, value: Value, index: usize) -> crate::Res<Value> {
-        let shape = self.result(index)?.shape;
+        let shape = self.result(index)?.real_shape();
         Ok(self.reshape_to(value, &shape))
     }
 
-    /// `value` reshaped to `shape`. A single extent that is not a number becomes -1.
+    /// `value` reshaped to `shape`. Extents that `value` has at the same place are copied by
+    /// `Reshape`, one other that is not a number is left to it, and the rest is computed.
     pub fn reshape_to(&mut self, value: Value, shape: &[Dim]) -> Value {
-        if self.fact(value).shape.as_deref() == Some(shape) && !shape.contains(&Dim::Unknown) {
+        let from = self.fact(value).shape.unwrap_or_default();
+        if from == shape && !shape.contains(&Dim::Unknown) {
             return value;
         }
-        let open = shape.iter().filter(|d| d.as_const().is_none()).count();
+        let mut open: Vec<usize> = (0..shape.len()).filter(|i| shape[*i].as_const().is_none()).collect();
+        let mut target = shape.to_vec();
         let empty = shape.iter().any(|d| d.is(0));
-        let target = if open == 1 && !empty {
-            let ints: Vec<i64> = shape.iter().map(|d| d.as_const().unwrap_or(-1)).collect();
-            self.ints(&ints)
-        } else {
-            self.dims_value(shape)
-        };
+        if !empty {
+            if open.len() > 1 {
+                let same = |i: &usize| from.get(*i) == shape.get(*i) && shape.get(*i) != Some(&Dim::Unknown);
+                open.iter().filter(|i| same(i)).for_each(|i| target[*i] = Dim::Const(0));
+                open.retain(|i| !same(i));
+            }
+            // What no axis of `value` carries is what would cost most to compute.
+            let foreign = open.iter().find(|i| target[**i] == Dim::Unknown || !from.contains(&target[**i]));
+            if let Some(rest) = foreign.or(open.first()) {
+                target[*rest] = Dim::Const(-1);
+            }
+        }
+        let target = self.dims_value(&target);
         let node = self.op("Reshape").input(value).input(target);
         if empty { node.int("allowzero", 1).one() } else { node.one() }
     }

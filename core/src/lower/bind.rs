@@ -138,6 +138,7 @@ impl<'p> Binder<'_, 'p> {
             Arg::Value(val) => {
                 let ty = &self.body.values[*val].ty;
                 record.kind = describe(ty).0;
+                record.int = ty.as_tensor().map_or(0, |t| i64::from(t.dtype.onnx()));
                 match self.scope.get(*val) {
                     Some(Bound::Value(value)) => record.value = value.raw(),
                     Some(Bound::Poisoned) | None if record.kind == arg_kind::NONE => {}

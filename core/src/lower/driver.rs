@@ -7,7 +7,7 @@ use onnxport_abi::status;
 
 use super::interface::{real_type, rename_dims};
 use super::{LowerOptions, Lowered};
-use crate::diagnose::{Code, Diagnostic, OriginId, Report};
+use crate::diagnose::{Code, Diagnostic, OriginId, Report, Severity};
 use crate::host::Host;
 use crate::ir::{self, Attribute, BlockId, Model, OpsetImport, Shape, ValueId};
 use crate::program::{Arg, Body, Call, Output, Program, Val, ValueType};
@@ -83,11 +83,10 @@ pub(super) fn run(host: &Host, mut program: Program, options: &LowerOptions) -> 
     driver.make_outputs(&scope, options);
     let Driver { mut model, stated, diagnostics, .. } = driver;
     model.opsets.sort();
-    let report = Report { diagnostics, origins: model.origins.clone() };
-    if report.has_errors() {
-        return Err(report);
+    if diagnostics.iter().any(|d| d.severity == Severity::Error) {
+        return Err(Report { diagnostics, origins: model.origins });
     }
-    Ok(Lowered { model, stated, diagnostics: report.diagnostics })
+    Ok(Lowered { model, stated, diagnostics })
 }
 
 impl<'p> Driver<'p> {

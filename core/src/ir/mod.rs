@@ -12,6 +12,7 @@ pub mod infer;
 mod model;
 mod node;
 pub mod opset;
+pub mod tidy;
 mod value;
 
 pub use attribute::{Attr, Attribute};

@@ -13,6 +13,7 @@ mod model;
 mod node;
 pub mod opset;
 pub mod tidy;
+pub mod validate;
 mod value;
 
 pub use attribute::{Attr, Attribute};

@@ -6,6 +6,7 @@ pub mod diagnose;
 pub mod host;
 pub mod ir;
 pub mod lower;
+pub mod normalise;
 pub mod pipeline;
 pub mod program;
 pub mod pt2;

@@ -22,7 +22,6 @@ mod view;
 #[cfg(test)]
 mod tests;
 
-pub(super) use dtype::formal;
 use smallvec::SmallVec;
 
 use super::{Graph, NodeId, Shape, Type, ValueId};

@@ -1,0 +1,105 @@
+//! What autocast does to a call: the program records operators as called, with the element types of
+//! their results under autocast, but not the casts of their inputs.
+
+use super::Context;
+use super::edit::{Editor, named, parts};
+use crate::diagnose::{Code, OriginId};
+use crate::program::{Arg, Call, ValueType};
+use crate::tensor::DType;
+
+/// An autocast region in force.
+#[derive(Clone, Copy)]
+pub(super) struct Autocast {
+    /// The lower-precision type.
+    pub dtype: DType,
+}
+
+/// Operators that run in the lower precision (`AT_FORALL_LOWER_PRECISION_FP`).
+#[rustfmt::skip]
+const LOWER: &[&str] = &[
+    "_convolution", "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d",
+    "conv_transpose3d", "convolution", "prelu", "addmm", "addmv", "addr", "matmul", "einsum", "mm", "mv",
+    "linalg_vecdot", "linear", "addbmm", "baddbmm", "bmm", "chain_matmul", "linalg_multi_dot",
+    "_thnn_fused_lstm_cell", "_thnn_fused_gru_cell", "lstm_cell", "gru_cell", "rnn_tanh_cell",
+    "rnn_relu_cell", "_scaled_dot_product_flash_attention", "scaled_dot_product_attention",
+    "_native_multi_head_attention",
+];
+
+/// Operators that run in the widest type of their inputs (`AT_FORALL_PROMOTE` and the CPU's).
+#[rustfmt::skip]
+const PROMOTE: &[&str] = &[
+    "addcdiv", "addcmul", "atan2", "bilinear", "cross", "dot", "vdot", "grid_sampler", "index_put",
+    "tensordot", "scatter_add", "stack", "cat", "index_copy",
+];
+
+/// Adds the casts that autocast makes before `call`; reports a call whose casts are not known.
+///
+/// The recorded element type of the result decides: the device's own lists differ, and it tells which
+/// applied.
+pub(super) fn cast_inputs(
+    call: &mut Call,
+    mode: Option<Autocast>,
+    editor: &mut Editor,
+    cx: &mut Context<'_>,
+) {
+    let Some(mode) = mode else { return };
+    let (namespace, op, _) = parts(&call.target);
+    let float = |ty: &ValueType| ty.as_tensor().map(|t| t.dtype).filter(|d| d.is_float());
+    let mut result = None;
+    for output in &call.outputs {
+        output.each_value(&mut |val| result = result.or(float(editor.ty(val))));
+    }
+    let Some(result) = result else { return };
+    let mut inputs = Vec::new();
+    let mut stated = false;
+    for arg in &call.args {
+        stated |= matches!(arg.arg, Arg::DType(_));
+        arg.arg.each_value(&mut |val| inputs.extend(float(editor.ty(val))));
+    }
+    let widest = inputs.iter().copied().max_by_key(|d| d.bits());
+    // An explicit type, no float inputs or a higher-order operator: nothing was cast.
+    if namespace == "higher_order" || stated || widest.is_none() {
+        return;
+    }
+    let mixed = inputs.iter().any(|d| *d != inputs[0]);
+    let target = if namespace == "aten" && LOWER.contains(&op) && result == mode.dtype {
+        Some(mode.dtype)
+    } else if PROMOTE.contains(&op) && Some(result) == widest {
+        mixed.then_some(result)
+    } else if result == DType::F32 && inputs.iter().any(|d| d.bits() < 32) {
+        // An operator that needs full precision, or one that widens to it anyway.
+        Some(DType::F32)
+    } else if inputs.contains(&result) {
+        None
+    } else {
+        let message = format!(
+            "it is not known which casts autocast makes for `{}`, which yields {result} from {}",
+            call.target, inputs[0]
+        );
+        cx.error(Code::NORMALISE_REGION, message, call.origin);
+        None
+    };
+    if let Some(target) = target {
+        for arg in &mut call.args {
+            cast(&mut arg.arg, target, call.origin, editor);
+        }
+    }
+}
+
+fn cast(arg: &mut Arg, target: DType, origin: OriginId, editor: &mut Editor) {
+    match arg {
+        Arg::Value(val) => {
+            let Some(ty) = editor.ty(*val).as_tensor() else { return };
+            // Doubles are not eligible.
+            if !ty.dtype.is_float() || ty.dtype == target || ty.dtype == DType::F64 {
+                return;
+            }
+            let mut ty = ty.clone();
+            ty.dtype = target;
+            let args = vec![named("self", *val), named("dtype", Arg::DType(target))];
+            *val = editor.emit("aten._to_copy.default", args, ValueType::Tensor(ty), origin);
+        }
+        Arg::List(items) => items.iter_mut().for_each(|item| cast(item, target, origin, editor)),
+        _ => {}
+    }
+}

@@ -1,0 +1,115 @@
+//! Drops assertions and effect tokens; what an assertion states about a symbol goes into its range.
+
+use rustc_hash::FxHashMap;
+
+use super::edit::{each_nested, named, parts, substitute};
+use super::{Context, with_symbols};
+use crate::diagnose::Code;
+use crate::program::{Arg, Body, Call, InputKind, NamedArg, Output, OutputKind, Program, Val, ValueType};
+use crate::sym::Symbols;
+
+pub(super) fn run(program: &mut Program, cx: &mut Context<'_>) {
+    with_symbols(program, |body, symbols| drop_assertions(body, symbols, cx));
+    drop_tokens(program);
+}
+
+fn drop_assertions(body: &mut Body, symbols: &mut Symbols, cx: &mut Context<'_>) {
+    let mut replaced: FxHashMap<Val, Arg> = FxHashMap::default();
+    for mut call in std::mem::take(&mut body.calls) {
+        each_nested(&mut call, &mut |nested| drop_assertions(nested, symbols, cx));
+        if !replaced.is_empty() {
+            call.args.iter_mut().for_each(|a| substitute(&mut a.arg, &replaced));
+        }
+        if call.target == "higher_order.with_effects" {
+            replaced.extend(unwrap_effect(&mut call, cx));
+        }
+        if !is_assertion(&call.target) {
+            body.calls.push(call);
+            continue;
+        }
+        narrow_range(&call, body, symbols);
+        // The functional forms hand on a token that only orders them.
+        let token = call.arg("dep_token").cloned().unwrap_or(Arg::None);
+        for output in &call.outputs {
+            output.each_value(&mut |v| _ = replaced.insert(v, token.clone()));
+        }
+    }
+    body.outputs.iter_mut().for_each(|output| substitute(output, &replaced));
+}
+
+fn is_assertion(target: &str) -> bool {
+    let (namespace, op, _) = parts(target);
+    namespace == "aten"
+        && matches!(
+            op,
+            "_assert_tensor_metadata"
+                | "_assert_scalar"
+                | "_assert_async"
+                | "_functional_assert_async"
+                | "_functional_assert_scalar"
+                | "sym_constrain_range"
+                | "sym_constrain_range_for_size"
+                | "_functional_sym_constrain_range"
+                | "_functional_sym_constrain_range_for_size"
+                | "_print"
+        )
+}
+
+/// `sym_constrain_range(size, min, max)`: the symbol lies within the bounds.
+fn narrow_range(call: &Call, body: &Body, symbols: &mut Symbols) {
+    if !call.target.contains("sym_constrain_range") {
+        return;
+    }
+    let size = call.arg("size").and_then(Arg::as_value).and_then(|v| body.values.get(v));
+    let Some(ValueType::SymInt(dim)) = size.map(|v| &v.ty) else { return };
+    let Some(id) = symbols.as_symbol(*dim) else { return };
+    let bound = |name: &str| call.arg(name).and_then(Arg::as_int);
+    let for_size = call.target.contains("for_size").then_some(0);
+    let range = &mut symbols.get_mut(id).range;
+    range.min = [range.min, bound("min"), for_size].into_iter().flatten().max();
+    range.max = [range.max, bound("max")].into_iter().flatten().min();
+}
+
+/// Makes `with_effects(token, op, …)` the call of `op`; returns what stands for the new token.
+fn unwrap_effect(call: &mut Call, cx: &mut Context<'_>) -> Option<(Val, Arg)> {
+    let mut args = std::mem::take(&mut call.args).into_iter();
+    let (token, op) = (args.next(), args.next());
+    let (Some(token), Some(NamedArg { arg: Arg::Operator(op), .. })) = (token, op) else {
+        let message = "`higher_order.with_effects` does not name its operator";
+        cx.error(Code::NORMALISE_REGION, message, call.origin);
+        return None;
+    };
+    let schema = cx.schemas.get(&op);
+    call.args = args
+        .enumerate()
+        .map(|(i, arg)| match schema.and_then(|s| s.args.get(i)) {
+            Some(known) if arg.name.is_empty() => named(&known.name, arg.arg),
+            _ => arg,
+        })
+        .collect();
+    call.target = op;
+    let first = if call.outputs.is_empty() { Output::None } else { call.outputs.remove(0) };
+    match first {
+        Output::Value(val) => Some((val, token.arg)),
+        _ => None,
+    }
+}
+
+/// Removes the tokens from the inputs and outputs of the program.
+fn drop_tokens(program: &mut Program) {
+    let Program { body, signature, .. } = program;
+    let inputs: Vec<bool> = signature.inputs.iter().map(|s| s.kind != InputKind::Token).collect();
+    let outputs: Vec<bool> = signature.outputs.iter().map(|s| s.kind != OutputKind::Token).collect();
+    keep(&mut signature.inputs, &inputs);
+    keep(&mut body.inputs, &inputs);
+    keep(&mut signature.outputs, &outputs);
+    keep(&mut body.outputs, &outputs);
+}
+
+fn keep<T>(items: &mut Vec<T>, wanted: &[bool]) {
+    let mut at = 0;
+    items.retain(|_| {
+        at += 1;
+        wanted.get(at - 1).copied().unwrap_or(true)
+    });
+}

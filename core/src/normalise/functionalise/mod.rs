@@ -1,0 +1,242 @@
+//! Rewrites every write to a tensor as a new value, and makes what is written to an input an output.
+//!
+//! The source of truth about writes and aliases is the schema of each operator, refined by the strides
+//! that the program states.
+
+mod alias;
+mod families;
+mod inplace;
+mod memory;
+mod scatter;
+mod strides;
+mod twin;
+
+use super::edit::{Editor, each_nested, parts};
+use super::{Context, with_symbols};
+use crate::diagnose::{Code, OriginId};
+use crate::program::{
+    Arg, Body, Call, InputKind, OutputKind, OutputSpec, Program, Signature, StateKind, Val,
+};
+use crate::registry::Schema;
+use crate::sym::Symbols;
+use alias::{Share, View, share};
+use families::Families;
+use memory::Memory;
+
+/// New calls per call of the program before a chain of views is refused as absurd.
+const MAX_GROWTH: usize = 64;
+/// New calls that any program may take.
+const MIN_GROWTH: usize = 1 << 16;
+
+pub(super) fn run(program: &mut Program, cx: &mut Context<'_>) {
+    let mut written = Vec::new();
+    with_symbols(program, |body, symbols| written = functionalise(body, symbols, cx));
+    let Program { body, signature, .. } = program;
+    declare_state(body, signature, &written);
+}
+
+/// The inputs of a body that were written, each with its last value.
+type Written = Vec<(Val, Val)>;
+
+fn functionalise(body: &mut Body, symbols: &mut Symbols, cx: &mut Context<'_>) -> Written {
+    let mut families = Families::of(body, cx, symbols);
+    for call in &mut body.calls {
+        let origin = call.origin;
+        each_nested(call, &mut |nested| {
+            if !functionalise(nested, symbols, cx).is_empty() {
+                let message = "a graph of a control-flow operator writes to a tensor from outside";
+                cx.error(Code::NORMALISE_MUTATION, message, origin);
+            }
+        });
+    }
+    for call in &body.calls {
+        check_unknown(call, cx);
+    }
+    let Some(families) = &mut families else { return Vec::new() };
+    let calls = std::mem::take(&mut body.calls);
+    let limit = calls.len().saturating_mul(MAX_GROWTH).max(MIN_GROWTH);
+    let mut tracked = Vec::with_capacity(body.values.len());
+    tracked.extend(body.values.ids().map(|v| families.is_written(v)));
+    let memory = Memory::new(body.values.len());
+    let mut rewriter = Rewriter { editor: Editor::new(body), memory, tracked, symbols, cx };
+    let inputs: Vec<Val> = body.inputs.iter().filter_map(Arg::as_value).collect();
+    rewriter.track_roots(inputs.iter().copied());
+    for call in calls {
+        let origin = call.origin;
+        rewriter.call(call);
+        if rewriter.editor.calls.len() > limit {
+            let message = "the program writes through too many nested views";
+            rewriter.cx.error(Code::NORMALISE_MUTATION, message, origin);
+            break;
+        }
+    }
+    for output in &mut body.outputs {
+        output.map_values(&mut |v| rewriter.current(v));
+    }
+    let mut written = Written::new();
+    for input in inputs {
+        if rewriter.memory.object(input).is_some_and(|o| rewriter.memory.is_written(o)) {
+            written.push((input, rewriter.root_value(input)));
+        }
+    }
+    rewriter.editor.finish(body);
+    written
+}
+
+/// An operator without a schema is taken at its word: PyTorch requires operators to declare writes and
+/// records them, so only names that say otherwise and calls without results are refused.
+fn check_unknown(call: &Call, cx: &mut Context<'_>) {
+    let (namespace, op, _) = parts(&call.target);
+    let builtin = matches!(namespace, "_operator" | "higher_order" | "torch" | "math" | "builtins" | "");
+    if builtin || cx.schemas.contains(&call.target) {
+        return;
+    }
+    let writes = op.ends_with('_') && !op.ends_with("__");
+    if writes || (call.outputs.is_empty() && call.args.iter().any(|a| a.arg.as_value().is_some())) {
+        let message = format!("`{}` may write to its arguments, but its schema is not known", call.target);
+        let diagnostic = crate::diagnose::Diagnostic::error(Code::NORMALISE_MUTATION, message)
+            .at(call.origin)
+            .help("give a plugin that provides the operator's schema");
+        cx.diagnostics.push(diagnostic);
+    }
+}
+
+struct Rewriter<'r, 'c> {
+    editor: Editor,
+    memory: Memory,
+    /// By value of the original program, whether its memory is written.
+    tracked: Vec<bool>,
+    symbols: &'r mut Symbols,
+    cx: &'r mut Context<'c>,
+}
+
+impl Rewriter<'_, '_> {
+    fn is_tracked(&self, val: Val) -> bool {
+        self.tracked.get(val.index()).copied().unwrap_or_default()
+    }
+
+    fn track_roots(&mut self, vals: impl IntoIterator<Item = Val>) {
+        for val in vals {
+            if self.is_tracked(val) && self.memory.object(val).is_none() {
+                self.memory.root(val);
+            }
+        }
+    }
+
+    /// The value that holds what `val` denotes at this point.
+    fn current(&mut self, val: Val) -> Val {
+        match self.memory.object(val) {
+            Some(object) => self.memory.current(object, &mut self.editor),
+            None => val,
+        }
+    }
+
+    /// The value that the memory of an input holds; the object may have become a view of it.
+    fn root_value(&mut self, input: Val) -> Val {
+        self.memory.root_value(input, &mut self.editor)
+    }
+
+    fn refuse(&mut self, target: &str, reason: &str, origin: OriginId) {
+        let message = format!("the write of `{target}` cannot be expressed: {reason}");
+        self.cx.error(Code::NORMALISE_MUTATION, message, origin);
+    }
+
+    fn call(&mut self, mut call: Call) {
+        let schemas = self.cx.schemas;
+        let schema = schemas.get(&call.target);
+        if let Some(schema) = schema.filter(|s| s.is_mutating()) {
+            self.mutating(call, schema);
+            return;
+        }
+        let mut results = Vec::new();
+        call.outputs.iter().for_each(|o| o.each_value(&mut |v| results.push(v)));
+        let shared = if results.iter().any(|v| self.is_tracked(*v)) {
+            share(&call, schema, &self.editor.values, self.symbols)
+        } else {
+            Share::Nothing
+        };
+        match shared {
+            Share::Nothing => {}
+            Share::Views { source, views } => return self.views(call, source, views),
+            Share::Unclear { sources, results } => {
+                let reason = format!("`{}` may have returned a view of the same memory", call.target);
+                self.track_roots(results.iter().copied());
+                for object in
+                    sources.iter().chain(&results).filter_map(|v| self.memory.object(*v)).collect::<Vec<_>>()
+                {
+                    self.memory.freeze(object, &reason);
+                }
+            }
+        }
+        for arg in &mut call.args {
+            arg.arg.map_values(&mut |v| self.current(v));
+        }
+        self.editor.calls.push(call);
+        self.track_roots(results);
+    }
+
+    /// A call that makes views of `source`.
+    fn views(&mut self, mut call: Call, source: Val, views: Vec<(Val, View)>) {
+        let Some(object) = self.memory.object(source) else {
+            // Its memory is never written.
+            self.editor.calls.push(call);
+            return;
+        };
+        if let [(val, View::Same)] = views.as_slice() {
+            self.memory.same(object, *val);
+            return;
+        }
+        for arg in &mut call.args {
+            arg.arg.map_values(&mut |v| self.current(v));
+        }
+        self.memory.views(object, call.clone(), views);
+        self.editor.calls.push(call);
+    }
+
+    fn mutating(&mut self, call: Call, schema: &Schema) {
+        let (target, origin) = (call.target.clone(), call.origin);
+        if let Err(reason) = self.write(call, schema) {
+            self.refuse(&target, &reason, origin);
+        }
+    }
+}
+
+/// Calls `join` on pairs that connect all `sources` and `results`.
+fn hidden_sources(sources: &[Val], results: &[Val], mut join: impl FnMut(Val, Val)) {
+    if let Some(first) = sources.first() {
+        sources.iter().skip(1).chain(results).for_each(|v| join(*first, *v));
+    }
+}
+
+/// Appends an output for every input that was written, after those that the program declares.
+fn declare_state(body: &mut Body, signature: &mut Signature, written: &Written) {
+    let outputs = std::mem::take(&mut body.outputs);
+    let specs = std::mem::take(&mut signature.outputs);
+    let (mut user, mut state) = (Vec::new(), Vec::new());
+    for (arg, spec) in outputs.into_iter().zip(specs) {
+        match &spec.kind {
+            OutputKind::State { input, .. } if written.iter().any(|(w, _)| w == input) => {}
+            OutputKind::State { .. } => state.push((arg, spec)),
+            _ => user.push((arg, spec)),
+        }
+    }
+    for (arg, spec) in signature.inputs.iter().zip(&body.inputs).filter_map(|(spec, input)| {
+        let input = input.as_value()?;
+        let (_, new) = written.iter().find(|(w, _)| *w == input)?;
+        let (kind, name) = match &spec.kind {
+            InputKind::Parameter(name) => (StateKind::Parameter, name),
+            InputKind::Buffer { name, .. }
+            | InputKind::TensorConstant(name)
+            | InputKind::CustomObject(name) => (StateKind::Buffer, name),
+            InputKind::User | InputKind::Constant | InputKind::Token => (StateKind::Input, &spec.name),
+        };
+        let kind = OutputKind::State { kind, name: name.clone(), input };
+        Some((Arg::Value(*new), OutputSpec { kind }))
+    }) {
+        state.push((arg, spec));
+    }
+    for (arg, spec) in user.into_iter().chain(state) {
+        body.outputs.push(arg);
+        signature.outputs.push(spec);
+    }
+}

@@ -1,0 +1,86 @@
+//! Makes a program functional: what `torch.export.save` records still writes to tensors, nests regions
+//! that only set a mode, and asserts.
+//!
+//! The steps run in the order of [`STEPS`]; each goes into nested graphs by itself. After all of them
+//! no call writes to an argument. An operator that writes to its arguments and has no functional twin
+//! keeps its name: its outputs are then the returns that do not alias a written argument, followed by
+//! the new value of each written argument in the order of its schema.
+
+mod auto_functionalized;
+mod autocast;
+mod bookkeeping;
+mod dead;
+mod edit;
+mod functionalise;
+mod hidden;
+mod noops;
+mod regions;
+
+use crate::diagnose::{Code, Diagnostic, OriginId, Report};
+use crate::program::Program;
+use crate::registry::Schemas;
+use crate::sym::Symbols;
+
+/// A step by its name and what it does.
+pub struct Step {
+    /// The name.
+    pub name: &'static str,
+    run: fn(&mut Program, &mut Context<'_>),
+}
+
+/// Every step, in order.
+pub const STEPS: &[Step] = &[
+    Step { name: "regions", run: regions::run },
+    Step { name: "hidden", run: hidden::run },
+    Step { name: "functionalise", run: functionalise::run },
+    Step { name: "auto_functionalized", run: auto_functionalized::run },
+    Step { name: "bookkeeping", run: bookkeeping::run },
+    Step { name: "noops", run: noops::run },
+    Step { name: "dead", run: dead::run },
+];
+
+/// What the steps share.
+struct Context<'a> {
+    schemas: &'a Schemas,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl Context<'_> {
+    fn error(&mut self, code: Code, message: impl Into<String>, origin: OriginId) {
+        self.diagnostics.push(Diagnostic::error(code, message).at(origin));
+    }
+}
+
+/// Runs every step.
+///
+/// # Errors
+/// A report of every write and region that cannot be expressed.
+pub fn normalise(program: Program, schemas: &Schemas) -> Result<Program, Report> {
+    run_steps(program, schemas, |_| true)
+}
+
+/// Runs the steps that `wanted` names, in their order.
+///
+/// # Errors
+/// As [`normalise`].
+pub fn run_steps(
+    mut program: Program,
+    schemas: &Schemas,
+    wanted: impl Fn(&str) -> bool,
+) -> Result<Program, Report> {
+    let mut context = Context { schemas, diagnostics: Vec::new() };
+    for step in STEPS.iter().filter(|s| wanted(s.name)) {
+        (step.run)(&mut program, &mut context);
+    }
+    if context.diagnostics.is_empty() {
+        return Ok(program);
+    }
+    Err(Report { diagnostics: context.diagnostics, origins: program.origins })
+}
+
+/// Runs `edit` on the program's body with its symbols at hand.
+fn with_symbols(program: &mut Program, edit: impl FnOnce(&mut crate::program::Body, &mut Symbols)) {
+    let mut body = std::mem::take(&mut program.body);
+    edit(&mut body, &mut program.symbols);
+    program.body = body;
+}

@@ -1,0 +1,200 @@
+//! Inlines higher-order operators that only set a mode around a nested graph: gradients, autocast,
+//! checkpointing, strict mode, hints.
+
+use rustc_hash::FxHashMap;
+
+use super::Context;
+use super::autocast::{self, Autocast};
+use super::edit::{Editor, each_nested, substitute};
+use crate::diagnose::Code;
+use crate::program::{Arg, Body, Call, Output, Program, Subgraph, Val};
+use crate::tensor::DType;
+
+/// The operators whose result is that of their nested graph.
+const WRAPPERS: &[&str] = &[
+    "higher_order.wrap_with_set_grad_enabled",
+    "higher_order.wrap_with_autocast",
+    "higher_order.strict_mode",
+    "higher_order.hints_wrapper",
+    "higher_order.wrap",
+    "higher_order.wrap_activation_checkpoint",
+    "higher_order.tag_activation_checkpoint",
+    "higher_order.invoke_subgraph",
+    "higher_order.dynamo_bypassing_wrapper",
+];
+
+pub(super) fn run(program: &mut Program, cx: &mut Context<'_>) {
+    inline(&mut program.body, None, cx);
+}
+
+/// Inlines the regions of `body`, whose calls run under `mode`.
+fn inline(body: &mut Body, mode: Option<Autocast>, cx: &mut Context<'_>) {
+    let is_plain = |c: &Call| c.args.iter().all(|a| !matches!(a.arg, Arg::Graph(_)));
+    if mode.is_none() && body.calls.iter().all(is_plain) {
+        return;
+    }
+    let calls = std::mem::take(&mut body.calls);
+    let mut editor = Editor::new(body);
+    let mut replaced = FxHashMap::default();
+    for mut call in calls {
+        for arg in &mut call.args {
+            substitute(&mut arg.arg, &replaced);
+        }
+        if !WRAPPERS.contains(&call.target.as_str()) {
+            each_nested(&mut call, &mut |nested| inline(nested, mode, cx));
+            autocast::cast_inputs(&mut call, mode, &mut editor, cx);
+            editor.calls.push(call);
+            continue;
+        }
+        let inner = if call.target == "higher_order.wrap_with_autocast" {
+            match autocast_of(&call) {
+                Ok(inner) => inner,
+                Err(reason) => {
+                    cx.error(Code::NORMALISE_REGION, reason, call.origin);
+                    None
+                }
+            }
+        } else {
+            mode
+        };
+        if let Err(reason) = splice(&mut call, inner, &mut editor, &mut replaced, cx) {
+            let message = format!("`{}` cannot be inlined: {reason}", call.target);
+            cx.error(Code::NORMALISE_REGION, message, call.origin);
+            editor.calls.push(call);
+        }
+    }
+    for output in &mut body.outputs {
+        substitute(output, &replaced);
+    }
+    editor.finish(body);
+}
+
+/// The mode that `wrap_with_autocast(device, dtype, enabled, cache_enabled, graph, …)` sets.
+fn autocast_of(call: &Call) -> Result<Option<Autocast>, String> {
+    let arg = |i: usize| call.args.get(i).map(|a| &a.arg);
+    let device = match arg(0) {
+        Some(Arg::Str(device) | Arg::Device(device)) => device.as_str(),
+        _ => return Err("the autocast region does not state its device".to_owned()),
+    };
+    if let Some(Arg::Bool(false)) = arg(2) {
+        return Ok(None);
+    }
+    match arg(1) {
+        Some(Arg::DType(dtype)) => Ok(Some(Autocast { dtype: *dtype })),
+        // PyTorch's defaults.
+        Some(Arg::None) => {
+            Ok(Some(Autocast { dtype: if device == "cpu" { DType::BF16 } else { DType::F16 } }))
+        }
+        _ => Err("the autocast region does not state its element type".to_owned()),
+    }
+}
+
+/// Puts the calls of the nested graph of `call` in its place.
+fn splice(
+    call: &mut Call,
+    mode: Option<Autocast>,
+    editor: &mut Editor,
+    replaced: &mut FxHashMap<Val, Arg>,
+    cx: &mut Context<'_>,
+) -> Result<(), String> {
+    let at = call.args.iter().position(|a| matches!(a.arg, Arg::Graph(_)));
+    let Some((at, Arg::Graph(graph))) = at.map(|i| (i, &mut call.args[i].arg)) else {
+        return Err("it has no nested graph".to_owned());
+    };
+    let mut body = std::mem::take(&mut graph.body);
+    let expected = body.inputs.len();
+    let operands = operands(call, at);
+    if operands.len() != expected {
+        let given = operands.len();
+        restore(call, at, body);
+        return Err(format!("its graph takes {expected} inputs, but {given} are given"));
+    }
+    if let Err(reason) = outputs_match(&call.outputs, &body.outputs) {
+        restore(call, at, body);
+        return Err(reason);
+    }
+    inline(&mut body, mode, cx);
+    let mut inner = FxHashMap::default();
+    for (input, operand) in body.inputs.iter().zip(operands) {
+        if let Some(val) = input.as_value() {
+            inner.insert(val, operand);
+        }
+    }
+    for (val, value) in body.values.iter() {
+        inner.entry(val).or_insert_with(|| Arg::Value(editor.fresh(&value.name, value.ty.clone())));
+    }
+    for mut nested in body.calls {
+        for arg in &mut nested.args {
+            substitute(&mut arg.arg, &inner);
+        }
+        for output in &mut nested.outputs {
+            rename(output, &inner);
+        }
+        editor.calls.push(nested);
+    }
+    for (output, result) in call.outputs.iter().zip(&body.outputs) {
+        let mut result = result.clone();
+        substitute(&mut result, &inner);
+        bind(output, result, replaced);
+    }
+    Ok(())
+}
+
+fn restore(call: &mut Call, at: usize, body: Body) {
+    if let Some(arg) = call.args.get_mut(at) {
+        arg.arg = Arg::Graph(Box::new(Subgraph { name: String::new(), body }));
+    }
+}
+
+/// What the nested graph at argument `at` is called with.
+fn operands(call: &Call, at: usize) -> Vec<Arg> {
+    let mut operands = Vec::new();
+    for arg in call.args.iter().skip(at + 1).filter(|a| a.name.is_empty() || a.name.starts_with("arg")) {
+        match &arg.arg {
+            // `hints_wrapper` and `strict_mode` pass a tuple.
+            Arg::List(items) => operands.extend(items.iter().cloned()),
+            Arg::Dict(items) => operands.extend(items.iter().map(|(_, item)| item.clone())),
+            // `invoke_subgraph` names its graph.
+            Arg::Str(_) => {}
+            other => operands.push(other.clone()),
+        }
+    }
+    operands
+}
+
+fn outputs_match(outputs: &[Output], results: &[Arg]) -> Result<(), String> {
+    if outputs.len() > results.len() {
+        return Err(format!("it has {} outputs, but its graph has {}", outputs.len(), results.len()));
+    }
+    let fits = |(output, result): (&Output, &Arg)| match (output, result) {
+        (Output::List(outputs), Arg::List(results)) => outputs.len() == results.len(),
+        (Output::List(_), _) => false,
+        _ => true,
+    };
+    if outputs.iter().zip(results).all(fits) { Ok(()) } else { Err("its outputs differ in form".to_owned()) }
+}
+
+fn bind(output: &Output, result: Arg, replaced: &mut FxHashMap<Val, Arg>) {
+    match (output, result) {
+        (Output::Value(val), result) => {
+            replaced.insert(*val, result);
+        }
+        (Output::List(items), Arg::List(results)) => {
+            for (item, result) in items.iter().zip(results) {
+                if let Some(val) = item {
+                    replaced.insert(*val, result);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn rename(output: &mut Output, names: &FxHashMap<Val, Arg>) {
+    let new = |val: Val| names.get(&val).and_then(Arg::as_value).unwrap_or(val);
+    match output {
+        Output::None => {}
+        Output::Value(val) => *val = new(*val),
+        Output::List(items) => items.iter_mut().flatten().for_each(|val| *val = new(*val)),
+    }
+}

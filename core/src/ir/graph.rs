@@ -161,6 +161,28 @@ impl Graph {
         }
     }
 
+    /// [`replace_uses`](Self::replace_uses) for many values in one sweep. No new value may be an
+    /// old one.
+    pub fn replace_all(&mut self, new: &FxHashMap<ValueId, ValueId>) {
+        if new.is_empty() {
+            return;
+        }
+        let mut old: Vec<ValueId> = new.keys().copied().collect();
+        old.sort_unstable();
+        for value in old {
+            for place in std::mem::take(&mut self.values[value].uses) {
+                self.nodes[place.node].inputs[place.index as usize] = Some(new[&value]);
+                self.values[new[&value]].uses.push(place);
+            }
+        }
+        let blocks: Vec<BlockId> = self.blocks.ids().collect();
+        for block in blocks {
+            for output in &mut self.blocks[block].outputs {
+                *output = new.get(output).copied().unwrap_or(*output);
+            }
+        }
+    }
+
     /// The nodes of `block` in order.
     pub fn order(&self, block: BlockId) -> impl Iterator<Item = NodeId> {
         std::iter::successors(self.blocks[block].first, |node| self.nodes[*node].next)
@@ -183,7 +205,7 @@ impl Graph {
         self.values.push(ValueInfo { name, ty, def, uses: SmallVec::new() })
     }
 
-    fn unlink(&mut self, node: NodeId) {
+    pub(super) fn unlink(&mut self, node: NodeId) {
         let Node { block, previous, next, .. } = self.nodes[node];
         let Some(block) = block else { return };
         match previous {

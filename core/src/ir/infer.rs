@@ -22,6 +22,7 @@ mod view;
 #[cfg(test)]
 mod tests;
 
+pub(super) use dtype::formal;
 use smallvec::SmallVec;
 
 use super::{Graph, NodeId, Shape, Type, ValueId};

@@ -12,6 +12,8 @@ pub mod infer;
 mod model;
 mod node;
 pub mod opset;
+pub mod tidy;
+pub mod validate;
 mod value;
 
 pub use attribute::{Attr, Attribute};

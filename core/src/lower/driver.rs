@@ -7,7 +7,7 @@ use onnxport_abi::status;
 
 use super::interface::{real_type, rename_dims};
 use super::{LowerOptions, Lowered};
-use crate::diagnose::{Code, Diagnostic, OriginId, Report};
+use crate::diagnose::{Code, Diagnostic, OriginId, Report, Severity};
 use crate::host::Host;
 use crate::ir::{self, Attribute, BlockId, Model, OpsetImport, Shape, ValueId};
 use crate::program::{Arg, Body, Call, Output, Program, Val, ValueType};
@@ -83,11 +83,10 @@ pub(super) fn run(host: &Host, mut program: Program, options: &LowerOptions) -> 
     driver.make_outputs(&scope, options);
     let Driver { mut model, stated, diagnostics, .. } = driver;
     model.opsets.sort();
-    let report = Report { diagnostics, origins: model.origins.clone() };
-    if report.has_errors() {
-        return Err(report);
+    if diagnostics.iter().any(|d| d.severity == Severity::Error) {
+        return Err(Report { diagnostics, origins: model.origins });
     }
-    Ok(Lowered { model, stated, diagnostics: report.diagnostics })
+    Ok(Lowered { model, stated, diagnostics })
 }
 
 impl<'p> Driver<'p> {
@@ -159,6 +158,11 @@ impl<'p> Driver<'p> {
             match (val, value) {
                 (Some(val), Some(value)) => {
                     let stated = &body.values[val];
+                    if let Some(problem) = self.contradiction(call, &stated.ty, *value) {
+                        self.report(problem);
+                        scope.bind(val, Bound::Poisoned);
+                        continue;
+                    }
                     let info = &mut self.model.graph.values[*value];
                     if info.name.is_none() && matches!(info.def, ir::Def::Node(..)) {
                         info.name = Some(stated.name.clone());
@@ -169,6 +173,31 @@ impl<'p> Driver<'p> {
                 (None, _) => {}
             }
         }
+    }
+
+    /// What ONNX infers for a result must agree with what the program states.
+    fn contradiction(&self, call: &Call, stated: &ValueType, value: ValueId) -> Option<Diagnostic> {
+        let ValueType::Tensor(ty) = stated else { return None };
+        let (dtype, shape) = real_type(ty.dtype, &ty.shape);
+        let found = &self.model.graph.values[value].ty;
+        let wrong = |what: String| {
+            let message = format!("the lowering of `{}` gives {what}", call.target);
+            let help = "this is a defect of the plugin that lowers the operator";
+            Some(Diagnostic::error(Code::VALIDATE, message).at(call.origin).help(help))
+        };
+        if let Some(other) = found.dtype().filter(|d| *d != dtype) {
+            return wrong(format!("{other} where the program states {dtype}"));
+        }
+        let (Some(have), Some(want)) = (found.shape().and_then(Shape::dims), shape.dims()) else {
+            return None;
+        };
+        if have.len() != want.len() {
+            return wrong(format!("{} axes where the program states {}", have.len(), want.len()));
+        }
+        let differ = |(h, w): &(&Option<Dim>, &Option<Dim>)| matches!((h, w), (Some(Dim::Const(h)), Some(Dim::Const(w))) if h != w);
+        let axis = have.iter().zip(want).position(|pair| differ(&pair))?;
+        let text = |dim: Option<Dim>| dim.map_or_else(|| "?".to_owned(), |d| self.model.symbols.display(d));
+        wrong(format!("{} along axis {axis} where the program states {}", text(have[axis]), text(want[axis])))
     }
 
     /// Lowers one call through its plugin. `Err(None)` when a problem upstream was reported.

@@ -1,0 +1,45 @@
+//! Names that a user of the model sees are unique.
+
+use rustc_hash::FxHashSet;
+
+use super::Cx;
+
+/// The writer renames what clashes; for inputs, outputs and initializers that would be wrong.
+pub(super) fn check(cx: &mut Cx<'_>) {
+    let model = cx.model;
+    let graph = &model.graph;
+    let main = &graph.blocks[graph.main()];
+    let mut taken: FxHashSet<&str> = FxHashSet::default();
+    let values = main.inputs.iter().copied().chain(graph.initializers.iter().map(|i| i.value));
+    for value in values {
+        let Some(name) = graph.values.get(value).and_then(|v| v.name.as_deref()) else { continue };
+        if !taken.insert(name) {
+            cx.report(format!("two inputs or initializers are called `{name}`"));
+        }
+    }
+    if model.output_names.len() != main.outputs.len() {
+        let (outputs, names) = (main.outputs.len(), model.output_names.len());
+        cx.report(format!("the graph has {outputs} outputs but names for {names}"));
+    }
+    for name in &model.output_names {
+        if name.is_empty() {
+            cx.report("an output has no name");
+        } else if !taken.insert(name) {
+            cx.report(format!("the output name `{name}` is taken"));
+        }
+    }
+    for state in &model.states {
+        if !main.inputs.contains(&state.input) {
+            cx.report(format!("the state `{}` has no input", state.name));
+        }
+        if state.output >= main.outputs.len() {
+            cx.report(format!("the state `{}` has no output", state.name));
+        }
+    }
+    let mut functions: FxHashSet<(&str, &str)> = FxHashSet::default();
+    for function in &model.functions {
+        if !functions.insert((&function.domain, &function.name)) {
+            cx.report(format!("two functions are called `{}::{}`", function.domain, function.name));
+        }
+    }
+}

@@ -1,0 +1,179 @@
+use super::{Stated, validate};
+use crate::ir::{Attr, Attribute, Def, Model, NodeId, OpsetImport, Shape, Type, ValueId, infer};
+use crate::sym::{Dim, Range};
+use crate::tensor::{DType, LazyTensor};
+
+/// `y = x + w` with `x: f32[s0, 4]`, and what the test changes.
+struct Bench {
+    model: Model,
+    stated: Stated,
+    x: ValueId,
+    y: ValueId,
+    node: NodeId,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let mut model =
+            Model { opsets: vec![OpsetImport { domain: String::new(), version: 20 }], ..Model::default() };
+        let s0 = model.symbols.symbol("s0");
+        let id = model.symbols.find("s0").unwrap();
+        *model.symbols.get_mut(id) =
+            crate::sym::Symbol { name: "s0".into(), range: Range::new(2, 64), hint: Some(8) };
+        let main = model.graph.main();
+        let ty = Type::tensor(DType::F32, Shape::of([s0, Dim::Const(4)]));
+        let x = model.graph.add_input(main, Some("x".into()), ty);
+        let data = LazyTensor::inline(DType::F32, vec![4], vec![0; 16]);
+        let w = model.graph.add_initializer(Some("w".into()), data);
+        let node = op(&mut model, "Add", &[x, w], &[]);
+        let y = model.graph.nodes[node].outputs[0].unwrap();
+        model.graph.blocks[main].outputs = vec![y];
+        model.output_names = vec!["y".into()];
+        Self { model, stated: Stated::default(), x, y, node }
+    }
+
+    fn messages(&self) -> Vec<String> {
+        validate(&self.model, &self.stated).into_iter().map(|d| d.message).collect()
+    }
+
+    fn state(&mut self, dtype: DType, dims: &[&str]) {
+        let dims: Vec<Dim> = dims.iter().map(|d| self.model.symbols.parse(d).unwrap()).collect();
+        self.stated.insert(self.y, (dtype, Shape::of(dims)));
+    }
+}
+
+fn op(model: &mut Model, op: &str, inputs: &[ValueId], attrs: &[(&str, Attr)]) -> NodeId {
+    let attributes =
+        attrs.iter().map(|(n, v)| Attribute { name: (*n).to_owned(), value: v.clone() }).collect();
+    let main = model.graph.main();
+    let node = model.graph.append(main, "", op, inputs.iter().copied().map(Some), attributes, 1, None);
+    infer::infer(&mut model.graph, &mut model.symbols, 20, node);
+    node
+}
+
+#[test]
+fn a_sound_model_has_nothing_to_report() {
+    let mut bench = Bench::new();
+    bench.state(DType::F32, &["s0", "4"]);
+    assert_eq!(bench.messages(), Vec::<String>::new());
+}
+
+#[test]
+fn the_program_is_contradicted() {
+    let mut bench = Bench::new();
+    bench.state(DType::F16, &["s0", "4"]);
+    assert_eq!(bench.messages(), ["Add: value #2 is f16[s0, 4] in the program, but f32[s0, 4] here"]);
+    bench.state(DType::F32, &["s0", "5"]);
+    assert_eq!(bench.messages().len(), 1);
+    bench.state(DType::F32, &["s0 + 1", "4"]);
+    assert_eq!(bench.messages().len(), 1);
+    bench.state(DType::F32, &["s0", "1", "4"]);
+    assert_eq!(bench.messages().len(), 1);
+    // Different text, but equal at the traced size.
+    bench.state(DType::F32, &["(s0//2)*2", "4"]);
+    assert_eq!(bench.messages(), Vec::<String>::new());
+}
+
+#[test]
+fn signatures_are_checked() {
+    let mut bench = Bench::new();
+    let x = bench.x;
+    op(&mut bench.model, "Relu", &[], &[]);
+    op(&mut bench.model, "Nonsense", &[x], &[]);
+    op(&mut bench.model, "Softmax", &[x], &[("axes", Attr::Int(1))]);
+    op(&mut bench.model, "Softmax", &[x], &[("axis", Attr::Float(1.0))]);
+    op(&mut bench.model, "Cast", &[x], &[]);
+    op(&mut bench.model, "Not", &[x], &[]);
+    assert_eq!(
+        bench.messages(),
+        [
+            "Relu: does not take 0 inputs",
+            "Nonsense: opset 20 has no such operator",
+            "Softmax: has no attribute `axes`",
+            "Softmax: the attribute `axis` is not of type Int",
+            "Cast: the attribute `to` is missing",
+            "Not: input `X` cannot be f32",
+            "Not: output `Y` cannot be f32",
+        ]
+    );
+}
+
+#[test]
+fn type_variables_stand_for_one_type() {
+    let mut bench = Bench::new();
+    let data = LazyTensor::inline(DType::I64, vec![], vec![0; 8]);
+    let n = bench.model.graph.add_initializer(Some("n".into()), data);
+    let x = bench.x;
+    op(&mut bench.model, "Mul", &[x, n], &[]);
+    assert_eq!(bench.messages(), ["Mul: input `B` is i64, but `T` is f32"]);
+}
+
+#[test]
+fn structure_is_checked() {
+    let mut bench = Bench::new();
+    bench.model.graph.values[bench.x].uses.clear();
+    assert_eq!(bench.messages(), ["`x` lists 0 uses and has 1"]);
+
+    let mut bench = Bench::new();
+    let later = op(&mut bench.model, "Relu", &[bench.x], &[]);
+    bench.model.graph.nodes[bench.node].inputs[1] = bench.model.graph.nodes[later].outputs[0];
+    assert!(bench.messages()[0].contains("which is not defined there"), "{:?}", bench.messages());
+
+    let mut bench = Bench::new();
+    bench.model.graph.values[bench.y].def = Def::Gone;
+    assert!(!bench.messages().is_empty());
+
+    let mut bench = Bench::new();
+    let relu = op(&mut bench.model, "Relu", &[bench.y], &[]);
+    bench.model.graph.remove(bench.node);
+    let messages = bench.messages();
+    assert!(
+        messages[0].starts_with("Relu: input 0 is value #2, whose definition was removed"),
+        "{messages:?}"
+    );
+    assert!(messages[1].contains("not defined where it is returned"), "{messages:?}");
+    assert!(bench.model.graph.nodes[relu].block.is_some());
+}
+
+#[test]
+fn a_branch_is_not_visible_outside() {
+    let mut bench = Bench::new();
+    let main = bench.model.graph.main();
+    let ty = Type::tensor(DType::Bool, Shape::of([]));
+    let c = bench.model.graph.add_input(main, Some("c".into()), ty);
+    let (yes, no) = (bench.model.graph.add_block(main), bench.model.graph.add_block(main));
+    let inner = bench.model.graph.append(yes, "", "Relu", [Some(bench.x)], Vec::new(), 1, None);
+    infer::infer(&mut bench.model.graph, &mut bench.model.symbols, 20, inner);
+    let inside = bench.model.graph.nodes[inner].outputs[0].unwrap();
+    bench.model.graph.blocks[yes].outputs = vec![inside];
+    bench.model.graph.blocks[no].outputs = vec![bench.x];
+    let branches = [("then_branch", Attr::Block(yes)), ("else_branch", Attr::Block(no))];
+    op(&mut bench.model, "If", &[c], &branches);
+    assert_eq!(bench.messages(), Vec::<String>::new());
+    bench.model.graph.blocks[main].outputs = vec![inside];
+    assert_eq!(bench.messages().len(), 1);
+}
+
+#[test]
+fn names_clash() {
+    let mut bench = Bench::new();
+    bench.model.graph.values[bench.x].name = Some("w".into());
+    assert_eq!(bench.messages(), ["two inputs or initializers are called `w`"]);
+    let mut bench = Bench::new();
+    bench.model.output_names = vec!["x".into()];
+    assert_eq!(bench.messages(), ["the output name `x` is taken"]);
+    bench.model.output_names.clear();
+    assert_eq!(bench.messages(), ["the graph has 1 outputs but names for 0"]);
+    let mut bench = Bench::new();
+    bench.model.opsets[0].version = 17;
+    assert!(bench.messages()[0].contains("opset 17"), "{:?}", bench.messages());
+}
+
+#[test]
+fn time_is_linear_in_readers() {
+    let mut bench = Bench::new();
+    for _ in 0..50_000 {
+        op(&mut bench.model, "Relu", &[bench.x], &[]);
+    }
+    assert_eq!(bench.messages(), Vec::<String>::new());
+}

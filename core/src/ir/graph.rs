@@ -68,6 +68,7 @@ impl Graph {
         value
     }
 
+    #[expect(clippy::too_many_arguments, reason = "the parts of a node")]
     /// Appends a node to `block` with `outputs` fresh values of unknown type.
     pub fn append(
         &mut self,

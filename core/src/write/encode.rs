@@ -129,7 +129,7 @@ impl<'a> Encoder<'a> {
         names: &Names,
         weights: &[Weight<'a>],
         plan: &Plan,
-        data_name: String,
+        data_name: &str,
     ) -> Message<'a> {
         let model = self.model;
         let functions = model.functions.iter().zip(&names.functions);
@@ -152,7 +152,7 @@ impl<'a> Encoder<'a> {
                 Some(place) => {
                     head.data_location = Some(DataLocation::External as i32);
                     head.external_data = vec![
-                        metadata::entry("location", &data_name),
+                        metadata::entry("location", data_name),
                         metadata::entry("offset", place.offset.to_string()),
                         metadata::entry("length", place.len.to_string()),
                     ];

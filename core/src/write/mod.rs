@@ -61,6 +61,7 @@ impl FromStr for ExternalData {
 pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;
 
 /// How a model is written.
+#[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 #[derive(Clone)]
 pub struct WriteOptions {
     /// Where weights go.
@@ -125,7 +126,7 @@ pub fn write(model: &Model, path: &Path, options: &WriteOptions) -> Result<Write
     let plan = plan::Plan::of(&weights, options.external_data)?;
     let target = publish::Target::new(path, plan.data_bytes > 0);
     target.refuse_sources(&weights)?;
-    let message = encode::Encoder::new(model, options).model(&names, &weights, &plan, target.data_name());
+    let message = encode::Encoder::new(model, options).model(&names, &weights, &plan, &target.data_name());
     let model_bytes = message.len()?;
     let meter = stream::Meter::new(model_bytes + plan.data_bytes, options.progress.clone());
     target.publish(&message, &weights, &plan, &meter)?;

@@ -177,10 +177,9 @@ impl Namer<'_> {
         let graph = self.graph;
         for node in order {
             for value in graph.nodes[*node].outputs.iter().flatten() {
-                if let Some(name) = graph.values[*value].name.as_deref().filter(|n| !n.is_empty()) {
-                    if self.unnamed(*value) {
-                        self.give(*value, name);
-                    }
+                let name = graph.values[*value].name.as_deref().filter(|n| !n.is_empty());
+                if let Some(name) = name.filter(|_| self.unnamed(*value)) {
+                    self.give(*value, name);
                 }
             }
         }
@@ -209,10 +208,9 @@ impl Namer<'_> {
                 continue;
             };
             let name = &origins.get(origin).node;
-            if let Some(value) = graph.nodes[*node].outputs.iter().flatten().next() {
-                if self.unnamed(*value) && !name.is_empty() {
-                    self.give(*value, name);
-                }
+            let result = graph.nodes[*node].outputs.iter().flatten().next();
+            if let Some(value) = result.filter(|v| self.unnamed(**v) && !name.is_empty()) {
+                self.give(*value, name);
             }
         }
         for node in order {

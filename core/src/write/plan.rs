@@ -131,16 +131,15 @@ fn fingerprint(data: &LazyTensor) -> u64 {
 /// Whether one stored copy serves both: the same dense range, whatever shape it is given, or the
 /// same view.
 fn same_bytes(a: &LazyTensor, b: &LazyTensor) -> bool {
-    match (&a.source, &b.source, a.dense_range(), b.dense_range()) {
-        (
-            Source::Mapped { file: f, offset: o, .. },
-            Source::Mapped { file: g, offset: p, .. },
-            Some(r),
-            Some(s),
-        ) => {
-            f.same(g)
-                && o.checked_add(r.start) == p.checked_add(s.start)
-                && r.end - r.start == s.end - s.start
+    let range = |data: &LazyTensor| match (&data.source, data.dense_range()) {
+        (Source::Mapped { file, offset, .. }, Some(range)) => {
+            Some((file.clone(), offset.checked_add(range.start)?, range.end - range.start))
+        }
+        _ => None,
+    };
+    match (range(a), range(b)) {
+        (Some((file, start, len)), Some((other, at, size))) => {
+            file.same(&other) && start == at && len == size
         }
         _ => a.same_bytes(b),
     }

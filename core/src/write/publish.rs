@@ -38,10 +38,11 @@ impl Target {
     pub(super) fn refuse_sources(&self, weights: &[Weight<'_>]) -> Result<(), Report> {
         let mut sources: Vec<&MappedFile> = Vec::new();
         for weight in weights {
-            if let Source::Mapped { file, .. } = &weight.data.source {
-                if !sources.iter().rev().any(|s| s.same(file)) {
+            match &weight.data.source {
+                Source::Mapped { file, .. } if !sources.iter().rev().any(|s| s.same(file)) => {
                     sources.push(file);
                 }
+                _ => {}
             }
         }
         for path in [Some(&self.model), self.data.as_ref()].into_iter().flatten() {

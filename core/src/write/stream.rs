@@ -96,7 +96,7 @@ fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
 /// Appends a strided view, a run of neighbouring elements at a time.
 fn strided(data: &LazyTensor, out: &mut File, meter: &Meter) -> io::Result<()> {
     let (Some(strides), Some(total)) = (&data.strides, data.elements()) else { return Err(too_short()) };
-    if data.dtype.bits() % 8 != 0 || data.dtype.bits() == 0 || strides.len() != data.shape.len() {
+    if !data.dtype.bits().is_multiple_of(8) || data.dtype.bits() == 0 || strides.len() != data.shape.len() {
         return Err(io::Error::other("a strided view of packed elements cannot be written"));
     }
     if total == 0 {

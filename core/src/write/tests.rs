@@ -1,7 +1,7 @@
 use std::fs;
 use std::path::Path;
 
-use onnxport_proto::{ModelProto, TensorProto, tensor_shape_proto::dimension, type_proto};
+use onnxport_proto::{ModelProto, TensorProto, ValueInfoProto, tensor_shape_proto::dimension, type_proto};
 use prost::Message;
 
 use super::{ExternalData, WriteOptions, write};
@@ -137,14 +137,14 @@ fn names_are_kept_made_and_copied() {
         metadata,
         [("namespace", "layer.act"), ("onnxport.node", "relu"), ("onnxport.source", "project/model.py:7")]
     );
-    let outputs: Vec<_> = graph.output.iter().map(|o| o.name()).collect();
+    let outputs: Vec<_> = graph.output.iter().map(ValueInfoProto::name).collect();
     assert_eq!(outputs, ["y", "again", "same", "z"]);
     let Some(type_proto::Value::TensorType(ty)) = graph.input[0].r#type.clone().unwrap().value else {
         panic!()
     };
     let dims: Vec<_> = ty.shape.unwrap().dim.into_iter().map(|d| d.value.unwrap()).collect();
     assert_eq!(dims, [dimension::Value::DimParam("s0".into()), dimension::Value::DimValue(512)]);
-    let typed: Vec<_> = graph.value_info.iter().map(|v| v.name()).collect();
+    let typed: Vec<_> = graph.value_info.iter().map(ValueInfoProto::name).collect();
     assert_eq!(typed, ["val", "relu.1", "relu"]);
 }
 

@@ -33,19 +33,23 @@ pub(super) fn together(symbols: &Symbols, a: &[Option<Dim>], b: &[Option<Dim>]) 
         Some(at) => dims[at],
         None => Some(Dim::Const(1)),
     };
-    (1..=rank).rev().map(|back| extent(symbols, from_end(a, back), from_end(b, back))).collect()
+    let fits = (1..=rank).rev().map(|back| extent(symbols, from_end(a, back), from_end(b, back)));
+    fits.collect::<Result<_, Misfit>>().ok()
 }
 
-/// The broadcast of two extents: `None` when they do not fit, `Some(None)` when it is unknown.
-fn extent(symbols: &Symbols, a: Option<Dim>, b: Option<Dim>) -> Option<Option<Dim>> {
+/// Two extents that cannot be broadcast.
+struct Misfit;
+
+/// The broadcast of two extents, where it is known.
+fn extent(symbols: &Symbols, a: Option<Dim>, b: Option<Dim>) -> Result<Option<Dim>, Misfit> {
     // An extent that is never 1 is the result's, whatever the other one is.
     let decides = |d: Dim| match d {
         Dim::Const(n) => n != 1,
         Dim::Expr(_) => symbols.range(d).min.is_some_and(|n| n > 1),
     };
-    Some(match (a, b) {
+    Ok(match (a, b) {
         (Some(Dim::Const(1)), other) | (other, Some(Dim::Const(1))) => other,
-        (Some(Dim::Const(x)), Some(Dim::Const(y))) if x != y => return None,
+        (Some(Dim::Const(x)), Some(Dim::Const(y))) if x != y => return Err(Misfit),
         (a, b) if a == b => a,
         (Some(a @ Dim::Const(_)), _) | (_, Some(a @ Dim::Const(_))) => Some(a),
         (Some(a), _) if decides(a) => Some(a),

@@ -119,12 +119,11 @@ fn slice(cx: &mut Cx<'_>) -> Option<ShapeValue> {
 fn split(cx: &mut Cx<'_>) -> Option<Outputs> {
     let data = cx.contents(0)?;
     let count = cx.node.outputs.len();
-    let sizes: SmallVec<[i64; 4]> = match cx.input(1) {
-        Some(_) => cx.ints(1)?,
-        None => {
-            let chunk = data.len().div_ceil(count.max(1));
-            (0..count).map(|i| data.len().saturating_sub(i * chunk).min(chunk) as i64).collect()
-        }
+    let sizes: SmallVec<[i64; 4]> = if cx.input(1).is_some() {
+        cx.ints(1)?
+    } else {
+        let chunk = data.len().div_ceil(count.max(1));
+        (0..count).map(|i| data.len().saturating_sub(i * chunk).min(chunk) as i64).collect()
     };
     let mut rest = data.as_slice();
     let mut out = Outputs::new();

@@ -40,8 +40,8 @@ fn branches(cx: &Cx<'_>) -> Option<Vec<Type>> {
 /// What holds whichever of two types a value has.
 fn both(a: &Type, b: &Type) -> Type {
     match (a, b) {
-        (Type::Tensor { dtype: x, shape: s }, Type::Tensor { dtype: y, shape: t }) => {
-            Type::Tensor { dtype: x.filter(|_| x == y), shape: join(s, t) }
+        (Type::Tensor { dtype, shape }, Type::Tensor { dtype: other, shape: with }) => {
+            Type::Tensor { dtype: dtype.filter(|_| dtype == other), shape: join(shape, with) }
         }
         _ if a == b => a.clone(),
         _ => Type::Unknown,

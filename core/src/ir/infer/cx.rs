@@ -141,6 +141,7 @@ pub(super) fn axis(axis: i64, rank: usize) -> Option<usize> {
 }
 
 /// One known shape.
+#[expect(clippy::unnecessary_wraps, reason = "what a rule returns")]
 pub(super) fn one(dims: impl IntoIterator<Item = Option<Dim>>) -> Option<Shapes> {
     Some(smallvec![Shape::Ranked(dims.into_iter().collect())])
 }

@@ -29,13 +29,9 @@ pub(super) fn dtypes(cx: &Cx<'_>, opset: i64) -> SmallVec<[Found; 2]> {
         Some(schema) => by_schema(cx, schema),
         None => smallvec![Found::Unknown; count],
     };
-    if let Some(first) = found.first_mut() {
-        if let Some(dtype) = stated(cx) {
-            *first = match dtype {
-                Found::Unknown => *first,
-                known => known,
-            };
-        }
+    let known = stated(cx).filter(|f| *f != Found::Unknown);
+    if let (Some(first), Some(known)) = (found.first_mut(), known) {
+        *first = known;
     }
     found
 }

@@ -1,5 +1,7 @@
 //! Normalisations, recurrent layers and other operators with several outputs of simple shape.
 
+#![expect(clippy::unnecessary_wraps, reason = "a rule may know nothing")]
+
 use smallvec::smallvec;
 
 use super::cx::{Cx, Dims, Shapes};

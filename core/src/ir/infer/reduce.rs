@@ -1,5 +1,7 @@
 //! Reductions.
 
+use smallvec::SmallVec;
+
 use super::cx::{Cx, Shapes, one};
 use crate::sym::Dim;
 
@@ -9,7 +11,7 @@ pub(super) fn reduce(cx: &mut Cx<'_>) -> Option<Shapes> {
     let keep = cx.int("keepdims", 1) != 0;
     let given = cx.input(1).is_some() || cx.node.ints("axes").is_some();
     let axes = cx.axes(1, dims.len());
-    let empty = axes.as_ref().is_some_and(|a| a.is_empty());
+    let empty = axes.as_ref().is_some_and(SmallVec::is_empty);
     if !given || empty {
         // Without axes every axis is reduced, or none when the node says so.
         if cx.int("noop_with_empty_axes", 0) != 0 {

@@ -33,8 +33,8 @@ fn scaled(cx: &mut Cx<'_>, dim: Dim, scale: f32) -> Option<Dim> {
     }
     let n = dim.as_const().filter(|n| (0..1 << 24).contains(n))?;
     // In single and in double precision, as implementations do either.
-    let (single, double) = ((n as f32 * scale).floor(), (n as f64 * f64::from(scale)).floor());
-    (f64::from(single) == double && (0.0..1e15).contains(&double)).then_some(Dim::Const(double as i64))
+    let (single, double) = ((n as f32 * scale).floor() as i64, (n as f64 * f64::from(scale)).floor() as i64);
+    (single == double && (0..1 << 48).contains(&double)).then_some(Dim::Const(double))
 }
 
 /// `RoiAlign`.

@@ -91,14 +91,11 @@ impl Scopes {
             let print = self.fingerprint(node);
             let twins = self.seen.entry(print).or_default();
             let twin = twins.iter().copied().find(|t| equal(&self.same, &graph.nodes[*t], node));
-            match twin.and_then(|t| graph.nodes[t].outputs[0]) {
-                Some(kept) => {
-                    self.same.insert(output, kept);
-                }
-                None => {
-                    twins.push(id);
-                    entered.push(print);
-                }
+            if let Some(kept) = twin.and_then(|t| graph.nodes[t].outputs[0]) {
+                self.same.insert(output, kept);
+            } else {
+                twins.push(id);
+                entered.push(print);
             }
         }
         // What a nested block computes is out of sight behind it.

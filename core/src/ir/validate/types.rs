@@ -2,7 +2,7 @@
 //! program states.
 
 use super::{Cx, Stated, describe};
-use crate::ir::{Graph, Shape, Type, ValueId, infer};
+use crate::ir::{Graph, Shape, Type, infer};
 use crate::sym::{Dim, Symbols};
 
 pub(super) fn check(cx: &mut Cx<'_>, graph: &Graph, stated: &Stated) {
@@ -44,13 +44,9 @@ fn ends(cx: &mut Cx<'_>, graph: &Graph) {
     }
     for (value, info) in graph.values.iter() {
         if let Some(dim) = negative(info.ty.shape()) {
-            cx.report(format!("{} has an axis of extent {dim}", name(graph, value)));
+            cx.report(format!("{} has an axis of extent {dim}", describe(graph, value)));
         }
     }
-}
-
-fn name(graph: &Graph, value: ValueId) -> String {
-    describe(graph, value)
 }
 
 fn negative(shape: Option<&Shape>) -> Option<i64> {
@@ -61,8 +57,8 @@ fn negative(shape: Option<&Shape>) -> Option<i64> {
 fn differs(symbols: &mut Symbols, a: &Type, b: &Type) -> Option<(String, String)> {
     let clash = match (a, b) {
         (Type::Unknown, _) | (_, Type::Unknown) => false,
-        (Type::Tensor { dtype: x, shape: s }, Type::Tensor { dtype: y, shape: t }) => {
-            x.zip(*y).is_some_and(|(x, y)| x != y) || shapes_differ(symbols, s, t)
+        (Type::Tensor { dtype, shape }, Type::Tensor { dtype: other, shape: with }) => {
+            dtype.zip(*other).is_some_and(|(x, y)| x != y) || shapes_differ(symbols, shape, with)
         }
         (Type::Sequence(x), Type::Sequence(y)) => x != y,
         _ => true,

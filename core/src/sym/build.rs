@@ -7,6 +7,13 @@ use super::{Dim, Expr, ExprId, Symbols, Term};
 /// Products with more terms than this stay opaque: they would only grow.
 const MAX_TERMS: usize = 64;
 
+/// Sums of more terms than this stay opaque, and so does everything once all sums together hold
+/// [`MAX_SIZE`] terms: a short text could otherwise name a table without end.
+const MAX_SUM: usize = 256;
+
+/// The terms and operands that all expressions together may hold.
+const MAX_SIZE: usize = 1 << 20;
+
 impl Symbols {
     /// `a + b`.
     pub fn add(&mut self, a: Dim, b: Dim) -> Dim {
@@ -142,8 +149,9 @@ impl Symbols {
         }
         operands.sort_unstable();
         operands.dedup();
+        let parts = operands.len();
         let operands = operands.into_boxed_slice();
-        self.intern(if smallest { Expr::Min(operands) } else { Expr::Max(operands) })
+        self.intern_long(if smallest { Expr::Min(operands) } else { Expr::Max(operands) }, parts)
     }
 
     fn terms(&self, dim: Dim) -> Vec<Term> {
@@ -177,8 +185,22 @@ impl Symbols {
             [] => Dim::Const(0),
             [Term { factors, coefficient }] if factors.is_empty() => Dim::Const(*coefficient),
             [Term { factors, coefficient: 1 }] if factors.len() == 1 => Dim::Expr(factors[0]),
-            _ => self.intern(Expr::Sum(merged.into_boxed_slice())),
+            _ => {
+                let parts = merged.len();
+                self.intern_long(Expr::Sum(merged.into_boxed_slice()), parts)
+            }
         }
+    }
+
+    /// The handle of an expression of `parts` terms or operands.
+    fn intern_long(&mut self, expr: Expr, parts: usize) -> Dim {
+        if !self.exprs.contains(&expr) {
+            self.size += parts;
+            if parts > MAX_SUM || self.size > MAX_SIZE {
+                return self.opaque();
+            }
+        }
+        self.intern(expr)
     }
 
     /// The value of `dim` when every symbol has the value that `value_of` gives, or `None` when one

@@ -103,6 +103,8 @@ pub struct Symbols {
     by_name: FxHashMap<String, SymId>,
     exprs: IndexSet<Expr, FxBuildHasher>,
     opaque: u32,
+    /// The terms and operands of all expressions together.
+    size: usize,
 }
 
 impl Symbols {

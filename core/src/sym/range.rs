@@ -74,17 +74,17 @@ impl Symbols {
                 let k = Range::new(term.coefficient, term.coefficient);
                 sum.add(term.factors.iter().fold(k, |p, f| p.mul(self.range(Dim::Expr(*f)))))
             }),
-            Expr::FloorDiv(a, b) => match (self.range(*a), self.range(*b).single()) {
-                (r, Some(k)) if k > 0 => {
-                    Range { min: r.min.map(|n| n.div_euclid(k)), max: r.max.map(|n| n.div_euclid(k)) }
+            // Every operand is visited once: twice per level would be exponential in the depth.
+            Expr::FloorDiv(a, b) => match (self.range(*a), self.range(*b)) {
+                (r, divisor) if divisor.single().is_some_and(|k| k > 0) => {
+                    let divide = |n: i64| divisor.single().map(|k| n.div_euclid(k));
+                    Range { min: r.min.and_then(divide), max: r.max.and_then(divide) }
                 }
-                (Range { min: Some(0..), .. }, _) if self.range(*b).min.is_some_and(|n| n > 0) => {
-                    Range { min: Some(0), max: self.range(*a).max }
-                }
+                (Range { min: Some(0..), max }, Range { min: Some(1..), .. }) => Range { min: Some(0), max },
                 _ => Range::ANY,
             },
-            Expr::Mod(_, b) => match self.range(*b).max {
-                Some(k) if self.range(*b).min.is_some_and(|n| n > 0) => Range::new(0, k - 1),
+            Expr::Mod(_, b) => match self.range(*b) {
+                Range { min: Some(1..), max: Some(k) } => Range::new(0, k - 1),
                 _ => Range::ANY,
             },
             Expr::Min(operands) => operands.iter().map(|d| self.range(*d)).fold(

@@ -4,9 +4,8 @@ use super::sample_inputs::SampleValue;
 
 /// The parts into which `transformers` flattens a cache whose layers hold `keys` and `values`.
 pub(super) fn parts(attributes: &[(SampleValue, SampleValue)]) -> Option<Vec<(SampleValue, SampleValue)>> {
-    let layers = match attribute(attributes, "layers")? {
-        SampleValue::List(layers) | SampleValue::Tuple(layers) => layers,
-        _ => return None,
+    let (SampleValue::List(layers) | SampleValue::Tuple(layers)) = attribute(attributes, "layers")? else {
+        return None;
     };
     let column = |name: &str| {
         let part = |layer: &SampleValue| match layer {

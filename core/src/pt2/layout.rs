@@ -44,7 +44,7 @@ impl Layout {
             return Ok(Self::of_model(zip, root, name));
         }
         if models.is_empty() {
-            return Self::before_2_8(zip).ok_or_else(|| Diagnostic::from(foreign(zip)));
+            return Self::before_2_8(zip).ok_or_else(|| foreign(zip));
         }
         let held = models.join("`, `");
         let message = match model {

@@ -37,7 +37,7 @@ impl Payloads {
         let mut regions: IndexMap<String, Region> = IndexMap::new();
         let mut missing = HashSet::new();
         for (name, meta) in table.config {
-            match self.payload(zip, folder, &name, &meta, &mut regions, &mut missing) {
+            match payload(zip, folder, &name, &meta, &mut regions, &mut missing) {
                 Ok(Some(tensor)) => {
                     self.tensors.insert(name, tensor);
                 }
@@ -75,49 +75,48 @@ impl Payloads {
         self.bytes = self.bytes.saturating_add(file.bytes);
         Ok(())
     }
+}
 
-    fn payload(
-        &mut self,
-        zip: &ZipIndex,
-        folder: &str,
-        name: &str,
-        meta: &PayloadMeta,
-        regions: &mut IndexMap<String, Region>,
-        missing: &mut HashSet<String>,
-    ) -> Result<Option<LazyTensor>, Diagnostic> {
-        let path = format!("{folder}{}", meta.path_name);
-        if meta.use_pickle {
-            let what = if meta.tensor_meta.is_some() { "a tensor subclass" } else { "a custom object" };
-            let message = format!("`{path}` holds `{name}` as a pickle of {what}, which is not read");
-            return Err(Diagnostic::error(Code::READ_PAYLOAD, message)
-                .help("unwrap subclasses into plain tensors before export"));
+fn payload(
+    zip: &ZipIndex,
+    folder: &str,
+    name: &str,
+    meta: &PayloadMeta,
+    regions: &mut IndexMap<String, Region>,
+    missing: &mut HashSet<String>,
+) -> Result<Option<LazyTensor>, Diagnostic> {
+    let path = format!("{folder}{}", meta.path_name);
+    if meta.use_pickle {
+        let what = if meta.tensor_meta.is_some() { "a tensor subclass" } else { "a custom object" };
+        let message = format!("`{path}` holds `{name}` as a pickle of {what}, which is not read");
+        return Err(Diagnostic::error(Code::READ_PAYLOAD, message)
+            .help("unwrap subclasses into plain tensors before export"));
+    }
+    let Some(claim) = meta.tensor_meta.as_ref() else {
+        let message = format!("`{path}` has no record of the shape of `{name}`");
+        return Err(Diagnostic::error(Code::READ_PAYLOAD, message));
+    };
+    let what = format!("`{name}` in `{path}`");
+    let claim = claimed(claim, &what)?;
+    if let Some(region) = regions.get(&path) {
+        return view(claim, region.clone(), &what).map(Some);
+    }
+    let Some(entry) = zip.get(&path) else {
+        // Tensors that share a payload share the report.
+        if !missing.insert(path.clone()) {
+            return Ok(None);
         }
-        let Some(claim) = meta.tensor_meta.as_ref() else {
-            let message = format!("`{path}` has no record of the shape of `{name}`");
-            return Err(Diagnostic::error(Code::READ_PAYLOAD, message));
-        };
-        let what = format!("`{name}` in `{path}`");
-        let claim = claimed(claim, &what)?;
-        if let Some(region) = regions.get(&path) {
-            return view(claim, region.clone(), &what).map(Some);
+        let message = format!("`{path}`, which holds `{name}`, is missing from the archive");
+        return Err(Diagnostic::error(Code::READ_PAYLOAD, message));
+    };
+    let region = zip.region(&path, entry)?;
+    let tensor = view(claim, region.clone(), &what);
+    regions.insert(path, region);
+    match tensor {
+        Err(problem) if entry.size == 0 => {
+            Err(problem.note("the payload is empty: the program was exported with fake tensors"))
         }
-        let Some(entry) = zip.get(&path) else {
-            // Tensors that share a payload share the report.
-            if !missing.insert(path.clone()) {
-                return Ok(None);
-            }
-            let message = format!("`{path}`, which holds `{name}`, is missing from the archive");
-            return Err(Diagnostic::error(Code::READ_PAYLOAD, message));
-        };
-        let region = zip.region(&path, entry)?;
-        let tensor = view(claim, region.clone(), &what);
-        regions.insert(path, region);
-        match tensor {
-            Err(problem) if entry.size == 0 => {
-                Err(problem.note("the payload is empty: the program was exported with fake tensors"))
-            }
-            tensor => tensor.map(Some),
-        }
+        tensor => tensor.map(Some),
     }
 }
 

@@ -132,7 +132,8 @@ impl Tree<'_> {
             return Err(Diagnostic::error(Code::READ_PICKLE, format!("the sample inputs hold {what}")));
         }
         Ok(match self.heap.get(at) {
-            Item::None => SampleValue::None,
+            // Classes among an object's attributes say nothing about values.
+            Item::None | Item::Global(_) | Item::Storage { .. } => SampleValue::None,
             Item::Bool(b) => SampleValue::Bool(*b),
             Item::Int(n) => SampleValue::Int(*n),
             Item::Float(n) => SampleValue::Float(*n),
@@ -156,8 +157,6 @@ impl Tree<'_> {
                 };
                 SampleValue::Object { class: class.clone(), attributes }
             }
-            // Classes among an object's attributes say nothing about values.
-            Item::Global(_) | Item::Storage { .. } => SampleValue::None,
         })
     }
 
@@ -223,7 +222,9 @@ fn by_keys(items: Vec<(SampleValue, SampleValue)>, spec: &TreeSpec) -> Option<Ve
 fn flatten_plain(value: SampleValue, leaves: &mut Vec<SampleValue>) {
     match value {
         SampleValue::List(items) | SampleValue::Tuple(items) => {
-            items.into_iter().for_each(|item| flatten_plain(item, leaves));
+            for item in items {
+                flatten_plain(item, leaves);
+            }
         }
         SampleValue::Dict(items) => items.into_iter().for_each(|(_, item)| flatten_plain(item, leaves)),
         leaf => leaves.push(leaf),

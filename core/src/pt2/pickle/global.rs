@@ -56,9 +56,8 @@ impl Global {
             ("torch.storage", "UntypedStorage" | "TypedStorage") | ("torch", "UntypedStorage") => {
                 Self::Storage(None)
             }
-            ("collections", "OrderedDict") => Self::OrderedDict,
+            ("collections", "OrderedDict") | ("builtins" | "__builtin__", "dict") => Self::OrderedDict,
             ("collections", "defaultdict") => Self::DefaultDict,
-            ("builtins" | "__builtin__", "dict") => Self::OrderedDict,
             ("torch", "Size") | ("builtins" | "__builtin__", "tuple") => Self::Size,
             ("builtins" | "__builtin__", "complex") => Self::Complex,
             ("torch", "device") => Self::Device,

@@ -33,6 +33,7 @@ macro_rules! union {
         $(#[$meta])*
         #[derive(Clone, Debug)]
         #[allow(dead_code, reason = "every variant is decoded, which checks it; not every payload is used")]
+        #[allow(clippy::enum_variant_names, reason = "the names are PyTorch's")]
         pub(crate) enum $name { $($variant($ty)),* }
 
         impl<'de> serde::Deserialize<'de> for $name {

@@ -12,7 +12,7 @@ use crate::tensor::{DType, LazyTensor};
 const MAX_DEPTH: usize = 100;
 
 /// Inputs of more values than this are refused: a pickle may refer to one value many times.
-const MAX_VALUES: usize = 1_000_000;
+const MAX_VALUES: usize = 50_000;
 
 /// A Python value among the inputs.
 #[derive(Clone, Debug)]

@@ -12,7 +12,7 @@ const MAX_TERMS: usize = 64;
 const MAX_SUM: usize = 256;
 
 /// The terms and operands that all expressions together may hold.
-const MAX_SIZE: usize = 1 << 20;
+const MAX_SIZE: usize = 1 << 19;
 
 impl Symbols {
     /// `a + b`.

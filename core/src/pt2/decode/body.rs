@@ -1,7 +1,6 @@
 //! Graphs: their values, inputs, calls and outputs.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 
 use super::Decoder;
 use super::argument::canonical_target;
@@ -168,24 +167,19 @@ impl Decoder {
     /// Defines the value called `name`. After an error it is defined all the same, so that its uses
     /// are not reported too.
     fn define(&mut self, scope: &mut Scope, name: String, kind: Defined) -> Val {
+        if let Some(val) = scope.names.get(&name) {
+            let at = self.describe(scope.origin, "an input of the graph");
+            let message = format!("value `{name}` is defined twice (again by {at})");
+            self.error(Code::READ_PROGRAM, &message, scope.origin);
+            return *val;
+        }
         let ty = self.value_type(scope, &name, kind).unwrap_or_else(|(code, problem)| {
             self.error(code, &format!("value `{name}`: {problem}"), scope.origin);
             ValueType::Token
         });
-        match scope.names.entry(name) {
-            Entry::Vacant(slot) => {
-                let val = scope.values.push(Value { name: slot.key().clone(), ty });
-                *slot.insert(val)
-            }
-            Entry::Occupied(slot) => {
-                let val = *slot.get();
-                let message = format!("value `{}` is defined twice", slot.key());
-                let origin = scope.origin;
-                let at = self.describe(origin, "an input of the graph");
-                self.error(Code::READ_PROGRAM, &format!("{message} (again by {at})"), origin);
-                val
-            }
-        }
+        let val = scope.values.push(Value { name: name.clone(), ty });
+        scope.names.insert(name, val);
+        val
     }
 
     fn value_type(&mut self, scope: &mut Scope, name: &str, kind: Defined) -> Result<ValueType, Refusal> {

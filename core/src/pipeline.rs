@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::host::Host;
-use crate::ir::Model;
 use crate::ir::opset::{MAX_OPSET, MIN_OPSET};
+use crate::ir::{self, Model};
 use crate::lower::{self, LowerOptions};
+use crate::normalise;
 use crate::program::Program;
 use crate::pt2::{self, Archive};
 
@@ -60,8 +61,19 @@ pub fn read(path: &Path) -> Result<Archive, Report> {
 pub fn convert(host: &Host, program: Program, options: &ConvertOptions) -> Result<Converted, Report> {
     check_opset(options.lower.opset)?;
     let mut clock = Clock::default();
+    let program = clock.time("normalise", || normalise::normalise(program, &host.schemas))?;
     let lowered = clock.time("lower", || lower::lower(host, program, &options.lower))?;
-    let (model, diagnostics) = (lowered.model, lowered.diagnostics);
+    let mut model = lowered.model;
+    clock.time("tidy", || ir::tidy::tidy(&mut model.graph));
+    let mut diagnostics = lowered.diagnostics;
+    if options.validate {
+        let found = clock.time("validate", || ir::validate::validate(&model, &lowered.stated));
+        let report = Report { diagnostics: found, origins: model.origins.clone() };
+        if report.has_errors() {
+            return Err(report);
+        }
+        diagnostics.extend(report.diagnostics);
+    }
     Ok(Converted { model, diagnostics, stages: clock.stages })
 }
 

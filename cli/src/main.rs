@@ -1,31 +1,73 @@
-//! Interim command line: convert only, until the real one lands.
-use onnxport_core::{host::Host, pipeline, write};
-fn main() {
-    let args: Vec<String> = std::env::args().collect();
-    let (mut input, mut output, mut opset) = (String::new(), String::new(), 20);
-    let mut it = args.iter().skip(2);
-    while let Some(a) = it.next() {
-        match a.as_str() {
-            "-o" => output = it.next().cloned().unwrap_or_default(),
-            "--opset" => opset = it.next().and_then(|s| s.parse().ok()).unwrap_or(20),
-            s if s.starts_with('-') => {}
-            s => input = s.to_owned(),
+//! `onnxport`: argument parsing, progress and rendering. What the commands do is in `onnxport-core`.
+
+mod args;
+mod commands;
+mod exit;
+mod format;
+mod outcome;
+mod plugins;
+mod progress;
+mod render;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+use std::sync::Mutex;
+
+use clap::Parser;
+use onnxport_core::diagnose::{Code, Diagnostic};
+
+use crate::args::{Cli, Color, Command};
+use crate::outcome::CommandResult;
+use crate::progress::Progress;
+
+/// Where the last panic happened; the hook writes it instead of printing.
+static PANIC: Mutex<Option<String>> = Mutex::new(None);
+
+fn main() -> ExitCode {
+    std::panic::set_hook(Box::new(|info| {
+        if let Ok(mut slot) = PANIC.lock() {
+            *slot = Some(info.to_string());
         }
+    }));
+    let cli = Cli::parse();
+    match cli.global.color {
+        Color::Auto => {}
+        Color::Always => anstream::ColorChoice::Always.write_global(),
+        Color::Never => anstream::ColorChoice::Never.write_global(),
     }
-    let run = || {
-        let host = Host::new(&[&onnxport_aten::ROOT])?;
-        let archive = pipeline::read(input.as_ref())?;
-        let mut options = pipeline::ConvertOptions::default();
-        options.lower.opset = opset;
-        options.validate = true;
-        let converted = pipeline::convert(&host, archive.program, &options)?;
-        write::write(&converted.model, output.as_ref(), &write::WriteOptions::default())
+    let progress = Progress::new(!cli.global.quiet && !cli.global.json);
+    let result = catch_unwind(AssertUnwindSafe(|| run(&cli.command, &progress)));
+    progress.clear();
+    let outcome = match result {
+        Ok(Ok(outcome) | Err(outcome)) => outcome,
+        Err(_) => defect().into(),
     };
-    if let Err(report) = run() {
-        for d in &report.diagnostics {
-            let o = d.origin.map(|o| report.origins.get(o));
-            eprintln!("{} {} [{:?}] {:?}", d.code, d.message, o.map(|o| (&o.node, &o.module)), d.help);
-        }
-        std::process::exit(3);
+    match render::print(cli.command.name(), &outcome, cli.global) {
+        // Whoever reads our output has seen enough: `onnxport ops | head`.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => outcome.exit.into(),
+        Err(_) => exit::Exit::Io.into(),
+        Ok(()) => outcome.exit.into(),
     }
+}
+
+fn run(command: &Command, progress: &Progress) -> CommandResult {
+    match command {
+        Command::Convert(arguments) => commands::convert::run(arguments, progress),
+        Command::Check(arguments) => commands::check::run(arguments),
+        Command::Inspect(arguments) => commands::inspect::run(arguments),
+        Command::Verify(arguments) => commands::verify::run(arguments, progress),
+        Command::Ops(arguments) => commands::ops::run(arguments),
+        Command::Explain(arguments) => commands::explain::run(arguments),
+        Command::Completions(arguments) => Ok(commands::completions::run(arguments)),
+        Command::Man => commands::man::run(),
+    }
+}
+
+fn defect() -> Diagnostic {
+    let place = PANIC.lock().ok().and_then(|mut slot| slot.take()).unwrap_or_default();
+    let mut diagnostic = Diagnostic::error(Code::INTERNAL, "onnxport stopped at a defect of its own");
+    for line in place.lines() {
+        diagnostic = diagnostic.note(line.to_owned());
+    }
+    diagnostic.help("please report this with the command and, if you can share it, the input")
 }

@@ -4,6 +4,7 @@
 pub mod arena;
 pub mod diagnose;
 pub mod host;
+pub mod inspect;
 pub mod ir;
 pub mod lower;
 pub mod normalise;

@@ -100,6 +100,18 @@ impl Signature {
 }
 
 impl Port {
+    /// The type as text: `f32[batch, 3]`.
+    pub fn type_text(&self) -> String {
+        let dtype = self.dtype.map_or("unknown", DType::as_str);
+        match &self.dims {
+            Some(dims) => {
+                let dims: Vec<String> = dims.iter().map(ToString::to_string).collect();
+                format!("{dtype}[{}]", dims.join(", "))
+            }
+            None => format!("{dtype}[...]"),
+        }
+    }
+
     fn of(info: &ValueInfoProto) -> Self {
         let tensor = match info.r#type.as_ref().and_then(|t| t.value.as_ref()) {
             Some(type_proto::Value::TensorType(tensor)) => Some(tensor),

@@ -7,6 +7,7 @@ pub mod discover;
 mod session;
 mod tensor;
 
+use std::ffi::CStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -37,6 +38,7 @@ static LOADED: Mutex<Option<Loaded>> = Mutex::new(None);
 #[derive(Clone)]
 struct Loaded {
     path: PathBuf,
+    version: String,
     environment: Environment,
 }
 
@@ -72,8 +74,7 @@ impl Executor for OnnxRuntime {
     }
 
     fn describe(&self) -> String {
-        let version = version(ort::info()).unwrap_or("of unknown version");
-        format!("ONNX Runtime {version}, {}", self.loaded.path.display())
+        format!("ONNX Runtime {}, {}", self.loaded.version, self.loaded.path.display())
     }
 
     fn load(&mut self, path: &Path) -> Result<session::OrtSession, Failure> {
@@ -116,7 +117,8 @@ fn load_library(wanted: Option<&Path>) -> Result<Loaded, Failure> {
         .build()
         .map_err(|e| unusable(&path, &e.to_string()))?;
     environment.set_log_level(ort::logging::LogLevel::Fatal);
-    Ok(Loaded { path, environment })
+    let version = version(&path).unwrap_or_else(|| "of unknown version".to_owned());
+    Ok(Loaded { path, version, environment })
 }
 
 fn unusable(path: &Path, reason: &str) -> Failure {
@@ -128,10 +130,16 @@ fn canonical(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-/// The version in a line such as `ORT Build Info: git-branch=rel-1.31.1, git-commit-id=…`.
-fn version(info: &str) -> Option<&str> {
-    let (_, rest) = info.split_once("rel-")?;
-    rest.split([',', ' ']).next()
+/// The version that a loaded library states.
+fn version(path: &Path) -> Option<String> {
+    type GetApiBase = unsafe extern "C" fn() -> *const ort::sys::OrtApiBase;
+    // SAFETY: `ort` has loaded this library, so that its initialisers ran; this only counts up.
+    let library = unsafe { libloading::Library::new(path) }.ok()?;
+    // SAFETY: every ONNX Runtime exports this function with this type, and `ort` has called it.
+    let base = unsafe { library.get::<GetApiBase>(b"OrtGetApiBase").ok()?().as_ref() }?;
+    // SAFETY: the library returns a string that lives as long as itself, and it stays loaded.
+    let text = unsafe { CStr::from_ptr((base.GetVersionString)()) };
+    text.to_str().ok().map(str::to_owned)
 }
 
 fn first_line(message: &str) -> String {

@@ -1,0 +1,86 @@
+//! The command line.
+
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::commands::{check, completions, convert, explain, inspect, ops, verify};
+use crate::exit;
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+/// Converts PyTorch exported programs (.pt2) to ONNX.
+#[derive(Debug, Parser)]
+#[command(name = "onnxport", version, styles = STYLES, after_help = exit::HELP, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub global: Global,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Options of every command.
+#[derive(Clone, Copy, Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct Global {
+    /// Print one JSON object instead of text
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Print nothing but results and problems
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// When to use colours
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
+    pub color: Color,
+}
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// On terminals, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Convert a program and verify the result
+    Convert(convert::Arguments),
+    /// List everything in a program that cannot be converted
+    Check(check::Arguments),
+    /// Show what a .pt2 or .onnx file holds
+    Inspect(inspect::Arguments),
+    /// Run a model and compare what it computes with what PyTorch computed
+    Verify(verify::Arguments),
+    /// List the operators that can be converted
+    Ops(ops::Arguments),
+    /// Explain a diagnostic code
+    Explain(explain::Arguments),
+    /// Print a completion script for a shell
+    Completions(completions::Arguments),
+    /// Print the manual page
+    Man,
+}
+
+impl Command {
+    /// The name on the command line.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Command::Convert(_) => "convert",
+            Command::Check(_) => "check",
+            Command::Inspect(_) => "inspect",
+            Command::Verify(_) => "verify",
+            Command::Ops(_) => "ops",
+            Command::Explain(_) => "explain",
+            Command::Completions(_) => "completions",
+            Command::Man => "man",
+        }
+    }
+}

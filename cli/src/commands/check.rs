@@ -1,0 +1,50 @@
+//! `onnxport check`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use onnxport_core::diagnose::Report;
+use onnxport_core::ir::opset::DEFAULT_OPSET;
+use onnxport_core::pipeline;
+
+use crate::exit::Exit;
+use crate::format::{count, good};
+use crate::outcome::{CommandResult, Outcome};
+use crate::plugins;
+
+/// Arguments of `check`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The exported program
+    program: PathBuf,
+    /// The opset to check for
+    #[arg(long, default_value_t = DEFAULT_OPSET)]
+    opset: i64,
+}
+
+/// Finds everything that cannot be converted.
+pub(crate) fn run(arguments: &Arguments) -> CommandResult {
+    let archive = pipeline::read(&arguments.program)?;
+    let host = plugins::host()?;
+    let calls = archive.program.body.calls.len();
+    let mut options = pipeline::ConvertOptions { validate: true, ..Default::default() };
+    options.lower.opset = arguments.opset;
+    let mut outcome = Outcome::ok().with("opset", arguments.opset).with("calls", calls);
+    match pipeline::convert(&host, archive.program, &options) {
+        Ok(converted) => {
+            outcome.report = Report { diagnostics: converted.diagnostics, origins: converted.model.origins };
+            outcome.summary = format!(
+                "{}  all of {} at opset {}\n",
+                good("convertible"),
+                count(calls, "call"),
+                arguments.opset
+            );
+        }
+        Err(report) => {
+            outcome.exit = Exit::of(&report);
+            outcome.report = report;
+        }
+    }
+    outcome.put("gaps", outcome.report.diagnostics.len());
+    Ok(outcome)
+}

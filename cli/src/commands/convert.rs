@@ -1,0 +1,323 @@
+//! `onnxport convert`.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use clap::{Args, ValueEnum};
+use onnxport_core::diagnose::{Code, Diagnostic, Report, Severity};
+use onnxport_core::host::Host;
+use onnxport_core::ir::opset::DEFAULT_OPSET;
+use onnxport_core::lower::{DimName, LowerOptions};
+use onnxport_core::pipeline::{self, ConvertOptions};
+use onnxport_core::pt2::Archive;
+use onnxport_core::verify::{Against, Options, Port, Signature};
+use onnxport_core::write::{self, ExternalData, WriteOptions, WriteReport};
+
+use super::verify::{self, RuntimeArguments};
+use crate::exit::Exit;
+use crate::format::{bold, bytes, count, duration, faint, table};
+use crate::outcome::{CommandResult, Outcome};
+use crate::plugins;
+use crate::progress::Progress;
+
+/// Inputs and outputs shown in the summary.
+const PORTS: usize = 12;
+
+/// Arguments of `convert`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The exported program, as torch.export.save writes it
+    program: PathBuf,
+    /// The model to write
+    #[arg(short, long, value_name = "ONNX", required_unless_present = "emit")]
+    output: Option<PathBuf>,
+    /// The ONNX opset to use
+    #[arg(long, default_value_t = DEFAULT_OPSET)]
+    opset: i64,
+    /// Names for the inputs, in order
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    input_names: Vec<String>,
+    /// Names for the outputs, in order
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    output_names: Vec<String>,
+    /// A name for a dynamic dimension of an input, such as x:0=batch
+    #[arg(long = "dim", value_name = "INPUT:AXIS=NAME", value_parser = parse_dim)]
+    dims: Vec<DimName>,
+    /// Where the weights go
+    #[arg(long, value_enum, default_value_t = Weights::Auto, value_name = "WHERE")]
+    external_data: Weights,
+    /// Check the graph against the rules of ONNX and what the program states
+    #[arg(long)]
+    validate: bool,
+    /// Do not run the model
+    #[arg(long)]
+    no_verify: bool,
+    #[command(flatten)]
+    runtime: RuntimeArguments,
+    /// Print a text form instead of converting
+    #[arg(long, value_enum, value_name = "FORM", conflicts_with = "output")]
+    emit: Option<Form>,
+}
+
+/// Where the weights go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Weights {
+    /// Into the model while it stays small, else beside it
+    Auto,
+    /// Into the model
+    Inline,
+    /// Into a data file beside it
+    External,
+}
+
+/// A text form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// The program as it was exported
+    Program,
+}
+
+fn parse_dim(text: &str) -> Result<DimName, String> {
+    let (place, name) = text.split_once('=').ok_or("expected INPUT:AXIS=NAME")?;
+    let (input, axis) = place.rsplit_once(':').ok_or("expected INPUT:AXIS=NAME")?;
+    let axis = axis.parse().map_err(|_| format!("{axis:?} is not an axis"))?;
+    if input.is_empty() || name.is_empty() {
+        return Err("expected INPUT:AXIS=NAME".to_owned());
+    }
+    Ok(DimName { input: input.to_owned(), axis, name: name.to_owned() })
+}
+
+/// Converts, writes and verifies.
+pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
+    let start = Instant::now();
+    progress.stage("reading the program");
+    let archive = pipeline::read(&arguments.program)?;
+    let reading = start.elapsed();
+    let host = plugins::host()?;
+    let options = ConvertOptions {
+        lower: LowerOptions {
+            opset: arguments.opset,
+            input_names: arguments.input_names.clone(),
+            output_names: arguments.output_names.clone(),
+            dims: arguments.dims.clone(),
+        },
+        validate: arguments.validate,
+    };
+    let path = match (&arguments.output, arguments.emit) {
+        (Some(path), None) => path,
+        (_, form) => return Ok(emit(&archive, form.unwrap_or(Form::Program))),
+    };
+    let against = if arguments.no_verify { None } else { Some(calls(&arguments.program, &archive)) };
+
+    progress.stage("converting");
+    let converted = pipeline::convert(&host, archive.program, &options)?;
+    let nodes = converted.model.graph.node_count();
+    let weights = archive.weight_bytes;
+
+    let writing = Instant::now();
+    let bar = progress.bytes("writing");
+    let write_options = WriteOptions {
+        external_data: match arguments.external_data {
+            Weights::Auto => ExternalData::Auto,
+            Weights::Inline => ExternalData::Inline,
+            Weights::External => ExternalData::External,
+        },
+        progress: Some(Arc::new(bar)),
+        ..WriteOptions::default()
+    };
+    let written = write::write(&converted.model, path, &write_options)?;
+    let mut stages = vec![("read", reading)];
+    stages.extend(converted.stages.iter().map(|stage| (stage.name, stage.time)));
+    stages.push(("write", writing.elapsed()));
+
+    let mut outcome = Outcome::ok();
+    outcome.report = Report { diagnostics: converted.diagnostics, origins: converted.model.origins };
+    let signature = Signature::read(path)?;
+    let facts =
+        Facts { arguments, signature: &signature, written: &written, nodes, weights, stages: &stages };
+    outcome.summary = facts.summary(path);
+    facts.json(&mut outcome);
+    if let Some(against) = against {
+        verify_written(&host, arguments, path, against, progress, &mut outcome)?;
+    }
+    Ok(outcome)
+}
+
+/// The calls to verify with, and the file that they come from.
+fn calls(program: &Path, archive: &Archive) -> Result<(Against, PathBuf), Report> {
+    let sidecar = Against::sidecar_path(program);
+    if sidecar.exists() {
+        return Ok((Against::read(&sidecar)?, sidecar));
+    }
+    Ok((Against::of_archive(archive)?, program.to_owned()))
+}
+
+/// Verifies when it can; that it cannot is a note unless the user named a library.
+fn verify_written(
+    host: &Host,
+    arguments: &Arguments,
+    path: &Path,
+    against: Result<(Against, PathBuf), Report>,
+    progress: &Progress,
+    outcome: &mut Outcome,
+) -> Result<(), Outcome> {
+    let library = arguments.runtime.ort_library.as_deref();
+    let runtime = match plugins::runtime(host, library) {
+        Ok(runtime) => runtime,
+        Err(diagnostic) if library.is_none() && diagnostic.code == Code::VERIFY_NO_EXECUTOR => {
+            skipped(outcome, &diagnostic);
+            return Ok(());
+        }
+        Err(diagnostic) => return Err(diagnostic.into()),
+    };
+    let (against, source) = match against {
+        Ok(found) => found,
+        Err(report) => {
+            for diagnostic in &report.diagnostics {
+                skipped(outcome, diagnostic);
+            }
+            return Ok(());
+        }
+    };
+    match verify::execute(&runtime, path, &against, &Options::default(), progress) {
+        Ok(verification) => verify::describe(&verification, &source, outcome),
+        Err(diagnostic) => {
+            let report = Report::from(diagnostic);
+            outcome.exit = Exit::of(&report);
+            outcome.report.diagnostics.extend(report.diagnostics);
+        }
+    }
+    if outcome.exit != Exit::Ok {
+        outcome.report.diagnostics.push(Diagnostic {
+            severity: Severity::Note,
+            ..Diagnostic::error(
+                Code::VERIFY_MISMATCH,
+                format!("{} was written, but do not trust it", path.display()),
+            )
+        });
+    }
+    Ok(())
+}
+
+fn skipped(outcome: &mut Outcome, why: &Diagnostic) {
+    let help = why.help.as_ref().map_or_else(String::new, |help| format!("; {help}"));
+    // Writing to a String cannot fail.
+    let _ = writeln!(outcome.summary, "{}  {}{help}", bold("not verified"), why.message);
+    outcome.put("not_verified", &why.message);
+}
+
+fn emit(archive: &Archive, form: Form) -> Outcome {
+    let text = match form {
+        Form::Program => archive.program.to_text(),
+    };
+    Outcome::text(text)
+}
+
+/// What the summary says.
+struct Facts<'a> {
+    arguments: &'a Arguments,
+    signature: &'a Signature,
+    written: &'a WriteReport,
+    nodes: usize,
+    weights: u64,
+    stages: &'a [(&'static str, Duration)],
+}
+
+impl Facts<'_> {
+    fn summary(&self, path: &Path) -> String {
+        let mut out = String::new();
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            out,
+            "{}  {} -> {}",
+            bold("converted"),
+            self.arguments.program.display(),
+            path.display()
+        );
+        out.push_str(&ports("inputs", self.signature.user_inputs()));
+        let outputs = self.signature.outputs.iter().filter(|o| self.signature.state_of(&o.name).is_none());
+        out.push_str(&ports("outputs", outputs));
+        if !self.signature.states.is_empty() {
+            let names: Vec<String> = self
+                .signature
+                .states
+                .iter()
+                .map(|s| format!("{} ({} -> {})", s.name, s.input, s.output))
+                .collect();
+            let _ = writeln!(out, "{}  {}", bold("state"), names.join(", "));
+        }
+        let tied = match self.written.tied {
+            0 => String::new(),
+            n => format!(", {n} tied"),
+        };
+        let _ = writeln!(
+            out,
+            "{}  opset {}, {}, {}{tied}, {} of weights",
+            bold("model"),
+            self.arguments.opset,
+            count(self.nodes, "node"),
+            count(self.written.tensors, "initializer"),
+            bytes(self.weights)
+        );
+        let mut files = format!("{} ({})", path.display(), bytes(self.written.model_bytes));
+        if let Some(data) = &self.written.data {
+            let _ = write!(files, ", {} ({})", data.display(), bytes(self.written.data_bytes));
+        }
+        let _ = writeln!(out, "{}  {files}", bold("files"));
+        let stages: Vec<String> =
+            self.stages.iter().map(|(name, time)| format!("{name} {}", duration(*time))).collect();
+        let _ = writeln!(out, "{}  {}", bold("time"), stages.join(", "));
+        out
+    }
+
+    fn json(&self, outcome: &mut Outcome) {
+        let port = |port: &Port| serde_json::json!({ "name": port.name, "type": port.type_text() });
+        let states: Vec<_> = self
+            .signature
+            .states
+            .iter()
+            .map(|s| serde_json::json!({ "name": s.name, "kind": s.kind, "input": s.input, "output": s.output }))
+            .collect();
+        let seconds: serde_json::Map<String, serde_json::Value> =
+            self.stages.iter().map(|(name, time)| ((*name).to_owned(), time.as_secs_f64().into())).collect();
+        let files: Vec<String> = std::iter::once(&self.written.model)
+            .chain(&self.written.data)
+            .map(|path| path.display().to_string())
+            .collect();
+        outcome.put("opset", self.arguments.opset);
+        outcome.put("inputs", self.signature.user_inputs().map(port).collect::<Vec<_>>());
+        outcome.put("outputs", self.signature.outputs.iter().map(port).collect::<Vec<_>>());
+        outcome.put("states", states);
+        outcome.put("nodes", self.nodes);
+        outcome.put("initializers", self.written.tensors);
+        outcome.put("weight_bytes", self.weights);
+        outcome.put("files", files);
+        outcome.put("seconds", seconds);
+    }
+}
+
+fn ports<'a>(title: &str, ports: impl Iterator<Item = &'a Port>) -> String {
+    let rows: Vec<Vec<String>> = ports.map(|p| vec![p.name.clone(), p.type_text()]).collect();
+    let mut out = format!("{}\n{}", bold(title), table(&rows[..rows.len().min(PORTS)]));
+    if rows.len() > PORTS {
+        // Writing to a String cannot fail.
+        let _ = writeln!(out, "  {}", faint(&format!("... and {} more", rows.len() - PORTS)));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dim_names_input_axis_and_name() {
+        let dim = parse_dim("a:b:1=batch").ok();
+        assert_eq!(dim, Some(DimName { input: "a:b".to_owned(), axis: 1, name: "batch".to_owned() }));
+        for wrong in ["x", "x:0", "x=n", "x:z=n", ":0=n", "x:0="] {
+            assert!(parse_dim(wrong).is_err(), "{wrong}");
+        }
+    }
+}

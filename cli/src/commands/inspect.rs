@@ -1,0 +1,155 @@
+//! `onnxport inspect`.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use onnxport_core::host::Host;
+use onnxport_core::inspect::{
+    DimSummary, InputSummary, ModelSummary, OpSummary, ProgramSummary, ValueSummary,
+};
+use onnxport_core::ir::opset::DEFAULT_OPSET;
+use onnxport_core::pipeline;
+use onnxport_core::registry::Resolved;
+
+use crate::format::{bad, bold, bytes, count, faint, table};
+use crate::outcome::{CommandResult, Outcome};
+use crate::plugins;
+
+/// How many guards and operators are shown unless all are asked for.
+const SHOWN: usize = 20;
+
+/// Arguments of `inspect`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// A .pt2 or .onnx file
+    file: PathBuf,
+    /// Show every operator and guard
+    #[arg(long)]
+    all: bool,
+}
+
+/// Describes a file.
+pub(crate) fn run(arguments: &Arguments) -> CommandResult {
+    let shown = if arguments.all { usize::MAX } else { SHOWN };
+    if arguments.file.extension().is_some_and(|extension| extension == "onnx") {
+        let summary = ModelSummary::read(&arguments.file)?;
+        return Ok(Outcome::text(model(&summary, shown)).with("model", &summary));
+    }
+    let archive = pipeline::read(&arguments.file)?;
+    let host = plugins::host()?;
+    let summary = ProgramSummary::of(&archive, |target| provider(&host, target));
+    Ok(Outcome::text(program(&summary, shown)).with("program", &summary))
+}
+
+fn provider(host: &Host, target: &str) -> Option<String> {
+    match host.registry.resolve(target, DEFAULT_OPSET, false, &host.choice) {
+        Resolved::Use(provider) => Some(host.plugin_id(&provider).to_owned()),
+        _ => None,
+    }
+}
+
+fn program(summary: &ProgramSummary, shown: usize) -> String {
+    let mut out = String::new();
+    // Writing to a String cannot fail.
+    let _ = writeln!(out, "exported program, PyTorch {}, schema {}", summary.torch, summary.schema);
+    section(&mut out, "inputs", &rows(&summary.inputs));
+    section(&mut out, "outputs", &values(&summary.outputs));
+    section(&mut out, "state that a call changes", &rows(&summary.states));
+    section(&mut out, "dynamic dimensions", &summary.dims.iter().map(dim).collect::<Vec<_>>());
+    let _ = writeln!(
+        out,
+        "{}  {}, {}, {}, {}",
+        bold("weights"),
+        count(summary.parameters, "parameter"),
+        count(summary.buffers, "buffer"),
+        count(summary.constants, "constant"),
+        bytes(summary.weight_bytes)
+    );
+    let guards: Vec<_> = summary.guards.iter().map(|guard| vec![guard.clone()]).collect();
+    limited(&mut out, "guards", &guards, shown);
+    limited(&mut out, "operators", &ops(&summary.ops, true), shown);
+    out
+}
+
+fn model(summary: &ModelSummary, shown: usize) -> String {
+    let mut out = String::new();
+    let opsets: Vec<String> = summary
+        .opsets
+        .iter()
+        .map(|(domain, version)| match domain.as_str() {
+            "" => format!("opset {version}"),
+            domain => format!("{domain} {version}"),
+        })
+        .collect();
+    // Writing to a String cannot fail.
+    let _ = writeln!(
+        out,
+        "ONNX model, {}, IR version {}, by {}",
+        opsets.join(", "),
+        summary.ir_version,
+        summary.producer
+    );
+    section(&mut out, "inputs", &values(&summary.inputs));
+    section(&mut out, "outputs", &values(&summary.outputs));
+    section(&mut out, "state", &rows(&summary.states));
+    let files = match summary.data_files.as_slice() {
+        [] => String::new(),
+        files => format!(" in {}", files.join(", ")),
+    };
+    let _ = writeln!(
+        out,
+        "{}  {}, {}{files}",
+        bold("weights"),
+        count(summary.initializers, "initializer"),
+        bytes(summary.weight_bytes)
+    );
+    let functions: Vec<_> = summary.functions.iter().map(|name| vec![name.clone()]).collect();
+    limited(&mut out, "functions", &functions, shown);
+    let metadata: Vec<_> = summary.metadata.iter().map(|(k, v)| vec![k.clone(), v.clone()]).collect();
+    limited(&mut out, "metadata", &metadata, shown);
+    limited(&mut out, "operators", &ops(&summary.ops, false), shown);
+    out
+}
+
+fn section(out: &mut String, title: &str, rows: &[Vec<String>]) {
+    limited(out, title, rows, usize::MAX);
+}
+
+fn limited(out: &mut String, title: &str, rows: &[Vec<String>], shown: usize) {
+    if rows.is_empty() {
+        return;
+    }
+    // Writing to a String cannot fail.
+    let _ = writeln!(out, "{}", bold(title));
+    out.push_str(&table(&rows[..rows.len().min(shown)]));
+    if rows.len() > shown {
+        let _ = writeln!(out, "  {}", faint(&format!("... {} more, see --all", rows.len() - shown)));
+    }
+}
+
+fn rows(inputs: &[InputSummary]) -> Vec<Vec<String>> {
+    let row = |input: &InputSummary| vec![input.name.clone(), input.ty.clone(), input.kind.to_owned()];
+    inputs.iter().map(row).collect()
+}
+
+fn values(values: &[ValueSummary]) -> Vec<Vec<String>> {
+    values.iter().map(|value| vec![value.name.clone(), value.ty.clone()]).collect()
+}
+
+fn dim(dim: &DimSummary) -> Vec<String> {
+    let bound = |value: Option<i64>| value.map_or_else(|| "..".to_owned(), |n| n.to_string());
+    let traced = dim.traced.map_or_else(String::new, |n| format!("traced at {n}"));
+    vec![dim.name.clone(), format!("{} to {}", bound(dim.min), bound(dim.max)), traced, dim.axes.join(" ")]
+}
+
+fn ops(ops: &[OpSummary], providers: bool) -> Vec<Vec<String>> {
+    let row = |op: &OpSummary| {
+        let mut row = vec![op.count.to_string(), op.target.clone()];
+        if providers {
+            row.push(op.provider.clone().unwrap_or_else(|| bad("no direct lowering")));
+        }
+        row
+    };
+    ops.iter().map(row).collect()
+}

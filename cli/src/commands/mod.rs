@@ -1,0 +1,10 @@
+//! A file per command: its arguments, and how its result is shown.
+
+pub(crate) mod check;
+pub(crate) mod completions;
+pub(crate) mod convert;
+pub(crate) mod explain;
+pub(crate) mod inspect;
+pub(crate) mod man;
+pub(crate) mod ops;
+pub(crate) mod verify;

@@ -1,0 +1,122 @@
+//! `onnxport verify`, and how a verification is shown.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use onnxport_core::diagnose::{Code, Diagnostic};
+use onnxport_core::verify::{self, Against, CaseReport, Options, Runtime, Verification};
+
+use crate::exit::Exit;
+use crate::format::{bad, count, duration, faint, good};
+use crate::outcome::{CommandResult, Outcome};
+use crate::plugins;
+use crate::progress::Progress;
+
+/// Arguments of `verify`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The ONNX model
+    model: PathBuf,
+    /// The program that it was converted from, or the expected values recorded beside it
+    #[arg(long, value_name = "PT2|SAFETENSORS")]
+    against: PathBuf,
+    #[command(flatten)]
+    pub runtime: RuntimeArguments,
+    /// Replace the relative tolerance of floating-point outputs
+    #[arg(long, value_name = "NUMBER")]
+    rtol: Option<f64>,
+    /// Replace the absolute tolerance of floating-point outputs
+    #[arg(long, value_name = "NUMBER")]
+    atol: Option<f64>,
+}
+
+/// Arguments about what runs the model.
+#[derive(Debug, Args)]
+pub(crate) struct RuntimeArguments {
+    /// The ONNX Runtime library; otherwise ORT_DYLIB_PATH, the active Python's packages and the
+    /// system's folders are searched
+    #[arg(long, value_name = "PATH")]
+    pub ort_library: Option<PathBuf>,
+}
+
+/// Verifies a model.
+pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
+    if !arguments.model.is_file() {
+        let message = format!("there is no file {}", arguments.model.display());
+        return Err(Diagnostic::error(Code::READ_IO, message).into());
+    }
+    let (against, source) = Against::open(&arguments.against)?;
+    let host = plugins::host()?;
+    let runtime = plugins::runtime(&host, arguments.runtime.ort_library.as_deref())?;
+    let options = Options { rtol: arguments.rtol, atol: arguments.atol };
+    let verification = execute(&runtime, &arguments.model, &against, &options, progress)?;
+    let mut outcome = Outcome::ok();
+    describe(&verification, &source, &mut outcome);
+    Ok(outcome)
+}
+
+/// Runs the model on every case.
+pub(crate) fn execute(
+    runtime: &Runtime,
+    model: &Path,
+    against: &Against,
+    options: &Options,
+    progress: &Progress,
+) -> Result<Verification, Diagnostic> {
+    progress.stage("loading the model");
+    verify::verify(runtime, model, against, options, &mut |case| {
+        progress.stage(format!("running {}", case.name));
+    })
+}
+
+/// Adds a verification to an outcome.
+pub(crate) fn describe(verification: &Verification, source: &Path, outcome: &mut Outcome) {
+    let passed = verification.passed();
+    let mut text = String::new();
+    let verdict = match (passed, verification.values_compared) {
+        (true, true) => good("verified"),
+        (true, false) => good("runs    "),
+        (false, _) => bad("MISMATCH"),
+    };
+    let cases = count(verification.cases.len(), "case");
+    let time = duration(Duration::from_secs_f64(verification.seconds.max(0.0)));
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "{verdict}  {cases} in {time} by {}", verification.executor);
+    let _ = if verification.values_compared {
+        writeln!(
+            text,
+            "          max abs {:.2e}, max rel {:.2e} against {}",
+            verification.max_abs(),
+            verification.max_rel(),
+            source.display()
+        )
+    } else {
+        writeln!(
+            text,
+            "          {} records no expected values: element types and shapes were checked, values were not",
+            source.display()
+        )
+    };
+    for case in &verification.cases {
+        let _ = writeln!(text, "  {}", case_line(case));
+    }
+    outcome.summary.push_str(&text);
+    outcome.put("verification", verification);
+    outcome.put("against", source.display().to_string());
+    outcome.report.diagnostics.extend(verification.diagnostics());
+    if !passed {
+        outcome.exit = outcome.exit.max(Exit::Mismatch);
+    }
+}
+
+fn case_line(case: &CaseReport) -> String {
+    let inputs: Vec<String> = case.inputs.iter().map(|t| format!("{}{:?}", t.name, t.shape)).collect();
+    let mut inputs = inputs.join(" ");
+    if inputs.chars().count() > 72 {
+        inputs = inputs.chars().take(69).chain("...".chars()).collect();
+    }
+    let mark = if case.passed() { good("ok  ") } else { bad("FAIL") };
+    format!("{mark} {:<8} {}", case.name, faint(&inputs))
+}

@@ -1,0 +1,70 @@
+//! Exit codes. They are documented in the help, the manual and the README.
+
+use std::process::ExitCode;
+
+use onnxport_core::diagnose::{Code, Report, Severity};
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub(crate) enum Exit {
+    /// Done.
+    Ok = 0,
+    /// The command line is wrong. clap exits with the same code.
+    Usage = 2,
+    /// The program holds something that cannot be converted.
+    Unsupported = 3,
+    /// The model does not compute what it must.
+    Mismatch = 4,
+    /// A file cannot be read or written.
+    Io = 5,
+    /// There is nothing to verify with.
+    Unverified = 6,
+    /// A defect in onnxport or in a plugin.
+    Internal = 70,
+}
+
+/// The codes as the help shows them.
+pub(crate) const HELP: &str = "\
+Exit codes:
+   0  done
+   2  the command line is wrong
+   3  the program holds something that cannot be converted
+   4  the model does not compute what it must
+   5  a file cannot be read or written, or is damaged
+   6  nothing to verify with: no ONNX Runtime, or no recorded values
+  70  a defect in onnxport or in a plugin";
+
+impl Exit {
+    /// The code for what a report says: its gravest error.
+    pub(crate) fn of(report: &Report) -> Self {
+        report
+            .diagnostics
+            .iter()
+            .filter(|d| d.severity == Severity::Error)
+            .map(|d| Self::of_code(&d.code))
+            .max()
+            .unwrap_or(Exit::Ok)
+    }
+
+    fn of_code(code: &Code) -> Self {
+        if [Code::LOWER_OPSET, Code::LOWER_NAME].contains(code) {
+            return Exit::Usage;
+        }
+        if [Code::VERIFY_NO_EXECUTOR, Code::VERIFY_EXPECTED].contains(code) {
+            return Exit::Unverified;
+        }
+        match code.as_str().as_bytes() {
+            [b'O', b'P', b'1' | b'6', ..] => Exit::Io,
+            [b'O', b'P', b'7', ..] => Exit::Mismatch,
+            [b'O', b'P', b'4' | b'8' | b'9', ..] => Exit::Internal,
+            _ => Exit::Unsupported,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(exit as u8)
+    }
+}

@@ -1,0 +1,71 @@
+//! What a command has to say, before it is rendered.
+
+use onnxport_core::diagnose::{Diagnostic, Report};
+use serde_json::{Map, Value};
+
+use crate::exit::Exit;
+
+/// The result of a command; `main` prints it as text or as one JSON object.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// The exit code.
+    pub exit: Exit,
+    /// What was asked for, for standard output.
+    pub text: String,
+    /// What was done, for standard output unless `--quiet`.
+    pub summary: String,
+    /// The same as data.
+    pub json: Map<String, Value>,
+    /// Errors, warnings and notes, for standard error.
+    pub report: Report,
+}
+
+impl Outcome {
+    /// A success that says nothing yet.
+    pub(crate) fn ok() -> Self {
+        Self {
+            exit: Exit::Ok,
+            text: String::new(),
+            summary: String::new(),
+            json: Map::new(),
+            report: Report::default(),
+        }
+    }
+
+    /// A success whose text is the result.
+    pub(crate) fn text(text: String) -> Self {
+        Self { text, ..Self::ok() }
+    }
+
+    /// A failure.
+    pub(crate) fn failed(report: Report) -> Self {
+        Self { exit: Exit::of(&report), report, ..Self::ok() }
+    }
+
+    /// Adds a field to the JSON form.
+    pub(crate) fn with(mut self, key: &str, value: impl serde::Serialize) -> Self {
+        self.put(key, value);
+        self
+    }
+
+    /// Adds a field to the JSON form.
+    pub(crate) fn put(&mut self, key: &str, value: impl serde::Serialize) {
+        // Only maps with keys that are no strings fail, and there are none.
+        self.json.insert(key.to_owned(), serde_json::to_value(value).unwrap_or(Value::Null));
+    }
+}
+
+impl From<Report> for Outcome {
+    fn from(report: Report) -> Self {
+        Self::failed(report)
+    }
+}
+
+impl From<Diagnostic> for Outcome {
+    fn from(diagnostic: Diagnostic) -> Self {
+        Self::failed(diagnostic.into())
+    }
+}
+
+/// What a command returns; the error is an outcome as well, so that `?` ends a command early.
+pub(crate) type CommandResult = Result<Outcome, Outcome>;

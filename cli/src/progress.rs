@@ -1,0 +1,48 @@
+//! Progress on standard error, only on terminals.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// One line that says what is going on.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+}
+
+impl Progress {
+    /// A line that is shown only when `visible` and standard error is a terminal.
+    pub(crate) fn new(visible: bool) -> Self {
+        let target = if visible { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(None, target);
+        bar.set_style(spinner());
+        Self { bar }
+    }
+
+    /// Shows what starts now.
+    pub(crate) fn stage(&self, text: impl Into<String>) {
+        self.bar.set_message(text.into());
+        if !self.bar.is_hidden() {
+            self.bar.enable_steady_tick(Duration::from_millis(100));
+        }
+    }
+
+    /// Shows how much of a long stage is done; the function is told bytes done and bytes in all.
+    pub(crate) fn bytes(&self, text: &str) -> impl Fn(u64, u64) + Send + Sync + use<> {
+        self.stage(text);
+        let (bar, text) = (self.bar.clone(), text.to_owned());
+        move |done, all| {
+            let percent = done.saturating_mul(100).checked_div(all).unwrap_or(100);
+            bar.set_message(format!("{text} {percent} % of {}", crate::format::bytes(all)));
+        }
+    }
+
+    /// Removes the line.
+    pub(crate) fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn spinner() -> ProgressStyle {
+    ProgressStyle::with_template("{spinner:.cyan} {msg} {elapsed:.dim}")
+        .unwrap_or_else(|_| ProgressStyle::default_spinner())
+}

@@ -1,0 +1,47 @@
+//! Prints outcomes: results on standard output, problems on standard error.
+
+use std::io::{self, Write};
+
+use onnxport_core::diagnose::render::{self, Palette};
+use serde_json::{Map, Value};
+
+use crate::args::Global;
+use crate::exit::Exit;
+use crate::outcome::Outcome;
+
+/// Prints the outcome of the command called `name`.
+pub(crate) fn print(name: &str, outcome: &Outcome, global: Global) -> io::Result<()> {
+    if global.json {
+        return print_json(name, outcome);
+    }
+    // These streams drop colours where they do not belong.
+    let mut out = anstream::stdout().lock();
+    out.write_all(outcome.text.as_bytes())?;
+    if !global.quiet {
+        out.write_all(outcome.summary.as_bytes())?;
+    }
+    out.flush()?;
+    let mut report = outcome.report.clone();
+    if global.quiet {
+        report.diagnostics.retain(|d| d.severity == onnxport_core::diagnose::Severity::Error);
+    }
+    anstream::stderr().write_all(render::text(&report, Palette::COLOR).as_bytes())
+}
+
+fn print_json(name: &str, outcome: &Outcome) -> io::Result<()> {
+    let mut object = Map::new();
+    object.insert("command".to_owned(), name.into());
+    object.insert("ok".to_owned(), (outcome.exit == Exit::Ok).into());
+    object.insert("exit".to_owned(), (outcome.exit as u8).into());
+    object.extend(outcome.json.clone());
+    if !outcome.text.is_empty() && outcome.json.is_empty() {
+        object.insert("text".to_owned(), outcome.text.clone().into());
+    }
+    let diagnostics = serde_json::to_value(render::json(&outcome.report)).unwrap_or(Value::Null);
+    object.insert("diagnostics".to_owned(), diagnostics);
+    let mut text = serde_json::to_string_pretty(&Value::Object(object)).map_err(io::Error::other)?;
+    text.push('\n');
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}

@@ -1,0 +1,7 @@
+//! What a file holds, as data: for people who want to know before they convert or after.
+
+mod model;
+mod program;
+
+pub use model::ModelSummary;
+pub use program::{DimSummary, InputSummary, OpSummary, ProgramSummary, ValueSummary};

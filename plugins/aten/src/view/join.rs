@@ -1,0 +1,144 @@
+//! Several tensors as one.
+
+use onnxport_sdk::prelude::*;
+
+/// The type of the reals that stand for `dtype`.
+fn real(dtype: DType) -> DType {
+    match dtype {
+        DType::C64 => DType::F32,
+        DType::C128 => DType::F64,
+        other => other,
+    }
+}
+
+/// The values next to each other along `axis`, cast to the type of the result. Tensors of shape `[0]`
+/// are skipped whatever the rank of the others, as in PyTorch.
+fn joined(cx: &mut Lower, tensors: &[Value], axis: usize) -> Res<Value> {
+    let result = cx.result(0)?;
+    let (rank, dtype) = (result.real_shape().len(), real(result.dtype));
+    let mut operands = Vec::new();
+    for x in tensors {
+        let shape = cx.shape(*x)?;
+        let legacy = shape.len() == 1 && shape.first().is_some_and(|d| d.is(0));
+        if !legacy && shape.len() != rank {
+            return Err("argument `tensors` mixes real and complex tensors".into());
+        }
+        if !legacy {
+            operands.push(cx.cast(*x, dtype));
+        }
+    }
+    match (operands.first(), tensors.first()) {
+        (None, Some(empty)) => Ok(cx.cast(*empty, dtype)),
+        _ => Ok(cx.concat(&operands, axis as i64)),
+    }
+}
+
+/// The tensors along the existing axis `dim`.
+#[lowering(
+    "aten.cat.default",
+    "aten.concat.default",
+    "aten.concatenate.default",
+    "prims.cat.default",
+    complex
+)]
+fn cat(cx: &mut Lower, tensors: Vec<Value>, dim: i64) -> Res<Value> {
+    let axis = cx.axis(dim, cx.result(0)?.rank())?;
+    joined(cx, &tensors, axis)
+}
+
+/// The tensors along a new axis `dim`.
+#[lowering("aten.stack.default", "aten._stack.default", complex)]
+fn stack(cx: &mut Lower, tensors: Vec<Value>, dim: i64) -> Res<Value> {
+    let result = cx.result(0)?;
+    let axis = cx.axis(dim, result.rank())?;
+    // Joined along the axis that follows and reshaped: two nodes, if the target needs no arithmetic.
+    let open = result.shape.iter().skip(axis).filter(|d| d.as_const().is_none()).count();
+    if axis + 1 < result.rank() && open <= 1 && tensors.len() > 1 {
+        let whole = joined(cx, &tensors, axis)?;
+        return cx.reshape_to_result(whole, 0);
+    }
+    let apart: Vec<Value> = tensors.into_iter().map(|x| cx.unsqueeze(x, &[axis as i64])).collect();
+    joined(cx, &apart, axis)
+}
+
+/// `x` with axes of extent 1 at `places` of the result.
+fn widened(cx: &mut Lower, tensors: Vec<Value>, places: impl Fn(usize) -> Vec<i64>) -> Res<Vec<Value>> {
+    let widen = |x| Ok(cx.unsqueeze(x, &places(cx.rank(x)?)));
+    tensors.into_iter().map(widen).collect()
+}
+
+/// Along axis 0 for vectors, else axis 1.
+#[lowering("aten.hstack.default")]
+fn hstack(cx: &mut Lower, tensors: Vec<Value>) -> Res<Value> {
+    let axis = usize::from(cx.result(0)?.rank() > 1);
+    let tensors = widened(cx, tensors, |rank| if rank == 0 { vec![0] } else { vec![] })?;
+    joined(cx, &tensors, axis)
+}
+
+/// Along axis 0 after `atleast_2d`.
+#[lowering("aten.vstack.default", "aten.row_stack.default")]
+fn vstack(cx: &mut Lower, tensors: Vec<Value>) -> Res<Value> {
+    let tensors = widened(cx, tensors, |rank| (0..2usize.saturating_sub(rank) as i64).collect())?;
+    joined(cx, &tensors, 0)
+}
+
+/// Along axis 2 after `atleast_3d`.
+#[lowering("aten.dstack.default")]
+fn dstack(cx: &mut Lower, tensors: Vec<Value>) -> Res<Value> {
+    let tensors = widened(cx, tensors, |rank| match rank {
+        0 => vec![0, 1, 2],
+        1 => vec![0, 2],
+        2 => vec![2],
+        _ => vec![],
+    })?;
+    joined(cx, &tensors, 2)
+}
+
+/// Along axis 1; vectors are columns.
+#[lowering("aten.column_stack.default")]
+fn column_stack(cx: &mut Lower, tensors: Vec<Value>) -> Res<Value> {
+    let tensors = widened(cx, tensors, |rank| match rank {
+        0 => vec![0, 1],
+        1 => vec![1],
+        _ => vec![],
+    })?;
+    joined(cx, &tensors, 1)
+}
+
+/// The matrices along the diagonal of a matrix of zeros.
+#[lowering("aten.block_diag.default")]
+fn block_diag(cx: &mut Lower, tensors: Vec<Value>) -> Res<Value> {
+    let result = cx.result(0)?;
+    let total = result.shape.get(1).copied().unwrap_or(Dim::Unknown);
+    let tensors = widened(cx, tensors, |rank| (0..2usize.saturating_sub(rank) as i64).collect())?;
+    let zero = cx.number(&Scalar::Int(0), result.dtype);
+    let mut before = Dim::Const(0);
+    let mut rows = Vec::new();
+    for x in tensors {
+        let x = cx.cast(x, result.dtype);
+        let upto = cx.dim_add(before, cx.dim(x, 1));
+        let pads = cx.dims_value(&[Dim::Const(0), before, Dim::Const(0), cx.dim_sub(total, upto)]);
+        rows.push(cx.op("Pad").input(x).input(pads).input(zero).one());
+        before = upto;
+    }
+    joined(cx, &rows, 0)
+}
+
+/// Every combination of one element of each vector, a row each.
+#[lowering("aten.cartesian_prod.default")]
+fn cartesian_prod(cx: &mut Lower, tensors: Vec<Value>) -> Res<Value> {
+    let [first, rest @ ..] = tensors.as_slice() else { return Err("argument `tensors` is empty".into()) };
+    if rest.is_empty() {
+        return Ok(*first);
+    }
+    let extents: Vec<Dim> = tensors.iter().map(|x| cx.dim(*x, 0)).collect();
+    let last = tensors.len() as i64 - 1;
+    let mut columns = Vec::new();
+    for (index, x) in tensors.iter().enumerate() {
+        let after: Vec<i64> = (1..=last - index as i64).collect();
+        let x = cx.unsqueeze(*x, &after);
+        let grid = super::expand_to(cx, x, &extents)?;
+        columns.push(cx.reshape(grid, &[-1, 1]));
+    }
+    joined(cx, &columns, 1)
+}

@@ -1,0 +1,141 @@
+//! Padding. PyTorch lists pairs of counts from the last axis on, ONNX all starts and then all ends.
+
+use onnxport_sdk::prelude::*;
+
+/// The counts of `pad` as `(before, after)` per axis, first axis first.
+fn sides(pad: &[SymInt], rank: usize) -> Res<Vec<(SymInt, SymInt)>> {
+    let mut sides = vec![(SymInt::Const(0), SymInt::Const(0)); rank];
+    let (pairs, odd) = pad.as_chunks::<2>();
+    if !odd.is_empty() || pairs.len() > rank {
+        return Err("argument `pad` does not fit the tensor's axes".into());
+    }
+    for (side, [before, after]) in sides.iter_mut().rev().zip(pairs) {
+        *side = (*before, *after);
+    }
+    Ok(sides)
+}
+
+/// `Pad` in `mode`. Kernels for 16-bit integers are missing in ONNX Runtime.
+fn emit(cx: &mut Lower, x: Value, sides: &[(SymInt, SymInt)], mode: &str, fill: Option<Value>) -> Res<Value> {
+    let counts: Vec<SymInt> = sides.iter().map(|s| s.0).chain(sides.iter().map(|s| s.1)).collect();
+    if counts.iter().all(|n| *n == SymInt::Const(0)) {
+        return Ok(x);
+    }
+    let dtype = cx.dtype(x)?;
+    let counts = cx.sym_ints(&counts);
+    let wide = if matches!(dtype, DType::I16 | DType::U16) { DType::I32 } else { dtype };
+    let (x, fill) = (cx.cast(x, wide), fill.map(|f| cx.cast(f, wide)));
+    let padded = cx.op("Pad").input(x).input(counts).maybe(fill).str("mode", mode).one();
+    Ok(cx.cast(padded, dtype))
+}
+
+/// Constant padding; negative counts crop.
+fn constant(cx: &mut Lower, x: Value, pad: &[SymInt], value: &Scalar) -> Res<Value> {
+    let sides = sides(pad, cx.rank(x)?)?;
+    let dtype = cx.dtype(x)?;
+    let fill = match value {
+        zero if zero.is(0.0) => None,
+        Scalar::Sym(number) => {
+            let number = cx.cast(*number, dtype);
+            Some(cx.squeeze(number, &[0]))
+        }
+        number => Some(cx.number(number, dtype)),
+    };
+    emit(cx, x, &sides, "constant", fill)
+}
+
+/// Padding with the tensor's own elements. Negative counts crop what the others padded.
+fn mirrored(cx: &mut Lower, x: Value, pad: &[SymInt], mode: &str) -> Res<Value> {
+    let sides = sides(pad, cx.rank(x)?)?;
+    let negative = |n: &SymInt| n.as_const().is_some_and(|n| n < 0);
+    let grown: Vec<_> = sides
+        .iter()
+        .map(|(a, b)| {
+            let keep = |n: &SymInt| if negative(n) { SymInt::Const(0) } else { *n };
+            (keep(a), keep(b))
+        })
+        .collect();
+    let mut x = match mode {
+        "wrap" if cx.opset() < 19 => wrapped(cx, x, &grown)?,
+        _ => emit(cx, x, &grown, mode, None)?,
+    };
+    for (axis, (before, after)) in sides.iter().enumerate() {
+        if negative(before) || negative(after) {
+            let start = before.as_const().map_or(0, |n| n.min(0).saturating_neg());
+            let end = after.as_const().filter(|n| *n < 0).unwrap_or(i64::MAX);
+            x = cx.slice(x, axis as i64, start, end, 1);
+        }
+    }
+    Ok(x)
+}
+
+/// Circular padding before opset 19: the tensor between its own end and start.
+fn wrapped(cx: &mut Lower, mut x: Value, sides: &[(SymInt, SymInt)]) -> Res<Value> {
+    for (axis, (before, after)) in sides.iter().enumerate() {
+        let (Some(before), Some(after)) = (before.as_const(), after.as_const()) else {
+            return Err(Refusal::new("argument `pad`: circular padding by a symbolic count needs opset 19")
+                .help("convert with `--opset 19` or higher"));
+        };
+        let mut parts = vec![x];
+        if before > 0 {
+            parts.insert(0, cx.slice(x, axis as i64, -before, i64::MAX, 1));
+        }
+        if after > 0 {
+            parts.push(cx.slice(x, axis as i64, 0, after, 1));
+        }
+        x = cx.concat(&parts, axis as i64);
+    }
+    Ok(x)
+}
+
+/// `self` padded in `mode`.
+#[lowering("aten.pad.default")]
+fn pad(cx: &mut Lower, x: Value, pad: Vec<SymInt>, mode: Str, value: Option<Scalar>) -> Res<Value> {
+    match mode.0 {
+        "constant" => constant(cx, x, &pad, &value.unwrap_or(Scalar::Int(0))),
+        "reflect" => mirrored(cx, x, &pad, "reflect"),
+        "replicate" => mirrored(cx, x, &pad, "edge"),
+        "circular" => mirrored(cx, x, &pad, "wrap"),
+        other => Err(format!("argument `mode`: `{other}` is not a padding mode").into()),
+    }
+}
+
+/// As `pad` with PyTorch's number of the mode.
+#[lowering("aten._pad_enum.default")]
+fn pad_enum(cx: &mut Lower, x: Value, pad: Vec<SymInt>, mode: i64, value: Option<Scalar>) -> Res<Value> {
+    match mode {
+        0 => mirrored(cx, x, &pad, "reflect"),
+        1 => mirrored(cx, x, &pad, "edge"),
+        2 => mirrored(cx, x, &pad, "wrap"),
+        3 => constant(cx, x, &pad, &value.unwrap_or(Scalar::Int(0))),
+        other => Err(format!("argument `mode`: {other} is not a padding mode").into()),
+    }
+}
+
+/// `self` surrounded by `value`.
+#[lowering("aten.constant_pad_nd.default")]
+fn constant_pad(cx: &mut Lower, x: Value, pad: Vec<SymInt>, value: Scalar) -> Res<Value> {
+    constant(cx, x, &pad, &value)
+}
+
+/// `self` continued periodically.
+#[lowering("aten._pad_circular.default")]
+fn circular_pad(cx: &mut Lower, x: Value, pad: Vec<SymInt>) -> Res<Value> {
+    mirrored(cx, x, &pad, "wrap")
+}
+
+/// `self` mirrored at its edges, which are not repeated.
+#[lowering("aten.reflection_pad1d.default", "aten.reflection_pad2d.default", "aten.reflection_pad3d.default")]
+fn reflection_pad(cx: &mut Lower, x: Value, padding: Vec<SymInt>) -> Res<Value> {
+    mirrored(cx, x, &padding, "reflect")
+}
+
+/// `self` with its edges repeated.
+#[lowering(
+    "aten.replication_pad1d.default",
+    "aten.replication_pad2d.default",
+    "aten.replication_pad3d.default"
+)]
+fn replication_pad(cx: &mut Lower, x: Value, padding: Vec<SymInt>) -> Res<Value> {
+    mirrored(cx, x, &padding, "edge")
+}

@@ -71,16 +71,16 @@ fn embedded(cx: &mut Lower, x: Value, offset: i64) -> Res<Value> {
     let side = cx.dim_add(*extent, offset.abs());
     let below = offset < 0;
     let apart = cx.unsqueeze(x, &[outer.len() as i64 + i64::from(!below)]);
-    let mask = on_diagonal(cx, side, offset)?;
+    let mask = on_diagonal(cx, side, offset);
     let zero = cx.number(&Scalar::Int(0), dtype);
     Ok(cx.select(mask, apart, zero))
 }
 
 /// The `n` × `n` matrix that is true on the diagonal `offset`.
-fn on_diagonal(cx: &mut Lower, n: Dim, offset: i64) -> Res<Value> {
+fn on_diagonal(cx: &mut Lower, n: Dim, offset: i64) -> Value {
     if let Some(n) = n.as_const() {
         let bytes: Vec<u8> = (0..n * n).map(|i| u8::from(i % n - i / n == offset)).collect();
-        return Ok(cx.constant(DType::Bool, &[n as u64, n as u64], &bytes));
+        return cx.constant(DType::Bool, &[n as u64, n as u64], &bytes);
     }
     let count = cx.dims_value(&[n]);
     let count = cx.squeeze(count, &[0]);
@@ -89,7 +89,7 @@ fn on_diagonal(cx: &mut Lower, n: Dim, offset: i64) -> Res<Value> {
     let offset = cx.int(offset);
     let shifted = cx.add(columns, offset);
     let rows = cx.unsqueeze(shifted, &[1]);
-    Ok(cx.equal(rows, columns))
+    cx.equal(rows, columns)
 }
 
 /// A matrix with the vector `self` on its diagonal, or the diagonal of the matrix `self`.
@@ -115,7 +115,7 @@ fn trace(cx: &mut Lower, x: Value) -> Res<Value> {
     let shape = cx.shape(x)?;
     let &[rows, columns] = shape.as_slice() else { return Err("argument `self` is not a matrix".into()) };
     let side = cx.dim_max(rows, columns);
-    let mut mask = on_diagonal(cx, side, 0)?;
+    let mut mask = on_diagonal(cx, side, 0);
     if rows != columns {
         let (zero, ends) = (cx.ints(&[0, 0]), cx.dims_value(&[rows, columns]));
         mask = cx.op("Slice").input(mask).input(zero).input(ends).one();

@@ -52,18 +52,18 @@ fn rot90(cx: &mut Lower, x: Value, k: i64, dims: Axes) -> Res<Value> {
 }
 
 /// `result[(i + shift) mod n] = self[i]` along one axis.
-fn rolled(cx: &mut Lower, x: Value, axis: usize, shift: SymInt) -> Res<Value> {
+fn rolled(cx: &mut Lower, x: Value, axis: usize, shift: SymInt) -> Value {
     let extent = cx.dim(x, axis);
     if let (SymInt::Const(s), Some(n)) = (shift, extent.as_const()) {
         if n == 0 || s.rem_euclid(n) == 0 {
-            return Ok(x);
+            return x;
         }
         let picks: Vec<i64> = (0..n).map(|i| (i - s).rem_euclid(n)).collect();
         let picks = cx.ints(&picks);
-        return Ok(cx.gather(x, picks, axis as i64));
+        return cx.gather(x, picks, axis as i64);
     }
     let start = match shift {
-        SymInt::Const(0) => return Ok(x),
+        SymInt::Const(0) => return x,
         // A cut at -s is right as long as the axis holds that many elements.
         SymInt::Const(s) if s.abs() <= cx.dim_range(extent).min.max(1) => cx.ints(&[-s]),
         _ => {
@@ -75,7 +75,7 @@ fn rolled(cx: &mut Lower, x: Value, axis: usize, shift: SymInt) -> Res<Value> {
     let (zero, end) = (cx.ints(&[0]), cx.ints(&[i64::MAX]));
     let head = cx.slice_dynamic(x, axis as i64, start, end, 1);
     let tail = cx.slice_dynamic(x, axis as i64, zero, start, 1);
-    Ok(cx.concat(&[head, tail], axis as i64))
+    cx.concat(&[head, tail], axis as i64)
 }
 
 /// `self` shifted circularly along `dims`; flattened and restored when there are none.
@@ -87,8 +87,8 @@ fn roll(cx: &mut Lower, x: Value, shifts: Vec<SymInt>, dims: Axes) -> Res<Value>
     }
     if let ([], [shift]) = (dims.0.as_slice(), shifts.as_slice()) {
         let flat = if result.is_complex() { cx.reshape(x, &[-1, 2]) } else { cx.reshape(x, &[-1]) };
-        let rolled = rolled(cx, flat, 0, *shift)?;
+        let rolled = rolled(cx, flat, 0, *shift);
         return cx.reshape_to_result(rolled, 0);
     }
-    dims.0.iter().zip(&shifts).try_fold(x, |x, (axis, shift)| rolled(cx, x, *axis, *shift))
+    Ok(dims.0.iter().zip(&shifts).fold(x, |x, (axis, shift)| rolled(cx, x, *axis, *shift)))
 }

@@ -71,28 +71,28 @@ fn repeat_interleave_tensor(cx: &mut Lower, x: Value, repeats: Value, dim: Optio
     let (x, axis) = flattened(cx, x, dim, pair)?;
     let extent = cx.dim(x, axis);
     let repeats = expand_to(cx, repeats, &[extent])?;
-    let picks = positions(cx, repeats)?;
+    let picks = positions(cx, repeats);
     Ok(cx.gather(x, picks, axis as i64))
 }
 
 /// `i` repeated `repeats[i]` times, for every `i`.
 #[lowering("aten.repeat_interleave.Tensor")]
 fn repeat_interleave_range(cx: &mut Lower, repeats: Value) -> Res<Value> {
-    let picks = positions(cx, repeats)?;
+    let picks = positions(cx, repeats);
     let dtype = cx.result(0)?.dtype;
     Ok(cx.cast(picks, dtype))
 }
 
 /// The index of the element from which position `p` of the repeated vector comes: how many of the
 /// cumulated counts are at most `p`.
-fn positions(cx: &mut Lower, repeats: Value) -> Res<Value> {
+fn positions(cx: &mut Lower, repeats: Value) -> Value {
     if let Some(counts) = cx.literal(repeats).and_then(|l| l.ints()) {
         let picks: Vec<i64> = counts
             .iter()
             .enumerate()
             .flat_map(|(i, n)| std::iter::repeat_n(i as i64, (*n).max(0) as usize))
             .collect();
-        return Ok(cx.ints(&picks));
+        return cx.ints(&picks);
     }
     let repeats = cx.cast(repeats, DType::I64);
     let (zero, one) = (cx.int(0), cx.int(1));
@@ -102,7 +102,7 @@ fn positions(cx: &mut Lower, repeats: Value) -> Res<Value> {
     let places = cx.unsqueeze(places, &[1]);
     let passed = cx.less_equal(ends, places);
     let passed = cx.cast(passed, DType::I64);
-    Ok(cx.reduce("ReduceSum", passed, &[1], false))
+    cx.reduce("ReduceSum", passed, &[1], false)
 }
 
 /// `x` and the axis `dim`, or `x` flattened and its only axis.

@@ -31,7 +31,7 @@ fn slice(
 }
 
 /// `self[start : start + length]` along `dim`.
-fn narrowed(cx: &mut Lower, x: Value, axis: usize, start: SymInt, length: SymInt) -> Res<Value> {
+fn narrowed(cx: &mut Lower, x: Value, axis: usize, start: SymInt, length: SymInt) -> Value {
     let end = match (start, length) {
         (SymInt::Const(s), SymInt::Const(n)) if s < 0 && s + n == 0 => SymInt::Const(i64::MAX),
         (SymInt::Const(s), SymInt::Const(n)) => SymInt::Const(s.saturating_add(n)),
@@ -42,13 +42,13 @@ fn narrowed(cx: &mut Lower, x: Value, axis: usize, start: SymInt, length: SymInt
         }
     };
     let (start, end) = (bound(cx, &start), bound(cx, &end));
-    Ok(cx.slice_dynamic(x, axis as i64, start, end, 1))
+    cx.slice_dynamic(x, axis as i64, start, end, 1)
 }
 
 /// `length` elements along `dim` from `start` on.
 #[lowering("aten.narrow.default", "aten.narrow_copy.default", complex)]
 fn narrow(cx: &mut Lower, x: Value, dim: Axis, start: SymInt, length: SymInt) -> Res<Value> {
-    narrowed(cx, x, dim.0, start, length)
+    Ok(narrowed(cx, x, dim.0, start, length))
 }
 
 /// As `narrow` with a 0-d tensor as start.
@@ -56,7 +56,7 @@ fn narrow(cx: &mut Lower, x: Value, dim: Axis, start: SymInt, length: SymInt) ->
 fn narrow_tensor(cx: &mut Lower, x: Value, dim: Axis, start: Value, length: SymInt) -> Res<Value> {
     let start = cx.cast(start, DType::I64);
     let start = cx.reshape(start, &[1]);
-    narrowed(cx, x, dim.0, SymInt::Value(start), length)
+    Ok(narrowed(cx, x, dim.0, SymInt::Value(start), length))
 }
 
 /// `self` at `index` of axis `dim`, which vanishes.

@@ -3,18 +3,18 @@
 use super::TextError;
 
 /// A cursor over the text that skips white space and comments.
-pub(super) struct Lexer<'a> {
+pub(crate) struct Lexer<'a> {
     text: &'a str,
     at: usize,
 }
 
 impl<'a> Lexer<'a> {
-    pub(super) fn new(text: &'a str) -> Self {
+    pub(crate) fn new(text: &'a str) -> Self {
         Self { text, at: 0 }
     }
 
     /// An error at the cursor.
-    pub(super) fn fail<T>(&self, message: impl Into<String>) -> Result<T, TextError> {
+    pub(crate) fn fail<T>(&self, message: impl Into<String>) -> Result<T, TextError> {
         let before = self.text.get(..self.at).unwrap_or_default();
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
@@ -37,13 +37,13 @@ impl<'a> Lexer<'a> {
     }
 
     /// The next character that is not white space.
-    pub(super) fn peek(&mut self) -> Option<char> {
+    pub(crate) fn peek(&mut self) -> Option<char> {
         self.space();
         self.rest().chars().next()
     }
 
     /// Skips `token` if it comes next.
-    pub(super) fn eat(&mut self, token: &str) -> bool {
+    pub(crate) fn eat(&mut self, token: &str) -> bool {
         self.space();
         let found = self.rest().starts_with(token);
         if found {
@@ -52,7 +52,7 @@ impl<'a> Lexer<'a> {
         found
     }
 
-    pub(super) fn expect(&mut self, token: &str) -> Result<(), TextError> {
+    pub(crate) fn expect(&mut self, token: &str) -> Result<(), TextError> {
         if self.eat(token) { Ok(()) } else { self.fail(format!("expected `{token}`")) }
     }
 
@@ -64,7 +64,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// The next word without consuming it; empty when something else comes next.
-    pub(super) fn peek_word(&mut self) -> &'a str {
+    pub(crate) fn peek_word(&mut self) -> &'a str {
         self.space();
         let start = self.at;
         let word = self.take(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
@@ -72,7 +72,7 @@ impl<'a> Lexer<'a> {
         word
     }
 
-    pub(super) fn word(&mut self) -> Result<&'a str, TextError> {
+    pub(crate) fn word(&mut self) -> Result<&'a str, TextError> {
         let word = self.peek_word();
         if word.is_empty() {
             return self.fail("expected a word");
@@ -82,7 +82,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// Skips the whole word `keyword` if it comes next.
-    pub(super) fn keyword(&mut self, keyword: &str) -> bool {
+    pub(crate) fn keyword(&mut self, keyword: &str) -> bool {
         let found = self.peek_word() == keyword;
         if found {
             self.at += keyword.len();
@@ -91,11 +91,11 @@ impl<'a> Lexer<'a> {
     }
 
     /// A word or a quoted text.
-    pub(super) fn name(&mut self) -> Result<String, TextError> {
+    pub(crate) fn name(&mut self) -> Result<String, TextError> {
         if self.peek() == Some('"') { self.quoted() } else { self.word().map(str::to_owned) }
     }
 
-    pub(super) fn quoted(&mut self) -> Result<String, TextError> {
+    pub(crate) fn quoted(&mut self) -> Result<String, TextError> {
         self.expect("\"")?;
         let mut text = String::new();
         loop {
@@ -128,7 +128,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// A plain integer, without the dots of a range.
-    pub(super) fn int<T: std::str::FromStr>(&mut self) -> Result<T, TextError> {
+    pub(crate) fn int<T: std::str::FromStr>(&mut self) -> Result<T, TextError> {
         self.space();
         let start = self.at;
         if self.rest().starts_with('-') {
@@ -142,13 +142,13 @@ impl<'a> Lexer<'a> {
     }
 
     /// The text of a number: `3`, `-1.5e-7`, `-inf`.
-    pub(super) fn number(&mut self) -> &'a str {
+    pub(crate) fn number(&mut self) -> &'a str {
         self.space();
         self.take(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+'))
     }
 
     /// The text of an expression, up to a `,` or closing bracket that is not inside parentheses.
-    pub(super) fn expression(&mut self) -> &'a str {
+    pub(crate) fn expression(&mut self) -> &'a str {
         self.space();
         let rest = self.rest();
         let mut depth = 0usize;

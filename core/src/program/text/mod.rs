@@ -15,11 +15,13 @@
 //! A tensor's strides follow its shape in braces when they are not row-major. Origins are shortened to
 //! the module and the deepest line of the user's code. `#` starts a comment.
 
-mod lex;
+pub(crate) mod lex;
 mod parse;
 mod print;
 
 use std::fmt;
+
+pub(crate) use print::{is_word, quote};
 
 use super::Program;
 use crate::sym::{Dim, Symbols};

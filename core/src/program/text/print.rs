@@ -20,10 +20,30 @@ pub(super) fn program(program: &Program) -> String {
 }
 
 /// Whether `text` can stand without quotes.
-pub(super) fn is_word(text: &str) -> bool {
+pub(crate) fn is_word(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.')
         && !matches!(text, "as" | "at" | "nonpersistent" | "none")
+}
+
+/// `text` in quotes.
+pub(crate) fn quote(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            c if c.is_control() => {
+                // Writing to a String cannot fail.
+                let _ = write!(out, "\\u{{{:x}}}", c as u32);
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
 }
 
 struct Printer<'a> {
@@ -321,17 +341,7 @@ impl Printer<'_> {
     }
 
     fn quoted(&mut self, text: &str) {
-        self.out.push('"');
-        for c in text.chars() {
-            match c {
-                '"' => self.out.push_str("\\\""),
-                '\\' => self.out.push_str("\\\\"),
-                '\n' => self.out.push_str("\\n"),
-                c if c.is_control() => self.put(format_args!("\\u{{{:x}}}", c as u32)),
-                c => self.out.push(c),
-            }
-        }
-        self.out.push('"');
+        self.out.push_str(&quote(text));
     }
 
     fn put(&mut self, text: std::fmt::Arguments<'_>) {

@@ -1,0 +1,419 @@
+//! Reading the text form.
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::{TextError, literal};
+use crate::diagnose::{Frame, Origin, OriginId};
+use crate::ir::{
+    Attr, Attribute, BlockId, Def, Function, Graph, Initializer, Model, OpsetImport, Shape, State, Type,
+    ValueId,
+};
+use crate::program::StateKind;
+use crate::program::text::lex::Lexer;
+use crate::sym::{Dim, Range};
+use crate::tensor::{DType, LazyTensor};
+
+/// Blocks nested deeper than this are refused.
+const MAX_DEPTH: usize = 100;
+
+pub(super) fn model(text: &str) -> Result<Model, TextError> {
+    let mut parser = Parser {
+        lexer: Lexer::new(text),
+        model: Model::default(),
+        origins: FxHashMap::default(),
+        graph: Graph::default(),
+        values: FxHashMap::default(),
+        depth: 0,
+    };
+    parser.header()?;
+    let main = parser.graph.main();
+    parser.block(main, true)?;
+    parser.model.graph = std::mem::take(&mut parser.graph);
+    while parser.lexer.keyword("function") {
+        parser.function()?;
+    }
+    if parser.lexer.peek().is_some() {
+        return parser.lexer.fail("unexpected text after the graph");
+    }
+    Ok(parser.model)
+}
+
+struct Parser<'a> {
+    lexer: Lexer<'a>,
+    model: Model,
+    /// By the text that they were read from.
+    origins: FxHashMap<Origin, OriginId>,
+    /// The graph under construction.
+    graph: Graph,
+    /// The values in sight; numbers are kept as they are spelled, names after a `%`.
+    values: FxHashMap<String, ValueId>,
+    depth: usize,
+}
+
+type Defined = Vec<String>;
+
+impl Parser<'_> {
+    fn header(&mut self) -> Result<(), TextError> {
+        loop {
+            match self.lexer.word()? {
+                "opset" => {
+                    let is_number = self.lexer.peek().is_some_and(|c| c.is_ascii_digit());
+                    let domain = if is_number { String::new() } else { self.lexer.name()? };
+                    let version = self.lexer.int()?;
+                    self.model.opsets.push(OpsetImport { domain, version });
+                }
+                "symbol" => self.symbol()?,
+                "metadata" => {
+                    let entry = (self.lexer.name()?, self.lexer.quoted()?);
+                    self.model.metadata.push(entry);
+                }
+                "graph" => return Ok(()),
+                word => return self.lexer.fail(format!("`{word}` is not part of a header")),
+            }
+        }
+    }
+
+    fn symbol(&mut self) -> Result<(), TextError> {
+        let name = self.lexer.name()?;
+        let is_int = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit() || c == '-');
+        let min = if is_int(self.lexer.peek()) { Some(self.lexer.int()?) } else { None };
+        self.lexer.expect("..")?;
+        let max = if is_int(self.lexer.peek()) { Some(self.lexer.int()?) } else { None };
+        let hint = if self.lexer.keyword("hint") { Some(self.lexer.int()?) } else { None };
+        self.model.symbols.symbol(&name);
+        if let Some(id) = self.model.symbols.find(&name) {
+            let symbol = self.model.symbols.get_mut(id);
+            symbol.range = Range { min, max };
+            symbol.hint = hint;
+        }
+        Ok(())
+    }
+
+    fn function(&mut self) -> Result<(), TextError> {
+        let domain = self.lexer.name()?;
+        self.lexer.expect("::")?;
+        let name = self.lexer.name()?;
+        self.lexer.expect("(")?;
+        let attributes = self.list(")", |p| p.lexer.name())?;
+        self.values.clear();
+        let main = self.graph.main();
+        self.block(main, false)?;
+        let graph = std::mem::take(&mut self.graph);
+        self.model.functions.push(Function { domain, name, attributes, graph });
+        Ok(())
+    }
+
+    /// A block from its opening brace on.
+    fn block(&mut self, block: BlockId, is_model: bool) -> Result<(), TextError> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return self.lexer.fail("blocks are nested too deeply");
+        }
+        self.lexer.expect("{")?;
+        let mut defined = Defined::new();
+        while !self.lexer.eat("}") {
+            if self.lexer.peek() != Some('%') && self.lexer.keyword("constant") {
+                self.constant(&mut defined)?;
+            } else if self.lexer.keyword("input") {
+                let (name, ty) = self.definition()?;
+                let value = self.graph.add_input(block, None, ty);
+                self.bind(&mut defined, name, value)?;
+            } else if self.lexer.keyword("output") {
+                let value = self.value()?;
+                self.graph.blocks[block].outputs.push(value);
+                if is_model && self.lexer.keyword("as") {
+                    let name = self.lexer.name()?;
+                    self.model.output_names.push(name);
+                }
+            } else if is_model && self.lexer.keyword("state") {
+                self.state()?;
+            } else {
+                self.node(block, &mut defined)?;
+            }
+        }
+        for name in defined {
+            self.values.remove(&name);
+        }
+        self.depth -= 1;
+        Ok(())
+    }
+
+    fn constant(&mut self, defined: &mut Defined) -> Result<(), TextError> {
+        let (name, ty) = self.definition()?;
+        let (Some(dtype), Some(shape)) = (ty.dtype(), ty.shape().and_then(extents)) else {
+            return self.lexer.fail("a constant needs an element type and constant extents");
+        };
+        self.lexer.expect("=")?;
+        let data = self.elements(dtype, shape)?;
+        let value = self.graph.values.push(crate::ir::ValueInfo {
+            name: None,
+            ty,
+            def: Def::Initializer(self.graph.initializers.len() as u32),
+            uses: SmallVec::new(),
+        });
+        self.graph.initializers.push(Initializer { value, data });
+        self.bind(defined, name, value)
+    }
+
+    fn state(&mut self) -> Result<(), TextError> {
+        let kind = match self.lexer.word()? {
+            "buffer" => StateKind::Buffer,
+            "parameter" => StateKind::Parameter,
+            "input" => StateKind::Input,
+            word => return self.lexer.fail(format!("`{word}` is not a kind of state")),
+        };
+        let name = self.lexer.name()?;
+        let input = self.value()?;
+        self.lexer.expect("->")?;
+        let output = self.lexer.int()?;
+        let initial = if self.lexer.eat("=") { Some(self.tensor()?) } else { None };
+        self.model.states.push(State { input, output, kind, name, initial });
+        Ok(())
+    }
+
+    fn node(&mut self, block: BlockId, defined: &mut Defined) -> Result<(), TextError> {
+        let mut results: Vec<Option<(String, Type)>> = Vec::new();
+        while !self.lexer.eat("=") {
+            if !results.is_empty() {
+                self.lexer.expect(",")?;
+            }
+            results.push(if self.lexer.keyword("_") { None } else { Some(self.definition()?) });
+        }
+        let mut op = self.lexer.name()?;
+        let mut domain = String::new();
+        if self.lexer.eat("::") {
+            domain = std::mem::replace(&mut op, self.lexer.name()?);
+        }
+        self.lexer.expect("(")?;
+        let inputs = self.list(")", |p| if p.lexer.keyword("_") { Ok(None) } else { p.value().map(Some) })?;
+        let attributes = if self.lexer.eat("{") {
+            self.list("}", |p| {
+                let name = p.lexer.name()?;
+                p.lexer.expect("=")?;
+                Ok(Attribute { name, value: p.attribute(block)? })
+            })?
+        } else {
+            Vec::new()
+        };
+        let origin = if self.lexer.eat("@") { Some(self.origin()?) } else { None };
+        let node = self.graph.append(block, &domain, &op, inputs, attributes, results.len(), origin);
+        for (index, result) in results.into_iter().enumerate() {
+            let Some(value) = self.graph.nodes[node].outputs[index] else { continue };
+            if let Some((name, ty)) = result {
+                self.graph.values[value].ty = ty;
+                self.bind(defined, name, value)?;
+            } else {
+                self.graph.nodes[node].outputs[index] = None;
+                self.graph.values[value].def = Def::Gone;
+            }
+        }
+        Ok(())
+    }
+
+    fn attribute(&mut self, block: BlockId) -> Result<Attr, TextError> {
+        match self.lexer.peek() {
+            Some('{') => {
+                let inner = self.graph.add_block(block);
+                self.block(inner, false)?;
+                return Ok(Attr::Block(inner));
+            }
+            Some('"') => return self.lexer.quoted().map(Attr::Str),
+            Some('[') => return self.items(),
+            _ => {}
+        }
+        for (word, empty) in [
+            ("ints", Attr::Ints(Vec::new())),
+            ("floats", Attr::Floats(Vec::new())),
+            ("strs", Attr::Strs(Vec::new())),
+        ] {
+            if self.lexer.keyword(word) {
+                self.lexer.expect("[")?;
+                self.lexer.expect("]")?;
+                return Ok(empty);
+            }
+        }
+        if self.lexer.keyword("tensor") {
+            return self.tensor().map(Attr::Tensor);
+        }
+        if self.lexer.keyword("ref") {
+            return self.lexer.name().map(Attr::Ref);
+        }
+        self.scalar()
+    }
+
+    fn scalar(&mut self) -> Result<Attr, TextError> {
+        let text = self.lexer.number();
+        if let Ok(n) = text.parse() {
+            return Ok(Attr::Int(n));
+        }
+        match text.parse() {
+            Ok(n) => Ok(Attr::Float(n)),
+            Err(_) => self.lexer.fail(format!("`{text}` is not a value")),
+        }
+    }
+
+    /// A list of at least one element.
+    fn items(&mut self) -> Result<Attr, TextError> {
+        self.lexer.expect("[")?;
+        if self.lexer.peek() == Some('"') {
+            return self.list("]", |p| p.lexer.quoted()).map(Attr::Strs);
+        }
+        let items = self.list("]", |p| p.scalar())?;
+        let ints: Option<Vec<i64>> =
+            items.iter().map(|i| if let Attr::Int(n) = i { Some(*n) } else { None }).collect();
+        let floats = items.iter().map(|i| if let Attr::Float(n) = i { Some(*n) } else { None }).collect();
+        match (ints, floats) {
+            (Some(ints), _) => Ok(Attr::Ints(ints)),
+            (None, Some(floats)) => Ok(Attr::Floats(floats)),
+            (None, None) => self.lexer.fail("integers and floats in one list"),
+        }
+    }
+
+    /// A tensor with its type: `f32[2] [1.0, 2.0]`.
+    fn tensor(&mut self) -> Result<LazyTensor, TextError> {
+        let ty = self.ty()?;
+        match (ty.dtype(), ty.shape().and_then(extents)) {
+            (Some(dtype), Some(shape)) => self.elements(dtype, shape),
+            _ => self.lexer.fail("a tensor needs an element type and constant extents"),
+        }
+    }
+
+    fn elements(&mut self, dtype: DType, shape: Vec<u64>) -> Result<LazyTensor, TextError> {
+        let mut bytes = Vec::new();
+        if self.lexer.eat("...") {
+            return Ok(LazyTensor::inline(dtype, shape, bytes));
+        }
+        if self.lexer.keyword("hex") {
+            let text = self.lexer.quoted()?;
+            match literal::unhex(&text) {
+                Some(read) => bytes = read,
+                None => return self.lexer.fail("not hexadecimal"),
+            }
+        } else {
+            self.lexer.expect("[")?;
+            self.list("]", |p| {
+                let text = p.lexer.number();
+                match literal::parse(dtype, text, &mut bytes) {
+                    Some(()) => Ok(()),
+                    None => p.lexer.fail(format!("`{text}` is not of type {dtype}")),
+                }
+            })?;
+        }
+        let data = LazyTensor::inline(dtype, shape, bytes);
+        if data.byte_len() != Some(data.source.bytes().len() as u64) {
+            return self.lexer.fail("the number of elements does not fit the shape");
+        }
+        Ok(data)
+    }
+
+    fn origin(&mut self) -> Result<OriginId, TextError> {
+        let mut origin = Origin { node: self.lexer.name()?, ..Origin::default() };
+        if self.lexer.eat("(") {
+            origin.target = self.lexer.name()?;
+            self.lexer.expect(")")?;
+        }
+        if self.lexer.keyword("in") {
+            origin.module = self.lexer.name()?;
+        }
+        if self.lexer.keyword("at") {
+            let file = self.lexer.quoted()?;
+            self.lexer.expect(":")?;
+            let line = self.lexer.int()?;
+            origin.frames = vec![Frame { file, line, function: String::new(), code: String::new() }];
+        }
+        if let Some(known) = self.origins.get(&origin) {
+            return Ok(*known);
+        }
+        let id = self.model.origins.push(origin.clone());
+        self.origins.insert(origin, id);
+        Ok(id)
+    }
+
+    /// The key under which a value is known: its number, or `%` and its name.
+    fn key(&mut self) -> Result<String, TextError> {
+        self.lexer.expect("%")?;
+        if self.lexer.peek().is_some_and(|c| c.is_ascii_digit()) {
+            return self.lexer.int::<u32>().map(|n| n.to_string());
+        }
+        Ok(format!("%{}", self.lexer.name()?))
+    }
+
+    fn value(&mut self) -> Result<ValueId, TextError> {
+        let key = self.key()?;
+        match self.values.get(&key) {
+            Some(value) => Ok(*value),
+            None => self.lexer.fail(format!("`{key}` is not defined")),
+        }
+    }
+
+    fn definition(&mut self) -> Result<(String, Type), TextError> {
+        let key = self.key()?;
+        let ty = if self.lexer.eat(":") { self.ty()? } else { Type::Unknown };
+        Ok((key, ty))
+    }
+
+    fn bind(&mut self, defined: &mut Defined, key: String, value: ValueId) -> Result<(), TextError> {
+        self.graph.values[value].name = key.strip_prefix('%').map(str::to_owned);
+        if self.values.insert(key.clone(), value).is_some() {
+            return self.lexer.fail(format!("`{key}` is defined twice"));
+        }
+        defined.push(key);
+        Ok(())
+    }
+
+    fn ty(&mut self) -> Result<Type, TextError> {
+        if self.lexer.keyword("seq") {
+            return match self.dtype()? {
+                Some(dtype) => Ok(Type::Sequence(dtype)),
+                None => self.lexer.fail("a sequence needs an element type"),
+            };
+        }
+        let dtype = self.dtype()?;
+        if !self.lexer.eat("[") {
+            return Ok(Type::Tensor { dtype, shape: Shape::Unranked });
+        }
+        let dims = self.list("]", |p| if p.lexer.eat("?") { Ok(None) } else { p.dim().map(Some) })?;
+        Ok(Type::Tensor { dtype, shape: Shape::Ranked(dims.into()) })
+    }
+
+    fn dtype(&mut self) -> Result<Option<DType>, TextError> {
+        if self.lexer.eat("?") {
+            return Ok(None);
+        }
+        let word = self.lexer.word()?;
+        match word.parse() {
+            Ok(dtype) => Ok(Some(dtype)),
+            Err(()) => self.lexer.fail(format!("`{word}` is not an element type")),
+        }
+    }
+
+    fn dim(&mut self) -> Result<Dim, TextError> {
+        let text = self.lexer.expression();
+        match self.model.symbols.parse(text) {
+            Ok(dim) => Ok(dim),
+            Err(error) => self.lexer.fail(format!("`{text}`: {error}")),
+        }
+    }
+
+    /// Items between commas, up to and with `end`.
+    fn list<T>(
+        &mut self,
+        end: &str,
+        mut item: impl FnMut(&mut Self) -> Result<T, TextError>,
+    ) -> Result<Vec<T>, TextError> {
+        let mut items = Vec::new();
+        while !self.lexer.eat(end) {
+            if !items.is_empty() {
+                self.lexer.expect(",")?;
+            }
+            items.push(item(self)?);
+        }
+        Ok(items)
+    }
+}
+
+/// The extents of a shape in which all are constants.
+fn extents(shape: &Shape) -> Option<Vec<u64>> {
+    shape.dims()?.iter().map(|d| u64::try_from(d.as_ref()?.as_const()?).ok()).collect()
+}

@@ -43,9 +43,11 @@ impl TreeSpec {
             Keys(Vec<String>),
             /// `collections.defaultdict` records its factory before the keys.
             Factory(serde::de::IgnoredAny, Vec<String>),
+            /// A cache of `transformers` records more after the keys.
+            Cache(Vec<String>, serde::de::IgnoredAny),
         }
         match serde_json::from_str(self.context.as_deref()?).ok()? {
-            Context::Keys(keys) | Context::Factory(_, keys) => Some(keys),
+            Context::Keys(keys) | Context::Factory(_, keys) | Context::Cache(keys, _) => Some(keys),
         }
     }
 }

@@ -134,9 +134,9 @@ fn sample_inputs_of_every_kind_flatten() {
         "x f32[3, 6]",
         "tree_b f32[4]",
         "tree_a_0 u32[1]",
+        "text Str(\"t\")",
         "flag Bool(true)",
         "nothing None",
-        "text Str(\"t\")",
     ];
     assert_eq!(texts, expected);
     // The outputs' constants are there.

@@ -15,7 +15,9 @@ fn real(dtype: DType) -> DType {
 /// are skipped whatever the rank of the others, as in PyTorch.
 fn joined(cx: &mut Lower, tensors: &[Value], axis: usize) -> Res<Value> {
     let result = cx.result(0)?;
-    let (rank, dtype) = (result.real_shape().len(), real(result.dtype));
+    let dtype = real(result.dtype);
+    let ranks: Res<Vec<usize>> = tensors.iter().map(|x| cx.rank(*x)).collect();
+    let rank = ranks?.into_iter().max().unwrap_or_default();
     let mut operands = Vec::new();
     for x in tensors {
         let shape = cx.shape(*x)?;

@@ -1,2 +1,52 @@
-//! To be written.
-fn main() {}
+//! `cargo xtask`: what developers and CI run.
+//!
+//! - `cargo xtask test` checks everything; `--fast` leaves out what needs Python.
+//! - `cargo xtask gen` writes the generated tables; `--check` says whether they are current.
+
+mod counts;
+mod generate;
+mod python;
+mod step;
+mod test;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask test [--fast]    run all checks and tests; --fast leaves out what needs Python
+       cargo xtask gen [--check]    write the generated tables, or check that they are current";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match words.as_slice() {
+        ["test"] => Ok(test::run(test::Scope::All)),
+        ["test", "--fast"] => Ok(test::run(test::Scope::Fast)),
+        ["gen"] => generate::run(generate::Mode::Write),
+        ["gen", "--check"] => generate::run(generate::Mode::Check),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(message) => {
+            eprintln!("xtask: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The root of the repository.
+fn root() -> PathBuf {
+    let manifest = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    let manifest = manifest.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")));
+    manifest.parent().map(PathBuf::from).unwrap_or(manifest)
+}
+
+/// Where cargo puts what it builds.
+fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |dir| root().join(dir))
+}

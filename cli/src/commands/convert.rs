@@ -10,6 +10,7 @@ use onnxport_core::diagnose::{Code, Diagnostic, Report, Severity};
 use onnxport_core::host::Host;
 use onnxport_core::ir::opset::DEFAULT_OPSET;
 use onnxport_core::lower::{DimName, LowerOptions};
+use onnxport_core::normalise::normalise;
 use onnxport_core::pipeline::{self, ConvertOptions};
 use onnxport_core::pt2::Archive;
 use onnxport_core::verify::{Against, Options, Port, Signature};
@@ -77,6 +78,8 @@ enum Weights {
 enum Form {
     /// The program as it was exported
     Program,
+    /// The program without side effects
+    Normalised,
 }
 
 fn parse_dim(text: &str) -> Result<DimName, String> {
@@ -107,7 +110,7 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     };
     let path = match (&arguments.output, arguments.emit) {
         (Some(path), None) => path,
-        (_, form) => return Ok(emit(&archive, form.unwrap_or(Form::Program))),
+        (_, form) => return emit(&host, archive, form.unwrap_or(Form::Program)),
     };
     let against = if arguments.no_verify { None } else { Some(calls(&arguments.program, &archive)) };
 
@@ -208,11 +211,12 @@ fn skipped(outcome: &mut Outcome, why: &Diagnostic) {
     outcome.put("not_verified", &why.message);
 }
 
-fn emit(archive: &Archive, form: Form) -> Outcome {
-    let text = match form {
-        Form::Program => archive.program.to_text(),
+fn emit(host: &Host, archive: Archive, form: Form) -> CommandResult {
+    let program = match form {
+        Form::Program => archive.program,
+        Form::Normalised => normalise(archive.program, &host.schemas)?,
     };
-    Outcome::text(text)
+    Ok(Outcome::text(program.to_text()))
 }
 
 /// What the summary says.

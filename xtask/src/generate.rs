@@ -1,0 +1,65 @@
+//! `cargo xtask gen`: tables that are generated from PyTorch and ONNX.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::{python, root, target};
+
+/// Each script in `xtask/gen` with the file that it writes.
+const TABLES: &[(&str, &str)] =
+    &[("aten_schemas.py", "plugins/aten/schemas.txt"), ("onnx_opsets.py", "core/src/ir/opset/generated.rs")];
+
+/// What to do with the tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Write them.
+    Write,
+    /// Say whether they are current.
+    Check,
+}
+
+/// Writes or checks every table. Returns whether they are current.
+pub(crate) fn run(mode: Mode) -> Result<bool, String> {
+    let root = root();
+    let python = python::environment(&root)?;
+    if mode == Mode::Write {
+        for (script, output) in TABLES {
+            println!("{output}");
+            generate(&root, &python, script, &root.join(output))?;
+        }
+        return Ok(true);
+    }
+    let stale = stale(&root, &python)?;
+    for output in &stale {
+        println!("{output} is not current: run `cargo xtask gen`");
+    }
+    Ok(stale.is_empty())
+}
+
+/// The tables that differ from what their scripts write.
+pub(crate) fn stale(root: &Path, python: &Path) -> Result<Vec<String>, String> {
+    let folder = target().join("xtask-gen");
+    fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let mut stale = Vec::new();
+    for (script, output) in TABLES {
+        let Some(name) = Path::new(output).file_name() else { continue };
+        let fresh = folder.join(name);
+        generate(root, python, script, &fresh)?;
+        let read = |path: &Path| fs::read(path).map_err(|e| format!("{}: {e}", path.display()));
+        if read(&fresh)? != read(&root.join(output))? {
+            stale.push((*output).to_owned());
+        }
+    }
+    Ok(stale)
+}
+
+fn generate(root: &Path, python: &Path, script: &str, output: &Path) -> Result<(), String> {
+    let script = root.join("xtask/gen").join(script);
+    let status = Command::new(python).arg(&script).arg(output).current_dir(root).status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{}: {status}", script.display())),
+        Err(error) => Err(format!("{}: {error}", script.display())),
+    }
+}

@@ -1,0 +1,76 @@
+//! `cargo xtask test`.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::counts::Counts;
+use crate::step::Steps;
+use crate::{generate, python, root, target};
+
+/// How much is tested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// What needs no Python.
+    Fast,
+    /// Everything.
+    All,
+}
+
+/// Runs the checks and tests, all of them even when one fails. Returns whether all passed.
+pub(crate) fn run(scope: Scope) -> bool {
+    let root = root();
+    let mut steps = Steps::default();
+    // Made first: the Rust tests use the ONNX Runtime that it holds.
+    let environment = match scope {
+        Scope::All => match python::environment(&root) {
+            Ok(python) => Some(python),
+            Err(why) => {
+                steps.fail("python environment", &why);
+                None
+            }
+        },
+        Scope::Fast => python::existing(&root),
+    };
+    let cargo = |arguments: &[&str]| {
+        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        command.args(arguments).current_dir(&root);
+        if environment.is_some() {
+            command.env("VIRTUAL_ENV", root.join(".venv"));
+        }
+        command
+    };
+    steps.check("cargo fmt", &mut cargo(&["fmt", "--all", "--check"]));
+    let clippy = ["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"];
+    steps.check("cargo clippy", &mut cargo(&clippy));
+    let tests = ["test", "--workspace", "--no-fail-fast", "--quiet"];
+    steps.run("cargo test", &mut cargo(&tests), Counts::of_cargo);
+    if scope == Scope::All {
+        let built = steps.check("cargo build", &mut cargo(&["build", "--release", "--quiet"]));
+        if let Some(python) = &environment {
+            python_steps(&root, python, built, &mut steps);
+        }
+    }
+    steps.close()
+}
+
+fn python_steps(root: &Path, python: &Path, built: bool, steps: &mut Steps) {
+    let module = |arguments: &[&str]| {
+        let mut command = Command::new(python);
+        let binary = target().join("release").join(format!("onnxport{}", std::env::consts::EXE_SUFFIX));
+        command.arg("-m").args(arguments).current_dir(root).env("ONNXPORT_BIN", binary);
+        command
+    };
+    steps.check("ruff check", &mut module(&["ruff", "check", "."]));
+    steps.check("ruff format", &mut module(&["ruff", "format", "--check", "."]));
+    match generate::stale(root, python) {
+        Ok(stale) if stale.is_empty() => {}
+        Ok(stale) => steps.fail("generated files", &format!("run `cargo xtask gen`: {}", stale.join(", "))),
+        Err(why) => steps.fail("generated files", &why),
+    }
+    if built {
+        let pytest = ["pytest", "-p", "no:cacheprovider", "python/tests", "tests"];
+        steps.run("pytest", &mut module(&pytest), Counts::of_pytest);
+    } else {
+        steps.fail("pytest", "there is no release binary to test");
+    }
+}

@@ -1,0 +1,135 @@
+//! The binary from outside: exit codes, JSON, pipes and help.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace").to_owned()
+}
+
+fn onnxport(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_onnxport"));
+    command.args(arguments).current_dir(repository()).env_remove("ORT_DYLIB_PATH").env_remove("NO_COLOR");
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    onnxport(arguments).output().expect("the binary starts")
+}
+
+fn code(output: &Output) -> Option<i32> {
+    output.status.code()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("output is UTF-8")
+}
+
+const MLP: &str = "examples/mlp/mlp.pt2";
+
+#[test]
+fn exit_codes_tell_failures_apart() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let broken = folder.path().join("broken.pt2");
+    std::fs::write(&broken, "not an archive").expect("a file");
+    let broken = broken.to_str().expect("UTF-8");
+    for (arguments, expected) in [
+        (&["--version"][..], 0),
+        (&["frobnicate"], 2),
+        (&["convert", MLP], 2),
+        (&["check", MLP, "--opset", "7"], 2),
+        (&["explain", "OP000"], 2),
+        (&["inspect", "no/such/file.pt2"], 5),
+        (&["inspect", broken], 5),
+        (&["inspect", "no/such/file.onnx"], 5),
+        (&["verify", "no/such/model.onnx", "--against", MLP], 5),
+    ] {
+        let output = run(arguments);
+        assert_eq!(code(&output), Some(expected), "{arguments:?}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn json_is_one_object_for_success_and_failure() {
+    for arguments in [
+        &["inspect", MLP, "--json"][..],
+        &["--json", "ops"],
+        &["explain", "--json"],
+        &["check", MLP, "--json"],
+        &["inspect", "no/such/file.pt2", "--json"],
+        &["man", "--json"],
+    ] {
+        let output = run(arguments);
+        let value: serde_json::Value =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{arguments:?}: {e}"));
+        assert_eq!(value["exit"].as_i64(), code(&output).map(i64::from), "{arguments:?}");
+        assert_eq!(value["ok"].as_bool(), Some(output.status.success()), "{arguments:?}");
+        assert!(value["diagnostics"].is_array(), "{arguments:?}");
+        assert_eq!(text(&output.stderr), "", "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_missing_file_is_named_with_its_code() {
+    let output = run(&["inspect", "no/such/file.pt2"]);
+    let message = text(&output.stderr);
+    assert!(message.starts_with("error[OP101]: "), "{message}");
+    assert!(message.contains("no/such/file.pt2"), "{message}");
+}
+
+#[test]
+fn inspect_shows_the_signature_and_the_dimensions() {
+    let output = run(&["inspect", MLP]);
+    let shown = text(&output.stdout);
+    for expected in ["inputs", "aux_scale", "dynamic dimensions", "8 parameters", "aten.linear.default"] {
+        assert!(shown.contains(expected), "{expected} is not in:\n{shown}");
+    }
+}
+
+#[test]
+fn colours_are_for_terminals_or_on_request() {
+    let plain = run(&["inspect", MLP]);
+    assert!(!plain.stdout.contains(&0x1b));
+    let colored = run(&["inspect", MLP, "--color", "always"]);
+    assert!(colored.stdout.contains(&0x1b));
+}
+
+#[test]
+fn a_closed_pipe_is_no_error() {
+    let mut child =
+        onnxport(&["ops"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
+    drop(child.stdout.take());
+    let mut errors = String::new();
+    child.stderr.take().expect("a pipe").read_to_string(&mut errors).expect("UTF-8");
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+    assert_eq!(errors, "");
+}
+
+#[test]
+fn emitted_programs_read_back() {
+    let output = run(&["convert", MLP, "--emit", "program"]);
+    assert_eq!(code(&output), Some(0));
+    assert!(onnxport_core::program::Program::parse(&text(&output.stdout)).is_ok());
+}
+
+#[test]
+fn completions_and_the_manual_are_made() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let output = run(&["completions", shell]);
+        assert!(text(&output.stdout).contains("convert"), "{shell}");
+    }
+    let manual = text(&run(&["man"]).stdout);
+    assert!(manual.contains("Exit codes") && manual.contains(".TH onnxport"), "{manual}");
+}
+
+/// Run with `UPDATE_SNAPSHOTS=1` after a change of the command line.
+#[test]
+fn the_help_is_as_reviewed() {
+    let path = repository().join("cli/tests/snapshots/help.txt");
+    let shown = text(&onnxport(&["--help"]).env("COLUMNS", "100").output().expect("it starts").stdout);
+    if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
+        std::fs::write(&path, &shown).expect("the snapshot is writable");
+    }
+    assert_eq!(shown, std::fs::read_to_string(&path).unwrap_or_default());
+}

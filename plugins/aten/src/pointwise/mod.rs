@@ -1,4 +1,9 @@
 //! Operators that work element by element.
 
-mod arithmetic;
+pub(crate) mod arithmetic;
+mod choose;
+pub(crate) mod compare;
+pub(crate) mod division;
+mod logic;
+mod rounding;
 mod unary;

@@ -1,12 +1,155 @@
-//! One tensor in, one out, each a single ONNX node.
+//! One tensor in, one out, mostly a single ONNX node.
 
 use onnxport_sdk::prelude::*;
 
-simple! {
-    "aten.relu.default" => Relu(self),
-    "aten.tanh.default" => Tanh(self),
-    "aten.sigmoid.default" => Sigmoid(self),
-    "aten.exp.default" => Exp(self),
-    "aten.sqrt.default" => Sqrt(self),
-    "aten.erf.default" => Erf(self)
+use crate::support::{constant, node, shifted, unary};
+
+macro_rules! unaries {
+    ($($(#[$doc:meta])* $name:ident $op:literal $($target:literal)+;)*) => {
+        $($(#[$doc])* #[lowering($($target),+)]
+        fn $name(cx: &mut Lower, x: Value) -> Res<Value> {
+            unary(cx, $op, x)
+        })*
+    };
+}
+
+unaries! {
+    /// The hyperbolic tangent.
+    tanh "Tanh" "aten.tanh.default";
+    /// `1 / (1 + exp(-x))`.
+    sigmoid "Sigmoid" "aten.sigmoid.default" "aten.special_expit.default";
+    /// `e ^ x`.
+    exp "Exp" "aten.exp.default";
+    /// The natural logarithm.
+    log "Log" "aten.log.default";
+    /// The square root.
+    sqrt "Sqrt" "aten.sqrt.default";
+    /// `1 / x`.
+    reciprocal "Reciprocal" "aten.reciprocal.default";
+    /// The error function.
+    erf "Erf" "aten.erf.default" "aten.special_erf.default";
+    /// The sine.
+    sin "Sin" "aten.sin.default";
+    /// The cosine.
+    cos "Cos" "aten.cos.default";
+    /// The inverse sine.
+    asin "Asin" "aten.asin.default" "aten.arcsin.default";
+    /// The inverse cosine.
+    acos "Acos" "aten.acos.default" "aten.arccos.default";
+    /// The inverse tangent.
+    atan "Atan" "aten.atan.default" "aten.arctan.default";
+    /// The inverse hyperbolic sine.
+    asinh "Asinh" "aten.asinh.default" "aten.arcsinh.default";
+    /// The inverse hyperbolic cosine.
+    acosh "Acosh" "aten.acosh.default" "aten.arccosh.default";
+    /// The inverse hyperbolic tangent.
+    atanh "Atanh" "aten.atanh.default" "aten.arctanh.default";
+}
+
+/// `|x|`; what has no sign stays as it is.
+#[lowering("aten.abs.default", "aten.absolute.default")]
+fn abs(cx: &mut Lower, x: Value) -> Res<Value> {
+    Ok(if matches!(cx.dtype(x)?, DType::U8 | DType::Bool) { x } else { cx.abs(x) })
+}
+
+/// -1, 0 or 1 by sign.
+#[lowering("aten.sign.default", "aten.sgn.default")]
+fn sign(cx: &mut Lower, x: Value) -> Res<Value> {
+    Ok(if cx.dtype(x)? == DType::Bool { x } else { cx.sign(x) })
+}
+
+/// The value itself.
+#[lowering("aten.positive.default")]
+fn positive(_: &mut Lower, x: Value) -> Res<Value> {
+    Ok(x)
+}
+
+/// `sin(x) / cos(x)`; of `f64`, which `Tan` lacks, it is just that.
+#[lowering("aten.tan.default")]
+fn tan(cx: &mut Lower, x: Value) -> Res<Value> {
+    if cx.result(0)?.dtype != DType::F64 {
+        return unary(cx, "Tan", x);
+    }
+    let x = cx.cast(x, DType::F64);
+    let (sin, cos) = (cx.op("Sin").input(x).one(), cx.op("Cos").input(x).one());
+    Ok(cx.div(sin, cos))
+}
+
+/// `(exp(x) - exp(-x)) / 2`.
+#[lowering("aten.sinh.default")]
+fn sinh(cx: &mut Lower, x: Value) -> Res<Value> {
+    hyperbolic(cx, "Sinh", "Sub", x)
+}
+
+/// `(exp(x) + exp(-x)) / 2`.
+#[lowering("aten.cosh.default")]
+fn cosh(cx: &mut Lower, x: Value) -> Res<Value> {
+    hyperbolic(cx, "Cosh", "Add", x)
+}
+
+/// `op`, or for `f64`, which it lacks, half of `exp(x)` combined with `exp(-x)`.
+fn hyperbolic(cx: &mut Lower, op: &str, combine: &str, x: Value) -> Res<Value> {
+    if cx.result(0)?.dtype != DType::F64 {
+        return unary(cx, op, x);
+    }
+    let x = cx.cast(x, DType::F64);
+    let (up, minus) = (cx.exp(x), cx.neg(x));
+    let down = cx.exp(minus);
+    let both = node(cx, combine, &[up, down], DType::F64);
+    let half = constant(cx, 0.5, DType::F64);
+    Ok(cx.mul(both, half))
+}
+
+/// `1 / sqrt(x)`.
+#[lowering("aten.rsqrt.default")]
+fn rsqrt(cx: &mut Lower, x: Value) -> Res<Value> {
+    let root = unary(cx, "Sqrt", x)?;
+    Ok(cx.reciprocal(root))
+}
+
+/// `2 ^ x`.
+#[lowering("aten.exp2.default", "aten.special_exp2.default")]
+fn exp2(cx: &mut Lower, x: Value) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let (two, x) = (constant(cx, 2.0, dtype), cx.cast(x, dtype));
+    Ok(cx.pow(two, x))
+}
+
+/// `exp(x) - 1` as `tanh(x / 2) * (exp(x) + 1)`, which keeps the digits of small values.
+#[lowering("aten.expm1.default", "aten.special_expm1.default")]
+fn expm1(cx: &mut Lower, x: Value) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let x = cx.cast(x, dtype);
+    let (half, power) = (constant(cx, 0.5, dtype), cx.exp(x));
+    let half = cx.mul(x, half);
+    let (tanh, sum) = (cx.tanh(half), shifted(cx, power, 1.0, dtype));
+    Ok(cx.mul(tanh, sum))
+}
+
+/// `log(1 + x)`.
+#[lowering("aten.log1p.default", "aten.special_log1p.default")]
+fn log1p(cx: &mut Lower, x: Value) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let x = cx.cast(x, dtype);
+    let sum = shifted(cx, x, 1.0, dtype);
+    Ok(cx.log(sum))
+}
+
+/// `log(x) / log(2)`.
+#[lowering("aten.log2.default")]
+fn log2(cx: &mut Lower, x: Value) -> Res<Value> {
+    log_to(cx, x, std::f64::consts::LN_2)
+}
+
+/// `log(x) / log(10)`.
+#[lowering("aten.log10.default")]
+fn log10(cx: &mut Lower, x: Value) -> Res<Value> {
+    log_to(cx, x, std::f64::consts::LN_10)
+}
+
+fn log_to(cx: &mut Lower, x: Value, base: f64) -> Res<Value> {
+    let log = unary(cx, "Log", x)?;
+    let dtype = cx.result(0)?.dtype;
+    let base = constant(cx, base, dtype);
+    Ok(cx.div(log, base))
 }

@@ -1,0 +1,150 @@
+//! Activations made of straight lines.
+
+use onnxport_sdk::prelude::*;
+
+use crate::support::{constant, kernel_type, node, scaled, select, shifted};
+
+/// `max(x, 0)`.
+#[lowering("aten.relu.default")]
+fn relu(cx: &mut Lower, x: Value) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    if dtype.is_float() {
+        return Ok(cx.relu(x));
+    }
+    let zero = constant(cx, 0.0, dtype);
+    Ok(node(cx, "Max", &[x, zero], dtype))
+}
+
+/// `min(max(x, low), high)`.
+fn between(cx: &mut Lower, x: Value, low: f64, high: f64) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let kernel = kernel_type(cx, "Clip", dtype);
+    let (x, low, high) = (cx.cast(x, kernel), constant(cx, low, kernel), constant(cx, high, kernel));
+    let y = cx.clip(x, Some(low), Some(high));
+    Ok(cx.cast(y, dtype))
+}
+
+/// `min(max(x, 0), 6)`.
+#[lowering("aten.relu6.default")]
+fn relu6(cx: &mut Lower, x: Value) -> Res<Value> {
+    between(cx, x, 0.0, 6.0)
+}
+
+/// `min(max(x, min_val), max_val)`.
+#[lowering("aten.hardtanh.default")]
+fn hardtanh(cx: &mut Lower, x: Value, min_val: f64, max_val: f64) -> Res<Value> {
+    between(cx, x, min_val, max_val)
+}
+
+/// `min(max(x + 3, 0), 6) / 6`.
+#[lowering("aten.hardsigmoid.default")]
+fn hardsigmoid(cx: &mut Lower, x: Value) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    if dtype == DType::F64 {
+        let sum = shifted(cx, x, 3.0, dtype);
+        let clipped = between(cx, sum, 0.0, 6.0)?;
+        let six = constant(cx, 6.0, dtype);
+        return Ok(cx.div(clipped, six));
+    }
+    let x = cast_to_kernel(cx, "HardSigmoid", x, dtype);
+    let y = cx.op("HardSigmoid").input(x).float("alpha", 1.0 / 6.0).float("beta", 0.5).one();
+    Ok(cx.cast(y, dtype))
+}
+
+/// `x * min(max(x + 3, 0), 6) / 6`.
+#[lowering("aten.hardswish.default")]
+fn hardswish(cx: &mut Lower, x: Value) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    if dtype == DType::F64 {
+        let gate = hardsigmoid(cx, x)?;
+        return Ok(cx.mul(x, gate));
+    }
+    Ok(node(cx, "HardSwish", &[x], dtype))
+}
+
+fn cast_to_kernel(cx: &mut Lower, op: &str, x: Value, dtype: DType) -> Value {
+    let kernel = kernel_type(cx, op, dtype);
+    cx.cast(x, kernel)
+}
+
+/// `x` where it is positive, else `slope * x`.
+fn leaky(cx: &mut Lower, x: Value, slope: f64) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    if dtype == DType::F64 {
+        let (zero, small) = (constant(cx, 0.0, dtype), scaled(cx, x, slope, dtype));
+        let positive = cx.greater(x, zero);
+        return Ok(cx.select(positive, x, small));
+    }
+    let x = cast_to_kernel(cx, "LeakyRelu", x, dtype);
+    let y = cx.op("LeakyRelu").input(x).float("alpha", slope).one();
+    Ok(cx.cast(y, dtype))
+}
+
+/// `x` where it is positive, else `negative_slope * x`.
+#[lowering("aten.leaky_relu.default")]
+fn leaky_relu(cx: &mut Lower, x: Value, negative_slope: f64) -> Res<Value> {
+    leaky(cx, x, negative_slope)
+}
+
+/// In evaluation the slope of `rrelu` is the mean of its bounds.
+#[lowering("aten.rrelu.default")]
+fn rrelu(cx: &mut Lower, x: Value, lower: f64, upper: f64, training: bool) -> Res<Value> {
+    if training {
+        return Err(Refusal::new("`training` draws a random slope for every element")
+            .help("export the module in evaluation mode"));
+    }
+    leaky(cx, x, f64::midpoint(lower, upper))
+}
+
+/// `x` where it is positive, else `weight * x`, with a weight for all or each channel of axis 1.
+#[lowering("aten.prelu.default", "aten._prelu_kernel.default")]
+fn prelu(cx: &mut Lower, x: Value, weight: Value) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let (rank, weights) = (cx.rank(x)?, cx.shape(weight)?);
+    let channels = match weights.as_slice() {
+        [n] if !n.is(1) && rank > 2 => {
+            let mut shape = vec![1; rank - 1];
+            if let Some(first) = shape.first_mut() {
+                *first = -1;
+            }
+            cx.reshape(weight, &shape)
+        }
+        [_] if rank == 0 => cx.squeeze(weight, &[0]),
+        _ => weight,
+    };
+    if dtype == DType::F64 {
+        let (zero, small) = (constant(cx, 0.0, dtype), cx.mul(x, channels));
+        let positive = cx.greater(x, zero);
+        return Ok(cx.select(positive, x, small));
+    }
+    Ok(node(cx, "PRelu", &[x, channels], dtype))
+}
+
+/// `x` where it is above `threshold`, else `value`.
+#[lowering("aten.threshold.default")]
+fn threshold(cx: &mut Lower, x: Value, threshold: Scalar, value: Scalar) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    // A NaN is not below the threshold and stays.
+    let (limit, value) = (cx.number(&threshold, dtype), cx.number(&value, dtype));
+    let below = cx.less_equal(x, limit);
+    Ok(select(cx, below, value, x, dtype))
+}
+
+fn shrink(cx: &mut Lower, x: Value, lambd: f64, bias: f64) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let x = cast_to_kernel(cx, "Shrink", x, dtype);
+    let y = cx.op("Shrink").input(x).float("lambd", lambd).float("bias", bias).one();
+    Ok(cx.cast(y, dtype))
+}
+
+/// `x` moved towards zero by `lambd`, and 0 within that distance.
+#[lowering("aten.softshrink.default")]
+fn softshrink(cx: &mut Lower, x: Value, lambd: f64) -> Res<Value> {
+    shrink(cx, x, lambd, lambd)
+}
+
+/// `x`, and 0 within the distance `lambd` from it.
+#[lowering("aten.hardshrink.default")]
+fn hardshrink(cx: &mut Lower, x: Value, lambd: f64) -> Res<Value> {
+    shrink(cx, x, lambd, 0.0)
+}

@@ -1,0 +1,5 @@
+//! Activation functions.
+
+mod gated;
+mod linear;
+mod smooth;

@@ -1,0 +1,6 @@
+//! Tensors out of numbers: filled, counted, triangular, random.
+
+mod count;
+mod fill;
+mod random;
+mod triangle;

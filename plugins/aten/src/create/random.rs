@@ -1,0 +1,134 @@
+//! Random numbers. They follow the same distribution as PyTorch's but are never the same numbers.
+
+use onnxport_sdk::prelude::*;
+
+/// The type in which random numbers are drawn for a result of `dtype`.
+fn drawn_type(dtype: DType) -> DType {
+    if matches!(dtype, DType::F32 | DType::F64) { dtype } else { DType::F32 }
+}
+
+/// `RandomUniform` or `RandomNormal` of the result's shape with two float attributes.
+fn random(cx: &mut Lower, op: &str, first: (&str, f64), second: (&str, f64), dtype: DType) -> Res<Value> {
+    let shape = cx.result(0)?.shape;
+    let constant: Option<Vec<i64>> = shape.iter().map(|d| d.as_const()).collect();
+    if let Some(shape) = constant.filter(|s| !s.is_empty()) {
+        let node = cx.op(op).ints("shape", &shape).int("dtype", i64::from(dtype.onnx()));
+        return Ok(node.float(first.0, first.1).float(second.0, second.1).one());
+    }
+    let (shape, zero) = (cx.dims_value(&shape), cx.filled(&Scalar::Int(0), dtype, &[1]));
+    let like = cx.constant_of_shape(shape, zero);
+    let op = if op == "RandomNormal" { "RandomNormalLike" } else { "RandomUniformLike" };
+    Ok(cx.op(op).input(like).float(first.0, first.1).float(second.0, second.1).one())
+}
+
+/// Uniform in `[low, high)`, in `f32` or `f64`.
+fn uniform_in(cx: &mut Lower, low: f64, high: f64) -> Res<Value> {
+    let dtype = drawn_type(cx.result(0)?.dtype);
+    random(cx, "RandomUniform", ("low", low), ("high", high), dtype)
+}
+
+/// Normal, in the type of the result.
+fn normal_of(cx: &mut Lower, mean: f64, std: f64) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let y = random(cx, "RandomNormal", ("mean", mean), ("scale", std), drawn_type(dtype))?;
+    Ok(cx.cast(y, dtype))
+}
+
+/// Uniform in `[0, 1)`.
+#[lowering("aten.rand.default", "aten.rand.generator", "aten.rand_like.default", "aten.rand_like.generator")]
+fn rand(cx: &mut Lower) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let y = uniform_in(cx, 0.0, 1.0)?;
+    Ok(cx.cast(y, dtype))
+}
+
+/// Uniform in `[from, to)`.
+#[lowering("aten.uniform.default")]
+fn uniform(cx: &mut Lower, from: f64, to: f64) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let y = uniform_in(cx, from, to)?;
+    Ok(cx.cast(y, dtype))
+}
+
+/// Standard normal.
+#[lowering(
+    "aten.randn.default",
+    "aten.randn.generator",
+    "aten.randn_like.default",
+    "aten.randn_like.generator"
+)]
+fn randn(cx: &mut Lower) -> Res<Value> {
+    normal_of(cx, 0.0, 1.0)
+}
+
+/// Normal with numbers for mean and deviation.
+#[lowering("aten.normal.float_float", "aten.normal_functional.default")]
+fn normal(cx: &mut Lower, mean: f64, std: f64) -> Res<Value> {
+    normal_of(cx, mean, std)
+}
+
+/// `mean + std * z` with `z` standard normal.
+#[lowering("aten.normal.Tensor_Tensor", "aten.normal.Tensor_float", "aten.normal.float_Tensor")]
+fn normal_tensors(cx: &mut Lower, mean: Operand, std: Operand) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let z = normal_of(cx, 0.0, 1.0)?;
+    let (mean, std) = (cx.operand(&mean, dtype), cx.operand(&std, dtype));
+    let deviation = cx.mul(z, std);
+    Ok(cx.add(mean, deviation))
+}
+
+/// Uniform integers in `[low, high)`: the floors of uniform numbers.
+#[lowering(
+    "aten.randint.default",
+    "aten.randint.generator",
+    "aten.randint.low",
+    "aten.randint.low_generator",
+    "aten.randint_like.default",
+    "aten.randint_like.generator",
+    "aten.randint_like.low_dtype",
+    "aten.randint_like.low_generator_dtype"
+)]
+fn randint(cx: &mut Lower, low: Option<i64>, high: i64) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let y = uniform_in(cx, low.unwrap_or(0) as f64, high as f64)?;
+    let y = cx.floor(y);
+    Ok(cx.cast(y, dtype))
+}
+
+/// A permutation of `0..n`: the order of random numbers.
+#[lowering("aten.randperm.default", "aten.randperm.generator")]
+fn randperm(cx: &mut Lower) -> Res<Value> {
+    let result = cx.result(0)?;
+    let keys = random(cx, "RandomUniform", ("low", 0.0), ("high", 1.0), DType::F32)?;
+    let count = cx.dims_value(&result.shape);
+    let [_, order] = cx.op("TopK").input(keys).input(count).outs::<2>();
+    Ok(cx.cast(order, result.dtype))
+}
+
+/// 1 with the probability that the element states, else 0.
+#[lowering("aten.bernoulli.default")]
+fn bernoulli(cx: &mut Lower, x: Value) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let kernel = drawn_type(cx.dtype(x)?);
+    let x = cx.cast(x, kernel);
+    Ok(cx.op("Bernoulli").input(x).int("dtype", i64::from(dtype.onnx())).one())
+}
+
+/// 1 with probability `p`, else 0.
+#[lowering("aten.bernoulli.p")]
+fn bernoulli_p(cx: &mut Lower, p: f64) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let (drawn, p) = (uniform_in(cx, 0.0, 1.0)?, cx.float(p, drawn_type(dtype)));
+    let below = cx.less(drawn, p);
+    Ok(cx.cast(below, dtype))
+}
+
+/// Exponential: `-log(u) / lambd` with `u` uniform.
+#[lowering("aten.exponential.default")]
+fn exponential(cx: &mut Lower, lambd: f64) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let u = uniform_in(cx, f64::from(f32::MIN_POSITIVE), 1.0)?;
+    let (log, rate) = (cx.log(u), cx.float(-lambd, drawn_type(dtype)));
+    let y = cx.div(log, rate);
+    Ok(cx.cast(y, dtype))
+}

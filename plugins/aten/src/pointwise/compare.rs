@@ -1,0 +1,159 @@
+//! Comparisons, and the larger and smaller of two.
+
+use onnxport_sdk::prelude::*;
+
+use crate::support::{extreme, kernel_type, select};
+
+/// A comparison in the type that PyTorch promotes the operands to.
+pub(crate) fn compare(cx: &mut Lower, op: &str, a: &Operand, b: &Operand) -> Res<Value> {
+    let dtype = cx.promoted(&[*a, *b])?;
+    let dtype = kernel_type(cx, op, dtype);
+    let (a, b) = (cx.operand(a, dtype), cx.operand(b, dtype));
+    Ok(cx.op(op).input(a).input(b).one())
+}
+
+macro_rules! comparisons {
+    ($($(#[$doc:meta])* $name:ident $op:literal $($target:literal)+;)*) => {
+        $($(#[$doc])* #[lowering($($target),+)]
+        fn $name(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
+            compare(cx, $op, &a, &b)
+        })*
+    };
+}
+
+comparisons! {
+    /// `self < other`.
+    lt "Less" "aten.lt.Tensor" "aten.lt.Scalar" "aten.less.Tensor" "aten.less.Scalar";
+    /// `self <= other`.
+    le "LessOrEqual" "aten.le.Tensor" "aten.le.Scalar" "aten.less_equal.Tensor" "aten.less_equal.Scalar";
+    /// `self > other`.
+    gt "Greater" "aten.gt.Tensor" "aten.gt.Scalar" "aten.greater.Tensor" "aten.greater.Scalar";
+    /// `self >= other`.
+    ge "GreaterOrEqual" "aten.ge.Tensor" "aten.ge.Scalar" "aten.greater_equal.Tensor" "aten.greater_equal.Scalar";
+}
+
+/// Whether the operands are a truth value tensor and a constant, and which.
+fn against_truth(cx: &Lower, a: &Operand, b: &Operand) -> Option<(Value, bool)> {
+    match (a, b) {
+        (Operand::Tensor(x), Operand::Number(n)) if cx.dtype(*x) == Ok(DType::Bool) => {
+            if n.is(0.0) {
+                Some((*x, false))
+            } else {
+                n.is(1.0).then_some((*x, true))
+            }
+        }
+        _ => None,
+    }
+}
+
+/// `self == other`.
+#[lowering("aten.eq.Tensor", "aten.eq.Scalar")]
+fn eq(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
+    match against_truth(cx, &a, &b) {
+        Some((x, true)) => Ok(x),
+        Some((x, false)) => Ok(cx.not(x)),
+        None => compare(cx, "Equal", &a, &b),
+    }
+}
+
+/// `self != other`; with zero it is the cast to a truth value.
+#[lowering("aten.ne.Tensor", "aten.ne.Scalar", "aten.not_equal.Tensor", "aten.not_equal.Scalar")]
+fn ne(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
+    if let Some((x, truth)) = against_truth(cx, &a, &b) {
+        return Ok(if truth { cx.not(x) } else { x });
+    }
+    if let (Operand::Tensor(x), Operand::Number(n)) = (a, b) {
+        if n.is(0.0) {
+            return Ok(cx.cast(x, DType::Bool));
+        }
+    }
+    let equal = compare(cx, "Equal", &a, &b)?;
+    Ok(cx.not(equal))
+}
+
+/// The larger of two; NaN if either is.
+#[lowering("aten.maximum.default", "aten.max.other")]
+fn maximum(cx: &mut Lower, a: Value, b: Value) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let (a, b) = (cx.cast(a, dtype), cx.cast(b, dtype));
+    Ok(extreme(cx, "Max", a, b, dtype))
+}
+
+/// The smaller of two; NaN if either is.
+#[lowering("aten.minimum.default", "aten.min.other")]
+fn minimum(cx: &mut Lower, a: Value, b: Value) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let (a, b) = (cx.cast(a, dtype), cx.cast(b, dtype));
+    Ok(extreme(cx, "Min", a, b, dtype))
+}
+
+/// `Max` or `Min` of two, where a number wins over NaN.
+fn number_wins(cx: &mut Lower, op: &str, a: Value, b: Value) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let (a, b) = (cx.cast(a, dtype), cx.cast(b, dtype));
+    let both = extreme(cx, op, a, b, dtype);
+    if !dtype.is_float() {
+        return Ok(both);
+    }
+    let (no_a, no_b) = (cx.is_nan(a), cx.is_nan(b));
+    let without_b = select(cx, no_b, a, both, dtype);
+    Ok(select(cx, no_a, b, without_b, dtype))
+}
+
+/// The larger of two; NaN only if both are.
+#[lowering("aten.fmax.default")]
+fn fmax(cx: &mut Lower, a: Value, b: Value) -> Res<Value> {
+    number_wins(cx, "Max", a, b)
+}
+
+/// The smaller of two; NaN only if both are.
+#[lowering("aten.fmin.default")]
+fn fmin(cx: &mut Lower, a: Value, b: Value) -> Res<Value> {
+    number_wins(cx, "Min", a, b)
+}
+
+/// `min(max(x, low), high)`, where either bound may be absent. A lone bound is `Max` or `Min`, since
+/// ONNX Runtime's `Clip` makes infinities finite then.
+fn bounded(cx: &mut Lower, x: Value, low: Option<Operand>, high: Option<Operand>) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let mut x = cx.cast(x, dtype);
+    let is_constant = |o: &Operand| matches!(o, Operand::Number(n) if !matches!(n, Scalar::Sym(_)));
+    if let (Some(low), Some(high)) = (&low, &high) {
+        if is_constant(low) && is_constant(high) && dtype != DType::Bool {
+            let kernel = kernel_type(cx, "Clip", dtype);
+            let (low, high, x) = (cx.operand(low, kernel), cx.operand(high, kernel), cx.cast(x, kernel));
+            let y = cx.clip(x, Some(low), Some(high));
+            return Ok(cx.cast(y, dtype));
+        }
+    }
+    if high.is_none() && dtype.is_float() && matches!(low, Some(Operand::Number(n)) if n.is(0.0)) {
+        return Ok(cx.relu(x));
+    }
+    if let Some(low) = low {
+        let low = cx.operand(&low, dtype);
+        x = extreme(cx, "Max", x, low, dtype);
+    }
+    if let Some(high) = high {
+        let high = cx.operand(&high, dtype);
+        x = extreme(cx, "Min", x, high, dtype);
+    }
+    Ok(x)
+}
+
+/// `min(max(self, min), max)`.
+#[lowering("aten.clamp.default", "aten.clamp.Tensor", "aten.clip.default", "aten.clip.Tensor")]
+fn clamp(cx: &mut Lower, x: Value, min: Option<Operand>, max: Option<Operand>) -> Res<Value> {
+    bounded(cx, x, min, max)
+}
+
+/// `max(self, min)`.
+#[lowering("aten.clamp_min.default", "aten.clamp_min.Tensor")]
+fn clamp_min(cx: &mut Lower, x: Value, min: Operand) -> Res<Value> {
+    bounded(cx, x, Some(min), None)
+}
+
+/// `min(self, max)`.
+#[lowering("aten.clamp_max.default", "aten.clamp_max.Tensor")]
+fn clamp_max(cx: &mut Lower, x: Value, max: Operand) -> Res<Value> {
+    bounded(cx, x, None, Some(max))
+}

@@ -1,0 +1,216 @@
+//! What several families need beyond the SDK: element types that kernels lack, and small formulas.
+
+use onnxport_sdk::prelude::*;
+
+/// Operators whose `bf16` form ONNX defines from opset 22 on.
+const BF16_SINCE_22: &[&str] = &[
+    "Acos",
+    "Acosh",
+    "Asin",
+    "Asinh",
+    "Atan",
+    "Atanh",
+    "Cos",
+    "Cosh",
+    "Elu",
+    "HardSigmoid",
+    "HardSwish",
+    "Mish",
+    "Round",
+    "Selu",
+    "Sin",
+    "Sinh",
+    "Softplus",
+    "Tan",
+    "ThresholdedRelu",
+];
+
+/// Operators without an `f64` kernel in ONNX Runtime's CPU provider.
+const NO_F64: &[&str] = &[
+    "Acos",
+    "Acosh",
+    "Asin",
+    "Asinh",
+    "Atan",
+    "Atanh",
+    "Celu",
+    "Cosh",
+    "Elu",
+    "Erf",
+    "Gelu",
+    "HardSigmoid",
+    "HardSwish",
+    "LeakyRelu",
+    "Mish",
+    "PRelu",
+    "Selu",
+    "Sinh",
+    "Softplus",
+    "Tan",
+    "ThresholdedRelu",
+];
+
+/// The element type in which `op` computes what is asked of it in `dtype`: `dtype` itself, unless
+/// ONNX at this opset or ONNX Runtime's CPU provider lacks it.
+pub(crate) fn kernel_type(cx: &Lower, op: &str, dtype: DType) -> DType {
+    match (op, dtype) {
+        (_, DType::F64) if NO_F64.contains(&op) => DType::F32,
+        (_, DType::BF16) if cx.opset() < 22 && BF16_SINCE_22.contains(&op) => DType::F32,
+        ("Celu", DType::F16 | DType::BF16) | ("Shrink", DType::BF16) => DType::F32,
+        ("Gelu", DType::BF16) if cx.opset() < 20 => DType::F32,
+        ("IsInf", DType::F16 | DType::BF16) if cx.opset() < 20 => DType::F32,
+        ("Max" | "Min" | "Clip" | "Where" | "Trilu", DType::I16) | ("Trilu", DType::I8 | DType::U8) => {
+            DType::I32
+        }
+        ("Less" | "Greater" | "LessOrEqual" | "GreaterOrEqual", DType::Bool) => DType::U8,
+        ("Pow", DType::I8 | DType::U8 | DType::I16 | DType::Bool) => DType::I64,
+        ("Mod", DType::Bool) => DType::U8,
+        _ => dtype,
+    }
+}
+
+/// `op` over operands of `dtype`, computed where there is a kernel; the result is again of `dtype`.
+pub(crate) fn node(cx: &mut Lower, op: &str, inputs: &[Value], dtype: DType) -> Value {
+    let kernel = kernel_type(cx, op, dtype);
+    let inputs: Vec<Value> = inputs.iter().map(|x| cx.cast(*x, kernel)).collect();
+    let y = cx.op(op).inputs(inputs).one();
+    cx.cast(y, dtype)
+}
+
+/// `op` of `x` in the type that the program states for the result.
+pub(crate) fn unary(cx: &mut Lower, op: &str, x: Value) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let x = cx.cast(x, dtype);
+    Ok(node(cx, op, &[x], dtype))
+}
+
+/// `a` where `condition`, else `b`, both of `dtype`; `Where` has no kernel for truth values.
+pub(crate) fn select(cx: &mut Lower, condition: Value, a: Value, b: Value, dtype: DType) -> Value {
+    if dtype != DType::Bool {
+        let kernel = kernel_type(cx, "Where", dtype);
+        let (a, b) = (cx.cast(a, kernel), cx.cast(b, kernel));
+        let y = cx.select(condition, a, b);
+        return cx.cast(y, dtype);
+    }
+    match (truth(cx, a), truth(cx, b)) {
+        (Some(true), _) => cx.or(condition, b),
+        (_, Some(false)) => cx.and(condition, a),
+        (Some(false), _) => {
+            let other = cx.not(condition);
+            cx.and(other, b)
+        }
+        (_, Some(true)) => {
+            let other = cx.not(condition);
+            cx.or(other, a)
+        }
+        _ => {
+            let (a, b) = (cx.cast(a, DType::U8), cx.cast(b, DType::U8));
+            let y = cx.select(condition, a, b);
+            cx.cast(y, DType::Bool)
+        }
+    }
+}
+
+/// The truth value that `x` is, if it is a constant of one element.
+fn truth(cx: &Lower, x: Value) -> Option<bool> {
+    match cx.literal(x)?.ints()?.as_slice() {
+        [single] => Some(*single != 0),
+        _ => None,
+    }
+}
+
+/// `Max` or `Min`: NaN wins; of truth values it is `Or` or `And`.
+pub(crate) fn extreme(cx: &mut Lower, op: &str, a: Value, b: Value, dtype: DType) -> Value {
+    let op = match (dtype, op) {
+        (DType::Bool, "Max") => "Or",
+        (DType::Bool, _) => "And",
+        _ => op,
+    };
+    node(cx, op, &[a, b], dtype)
+}
+
+/// `x` rounded towards zero: `sign(x) * floor(|x|)`.
+pub(crate) fn trunc(cx: &mut Lower, x: Value) -> Value {
+    let (sign, size) = (cx.sign(x), cx.abs(x));
+    let size = cx.floor(size);
+    cx.mul(sign, size)
+}
+
+/// `floor(a / b)` of integers: what `Mod` leaves over divides without remainder.
+pub(crate) fn floor_div_int(cx: &mut Lower, a: Value, b: Value, dtype: DType) -> Value {
+    if matches!(dtype, DType::U8 | DType::U16 | DType::U32 | DType::U64) {
+        return cx.div(a, b);
+    }
+    let rest = cx.modulo(a, b, false);
+    let whole = cx.sub(a, rest);
+    cx.div(whole, b)
+}
+
+/// A constant 0-d number of `dtype`.
+pub(crate) fn constant(cx: &mut Lower, x: f64, dtype: DType) -> Value {
+    cx.float(x, dtype)
+}
+
+/// The polynomial with these coefficients, the highest first, by Horner's rule.
+pub(crate) fn polynomial(cx: &mut Lower, x: Value, coefficients: &[f64], dtype: DType) -> Value {
+    let mut rest = coefficients.iter();
+    let mut y = constant(cx, rest.next().copied().unwrap_or(0.0), dtype);
+    for c in rest {
+        let c = constant(cx, *c, dtype);
+        y = cx.mul(y, x);
+        y = cx.add(y, c);
+    }
+    y
+}
+
+/// `x` times a constant; nothing when it is 1.
+pub(crate) fn scaled(cx: &mut Lower, x: Value, factor: f64, dtype: DType) -> Value {
+    if factor == 1.0 {
+        return x;
+    }
+    let factor = constant(cx, factor, dtype);
+    cx.mul(x, factor)
+}
+
+/// `x` plus a constant; nothing when it is 0.
+pub(crate) fn shifted(cx: &mut Lower, x: Value, term: f64, dtype: DType) -> Value {
+    if term == 0.0 {
+        return x;
+    }
+    let term = constant(cx, term, dtype);
+    cx.add(x, term)
+}
+
+/// The bytes up to which a filled or counted tensor is stored rather than computed.
+const STORED: u64 = 4096;
+
+/// The extents as numbers if a tensor of this shape and type is small enough to be stored.
+pub(crate) fn small(shape: &[Dim], dtype: DType) -> Option<Vec<u64>> {
+    let shape: Vec<u64> =
+        shape.iter().map(|d| d.as_const().and_then(|n| u64::try_from(n).ok())).collect::<Option<_>>()?;
+    let mut bytes = u64::from(dtype.bits().max(8) / 8);
+    for n in &shape {
+        bytes = bytes.checked_mul(*n)?;
+    }
+    (bytes <= STORED).then_some(shape)
+}
+
+/// A tensor of `shape` filled with `number`: stored when small, else `ConstantOfShape`, or `Expand`
+/// of a symbolic number.
+pub(crate) fn full(cx: &mut Lower, shape: &[Dim], number: &Scalar, dtype: DType) -> Value {
+    let symbolic = matches!(number, Scalar::Sym(_));
+    if let Some(extents) = small(shape, dtype).filter(|_| !symbolic) {
+        return cx.filled(number, dtype, &extents);
+    }
+    if symbolic {
+        let number = cx.number(number, dtype);
+        if shape.is_empty() {
+            return number;
+        }
+        let shape = cx.dims_value(shape);
+        return cx.expand(number, shape);
+    }
+    let shape = cx.dims_value(shape);
+    let fill = cx.filled(number, dtype, &[1]);
+    cx.constant_of_shape(shape, fill)
+}

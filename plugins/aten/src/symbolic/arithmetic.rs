@@ -1,0 +1,181 @@
+//! Python's operators on symbolic numbers. Source: the module `operator`.
+
+use onnxport_sdk::prelude::*;
+
+use crate::pointwise::arithmetic::{power, product};
+use crate::pointwise::division::{floor_div, remainder_of};
+
+/// The type in which numbers are compared: `f64` if one is a float, else `i64`.
+pub(super) fn common(cx: &Lower, numbers: &[Operand]) -> Res<DType> {
+    let mut result = DType::I64;
+    for number in numbers {
+        let dtype = match number {
+            Operand::Tensor(value) | Operand::Number(Scalar::Sym(value)) => cx.dtype(*value)?,
+            Operand::Number(Scalar::Float(_)) => DType::F64,
+            Operand::Number(_) => DType::I64,
+        };
+        if dtype.is_float() {
+            result = DType::F64;
+        }
+    }
+    Ok(result)
+}
+
+/// Both operands in the type of the result.
+fn pair(cx: &mut Lower, a: &Operand, b: &Operand) -> Res<(Value, Value, DType)> {
+    let dtype = cx.result(0)?.dtype;
+    Ok((cx.operand(a, dtype), cx.operand(b, dtype), dtype))
+}
+
+/// `a + b`.
+#[lowering("_operator.add", "aten.add.default")]
+fn add(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
+    let (a, b, _) = pair(cx, &a, &b)?;
+    Ok(cx.add(a, b))
+}
+
+/// `a - b`.
+#[lowering("_operator.sub", "aten.sub.default")]
+fn sub(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
+    let (a, b, _) = pair(cx, &a, &b)?;
+    Ok(cx.sub(a, b))
+}
+
+/// `a * b`.
+#[lowering("_operator.mul", "aten.mul.default")]
+fn mul(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
+    let (a, b, dtype) = pair(cx, &a, &b)?;
+    Ok(product(cx, a, b, dtype))
+}
+
+/// `a / b`, a float.
+#[lowering("_operator.truediv", "aten.div.default")]
+fn truediv(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
+    let (a, b, _) = pair(cx, &a, &b)?;
+    Ok(cx.div(a, b))
+}
+
+/// `floor(a / b)`.
+#[lowering("_operator.floordiv", "aten.floordiv.default")]
+fn floordiv(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
+    let (a, b, dtype) = pair(cx, &a, &b)?;
+    Ok(floor_div(cx, a, b, dtype))
+}
+
+/// `a mod b` with the sign of `b`.
+#[lowering("_operator.mod", "aten.remainder.default")]
+fn modulo(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
+    let (a, b, dtype) = pair(cx, &a, &b)?;
+    Ok(remainder_of(cx, a, b, dtype))
+}
+
+/// `a ** b`.
+#[lowering("_operator.pow", "math.pow")]
+fn pow(cx: &mut Lower, x: Operand, y: Operand) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    Ok(power(cx, &x, &y, dtype))
+}
+
+/// `-a`.
+#[lowering("_operator.neg")]
+fn neg(cx: &mut Lower, a: Operand) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let a = cx.operand(&a, dtype);
+    Ok(cx.neg(a))
+}
+
+/// `a` in the type of the result.
+#[lowering("_operator.pos", "torch.sym_float")]
+fn pos(cx: &mut Lower, a: Operand) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    Ok(cx.operand(&a, dtype))
+}
+
+/// `|a|`.
+#[lowering("_operator.abs", "builtins.abs")]
+fn abs(cx: &mut Lower, a: Operand) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let a = cx.operand(&a, dtype);
+    Ok(cx.abs(a))
+}
+
+macro_rules! bits {
+    ($($(#[$doc:meta])* $name:ident $bool:literal $int:literal $target:literal;)*) => {
+        $($(#[$doc])* #[lowering($target)]
+        fn $name(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
+            let (a, b, dtype) = pair(cx, &a, &b)?;
+            Ok(cx.op(if dtype == DType::Bool { $bool } else { $int }).input(a).input(b).one())
+        })*
+    };
+}
+
+bits! {
+    /// `a & b`.
+    and "And" "BitwiseAnd" "_operator.and_";
+    /// `a | b`.
+    or "Or" "BitwiseOr" "_operator.or_";
+    /// `a ^ b`.
+    xor "Xor" "BitwiseXor" "_operator.xor";
+}
+
+macro_rules! comparisons {
+    ($($(#[$doc:meta])* $name:ident $op:literal $($target:literal)+;)*) => {
+        $($(#[$doc])* #[lowering($($target),+)]
+        fn $name(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
+            compare(cx, $op, &a, &b)
+        })*
+    };
+}
+
+fn compare(cx: &mut Lower, op: &str, a: &Operand, b: &Operand) -> Res<Value> {
+    let dtype = common(cx, &[*a, *b])?;
+    let (a, b) = (cx.operand(a, dtype), cx.operand(b, dtype));
+    Ok(cx.op(op).input(a).input(b).one())
+}
+
+comparisons! {
+    /// `a == b`.
+    eq "Equal" "_operator.eq" "aten.eq.default";
+    /// `a < b`.
+    lt "Less" "_operator.lt" "aten.lt.default";
+    /// `a <= b`.
+    le "LessOrEqual" "_operator.le" "aten.le.default";
+    /// `a > b`.
+    gt "Greater" "_operator.gt" "aten.gt.default";
+    /// `a >= b`.
+    ge "GreaterOrEqual" "_operator.ge" "aten.ge.default";
+}
+
+/// `a != b`.
+#[lowering("_operator.ne", "aten.ne.default")]
+fn ne(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
+    let equal = compare(cx, "Equal", &a, &b)?;
+    Ok(cx.not(equal))
+}
+
+/// `not a`.
+#[lowering("torch.sym_not", "_operator.not_")]
+fn sym_not(cx: &mut Lower, a: Operand) -> Res<Value> {
+    let a = cx.operand(&a, DType::Bool);
+    Ok(cx.not(a))
+}
+
+/// The powers of two that a shift multiplies by or divides by.
+fn two_to(cx: &mut Lower, b: &Operand) -> Value {
+    let (two, b) = (cx.int(2), cx.operand(b, DType::I64));
+    cx.pow(two, b)
+}
+
+/// `a << b`.
+#[lowering("_operator.lshift")]
+fn lshift(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
+    let (a, factor) = (cx.operand(&a, DType::I64), two_to(cx, &b));
+    Ok(cx.mul(a, factor))
+}
+
+/// `a >> b`.
+#[lowering("_operator.rshift")]
+fn rshift(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
+    let (a, divisor) = (cx.operand(&a, DType::I64), two_to(cx, &b));
+    Ok(floor_div(cx, a, divisor, DType::I64))
+}

@@ -1,0 +1,110 @@
+//! Functions of symbolic numbers: `math`, `torch.sym_*`.
+
+use onnxport_sdk::prelude::*;
+
+use crate::support::{kernel_type, select};
+
+use super::arithmetic::common;
+
+/// `op` of the number as a float, in the type of the result.
+fn of_float(cx: &mut Lower, op: &str, x: &Operand) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let kernel = kernel_type(cx, op, DType::F64);
+    let x = cx.operand(x, kernel);
+    let y = cx.op(op).input(x).one();
+    Ok(cx.cast(y, dtype))
+}
+
+macro_rules! functions {
+    ($($(#[$doc:meta])* $name:ident $op:literal $($target:literal)+;)*) => {
+        $($(#[$doc])* #[lowering($($target),+)]
+        fn $name(cx: &mut Lower, x: Operand) -> Res<Value> {
+            of_float(cx, $op, &x)
+        })*
+    };
+}
+
+functions! {
+    /// The smallest integer that is not below.
+    ceil "Ceil" "math.ceil";
+    /// The largest integer that is not above.
+    floor "Floor" "math.floor";
+    /// The nearest integer, halves to even.
+    round "Round" "builtins.round";
+    /// The square root.
+    sqrt "Sqrt" "math.sqrt" "torch.sym_sqrt" "torch._sym_sqrt";
+    /// `e ^ x`.
+    exp "Exp" "math.exp" "torch._sym_exp";
+    /// The natural logarithm.
+    log "Log" "math.log" "torch._sym_log";
+    /// The sine.
+    sin "Sin" "math.sin" "torch._sym_sin";
+    /// The cosine.
+    cos "Cos" "math.cos" "torch._sym_cos";
+    /// The tangent.
+    tan "Tan" "math.tan" "torch._sym_tan";
+    /// The inverse tangent.
+    atan "Atan" "math.atan" "torch._sym_atan";
+    /// The inverse sine.
+    asin "Asin" "math.asin" "torch._sym_asin";
+    /// The inverse cosine.
+    acos "Acos" "math.acos" "torch._sym_acos";
+    /// The hyperbolic sine.
+    sinh "Sinh" "math.sinh" "torch._sym_sinh";
+    /// The hyperbolic cosine.
+    cosh "Cosh" "math.cosh" "torch._sym_cosh";
+    /// The hyperbolic tangent.
+    tanh "Tanh" "math.tanh" "torch._sym_tanh";
+}
+
+/// The logarithm to base 2.
+#[lowering("math.log2", "torch._sym_log2")]
+fn log2(cx: &mut Lower, x: Operand) -> Res<Value> {
+    let (x, base) = (cx.operand(&x, DType::F64), cx.float(std::f64::consts::LN_2, DType::F64));
+    let log = cx.log(x);
+    Ok(cx.div(log, base))
+}
+
+/// The integer part: a cast truncates.
+#[lowering("math.trunc", "torch.sym_int")]
+fn trunc(cx: &mut Lower, x: Operand) -> Res<Value> {
+    let x = match x {
+        Operand::Number(Scalar::Sym(value)) | Operand::Tensor(value) => value,
+        number @ Operand::Number(_) => cx.operand(&number, DType::F64),
+    };
+    Ok(cx.cast(x, DType::I64))
+}
+
+/// `t` if `b`, else `f`.
+#[lowering("torch.sym_ite")]
+fn ite(cx: &mut Lower, b: Operand, t: Operand, f: Operand) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let (condition, t, f) = (cx.operand(&b, DType::Bool), cx.operand(&t, dtype), cx.operand(&f, dtype));
+    Ok(select(cx, condition, t, f, dtype))
+}
+
+fn extreme(cx: &mut Lower, op: &str, a: &Operand, b: &Operand) -> Res<Value> {
+    let (kernel, dtype) = (common(cx, &[*a, *b])?, cx.result(0)?.dtype);
+    let (a, b) = (cx.operand(a, kernel), cx.operand(b, kernel));
+    let y = cx.op(op).input(a).input(b).one();
+    Ok(cx.cast(y, dtype))
+}
+
+/// The larger.
+#[lowering("torch.sym_max")]
+fn max(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
+    extreme(cx, "Max", &a, &b)
+}
+
+/// The smaller.
+#[lowering("torch.sym_min")]
+fn min(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
+    extreme(cx, "Min", &a, &b)
+}
+
+/// The sum of a list of integers.
+#[lowering("torch.sym_sum")]
+fn sum(cx: &mut Lower, args: Vec<SymInt>) -> Res<Value> {
+    let terms: Vec<Value> = args.iter().map(|n| cx.sym_ints(&[*n])).collect();
+    Ok(cx.op("Sum").inputs(terms).one())
+}

@@ -8,6 +8,7 @@ pub mod inspect;
 pub mod ir;
 pub mod lower;
 pub mod normalise;
+pub mod onnx;
 pub mod pipeline;
 pub mod program;
 pub mod pt2;

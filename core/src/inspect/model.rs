@@ -1,16 +1,13 @@
 //! What an ONNX file holds.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use bytes::Bytes;
-use onnxport_proto::{GraphProto, ModelProto, NodeProto, TensorProto};
-use prost::Message;
 use serde::Serialize;
 
 use super::program::{InputSummary, OpSummary, ValueSummary};
-use crate::diagnose::{Code, Diagnostic};
-use crate::tensor::{DType, MappedFile};
+use crate::diagnose::Diagnostic;
+use crate::onnx::OnnxFile;
 use crate::verify::{Port, Signature};
 
 /// What an ONNX file holds.
@@ -48,27 +45,20 @@ impl ModelSummary {
     /// # Errors
     /// `OP101` and `OP110` for a file that is not readable or not a model.
     pub fn read(path: &Path) -> Result<Self, Diagnostic> {
-        let signature = Signature::read(path)?;
-        let file = MappedFile::open(path)
-            .map_err(|e| Diagnostic::error(Code::READ_IO, format!("cannot read {}: {e}", path.display())))?;
-        let model = ModelProto::decode(Bytes::from_owner(file)).map_err(|e| {
-            Diagnostic::error(Code::READ_ONNX, format!("{} is not an ONNX model: {e}", path.display()))
-        })?;
-        let graph = model.graph.unwrap_or_default();
-        let mut counts = BTreeMap::new();
-        count(&graph.node, &mut counts);
+        let file = OnnxFile::open(path)?;
+        let signature = Signature::of(&file)?;
+        let model = &file.proto;
         let functions: Vec<String> = model.functions.iter().filter_map(|f| f.name.clone()).collect();
-        for function in &model.functions {
-            count(&function.node, &mut counts);
-        }
+        let target =
+            |(domain, op): (String, String)| if domain.is_empty() { op } else { format!("{domain}.{op}") };
+        let counts = file.op_counts().into_iter();
         let mut ops: Vec<OpSummary> =
-            counts.into_iter().map(|(target, count)| OpSummary { target, count, provider: None }).collect();
+            counts.map(|(op, count)| OpSummary { target: target(op), count, provider: None }).collect();
         ops.sort_by_key(|op| std::cmp::Reverse(op.count));
-        let (weight_bytes, data_files) = weights(&graph);
         let text = |value: &Option<String>| value.clone().unwrap_or_default();
-        let producer = format!("{} {}", text(&model.producer_name), text(&model.producer_version));
+        let data_files: BTreeSet<&str> = file.weights.iter().filter_map(|w| w.location.file()).collect();
         Ok(Self {
-            producer: producer.trim().to_owned(),
+            producer: file.producer(),
             ir_version: model.ir_version.unwrap_or_default(),
             opsets: model.opset_import.iter().map(|o| (text(&o.domain), o.version.unwrap_or(0))).collect(),
             inputs: signature.user_inputs().map(value).collect(),
@@ -93,9 +83,9 @@ impl ModelSummary {
                 .collect(),
             ops,
             functions,
-            initializers: graph.initializer.len(),
-            weight_bytes,
-            data_files,
+            initializers: file.weights.len(),
+            weight_bytes: file.weights.iter().fold(0, |n, w| n.saturating_add(w.bytes)),
+            data_files: data_files.into_iter().map(str::to_owned).collect(),
             metadata: model
                 .metadata_props
                 .iter()
@@ -108,38 +98,4 @@ impl ModelSummary {
 
 fn value(port: &Port) -> ValueSummary {
     ValueSummary { name: port.name.clone(), ty: port.type_text() }
-}
-
-fn count(nodes: &[NodeProto], counts: &mut BTreeMap<String, usize>) {
-    for node in nodes {
-        let op = node.op_type.as_deref().unwrap_or_default();
-        let name = match node.domain.as_deref() {
-            None | Some("" | "ai.onnx") => op.to_owned(),
-            Some(domain) => format!("{domain}.{op}"),
-        };
-        *counts.entry(name).or_default() += 1;
-        for attribute in &node.attribute {
-            for graph in attribute.g.iter().chain(&attribute.graphs) {
-                count(&graph.node, counts);
-            }
-        }
-    }
-}
-
-fn weights(graph: &GraphProto) -> (u64, Vec<String>) {
-    let mut files = BTreeSet::new();
-    let mut bytes = 0u64;
-    for tensor in &graph.initializer {
-        bytes = bytes.saturating_add(tensor_bytes(tensor));
-        let location = tensor.external_data.iter().find(|e| e.key.as_deref() == Some("location"));
-        files.extend(location.and_then(|e| e.value.clone()));
-    }
-    (bytes, files.into_iter().collect())
-}
-
-fn tensor_bytes(tensor: &TensorProto) -> u64 {
-    let dtype = DType::from_onnx(tensor.data_type.unwrap_or_default());
-    let elements =
-        tensor.dims.iter().try_fold(1u64, |n, d| n.checked_mul(u64::try_from(*d).ok()?)).unwrap_or(0);
-    dtype.and_then(|d| d.byte_len(elements)).unwrap_or(0)
 }

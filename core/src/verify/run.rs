@@ -12,6 +12,7 @@ use super::expected::{Against, Case};
 use super::report::{CaseReport, OutputReport, TensorReport, Verification};
 use super::signature::{Extent, Port, Signature};
 use crate::diagnose::{Code, Diagnostic};
+use crate::onnx::OnnxFile;
 use crate::sym::{SymId, Symbols};
 use crate::tensor::LazyTensor;
 
@@ -35,7 +36,11 @@ pub fn verify(
     progress: &mut dyn FnMut(&Case),
 ) -> Result<Verification, Diagnostic> {
     let start = Instant::now();
-    let signature = Signature::read(path)?;
+    let file = OnnxFile::open(path)?;
+    // A runtime may crash on data that is not there.
+    file.check_data()?;
+    let signature = Signature::of(&file)?;
+    drop(file);
     let executor = runtime.describe()?;
     let mut session = runtime.load(path)?;
     let mut cases = Vec::with_capacity(against.cases.len());

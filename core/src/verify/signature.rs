@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use bytes::Bytes;
-use onnxport_proto::{ModelProto, ValueInfoProto, tensor_shape_proto, type_proto};
-use prost::Message;
+use onnxport_proto::{ValueInfoProto, tensor_shape_proto, type_proto};
 use serde::Deserialize;
 
 use crate::diagnose::{Code, Diagnostic};
-use crate::tensor::{DType, MappedFile};
+use crate::onnx::OnnxFile;
+use crate::tensor::DType;
+use crate::write::STATE_KEY;
 
 /// The inputs, outputs and states of a model.
 #[derive(Clone, Debug, Default)]
@@ -61,21 +61,21 @@ pub struct State {
 impl Signature {
     /// Reads the declarations of the model at `path`.
     pub fn read(path: &Path) -> Result<Self, Diagnostic> {
-        let file = MappedFile::open(path)
-            .map_err(|e| Diagnostic::error(Code::READ_IO, format!("cannot read {}: {e}", path.display())))?;
-        let model = ModelProto::decode(Bytes::from_owner(file)).map_err(|e| {
-            Diagnostic::error(Code::READ_ONNX, format!("{} is not an ONNX model: {e}", path.display()))
-        })?;
-        let graph = model.graph.unwrap_or_default();
+        Self::of(&OnnxFile::open(path)?)
+    }
+
+    /// The declarations of a file that was read.
+    pub fn of(file: &OnnxFile) -> Result<Self, Diagnostic> {
+        let Some(graph) = file.graph() else { return Ok(Self::default()) };
         let initializers: std::collections::HashSet<&str> =
             graph.initializer.iter().filter_map(|t| t.name.as_deref()).collect();
         let port = |info: &ValueInfoProto| Port {
             optional: initializers.contains(info.name.as_deref().unwrap_or_default()),
             ..Port::of(info)
         };
-        let states = match model.metadata_props.iter().find(|p| p.key.as_deref() == Some("onnxport.state")) {
-            Some(entry) => serde_json::from_str(entry.value.as_deref().unwrap_or_default()).map_err(|e| {
-                Diagnostic::error(Code::READ_ONNX, format!("the metadata onnxport.state is malformed: {e}"))
+        let states = match file.metadata(STATE_KEY) {
+            Some(text) => serde_json::from_str(text).map_err(|e| {
+                Diagnostic::error(Code::READ_ONNX, format!("the metadata {STATE_KEY} is malformed: {e}"))
             })?,
             None => Vec::new(),
         };

@@ -16,17 +16,15 @@ pub(super) fn print(data: &LazyTensor) -> String {
         0 => None,
         size => bytes.chunks_exact(size).map(|c| element(data.dtype, c)).collect(),
     };
-    match items {
-        Some(items) => format!("[{}]", items.join(", ")),
-        None => {
-            let hex = bytes.iter().fold(String::new(), |mut hex, byte| {
-                // Writing to a String cannot fail.
-                let _ = write!(hex, "{byte:02x}");
-                hex
-            });
-            format!("hex \"{hex}\"")
-        }
+    if let Some(items) = items {
+        return format!("[{}]", items.join(", "));
     }
+    let hex = bytes.iter().fold(String::new(), |mut hex, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    });
+    format!("hex \"{hex}\"")
 }
 
 /// One element, when its text gives back its bytes.

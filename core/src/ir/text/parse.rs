@@ -259,7 +259,7 @@ impl Parser<'_> {
         if self.lexer.peek() == Some('"') {
             return self.list("]", |p| p.lexer.quoted()).map(Attr::Strs);
         }
-        let items = self.list("]", |p| p.scalar())?;
+        let items = self.list("]", Self::scalar)?;
         let ints: Option<Vec<i64>> =
             items.iter().map(|i| if let Attr::Int(n) = i { Some(*n) } else { None }).collect();
         let floats = items.iter().map(|i| if let Attr::Float(n) = i { Some(*n) } else { None }).collect();

@@ -16,7 +16,7 @@ import torch
 import torch._prims
 
 VENDOR_OR_LAYOUT = re.compile(
-    r"foreach|_fused_(?!rms_norm$)|fused_moving_avg|nested|jagged|sparse|mkldnn|miopen|mps|thnn"
+    r"foreach|_fused_(?!rms_norm$|moving_avg)|nested|jagged|sparse|mkldnn|miopen|mps|thnn"
     r"|cudnn(?!_batch_norm$)|fbgemm|cslt|cufft|nnpack|triton|dyn_quant|quantized_(lstm|gru|rnn)"
     r"|coalesce|hspmm|sspaddmm|smm$|spdiags|spsolve|(crow|ccol|col|row)_indices|to_padded_tensor"
 )
@@ -26,7 +26,7 @@ AUTOGRAD_OR_RUNTIME = re.compile(
     r"|^_(foobar|print|has|version|lazy|pin|remove_batch|add_batch|mixed_dtypes|linalg_check)"
     r"|^_(use_|transform_bias|wrapped|saturate|choose|resize_output|fake_quantize_learnable)"
     r"|^_(dim[IV]|indices|values|nnz|debug|masked_scale|validate|propagate_xla|cast_[A-Z])"
-    r"|^(set_?|set_data|record_stream|retains?_grad|requires_grad_|from_file|is_pinned)$"
+    r"|^(set|set_data|record_stream|retains?_grad|from_file|is_pinned)$"
     r"|^(pin_memory|output_nr|is_leaf|data|indices|values|dense_dim|choose_qparams\w*)$"
     r"|^(qscheme|q_\w+|chalf|is_vulkan_available|fake_quantize_\w+_cachemask)$"
 )

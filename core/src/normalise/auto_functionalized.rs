@@ -57,7 +57,7 @@ fn direct(mut call: Call, editor: &mut Editor, cx: &Context<'_>) -> Result<(), S
         editor.calls.push(call);
         return Ok(());
     }
-    second(call, args, editor, cx)
+    second(call, &args, editor, cx)
 }
 
 /// A written argument: which base it looks at, and how.
@@ -79,11 +79,11 @@ enum Kind {
     Strided { size: Arg, stride: Arg, offset: Arg },
 }
 
-fn second(mut call: Call, args: Vec<NamedArg>, editor: &mut Editor, cx: &Context<'_>) -> Result<(), String> {
+fn second(mut call: Call, args: &[NamedArg], editor: &mut Editor, cx: &Context<'_>) -> Result<(), String> {
     let find = |name: &str| args.iter().find(|a| a.name == name).map(|a| &a.arg);
     let mut bases: Vec<Val> = Vec::new();
     find("_all_bases").ok_or("it has no bases")?.each_value(&mut |v| bases.push(v));
-    let written = written(&args)?;
+    let written = written(args)?;
     let own = call.outputs.len().saturating_sub(bases.len());
     let new_bases = call.outputs.split_off(own);
     // An operator without results is recorded with the result `None`.
@@ -261,9 +261,8 @@ fn see(base: Val, kind: &Kind, editor: &mut Editor, call: &Call) -> Result<Val, 
 fn rename(call: &mut Call, from: Val, to: Val) {
     for output in &mut call.outputs {
         match output {
-            Output::None => {}
             Output::Value(val) if *val == from => *val = to,
-            Output::Value(_) => {}
+            Output::None | Output::Value(_) => {}
             Output::List(items) => {
                 items.iter_mut().flatten().filter(|v| **v == from).for_each(|val| *val = to);
             }

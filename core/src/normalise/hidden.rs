@@ -7,8 +7,8 @@ use crate::diagnose::OriginId;
 use crate::program::{Arg, Body, Call, NamedArg, Output, Program, TensorType, Val, ValueType};
 use crate::sym::{Dim, Symbols};
 
-pub(super) fn run(program: &mut Program, cx: &mut Context<'_>) {
-    with_symbols(program, |body, symbols| spell(body, symbols, cx));
+pub(super) fn run(program: &mut Program, _: &mut Context<'_>) {
+    with_symbols(program, spell);
 }
 
 fn is_hidden(call: &Call) -> bool {
@@ -32,9 +32,9 @@ fn has_stats(call: &Call) -> bool {
     given("running_mean") && given("running_var")
 }
 
-fn spell(body: &mut Body, symbols: &mut Symbols, cx: &mut Context<'_>) {
+fn spell(body: &mut Body, symbols: &mut Symbols) {
     for call in &mut body.calls {
-        each_nested(call, &mut |nested| spell(nested, symbols, cx));
+        each_nested(call, &mut |nested| spell(nested, symbols));
     }
     if !body.calls.iter().any(is_hidden) {
         return;

@@ -104,7 +104,7 @@ pub(super) fn share(
     values: &Arena<Value>,
     symbols: &mut Symbols,
 ) -> Share {
-    let Some(schema) = schema else { return Share::Nothing };
+    let Some(schema) = schema else { return share_unknown(call) };
     let declared = schema.returns.iter().any(|r| r.alias.is_some());
     if !declared && !is_undeclared_view(&call.target) {
         return Share::Nothing;
@@ -134,6 +134,20 @@ pub(super) fn share(
         }
     }
     if views.is_empty() { Share::Nothing } else { Share::Views { source, views } }
+}
+
+/// An operator of PyTorch that is newer than the schemas may return a view; those of others may not.
+fn share_unknown(call: &Call) -> Share {
+    let (mut sources, mut results) = (Vec::new(), Vec::new());
+    if parts(&call.target).0 == "aten" {
+        call.args.iter().for_each(|a| a.arg.each_value(&mut |v| sources.push(v)));
+        call.outputs.iter().for_each(|o| o.each_value(&mut |v| results.push(v)));
+    }
+    if sources.is_empty() || results.is_empty() {
+        Share::Nothing
+    } else {
+        Share::Unclear { sources, results }
+    }
 }
 
 /// Operators that may return their argument although their schema does not say so.
@@ -192,11 +206,11 @@ fn view(
     let rank = from.shape.len();
     let same = from.shape == to.shape;
     Ok(Some(match op {
-        "alias" | "detach" | "lift_fresh" | "positive" | "view_of" => View::Same,
-        "resolve_conj" | "resolve_neg" | "conj_physical" if from.dtype.is_complex() => return Err(Undecided),
-        "resolve_conj" | "resolve_neg" | "conj_physical" => View::Same,
+        "resolve_conj" | "resolve_neg" if from.dtype.is_complex() => return Err(Undecided),
+        "conj_physical" if from.dtype.is_complex() => return Ok(None),
         "_conj" | "conj" if from.dtype.is_complex() => View::Conj,
-        "_conj" | "conj" => View::Same,
+        "alias" | "detach" | "lift_fresh" | "positive" | "view_of" | "resolve_conj" | "resolve_neg"
+        | "conj_physical" | "_conj" | "conj" => View::Same,
         "_neg_view" => View::ReadOnly("it is negated"),
         "real" if !from.dtype.is_complex() => View::Same,
         "real" => View::Real,

@@ -43,7 +43,9 @@ impl Families {
             match share(call, schema, &body.values, symbols) {
                 Share::Nothing => {}
                 Share::Views { source, views } => {
-                    views.iter().for_each(|(v, _)| families.join(source, *v));
+                    for (val, _) in &views {
+                        families.join(source, *val);
+                    }
                 }
                 Share::Unclear { sources, results } => {
                     hidden_sources(&sources, &results, |a, b| families.join(a, b));

@@ -19,11 +19,11 @@ impl Rewriter<'_, '_> {
             }
             (Twin::View(target), Some(own)) => self.metadata(call, &target, own),
             (Twin::Copy, Some(own)) => self.copy(&call, schema, own),
-            (Twin::Values(target), _) => self.values(call, schema, &target),
-            (Twin::Functional(target), _) => self.appended(call, schema, target),
+            (Twin::Values(target), _) => self.values(&call, schema, &target),
+            (Twin::Functional(target), _) => self.appended(&call, schema, target),
             _ => {
                 let target = call.target.clone();
-                self.appended(call, schema, target)
+                self.appended(&call, schema, target)
             }
         }
     }
@@ -132,7 +132,7 @@ impl Rewriter<'_, '_> {
     }
 
     /// A twin whose results are the new values.
-    fn values(&mut self, call: Call, schema: &Schema, target: &str) -> Result<(), String> {
+    fn values(&mut self, call: &Call, schema: &Schema, target: &str) -> Result<(), String> {
         let mut new = call.clone();
         target.clone_into(&mut new.target);
         let first = self.cx.schemas.get(target).and_then(|s| s.args.first()).map(|a| a.name.clone());
@@ -185,9 +185,9 @@ impl Rewriter<'_, '_> {
         } else {
             self.editor.calls.push(new);
         }
-        self.name_results(&call, schema);
+        self.name_results(call, schema);
         for (own, val) in pending {
-            self.assign(own, val, &call)?;
+            self.assign(own, val, call)?;
         }
         Ok(())
     }
@@ -216,8 +216,9 @@ impl Rewriter<'_, '_> {
                 let Some(other) = arg.arg.as_value().and_then(|v| self.editor.ty(v).as_tensor()) else {
                     continue;
                 };
-                // A tensor without axes only promotes across kinds, which in-place operators refuse.
-                if !other.shape.is_empty() {
+                // Next to a tensor with axes, one without promotes only across kinds, which in-place
+                // operators refuse.
+                if !other.shape.is_empty() || ty.shape.is_empty() {
                     ty.dtype = twin::promote(ty.dtype, other.dtype);
                 }
             }
@@ -226,7 +227,7 @@ impl Rewriter<'_, '_> {
     }
 
     /// An operator whose new values follow its own results.
-    fn appended(&mut self, call: Call, schema: &Schema, target: String) -> Result<(), String> {
+    fn appended(&mut self, call: &Call, schema: &Schema, target: String) -> Result<(), String> {
         let mut new = call.clone();
         new.target = target;
         self.resolve(&mut new);
@@ -271,10 +272,10 @@ impl Rewriter<'_, '_> {
         call.outputs.iter().for_each(|o| o.each_value(&mut |v| fresh.push(v)));
         fresh.retain(|v| !reuses(v));
         self.editor.calls.push(new);
-        self.name_results(&call, schema);
+        self.name_results(call, schema);
         self.track_roots(fresh);
         for (own, val) in pending {
-            self.assign(own, val, &call)?;
+            self.assign(own, val, call)?;
         }
         Ok(())
     }

@@ -11,11 +11,13 @@ mod scatter;
 mod strides;
 mod twin;
 
+use rustc_hash::FxHashMap;
+
 use super::edit::{Editor, each_nested, parts};
 use super::{Context, with_symbols};
 use crate::diagnose::{Code, OriginId};
 use crate::program::{
-    Arg, Body, Call, InputKind, OutputKind, OutputSpec, Program, Signature, StateKind, Val,
+    Arg, Body, Call, InputKind, Output, OutputKind, OutputSpec, Program, Signature, StateKind, Val,
 };
 use crate::registry::Schema;
 use crate::sym::Symbols;
@@ -92,7 +94,10 @@ fn check_unknown(call: &Call, cx: &mut Context<'_>) {
         return;
     }
     let writes = op.ends_with('_') && !op.ends_with("__");
-    if writes || (call.outputs.is_empty() && call.args.iter().any(|a| a.arg.as_value().is_some())) {
+    if writes
+        || (call.outputs.iter().all(|o| *o == Output::None)
+            && call.args.iter().any(|a| a.arg.as_value().is_some()))
+    {
         let message = format!("`{}` may write to its arguments, but its schema is not known", call.target);
         let diagnostic = crate::diagnose::Diagnostic::error(Code::NORMALISE_MUTATION, message)
             .at(call.origin)
@@ -210,19 +215,20 @@ fn hidden_sources(sources: &[Val], results: &[Val], mut join: impl FnMut(Val, Va
 
 /// Appends an output for every input that was written, after those that the program declares.
 fn declare_state(body: &mut Body, signature: &mut Signature, written: &Written) {
+    let written: FxHashMap<Val, Val> = written.iter().copied().collect();
     let outputs = std::mem::take(&mut body.outputs);
     let specs = std::mem::take(&mut signature.outputs);
     let (mut user, mut state) = (Vec::new(), Vec::new());
     for (arg, spec) in outputs.into_iter().zip(specs) {
         match &spec.kind {
-            OutputKind::State { input, .. } if written.iter().any(|(w, _)| w == input) => {}
+            OutputKind::State { input, .. } if written.contains_key(input) => {}
             OutputKind::State { .. } => state.push((arg, spec)),
             _ => user.push((arg, spec)),
         }
     }
     for (arg, spec) in signature.inputs.iter().zip(&body.inputs).filter_map(|(spec, input)| {
         let input = input.as_value()?;
-        let (_, new) = written.iter().find(|(w, _)| *w == input)?;
+        let new = written.get(&input)?;
         let (kind, name) = match &spec.kind {
             InputKind::Parameter(name) => (StateKind::Parameter, name),
             InputKind::Buffer { name, .. }

@@ -21,7 +21,7 @@ pub(super) fn is_row_major(symbols: &mut Symbols, ty: &TensorType) -> bool {
     (0..ty.shape.len()).all(|i| !matters(i) || own[i] == dense[i])
 }
 
-/// Whether reshaping `from` to `shape` needs no copy (`computeStride` of ATen); `None` when that
+/// Whether reshaping `from` to `shape` needs no copy (`computeStride` of `ATen`); `None` when that
 /// depends on the values of symbols.
 pub(super) fn reshape_is_view(symbols: &mut Symbols, from: &TensorType, shape: &[Dim]) -> Option<bool> {
     if is_row_major(symbols, from) || from.shape.contains(&Dim::Const(0)) {

@@ -40,7 +40,7 @@ pub(super) fn of(schema: &Schema, schemas: &Schemas) -> Twin {
     if namespace == "aten" {
         match op {
             "copy_" => return Twin::Copy,
-            "detach_" => return Twin::View("aten.detach.default".to_owned()),
+            "detach_" | "requires_grad_" => return Twin::View("aten.detach.default".to_owned()),
             "transpose_" => return Twin::View("aten.transpose.int".to_owned()),
             "t_" | "squeeze_" | "unsqueeze_" | "swapaxes_" | "swapdims_" | "as_strided_" => {
                 return Twin::View(format!("aten.{}.{overload}", op.trim_end_matches('_')));

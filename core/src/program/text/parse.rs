@@ -1,10 +1,12 @@
 //! Reading the text form.
 
+mod args;
+
 use rustc_hash::FxHashMap;
 
 use super::super::{
-    Arg, Body, Call, InputKind, InputSpec, NamedArg, Output, OutputKind, OutputSpec, Program, Signature,
-    StateKind, Subgraph, TensorType, Val, Value, ValueType,
+    Arg, Body, Call, InputKind, InputSpec, Output, OutputKind, OutputSpec, Program, Signature, StateKind,
+    TensorType, Val, Value, ValueType,
 };
 use super::lex::Lexer;
 use super::{TextError, row_major};
@@ -214,110 +216,6 @@ impl Parser<'_> {
             }
         }
         Ok(self.program.origins.push(origin))
-    }
-
-    fn named_arg(&mut self, scope: &mut Scope) -> Result<NamedArg, TextError> {
-        let is_name = |c: char| c.is_ascii_alphabetic() || c == '_';
-        let name = if self.lexer.peek() == Some('"') {
-            let text = self.lexer.quoted()?;
-            if !self.lexer.eat("=") {
-                return Ok(NamedArg { name: String::new(), arg: Arg::Str(text) });
-            }
-            text
-        } else if self.lexer.peek_word().starts_with(is_name) {
-            let word = self.lexer.word()?;
-            if !self.lexer.eat("=") {
-                return Ok(NamedArg { name: String::new(), arg: self.word_arg(word)? });
-            }
-            word.to_owned()
-        } else {
-            String::new()
-        };
-        Ok(NamedArg { name, arg: self.arg(scope)? })
-    }
-
-    fn arg(&mut self, scope: &mut Scope) -> Result<Arg, TextError> {
-        self.depth += 1;
-        if self.depth > MAX_DEPTH {
-            return self.lexer.fail("arguments are nested too deeply");
-        }
-        let arg = match self.lexer.peek() {
-            Some('%') => Arg::Value(self.val(scope)?),
-            Some('"') => Arg::Str(self.lexer.quoted()?),
-            Some('[') => {
-                self.lexer.expect("[")?;
-                Arg::List(self.list("]", |p| p.arg(scope))?)
-            }
-            Some('{') => {
-                self.lexer.expect("{")?;
-                Arg::Dict(self.list("}", |p| {
-                    let key = p.lexer.quoted()?;
-                    p.lexer.expect(":")?;
-                    Ok((key, p.arg(scope)?))
-                })?)
-            }
-            Some(c) if c.is_ascii_alphabetic() => {
-                let word = self.lexer.word()?;
-                self.word_arg(word)?
-            }
-            _ => {
-                let text = self.lexer.number();
-                match (text.parse(), text.parse()) {
-                    (Ok(n), _) => Arg::Int(n),
-                    (_, Ok(x)) => Arg::Float(x),
-                    _ => return self.lexer.fail("expected an argument"),
-                }
-            }
-        };
-        self.depth -= 1;
-        Ok(arg)
-    }
-
-    /// The argument that starts with `word`.
-    fn word_arg(&mut self, word: &str) -> Result<Arg, TextError> {
-        Ok(match word {
-            "none" => Arg::None,
-            "true" => Arg::Bool(true),
-            "false" => Arg::Bool(false),
-            "inf" => Arg::Float(f64::INFINITY),
-            "NaN" => Arg::Float(f64::NAN),
-            "complex" => {
-                self.lexer.expect("(")?;
-                let parts: Vec<f64> = self.list(")", |p| match p.lexer.number().parse() {
-                    Ok(x) => Ok(x),
-                    Err(_) => p.lexer.fail("expected a number"),
-                })?;
-                match parts.as_slice() {
-                    [re, im] => Arg::Complex(*re, *im),
-                    _ => return self.lexer.fail("a complex number has two parts"),
-                }
-            }
-            "dtype" => {
-                self.lexer.expect("(")?;
-                let code = self.lexer.int()?;
-                self.lexer.expect(")")?;
-                Arg::UnknownDType(code)
-            }
-            "device" => Arg::Device(self.wrapped()?),
-            "layout" => Arg::Layout(self.wrapped()?),
-            "format" => Arg::MemoryFormat(self.wrapped()?),
-            "op" => Arg::Operator(self.wrapped()?),
-            "graph" => {
-                let name = self.lexer.name()?;
-                Arg::Graph(Box::new(Subgraph { name, body: self.body(None)? }))
-            }
-            _ => match word.parse() {
-                Ok(dtype) => Arg::DType(dtype),
-                Err(()) => return self.lexer.fail(format!("`{word}` is not an argument")),
-            },
-        })
-    }
-
-    fn wrapped(&mut self) -> Result<String, TextError> {
-        self.lexer.expect("(")?;
-        let text = self.lexer.quoted()?;
-        self.lexer.expect(")")?;
-        Ok(text)
     }
 
     fn val(&mut self, scope: &Scope) -> Result<Val, TextError> {

@@ -296,7 +296,6 @@ impl Printer<'_> {
         self.val(body, val);
         self.out.push_str(": ");
         match body.values.get(val).map(|v| &v.ty) {
-            None => self.out.push_str("token"),
             Some(ValueType::Tensor(ty)) => self.tensor_type(ty),
             Some(ValueType::SymInt(dim)) => {
                 let text = self.symbols.display(*dim);
@@ -304,7 +303,7 @@ impl Printer<'_> {
             }
             Some(ValueType::SymFloat) => self.out.push_str("symfloat"),
             Some(ValueType::SymBool) => self.out.push_str("symbool"),
-            Some(ValueType::Token) => self.out.push_str("token"),
+            Some(ValueType::Token) | None => self.out.push_str("token"),
             Some(ValueType::Custom(class)) => self.wrapped("custom", class),
         }
     }

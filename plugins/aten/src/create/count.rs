@@ -2,7 +2,7 @@
 
 use onnxport_sdk::prelude::*;
 
-use crate::support::{constant, small};
+use crate::support::{constant, scaled, shifted, small};
 
 /// The numbers 0, 1, ... of the result's only axis in `dtype`.
 fn indices(cx: &mut Lower, dtype: DType) -> Res<Value> {
@@ -58,16 +58,30 @@ fn progression(cx: &mut Lower, start: &Scalar, end: &Scalar, step: &Scalar) -> R
     if !dtype.is_float() {
         return Err("`start`, `end` and `step` must be integers where the result is integers".into());
     }
+    if [start, end, step].iter().any(|s| matches!(s, Scalar::Sym(_))) {
+        let mut bounds = Vec::with_capacity(3);
+        for number in [start, end, step] {
+            let mut bound = cx.number(number, DType::F64);
+            if cx.rank(bound)? == 1 {
+                bound = cx.squeeze(bound, &[0]);
+            }
+            bounds.push(bound);
+        }
+        if let [start, end, step] = bounds[..] {
+            let range = cx.range(start, end, step);
+            return Ok(cx.cast(range, dtype));
+        }
+    }
     let kernel = if dtype == DType::F64 { DType::F64 } else { DType::F32 };
-    let mut y = indices(cx, kernel)?;
-    if !step.is(1.0) {
-        let step = cx.number(step, kernel);
-        y = cx.mul(y, step);
-    }
-    if !start.is(0.0) {
-        let start = cx.number(start, kernel);
-        y = cx.add(y, start);
-    }
+    let i = indices(cx, kernel)?;
+    let y = match step.as_f64() {
+        Some(step) => scaled(cx, i, step, kernel),
+        None => i,
+    };
+    let y = match start.as_f64() {
+        Some(start) => shifted(cx, y, start, kernel),
+        None => y,
+    };
     Ok(cx.cast(y, dtype))
 }
 

@@ -33,6 +33,11 @@ pub(super) fn dtypes(cx: &Cx<'_>, opset: i64) -> SmallVec<[Found; 2]> {
     if let (Some(first), Some(known)) = (found.first_mut(), known) {
         *first = known;
     }
+    if cx.node.op == "LayerNormalization" {
+        // The statistics have a type of their own.
+        let stash = i32::try_from(cx.int("stash_type", 1)).ok().and_then(DType::from_onnx);
+        found.iter_mut().skip(1).for_each(|f| *f = stash.map_or(Found::Unknown, Found::Tensor));
+    }
     found
 }
 

@@ -80,6 +80,8 @@ enum Form {
     Program,
     /// The program without side effects
     Normalised,
+    /// The ONNX graph
+    Ir,
 }
 
 fn parse_dim(text: &str) -> Result<DimName, String> {
@@ -110,7 +112,7 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     };
     let path = match (&arguments.output, arguments.emit) {
         (Some(path), None) => path,
-        (_, form) => return emit(&host, archive, form.unwrap_or(Form::Program)),
+        (_, form) => return emit(&host, archive, &options, form.unwrap_or(Form::Ir)),
     };
     let against = if arguments.no_verify { None } else { Some(calls(&arguments.program, &archive)) };
 
@@ -211,12 +213,13 @@ fn skipped(outcome: &mut Outcome, why: &Diagnostic) {
     outcome.put("not_verified", &why.message);
 }
 
-fn emit(host: &Host, archive: Archive, form: Form) -> CommandResult {
-    let program = match form {
-        Form::Program => archive.program,
-        Form::Normalised => normalise(archive.program, &host.schemas)?,
+fn emit(host: &Host, archive: Archive, options: &ConvertOptions, form: Form) -> CommandResult {
+    let text = match form {
+        Form::Program => archive.program.to_text(),
+        Form::Normalised => normalise(archive.program, &host.schemas)?.to_text(),
+        Form::Ir => pipeline::convert(host, archive.program, options)?.model.to_text(),
     };
-    Ok(Outcome::text(program.to_text()))
+    Ok(Outcome::text(text))
 }
 
 /// What the summary says.

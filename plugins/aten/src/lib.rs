@@ -1,12 +1,23 @@
 //! Lowerings of PyTorch's own operators, a module per family.
 
+// The parameters of a lowering are those of the operator's schema.
+#![allow(clippy::too_many_arguments)]
+
 mod activation;
+mod attention;
 mod cast;
+mod conv;
 mod create;
 mod loss;
+mod matmul;
+mod norm;
 mod pointwise;
+mod pool;
+mod recurrent;
+mod reduce;
 mod support;
 mod symbolic;
+mod upsample;
 mod view;
 
 onnxport_sdk::export_plugin! { id: "aten", schemas: include_str!("../schemas.txt") }

@@ -1,0 +1,4 @@
+//! Attention.
+
+mod encoder;
+mod product;

@@ -1,0 +1,184 @@
+//! Scaled dot products.
+
+use onnxport_sdk::prelude::*;
+
+use crate::matmul::swap_last;
+
+/// `softmax(query @ key^T * scale + mask) @ value`, and zeros in rows that the mask closes entirely.
+#[lowering("aten.scaled_dot_product_attention.default")]
+fn scaled_dot_product_attention(
+    cx: &mut Lower,
+    query: Value,
+    key: Value,
+    value: Value,
+    attn_mask: Option<Value>,
+    dropout_p: f64,
+    is_causal: bool,
+    scale: Option<f64>,
+    enable_gqa: bool,
+) -> Res<Value> {
+    no_dropout(dropout_p)?;
+    Heads { query, key, value, scale, grouped: enable_gqa }.attend(cx, attn_mask, is_causal)
+}
+
+/// The same as PyTorch's kernels take it; only the first result is computed.
+#[lowering(
+    "aten._scaled_dot_product_flash_attention.default",
+    "aten._scaled_dot_product_flash_attention_for_cpu.default",
+    "aten._scaled_dot_product_efficient_attention.default",
+    "aten._scaled_dot_product_attention_math.default"
+)]
+fn kernel(
+    cx: &mut Lower,
+    query: Value,
+    key: Value,
+    value: Value,
+    attn_mask: Option<Value>,
+    attn_bias: Option<Value>,
+    dropout_p: f64,
+    is_causal: bool,
+    scale: Option<f64>,
+    enable_gqa: bool,
+) -> Res<Vec<Option<Value>>> {
+    no_dropout(dropout_p)?;
+    let heads = Heads { query, key, value, scale, grouped: enable_gqa };
+    let output = heads.attend(cx, attn_mask.or(attn_bias), is_causal)?;
+    let mut results = vec![None; cx.result_count()];
+    if let Some(first) = results.first_mut() {
+        *first = Some(output);
+    }
+    Ok(results)
+}
+
+fn no_dropout(p: f64) -> Res<()> {
+    if p == 0.0 {
+        return Ok(());
+    }
+    Err(Refusal::new(format!("the argument `dropout_p` is {p}: the result is random"))
+        .help("export the model in evaluation mode, `model.eval()`"))
+}
+
+/// The operands: `[..., heads, length, size]`.
+pub(super) struct Heads {
+    pub(super) query: Value,
+    pub(super) key: Value,
+    pub(super) value: Value,
+    pub(super) scale: Option<f64>,
+    /// Whether several heads of the query share one of the key.
+    pub(super) grouped: bool,
+}
+
+impl Heads {
+    pub(super) fn attend(mut self, cx: &mut Lower, mask: Option<Value>, causal: bool) -> Res<Value> {
+        let rank = cx.rank(self.query)?;
+        if rank < 2 {
+            return Err("the argument `query` has fewer than two axes".into());
+        }
+        let (length, places) = (cx.dim(self.query, rank - 2), cx.dim(self.key, cx.rank(self.key)? - 2));
+        let scale = self.scale(cx, rank)?;
+        let mut mask = mask;
+        let shared = self.grouped && rank > 2 && cx.dim(self.query, rank - 3) != cx.dim(self.key, rank - 3);
+        if shared {
+            mask = self.group(cx, rank, mask)?;
+        }
+        let dtype = cx.dtype(self.query)?;
+        let query = match scale {
+            Some(scale) => cx.mul(self.query, scale),
+            None => self.query,
+        };
+        let key = swap_last(cx, self.key)?;
+        let mut scores = cx.matmul(query, key);
+        if causal {
+            let triangle = triangle(cx, length, places, dtype)?;
+            scores = cx.add(scores, triangle);
+        }
+        let weights = match mask {
+            None => cx.softmax(scores, -1),
+            Some(mask) => masked_softmax(cx, scores, mask, dtype)?,
+        };
+        let output = cx.matmul(weights, self.value);
+        if shared { cx.reshape_to_result(output, 0) } else { Ok(output) }
+    }
+
+    /// The scale as a constant or a computed value; `None` when it is one. By default it is
+    /// `1 / sqrt(size)`.
+    fn scale(&self, cx: &mut Lower, rank: usize) -> Res<Option<Value>> {
+        let dtype = cx.dtype(self.query)?;
+        let scale = match (self.scale, cx.dim(self.query, rank - 1)) {
+            (Some(scale), _) => scale,
+            (None, Dim::Const(size)) => 1.0 / (size as f64).sqrt(),
+            (None, _) => {
+                let size = cx.extent(self.query, rank - 1);
+                let size = cx.cast(size, dtype);
+                let root = cx.sqrt(size);
+                return Ok(Some(cx.reciprocal(root)));
+            }
+        };
+        Ok((scale != 1.0).then(|| cx.float(scale, dtype)))
+    }
+
+    /// Splits the heads of the query by the head of the key that they share, on an axis of its own
+    /// over which key and value broadcast. Returns the mask in this form.
+    fn group(&mut self, cx: &mut Lower, rank: usize, mask: Option<Value>) -> Res<Option<Value>> {
+        let axis = rank - 3;
+        let (heads, kept) = (cx.dim(self.query, axis), cx.dim(self.key, axis));
+        let share = cx.dim_div(heads, kept);
+        let split = |cx: &mut Lower, x: Value, axis: usize| -> Res<Value> {
+            let mut shape = cx.shape(x)?;
+            shape.splice(axis..=axis, [kept, share]);
+            Ok(cx.reshape_to(x, &shape))
+        };
+        self.query = split(cx, self.query, axis)?;
+        self.key = cx.unsqueeze(self.key, &[axis as i64 + 1]);
+        self.value = cx.unsqueeze(self.value, &[axis as i64 + 1]);
+        let Some(mask) = mask else { return Ok(None) };
+        let own = cx.rank(mask)?;
+        if own < 3 {
+            return Ok(Some(mask));
+        }
+        if cx.dim(mask, own - 3).is(1) {
+            return Ok(Some(cx.unsqueeze(mask, &[own as i64 - 3])));
+        }
+        split(cx, mask, own - 3).map(Some)
+    }
+}
+
+/// Softmax along the last axis of what the mask admits. A row without any is zero, as in PyTorch,
+/// where a plain softmax would give NaN.
+fn masked_softmax(cx: &mut Lower, scores: Value, mask: Value, dtype: DType) -> Res<Value> {
+    if cx.dtype(mask)? == DType::Bool {
+        let lowest = match dtype {
+            DType::F16 => -65504.0,
+            DType::F64 => f64::MIN,
+            // For bf16 too: it rounds no further than to its own lowest.
+            _ => -3.389_531_389_251_535_5e38,
+        };
+        let (lowest, zero) = (cx.float(lowest, dtype), cx.float(0.0, dtype));
+        let open = cx.select(mask, scores, lowest);
+        let weights = cx.softmax(open, -1);
+        return Ok(cx.select(mask, weights, zero));
+    }
+    let mask = cx.cast(mask, dtype);
+    let sum = cx.add(scores, mask);
+    let weights = cx.softmax(sum, -1);
+    let (closed, zero) = (cx.is_nan(weights), cx.float(0.0, dtype));
+    Ok(cx.select(closed, zero, weights))
+}
+
+/// Zero where the place is not after the row, else minus infinity.
+fn triangle(cx: &mut Lower, length: Dim, places: Dim, dtype: DType) -> Res<Value> {
+    const LARGEST_CONSTANT: i64 = 4096;
+    if let (Dim::Const(rows), Dim::Const(columns)) = (length, places) {
+        if rows.saturating_mul(columns) <= LARGEST_CONSTANT {
+            let element = |row, column| if column <= row { 0.0 } else { f64::NEG_INFINITY };
+            let elements: Vec<f64> =
+                (0..rows).flat_map(|row| (0..columns).map(move |column| element(row, column))).collect();
+            let flat = cx.numbers(&elements, dtype);
+            return Ok(cx.reshape(flat, &[rows, columns]));
+        }
+    }
+    let shape = cx.dims_value(&[length, places]);
+    let closed = cx.filled(&Scalar::Float(f64::NEG_INFINITY), dtype, &[1]);
+    let (full, one) = (cx.constant_of_shape(shape, closed), cx.int(1));
+    Ok(cx.op("Trilu").input(full).input(one).int("upper", 1).one())
+}

@@ -1,0 +1,87 @@
+//! Products with something added.
+
+use onnxport_sdk::prelude::*;
+
+use super::{matmul, scaled, swap_last};
+
+/// `input @ weight^T + bias`, over the last axis of `input`.
+#[lowering("aten.linear.default")]
+fn linear(cx: &mut Lower, x: Value, weight: Value, bias: Option<Value>) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    if cx.rank(x)? == 2 && cx.rank(weight)? == 2 && dtype.kind() == Kind::Float {
+        return Ok(cx.op("Gemm").input(x).input(weight).maybe(bias).int("transB", 1).one());
+    }
+    let weight = swap_last(cx, weight)?;
+    let product = matmul(cx, x, weight, dtype);
+    Ok(match bias {
+        Some(bias) => cx.add(product, bias),
+        None => product,
+    })
+}
+
+/// `beta * self + alpha * (mat1 @ mat2)`: a `Gemm` where the type has one.
+#[lowering("aten.addmm.default")]
+fn addmm(cx: &mut Lower, x: Value, mat1: Value, mat2: Value, beta: Scalar, alpha: Scalar) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    if let (Kind::Float, Some(alpha), Some(beta)) = (dtype.kind(), alpha.as_f64(), beta.as_f64()) {
+        let base = (beta != 0.0).then_some(x);
+        let mut node = cx.op("Gemm").input(mat1).input(mat2).maybe(base);
+        if alpha != 1.0 {
+            node = node.float("alpha", alpha);
+        }
+        if base.is_some() && beta != 1.0 {
+            node = node.float("beta", beta);
+        }
+        return Ok(node.one());
+    }
+    let product = matmul(cx, mat1, mat2, dtype);
+    Ok(blend(cx, (x, &beta), (product, &alpha), dtype))
+}
+
+/// `beta * self + alpha * (mat @ vec)`.
+#[lowering("aten.addmv.default")]
+fn addmv(cx: &mut Lower, x: Value, mat: Value, vec: Value, beta: Scalar, alpha: Scalar) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let product = matmul(cx, mat, vec, dtype);
+    Ok(blend(cx, (x, &beta), (product, &alpha), dtype))
+}
+
+/// `beta * self + alpha * (batch1 @ batch2)`, matrix by matrix.
+#[lowering("aten.baddbmm.default")]
+fn baddbmm(cx: &mut Lower, x: Value, batch1: Value, batch2: Value, beta: Scalar, alpha: Scalar) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let product = matmul(cx, batch1, batch2, dtype);
+    Ok(blend(cx, (x, &beta), (product, &alpha), dtype))
+}
+
+/// `beta * self + alpha * sum(batch1 @ batch2)`, summed over the matrices.
+#[lowering("aten.addbmm.default")]
+fn addbmm(cx: &mut Lower, x: Value, batch1: Value, batch2: Value, beta: Scalar, alpha: Scalar) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let product = matmul(cx, batch1, batch2, dtype);
+    let product = crate::reduce::reduce(cx, "ReduceSum", product, &[0], false)?;
+    Ok(blend(cx, (x, &beta), (product, &alpha), dtype))
+}
+
+/// `beta * self + alpha * outer(vec1, vec2)`.
+#[lowering("aten.addr.default")]
+fn addr(cx: &mut Lower, x: Value, vec1: Value, vec2: Value, beta: Scalar, alpha: Scalar) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    if dtype == DType::Bool {
+        return Err("`addr` of truth values is not supported".into());
+    }
+    let (vec1, vec2, x) = (cx.cast(vec1, dtype), cx.cast(vec2, dtype), cx.cast(x, dtype));
+    let column = cx.unsqueeze(vec1, &[1]);
+    let product = cx.mul(column, vec2);
+    Ok(blend(cx, (x, &beta), (product, &alpha), dtype))
+}
+
+/// `beta * base + alpha * product`; a `beta` of zero drops `base`, NaN and all.
+fn blend(cx: &mut Lower, base: (Value, &Scalar), product: (Value, &Scalar), dtype: DType) -> Value {
+    let product = scaled(cx, product.0, product.1, dtype);
+    if base.1.is(0.0) {
+        return product;
+    }
+    let base = scaled(cx, base.0, base.1, dtype);
+    cx.add(base, product)
+}

@@ -1,0 +1,56 @@
+//! Normalisation over groups of channels.
+
+use onnxport_sdk::prelude::*;
+
+use super::{or_filled, per_channel, standardised};
+
+/// The channels in groups, each normalised; then `* weight + bias` for each channel.
+#[lowering("aten.group_norm.default")]
+fn group_norm(
+    cx: &mut Lower,
+    x: Value,
+    num_groups: i64,
+    weight: Option<Value>,
+    bias: Option<Value>,
+    eps: f64,
+) -> Res<Value> {
+    let (dtype, channels) = (cx.dtype(x)?, cx.dim(x, 1));
+    if cx.opset() >= 21 && dtype != DType::F64 {
+        let scale = or_filled(cx, weight, 1.0, &[channels], dtype);
+        let bias = or_filled(cx, bias, 0.0, &[channels], dtype);
+        let node = cx.op("GroupNormalization").input(x).input(scale).input(bias);
+        return Ok(node.int("num_groups", num_groups).float("epsilon", eps).one());
+    }
+    let batch = cx.dim(x, 0);
+    let grouped = match batch {
+        Dim::Const(n) if n != 0 => cx.reshape(x, &[n, num_groups, -1]),
+        _ => cx.reshape(x, &[0, num_groups, -1]),
+    };
+    let y = if dtype == DType::F64 {
+        standardised(cx, grouped, &[2], eps)?[0]
+    } else {
+        let groups = [Dim::Const(num_groups)];
+        let (ones, zeros) = (or_filled(cx, None, 1.0, &groups, dtype), or_filled(cx, None, 0.0, &groups, dtype));
+        let node = cx.op("InstanceNormalization").input(grouped).input(ones).input(zeros);
+        node.float("epsilon", eps).one()
+    };
+    let y = cx.reshape_to_result(y, 0)?;
+    per_channel(cx, y, weight, bias)
+}
+
+/// The same, with the mean and `1 / sqrt(var + eps)` of every group.
+#[lowering("aten.native_group_norm.default")]
+fn native_group_norm(
+    cx: &mut Lower,
+    x: Value,
+    weight: Option<Value>,
+    bias: Option<Value>,
+    group: i64,
+    eps: f64,
+) -> Res<[Value; 3]> {
+    let grouped = cx.reshape(x, &[0, group, -1]);
+    let [y, mean, inverse] = standardised(cx, grouped, &[2], eps)?;
+    let y = cx.reshape_to_result(y, 0)?;
+    let y = per_channel(cx, y, weight, bias)?;
+    Ok([y, cx.squeeze(mean, &[2]), cx.squeeze(inverse, &[2])])
+}

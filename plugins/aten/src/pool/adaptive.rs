@@ -1,0 +1,167 @@
+//! Pools that are told the extents of their result.
+
+use onnxport_sdk::prelude::*;
+
+use super::Window;
+use super::max::pooled;
+use crate::conv::{batched, per_axis};
+
+/// The mean of the windows `floor(i * n / m) .. ceil((i + 1) * n / m)`: a global mean, a plain pool
+/// where `m` divides `n`, else a product with a matrix of weights for every axis.
+#[lowering(
+    "aten.adaptive_avg_pool1d.default",
+    "aten.adaptive_avg_pool2d.default",
+    "aten.adaptive_avg_pool3d.default",
+    "aten._adaptive_avg_pool2d.default",
+    "aten._adaptive_avg_pool3d.default"
+)]
+fn adaptive_avg_pool(cx: &mut Lower, x: Value) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let sizes = Sizes::new(cx, x)?;
+    if sizes.outer.iter().all(|m| m.is(1)) {
+        if cx.rank(x)? == sizes.spatial() + 2 && dtype != DType::F64 {
+            return Ok(cx.op("GlobalAveragePool").input(x).one());
+        }
+        return Ok(cx.reduce("ReduceMean", x, &sizes.axes(), true));
+    }
+    if sizes.inner == sizes.outer {
+        return Ok(x);
+    }
+    if let (Some(window), true) = (sizes.window(), dtype != DType::F64) {
+        let body = |cx: &mut Lower, x: Value| Ok(window.emit(cx, "AveragePool", x, false, 1)[0]);
+        return batched(cx, x, window.spatial(), body, |cx, y| cx.squeeze(y, &[0]));
+    }
+    let mut y = x;
+    for (i, (n, m)) in sizes.inner.iter().zip(&sizes.outer).enumerate() {
+        if n != m {
+            let (Dim::Const(n), Dim::Const(m)) = (*n, *m) else { return Err(not_constant()) };
+            y = averaged(cx, y, sizes.lead + i, n, m)?;
+        }
+    }
+    Ok(y)
+}
+
+/// The largest element of the windows `floor(i * n / m) .. ceil((i + 1) * n / m)`, and its place.
+#[lowering(
+    "aten.adaptive_max_pool1d.default",
+    "aten.adaptive_max_pool2d.default",
+    "aten.adaptive_max_pool3d.default"
+)]
+fn adaptive_max_pool(cx: &mut Lower, x: Value) -> Res<Vec<Option<Value>>> {
+    let sizes = Sizes::new(cx, x)?;
+    if let Some(window) = sizes.window() {
+        return Ok(pooled(cx, x, &window, true)?.into_iter().map(Some).collect());
+    }
+    if sizes.outer.iter().all(|m| m.is(1)) {
+        let largest = crate::reduce::reduce(cx, "ReduceMax", x, &sizes.axes(), true)?;
+        let volume = sizes.inner.iter().fold(Dim::Const(1), |n, d| cx.dim_mul(n, *d));
+        let mut shape: Vec<Dim> = cx.shape(x)?.into_iter().take(sizes.lead).collect();
+        shape.push(volume);
+        let flat = cx.reshape_to(x, &shape);
+        let place = cx.op("ArgMax").input(flat).int("axis", -1).one();
+        return Ok(vec![Some(largest), Some(cx.reshape_to_result(place, 1)?)]);
+    }
+    let mut y = x;
+    for (i, (n, m)) in sizes.inner.iter().zip(&sizes.outer).enumerate() {
+        if n != m {
+            let (Dim::Const(n), Dim::Const(m)) = (*n, *m) else { return Err(not_constant()) };
+            y = largest(cx, y, sizes.lead + i, n, m)?;
+        }
+    }
+    Ok(vec![Some(y), None])
+}
+
+fn not_constant() -> Refusal {
+    Refusal::new("an adaptive pool to more than one window of an extent that is not constant")
+        .help("make the pooled dimensions static, or pool to an output size of 1")
+}
+
+/// The pooled extents before and after.
+struct Sizes {
+    lead: usize,
+    inner: Vec<Dim>,
+    outer: Vec<Dim>,
+}
+
+impl Sizes {
+    fn new(cx: &mut Lower, x: Value) -> Res<Self> {
+        let target = cx.target();
+        let spatial = ["1d", "2d", "3d"].iter().position(|d| target.contains(d)).map_or(2, |d| d + 1);
+        let (inner, outer) = (cx.shape(x)?, cx.result(0)?.shape);
+        let lead = inner.len().checked_sub(spatial).ok_or("the operand of a pool has too few axes")?;
+        let tail = |shape: Vec<Dim>| shape.into_iter().skip(lead).collect();
+        Ok(Self { lead, inner: tail(inner), outer: tail(outer) })
+    }
+
+    fn spatial(&self) -> usize {
+        self.inner.len()
+    }
+
+    fn axes(&self) -> Vec<i64> {
+        (0..self.spatial()).map(|i| (self.lead + i) as i64).collect()
+    }
+
+    /// The window of a plain pool, where every extent is a multiple of the result's.
+    fn window(&self) -> Option<Window> {
+        let ratio = |(n, m): (&Dim, &Dim)| match (n.as_const()?, m.as_const()?) {
+            (n, m) if m > 0 && n >= m && n % m == 0 => Some(n / m),
+            _ => None,
+        };
+        let kernel: Option<Vec<i64>> = self.inner.iter().zip(&self.outer).map(ratio).collect();
+        let kernel = per_axis(&kernel?, self.spatial()).ok()?;
+        let (zeros, ones) = (vec![0; kernel.len()], vec![1; kernel.len()]);
+        Some(Window {
+            stride: kernel.clone(),
+            kernel,
+            padding: zeros.clone(),
+            dilation: ones,
+            overhang: Some(zeros),
+        })
+    }
+}
+
+/// The bounds of window `i` of `m` over `n` elements.
+fn bounds(i: i64, n: i64, m: i64) -> (i64, i64) {
+    (i * n / m, ((i + 1) * n + m - 1) / m)
+}
+
+/// Averages along `axis` as a product with constant weights.
+fn averaged(cx: &mut Lower, x: Value, axis: usize, n: i64, m: i64) -> Res<Value> {
+    let (dtype, rank) = (cx.dtype(x)?, cx.rank(x)?);
+    let weight = |i: i64, j: i64| {
+        let (start, end) = bounds(i, n, m);
+        if (start..end).contains(&j) { 1.0 / (end - start) as f64 } else { 0.0 }
+    };
+    let last = axis + 1 == rank;
+    let weights: Vec<f64> = if last {
+        (0..n).flat_map(|j| (0..m).map(move |i| weight(i, j))).collect()
+    } else {
+        (0..m).flat_map(|i| (0..n).map(move |j| weight(i, j))).collect()
+    };
+    let weights = cx.numbers(&weights, dtype);
+    let weights = cx.reshape(weights, if last { &[-1, m] } else { &[m, -1] });
+    if last {
+        return Ok(cx.matmul(x, weights));
+    }
+    if axis + 2 == rank {
+        return Ok(cx.matmul(weights, x));
+    }
+    let mut perm: Vec<usize> = (0..rank).collect();
+    perm.swap(axis, rank - 2);
+    let turned = cx.transpose(x, &perm);
+    let product = cx.matmul(weights, turned);
+    Ok(cx.transpose(product, &perm))
+}
+
+/// The largest elements along `axis`: windows are gathered, short ones repeat their last element.
+fn largest(cx: &mut Lower, x: Value, axis: usize, n: i64, m: i64) -> Res<Value> {
+    let reach = (0..m).map(|i| bounds(i, n, m)).map(|(start, end)| end - start).max().unwrap_or(1);
+    let places: Vec<i64> = (0..m)
+        .map(|i| bounds(i, n, m))
+        .flat_map(|(start, end)| (0..reach).map(move |k| (start + k).min(end - 1)))
+        .collect();
+    let places = cx.ints(&places);
+    let places = cx.reshape(places, &[m, reach]);
+    let windows = cx.gather(x, places, axis as i64);
+    crate::reduce::reduce(cx, "ReduceMax", windows, &[axis as i64 + 1], false)
+}

@@ -1,0 +1,4 @@
+//! Recurrent networks.
+
+mod cells;
+mod layers;

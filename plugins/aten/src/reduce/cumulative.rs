@@ -1,0 +1,118 @@
+//! Running reductions and differences along an axis.
+
+use onnxport_sdk::prelude::*;
+
+use super::reduce;
+
+/// The running sum along `dim`.
+#[lowering("aten.cumsum.default")]
+fn cumsum(cx: &mut Lower, x: Value, dim: Axis) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let x = cx.cast(x, dtype);
+    if cx.rank(x)? == 0 {
+        return Ok(x);
+    }
+    let compute = match dtype {
+        DType::I8 | DType::U8 | DType::I16 => DType::I32,
+        other => other,
+    };
+    let (x, axis) = (cx.cast(x, compute), cx.int(dim.0 as i64));
+    let sum = cx.op("CumSum").input(x).input(axis).one();
+    Ok(cx.cast(sum, dtype))
+}
+
+/// The running product along `dim`.
+#[lowering("aten.cumprod.default")]
+fn cumprod(cx: &mut Lower, x: Value, dim: Axis) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let x = cx.cast(x, dtype);
+    running(cx, "ReduceProd", x, dim, &Scalar::Int(1))
+}
+
+/// The logarithm of the running sum of exponentials along `dim`.
+#[lowering("aten.logcumsumexp.default")]
+fn logcumsumexp(cx: &mut Lower, x: Value, dim: Axis) -> Res<Value> {
+    running(cx, "ReduceLogSumExp", x, dim, &Scalar::Float(f64::NEG_INFINITY))
+}
+
+/// The running maximum along `dim` and the place of the last such.
+#[lowering("aten.cummax.default")]
+fn cummax(cx: &mut Lower, x: Value, dim: Axis) -> Res<(Value, Value)> {
+    running_extreme(cx, x, dim, true)
+}
+
+/// The running minimum along `dim` and the place of the last such.
+#[lowering("aten.cummin.default")]
+fn cummin(cx: &mut Lower, x: Value, dim: Axis) -> Res<(Value, Value)> {
+    running_extreme(cx, x, dim, false)
+}
+
+/// The `n`-th difference `x[1:] - x[:-1]` along `dim`, of `prepend`, `self` and `append` together.
+#[lowering("aten.diff.default")]
+fn diff(cx: &mut Lower, x: Value, n: i64, dim: Axis, prepend: Option<Value>, append: Option<Value>) -> Res<Value> {
+    let (dtype, axis) = (cx.result(0)?.dtype, dim.0 as i64);
+    let parts: Vec<Value> = [prepend, Some(x), append].into_iter().flatten().collect();
+    let parts: Vec<Value> = parts.into_iter().map(|p| cx.cast(p, dtype)).collect();
+    let mut x = cx.concat(&parts, axis);
+    for _ in 0..n {
+        let (head, tail) = super::sums::ends(cx, x, axis);
+        x = if dtype == DType::Bool { cx.xor(tail, head) } else { cx.sub(tail, head) };
+    }
+    Ok(x)
+}
+
+fn running(cx: &mut Lower, op: &str, x: Value, dim: Axis, neutral: &Scalar) -> Res<Value> {
+    if cx.rank(x)? == 0 {
+        return Ok(x);
+    }
+    let prefixes = prefixes(cx, x, dim, neutral)?;
+    reduce(cx, op, prefixes, &[dim.0 as i64 + 1], false)
+}
+
+fn running_extreme(cx: &mut Lower, x: Value, dim: Axis, largest: bool) -> Res<(Value, Value)> {
+    if cx.rank(x)? == 0 {
+        return Ok((x, cx.int(0)));
+    }
+    let dtype = cx.dtype(x)?;
+    let compute = match dtype {
+        DType::Bool | DType::I8 | DType::U8 | DType::I16 => DType::I32,
+        other => other,
+    };
+    let x = cx.cast(x, compute);
+    let least = match compute {
+        DType::I32 => Scalar::Int(i64::from(i32::MIN)),
+        DType::I64 => Scalar::Int(i64::MIN),
+        _ => Scalar::Float(f64::NEG_INFINITY),
+    };
+    let neutral = match (largest, least) {
+        (true, least) => least,
+        (false, Scalar::Int(n)) => Scalar::Int(!n),
+        (false, _) => Scalar::Float(f64::INFINITY),
+    };
+    let prefixes = prefixes(cx, x, dim, &neutral)?;
+    let axis = dim.0 as i64 + 1;
+    let values = reduce(cx, if largest { "ReduceMax" } else { "ReduceMin" }, prefixes, &[axis], false)?;
+    let node = cx.op(if largest { "ArgMax" } else { "ArgMin" }).input(prefixes);
+    let places = node.int("axis", axis).int("keepdims", 0).int("select_last_index", 1).one();
+    Ok((cx.cast(values, dtype), places))
+}
+
+/// Along a new axis after `dim`, what stands up to each place, and `neutral` beyond: ONNX has no
+/// running reduction but the sum's, so this takes memory quadratic in the extent.
+fn prefixes(cx: &mut Lower, x: Value, dim: Axis, neutral: &Scalar) -> Res<Value> {
+    let (axis, rank, dtype) = (dim.0, cx.rank(x)?, cx.dtype(x)?);
+    let places = match cx.dim(x, axis) {
+        Dim::Const(n) => cx.ints(&(0..n).collect::<Vec<_>>()),
+        _ => {
+            let extent = cx.extent(x, axis);
+            let (extent, zero, one) = (cx.squeeze(extent, &[0]), cx.int(0), cx.int(1));
+            cx.range(zero, extent, one)
+        }
+    };
+    let after: Vec<i64> = (1..(rank - axis) as i64).collect();
+    let columns = cx.unsqueeze(places, &after);
+    let rows = cx.unsqueeze(columns, &[1]);
+    let reached = cx.less_equal(columns, rows);
+    let (spread, neutral) = (cx.unsqueeze(x, &[axis as i64]), cx.number(neutral, dtype));
+    Ok(cx.select(reached, spread, neutral))
+}

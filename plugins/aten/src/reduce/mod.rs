@@ -1,0 +1,56 @@
+//! Operators that combine the elements along axes.
+
+mod cumulative;
+mod extremes;
+mod moments;
+mod norms;
+mod softmax;
+mod sums;
+mod truth;
+
+use onnxport_sdk::prelude::*;
+
+pub(crate) use norms::vector_norm;
+
+/// A reduction over `axes`, or over all axes where there are none. A 0-d operand is its own
+/// reduction; types without a kernel compute in a wider one.
+pub(crate) fn reduce(cx: &mut Lower, op: &str, x: Value, axes: &[i64], keepdim: bool) -> Res<Value> {
+    let dtype = cx.dtype(x)?;
+    if cx.rank(x)? == 0 {
+        return Ok(match op {
+            "ReduceL1" | "ReduceL2" => cx.abs(x),
+            "ReduceSumSquare" => cx.mul(x, x),
+            _ => x,
+        });
+    }
+    let ordered = matches!(op, "ReduceMax" | "ReduceMin");
+    let compute = match dtype {
+        DType::Bool if ordered && cx.opset() < 20 => DType::U8,
+        DType::I8 | DType::U8 if !ordered => DType::I32,
+        DType::I16 => DType::I32,
+        other => other,
+    };
+    let x = cx.cast(x, compute);
+    let reduced = cx.reduce(op, x, axes, keepdim);
+    Ok(cx.cast(reduced, dtype))
+}
+
+/// The axes of an optional `dim`; none stand for all.
+pub(crate) fn axes_of(dim: Option<&Axes>) -> Vec<i64> {
+    dim.map(Axes::ints).unwrap_or_default()
+}
+
+/// How many elements a reduction of `x` over `axes` combines: a constant, or a 0-d value of `dtype`.
+pub(crate) fn count(cx: &mut Lower, x: Value, axes: &[i64], dtype: DType) -> Res<Result<i64, Value>> {
+    let shape = cx.shape(x)?;
+    let combined = |axis: usize| axes.is_empty() || axes.contains(&(axis as i64));
+    let extents: Vec<Dim> =
+        shape.iter().enumerate().filter(|(axis, _)| combined(*axis)).map(|(_, d)| *d).collect();
+    let total = extents.iter().fold(Dim::Const(1), |n, d| cx.dim_mul(n, *d));
+    if let Some(n) = total.as_const() {
+        return Ok(Ok(n));
+    }
+    let total = cx.dims_value(&[total]);
+    let total = cx.squeeze(total, &[0]);
+    Ok(Err(cx.cast(total, dtype)))
+}

@@ -1,0 +1,28 @@
+//! Quantifiers.
+
+use onnxport_sdk::prelude::*;
+
+use super::{axes_of, reduce};
+
+/// Whether any element over `dim` is not zero.
+#[lowering("aten.any.default", "aten.any.dim", "aten.any.dims")]
+fn any(cx: &mut Lower, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
+    quantified(cx, "ReduceMax", x, dim.as_ref(), keepdim)
+}
+
+/// Whether no element over `dim` is zero.
+#[lowering("aten.all.default", "aten.all.dim", "aten.all.dims")]
+fn all(cx: &mut Lower, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
+    quantified(cx, "ReduceMin", x, dim.as_ref(), keepdim)
+}
+
+/// The result is `bool`, or u8 for u8. An empty `dim` reduces nothing.
+fn quantified(cx: &mut Lower, op: &str, x: Value, dim: Option<&Axes>, keepdim: bool) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let truth = cx.cast(x, DType::Bool);
+    let reduced = match dim {
+        Some(dim) if dim.0.is_empty() => truth,
+        _ => reduce(cx, op, truth, &axes_of(dim), keepdim)?,
+    };
+    Ok(cx.cast(reduced, dtype))
+}

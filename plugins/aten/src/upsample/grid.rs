@@ -1,0 +1,74 @@
+//! Sampling at given places.
+
+use onnxport_sdk::prelude::*;
+
+/// The elements at the places of a grid: `GridSample`.
+#[lowering("aten.grid_sampler.default", "aten.grid_sampler_2d.default", "aten.grid_sampler_3d.default")]
+fn grid_sampler(
+    cx: &mut Lower,
+    x: Value,
+    grid: Value,
+    interpolation_mode: i64,
+    padding_mode: i64,
+    align_corners: bool,
+) -> Res<Value> {
+    let renamed = cx.opset() >= 20;
+    if cx.rank(x)? != 4 && !renamed {
+        return Err(Refusal::new("`GridSample` of volumes needs opset 20").help("pass --opset 20"));
+    }
+    let mode = match (interpolation_mode, renamed) {
+        (0, true) => "linear",
+        (0, false) => "bilinear",
+        (1, _) => "nearest",
+        (2, true) => "cubic",
+        (2, false) => "bicubic",
+        _ => return Err("the argument `interpolation_mode` is not known".into()),
+    };
+    let padding = match padding_mode {
+        0 => "zeros",
+        1 => "border",
+        2 => "reflection",
+        _ => return Err("the argument `padding_mode` is not known".into()),
+    };
+    let node = cx.op("GridSample").input(x).input(grid).str("mode", mode).str("padding_mode", padding);
+    Ok(node.int("align_corners", i64::from(align_corners)).one())
+}
+
+/// A grid of places moved by an affine map for each element of the batch.
+#[lowering("aten.affine_grid_generator.default")]
+fn affine_grid(cx: &mut Lower, theta: Value, size: Vec<SymInt>, align_corners: bool) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let spatial: Option<Vec<i64>> = size.iter().skip(2).map(|n| cx.as_dim(n).as_const()).collect();
+    let Some(spatial) = spatial else {
+        if cx.opset() < 20 {
+            return Err("the argument `size` is not constant, and `AffineGrid` needs opset 20".into());
+        }
+        let size = cx.sym_ints(&size);
+        let node = cx.op("AffineGrid").input(theta).input(size);
+        return Ok(node.int("align_corners", i64::from(align_corners)).one());
+    };
+    let places: i64 = spatial.iter().product();
+    let base: Vec<f64> = (0..places).flat_map(|flat| homogeneous(flat, &spatial, align_corners)).collect();
+    let base = cx.numbers(&base, dtype);
+    let base = cx.reshape(base, &[places, spatial.len() as i64 + 1]);
+    let theta = crate::matmul::swap_last(cx, theta)?;
+    let moved = cx.matmul(base, theta);
+    cx.reshape_to_result(moved, 0)
+}
+
+/// The place of element `flat` in `[-1, 1]` of every axis, the last axis first, then a one.
+fn homogeneous(flat: i64, spatial: &[i64], corners: bool) -> Vec<f64> {
+    let mut rest = flat;
+    let mut place: Vec<f64> = Vec::with_capacity(spatial.len() + 1);
+    for n in spatial.iter().rev() {
+        let (i, n) = ((rest % n) as f64, *n as f64);
+        rest /= n as i64;
+        place.push(match corners {
+            true if n <= 1.0 => 0.0,
+            true => 2.0 * i / (n - 1.0) - 1.0,
+            false => (2.0 * i + 1.0) / n - 1.0,
+        });
+    }
+    place.push(1.0);
+    place
+}

@@ -1,0 +1,6 @@
+//! Resampling.
+
+mod grid;
+mod nearest;
+mod resize;
+mod smooth;

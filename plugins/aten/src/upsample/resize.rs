@@ -1,0 +1,99 @@
+//! What all resampling to another size shares: the arguments, and the `Resize` node.
+
+use onnxport_sdk::prelude::*;
+
+/// The extents before and after, and the factors that PyTorch computes coordinates with.
+pub(super) struct Sizes {
+    lead: usize,
+    pub(super) inner: Vec<Dim>,
+    pub(super) outer: Vec<Dim>,
+    /// Factors that the call states, for every axis.
+    pub(super) scales: Option<Vec<f64>>,
+}
+
+impl Sizes {
+    pub(super) fn new(cx: &mut Lower, x: Value) -> Res<Self> {
+        const LEAD: usize = 2;
+        let (inner, outer) = (cx.shape(x)?, cx.result(0)?.shape);
+        let tail = |shape: Vec<Dim>| shape.into_iter().skip(LEAD).collect::<Vec<_>>();
+        let (inner, outer) = (tail(inner), tail(outer));
+        let mut scales: Option<Vec<f64>> = cx.argument("scale_factors")?;
+        if scales.is_none() {
+            let names: &[&str] = match inner.len() {
+                1 => &["scales"],
+                2 => &["scales_h", "scales_w"],
+                _ => &["scales_d", "scales_h", "scales_w"],
+            };
+            let stated = names.iter().map(|n| cx.argument::<Option<f64>>(n)).collect::<Res<Vec<_>>>()?;
+            scales = stated.into_iter().collect();
+        }
+        let scales = scales.filter(|s| s.len() == inner.len() && s.iter().all(|s| *s > 0.0));
+        Ok(Self { lead: LEAD, inner, outer, scales })
+    }
+
+    /// The constant extents before and after of each axis.
+    pub(super) fn constant(&self) -> Option<Vec<(i64, i64)>> {
+        self.inner.iter().zip(&self.outer).map(|(n, m)| Some((n.as_const()?, m.as_const()?))).collect()
+    }
+
+    pub(super) fn axis(&self, i: usize) -> usize {
+        self.lead + i
+    }
+
+    /// The factors for `Resize`, unless it would compute other extents from them than the program
+    /// states, or they say no more than the extents.
+    pub(super) fn factors(&self) -> Option<Vec<f32>> {
+        let scales = self.scales.as_ref()?;
+        let factors: Vec<f32> = scales.iter().map(|s| *s as f32).collect();
+        let Some(extents) = self.constant() else { return Some(factors) };
+        let agrees = |((n, m), f): (&(i64, i64), &f32)| (*n as f32 * f).floor() as i64 == *m;
+        let exact = |((n, m), s): (&(i64, i64), &f64)| *n as f64 * s == *m as f64;
+        let agrees = extents.iter().zip(&factors).all(agrees);
+        (agrees && !extents.iter().zip(scales).all(exact)).then_some(factors)
+    }
+
+    /// Emits `Resize` with the attributes that `describe` adds.
+    pub(super) fn resize<'a>(
+        &self,
+        cx: &mut Lower,
+        x: Value,
+        corners: bool,
+        strings: &'a [(&'a str, &'a str)],
+        extra: Option<(&'a str, f64)>,
+        antialias: bool,
+    ) -> Res<Value> {
+        // With aligned corners PyTorch ignores the factors.
+        let factors = if corners { None } else { self.factors() };
+        if factors.is_none() && self.scales.is_some() && !corners {
+            let exact = |((n, m), s): (&(i64, i64), &f64)| *n as f64 * s == *m as f64;
+            let extents = self.constant().unwrap_or_default();
+            if !extents.iter().zip(self.scales.iter().flatten()).all(exact) {
+                return Err("ONNX computes other extents from the argument `scale_factors`".into());
+            }
+        }
+        let (mut scales, mut sizes) = (None, None);
+        let axes: Vec<i64> = (0..self.inner.len()).map(|i| self.axis(i) as i64).collect();
+        let by_size = factors.is_none();
+        match factors {
+            Some(factors) => {
+                let all: Vec<f64> = [1.0; 2].into_iter().chain(factors.iter().map(|f| f64::from(*f))).collect();
+                scales = Some(cx.numbers(&all, DType::F32));
+            }
+            None => sizes = Some(cx.dims_value(&self.outer)),
+        }
+        let mut node = cx.op("Resize").input(x).maybe(None).maybe(scales).maybe(sizes);
+        for (name, value) in strings {
+            node = node.str(name, value);
+        }
+        if let Some((name, value)) = extra {
+            node = node.float(name, value);
+        }
+        if antialias {
+            node = node.int("antialias", 1);
+        }
+        if by_size {
+            node = node.ints("axes", &axes);
+        }
+        Ok(node.one())
+    }
+}

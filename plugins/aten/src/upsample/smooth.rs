@@ -1,0 +1,54 @@
+//! Resampling by interpolation.
+
+use onnxport_sdk::prelude::*;
+
+use super::resize::Sizes;
+
+/// Interpolation between the nearest two elements of every axis.
+#[lowering(
+    "aten.upsample_linear1d.default",
+    "aten.upsample_linear1d.vec",
+    "aten.upsample_bilinear2d.default",
+    "aten.upsample_bilinear2d.vec",
+    "aten.upsample_trilinear3d.default",
+    "aten.upsample_trilinear3d.vec",
+    "aten._upsample_bilinear2d_aa.default",
+    "aten._upsample_bilinear2d_aa.vec"
+)]
+fn linear(cx: &mut Lower, x: Value, align_corners: bool) -> Res<Value> {
+    interpolated(cx, x, "linear", align_corners)
+}
+
+/// Interpolation by a cubic through the nearest four elements of every axis. The coefficient is
+/// PyTorch's -0.75, or -0.5 where it smooths.
+#[lowering(
+    "aten.upsample_bicubic2d.default",
+    "aten.upsample_bicubic2d.vec",
+    "aten._upsample_bicubic2d_aa.default",
+    "aten._upsample_bicubic2d_aa.vec"
+)]
+fn cubic(cx: &mut Lower, x: Value, align_corners: bool) -> Res<Value> {
+    interpolated(cx, x, "cubic", align_corners)
+}
+
+fn interpolated(cx: &mut Lower, x: Value, mode: &str, corners: bool) -> Res<Value> {
+    let dtype = cx.dtype(x)?;
+    let sizes = Sizes::new(cx, x)?;
+    if sizes.inner == sizes.outer && sizes.scales.is_none() {
+        return Ok(x);
+    }
+    let antialias = cx.target().contains("_aa.");
+    let coefficient = (mode == "cubic").then_some(("cubic_coeff_a", if antialias { -0.5 } else { -0.75 }));
+    let coordinates = if corners { "align_corners" } else { "half_pixel" };
+    let attributes = [("mode", mode), ("coordinate_transformation_mode", coordinates)];
+    if dtype.kind() == Kind::Float {
+        return sizes.resize(cx, x, corners, &attributes, coefficient, antialias);
+    }
+    // PyTorch rounds what it interpolates between bytes.
+    let x = cx.cast(x, DType::F32);
+    let y = sizes.resize(cx, x, corners, &attributes, coefficient, antialias)?;
+    let (low, high) = (cx.float(0.0, DType::F32), cx.float(255.0, DType::F32));
+    let y = cx.clip(y, Some(low), Some(high));
+    let y = cx.round(y);
+    Ok(cx.cast(y, dtype))
+}

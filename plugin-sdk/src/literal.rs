@@ -131,10 +131,15 @@ impl Lower<'_> {
 
     /// A vector of numbers, all cast to `dtype`.
     pub fn numbers(&mut self, numbers: &[f64], dtype: DType) -> Value {
+        self.numbers_shaped(numbers, &[numbers.len() as u64], dtype)
+    }
+
+    /// Numbers in row-major order, all cast to `dtype`.
+    pub fn numbers_shaped(&mut self, numbers: &[f64], shape: &[u64], dtype: DType) -> Value {
         let bytes: Option<Vec<Vec<u8>>> =
             numbers.iter().map(|n| element(&Scalar::Float(*n), dtype)).collect();
         match bytes {
-            Some(bytes) => self.constant(dtype, &[numbers.len() as u64], &bytes.concat()),
+            Some(bytes) => self.constant(dtype, shape, &bytes.concat()),
             None => {
                 self.fail(format!("there are no constants of type {dtype}"));
                 Value::INVALID
@@ -144,8 +149,13 @@ impl Lower<'_> {
 
     /// An i64 vector.
     pub fn ints(&mut self, ints: &[i64]) -> Value {
+        self.ints_shaped(ints, &[ints.len() as u64])
+    }
+
+    /// An i64 tensor, row-major.
+    pub fn ints_shaped(&mut self, ints: &[i64], shape: &[u64]) -> Value {
         let bytes: Vec<u8> = ints.iter().flat_map(|n| n.to_le_bytes()).collect();
-        self.constant(DType::I64, &[ints.len() as u64], &bytes)
+        self.constant(DType::I64, shape, &bytes)
     }
 
     /// A 0-d i64.

@@ -122,11 +122,8 @@ fn gelu(cx: &mut Lower, x: Value) -> Res<Value> {
         return Ok(cx.op("Gelu").input(x).one());
     }
     let dtype = cx.dtype(x)?;
-    let (root, one, half) = (
-        cx.float(std::f64::consts::SQRT_2, dtype),
-        cx.float(1.0, dtype),
-        cx.float(0.5, dtype),
-    );
+    let (root, one, half) =
+        (cx.float(std::f64::consts::SQRT_2, dtype), cx.float(1.0, dtype), cx.float(0.5, dtype));
     let ratio = cx.div(x, root);
     let erf = cx.erf(ratio);
     let sum = cx.add(erf, one);

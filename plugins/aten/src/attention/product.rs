@@ -173,8 +173,7 @@ fn triangle(cx: &mut Lower, length: Dim, places: Dim, dtype: DType) -> Res<Value
             let element = |row, column| if column <= row { 0.0 } else { f64::NEG_INFINITY };
             let elements: Vec<f64> =
                 (0..rows).flat_map(|row| (0..columns).map(move |column| element(row, column))).collect();
-            let flat = cx.numbers(&elements, dtype);
-            return Ok(cx.reshape(flat, &[rows, columns]));
+            return Ok(cx.numbers_shaped(&elements, &[rows as u64, columns as u64], dtype));
         }
     }
     let shape = cx.dims_value(&[length, places]);

@@ -35,16 +35,14 @@ fn im2col(
         let indices = if let Dim::Const(n) = extent {
             let starts: Vec<i64> = (0..=n - reach).step_by(stride[i].max(1) as usize).collect();
             let all: Vec<i64> = offsets.iter().flat_map(|o| starts.iter().map(move |s| o + s)).collect();
-            let all = cx.ints(&all);
-            cx.reshape(all, &[kernel, starts.len() as i64])
+            cx.ints_shaped(&all, &[kernel as u64, starts.len() as u64])
         } else {
             let extent = cx.extent(x, lead + i);
             let extent = cx.squeeze(extent, &[0]);
             let margin = cx.int(reach - 1);
             let (zero, limit, step) = (cx.int(0), cx.sub(extent, margin), cx.int(stride[i]));
             let starts = cx.range(zero, limit, step);
-            let offsets = cx.ints(&offsets);
-            let offsets = cx.unsqueeze(offsets, &[1]);
+            let offsets = cx.ints_shaped(&offsets, &[kernel as u64, 1]);
             cx.add(offsets, starts)
         };
         image = cx.gather(image, indices, axis as i64);

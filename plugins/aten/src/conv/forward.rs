@@ -21,7 +21,12 @@ fn conv(
 
 /// The convolution with `padding` by name: `valid` is none, `same` keeps the extents and puts an odd
 /// column at the end.
-#[lowering("aten.conv1d.padding", "aten.conv2d.padding", "aten.conv3d.padding", "aten._convolution_mode.default")]
+#[lowering(
+    "aten.conv1d.padding",
+    "aten.conv2d.padding",
+    "aten.conv3d.padding",
+    "aten._convolution_mode.default"
+)]
 fn conv_named(
     cx: &mut Lower,
     input: Value,

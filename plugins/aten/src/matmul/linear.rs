@@ -48,7 +48,14 @@ fn addmv(cx: &mut Lower, x: Value, mat: Value, vec: Value, beta: Scalar, alpha: 
 
 /// `beta * self + alpha * (batch1 @ batch2)`, matrix by matrix.
 #[lowering("aten.baddbmm.default")]
-fn baddbmm(cx: &mut Lower, x: Value, batch1: Value, batch2: Value, beta: Scalar, alpha: Scalar) -> Res<Value> {
+fn baddbmm(
+    cx: &mut Lower,
+    x: Value,
+    batch1: Value,
+    batch2: Value,
+    beta: Scalar,
+    alpha: Scalar,
+) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let product = matmul(cx, batch1, batch2, dtype);
     Ok(blend(cx, (x, &beta), (product, &alpha), dtype))

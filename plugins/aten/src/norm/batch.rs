@@ -72,7 +72,10 @@ fn native_batch_norm(
 
 /// The training form without mutation: the new running statistics are results,
 /// `(1 - momentum) * running + momentum * batch`, with the unbiased variance.
-#[lowering("aten._native_batch_norm_legit_functional.default", "aten._batch_norm_with_update_functional.default")]
+#[lowering(
+    "aten._native_batch_norm_legit_functional.default",
+    "aten._batch_norm_with_update_functional.default"
+)]
 fn functional(
     cx: &mut Lower,
     this: Value,
@@ -174,12 +177,7 @@ fn with_statistics(
 
 /// The result with the batch's own statistics; its mean, `1 / sqrt(var + eps)` and biased variance,
 /// a number for each channel.
-fn with_batch(
-    cx: &mut Lower,
-    x: Value,
-    [weight, bias]: [Option<Value>; 2],
-    eps: f64,
-) -> Res<[Value; 4]> {
+fn with_batch(cx: &mut Lower, x: Value, [weight, bias]: [Option<Value>; 2], eps: f64) -> Res<[Value; 4]> {
     let dtype = cx.dtype(x)?;
     let axes = others(cx.rank(x)?);
     let mean = cx.reduce("ReduceMean", x, &axes, true);

@@ -30,7 +30,8 @@ fn group_norm(
         standardised(cx, grouped, &[2], eps)?[0]
     } else {
         let groups = [Dim::Const(num_groups)];
-        let (ones, zeros) = (or_filled(cx, None, 1.0, &groups, dtype), or_filled(cx, None, 0.0, &groups, dtype));
+        let (ones, zeros) =
+            (or_filled(cx, None, 1.0, &groups, dtype), or_filled(cx, None, 0.0, &groups, dtype));
         let node = cx.op("InstanceNormalization").input(grouped).input(ones).input(zeros);
         node.float("epsilon", eps).one()
     };

@@ -138,8 +138,8 @@ fn averaged(cx: &mut Lower, x: Value, axis: usize, n: i64, m: i64) -> Res<Value>
     } else {
         (0..m).flat_map(|i| (0..n).map(move |j| weight(i, j))).collect()
     };
-    let weights = cx.numbers(&weights, dtype);
-    let weights = cx.reshape(weights, if last { &[-1, m] } else { &[m, -1] });
+    let shape = if last { [n as u64, m as u64] } else { [m as u64, n as u64] };
+    let weights = cx.numbers_shaped(&weights, &shape, dtype);
     if last {
         return Ok(cx.matmul(x, weights));
     }
@@ -160,8 +160,7 @@ fn largest(cx: &mut Lower, x: Value, axis: usize, n: i64, m: i64) -> Res<Value> 
         .map(|i| bounds(i, n, m))
         .flat_map(|(start, end)| (0..reach).map(move |k| (start + k).min(end - 1)))
         .collect();
-    let places = cx.ints(&places);
-    let places = cx.reshape(places, &[m, reach]);
+    let places = cx.ints_shaped(&places, &[m as u64, reach as u64]);
     let windows = cx.gather(x, places, axis as i64);
     crate::reduce::reduce(cx, "ReduceMax", windows, &[axis as i64 + 1], false)
 }

@@ -26,7 +26,9 @@ fn avg_pool(
     let padded = window.padding.iter().any(|p| *p != 0);
     let hangs = window.overhang.as_ref().is_none_or(|o| o.iter().any(|n| *n > 0));
     if window.overhang.is_none() && (divisor_override.is_some() || (padded && count_include_pad)) {
-        return Err("`ceil_mode` with `divisor_override` or a counted `padding` needs constant extents".into());
+        return Err(
+            "`ceil_mode` with `divisor_override` or a counted `padding` needs constant extents".into()
+        );
     }
     let spatial = window.spatial();
     let body = |cx: &mut Lower, mut x: Value| {

@@ -93,10 +93,19 @@ impl Stack {
     }
 
     /// The output of the last layer, then the last state of every layer and direction.
-    fn run(&self, cx: &mut Lower, x: Value, hx: &[Value], params: &[Value], batch_first: bool) -> Res<Vec<Value>> {
+    fn run(
+        &self,
+        cx: &mut Lower,
+        x: Value,
+        hx: &[Value],
+        params: &[Value],
+        batch_first: bool,
+    ) -> Res<Vec<Value>> {
         let each = 2 + 2 * usize::from(self.biases);
         if params.len() != self.layers * self.directions as usize * each {
-            return Err("the argument `params` holds a projection, which ONNX's recurrent operators lack".into());
+            return Err(
+                "the argument `params` holds a projection, which ONNX's recurrent operators lack".into()
+            );
         }
         let starts: Vec<Vec<Value>> = hx.iter().map(|h| self.per_layer(cx, *h)).collect();
         let mut sequence = if batch_first { cx.transpose(x, &[1, 0, 2]) } else { x };
@@ -160,8 +169,7 @@ impl Stack {
             let tail: &[i64] = if blocks == 2 { &[] } else { &[-1] };
             return cx.reshape(joint, &[&[self.directions, blocks * hidden], tail].concat());
         }
-        let rows = cx.ints(&rows);
-        let rows = cx.reshape(rows, &[self.directions, blocks * gates * hidden]);
+        let rows = cx.ints_shaped(&rows, &[self.directions as u64, (blocks * gates * hidden) as u64]);
         cx.gather(joint, rows, 0)
     }
 

@@ -49,7 +49,14 @@ fn cummin(cx: &mut Lower, x: Value, dim: Axis) -> Res<(Value, Value)> {
 
 /// The `n`-th difference `x[1:] - x[:-1]` along `dim`, of `prepend`, `self` and `append` together.
 #[lowering("aten.diff.default")]
-fn diff(cx: &mut Lower, x: Value, n: i64, dim: Axis, prepend: Option<Value>, append: Option<Value>) -> Res<Value> {
+fn diff(
+    cx: &mut Lower,
+    x: Value,
+    n: i64,
+    dim: Axis,
+    prepend: Option<Value>,
+    append: Option<Value>,
+) -> Res<Value> {
     let (dtype, axis) = (cx.result(0)?.dtype, dim.0 as i64);
     let parts: Vec<Value> = [prepend, Some(x), append].into_iter().flatten().collect();
     let parts: Vec<Value> = parts.into_iter().map(|p| cx.cast(p, dtype)).collect();
@@ -101,18 +108,20 @@ fn running_extreme(cx: &mut Lower, x: Value, dim: Axis, largest: bool) -> Res<(V
 /// running reduction but the sum's, so this takes memory quadratic in the extent.
 fn prefixes(cx: &mut Lower, x: Value, dim: Axis, neutral: &Scalar) -> Res<Value> {
     let (axis, rank, dtype) = (dim.0, cx.rank(x)?, cx.dtype(x)?);
-    let places = match cx.dim(x, axis) {
-        Dim::Const(n) => cx.ints(&(0..n).collect::<Vec<_>>()),
-        _ => {
-            let extent = cx.extent(x, axis);
-            let (extent, zero, one) = (cx.squeeze(extent, &[0]), cx.int(0), cx.int(1));
-            cx.range(zero, extent, one)
-        }
+    let after = rank - axis - 1;
+    let reached = if let Some(n) = cx.dim(x, axis).as_const().filter(|n| *n <= 64) {
+        let elements: Vec<f64> =
+            (0..n).flat_map(|i| (0..n).map(move |j| f64::from(u8::from(j <= i)))).collect();
+        let shape = [vec![n as u64; 2], vec![1; after]].concat();
+        cx.numbers_shaped(&elements, &shape, DType::Bool)
+    } else {
+        let extent = cx.extent(x, axis);
+        let (extent, zero, one) = (cx.squeeze(extent, &[0]), cx.int(0), cx.int(1));
+        let places = cx.range(zero, extent, one);
+        let columns = cx.unsqueeze(places, &(1..=after as i64).collect::<Vec<_>>());
+        let rows = cx.unsqueeze(columns, &[1]);
+        cx.less_equal(columns, rows)
     };
-    let after: Vec<i64> = (1..(rank - axis) as i64).collect();
-    let columns = cx.unsqueeze(places, &after);
-    let rows = cx.unsqueeze(columns, &[1]);
-    let reached = cx.less_equal(columns, rows);
     let (spread, neutral) = (cx.unsqueeze(x, &[axis as i64]), cx.number(neutral, dtype));
     Ok(cx.select(reached, spread, neutral))
 }

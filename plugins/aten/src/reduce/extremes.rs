@@ -20,7 +20,8 @@ fn amin(cx: &mut Lower, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<Value
 #[lowering("aten.aminmax.default")]
 fn aminmax(cx: &mut Lower, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<(Value, Value)> {
     let axes = axes_of(dim.as_ref());
-    let (min, max) = (reduce(cx, "ReduceMin", x, &axes, keepdim)?, reduce(cx, "ReduceMax", x, &axes, keepdim)?);
+    let (min, max) =
+        (reduce(cx, "ReduceMin", x, &axes, keepdim)?, reduce(cx, "ReduceMax", x, &axes, keepdim)?);
     if dim.is_none() && keepdim {
         return Ok((cx.reshape_to_result(min, 0)?, cx.reshape_to_result(max, 1)?));
     }

@@ -49,8 +49,7 @@ fn affine_grid(cx: &mut Lower, theta: Value, size: Vec<SymInt>, align_corners: b
     };
     let places: i64 = spatial.iter().product();
     let base: Vec<f64> = (0..places).flat_map(|flat| homogeneous(flat, &spatial, align_corners)).collect();
-    let base = cx.numbers(&base, dtype);
-    let base = cx.reshape(base, &[places, spatial.len() as i64 + 1]);
+    let base = cx.numbers_shaped(&base, &[places as u64, spatial.len() as u64 + 1], dtype);
     let theta = crate::matmul::swap_last(cx, theta)?;
     let moved = cx.matmul(base, theta);
     cx.reshape_to_result(moved, 0)

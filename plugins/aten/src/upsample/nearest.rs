@@ -42,7 +42,8 @@ fn sampled(cx: &mut Lower, x: Value, exact: bool) -> Res<Value> {
             .enumerate()
             .map(|(i, (n, m))| [theirs(*n, *m, scale(i), exact), onnx(*n, *m, factor(i), exact)])
             .collect();
-        if tables.iter().any(|[theirs, onnx]| theirs != onnx) || (factors.is_none() && sizes.scales.is_some()) {
+        if tables.iter().any(|[theirs, onnx]| theirs != onnx) || (factors.is_none() && sizes.scales.is_some())
+        {
             let mut y = x;
             for (i, [table, _]) in tables.iter().enumerate() {
                 if !table.iter().copied().eq(0..extents[i].0) {
@@ -60,11 +61,7 @@ fn sampled(cx: &mut Lower, x: Value, exact: bool) -> Res<Value> {
             ("nearest_mode", "round_prefer_ceil"),
         ]
     } else {
-        [
-            ("mode", "nearest"),
-            ("coordinate_transformation_mode", "asymmetric"),
-            ("nearest_mode", "floor"),
-        ]
+        [("mode", "nearest"), ("coordinate_transformation_mode", "asymmetric"), ("nearest_mode", "floor")]
     };
     sizes.resize(cx, x, false, &attributes, None, false)
 }
@@ -85,7 +82,8 @@ fn theirs(n: i64, m: i64, scale: Option<f64>, exact: bool) -> Vec<i64> {
 fn onnx(n: i64, m: i64, factor: Option<f32>, exact: bool) -> Vec<i64> {
     let factor = factor.unwrap_or(m as f32 / n as f32);
     let place = |i: i64| {
-        let place = if exact { ((i as f32 + 0.5) / factor - 0.5).round() } else { (i as f32 / factor).floor() };
+        let place =
+            if exact { ((i as f32 + 0.5) / factor - 0.5).round() } else { (i as f32 / factor).floor() };
         (place as i64).clamp(0, n - 1)
     };
     if factor == 1.0 { (0..m).collect() } else { (0..m).map(place).collect() }

@@ -76,7 +76,8 @@ impl Sizes {
         let by_size = factors.is_none();
         match factors {
             Some(factors) => {
-                let all: Vec<f64> = [1.0; 2].into_iter().chain(factors.iter().map(|f| f64::from(*f))).collect();
+                let all: Vec<f64> =
+                    [1.0; 2].into_iter().chain(factors.iter().map(|f| f64::from(*f))).collect();
                 scales = Some(cx.numbers(&all, DType::F32));
             }
             None => sizes = Some(cx.dims_value(&self.outer)),

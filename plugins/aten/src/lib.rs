@@ -1,7 +1,7 @@
 //! Lowerings of PyTorch's own operators, a module per family.
 
 // The parameters of a lowering are those of the operator's schema.
-#![allow(clippy::too_many_arguments)]
+#![allow(clippy::fn_params_excessive_bools, clippy::too_many_arguments)]
 
 mod activation;
 mod attention;

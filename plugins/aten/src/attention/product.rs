@@ -89,7 +89,7 @@ impl Heads {
         let key = swap_last(cx, self.key)?;
         let mut scores = cx.matmul(query, key);
         if causal {
-            let triangle = triangle(cx, length, places, dtype)?;
+            let triangle = triangle(cx, length, places, dtype);
             scores = cx.add(scores, triangle);
         }
         let weights = match mask {
@@ -166,18 +166,18 @@ fn masked_softmax(cx: &mut Lower, scores: Value, mask: Value, dtype: DType) -> R
 }
 
 /// Zero where the place is not after the row, else minus infinity.
-fn triangle(cx: &mut Lower, length: Dim, places: Dim, dtype: DType) -> Res<Value> {
+fn triangle(cx: &mut Lower, length: Dim, places: Dim, dtype: DType) -> Value {
     const LARGEST_CONSTANT: i64 = 4096;
-    if let (Dim::Const(rows), Dim::Const(columns)) = (length, places) {
-        if rows.saturating_mul(columns) <= LARGEST_CONSTANT {
-            let element = |row, column| if column <= row { 0.0 } else { f64::NEG_INFINITY };
-            let elements: Vec<f64> =
-                (0..rows).flat_map(|row| (0..columns).map(move |column| element(row, column))).collect();
-            return Ok(cx.numbers_shaped(&elements, &[rows as u64, columns as u64], dtype));
-        }
+    if let (Dim::Const(rows), Dim::Const(columns)) = (length, places)
+        && rows.saturating_mul(columns) <= LARGEST_CONSTANT
+    {
+        let element = |row, column| if column <= row { 0.0 } else { f64::NEG_INFINITY };
+        let elements: Vec<f64> =
+            (0..rows).flat_map(|row| (0..columns).map(move |column| element(row, column))).collect();
+        return cx.numbers_shaped(&elements, &[rows as u64, columns as u64], dtype);
     }
     let shape = cx.dims_value(&[length, places]);
     let closed = cx.filled(&Scalar::Float(f64::NEG_INFINITY), dtype, &[1]);
     let (full, one) = (cx.constant_of_shape(shape, closed), cx.int(1));
-    Ok(cx.op("Trilu").input(full).input(one).int("upper", 1).one())
+    cx.op("Trilu").input(full).input(one).int("upper", 1).one()
 }

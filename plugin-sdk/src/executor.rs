@@ -24,18 +24,27 @@ pub struct Failure {
     pub message: String,
     /// The next step; empty when there is none to offer.
     pub help: String,
+    /// Whether the runtime lacks something that a right model may use, such as a kernel.
+    pub unsupported: bool,
 }
 
 impl Failure {
     /// A failure without a next step.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), help: String::new() }
+        Self { message: message.into(), ..Self::default() }
     }
 
     /// Sets the next step.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = help.into();
+        self
+    }
+
+    /// Says that the runtime, not the model, falls short.
+    #[must_use]
+    pub fn unsupported(mut self) -> Self {
+        self.unsupported = true;
         self
     }
 }
@@ -199,7 +208,7 @@ fn guard(sink: &Sink, body: impl FnOnce() -> Result<(), Failure>) -> u32 {
         Ok(Ok(())) => status::OK,
         Ok(Err(failure)) => {
             report(&failure);
-            status::REFUSED
+            if failure.unsupported { status::UNSUPPORTED } else { status::REFUSED }
         }
         Err(panic) => {
             report(&Failure::new(panic_message(panic.as_ref())));

@@ -188,6 +188,9 @@ fn verify_written(
     };
     match verify::execute(&runtime, path, &against, &Options::default(), progress) {
         Ok(verification) => verify::describe(&verification, &source, outcome),
+        Err(diagnostic) if library.is_none() && diagnostic.code == Code::VERIFY_NO_EXECUTOR => {
+            skipped(outcome, &diagnostic);
+        }
         Err(diagnostic) => {
             let report = Report::from(diagnostic);
             outcome.exit = Exit::of(&report);

@@ -87,7 +87,7 @@ codes! {
     WRITE_SOURCE = "OP603";
     /// The outputs differ from the expected values.
     VERIFY_MISMATCH = "OP701";
-    /// No executor is available.
+    /// No executor is available, or it lacks something that the model uses.
     VERIFY_NO_EXECUTOR = "OP702";
     /// The executor refused or failed to run the model.
     VERIFY_EXECUTOR = "OP703";

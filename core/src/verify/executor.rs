@@ -168,6 +168,7 @@ impl<'a> Call<'a> {
         let mut diagnostic = match outcome {
             status::OK => return Ok(()),
             status::REFUSED => Diagnostic::error(refusal, message),
+            status::UNSUPPORTED => Diagnostic::error(Code::VERIFY_NO_EXECUTOR, message),
             status::PANICKED => Diagnostic::error(Code::PLUGIN_PANIC, format!("{name} panicked: {message}")),
             other => Diagnostic::error(Code::PLUGIN_CONTRACT, format!("{name} answered with status {other}")),
         };

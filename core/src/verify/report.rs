@@ -91,7 +91,7 @@ impl CaseReport {
 
     fn diagnostic(&self) -> Option<Diagnostic> {
         if let Some(error) = &self.error {
-            let message = format!("case {}: the model does not run: {error}", self.name);
+            let message = format!("case {}: {error}", self.name);
             return Some(self.fed(Diagnostic::error(Code::VERIFY_MISMATCH, message)));
         }
         let wrong: Vec<&OutputReport> = self.outputs.iter().filter(|o| o.problem.is_some()).collect();

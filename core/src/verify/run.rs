@@ -242,10 +242,17 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// What the program gives and the model does not.
     fn missing(&self) -> Option<String> {
-        let expected = self.case.expected.as_ref()?.outputs.len();
-        (self.position < expected)
-            .then(|| format!("{} outputs came out where the program has {expected}", self.position))
+        let expected = self.case.expected.as_ref()?;
+        let lost = |name: &&str| !self.outputs.iter().any(|o| o.state.as_deref() == Some(*name));
+        let lost: Vec<&str> = expected.states.iter().map(|(name, _)| name.as_str()).filter(lost).collect();
+        if !lost.is_empty() {
+            return Some(format!("the program changes {}, the model does not", lost.join(", ")));
+        }
+        let outputs = expected.outputs.len();
+        (self.position < outputs)
+            .then(|| format!("{} outputs came out where the program has {outputs}", self.position))
     }
 }
 

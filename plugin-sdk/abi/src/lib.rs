@@ -26,4 +26,6 @@ pub mod status {
     pub const PANICKED: u32 = 2;
     /// An argument was not valid: a stale id, an unknown number.
     pub const INVALID: u32 = 3;
+    /// What was asked for is right, but beyond what the callee provides: a missing kernel.
+    pub const UNSUPPORTED: u32 = 4;
 }

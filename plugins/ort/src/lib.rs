@@ -15,6 +15,7 @@ use onnxport_sdk::abi::abi_stable::std_types::RStr;
 use onnxport_sdk::abi::executor::{ExecutorTable, INTERFACE};
 use onnxport_sdk::abi::{HostRoot, PluginRoot, Table, status};
 use onnxport_sdk::executor::{self, Executor, Failure, Options};
+use ort::ErrorCode;
 use ort::environment::Environment;
 use ort::session::Session;
 use ort::session::builder::SessionBuilder;
@@ -80,7 +81,10 @@ impl Executor for OnnxRuntime {
     fn load(&mut self, path: &Path) -> Result<session::OrtSession, Failure> {
         let fail = |message: String| Failure::new(format!("ONNX Runtime does not load the model: {message}"));
         let mut builder = self.builder().map_err(|e| fail(first_line(&e)))?;
-        let session = builder.commit_from_file(path).map_err(|e| fail(first_line(&e.to_string())))?;
+        let session = builder.commit_from_file(path).map_err(|e| {
+            let failure = fail(first_line(&e.to_string()));
+            if e.code() == ErrorCode::NotImplemented { failure.unsupported() } else { failure }
+        })?;
         Ok(session::OrtSession::new(session))
     }
 }

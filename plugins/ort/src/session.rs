@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use onnxport_sdk::abi::executor::TensorView;
 use onnxport_sdk::executor::{Failure, Outputs, Session};
+use ort::ErrorCode;
 use ort::session::SessionInputValue;
 
 use crate::tensor;
@@ -26,7 +27,10 @@ impl Session for OrtSession {
         for input in inputs {
             feeds.push((Cow::Borrowed(input.name.as_str()), tensor::to_ort(input)?));
         }
-        let results = self.inner.run(feeds).map_err(|e| Failure::new(e.to_string()))?;
+        let results = self.inner.run(feeds).map_err(|e| {
+            let failure = Failure::new(e.to_string());
+            if e.code() == ErrorCode::NotImplemented { failure.unsupported() } else { failure }
+        })?;
         for name in &names {
             let value = results
                 .get(name)

@@ -34,5 +34,8 @@ test_ops = suite(
         case("aten.trunc.default", torch.trunc, EDGES),
         case("aten.frac.default", torch.frac, EDGES),
         case("aten.ceil.default", torch.ceil, f16(9), id="f16"),
+        case("aten.atan2.default", torch.atan2, f32(20), f32(3, 20)),
+        case("aten.atan2.default", torch.atan2, torch.tensor([0.0, 0, 1, -1, 0]), torch.tensor([0.0, -1, 0, 0, 2])),
+        case("aten.angle.default", torch.angle, EDGES),
     ],
 )

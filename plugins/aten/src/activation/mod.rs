@@ -3,3 +3,5 @@
 mod gated;
 mod linear;
 mod smooth;
+
+pub(crate) use smooth::log_one_plus_exp;

@@ -3,6 +3,7 @@
 pub(crate) mod arithmetic;
 mod choose;
 pub(crate) mod compare;
+mod complex;
 pub(crate) mod division;
 mod logic;
 mod rounding;

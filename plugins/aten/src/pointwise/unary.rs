@@ -153,3 +153,36 @@ fn log_to(cx: &mut Lower, x: Value, base: f64) -> Res<Value> {
     let base = constant(cx, base, dtype);
     Ok(cx.div(log, base))
 }
+
+/// The angle of the point `(x, y)`: `atan(y / x)`, turned by half a circle where `x` is negative.
+pub(super) fn atan2_of(cx: &mut Lower, y: Value, x: Value, dtype: DType) -> Value {
+    let (zero, pi) = (constant(cx, 0.0, dtype), constant(cx, std::f64::consts::PI, dtype));
+    let (slope, flat) = (cx.div(y, x), cx.equal(y, zero));
+    // Also 0 / 0.
+    let slope = cx.select(flat, zero, slope);
+    let angle = node(cx, "Atan", &[slope], dtype);
+    let (left, below, minus_pi) =
+        (cx.less(x, zero), cx.less(y, zero), constant(cx, -std::f64::consts::PI, dtype));
+    let half = cx.select(below, minus_pi, pi);
+    let turn = cx.select(left, half, zero);
+    cx.add(angle, turn)
+}
+
+/// The angle of the point `(other, self)`.
+#[lowering("aten.atan2.default", "aten.arctan2.default")]
+fn atan2(cx: &mut Lower, a: Value, b: Value) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let (y, x) = (cx.cast(a, dtype), cx.cast(b, dtype));
+    Ok(atan2_of(cx, y, x, dtype))
+}
+
+/// The angle of real numbers: 0 or pi; NaN stays.
+#[lowering("aten.angle.default")]
+fn angle(cx: &mut Lower, x: Value) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let x = cx.cast(x, dtype);
+    let (zero, pi) = (constant(cx, 0.0, dtype), constant(cx, std::f64::consts::PI, dtype));
+    let (negative, not_a_number) = (cx.less(x, zero), cx.is_nan(x));
+    let angle = cx.select(negative, pi, zero);
+    Ok(cx.select(not_a_number, x, angle))
+}

@@ -1,0 +1,161 @@
+//! Losses of classes: the likelihood of the right one.
+
+use onnxport_sdk::prelude::*;
+
+use super::Reduction;
+use crate::support::{constant, scaled, shifted};
+
+/// `op`, one of ONNX's two losses, which expect a batch axis before the classes.
+fn class_loss(
+    cx: &mut Lower,
+    op: &str,
+    inputs: (Value, Value, Option<Value>),
+    reduction: Reduction,
+    ignore_index: i64,
+) -> Res<Value> {
+    let (mut x, mut target, weight) = inputs;
+    let lone = cx.rank(x)? == 1;
+    if lone {
+        x = cx.unsqueeze(x, &[0]);
+        if cx.rank(target)? == 0 {
+            target = cx.unsqueeze(target, &[0]);
+        }
+    }
+    let node = cx.op(op).input(x).input(target).maybe(weight);
+    let losses = node.str("reduction", reduction.name()).int("ignore_index", ignore_index).one();
+    let squeeze = lone && reduction == Reduction::None && cx.result(0)?.rank() == 0;
+    Ok(if squeeze { cx.squeeze(losses, &[0]) } else { losses })
+}
+
+/// `-x[target] * weight[target]`, without the targets `ignore_index`; the mean is weighted.
+#[lowering("aten.nll_loss.default", "aten.nll_loss_nd.default", "aten.nll_loss2d.default")]
+fn nll_loss(
+    cx: &mut Lower,
+    x: Value,
+    target: Value,
+    weight: Option<Value>,
+    reduction: i64,
+    ignore_index: i64,
+) -> Res<Value> {
+    let reduction = Reduction::read(reduction)?;
+    class_loss(cx, "NegativeLogLikelihoodLoss", (x, target, weight), reduction, ignore_index)
+}
+
+/// As `nll_loss`; the total weight, which only the gradient needs, is not computed.
+#[lowering("aten.nll_loss_forward.default", "aten.nll_loss2d_forward.default")]
+fn nll_loss_forward(
+    cx: &mut Lower,
+    x: Value,
+    target: Value,
+    weight: Option<Value>,
+    reduction: i64,
+    ignore_index: i64,
+) -> Res<Vec<Option<Value>>> {
+    let loss = nll_loss(cx, x, target, weight, reduction, ignore_index)?;
+    Ok(vec![Some(loss), None])
+}
+
+/// `nll_loss` of the logarithms of `softmax`, or the cross entropy with probabilities.
+#[lowering("aten.cross_entropy_loss.default")]
+fn cross_entropy_loss(
+    cx: &mut Lower,
+    x: Value,
+    target: Value,
+    weight: Option<Value>,
+    reduction: i64,
+    ignore_index: i64,
+    label_smoothing: f64,
+) -> Res<Value> {
+    let reduction = Reduction::read(reduction)?;
+    let inputs = (x, target, weight);
+    if cx.dtype(target)?.is_float() {
+        return of_probabilities(cx, inputs, reduction, label_smoothing);
+    }
+    if label_smoothing == 0.0 {
+        return class_loss(cx, "SoftmaxCrossEntropyLoss", inputs, reduction, ignore_index);
+    }
+    smoothed(cx, inputs, reduction, ignore_index, label_smoothing)
+}
+
+/// The logarithms of `softmax`, with the number of classes and their axis.
+fn log_softmax(cx: &mut Lower, x: Value) -> Res<(Value, i64, i64)> {
+    let axis = usize::from(cx.rank(x)? > 1);
+    let Some(classes) = cx.dim(x, axis).as_const() else {
+        return Err("the number of classes in `self` must be known".into());
+    };
+    let logs = cx.op("LogSoftmax").input(x).int("axis", axis as i64).one();
+    Ok((logs, axis as i64, classes))
+}
+
+/// `x * weight` along the axis of the classes.
+fn weighted(cx: &mut Lower, x: Value, weight: Option<Value>) -> Res<Value> {
+    let Some(mut weight) = weight else { return Ok(x) };
+    let behind = cx.rank(x)?.saturating_sub(2);
+    if behind > 0 {
+        let axes: Vec<i64> = (1..=behind as i64).collect();
+        weight = cx.unsqueeze(weight, &axes);
+    }
+    Ok(cx.mul(x, weight))
+}
+
+/// `-sum(t * weight * log(softmax(x)))` over the classes, `t` moved towards equal ones.
+fn of_probabilities(
+    cx: &mut Lower,
+    (x, target, weight): (Value, Value, Option<Value>),
+    reduction: Reduction,
+    smoothing: f64,
+) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let mut target = cx.cast(target, dtype);
+    let (logs, axis, classes) = log_softmax(cx, x)?;
+    if smoothing != 0.0 {
+        target = scaled(cx, target, 1.0 - smoothing, dtype);
+        target = shifted(cx, target, smoothing / classes as f64, dtype);
+    }
+    let product = cx.mul(target, logs);
+    let product = weighted(cx, product, weight)?;
+    let sums = cx.reduce("ReduceSum", product, &[axis], false);
+    let losses = cx.neg(sums);
+    Ok(if cx.rank(losses)? == 0 { losses } else { reduction.of(cx, losses) })
+}
+
+/// `(1 - s) * nll + s / classes * -sum(weight * log(softmax(x)))` for targets that are classes.
+fn smoothed(
+    cx: &mut Lower,
+    (x, target, weight): (Value, Value, Option<Value>),
+    reduction: Reduction,
+    ignore_index: i64,
+    smoothing: f64,
+) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    if cx.rank(x)? == 1 {
+        return Err("`label_smoothing` of a single example is not supported".into());
+    }
+    let index_type = cx.dtype(target)?;
+    let (logs, axis, classes) = log_softmax(cx, x)?;
+    let inputs = (logs, target, weight);
+    let nll = class_loss(cx, "NegativeLogLikelihoodLoss", inputs, Reduction::None, ignore_index)?;
+    let all = weighted(cx, logs, weight)?;
+    let sums = cx.reduce("ReduceSum", all, &[axis], false);
+    let (ignored, zero) = (cx.filled(&Scalar::Int(ignore_index), index_type, &[]), constant(cx, 0.0, dtype));
+    let ignored = cx.equal(target, ignored);
+    let sums = cx.select(ignored, zero, sums);
+    let (nll, sums) =
+        (scaled(cx, nll, 1.0 - smoothing, dtype), scaled(cx, sums, smoothing / classes as f64, dtype));
+    let losses = cx.sub(nll, sums);
+    if reduction != Reduction::Mean {
+        return Ok(reduction.of(cx, losses));
+    }
+    let (total, one) = (Reduction::Sum.of(cx, losses), constant(cx, 1.0, dtype));
+    let weights = match weight {
+        Some(weight) => {
+            let first = cx.filled(&Scalar::Int(0), index_type, &[]);
+            let known = cx.select(ignored, first, target);
+            cx.gather(weight, known, 0)
+        }
+        None => one,
+    };
+    let weights = cx.select(ignored, zero, weights);
+    let count = Reduction::Sum.of(cx, weights);
+    Ok(cx.div(total, count))
+}

@@ -23,7 +23,25 @@ pub(super) fn is_row_major(symbols: &mut Symbols, ty: &TensorType) -> bool {
 
 /// Whether reshaping `from` to `shape` needs no copy (`computeStride` of `ATen`); `None` when that
 /// depends on the values of symbols.
+///
+/// Where sizes leave it open, the sizes of the trace decide: PyTorch took its decision on them.
 pub(super) fn reshape_is_view(symbols: &mut Symbols, from: &TensorType, shape: &[Dim]) -> Option<bool> {
+    compute(symbols, from, shape).or_else(|| {
+        let at_trace = |dims: &[Dim]| -> Option<Vec<Dim>> {
+            let hint = |symbol| symbols.get(symbol).hint;
+            dims.iter().map(|d| symbols.eval(*d, &hint).map(Dim::Const)).collect()
+        };
+        let shape = at_trace(shape)?;
+        let traced = TensorType {
+            dtype: from.dtype,
+            shape: at_trace(&from.shape)?,
+            strides: at_trace(&from.strides)?,
+        };
+        compute(symbols, &traced, &shape)
+    })
+}
+
+fn compute(symbols: &mut Symbols, from: &TensorType, shape: &[Dim]) -> Option<bool> {
     if is_row_major(symbols, from) || from.shape.contains(&Dim::Const(0)) {
         return Some(true);
     }

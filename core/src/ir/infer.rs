@@ -73,6 +73,10 @@ pub fn outputs(graph: &Graph, symbols: &mut Symbols, opset: i64, node: NodeId) -
     let dtypes = dtype::dtypes(&cx, opset);
     let mut shapes = rules::rule(&data.op).and_then(|rule| rule(&mut cx)).unwrap_or_default();
     shapes.resize(data.outputs.len(), Shape::Unranked);
+    for dim in shapes.iter_mut().filter_map(Shape::dims_mut).flatten() {
+        // Nonsense, perhaps in a branch that is never taken; a runtime will say so.
+        *dim = dim.filter(|d| d.as_const().is_none_or(|n| n >= 0));
+    }
     let mut contents = contents::contents(&mut cx);
     contents.resize(data.outputs.len(), None);
     (dtypes.into_iter().zip(shapes).zip(contents))

@@ -40,6 +40,16 @@ impl Shape {
     }
 }
 
+impl Shape {
+    /// The extents, to change them.
+    pub fn dims_mut(&mut self) -> Option<&mut [Option<Dim>]> {
+        match self {
+            Shape::Unranked => None,
+            Shape::Ranked(dims) => Some(dims),
+        }
+    }
+}
+
 /// The type of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Type {

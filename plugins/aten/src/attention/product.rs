@@ -75,19 +75,15 @@ impl Heads {
             return Err("the argument `query` has fewer than two axes".into());
         }
         let (length, places) = (cx.dim(self.query, rank - 2), cx.dim(self.key, cx.rank(self.key)? - 2));
-        let scale = self.scale(cx, rank)?;
+        self.query = self.scaled_query(cx, rank)?;
         let mut mask = mask;
         let shared = self.grouped && rank > 2 && cx.dim(self.query, rank - 3) != cx.dim(self.key, rank - 3);
         if shared {
             mask = self.group(cx, rank, mask)?;
         }
         let dtype = cx.dtype(self.query)?;
-        let query = match scale {
-            Some(scale) => cx.mul(self.query, scale),
-            None => self.query,
-        };
         let key = swap_last(cx, self.key)?;
-        let mut scores = cx.matmul(query, key);
+        let mut scores = cx.matmul(self.query, key);
         if causal {
             let triangle = triangle(cx, length, places, dtype);
             scores = cx.add(scores, triangle);
@@ -100,9 +96,8 @@ impl Heads {
         if shared { cx.reshape_to_result(output, 0) } else { Ok(output) }
     }
 
-    /// The scale as a constant or a computed value; `None` when it is one. By default it is
-    /// `1 / sqrt(size)`.
-    fn scale(&self, cx: &mut Lower, rank: usize) -> Res<Option<Value>> {
+    /// The query times `scale`, by default `1 / sqrt(size)`.
+    fn scaled_query(&self, cx: &mut Lower, rank: usize) -> Res<Value> {
         let dtype = cx.dtype(self.query)?;
         let scale = match (self.scale, cx.dim(self.query, rank - 1)) {
             (Some(scale), _) => scale,
@@ -111,10 +106,10 @@ impl Heads {
                 let size = cx.extent(self.query, rank - 1);
                 let size = cx.cast(size, dtype);
                 let root = cx.sqrt(size);
-                return Ok(Some(cx.reciprocal(root)));
+                return Ok(cx.div(self.query, root));
             }
         };
-        Ok((scale != 1.0).then(|| cx.float(scale, dtype)))
+        Ok(crate::matmul::scaled(cx, self.query, &Scalar::Float(scale), dtype))
     }
 
     /// Splits the heads of the query by the head of the key that they share, on an axis of its own

@@ -46,10 +46,16 @@ impl Sizes {
         let scales = self.scales.as_ref()?;
         let factors: Vec<f32> = scales.iter().map(|s| *s as f32).collect();
         let Some(extents) = self.constant() else { return Some(factors) };
-        let agrees = |((n, m), f): (&(i64, i64), &f32)| (*n as f32 * f).floor() as i64 == *m;
-        let exact = |((n, m), s): (&(i64, i64), &f64)| *n as f64 * s == *m as f64;
-        let agrees = extents.iter().zip(&factors).all(agrees);
-        (agrees && !extents.iter().zip(scales).all(exact)).then_some(factors)
+        if extents.iter().zip(scales).all(|((n, m), s)| *n as f64 * s == *m as f64) {
+            return None;
+        }
+        // A factor that single precision rounded down may fall short of a whole extent.
+        let meets = |n: i64, m: i64, f: f32| {
+            (n as f32 * f).floor() as i64 == m && (n as f64 * f64::from(f)).floor() as i64 == m
+        };
+        let choose =
+            |((n, m), f): (&(i64, i64), f32)| [f, f.next_up()].into_iter().find(|f| meets(*n, *m, *f));
+        extents.iter().zip(factors).map(choose).collect()
     }
 
     /// Emits `Resize` with the attributes that `describe` adds.
@@ -62,8 +68,9 @@ impl Sizes {
         extra: Option<(&'a str, f64)>,
         antialias: bool,
     ) -> Res<Value> {
-        // With aligned corners PyTorch ignores the factors.
-        let factors = if corners { None } else { self.factors() };
+        // With aligned corners PyTorch and ONNX use factors for the extents alone.
+        let known = corners && !self.outer.contains(&Dim::Unknown) && self.constant().is_some();
+        let factors = if known { None } else { self.factors() };
         if factors.is_none() && self.scales.is_some() && !corners {
             let exact = |((n, m), s): (&(i64, i64), &f64)| *n as f64 * s == *m as f64;
             let extents = self.constant().unwrap_or_default();
@@ -90,7 +97,8 @@ impl Sizes {
             node = node.float(name, value);
         }
         if antialias {
-            node = node.int("antialias", 1);
+            // PyTorch leaves what lies outside out of the weights.
+            node = node.int("antialias", 1).int("exclude_outside", 1);
         }
         if by_size {
             node = node.ints("axes", &axes);

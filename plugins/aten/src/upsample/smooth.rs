@@ -41,14 +41,9 @@ fn interpolated(cx: &mut Lower, x: Value, mode: &str, corners: bool) -> Res<Valu
     let coefficient = (mode == "cubic").then_some(("cubic_coeff_a", if antialias { -0.5 } else { -0.75 }));
     let coordinates = if corners { "align_corners" } else { "half_pixel" };
     let attributes = [("mode", mode), ("coordinate_transformation_mode", coordinates)];
-    if dtype.kind() == Kind::Float {
-        return sizes.resize(cx, x, corners, &attributes, coefficient, antialias);
+    if dtype.kind() != Kind::Float {
+        return Err(Refusal::new("PyTorch interpolates bytes in fixed point, which ONNX cannot express")
+            .help("convert the operand to float first"));
     }
-    // PyTorch rounds what it interpolates between bytes.
-    let x = cx.cast(x, DType::F32);
-    let y = sizes.resize(cx, x, corners, &attributes, coefficient, antialias)?;
-    let (low, high) = (cx.float(0.0, DType::F32), cx.float(255.0, DType::F32));
-    let y = cx.clip(y, Some(low), Some(high));
-    let y = cx.round(y);
-    Ok(cx.cast(y, dtype))
+    sizes.resize(cx, x, corners, &attributes, coefficient, antialias)
 }

@@ -25,10 +25,10 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub runtime: RuntimeArguments,
     /// Replace the relative tolerance of floating-point outputs
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = tolerance)]
     rtol: Option<f64>,
     /// Replace the absolute tolerance of floating-point outputs
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = tolerance)]
     atol: Option<f64>,
 }
 
@@ -39,6 +39,13 @@ pub(crate) struct RuntimeArguments {
     /// system's folders are searched
     #[arg(long, value_name = "PATH")]
     pub ort_library: Option<PathBuf>,
+}
+
+fn tolerance(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number >= 0.0 => Ok(number),
+        _ => Err("expected a number that is not negative".to_owned()),
+    }
 }
 
 /// Verifies a model.

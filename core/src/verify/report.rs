@@ -77,9 +77,31 @@ impl Verification {
         self.cases.iter().flat_map(|c| &c.outputs).filter_map(|o| o.difference.as_ref())
     }
 
-    /// An error for every case that failed.
+    /// An error for every case that failed, and a warning for outputs that could not have failed.
     pub fn diagnostics(&self) -> Vec<Diagnostic> {
-        self.cases.iter().filter_map(CaseReport::diagnostic).collect()
+        let mut diagnostics: Vec<Diagnostic> = self.cases.iter().filter_map(CaseReport::diagnostic).collect();
+        let vacuous = self.vacuous();
+        if !vacuous.is_empty() {
+            let message = format!(
+                "the expected values of {} are all within the tolerance of zero: comparing them says little",
+                vacuous.join(", ")
+            );
+            diagnostics.push(
+                Diagnostic::warning(Code::VERIFY_EXPECTED, message)
+                    .help("record a model with trained or larger weights, or set a smaller --atol"),
+            );
+        }
+        diagnostics
+    }
+
+    /// The outputs of which no case has an expected value that zeros would not match.
+    fn vacuous(&self) -> Vec<&str> {
+        let outputs = self.cases.first().map(|case| case.outputs.as_slice()).unwrap_or_default();
+        let is_vacuous = |name: &str| {
+            let mut all = self.cases.iter().flat_map(|c| &c.outputs).filter(|o| o.tensor.name == name);
+            all.all(|o| o.difference.as_ref().is_some_and(super::Difference::is_vacuous))
+        };
+        outputs.iter().map(|o| o.tensor.name.as_str()).filter(|name| is_vacuous(name)).collect()
     }
 }
 

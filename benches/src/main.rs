@@ -1,0 +1,70 @@
+//! `cargo run --release -p onnxport-benches -- models | chain | build`. See `benches/README.md`.
+
+mod cold_build;
+mod growth;
+mod measure;
+mod models;
+mod ours;
+mod statistics;
+mod torch;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use onnxport_benches::chain::Chain;
+use serde::Serialize;
+
+/// Measures what conversions cost.
+#[derive(Debug, Parser)]
+#[command(name = "onnxport-benches")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Compare conversions of tests/models with torch.onnx.export
+    Models(models::Arguments),
+    /// Convert chains of growing length
+    Chain(growth::Arguments),
+    /// Build the workspace from nothing, and list what takes long
+    Build(cold_build::Arguments),
+    /// Write a chain to a file
+    WriteChain {
+        /// The number of calls
+        nodes: usize,
+        /// The archive to write
+        path: PathBuf,
+        /// Leave out in-place operators and writes to the buffer
+        #[arg(long)]
+        functional: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Models(arguments) => models::run(&arguments),
+        Command::Chain(arguments) => growth::run(&arguments),
+        Command::Build(arguments) => cold_build::run(&arguments),
+        Command::WriteChain { nodes, path, functional } => Chain { nodes, writes: !functional }.write(&path),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Writes what was measured to the file of `--json`, if there is one.
+fn save_json<T: Serialize>(path: Option<&Path>, measured: &T) -> io::Result<()> {
+    match path {
+        Some(path) => fs::write(path, serde_json::to_string_pretty(measured)? + "\n"),
+        None => Ok(()),
+    }
+}

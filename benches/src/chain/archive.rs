@@ -31,10 +31,12 @@ pub(super) fn write(graph: &Graph, path: &Path) -> io::Result<()> {
     let config = json!({ "config": config }).to_string();
     entry("data/weights/model_weights_config.json", config.as_bytes())?;
     entry("data/constants/model_constants_config.json", br#"{"config": {}}"#)?;
+    entry("data/sample_inputs/model.pt", b"")?;
     entry("models/model.json", program(graph).as_bytes())?;
     entry("archive_format", b"pt2")?;
     entry("archive_version", b"0")?;
     entry("byteorder", b"little")?;
+    entry(".data/version", b"6\n")?;
     zip.finish()?.flush()
 }
 

@@ -11,6 +11,7 @@ mod create;
 mod loss;
 mod matmul;
 mod norm;
+mod index;
 mod pointwise;
 mod pool;
 mod recurrent;

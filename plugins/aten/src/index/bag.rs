@@ -1,0 +1,83 @@
+//! Sums, means and maxima of rows of a table, a bag of rows each.
+
+use onnxport_sdk::prelude::*;
+
+use super::scatter::filled_like;
+
+/// The rows `weight[indices]` reduced per bag: bag `b` holds the positions from `offsets[b]` up to the
+/// next offset. `mode` is 0 for the sum, 1 for the mean, 2 for the maximum; `padding_idx` does not count.
+#[lowering(
+    "aten.embedding_bag.default",
+    "aten.embedding_bag.padding_idx",
+    "aten._embedding_bag.default",
+    "aten._embedding_bag_forward_only.default"
+)]
+fn embedding_bag(
+    cx: &mut Lower,
+    weight: Value,
+    indices: Value,
+    offsets: Value,
+    mode: i64,
+    per_sample_weights: Option<Value>,
+    include_last_offset: bool,
+    padding_idx: Option<i64>,
+) -> Res<Vec<Option<Value>>> {
+    let dtype = cx.result(0)?.dtype;
+    let (indices, mut offsets) = (cx.cast(indices, DType::I64), cx.cast(offsets, DType::I64));
+    let (zero, one) = (cx.int(0), cx.int(1));
+    if include_last_offset {
+        offsets = cx.slice(offsets, 0, 0, -1, 1);
+    }
+    // The bag of a position: how many bags have begun, less one.
+    let count = cx.extent(indices, 0);
+    let count = cx.squeeze(count, &[0]);
+    let positions = cx.range(zero, count, one);
+    let positions = cx.unsqueeze(positions, &[1]);
+    let begun = cx.less_equal(offsets, positions);
+    let begun = cx.cast(begun, DType::I64);
+    let begun = cx.reduce("ReduceSum", begun, &[1], true);
+    let ones = cx.ints(&[1]);
+    let bags = cx.sub(begun, ones);
+
+    let mut rows = cx.gather(weight, indices, 0);
+    if let Some(factors) = per_sample_weights {
+        let factors = cx.cast(factors, dtype);
+        let factors = cx.unsqueeze(factors, &[1]);
+        rows = cx.mul(rows, factors);
+    }
+    let neutral = Scalar::Float(if mode == 2 { f64::NEG_INFINITY } else { 0.0 });
+    let mut kept = filled_like(cx, &Scalar::Int(1), dtype, bags);
+    if let Some(padding) = padding_idx.filter(|p| *p >= 0) {
+        let padding = cx.int(padding);
+        let padded = cx.equal(indices, padding);
+        let padded = cx.unsqueeze(padded, &[1]);
+        let fill = cx.number(&neutral, dtype);
+        rows = cx.select(padded, fill, rows);
+        let none = cx.number(&Scalar::Int(0), dtype);
+        kept = cx.select(padded, none, kept);
+    }
+    let (bag_count, width) = (cx.extent(offsets, 0), cx.extent(weight, 1));
+    let shape = cx.concat(&[bag_count, width], 0);
+    let fill = cx.filled(&neutral, dtype, &[1]);
+    let table = cx.constant_of_shape(shape, fill);
+    let reduction = if mode == 2 { "max" } else { "add" };
+    let total = cx.op("ScatterND").input(table).input(bags).input(rows).str("reduction", reduction).one();
+    if mode == 0 {
+        return Ok(vec![Some(total), None, None, None]);
+    }
+    let sizes = cx.concat(&[bag_count, ones], 0);
+    let fill = cx.filled(&Scalar::Int(0), dtype, &[1]);
+    let table = cx.constant_of_shape(sizes, fill);
+    let counts = cx.op("ScatterND").input(table).input(bags).input(kept).str("reduction", "add").one();
+    let reduced = if mode == 1 {
+        let least = cx.number(&Scalar::Int(1), dtype);
+        let counts = cx.max(counts, least);
+        cx.div(total, counts)
+    } else {
+        // An empty bag is zero.
+        let none = cx.number(&Scalar::Int(0), dtype);
+        let filled = cx.greater(counts, none);
+        cx.select(filled, total, none)
+    };
+    Ok(vec![Some(reduced), None, None, None])
+}

@@ -1,0 +1,12 @@
+//! Operators that read or write elements by position.
+
+mod advanced;
+mod along;
+mod bag;
+mod columns;
+mod lookup;
+mod mask;
+mod parts;
+mod put;
+mod scatter;
+mod search;

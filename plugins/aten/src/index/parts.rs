@@ -1,0 +1,147 @@
+//! A tensor with a part of it replaced.
+
+use onnxport_sdk::prelude::*;
+
+use crate::view::{expand_to, permuted};
+
+/// A mask along `axis` of `rank` axes that is true where `wanted`.
+fn mask_along(cx: &mut Lower, n: i64, axis: usize, rank: usize, wanted: impl Fn(i64) -> bool) -> Value {
+    let bytes: Vec<u8> = (0..n).map(|i| u8::from(wanted(i))).collect();
+    let mut extents = vec![1; rank.saturating_sub(axis).max(1)];
+    if let Some(first) = extents.first_mut() {
+        *first = n as u64;
+    }
+    cx.constant(DType::Bool, &extents, &bytes)
+}
+
+/// `self` with its slice at `index` of axis `dim` replaced by `src`.
+#[lowering("aten.select_scatter.default")]
+fn select_scatter(cx: &mut Lower, x: Value, src: Value, dim: Axis, index: SymInt) -> Res<Value> {
+    let (axis, rank) = (dim.0, cx.rank(x)?);
+    let dtype = cx.result(0)?.dtype;
+    let src = cx.cast(src, dtype);
+    if let (SymInt::Const(index), Some(n)) = (index, cx.dim(x, axis).as_const()) {
+        let src = if axis == 0 { src } else { cx.unsqueeze(src, &[axis as i64]) };
+        if n == 1 {
+            return if axis == 0 { Ok(cx.unsqueeze(src, &[0])) } else { Ok(src) };
+        }
+        let at = if index < 0 { index + n } else { index };
+        let mask = mask_along(cx, n, axis, rank, |i| i == at);
+        return Ok(cx.select(mask, src, x));
+    }
+    let src = cx.unsqueeze(src, &[axis as i64]);
+    let index = cx.sym_ints(&[index]);
+    if axis == 0 {
+        let index = cx.unsqueeze(index, &[0]);
+        return Ok(cx.op("ScatterND").input(x).input(index).input(src).one());
+    }
+    let shape = cx.shape(src)?;
+    let index = expand_to(cx, index, &shape)?;
+    Ok(cx.op("ScatterElements").input(x).input(index).input(src).int("axis", axis as i64).one())
+}
+
+/// `self` with `self[start:end:step]` along `dim` replaced by `src`.
+#[lowering("aten.slice_scatter.default")]
+fn slice_scatter(
+    cx: &mut Lower,
+    x: Value,
+    src: Value,
+    dim: Axis,
+    start: Option<SymInt>,
+    end: Option<SymInt>,
+    step: i64,
+) -> Res<Value> {
+    let axis = dim.0;
+    let dtype = cx.result(0)?.dtype;
+    let src = cx.cast(src, dtype);
+    let (extent, length) = (cx.dim(x, axis), cx.dim(src, axis));
+    let shape = cx.shape(x)?;
+    if step == 1 && extent == length && extent != Dim::Unknown {
+        return expand_to(cx, src, &shape);
+    }
+    let start = start.unwrap_or(SymInt::Const(0));
+    let end = end.unwrap_or(SymInt::Const(i64::MAX));
+    if step != 1 {
+        return strided(cx, x, src, axis, start, length, step);
+    }
+    // What is before, the new part, and what is after.
+    let mut target = shape;
+    if let Some(place) = target.get_mut(axis) {
+        *place = length;
+    }
+    let mut parts = vec![expand_to(cx, src, &target)?];
+    let whole = |n: &SymInt| extent != Dim::Unknown && cx.as_dim(n) == extent;
+    let after = !(end == SymInt::Const(i64::MAX)
+        || whole(&end)
+        || end.as_const().zip(extent.as_const()).is_some_and(|(e, n)| e >= n));
+    if start != SymInt::Const(0) {
+        let (zero, stop) = (cx.ints(&[0]), cx.sym_ints(&[start]));
+        parts.insert(0, cx.slice_dynamic(x, axis as i64, zero, stop, 1));
+    }
+    if after {
+        let (from, stop) = (cx.sym_ints(&[end]), cx.ints(&[i64::MAX]));
+        parts.push(cx.slice_dynamic(x, axis as i64, from, stop, 1));
+    }
+    Ok(cx.concat(&parts, axis as i64))
+}
+
+/// Every `step`-th slice of axis `axis` from `start` on replaced: `src` is stretched over the axis and
+/// chosen by a mask.
+fn strided(
+    cx: &mut Lower,
+    x: Value,
+    src: Value,
+    axis: usize,
+    start: SymInt,
+    length: Dim,
+    step: i64,
+) -> Res<Value> {
+    let rank = cx.rank(x)?;
+    let known = (cx.dim(x, axis).as_const(), start.as_const(), length.as_const());
+    let (Some(n), Some(start), Some(length)) = known else {
+        return Err(
+            "arguments `start`, `end` and `step`: a stride along a symbolic axis is not supported".into()
+        );
+    };
+    if length == 0 {
+        return Ok(x);
+    }
+    let start = if start < 0 { (start + n).max(0) } else { start };
+    let picks: Vec<i64> = (0..n).map(|i| ((i - start) / step.max(1)).clamp(0, length - 1)).collect();
+    let picks = cx.ints(&picks);
+    let stretched = cx.gather(src, picks, axis as i64);
+    let taken = |i: i64| i >= start && (i - start) % step == 0 && (i - start) / step < length;
+    let mask = mask_along(cx, n, axis, rank, taken);
+    Ok(cx.select(mask, stretched, x))
+}
+
+/// `self` with a diagonal of the planes `dim1` × `dim2` replaced by `src`.
+#[lowering("aten.diagonal_scatter.default")]
+fn diagonal_scatter(cx: &mut Lower, x: Value, src: Value, offset: i64, dim1: Axis, dim2: Axis) -> Res<Value> {
+    let rank = cx.rank(x)?;
+    let length = cx.shape(src)?.last().copied().unwrap_or(Dim::Unknown);
+    let (row, column) = ((-offset).max(0), offset.max(0));
+    let places = if let Some(length) = length.as_const() {
+        let pairs: Vec<i64> = (0..length).flat_map(|k| [row + k, column + k]).collect();
+        let bytes: Vec<u8> = pairs.iter().flat_map(|p| p.to_le_bytes()).collect();
+        cx.constant(DType::I64, &[length as u64, 2], &bytes)
+    } else {
+        let count = cx.dims_value(&[length]);
+        let count = cx.squeeze(count, &[0]);
+        let (zero, one) = (cx.int(0), cx.int(1));
+        let steps = cx.range(zero, count, one);
+        let steps = cx.unsqueeze(steps, &[1]);
+        let start = cx.ints(&[row, column]);
+        cx.add(steps, start)
+    };
+    let planes = [dim1.0, dim2.0];
+    let front: Vec<usize> = planes.into_iter().chain((0..rank).filter(|a| !planes.contains(a))).collect();
+    let dtype = cx.result(0)?.dtype;
+    let src = cx.cast(src, dtype);
+    let last = cx.rank(src)?.saturating_sub(1);
+    let updates = permuted(cx, src, std::iter::once(last).chain(0..last).collect())?;
+    let data = permuted(cx, x, front.clone())?;
+    let written = cx.op("ScatterND").input(data).input(places).input(updates).one();
+    let back = (0..rank).map(|axis| front.iter().position(|f| *f == axis).unwrap_or(axis)).collect();
+    permuted(cx, written, back)
+}

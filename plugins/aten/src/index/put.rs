@@ -1,0 +1,100 @@
+//! `self[indices] = values`.
+
+use onnxport_sdk::prelude::*;
+
+use super::columns::{Columns, as_mask, broadcast, is_mask};
+use super::scatter::{narrow, widen};
+use crate::view::permuted;
+
+/// `self` with `self[indices] = values`, or `+= values` with `accumulate`.
+#[lowering("aten.index_put.default", "aten._unsafe_index_put.default", "aten._index_put_impl.default")]
+fn index_put(
+    cx: &mut Lower,
+    x: Value,
+    indices: Vec<Option<Value>>,
+    values: Value,
+    accumulate: bool,
+) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let values = cx.cast(values, dtype);
+    if let Some(written) = by_mask(cx, x, &indices, values, accumulate)? {
+        return Ok(written);
+    }
+    if indices.iter().all(Option::is_none) {
+        let sum = if accumulate { cx.add(x, values) } else { values };
+        let shape = cx.result(0)?.shape;
+        return crate::view::expand_to(cx, sum, &shape);
+    }
+    let rank = cx.rank(x)?;
+    let columns = Columns::read(cx, &indices, rank)?;
+    let stacked = columns.stacked(cx)?;
+    let updates = updates(cx, x, &columns, stacked, values)?;
+    let front = columns.front();
+    let data = permuted(cx, x, front.clone())?;
+    let reduction = if accumulate { "add" } else { "none" };
+    let (data, updates) = (widen(cx, data, reduction), widen(cx, updates, reduction));
+    let node = cx.op("ScatterND").input(data).input(stacked).input(updates);
+    let written = if accumulate { node.str("reduction", "add").one() } else { node.one() };
+    let written = narrow(cx, written, dtype);
+    let back = (0..rank).map(|axis| front.iter().position(|f| *f == axis).unwrap_or(axis)).collect();
+    permuted(cx, written, back)
+}
+
+/// A mask whose `values` do not depend on the position within it is a choice per element.
+fn by_mask(
+    cx: &mut Lower,
+    x: Value,
+    indices: &[Option<Value>],
+    values: Value,
+    accumulate: bool,
+) -> Res<Option<Value>> {
+    let mut present = indices.iter().enumerate().filter_map(|(axis, index)| Some((axis, (*index)?)));
+    let (Some((axis, mask)), None) = (present.next(), present.next()) else { return Ok(None) };
+    let (rank, shape) = (cx.rank(x)?, cx.shape(values)?);
+    if !is_mask(cx, mask) {
+        return Ok(None);
+    }
+    let after = rank.saturating_sub(axis + cx.rank(mask)?);
+    let outer = shape.len().saturating_sub(after);
+    if !shape.iter().take(outer).all(|d| d.is(1)) {
+        return Ok(None);
+    }
+    let surplus: Vec<i64> = (0..shape.len().saturating_sub(rank) as i64).collect();
+    let values = cx.squeeze(values, &surplus);
+    let mask = as_mask(cx, mask);
+    let depth = cx.rank(mask)?;
+    let new: Vec<i64> = (depth..depth + after).map(|a| a as i64).collect();
+    let mask = cx.unsqueeze(mask, &new);
+    let dtype = cx.dtype(x)?;
+    let values = match (accumulate, dtype) {
+        (false, _) => values,
+        (true, DType::Bool) => cx.or(x, values),
+        (true, _) => cx.add(x, values),
+    };
+    Ok(Some(cx.select(mask, values, x)))
+}
+
+/// `values` broadcast to the shape of `self[indices]`, with the axes of the indices in front.
+fn updates(cx: &mut Lower, x: Value, columns: &Columns, stacked: Value, values: Value) -> Res<Value> {
+    let shape = cx.shape(x)?;
+    let rest: Vec<Dim> =
+        columns.rest.iter().map(|a| shape.get(*a).copied().unwrap_or(Dim::Unknown)).collect();
+    let (place, depth) = (columns.place(), columns.shape.len());
+    let (before, after) = rest.split_at(place.min(rest.len()));
+    let target = [before, &columns.shape, after].concat();
+    let given = cx.shape(values)?;
+    let added = target.len().saturating_sub(given.len());
+    let grows = |(i, d): (usize, &Dim)| {
+        *d == Dim::Unknown && (i < added || given.get(i - added).is_some_and(|g| g.is(1)))
+    };
+    let values = if target.iter().enumerate().any(grows) {
+        let (before, after) = (cx.dims_value(before), cx.dims_value(after));
+        let counts = cx.op("Shape").input(stacked).int("end", -1).one();
+        let target = cx.concat(&[before, counts, after], 0);
+        cx.expand(values, target)
+    } else {
+        broadcast(cx, values, &target)?
+    };
+    let order = (place..place + depth).chain(0..place).chain(place + depth..target.len());
+    permuted(cx, values, order.collect())
+}

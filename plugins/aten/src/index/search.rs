@@ -1,0 +1,72 @@
+//! Places in sorted sequences.
+
+use onnxport_sdk::prelude::*;
+
+/// How many elements of the last axis of `sorted` are below `values`, or not above them with `right`.
+/// NaN is above everything.
+fn search(cx: &mut Lower, sorted: Value, values: Value, right: bool) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let operands = [Operand::Tensor(sorted), Operand::Tensor(values)];
+    let common = cx.promoted(&operands)?;
+    let (sorted, values) = (cx.cast(sorted, common), cx.cast(values, common));
+    let sorted = if cx.rank(sorted)? > 1 { cx.unsqueeze(sorted, &[-2]) } else { sorted };
+    let values = cx.unsqueeze(values, &[-1]);
+    let float = common.kind() == Kind::Float;
+    let passed = match (right, float) {
+        (false, false) => cx.less(sorted, values),
+        (true, false) => cx.less_equal(sorted, values),
+        (false, true) => {
+            let stays = cx.greater_equal(sorted, values);
+            cx.not(stays)
+        }
+        (true, true) => {
+            let stays = cx.greater(sorted, values);
+            cx.not(stays)
+        }
+    };
+    let passed = cx.cast(passed, dtype);
+    Ok(cx.reduce("ReduceSum", passed, &[-1], false))
+}
+
+/// A number as a 0-d tensor of its own type.
+fn as_tensor(cx: &mut Lower, number: &Scalar) -> Value {
+    match number {
+        Scalar::Sym(n) => cx.squeeze(*n, &[0]),
+        Scalar::Int(_) => cx.number(number, DType::I64),
+        _ => cx.number(number, DType::F32),
+    }
+}
+
+fn tensor(cx: &mut Lower, operand: Operand) -> Value {
+    match operand {
+        Operand::Tensor(value) => value,
+        Operand::Number(number) => as_tensor(cx, &number),
+    }
+}
+
+/// The bucket of every element of `self` between `boundaries`.
+#[lowering("aten.bucketize.Tensor", "aten.bucketize.Scalar")]
+fn bucketize(cx: &mut Lower, x: Operand, boundaries: Value, right: bool) -> Res<Value> {
+    let values = tensor(cx, x);
+    search(cx, boundaries, values, right)
+}
+
+/// Where the elements of `self` would be inserted into the rows of `sorted_sequence`, which `sorter`
+/// sorts if it is given.
+#[lowering("aten.searchsorted.Tensor", "aten.searchsorted.Scalar")]
+fn searchsorted(
+    cx: &mut Lower,
+    sorted_sequence: Value,
+    y: Operand,
+    right: bool,
+    side: Option<Str>,
+    sorter: Option<Value>,
+) -> Res<Value> {
+    let values = tensor(cx, y);
+    let right = side.map_or(right, |s| s.0 == "right");
+    let sorted = match sorter {
+        Some(order) => cx.op("GatherElements").input(sorted_sequence).input(order).int("axis", -1).one(),
+        None => sorted_sequence,
+    };
+    search(cx, sorted, values, right)
+}

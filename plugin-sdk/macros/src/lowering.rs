@@ -99,7 +99,7 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenS
     let locals: Vec<Ident> = (0..names.len()).map(|i| quote::format_ident!("argument_{i}")).collect();
     Ok(quote! {
         // What a lowering takes and returns is decided by its registration.
-        #[allow(clippy::needless_pass_by_value, clippy::unnecessary_wraps)]
+        #[allow(clippy::needless_pass_by_value, clippy::too_many_arguments, clippy::unnecessary_wraps)]
         #function
 
         const _: () = {

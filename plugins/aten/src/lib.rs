@@ -11,7 +11,10 @@ mod create;
 mod loss;
 mod matmul;
 mod norm;
+mod control;
+mod create;
 mod index;
+mod loss;
 mod pointwise;
 mod pool;
 mod recurrent;
@@ -19,6 +22,10 @@ mod reduce;
 mod support;
 mod symbolic;
 mod upsample;
+mod sort;
+mod support;
+mod symbolic;
+mod symbolic_onnx;
 mod view;
 
 onnxport_sdk::export_plugin! { id: "aten", schemas: include_str!("../schemas.txt") }

@@ -30,7 +30,7 @@ fn spread(cx: &mut Lower, index: Value, axis: usize, shape: &[Dim]) -> Res<Value
 }
 
 /// The slices of `source` written to `index` along `axis`.
-fn written(
+pub(super) fn written(
     cx: &mut Lower,
     x: Value,
     axis: usize,

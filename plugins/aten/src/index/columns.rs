@@ -91,10 +91,20 @@ impl Columns {
     pub(super) fn stacked(&self, cx: &mut Lower) -> Res<Value> {
         let mut target = self.shape.clone();
         target.push(Dim::Const(1));
-        let mut parts = Vec::new();
+        let mut columns = Vec::new();
         for index in &self.indices {
-            let apart = cx.unsqueeze(*index, &[cx.rank(*index)? as i64]);
-            parts.push(if self.indices.len() == 1 { apart } else { broadcast(cx, apart, &target)? });
+            columns.push(cx.unsqueeze(*index, &[cx.rank(*index)? as i64]));
+        }
+        // An extent that only the run knows is read off the column that has it.
+        let open = |cx: &Lower, x| cx.fact(x).shape.is_some_and(|s| s.contains(&Dim::Unknown));
+        let donor = columns.iter().copied().find(|c| open(cx, *c));
+        let mut parts = Vec::new();
+        for mut column in columns.iter().copied() {
+            if let Some(donor) = donor.filter(|_| !open(cx, column)) {
+                let shape = cx.shape_value(donor);
+                column = cx.expand(column, shape);
+            }
+            parts.push(if columns.len() == 1 { column } else { broadcast(cx, column, &target)? });
         }
         Ok(cx.concat(&parts, self.shape.len() as i64))
     }

@@ -2,6 +2,7 @@
 
 use onnxport_sdk::prelude::*;
 
+use super::along::written;
 use crate::view::{expand_to, permuted};
 
 /// A mask along `axis` of `rank` axes that is true where `wanted`.
@@ -99,9 +100,16 @@ fn strided(
     let rank = cx.rank(x)?;
     let known = (cx.dim(x, axis).as_const(), start.as_const(), length.as_const());
     let (Some(n), Some(start), Some(length)) = known else {
-        return Err(
-            "arguments `start`, `end` and `step`: a stride along a symbolic axis is not supported".into()
-        );
+        let from = match start.as_const() {
+            Some(n) if n < 0 => cx.dims_value(&[cx.dim_add(cx.dim(x, axis), n)]),
+            _ => cx.sym_ints(&[start]),
+        };
+        let (first, step_value, count) = (cx.squeeze(from, &[0]), cx.int(step), cx.dims_value(&[length]));
+        let count = cx.squeeze(count, &[0]);
+        let span = cx.mul(count, step_value);
+        let stop = cx.add(first, span);
+        let places = cx.range(first, stop, step_value);
+        return written(cx, x, axis, places, src, "none");
     };
     if length == 0 {
         return Ok(x);

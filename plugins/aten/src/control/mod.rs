@@ -1,0 +1,4 @@
+//! Higher-order operators: branches, loops and scans over nested graphs.
+
+mod branch;
+mod repeat;

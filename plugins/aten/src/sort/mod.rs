@@ -1,0 +1,6 @@
+//! Order, and what follows from it.
+
+mod extreme;
+mod order;
+mod quantile;
+mod unique;

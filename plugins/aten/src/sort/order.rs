@@ -1,0 +1,61 @@
+//! Sorting: `TopK` over a whole axis. Among equals ONNX Runtime's comes first, so every sort is stable.
+
+use onnxport_sdk::prelude::*;
+
+/// The `k` largest or smallest elements along `axis`, in order, and their positions.
+pub(super) fn top(cx: &mut Lower, x: Value, k: Value, axis: usize, largest: bool) -> Res<(Value, Value)> {
+    let dtype = cx.dtype(x)?;
+    let wide = match dtype {
+        DType::Bool => DType::U8,
+        DType::F16 | DType::BF16 => DType::F32,
+        DType::U16 => DType::I32,
+        DType::U32 | DType::U64 => DType::I64,
+        other => other,
+    };
+    let x = cx.cast(x, wide);
+    if cx.rank(x)? == 0 {
+        let x = cx.unsqueeze(x, &[0]);
+        let node = cx.op("TopK").input(x).input(k).int("axis", 0).int("largest", i64::from(largest));
+        let [values, indices] = node.outs();
+        let values = cx.cast(values, dtype);
+        return Ok((cx.squeeze(values, &[0]), cx.squeeze(indices, &[0])));
+    }
+    let node = cx.op("TopK").input(x).input(k).int("axis", axis as i64).int("largest", i64::from(largest));
+    let [values, indices] = node.outs();
+    Ok((cx.cast(values, dtype), indices))
+}
+
+/// The extent of `axis`, or 1 for a tensor without axes.
+pub(super) fn whole(cx: &mut Lower, x: Value, axis: usize) -> Res<Value> {
+    if cx.rank(x)? == 0 {
+        return Ok(cx.ints(&[1]));
+    }
+    let extent = cx.dim(x, axis);
+    Ok(if extent == Dim::Unknown { cx.extent(x, axis) } else { cx.dims_value(&[extent]) })
+}
+
+/// The `k` largest, or smallest, elements along `dim` with their positions.
+#[lowering("aten.topk.default")]
+fn topk(cx: &mut Lower, x: Value, k: SymInt, dim: Axis, largest: bool) -> Res<(Value, Value)> {
+    let k = cx.sym_ints(&[k]);
+    top(cx, x, k, dim.0, largest)
+}
+
+/// The elements along `dim` in order with their positions.
+#[lowering("aten.sort.default", "aten.sort.stable")]
+fn sort(cx: &mut Lower, x: Value, dim: Axis, descending: bool) -> Res<(Value, Value)> {
+    let k = whole(cx, x, dim.0)?;
+    top(cx, x, k, dim.0, descending)
+}
+
+/// The positions that sort `self` along `dim`.
+#[lowering("aten.argsort.default", "aten.argsort.stable")]
+fn argsort(cx: &mut Lower, x: Value, dim: Axis, descending: bool) -> Res<Value> {
+    Ok(sort(cx, x, dim, descending)?.1)
+}
+
+/// The elements sorted along the first axis.
+#[lowering("aten.msort.default")]
+fn msort(cx: &mut Lower, x: Value) -> Res<Value> {
+    Ok(sort(cx, x, Axis(0), false)?.0)
+}

@@ -1,0 +1,87 @@
+//! Distinct elements.
+
+use onnxport_sdk::prelude::*;
+
+/// The types that ONNX Runtime finds distinct elements of.
+fn comparable(dtype: DType) -> DType {
+    match dtype {
+        DType::F32 | DType::F64 | DType::I64 | DType::I8 => dtype,
+        DType::F16 | DType::BF16 => DType::F32,
+        _ => DType::I64,
+    }
+}
+
+/// `Unique`: distinct elements or slices in order, where each input is among them, how often each is.
+fn distinct(cx: &mut Lower, x: Value, axis: Option<usize>) -> Res<[Value; 3]> {
+    let dtype = cx.dtype(x)?;
+    let wide = cx.cast(x, comparable(dtype));
+    let wide = if cx.rank(wide)? == 0 { cx.unsqueeze(wide, &[0]) } else { wide };
+    let node = cx.op("Unique").input(wide).int("sorted", 1);
+    let [values, _, inverse, counts] = match axis {
+        Some(axis) => node.int("axis", axis as i64).outs(),
+        None => node.outs(),
+    };
+    let values = cx.cast(values, dtype);
+    Ok([values, inverse, counts])
+}
+
+/// The distinct elements in order; on demand the place of every element among them, and counts.
+#[lowering("aten._unique.default", "aten._unique2.default")]
+fn unique(cx: &mut Lower, x: Value) -> Res<Vec<Option<Value>>> {
+    let [values, inverse, counts] = distinct(cx, x, None)?;
+    let shape = cx.shape(x)?;
+    let inverse = if shape.len() == 1 {
+        inverse
+    } else {
+        let target = cx.shape_value(x);
+        cx.reshape_dynamic(inverse, target)
+    };
+    Ok(vec![Some(values), Some(inverse), Some(counts)])
+}
+
+/// The distinct slices along `dim` in order.
+#[lowering("aten.unique_dim.default")]
+fn unique_dim(cx: &mut Lower, x: Value, dim: Axis) -> Res<[Value; 3]> {
+    distinct(cx, x, Some(dim.0))
+}
+
+/// The elements, or slices along `dim`, that differ from the one before them.
+#[lowering("aten.unique_consecutive.default", "aten.unique_dim_consecutive.default")]
+fn unique_consecutive(cx: &mut Lower, x: Value, dim: Option<Axis>) -> Res<Vec<Option<Value>>> {
+    let shape = cx.shape(x)?;
+    let (data, axis) = match dim {
+        Some(Axis(axis)) if !shape.is_empty() => (x, axis),
+        _ => (cx.reshape(x, &[-1]), 0),
+    };
+    let along = axis as i64;
+    let (later, earlier) = (cx.slice(data, along, 1, i64::MAX, 1), cx.slice(data, along, 0, -1, 1));
+    let same = cx.equal(later, earlier);
+    let differs = cx.not(same);
+    let others: Vec<i64> = (0..cx.rank(data)? as i64).filter(|a| *a != along).collect();
+    let mut steps = cx.cast(differs, DType::I64);
+    if !others.is_empty() {
+        steps = cx.reduce("ReduceMax", steps, &others, false);
+    }
+    let one = cx.ints(&[1]);
+    let starts = cx.concat(&[one, steps], 0);
+    let mask = cx.cast(starts, DType::Bool);
+    let values = cx.op("Compress").input(data).input(mask).int("axis", along).one();
+    // The run of an element is the number of runs that began up to it, less one.
+    let zero = cx.int(0);
+    let begun = cx.op("CumSum").input(starts).input(zero).one();
+    let run = cx.sub(begun, one);
+    let inverse = if shape.len() == 1 || dim.is_some() {
+        run
+    } else {
+        let target = cx.shape_value(x);
+        cx.reshape_dynamic(run, target)
+    };
+    // The lengths of runs are the distances between their starts.
+    let found = cx.op("NonZero").input(starts).one();
+    let found = cx.squeeze(found, &[0]);
+    let total = cx.op("Shape").input(starts).one();
+    let bounds = cx.concat(&[found, total], 0);
+    let (ends, begins) = (cx.slice(bounds, 0, 1, i64::MAX, 1), cx.slice(bounds, 0, 0, -1, 1));
+    let counts = cx.sub(ends, begins);
+    Ok(vec![Some(values), Some(inverse), Some(counts)])
+}

@@ -1,0 +1,4 @@
+//! ONNX operators that a model calls by name: `torch.onnx.ops`.
+
+mod native;
+mod node;

@@ -6,26 +6,22 @@
 mod activation;
 mod attention;
 mod cast;
-mod conv;
-mod create;
-mod loss;
-mod matmul;
-mod norm;
 mod control;
+mod conv;
 mod create;
 mod index;
 mod loss;
+mod matmul;
+mod norm;
 mod pointwise;
 mod pool;
 mod recurrent;
 mod reduce;
-mod support;
-mod symbolic;
-mod upsample;
 mod sort;
 mod support;
 mod symbolic;
 mod symbolic_onnx;
+mod upsample;
 mod view;
 
 onnxport_sdk::export_plugin! { id: "aten", schemas: include_str!("../schemas.txt") }

@@ -12,7 +12,10 @@ PLAIN[0] = ("aten.relu6.default", lambda x: torch.ops.aten.relu6(x))
 test_ops = suite(
     __file__,
     [
-        *(case(op, function, f32(3, 9, low=-5.0, high=7.0), dynamic=True) for op, function in PLAIN),
+        *(
+            case(op, function, f32(3, 9, low=-5.0, high=7.0), dynamic=True)
+            for op, function in PLAIN
+        ),
         *(case(op, function, f64(9, low=-5.0, high=7.0), id="f64") for op, function in PLAIN),
         *(case(op, function, f16(9), id="f16") for op, function in PLAIN),
         *(case(op, function, BF16, id="bf16", options=OLD) for op, function in PLAIN),
@@ -23,7 +26,13 @@ test_ops = suite(
         case("aten.gelu.default", F.gelu, f16(9), id="f16"),
         case("aten.gelu.default", lambda x: F.gelu(x, approximate="tanh"), f32(9), id="tanh"),
         case("aten.gelu.default", lambda x: F.gelu(x, approximate="tanh"), f64(9), id="t64"),
-        case("aten.gelu.default", lambda x: F.gelu(x, approximate="tanh"), f32(9), id="t18", options=OLD),
+        case(
+            "aten.gelu.default",
+            lambda x: F.gelu(x, approximate="tanh"),
+            f32(9),
+            id="t18",
+            options=OLD,
+        ),
         case("aten.hardtanh.default", lambda x: F.hardtanh(x, -0.5, 0.7), f32(9)),
         case("aten.leaky_relu.default", lambda x: F.leaky_relu(x, 0.2), f32(9)),
         case("aten.leaky_relu.default", lambda x: F.leaky_relu(x, 0.2), f64(9), id="f64"),

@@ -6,24 +6,64 @@ test_ops = suite(
     __file__,
     [
         case("aten.arange.default", lambda x: x + torch.arange(4), i64(4)),
-        case("aten.arange.default", lambda x: torch.arange(x.shape[0]), f32(4), id="sym", dynamic=True),
-        case("aten.arange.default", lambda x: torch.arange(x.shape[0], dtype=torch.float32), f32(4), id="float", dynamic=True),
+        case(
+            "aten.arange.default",
+            lambda x: torch.arange(x.shape[0]),
+            f32(4),
+            id="sym",
+            dynamic=True,
+        ),
+        case(
+            "aten.arange.default",
+            lambda x: torch.arange(x.shape[0], dtype=torch.float32),
+            f32(4),
+            id="float",
+            dynamic=True,
+        ),
         case("aten.arange.start", lambda x: torch.arange(1, x.shape[0] + 1), f32(4), dynamic=True),
         case("aten.arange.start", lambda x: x + torch.arange(0.5, 4.0), f32(4), id="const"),
-        case("aten.arange.start_step", lambda x: torch.arange(0, x.shape[0], 2), f32(5), dynamic=True),
+        case(
+            "aten.arange.start_step", lambda x: torch.arange(0, x.shape[0], 2), f32(5), dynamic=True
+        ),
         case("aten.arange.start_step", lambda x: x + torch.arange(5, -5, -3), f32(4), id="down"),
-        case("aten.arange.start_step", lambda x: torch.arange(0, x.shape[0], 0.5), f32(5), id="f", dynamic=True),
-        case("aten.arange.start_step", lambda x: x + torch.arange(0, 10000, 2), f32(5000), id="large"),
-        case("aten.arange.start_step", lambda x: x + torch.arange(0, 1000, 0.2), f32(5000), id="large-f"),
+        case(
+            "aten.arange.start_step",
+            lambda x: torch.arange(0, x.shape[0], 0.5),
+            f32(5),
+            id="f",
+            dynamic=True,
+        ),
+        case(
+            "aten.arange.start_step", lambda x: x + torch.arange(0, 10000, 2), f32(5000), id="large"
+        ),
+        case(
+            "aten.arange.start_step",
+            lambda x: x + torch.arange(0, 1000, 0.2),
+            f32(5000),
+            id="large-f",
+        ),
         case("aten.linspace.default", lambda x: x + torch.linspace(-1, 1, 9), f32(9)),
-        case("aten.linspace.default", lambda x: torch.linspace(0, 5, x.shape[0]), f32(9), id="sym", dynamic=True),
-        case("aten.linspace.default", lambda x: torch.linspace(0, 10, 5, dtype=torch.int64) + x, i64(5), id="int"),
+        case(
+            "aten.linspace.default",
+            lambda x: torch.linspace(0, 5, x.shape[0]),
+            f32(9),
+            id="sym",
+            dynamic=True,
+        ),
+        case(
+            "aten.linspace.default",
+            lambda x: torch.linspace(0, 10, 5, dtype=torch.int64) + x,
+            i64(5),
+            id="int",
+        ),
         case("aten.linspace.Tensor_Tensor", lambda x, y: torch.linspace(x, y, 5), f32(), f32()),
         case("aten.logspace.default", lambda x: x + torch.logspace(0, 2, 5), f32(5)),
         case("aten.rand.default", lambda x: x + torch.rand(3, 4), f32(3, 4)),
         case("aten.randn.default", lambda x: torch.randn(x.shape[0], 4), f32(3, 4), dynamic=True),
         case("aten.randn_like.default", torch.randn_like, f32(3, 4), dynamic=True),
-        case("aten.rand_like.default", lambda x: torch.rand_like(x, dtype=torch.float16), f32(3, 4)),
+        case(
+            "aten.rand_like.default", lambda x: torch.rand_like(x, dtype=torch.float16), f32(3, 4)
+        ),
         case("aten.randint.low", lambda x: x + torch.randint(2, 9, (4,)), f32(4)),
         case("aten.randperm.default", lambda x: x + torch.randperm(4), f32(4)),
         case("aten.bernoulli.default", torch.bernoulli, f32(9, low=0.0, high=1.0)),

@@ -19,8 +19,19 @@ test_ops = suite(
         case("aten.smooth_l1_loss.default", lambda x, y: F.smooth_l1_loss(x, y, beta=0.5), X, Y),
         case("aten.huber_loss.default", lambda x, y: F.huber_loss(x, y, delta=0.7), X, Y),
         case("aten.binary_cross_entropy.default", F.binary_cross_entropy, P, P),
-        case("aten.binary_cross_entropy.default", lambda x, y, w: F.binary_cross_entropy(x, y, w), P, P, X),
-        case("aten.binary_cross_entropy_with_logits.default", F.binary_cross_entropy_with_logits, X, P),
+        case(
+            "aten.binary_cross_entropy.default",
+            lambda x, y, w: F.binary_cross_entropy(x, y, w),
+            P,
+            P,
+            X,
+        ),
+        case(
+            "aten.binary_cross_entropy_with_logits.default",
+            F.binary_cross_entropy_with_logits,
+            X,
+            P,
+        ),
         case(
             "aten.binary_cross_entropy_with_logits.default",
             lambda x, y, w, p: F.binary_cross_entropy_with_logits(x, y, w, pos_weight=p),
@@ -33,15 +44,45 @@ test_ops = suite(
         case("aten.kl_div.default", lambda x, y: F.kl_div(x, y, log_target=True), X, Y),
         case("aten.soft_margin_loss.default", F.soft_margin_loss, X, SIGNS.expand(3, 5).clone()),
         case("aten.margin_ranking_loss.default", F.margin_ranking_loss, X, Y, SIGNS),
-        case("aten.hinge_embedding_loss.default", F.hinge_embedding_loss, X, SIGNS.expand(3, 5).clone()),
+        case(
+            "aten.hinge_embedding_loss.default",
+            F.hinge_embedding_loss,
+            X,
+            SIGNS.expand(3, 5).clone(),
+        ),
         case("aten.poisson_nll_loss.default", F.poisson_nll_loss, X, P),
+        case(
+            "aten.poisson_nll_loss.default",
+            lambda x, y: F.poisson_nll_loss(x, y, full=True),
+            X,
+            f32(3, 5, low=0.1),
+        ),
+        case("aten.cosine_embedding_loss.default", F.cosine_embedding_loss, X, Y, SIGNS[0, :3]),
+        case("aten.triplet_margin_loss.default", F.triplet_margin_loss, X, Y, P),
+        case(
+            "aten.triplet_margin_loss.default",
+            lambda x, y, z: F.triplet_margin_loss(x, y, z, p=3, swap=True),
+            X,
+            Y,
+            P,
+        ),
         case("aten.nll_loss_nd.default", F.nll_loss, f32(4, 5), CLASSES),
         case("aten.nll_loss_nd.default", F.nll_loss, f32(4, 5), IGNORED, id="ignore"),
         case("aten.nll_loss_nd.default", F.nll_loss, f32(2, 5, 3, 3), SPATIAL, W, id="spatial"),
         case("aten.cross_entropy_loss.default", F.cross_entropy, f32(4, 5), CLASSES),
-        case("aten.cross_entropy_loss.default", F.cross_entropy, f32(4, 5), IGNORED, W, id="ignore"),
-        case("aten.cross_entropy_loss.default", F.cross_entropy, f32(5), i64(low=0, high=5), id="one"),
-        case("aten.cross_entropy_loss.default", F.cross_entropy, f32(2, 5, 3, 3), SPATIAL, id="spatial"),
+        case(
+            "aten.cross_entropy_loss.default", F.cross_entropy, f32(4, 5), IGNORED, W, id="ignore"
+        ),
+        case(
+            "aten.cross_entropy_loss.default", F.cross_entropy, f32(5), i64(low=0, high=5), id="one"
+        ),
+        case(
+            "aten.cross_entropy_loss.default",
+            F.cross_entropy,
+            f32(2, 5, 3, 3),
+            SPATIAL,
+            id="spatial",
+        ),
         case(
             "aten.cross_entropy_loss.default",
             lambda x, y: F.cross_entropy(x, y, reduction="none"),

@@ -34,7 +34,9 @@ test_ops = suite(
         case("aten.clamp.default", lambda x: x.clamp(-1, 1), I16, id="i16"),
         case("aten.clamp.default", lambda x: x.clamp(-1.5, 2.5), i64(9), id="promotes"),
         case("aten.clamp.default", lambda x: x.clamp(max=1), NAN, id="max"),
-        case("aten.clamp.default", lambda x: x.clamp(1, x.shape[0]), i64(9), id="sym", dynamic=True),
+        case(
+            "aten.clamp.default", lambda x: x.clamp(1, x.shape[0]), i64(9), id="sym", dynamic=True
+        ),
         case("aten.clamp_min.default", lambda x: x.clamp_min(0), NAN),
         case("aten.clamp_min.default", lambda x: x.clamp_min(1), NAN, id="one"),
         case("aten.clamp_max.default", lambda x: x.clamp_max(3), i64(9)),

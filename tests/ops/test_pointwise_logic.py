@@ -20,7 +20,9 @@ test_ops = suite(
         case("aten.bitwise_not.default", torch.bitwise_not, boolean(9), id="bool"),
         case("aten.__lshift__.Scalar", lambda x: x << 3, i64(9)),
         case("aten.bitwise_left_shift.Tensor", torch.bitwise_left_shift, i64(9), i64(9, low=0)),
-        case("aten.bitwise_left_shift.Tensor_Scalar", lambda x: torch.bitwise_left_shift(x, 2), u8(9)),
+        case(
+            "aten.bitwise_left_shift.Tensor_Scalar", lambda x: torch.bitwise_left_shift(x, 2), u8(9)
+        ),
         case("aten.__rshift__.Scalar", lambda x: x >> 2, i64(9)),
         case("aten.__rshift__.Scalar", lambda x: x >> 31, i32(9), id="sign"),
         case("aten.__rshift__.Scalar", lambda x: x >> 2, u8(9), id="u8"),

@@ -13,7 +13,10 @@ test_ops = suite(
     [
         *(case(f"aten.{op}.default", getattr(torch, op), f32(9)) for op in (*WIDE, "sin", "cos")),
         *(case(f"aten.{op}.default", getattr(torch, op), f64(9), id="f64") for op in WIDE),
-        *(case(f"aten.{op}.default", getattr(torch, op), f32(9, low=-0.9, high=0.9)) for op in UNIT),
+        *(
+            case(f"aten.{op}.default", getattr(torch, op), f32(9, low=-0.9, high=0.9))
+            for op in UNIT
+        ),
         *(case(f"aten.{op}.default", getattr(torch, op), f32(9, low=0.1)) for op in HIGH),
         *(case(f"aten.{op}.default", getattr(torch, op), i64(9, low=1), id="int") for op in HIGH),
         case("aten.acosh.default", torch.acosh, f32(9, low=1.0)),
@@ -30,12 +33,19 @@ test_ops = suite(
         case("aten.round.default", torch.round, EDGES),
         case("aten.round.default", torch.round, i64(9), id="int"),
         case("aten.round.decimals", lambda x: torch.round(x, decimals=2), f32(9)),
-        case("aten.round.decimals", lambda x: torch.round(x, decimals=-1), f32(9, high=99.0), id="n"),
+        case(
+            "aten.round.decimals", lambda x: torch.round(x, decimals=-1), f32(9, high=99.0), id="n"
+        ),
         case("aten.trunc.default", torch.trunc, EDGES),
         case("aten.frac.default", torch.frac, EDGES),
         case("aten.ceil.default", torch.ceil, f16(9), id="f16"),
         case("aten.atan2.default", torch.atan2, f32(20), f32(3, 20)),
-        case("aten.atan2.default", torch.atan2, torch.tensor([0.0, 0, 1, -1, 0]), torch.tensor([0.0, -1, 0, 0, 2])),
+        case(
+            "aten.atan2.default",
+            torch.atan2,
+            torch.tensor([0.0, 0, 1, -1, 0]),
+            torch.tensor([0.0, -1, 0, 0, 2]),
+        ),
         case("aten.angle.default", torch.angle, EDGES),
     ],
 )

@@ -20,7 +20,12 @@ test_ops = suite(
     __file__,
     [
         case("aten.item.default", lambda x: x * x.item(), f32()),
-        case("_operator.mul", lambda x: torch.full((2,), x.shape[0] * x.shape[1]), f32(3, 4), dynamic=True),
+        case(
+            "_operator.mul",
+            lambda x: torch.full((2,), x.shape[0] * x.shape[1]),
+            f32(3, 4),
+            dynamic=True,
+        ),
         case("_operator.floordiv", lambda x: x * (x.shape[0] // 2), f32(5), dynamic=True),
         case("_operator.truediv", lambda x: x * (x.shape[0] / 7), f32(5), dynamic=True),
         case("_operator.mod", lambda x: x * (item(x) % 5), POSITIVE),

@@ -86,14 +86,19 @@ fn leaky_relu(cx: &mut Lower, x: Value, negative_slope: f64) -> Res<Value> {
     leaky(cx, x, negative_slope)
 }
 
-/// In evaluation the slope of `rrelu` is the mean of its bounds.
+/// `x` where it is positive, else `slope * x`: the slope is the mean of the bounds, and in training
+/// drawn between them for every element.
 #[lowering("aten.rrelu.default")]
 fn rrelu(cx: &mut Lower, x: Value, lower: f64, upper: f64, training: bool) -> Res<Value> {
-    if training {
-        return Err(Refusal::new("`training` draws a random slope for every element")
-            .help("export the module in evaluation mode"));
+    if !training {
+        return leaky(cx, x, f64::midpoint(lower, upper));
     }
-    leaky(cx, x, f64::midpoint(lower, upper))
+    let node = cx.op("RandomUniformLike").input(x).float("low", lower).float("high", upper);
+    let slope = node.one();
+    let dtype = cx.result(0)?.dtype;
+    let (zero, small) = (constant(cx, 0.0, dtype), cx.mul(x, slope));
+    let positive = cx.greater(x, zero);
+    Ok(select(cx, positive, x, small, dtype))
 }
 
 /// `x` where it is positive, else `weight * x`, with a weight for all or each channel of axis 1.

@@ -63,7 +63,7 @@ fn log_sigmoid_forward(cx: &mut Lower, x: Value) -> Res<Vec<Option<Value>>> {
 fn elu(cx: &mut Lower, x: Value, alpha: f64, scale: f64, input_scale: f64) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     if dtype == DType::F64 || input_scale != 1.0 {
-        return exponential(cx, x, [alpha * scale, scale, input_scale], dtype);
+        return Ok(exponential(cx, x, [alpha * scale, scale, input_scale], dtype));
     }
     let kernel = kernel_type(cx, "Elu", dtype);
     let x = cx.cast(x, kernel);
@@ -73,14 +73,14 @@ fn elu(cx: &mut Lower, x: Value, alpha: f64, scale: f64, input_scale: f64) -> Re
 }
 
 /// `positive * x` where it is positive, else `negative * (exp(x * inside) - 1)`.
-fn exponential(cx: &mut Lower, x: Value, [negative, positive, inside]: [f64; 3], dtype: DType) -> Res<Value> {
+fn exponential(cx: &mut Lower, x: Value, [negative, positive, inside]: [f64; 3], dtype: DType) -> Value {
     let argument = scaled(cx, x, inside, dtype);
     let power = cx.exp(argument);
     let below = shifted(cx, power, -1.0, dtype);
     let (below, above) = (scaled(cx, below, negative, dtype), scaled(cx, x, positive, dtype));
     let zero = constant(cx, 0.0, dtype);
     let is_above = cx.greater(x, zero);
-    Ok(select(cx, is_above, above, below, dtype))
+    select(cx, is_above, above, below, dtype)
 }
 
 /// `elu` with the constants of self-normalising networks.
@@ -90,7 +90,7 @@ fn selu(cx: &mut Lower, x: Value) -> Res<Value> {
     const SCALE: f64 = 1.050_700_987_355_480_5;
     let dtype = cx.result(0)?.dtype;
     if dtype == DType::F64 {
-        return exponential(cx, x, [ALPHA * SCALE, SCALE, 1.0], dtype);
+        return Ok(exponential(cx, x, [ALPHA * SCALE, SCALE, 1.0], dtype));
     }
     let kernel = kernel_type(cx, "Selu", dtype);
     let x = cx.cast(x, kernel);
@@ -103,7 +103,7 @@ fn selu(cx: &mut Lower, x: Value) -> Res<Value> {
 fn celu(cx: &mut Lower, x: Value, alpha: f64) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     if dtype == DType::F64 {
-        return exponential(cx, x, [alpha, 1.0, 1.0 / alpha], dtype);
+        return Ok(exponential(cx, x, [alpha, 1.0, 1.0 / alpha], dtype));
     }
     let kernel = kernel_type(cx, "Celu", dtype);
     let x = cx.cast(x, kernel);

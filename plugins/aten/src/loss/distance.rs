@@ -184,7 +184,8 @@ fn hinge_embedding_loss(cx: &mut Lower, a: Value, b: Value, margin: f64, reducti
     Ok(Reduction::read(reduction)?.of(cx, losses))
 }
 
-/// `exp(x) - t * x`, or `x - t * log(x + eps)` without `log_input`.
+/// `exp(x) - t * x`, or `x - t * log(x + eps)` without `log_input`; `full` adds Stirling's
+/// approximation of `log(t!)`, `t * log(t) - t + log(2 pi t) / 2`, where `t` is above 1.
 #[lowering("aten.poisson_nll_loss.default")]
 fn poisson_nll_loss(
     cx: &mut Lower,
@@ -195,9 +196,6 @@ fn poisson_nll_loss(
     eps: f64,
     reduction: i64,
 ) -> Res<Value> {
-    if full {
-        return Err("`full` adds Stirling's approximation, which is not supported".into());
-    }
     let (x, target, dtype) = pair(cx, a, b)?;
     let (rate, log) = if log_input {
         (cx.exp(x), x)
@@ -206,6 +204,17 @@ fn poisson_nll_loss(
         (x, cx.log(sum))
     };
     let observed = cx.mul(target, log);
-    let losses = cx.sub(rate, observed);
+    let mut losses = cx.sub(rate, observed);
+    if full {
+        let (log, one, zero) = (cx.log(target), constant(cx, 1.0, dtype), constant(cx, 0.0, dtype));
+        // (t + 1/2) * log(t) - t + log(2 pi) / 2
+        let exponent = shifted(cx, target, 0.5, dtype);
+        let growth = cx.mul(exponent, log);
+        let growth = cx.sub(growth, target);
+        let growth = shifted(cx, growth, 0.5 * (2.0 * std::f64::consts::PI).ln(), dtype);
+        let above = cx.greater(target, one);
+        let growth = cx.select(above, growth, zero);
+        losses = cx.add(losses, growth);
+    }
     Ok(Reduction::read(reduction)?.of(cx, losses))
 }

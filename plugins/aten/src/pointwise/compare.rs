@@ -62,10 +62,10 @@ fn ne(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
     if let Some((x, truth)) = against_truth(cx, &a, &b) {
         return Ok(if truth { cx.not(x) } else { x });
     }
-    if let (Operand::Tensor(x), Operand::Number(n)) = (a, b) {
-        if n.is(0.0) {
-            return Ok(cx.cast(x, DType::Bool));
-        }
+    if let (Operand::Tensor(x), Operand::Number(n)) = (a, b)
+        && n.is(0.0)
+    {
+        return Ok(cx.cast(x, DType::Bool));
     }
     let equal = compare(cx, "Equal", &a, &b)?;
     Ok(cx.not(equal))
@@ -118,13 +118,15 @@ fn bounded(cx: &mut Lower, x: Value, low: Option<Operand>, high: Option<Operand>
     let dtype = cx.result(0)?.dtype;
     let mut x = cx.cast(x, dtype);
     let is_constant = |o: &Operand| matches!(o, Operand::Number(n) if !matches!(n, Scalar::Sym(_)));
-    if let (Some(low), Some(high)) = (&low, &high) {
-        if is_constant(low) && is_constant(high) && dtype != DType::Bool {
-            let kernel = kernel_type(cx, "Clip", dtype);
-            let (low, high, x) = (cx.operand(low, kernel), cx.operand(high, kernel), cx.cast(x, kernel));
-            let y = cx.clip(x, Some(low), Some(high));
-            return Ok(cx.cast(y, dtype));
-        }
+    if let (Some(low), Some(high)) = (&low, &high)
+        && is_constant(low)
+        && is_constant(high)
+        && dtype != DType::Bool
+    {
+        let kernel = kernel_type(cx, "Clip", dtype);
+        let (low, high, x) = (cx.operand(low, kernel), cx.operand(high, kernel), cx.cast(x, kernel));
+        let y = cx.clip(x, Some(low), Some(high));
+        return Ok(cx.cast(y, dtype));
     }
     if high.is_none() && dtype.is_float() && matches!(low, Some(Operand::Number(n)) if n.is(0.0)) {
         return Ok(cx.relu(x));

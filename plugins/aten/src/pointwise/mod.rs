@@ -5,6 +5,8 @@ mod choose;
 pub(crate) mod compare;
 mod complex;
 pub(crate) mod division;
+mod gamma;
 mod logic;
 mod rounding;
+mod special;
 mod unary;

@@ -78,26 +78,31 @@ fn tan(cx: &mut Lower, x: Value) -> Res<Value> {
 /// `(exp(x) - exp(-x)) / 2`.
 #[lowering("aten.sinh.default")]
 fn sinh(cx: &mut Lower, x: Value) -> Res<Value> {
-    hyperbolic(cx, "Sinh", "Sub", x)
+    hyperbolic(cx, "Sinh", x)
 }
 
 /// `(exp(x) + exp(-x)) / 2`.
 #[lowering("aten.cosh.default")]
 fn cosh(cx: &mut Lower, x: Value) -> Res<Value> {
-    hyperbolic(cx, "Cosh", "Add", x)
+    hyperbolic(cx, "Cosh", x)
 }
 
-/// `op`, or for `f64`, which it lacks, half of `exp(x)` combined with `exp(-x)`.
-fn hyperbolic(cx: &mut Lower, op: &str, combine: &str, x: Value) -> Res<Value> {
-    if cx.result(0)?.dtype != DType::F64 {
-        return unary(cx, op, x);
+fn hyperbolic(cx: &mut Lower, op: &str, x: Value) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let x = cx.cast(x, dtype);
+    Ok(hyperbolic_of(cx, op, x, dtype))
+}
+
+/// `Sinh` or `Cosh`, or for `f64`, which they lack, half of `exp(x)` with `exp(-x)`.
+pub(super) fn hyperbolic_of(cx: &mut Lower, op: &str, x: Value, dtype: DType) -> Value {
+    if dtype != DType::F64 {
+        return node(cx, op, &[x], dtype);
     }
-    let x = cx.cast(x, DType::F64);
     let (up, minus) = (cx.exp(x), cx.neg(x));
     let down = cx.exp(minus);
-    let both = node(cx, combine, &[up, down], DType::F64);
+    let both = if op == "Sinh" { cx.sub(up, down) } else { cx.add(up, down) };
     let half = constant(cx, 0.5, DType::F64);
-    Ok(cx.mul(both, half))
+    cx.mul(both, half)
 }
 
 /// `1 / sqrt(x)`.

@@ -120,6 +120,12 @@ fn splice(
             inner.insert(val, operand);
         }
     }
+    // A result of the graph takes over the value, and so the name, that it has outside.
+    for (output, result) in call.outputs.iter().zip(&body.outputs) {
+        if let (Output::Value(outer), Arg::Value(own)) = (output, result) {
+            inner.entry(*own).or_insert(Arg::Value(*outer));
+        }
+    }
     for (val, value) in body.values.iter() {
         inner.entry(val).or_insert_with(|| Arg::Value(editor.fresh(&value.name, value.ty.clone())));
     }
@@ -176,7 +182,7 @@ fn outputs_match(outputs: &[Output], results: &[Arg]) -> Result<(), String> {
 
 fn bind(output: &Output, result: Arg, replaced: &mut FxHashMap<Val, Arg>) {
     match (output, result) {
-        (Output::Value(val), result) => {
+        (Output::Value(val), result) if result != Arg::Value(*val) => {
             replaced.insert(*val, result);
         }
         (Output::List(items), Arg::List(results)) => {

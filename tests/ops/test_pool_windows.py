@@ -165,7 +165,7 @@ test_ops = suite(
         ),
         case(
             "aten.adaptive_max_pool2d.default",
-            lambda x: F.adaptive_max_pool2d(x, (3, 4)),
+            lambda x: F.adaptive_max_pool2d(x, (3, 4), return_indices=True),
             f32(2, 3, 7, 10),
             id="general",
         ),

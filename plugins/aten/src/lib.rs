@@ -6,6 +6,7 @@
 mod activation;
 mod attention;
 mod cast;
+mod complex;
 mod control;
 mod conv;
 mod create;

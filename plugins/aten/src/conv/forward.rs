@@ -139,14 +139,22 @@ impl Window {
     }
 
     pub(super) fn transpose(
-        self,
+        mut self,
         cx: &mut Lower,
         x: Value,
         weight: Value,
         bias: Option<Value>,
         output_padding: &[i64],
     ) -> Res<Value> {
-        let output_padding = per_axis(output_padding, self.spatial)?;
+        let mut output_padding = per_axis(output_padding, self.spatial)?;
+        // ONNX Runtime wants each below the stride; less padding at the end means the same.
+        let ends = self.pads.iter_mut().skip(self.spatial);
+        for ((more, end), stride) in output_padding.iter_mut().zip(ends).zip(&self.stride) {
+            if *more >= *stride && *end >= *more {
+                *end -= *more;
+                *more = 0;
+            }
+        }
         self.emit(cx, "ConvTranspose", [Some(x), Some(weight), bias], &output_padding)
     }
 

@@ -18,6 +18,9 @@ fn pdist(cx: &mut Lower, x: Value, p: f64) -> Res<Value> {
     let Dim::Const(rows) = cx.dim(x, 0) else {
         return Err("`pdist` of a number of rows that is not constant is not supported".into());
     };
+    if rows < 2 {
+        return Ok(cx.constant(cx.dtype(x)?, &[0], &[]));
+    }
     let pairs = || (0..rows).flat_map(move |i| (i + 1..rows).map(move |j| (i, j)));
     let first = cx.ints(&pairs().map(|p| p.0).collect::<Vec<_>>());
     let second = cx.ints(&pairs().map(|p| p.1).collect::<Vec<_>>());

@@ -74,11 +74,18 @@ fn addbmm(cx: &mut Lower, x: Value, batch1: Value, batch2: Value, beta: Scalar, 
 #[lowering("aten.addr.default")]
 fn addr(cx: &mut Lower, x: Value, vec1: Value, vec2: Value, beta: Scalar, alpha: Scalar) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    if dtype == DType::Bool {
-        return Err("`addr` of truth values is not supported".into());
-    }
     let (vec1, vec2, x) = (cx.cast(vec1, dtype), cx.cast(vec2, dtype), cx.cast(x, dtype));
     let column = cx.unsqueeze(vec1, &[1]);
+    if dtype == DType::Bool {
+        // Sum and product of truth values are `or` and `and`.
+        let scaled = |cx: &mut Lower, x, factor: &Scalar| {
+            let factor = cx.number(factor, DType::Bool);
+            cx.and(x, factor)
+        };
+        let product = cx.and(column, vec2);
+        let (base, product) = (scaled(cx, x, &beta), scaled(cx, product, &alpha));
+        return Ok(cx.or(base, product));
+    }
     let product = cx.mul(column, vec2);
     Ok(blend(cx, (x, &beta), (product, &alpha), dtype))
 }

@@ -16,8 +16,10 @@ use crate::conv::{batched, per_axis};
     "aten._adaptive_avg_pool3d.default"
 )]
 fn adaptive_avg_pool(cx: &mut Lower, x: Value) -> Res<Value> {
-    let dtype = cx.result(0)?.dtype;
-    let sizes = Sizes::new(cx, x)?;
+    let (dtype, sizes) = (cx.result(0)?.dtype, Sizes::new(cx, x)?);
+    if let Some(extents) = sizes.without_elements(cx)? {
+        return Ok(cx.constant(dtype, &extents, &[]));
+    }
     if sizes.outer.iter().all(|m| m.is(1)) {
         if cx.rank(x)? == sizes.spatial() + 2 && dtype != DType::F64 {
             return Ok(cx.op("GlobalAveragePool").input(x).one());
@@ -49,6 +51,11 @@ fn adaptive_avg_pool(cx: &mut Lower, x: Value) -> Res<Value> {
 )]
 fn adaptive_max_pool(cx: &mut Lower, x: Value) -> Res<Vec<Option<Value>>> {
     let sizes = Sizes::new(cx, x)?;
+    if let Some(extents) = sizes.without_elements(cx)? {
+        let (values, places) =
+            (cx.constant(cx.dtype(x)?, &extents, &[]), cx.constant(DType::I64, &extents, &[]));
+        return Ok(vec![Some(values), Some(places)]);
+    }
     if let Some(window) = sizes.window() {
         return Ok(pooled(cx, x, &window, true)?.into_iter().map(Some).collect());
     }
@@ -61,14 +68,7 @@ fn adaptive_max_pool(cx: &mut Lower, x: Value) -> Res<Vec<Option<Value>>> {
         let place = cx.op("ArgMax").input(flat).int("axis", -1).one();
         return Ok(vec![Some(largest), Some(cx.reshape_to_result(place, 1)?)]);
     }
-    let mut y = x;
-    for (i, (n, m)) in sizes.inner.iter().zip(&sizes.outer).enumerate() {
-        if n != m {
-            let (Dim::Const(n), Dim::Const(m)) = (*n, *m) else { return Err(not_constant()) };
-            y = largest(cx, y, sizes.lead + i, n, m)?;
-        }
-    }
-    Ok(vec![Some(y), None])
+    largest(cx, x, &sizes)
 }
 
 fn not_constant() -> Refusal {
@@ -91,6 +91,13 @@ impl Sizes {
         let lead = inner.len().checked_sub(spatial).ok_or("the operand of a pool has too few axes")?;
         let tail = |shape: Vec<Dim>| shape.into_iter().skip(lead).collect();
         Ok(Self { lead, inner: tail(inner), outer: tail(outer) })
+    }
+
+    /// The extents of a result that has no elements.
+    fn without_elements(&self, cx: &Lower) -> Res<Option<Vec<u64>>> {
+        let shape = cx.result(0)?.shape;
+        let extents: Option<Vec<u64>> = shape.iter().map(|d| d.as_const().map(|n| n as u64)).collect();
+        Ok(extents.filter(|e| e.contains(&0)))
     }
 
     fn spatial(&self) -> usize {
@@ -153,14 +160,44 @@ fn averaged(cx: &mut Lower, x: Value, axis: usize, n: i64, m: i64) -> Res<Value>
     Ok(cx.transpose(product, &perm))
 }
 
-/// The largest elements along `axis`: windows are gathered, short ones repeat their last element.
-fn largest(cx: &mut Lower, x: Value, axis: usize, n: i64, m: i64) -> Res<Value> {
-    let reach = (0..m).map(|i| bounds(i, n, m)).map(|(start, end)| end - start).max().unwrap_or(1);
-    let places: Vec<i64> = (0..m)
-        .map(|i| bounds(i, n, m))
-        .flat_map(|(start, end)| (0..reach).map(move |k| (start + k).min(end - 1)))
-        .collect();
-    let places = cx.ints_shaped(&places, &[m as u64, reach as u64]);
-    let windows = cx.gather(x, places, axis as i64);
-    crate::reduce::reduce(cx, "ReduceMax", windows, &[axis as i64 + 1], false)
+/// The largest element of windows of any extents: every axis is gathered into windows, of which
+/// short ones repeat their last place.
+fn largest(cx: &mut Lower, x: Value, sizes: &Sizes) -> Res<Vec<Option<Value>>> {
+    let lead = sizes.lead;
+    let constant = |dims: &[Dim]| dims.iter().map(|d| d.as_const()).collect::<Option<Vec<i64>>>();
+    let (Some(inner), Some(outer)) = (constant(&sizes.inner), constant(&sizes.outer)) else {
+        return Err(not_constant());
+    };
+    let mut windows = x;
+    // For every window the places in the channel, from the first axis on.
+    let mut flat: Vec<Vec<i64>> = vec![vec![0]];
+    for (i, (n, m)) in inner.iter().zip(&outer).enumerate() {
+        let reach = (0..*m).map(|w| bounds(w, *n, *m)).map(|(start, end)| end - start).max().unwrap_or(1);
+        let row = |w: i64| {
+            let (start, end) = bounds(w, *n, *m);
+            (0..reach).map(|k| (start + k).min(end - 1)).collect::<Vec<i64>>()
+        };
+        let rows: Vec<Vec<i64>> = (0..*m).map(row).collect();
+        let indices = cx.ints_shaped(&rows.concat(), &[*m as u64, reach as u64]);
+        windows = cx.gather(windows, indices, (lead + 2 * i) as i64);
+        let joined = |places: &Vec<i64>, row: &Vec<i64>| {
+            places.iter().flat_map(|p| row.iter().map(move |r| p * n + r)).collect::<Vec<i64>>()
+        };
+        flat = flat.iter().flat_map(|p| rows.iter().map(move |r| joined(p, r))).collect();
+    }
+    let spatial = inner.len();
+    let perm =
+        (0..lead).chain((0..spatial).map(|i| lead + 2 * i)).chain((0..spatial).map(|i| lead + 2 * i + 1));
+    let windows = cx.transpose(windows, &perm.collect::<Vec<_>>());
+    let volume = flat.first().map_or(1, Vec::len) as i64;
+    let mut shape = cx.result(0)?.shape;
+    shape.push(Dim::Const(volume));
+    let windows = cx.reshape_to(windows, &shape);
+    let largest = crate::reduce::reduce(cx, "ReduceMax", windows, &[-1], false)?;
+    let choice = cx.op("ArgMax").input(windows).int("axis", -1).int("keepdims", 0).one();
+    let starts: Vec<i64> = (0..flat.len() as i64).map(|w| w * volume).collect();
+    let extents: Vec<u64> = outer.iter().map(|m| *m as u64).collect();
+    let (starts, table) = (cx.ints_shaped(&starts, &extents), cx.ints(&flat.concat()));
+    let choice = cx.add(choice, starts);
+    Ok(vec![Some(largest), Some(cx.gather(table, choice, 0))])
 }

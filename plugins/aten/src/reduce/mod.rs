@@ -23,6 +23,9 @@ pub(crate) fn reduce(cx: &mut Lower, op: &str, x: Value, axes: &[i64], keepdim: 
             _ => x,
         });
     }
+    if let Some(empty) = empty(cx, x, axes, keepdim)? {
+        return Ok(empty);
+    }
     let ordered = matches!(op, "ReduceMax" | "ReduceMin");
     let compute = match dtype {
         DType::Bool if ordered && cx.opset() < 20 => DType::U8,
@@ -33,6 +36,22 @@ pub(crate) fn reduce(cx: &mut Lower, op: &str, x: Value, axes: &[i64], keepdim: 
     let x = cx.cast(x, compute);
     let reduced = cx.reduce(op, x, axes, keepdim);
     Ok(cx.cast(reduced, dtype))
+}
+
+/// The reduction of an operand without elements to one without elements.
+fn empty(cx: &mut Lower, x: Value, axes: &[i64], keepdim: bool) -> Res<Option<Value>> {
+    let (dtype, shape) = (cx.dtype(x)?, cx.shape(x)?);
+    let rank = shape.len() as i64;
+    let reduced = |axis: i64| axes.is_empty() || axes.contains(&axis) || axes.contains(&(axis - rank));
+    let extents = shape.iter().zip(0..).filter_map(|(d, axis)| match reduced(axis) {
+        false => Some(d.as_const()),
+        true => keepdim.then_some(Some(1)),
+    });
+    let Some(extents) = extents.collect::<Option<Vec<i64>>>().filter(|e| e.contains(&0)) else {
+        return Ok(None);
+    };
+    let extents: Vec<u64> = extents.iter().map(|n| *n as u64).collect();
+    Ok(Some(cx.constant(dtype, &extents, &[])))
 }
 
 /// The axes of an optional `dim`; none stand for all.

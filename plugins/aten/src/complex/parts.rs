@@ -1,0 +1,83 @@
+//! Complex numbers made from reals, and taken apart.
+
+use onnxport_sdk::prelude::*;
+
+use super::{paired, part};
+use crate::view::expand_to;
+
+/// Pairs are complex numbers already.
+#[lowering(
+    "aten.view_as_complex.default",
+    "aten.view_as_complex_copy.default",
+    "aten.view_as_real.default",
+    "aten.view_as_real_copy.default",
+    complex
+)]
+fn same_pairs(_cx: &mut Lower, x: Value) -> Res<Value> {
+    Ok(x)
+}
+
+/// `real + i * imag`.
+#[lowering("aten.complex.default", complex)]
+fn complex(cx: &mut Lower, real: Value, imag: Value) -> Res<Value> {
+    let shape = cx.result(0)?.shape;
+    let (real, imag) = (expand_to(cx, real, &shape)?, expand_to(cx, imag, &shape)?);
+    Ok(paired(cx, real, imag))
+}
+
+/// `abs * (cos(angle) + i * sin(angle))`.
+#[lowering("aten.polar.default", complex)]
+fn polar(cx: &mut Lower, abs: Value, angle: Value) -> Res<Value> {
+    let (cos, sin) = (cx.op("Cos").input(angle).one(), cx.op("Sin").input(angle).one());
+    let direction = paired(cx, cos, sin);
+    let abs = cx.unsqueeze(abs, &[-1]);
+    Ok(cx.mul(abs, direction))
+}
+
+/// The real parts.
+#[lowering("aten.real.default", complex)]
+fn real(cx: &mut Lower, x: Value) -> Res<Value> {
+    Ok(part(cx, x, 0))
+}
+
+/// The imaginary parts.
+#[lowering("aten.imag.default", complex)]
+fn imag(cx: &mut Lower, x: Value) -> Res<Value> {
+    Ok(part(cx, x, 1))
+}
+
+/// The numbers with the sign of the imaginary part changed.
+#[lowering(
+    "aten.conj.default",
+    "aten._conj.default",
+    "aten._conj_copy.default",
+    "aten._conj_physical.default",
+    "aten.conj_physical.default",
+    complex
+)]
+fn conj(cx: &mut Lower, x: Value) -> Res<Value> {
+    let dtype = cx.dtype(x)?;
+    let signs = cx.numbers(&[1.0, -1.0], dtype);
+    Ok(cx.mul(x, signs))
+}
+
+/// Real numbers are their own conjugates and real parts; marks of a lazy sign do not exist here.
+#[lowering(
+    "aten.conj.default",
+    "aten._conj.default",
+    "aten._conj_copy.default",
+    "aten._conj_physical.default",
+    "aten.conj_physical.default",
+    "aten.real.default",
+    "aten.resolve_conj.default",
+    "aten.resolve_neg.default"
+)]
+fn unchanged(_cx: &mut Lower, x: Value) -> Res<Value> {
+    Ok(x)
+}
+
+/// The same for complex numbers.
+#[lowering("aten.resolve_conj.default", "aten.resolve_neg.default", complex)]
+fn resolved(_cx: &mut Lower, x: Value) -> Res<Value> {
+    Ok(x)
+}

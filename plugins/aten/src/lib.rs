@@ -10,6 +10,7 @@ mod complex;
 mod control;
 mod conv;
 mod create;
+mod fft;
 mod index;
 mod loss;
 mod matmul;

@@ -26,6 +26,11 @@ pub(crate) fn reduce(cx: &mut Lower, op: &str, x: Value, axes: &[i64], keepdim: 
     if let Some(empty) = empty(cx, x, axes, keepdim)? {
         return Ok(empty);
     }
+    if op == "ReduceMean" && count(cx, x, axes, dtype)? == Ok(0) {
+        // ONNX leaves the mean of nothing open; PyTorch says NaN.
+        let sum = reduce(cx, "ReduceSum", x, axes, keepdim)?;
+        return Ok(cx.div(sum, sum));
+    }
     let ordered = matches!(op, "ReduceMax" | "ReduceMin");
     let compute = match dtype {
         DType::Bool if ordered && cx.opset() < 20 => DType::U8,
@@ -62,7 +67,10 @@ pub(crate) fn axes_of(dim: Option<&Axes>) -> Vec<i64> {
 /// How many elements a reduction of `x` over `axes` combines: a constant, or a 0-d value of `dtype`.
 pub(crate) fn count(cx: &mut Lower, x: Value, axes: &[i64], dtype: DType) -> Res<Result<i64, Value>> {
     let shape = cx.shape(x)?;
-    let combined = |axis: usize| axes.is_empty() || axes.contains(&(axis as i64));
+    let rank = shape.len() as i64;
+    let combined = |axis: usize| {
+        axes.is_empty() || axes.contains(&(axis as i64)) || axes.contains(&(axis as i64 - rank))
+    };
     let extents: Vec<Dim> =
         shape.iter().enumerate().filter(|(axis, _)| combined(*axis)).map(|(_, d)| *d).collect();
     let total = extents.iter().fold(Dim::Const(1), |n, d| cx.dim_mul(n, *d));

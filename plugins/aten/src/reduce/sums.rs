@@ -2,7 +2,7 @@
 
 use onnxport_sdk::prelude::*;
 
-use super::{axes_of, count, reduce};
+use super::{axes_of, reduce};
 
 /// The sum over `dim`, in the type that the program states: i64 for integers and truth values.
 #[lowering("aten.sum.default", "aten.sum.dim_IntList")]
@@ -106,11 +106,6 @@ fn total(cx: &mut Lower, op: &str, x: Value, dim: Option<&Axes>, keepdim: bool) 
     let x = cx.cast(x, dtype);
     if dtype == DType::Bool {
         return Err("the argument `dtype` asks for a sum of truth values as one".into());
-    }
-    if op == "ReduceMean" && count(cx, x, &axes, dtype)? == Ok(0) {
-        // ONNX leaves the mean of nothing open; PyTorch says NaN.
-        let sum = reduce(cx, "ReduceSum", x, &axes, keepdim)?;
-        return Ok(cx.div(sum, sum));
     }
     reduce(cx, op, x, &axes, keepdim)
 }

@@ -1,0 +1,115 @@
+//! Fourier transforms.
+
+mod frames;
+mod kernels;
+mod named;
+
+use onnxport_sdk::prelude::*;
+
+/// How a transform is scaled, for `n` places in all.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scaling {
+    /// Not at all.
+    None,
+    /// By `1 / sqrt(n)`.
+    Root,
+    /// By `1 / n`.
+    Whole,
+}
+
+impl Scaling {
+    /// What the names in `torch.fft` mean.
+    pub(super) fn named(norm: Option<Str>, inverse: bool) -> Res<Self> {
+        match (norm.map_or("backward", |n| n.0), inverse) {
+            ("backward", false) | ("forward", true) => Ok(Self::None),
+            ("backward", true) | ("forward", false) => Ok(Self::Whole),
+            ("ortho", _) => Ok(Self::Root),
+            (other, _) => Err(format!("the argument `norm` is `{other}`, which is not known").into()),
+        }
+    }
+
+    /// What the numbers of PyTorch's kernels mean.
+    pub(super) fn numbered(normalization: i64) -> Res<Self> {
+        match normalization {
+            0 => Ok(Self::None),
+            1 => Ok(Self::Root),
+            2 => Ok(Self::Whole),
+            other => Err(format!("the argument `normalization` is {other}, which is not known").into()),
+        }
+    }
+}
+
+/// `DFT` of pairs (or of reals with a last axis of extent 1) along an axis counted from the front.
+pub(super) fn dft(
+    cx: &mut Lower,
+    x: Value,
+    axis: usize,
+    n: Option<Value>,
+    inverse: bool,
+    onesided: bool,
+) -> Value {
+    let place = (cx.opset() >= 20).then(|| cx.int(axis as i64));
+    let mut node = cx.op("DFT").input(x).maybe(n).maybe(place);
+    if place.is_none() {
+        node = node.int("axis", axis as i64);
+    }
+    if inverse {
+        node = node.int("inverse", 1);
+    }
+    if onesided {
+        node = node.int("onesided", 1);
+    }
+    node.one()
+}
+
+/// `y`, transformed over `axes` by nodes of which an inverse one already divides by the extent,
+/// scaled as asked.
+pub(super) fn scaled(
+    cx: &mut Lower,
+    y: Value,
+    extents: &[Dim],
+    inverse: bool,
+    scaling: Scaling,
+) -> Res<Value> {
+    let dtype = cx.dtype(y)?;
+    let total = extents.iter().fold(Dim::Const(1), |n, d| cx.dim_mul(n, *d));
+    let (divide, root) = match (inverse, scaling) {
+        (false, Scaling::None) | (true, Scaling::Whole) => return Ok(y),
+        (false, scaling) => (true, scaling == Scaling::Root),
+        (true, scaling) => (false, scaling == Scaling::Root),
+    };
+    if let Some(n) = total.as_const() {
+        let n = if root { (n as f64).sqrt() } else { n as f64 };
+        let factor = cx.float(if divide { 1.0 / n } else { n }, dtype);
+        return Ok(cx.mul(y, factor));
+    }
+    let total = cx.dims_value(&[total]);
+    let total = cx.cast(total, dtype);
+    let total = if root { cx.sqrt(total) } else { total };
+    Ok(if divide { cx.div(y, total) } else { cx.mul(y, total) })
+}
+
+/// The real parts of the inverse transform along `axis` of half a spectrum whose other half mirrors
+/// it; the result has `n` places.
+pub(super) fn from_half(cx: &mut Lower, x: Value, axis: usize, n: Dim) -> Res<Value> {
+    let (Dim::Const(n), Dim::Const(have)) = (n, cx.dim(x, axis)) else {
+        return Err("a real inverse transform of an extent that is not constant is not supported".into());
+    };
+    let half = n / 2 + 1;
+    if have < half {
+        return Err(format!("the spectrum has {have} places, of which {half} are needed").into());
+    }
+    let (dtype, rank) = (cx.dtype(x)?, cx.rank(x)?);
+    let places: Vec<i64> = (0..n).map(|k| if k < half { k } else { n - k }).collect();
+    let places = cx.ints(&places);
+    let full = cx.gather(x, places, axis as i64);
+    let signs: Vec<f64> = (0..n).flat_map(|k| [1.0, if k < half { 1.0 } else { -1.0 }]).collect();
+    let mut shape = vec![1; rank - axis];
+    if let [first, .., last] = shape.as_mut_slice() {
+        (*first, *last) = (n as u64, 2);
+    }
+    let signs = cx.numbers_shaped(&signs, &shape, dtype);
+    let full = cx.mul(full, signs);
+    let y = dft(cx, full, axis, None, true, false);
+    Ok(crate::complex::part(cx, y, 0))
+}

@@ -159,8 +159,8 @@ fn part(write: &Write<'_>, dim: usize, editor: &mut Editor) -> Result<Val, Strin
     let mut parts = Vec::new();
     call.outputs.iter().for_each(|o| o.each_value(&mut |v| parts.push(v)));
     let extent = |val: &Val| editor.ty(*val).as_tensor().and_then(|t| t.shape.get(dim)?.as_const());
-    let start = parts.iter().take(member).try_fold(0i64, |sum, v| Some(sum + extent(v)?));
-    let end = start.zip(parts.get(member).and_then(extent)).map(|(start, n)| start + n);
+    let start = parts.iter().take(member).try_fold(0i64, |sum, v| sum.checked_add(extent(v)?));
+    let end = start.zip(parts.get(member).and_then(extent)).and_then(|(start, n)| start.checked_add(n));
     if let Some((start, end)) = start.zip(end) {
         let args = vec![
             named("self", base),

@@ -29,7 +29,7 @@ test_ops = suite(
         case("aten.special_xlog1py.default", torch.special.xlog1py, *ZEROS),
         case("aten.special_entr.default", torch.special.entr, UNIT),
         case("aten.lgamma.default", torch.lgamma, GAMMA),
-        case("aten.digamma.default", torch.digamma, GAMMA[GAMMA != -1]),
+        case("aten.digamma.default", torch.digamma, GAMMA),
         case("aten.mvlgamma.default", lambda x: torch.mvlgamma(x, 3), f32(9, low=2.0, high=9.0)),
         case("aten.polygamma.default", lambda x: torch.polygamma(0, x), f32(9, low=0.1)),
         case("aten.polygamma.default", lambda x: torch.polygamma(1, x), f32(9, low=0.1, high=20.0)),
@@ -42,6 +42,9 @@ test_ops = suite(
         ),
         case("aten.i0.default", torch.i0, f32(9, low=-20.0, high=80.0)),
         case("aten.i0.default", torch.i0, f64(9, low=-600.0, high=600.0), id="f64"),
+        case("aten.special_i0e.default", torch.special.i0e, f32(9, low=-200.0, high=200.0)),
+        case("aten.special_i1e.default", torch.special.i1e, f32(9, low=-200.0, high=200.0)),
+        case("aten.special_i1e.default", torch.special.i1e, f64(9, low=-9.0, high=200.0), id="f64"),
         case("aten.special_i1.default", torch.special.i1, f32(9, low=-20.0, high=20.0)),
     ],
 )

@@ -214,3 +214,10 @@ pub(crate) fn full(cx: &mut Lower, shape: &[Dim], number: &Scalar, dtype: DType)
     let fill = cx.filled(number, dtype, &[1]);
     cx.constant_of_shape(shape, fill)
 }
+
+/// The result if it is known to have no elements, which ONNX Runtime's sums do not expect.
+pub(crate) fn empty(cx: &mut Lower) -> Res<Option<Value>> {
+    let result = cx.result(0)?;
+    let none = result.shape.iter().any(|d| d.is(0));
+    Ok(none.then(|| full(cx, &result.shape, &Scalar::Int(0), result.dtype)))
+}

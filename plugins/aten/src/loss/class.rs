@@ -159,3 +159,44 @@ fn smoothed(
     let count = Reduction::Sum.of(cx, weights);
     Ok(cx.div(total, count))
 }
+
+/// The mean over the classes of `max(0, margin - x[target] + x)^p`, without the target's own, times
+/// the target's weight.
+#[lowering("aten.multi_margin_loss.default")]
+fn multi_margin_loss(
+    cx: &mut Lower,
+    x: Value,
+    target: Value,
+    p: f64,
+    margin: f64,
+    weight: Option<Value>,
+    reduction: i64,
+) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    // A 0-d tensor is a single class.
+    let x = if cx.rank(x)? == 0 { cx.unsqueeze(x, &[0]) } else { x };
+    let axis = cx.rank(x)?.saturating_sub(1);
+    let Some(classes) = cx.dim(x, axis).as_const() else {
+        return Err("the number of classes in `self` must be known".into());
+    };
+    // The target of a single example may have an axis or none.
+    let index = if cx.rank(target)? <= axis { cx.unsqueeze(target, &[-1]) } else { target };
+    let right = cx.op("GatherElements").input(x).input(index).int("axis", axis as i64).one();
+    let difference = cx.sub(x, right);
+    let sum = shifted(cx, difference, margin, dtype);
+    let mut terms = cx.relu(sum);
+    if p == 2.0 {
+        terms = cx.mul(terms, terms);
+    }
+    let sums = cx.reduce("ReduceSum", terms, &[axis as i64], false);
+    let others = shifted(cx, sums, -margin.max(0.0).powf(p), dtype);
+    let mut losses = scaled(cx, others, 1.0 / classes as f64, dtype);
+    if let Some(weight) = weight {
+        let weights = cx.gather(weight, target, 0);
+        losses = cx.mul(losses, weights);
+    }
+    if cx.result(0)?.rank() == 0 && cx.rank(losses)? == 0 {
+        return Ok(losses);
+    }
+    Ok(Reduction::read(reduction)?.of(cx, losses))
+}

@@ -2,8 +2,7 @@
 
 use onnxport_sdk::prelude::*;
 
-use super::unary::hyperbolic_of;
-use crate::support::{constant, polynomial, scaled, shifted};
+use crate::support::{constant, empty, polynomial, scaled, shifted};
 
 const F64: DType = DType::F64;
 
@@ -13,9 +12,10 @@ fn fan(cx: &mut Lower, x: Value, terms: &[f64]) -> Value {
     cx.add(x, terms)
 }
 
-/// The sum along the last axis.
-fn gathered(cx: &mut Lower, x: Value) -> Value {
-    cx.reduce("ReduceSum", x, &[-1], false)
+/// The sum along the last axis, which has as many elements as `weights`, each times its weight.
+fn gathered(cx: &mut Lower, x: Value, weights: &[f64]) -> Value {
+    let weights = cx.numbers(weights, F64);
+    cx.matmul(x, weights)
 }
 
 /// `x` for `x` from 1/2, else `1 - x`, and whether it is below.
@@ -44,9 +44,9 @@ fn lgamma_of(cx: &mut Lower, x: Value) -> Value {
         -0.539_523_938_495_3e-5,
     ];
     let (z, below) = reflected(cx, x);
-    let (divisors, series) = (fan(cx, z, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), cx.numbers(&SERIES, F64));
-    let terms = cx.div(series, divisors);
-    let sum = gathered(cx, terms);
+    let divisors = fan(cx, z, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    let terms = cx.reciprocal(divisors);
+    let sum = gathered(cx, terms, &SERIES);
     let sum = shifted(cx, sum, 1.000_000_000_190_015, F64);
     let ratio = cx.div(sum, z);
     let ratio = scaled(cx, ratio, (2.0 * std::f64::consts::PI).sqrt(), F64);
@@ -73,6 +73,9 @@ fn lgamma_of(cx: &mut Lower, x: Value) -> Value {
 /// `log |gamma(x)|`.
 #[lowering("aten.lgamma.default", "aten.special_gammaln.default")]
 fn lgamma(cx: &mut Lower, x: Value) -> Res<Value> {
+    if let Some(empty) = empty(cx)? {
+        return Ok(empty);
+    }
     let (x, dtype) = (cx.cast(x, F64), cx.result(0)?.dtype);
     let y = lgamma_of(cx, x);
     Ok(cx.cast(y, dtype))
@@ -81,11 +84,14 @@ fn lgamma(cx: &mut Lower, x: Value) -> Res<Value> {
 /// `p (p - 1) / 4 * log(pi)` and the sum of `lgamma(x - j / 2)` for `j` below `p`.
 #[lowering("aten.mvlgamma.default", "aten.special_multigammaln.default")]
 fn mvlgamma(cx: &mut Lower, x: Value, p: i64) -> Res<Value> {
+    if let Some(empty) = empty(cx)? {
+        return Ok(empty);
+    }
     let (x, dtype) = (cx.cast(x, F64), cx.result(0)?.dtype);
     let steps: Vec<f64> = (0..p.clamp(1, 1000)).map(|j| -0.5 * j as f64).collect();
     let arguments = fan(cx, x, &steps);
     let logs = lgamma_of(cx, arguments);
-    let sum = gathered(cx, logs);
+    let sum = gathered(cx, logs, &vec![1.0; steps.len()]);
     let y = shifted(cx, sum, (p * (p - 1)) as f64 / 4.0 * std::f64::consts::PI.ln(), F64);
     Ok(cx.cast(y, dtype))
 }
@@ -96,7 +102,7 @@ fn digamma_of(cx: &mut Lower, x: Value) -> Value {
     let (z, below) = reflected(cx, x);
     let steps = fan(cx, z, &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]);
     let steps = cx.reciprocal(steps);
-    let (lower, y) = (gathered(cx, steps), shifted(cx, z, 8.0, F64));
+    let (lower, y) = (gathered(cx, steps, &[1.0; 8]), shifted(cx, z, 8.0, F64));
     let (log, inverse) = (cx.log(y), cx.reciprocal(y));
     let w = cx.mul(inverse, inverse);
     let series = polynomial(cx, w, &SERIES, F64);
@@ -110,12 +116,20 @@ fn digamma_of(cx: &mut Lower, x: Value) -> Value {
     let cotangent = cx.div(cos, sin);
     let turned = scaled(cx, cotangent, std::f64::consts::PI, F64);
     let left = cx.sub(right, turned);
+    // A pole has no value, but 0, where the digamma function is minus infinity.
+    let (zero, nan) = (constant(cx, 0.0, F64), constant(cx, f64::NAN, F64));
+    let (whole, negative) = (cx.equal(sin, zero), cx.less(x, zero));
+    let pole = cx.and(whole, negative);
+    let left = cx.select(pole, nan, left);
     cx.select(below, left, right)
 }
 
 /// The derivative of `lgamma`.
 #[lowering("aten.digamma.default", "aten.special_digamma.default", "aten.special_psi.default")]
 fn digamma(cx: &mut Lower, x: Value) -> Res<Value> {
+    if let Some(empty) = empty(cx)? {
+        return Ok(empty);
+    }
     let (x, dtype) = (cx.cast(x, F64), cx.result(0)?.dtype);
     let y = digamma_of(cx, x);
     Ok(cx.cast(y, dtype))
@@ -132,7 +146,7 @@ fn zeta_of(cx: &mut Lower, s: Value, q: Value) -> Value {
     let minus = cx.neg(s);
     let exponent = cx.unsqueeze(minus, &[-1]);
     let terms = cx.pow(terms, exponent);
-    let head = gathered(cx, terms);
+    let head = gathered(cx, terms, &vec![1.0; steps.len()]);
     let y = shifted(cx, q, 16.0, F64);
     let power = cx.pow(y, minus);
     let below = shifted(cx, s, -1.0, F64);
@@ -157,18 +171,27 @@ fn zeta_of(cx: &mut Lower, s: Value, q: Value) -> Value {
     sum
 }
 
-/// Hurwitz's zeta function of `self` at `other`.
+/// Hurwitz's zeta function of `self` at `other`; NaN for `self` below 1.
 #[lowering("aten.special_zeta.default", "aten.special_zeta.self_scalar", "aten.special_zeta.other_scalar")]
 fn zeta(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
+    if let Some(empty) = empty(cx)? {
+        return Ok(empty);
+    }
     let dtype = cx.result(0)?.dtype;
     let (s, q) = (cx.operand(&a, F64), cx.operand(&b, F64));
     let y = zeta_of(cx, s, q);
+    let (one, nan) = (constant(cx, 1.0, F64), constant(cx, f64::NAN, F64));
+    let diverges = cx.less(s, one);
+    let y = cx.select(diverges, nan, y);
     Ok(cx.cast(y, dtype))
 }
 
 /// Derivative `n` of `digamma`: `(-1)^(n + 1) n! zeta(n + 1, x)`.
 #[lowering("aten.polygamma.default", "aten.special_polygamma.default")]
 fn polygamma(cx: &mut Lower, n: i64) -> Res<Value> {
+    if let Some(empty) = empty(cx)? {
+        return Ok(empty);
+    }
     let dtype = cx.result(0)?.dtype;
     let x: Value = cx.argument("self")?;
     let x = cx.cast(x, F64);
@@ -185,40 +208,4 @@ fn polygamma(cx: &mut Lower, n: i64) -> Res<Value> {
         scaled(cx, zeta, if n % 2 == 0 { -factorial } else { factorial }, F64)
     };
     Ok(cx.cast(y, dtype))
-}
-
-/// The cosines at the midpoints of `count` parts of a quarter circle.
-fn cosines(count: u32) -> Vec<f64> {
-    let part = std::f64::consts::FRAC_PI_2 / f64::from(count);
-    (0..count).map(|k| (part * (f64::from(k) + 0.5)).cos()).collect()
-}
-
-/// The mean of `cos^order * op(x cos)` over a quarter circle, where `op` is `Cosh` or `Sinh`: the
-/// modified Bessel functions as periodic integrals, on which the midpoint rule is exact once it has
-/// more points than the square root of the argument times a small factor.
-fn bessel(cx: &mut Lower, x: Value, op: &str) -> Res<Value> {
-    let dtype = cx.result(0)?.dtype;
-    let kernel = if dtype == F64 { F64 } else { DType::F32 };
-    let x = cx.cast(x, kernel);
-    let (x, cosines) =
-        (cx.unsqueeze(x, &[-1]), cx.numbers(&cosines(if kernel == F64 { 64 } else { 24 }), kernel));
-    let product = cx.mul(x, cosines);
-    let mut y = hyperbolic_of(cx, op, product, kernel);
-    if op == "Sinh" {
-        y = cx.mul(y, cosines);
-    }
-    let mean = cx.reduce("ReduceMean", y, &[-1], false);
-    Ok(cx.cast(mean, dtype))
-}
-
-/// The modified Bessel function of the first kind, of order 0.
-#[lowering("aten.i0.default", "aten.special_i0.default", "aten.special_modified_bessel_i0.default")]
-fn i0(cx: &mut Lower, x: Value) -> Res<Value> {
-    bessel(cx, x, "Cosh")
-}
-
-/// The modified Bessel function of the first kind, of order 1.
-#[lowering("aten.special_i1.default", "aten.special_modified_bessel_i1.default")]
-fn i1(cx: &mut Lower, x: Value) -> Res<Value> {
-    bessel(cx, x, "Sinh")
 }

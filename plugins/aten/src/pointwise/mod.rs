@@ -1,6 +1,7 @@
 //! Operators that work element by element.
 
 pub(crate) mod arithmetic;
+mod bessel;
 mod choose;
 pub(crate) mod compare;
 mod complex;

@@ -1,6 +1,9 @@
 //! The onnxport host: it reads exported programs, normalises them, lowers them through plugins to
 //! ONNX, and writes and verifies the result. `pipeline` names the stages in order.
 
+// What comes from outside never panics; tests may.
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
 pub mod arena;
 pub mod diagnose;
 pub mod host;

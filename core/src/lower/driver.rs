@@ -62,7 +62,7 @@ pub(super) fn run(host: &Host, mut program: Program, options: &LowerOptions) -> 
     let symbols = std::mem::take(&mut program.symbols);
     let origins = std::mem::take(&mut program.origins);
     let opsets = vec![OpsetImport { domain: String::new(), version: options.opset }];
-    let model = Model { symbols, origins, opsets, ..Model::default() };
+    let model = Model { opsets, symbols, origins, ..Model::default() };
     let mut driver = Driver {
         host,
         program: &program,

@@ -6,6 +6,8 @@ use crate::tensor::{DType, LazyTensor};
 
 /// How many sizes besides the recorded one are tried.
 const FURTHER_SIZES: i64 = 2;
+/// How often a size that was tried already is moved on.
+const NUDGES: i64 = 8;
 /// How far above the recorded size other sizes may lie.
 const HEADROOM: i64 = 3;
 
@@ -30,14 +32,13 @@ pub fn cases(symbols: &Symbols, samples: &[Sample]) -> Against {
     let mut cases = vec![Case { name: "traced".to_owned(), inputs: recorded, expected: None }];
     let mut seen = vec![traced.clone()];
     for step in 1..=FURTHER_SIZES {
-        let sizes: Vec<(SymId, i64)> = traced
-            .iter()
-            .enumerate()
-            .map(|(i, (symbol, size))| (*symbol, other_size(symbols, *symbol, *size, step, i as i64)))
-            .collect();
-        if seen.contains(&sizes) {
-            continue;
-        }
+        let drawn = |nudge: i64| -> Vec<(SymId, i64)> {
+            let other = |(i, (symbol, size)): (usize, &(SymId, i64))| {
+                (*symbol, other_size(symbols, *symbol, *size, step, nudge + i as i64))
+            };
+            traced.iter().enumerate().map(other).collect()
+        };
+        let Some(sizes) = (0..NUDGES).map(drawn).find(|sizes| !seen.contains(sizes)) else { continue };
         let resized: Option<Vec<_>> = samples
             .iter()
             .map(|sample| Some((sample.name.clone(), resize(symbols, sample, &sizes)?)))
@@ -85,7 +86,7 @@ fn other_size(symbols: &Symbols, symbol: SymId, traced: i64, step: i64, distinct
     let range = symbols.get(symbol).range;
     let low = range.min.unwrap_or(1).max(1);
     let high = range.max.unwrap_or(i64::MAX).min(traced.max(low).saturating_mul(2).saturating_add(HEADROOM));
-    let wanted = if step % 2 == 1 { traced + step + distinct } else { low + step - 1 + distinct };
+    let wanted = if step % 2 == 1 { traced + step + distinct } else { low + step / 2 - 1 + distinct };
     let size = wanted.clamp(low, high.max(low));
     if size == traced { if size < high { size + 1 } else { low } } else { size }
 }

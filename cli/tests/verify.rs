@@ -1,0 +1,140 @@
+//! Conversion and verification from outside. What needs ONNX Runtime is left out where there is none.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const MLP: &str = "examples/mlp/mlp.pt2";
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace").to_owned()
+}
+
+fn onnxport(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_onnxport"))
+        .args(arguments)
+        .current_dir(repository())
+        .output()
+        .expect("the binary starts")
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn has_runtime() -> bool {
+    let found = onnxport_ort::discover::find().is_some();
+    if !found {
+        eprintln!("no ONNX Runtime library was found: not tested");
+    }
+    found
+}
+
+/// Converts the MLP with further options; returns the folder and the path of the model.
+fn convert(options: &[&str]) -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let model = folder.path().join("mlp.onnx").to_str().expect("UTF-8").to_owned();
+    let output = onnxport(&[&["convert", MLP, "-o", &model, "--no-verify"], options].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    (folder, model)
+}
+
+#[test]
+fn converting_says_what_it_did_or_says_nothing() {
+    let (folder, model) = convert(&["--quiet"]);
+    let again = folder.path().join("again.onnx");
+    let again = again.to_str().expect("UTF-8");
+    let loud = onnxport(&["convert", MLP, "-o", again, "--no-verify"]);
+    let shown = String::from_utf8_lossy(&loud.stdout).into_owned();
+    for expected in ["inputs", "aux_scale", "outputs", "opset 20", "nodes", "again.onnx", "time"] {
+        assert!(shown.contains(expected), "{expected} is not in:\n{shown}");
+    }
+    assert!(shown.lines().count() < 25, "more than a screenful:\n{shown}");
+    let quiet = onnxport(&["convert", MLP, "-o", again, "--no-verify", "--quiet"]);
+    assert!(quiet.stdout.is_empty() && quiet.stderr.is_empty());
+    let read = |path: &str| std::fs::read(path).expect("a model");
+    assert_eq!(read(&model), read(again), "the same input gives the same bytes");
+}
+
+#[test]
+fn names_and_dimensions_are_the_users() {
+    let names = ["--input-names", "a,b,c,d,e", "--output-names", "y", "--dim", "x:0=batch"];
+    let (_folder, model) = convert(&names);
+    let model = &json(&onnxport(&["inspect", &model, "--json"]))["model"];
+    let inputs = model["inputs"].as_array().expect("inputs");
+    assert_eq!(inputs[0]["name"], "a");
+    assert_eq!(inputs[4]["type"], "f32[batch, 8]");
+    assert_eq!(model["outputs"][0]["name"], "y");
+}
+
+#[test]
+fn a_model_agrees_with_the_recorded_values_also_under_other_names() {
+    if !has_runtime() {
+        return;
+    }
+    for options in [&[][..], &["--input-names", "a,b,c,d,e"], &["--external-data", "external"]] {
+        let (_folder, model) = convert(options);
+        let output = onnxport(&["verify", &model, "--against", MLP, "--json"]);
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stdout));
+        let verification = &json(&output)["verification"];
+        assert_eq!(verification["values_compared"], true);
+        assert_eq!(verification["cases"].as_array().map(Vec::len), Some(3));
+    }
+}
+
+#[test]
+fn a_wrong_value_is_a_mismatch_with_its_index() {
+    if !has_runtime() {
+        return;
+    }
+    let (folder, model) = convert(&[]);
+    let sidecar =
+        std::fs::read(repository().join("examples/mlp/mlp.expected.safetensors")).expect("a sidecar");
+    let length = u64::from_le_bytes(sidecar[..8].try_into().expect("eight bytes")) as usize;
+    let header: Value = serde_json::from_slice(&sidecar[8..8 + length]).expect("a header");
+    let start = header["traced/output/0"]["data_offsets"][0].as_u64().expect("an offset") as usize;
+    let mut wrong = sidecar.clone();
+    // The element [0, 3].
+    wrong[8 + length + start + 12..][..4].copy_from_slice(&100.0f32.to_le_bytes());
+    let path = folder.path().join("wrong.safetensors");
+    std::fs::write(&path, wrong).expect("a file");
+    let output = onnxport(&["verify", &model, "--against", path.to_str().expect("UTF-8")]);
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(4), "{message}");
+    assert!(message.contains("error[OP701]") && message.contains("[0, 3]"), "{message}");
+}
+
+#[test]
+fn without_recorded_values_the_model_must_run_at_other_sizes() {
+    if !has_runtime() {
+        return;
+    }
+    let (folder, model) = convert(&[]);
+    let archive = folder.path().join("alone.pt2");
+    std::fs::copy(repository().join(MLP), &archive).expect("a copy");
+    let archive = archive.to_str().expect("UTF-8");
+    let report = json(&onnxport(&["verify", &model, "--against", archive, "--json"]));
+    assert_eq!(report["ok"], true, "{report}");
+    assert_eq!(report["verification"]["values_compared"], false);
+    let rows = |case: &Value| case["inputs"][0]["shape"][0].as_i64();
+    let cases = report["verification"]["cases"].as_array().expect("cases");
+    assert_eq!(cases.len(), 3);
+    assert!(rows(&cases[0]) != rows(&cases[1]) && rows(&cases[1]) != rows(&cases[2]));
+}
+
+#[test]
+fn a_library_that_is_none_is_named() {
+    let (folder, model) = convert(&[]);
+    let library = folder.path().join("libonnxruntime.so");
+    for content in [None, Some("not a library")] {
+        if let Some(content) = content {
+            std::fs::write(&library, content).expect("a file");
+        }
+        let library = library.to_str().expect("UTF-8");
+        let output = onnxport(&["verify", &model, "--against", MLP, "--ort-library", library]);
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(6), "{message}");
+        assert!(message.contains("error[OP702]") && message.contains(library), "{message}");
+    }
+}

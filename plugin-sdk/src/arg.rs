@@ -31,6 +31,12 @@ impl<'h> Arg<'h> {
         dtype.is_some_and(|d| d.kind() == Kind::Complex)
     }
 
+    /// Whether the argument is a tensor of constant extents whose elements lie row-major in memory,
+    /// as operators that address storage presume.
+    pub fn is_row_major(&self) -> bool {
+        self.record.is_some_and(|r| r.kind == arg_kind::TENSOR && r.len == 1)
+    }
+
     /// The elements of a list; a missing list has none.
     pub fn items(&self) -> Option<Vec<Arg<'h>>> {
         let record = self.record.filter(|r| matches!(r.kind, arg_kind::LIST | arg_kind::DICT))?;

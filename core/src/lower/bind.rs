@@ -6,7 +6,7 @@ use onnxport_abi::lowering::{ABSENT, ArgRecord, DimRecord, TypeRecord, arg_kind,
 use super::driver::{Bound, Driver, Scope, results};
 use super::frame::{Frame, Scratch};
 use crate::diagnose::{Code, Diagnostic};
-use crate::program::{Arg, Body, Call, ValueType};
+use crate::program::{Arg, Body, Call, TensorType, ValueType};
 use crate::registry::Schema;
 use crate::sym::Dim;
 
@@ -51,6 +51,18 @@ pub(super) fn describe(ty: &ValueType) -> (u32, i32, Vec<DimRecord>) {
         ValueType::SymBool => (arg_kind::SYM_BOOL, 0, Vec::new()),
         ValueType::Token | ValueType::Custom(_) => (arg_kind::NONE, 0, Vec::new()),
     }
+}
+
+/// Whether the program states that the elements lie row-major in memory, without gaps.
+fn is_row_major(ty: &TensorType) -> bool {
+    let mut step = 1i64;
+    ty.strides.len() == ty.shape.len()
+        && ty.shape.iter().zip(&ty.strides).rev().all(|(extent, stride)| {
+            let (Some(extent), Some(stride)) = (extent.as_const(), stride.as_const()) else { return false };
+            let fits = extent == 1 || stride == step;
+            step = step.saturating_mul(extent);
+            fits
+        })
 }
 
 /// A type record over `dims`, which must outlive it.
@@ -139,6 +151,7 @@ impl<'p> Binder<'_, 'p> {
                 let ty = &self.body.values[*val].ty;
                 record.kind = describe(ty).0;
                 record.int = ty.as_tensor().map_or(0, |t| i64::from(t.dtype.onnx()));
+                record.len = u32::from(ty.as_tensor().is_some_and(is_row_major));
                 match self.scope.get(*val) {
                     Some(Bound::Value(value)) => record.value = value.raw(),
                     Some(Bound::Poisoned) | None if record.kind == arg_kind::NONE => {}

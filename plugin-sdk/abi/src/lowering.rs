@@ -62,7 +62,8 @@ pub struct Context(pub *mut c_void);
 pub mod arg_kind {
     /// Python's `None`.
     pub const NONE: u32 = 0;
-    /// A tensor: `value`; `int` is the element type that the program states, as for `DTYPE`.
+    /// A tensor: `value`; `int` is the element type that the program states, as for `DTYPE`; `len` is
+    /// 1 when the program states that its elements lie row-major in memory, without gaps.
     pub const TENSOR: u32 = 1;
     /// A symbolic integer: `value` is an i64 tensor of shape `[1]`.
     pub const SYM_INT: u32 = 2;

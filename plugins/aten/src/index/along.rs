@@ -69,7 +69,11 @@ fn index_copy(cx: &mut Lower, x: Value, dim: Axis, index: Value, source: Value) 
 /// `self` with `alpha *` slice `i` of `source` added to slice `index[i]` of axis `dim`.
 #[lowering("aten.index_add.default")]
 fn index_add(cx: &mut Lower, x: Value, dim: Axis, index: Value, source: Value, alpha: Scalar) -> Res<Value> {
-    let source = if alpha.is(1.0) {
+    let bool = cx.dtype(source)? == DType::Bool;
+    if bool && alpha.is(0.0) {
+        return Ok(x);
+    }
+    let source = if bool || alpha.is(1.0) {
         source
     } else {
         let factor = cx.number(&alpha, cx.dtype(source)?);

@@ -71,7 +71,10 @@ fn one_hot(cx: &mut Lower, x: Value, num_classes: i64) -> Res<Value> {
         cx.add(largest, one)
     };
     let values = cx.ints(&[0, 1]);
-    Ok(cx.op("OneHot").input(x).input(depth).input(values).int("axis", -1).one())
+    let scalar = cx.rank(x)? == 0;
+    let x = if scalar { cx.unsqueeze(x, &[0]) } else { x };
+    let hot = cx.op("OneHot").input(x).input(depth).input(values).int("axis", -1).one();
+    Ok(if scalar { cx.squeeze(hot, &[0]) } else { hot })
 }
 
 /// How often each number stands in `self`, or the sum of its `weights`, for `minlength` numbers or more.

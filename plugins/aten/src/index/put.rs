@@ -40,6 +40,28 @@ fn index_put(
     permuted(cx, written, back)
 }
 
+/// `self` with `values` added at `indices` where `mask` is true; indices outside count only where it
+/// is false.
+#[lowering("aten._unsafe_masked_index_put_accumulate.default")]
+fn masked_index_put(
+    cx: &mut Lower,
+    x: Value,
+    mask: Value,
+    indices: Vec<Option<Value>>,
+    values: Value,
+) -> Res<Value> {
+    let (zero, nothing) = (cx.int(0), cx.number(&Scalar::Int(0), cx.dtype(values)?));
+    let mut safe = Vec::new();
+    for index in indices {
+        safe.push(index.map(|index| {
+            let index = cx.cast(index, DType::I64);
+            cx.select(mask, index, zero)
+        }));
+    }
+    let values = cx.select(mask, values, nothing);
+    index_put(cx, x, safe, values, true)
+}
+
 /// A mask whose `values` do not depend on the position within it is a choice per element.
 fn by_mask(
     cx: &mut Lower,

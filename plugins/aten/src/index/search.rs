@@ -5,6 +5,9 @@ use onnxport_sdk::prelude::*;
 /// How many elements of the last axis of `sorted` are below `values`, or not above them with `right`.
 /// NaN is above everything.
 fn search(cx: &mut Lower, sorted: Value, values: Value, right: bool) -> Res<Value> {
+    if let Some(nothing) = crate::view::empty(cx)? {
+        return Ok(nothing);
+    }
     let dtype = cx.result(0)?.dtype;
     let operands = [Operand::Tensor(sorted), Operand::Tensor(values)];
     let common = cx.promoted(&operands)?;

@@ -27,16 +27,23 @@ fn distinct(cx: &mut Lower, x: Value, axis: Option<usize>) -> Res<[Value; 3]> {
 
 /// The distinct elements in order; on demand the place of every element among them, and counts.
 #[lowering("aten._unique.default", "aten._unique2.default")]
-fn unique(cx: &mut Lower, x: Value) -> Res<Vec<Option<Value>>> {
+fn unique(cx: &mut Lower, x: Value, return_inverse: bool, return_counts: bool) -> Res<Vec<Value>> {
     let [values, inverse, counts] = distinct(cx, x, None)?;
-    let shape = cx.shape(x)?;
-    let inverse = if shape.len() == 1 {
-        inverse
-    } else {
-        let target = cx.shape_value(x);
-        cx.reshape_dynamic(inverse, target)
-    };
-    Ok(vec![Some(values), Some(inverse), Some(counts)])
+    let inverse = if return_inverse { like_input(cx, inverse, x)? } else { cx.ints(&[]) };
+    // What was not asked for is empty, and the old overload counts nothing.
+    Ok(vec![values, inverse, if return_counts { counts } else { cx.ints(&[]) }])
+}
+
+/// One element per element of `x`, in the shape of `x`.
+fn like_input(cx: &mut Lower, flat: Value, x: Value) -> Res<Value> {
+    match cx.rank(x)? {
+        0 => Ok(cx.squeeze(flat, &[0])),
+        1 => Ok(flat),
+        _ => {
+            let shape = cx.shape(x)?;
+            Ok(cx.reshape_to(flat, &shape))
+        }
+    }
 }
 
 /// The distinct slices along `dim` in order.
@@ -47,7 +54,13 @@ fn unique_dim(cx: &mut Lower, x: Value, dim: Axis) -> Res<[Value; 3]> {
 
 /// The elements, or slices along `dim`, that differ from the one before them.
 #[lowering("aten.unique_consecutive.default", "aten.unique_dim_consecutive.default")]
-fn unique_consecutive(cx: &mut Lower, x: Value, dim: Option<Axis>) -> Res<Vec<Option<Value>>> {
+fn unique_consecutive(
+    cx: &mut Lower,
+    x: Value,
+    return_inverse: bool,
+    return_counts: bool,
+    dim: Option<Axis>,
+) -> Res<Vec<Value>> {
     let shape = cx.shape(x)?;
     let (data, axis) = match dim {
         Some(Axis(axis)) if !shape.is_empty() => (x, axis),
@@ -70,12 +83,14 @@ fn unique_consecutive(cx: &mut Lower, x: Value, dim: Option<Axis>) -> Res<Vec<Op
     let zero = cx.int(0);
     let begun = cx.op("CumSum").input(starts).input(zero).one();
     let run = cx.sub(begun, one);
-    let inverse = if shape.len() == 1 || dim.is_some() {
-        run
-    } else {
-        let target = cx.shape_value(x);
-        cx.reshape_dynamic(run, target)
+    let inverse = match (return_inverse, dim) {
+        (false, _) => cx.ints(&[]),
+        (true, None) => like_input(cx, run, x)?,
+        (true, Some(_)) => run,
     };
+    if !return_counts {
+        return Ok(vec![values, inverse, cx.ints(&[])]);
+    }
     // The lengths of runs are the distances between their starts.
     let found = cx.op("NonZero").input(starts).one();
     let found = cx.squeeze(found, &[0]);
@@ -83,5 +98,5 @@ fn unique_consecutive(cx: &mut Lower, x: Value, dim: Option<Axis>) -> Res<Vec<Op
     let bounds = cx.concat(&[found, total], 0);
     let (ends, begins) = (cx.slice(bounds, 0, 1, i64::MAX, 1), cx.slice(bounds, 0, 0, -1, 1));
     let counts = cx.sub(ends, begins);
-    Ok(vec![Some(values), Some(inverse), Some(counts)])
+    Ok(vec![values, inverse, counts])
 }

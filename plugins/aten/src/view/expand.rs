@@ -26,6 +26,14 @@ pub(crate) fn expand_to(cx: &mut Lower, x: Value, shape: &[Dim]) -> Res<Value> {
     Ok(cx.expand(x, target))
 }
 
+/// A constant for the result of the call, when the program states that it has no elements.
+pub(crate) fn empty(cx: &mut Lower) -> Res<Option<Value>> {
+    let result = cx.result(0)?;
+    let extents: Option<Vec<u64>> =
+        result.shape.iter().map(|d| d.as_const().and_then(|n| n.try_into().ok())).collect();
+    Ok(extents.filter(|e| e.contains(&0)).map(|e| cx.constant(result.dtype, &e, &[])))
+}
+
 /// `self` broadcast to the shape that the program states.
 #[lowering(
     "aten.expand.default",

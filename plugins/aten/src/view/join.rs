@@ -126,6 +126,30 @@ fn block_diag(cx: &mut Lower, tensors: Vec<Value>) -> Res<Value> {
     joined(cx, &rows, 0)
 }
 
+/// Every choice of `r` elements of a vector in order, a row each.
+#[lowering("aten.combinations.default")]
+fn combinations(cx: &mut Lower, x: Value, r: i64, with_replacement: bool) -> Res<Value> {
+    let Some(n) = cx.dim(x, 0).as_const() else {
+        return Err("argument `self`: combinations of a symbolic number of elements are not supported".into());
+    };
+    let mut rows: Vec<Vec<i64>> = vec![Vec::new()];
+    for _ in 0..r {
+        let next = |row: &Vec<i64>| row.last().map_or(0, |l| l + i64::from(!with_replacement));
+        let longer = |row: Vec<i64>| (next(&row)..n).map(move |i| [row.as_slice(), &[i]].concat());
+        rows = rows.into_iter().flat_map(longer).collect();
+        if rows.len() > 1 << 20 {
+            return Err("argument `r` gives too many combinations".into());
+        }
+    }
+    if r == 0 {
+        rows.clear();
+    }
+    let bytes: Vec<u8> = rows.iter().flatten().flat_map(|i| i.to_le_bytes()).collect();
+    let picks = cx.constant(DType::I64, &[rows.len() as u64, r.max(0) as u64], &bytes);
+    let picked = cx.gather(x, picks, 0);
+    cx.reshape_to_result(picked, 0)
+}
+
 /// Every combination of one element of each vector, a row each.
 #[lowering("aten.cartesian_prod.default")]
 fn cartesian_prod(cx: &mut Lower, tensors: Vec<Value>) -> Res<Value> {

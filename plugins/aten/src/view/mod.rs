@@ -11,7 +11,8 @@ mod shape;
 mod shuffle;
 mod slice;
 mod split;
+mod strided;
 mod window;
 
-pub(crate) use expand::expand_to;
+pub(crate) use expand::{empty, expand_to};
 pub(crate) use permute::permuted;

@@ -2,6 +2,8 @@
 
 use onnxport_sdk::prelude::*;
 
+use super::empty;
+
 /// The counts of `pad` as `(before, after)` per axis, first axis first.
 fn sides(pad: &[SymInt], rank: usize) -> Res<Vec<(SymInt, SymInt)>> {
     let mut sides = vec![(SymInt::Const(0), SymInt::Const(0)); rank];
@@ -46,6 +48,9 @@ fn constant(cx: &mut Lower, x: Value, pad: &[SymInt], value: &Scalar) -> Res<Val
 
 /// Padding with the tensor's own elements. Negative counts crop what the others padded.
 fn mirrored(cx: &mut Lower, x: Value, pad: &[SymInt], mode: &str) -> Res<Value> {
+    if let Some(nothing) = empty(cx)? {
+        return Ok(nothing);
+    }
     let sides = sides(pad, cx.rank(x)?)?;
     let negative = |n: &SymInt| n.as_const().is_some_and(|n| n < 0);
     let grown: Vec<_> = sides

@@ -30,11 +30,32 @@ fn parts(cx: &mut Lower, x: Value, axis: usize, even: bool) -> Res<Vec<Value>> {
     "aten.unsafe_split_with_sizes.default",
     "aten.tensor_split.sections",
     "aten.tensor_split.indices",
-    "aten.tensor_split.tensor_indices_or_sections",
     complex
 )]
 fn split(cx: &mut Lower, x: Value, dim: Axis) -> Res<Vec<Value>> {
     parts(cx, x, dim.0, false)
+}
+
+/// Parts that end at the positions in a tensor, or as many equal ones as it says, the first ones larger.
+#[lowering("aten.tensor_split.tensor_indices_or_sections")]
+fn tensor_split(cx: &mut Lower, x: Value, tensor_indices_or_sections: Value, dim: Axis) -> Res<Vec<Value>> {
+    let (count, axis) = (cx.result_count() as i64, dim.0 as i64);
+    let (bounds, extent) = (tensor_indices_or_sections, cx.dim(x, dim.0));
+    if cx.rank(bounds)? == 0 {
+        let (least, larger) = (cx.dim_div(extent, count), cx.dim_mod(extent, count));
+        let size = |i| cx.dim_add(least, cx.dim_min(1, cx.dim_max(0, cx.dim_sub(larger, i))));
+        let sizes: Vec<Dim> = (0..count).map(size).collect();
+        let sizes = cx.dims_value(&sizes);
+        return Ok(cx.op("Split").input(x).input(sizes).int("axis", axis).many(count as usize));
+    }
+    let (mut start, mut parts) = (cx.ints(&[0]), Vec::new());
+    for part in 0..count {
+        let end =
+            if part + 1 == count { cx.ints(&[i64::MAX]) } else { cx.slice(bounds, 0, part, part + 1, 1) };
+        parts.push(cx.slice_dynamic(x, axis, start, end, 1));
+        start = end;
+    }
+    Ok(parts)
 }
 
 /// At most `chunks` equal parts along `dim`, the last one smaller.

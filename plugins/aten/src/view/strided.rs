@@ -1,0 +1,61 @@
+//! Tensors laid over the storage of another one.
+
+use onnxport_sdk::prelude::*;
+
+/// Elements that one call may address.
+const MAX_ELEMENTS: i64 = 1 << 24;
+
+/// The flat positions `storage_offset + sum of i_k * stride_k` of a tensor of extents `size`.
+fn places(cx: &mut Lower, size: &[i64], stride: &[i64], offset: Option<i64>) -> Res<Vec<i64>> {
+    if !cx.lookup("self").is_row_major() {
+        return Err(Refusal::new("argument `self`: its layout in memory is not known to be row-major")
+            .help("index or reshape the tensor instead of laying strides over its storage"));
+    }
+    let count = size.iter().try_fold(1i64, |a, b| a.checked_mul(*b)).filter(|n| *n <= MAX_ELEMENTS);
+    if count.is_none() || size.len() != stride.len() {
+        return Err("argument `size` addresses too many elements or does not fit `stride`".into());
+    }
+    let mut places = vec![offset.unwrap_or(0)];
+    for (extent, step) in size.iter().zip(stride) {
+        places = places.iter().flat_map(|p| (0..*extent).map(move |i| p + i * step)).collect();
+    }
+    Ok(places)
+}
+
+fn constant(cx: &mut Lower, places: &[i64], shape: &[i64]) -> Value {
+    let bytes: Vec<u8> = places.iter().flat_map(|p| p.to_le_bytes()).collect();
+    let shape: Vec<u64> = shape.iter().map(|n| *n as u64).collect();
+    cx.constant(DType::I64, &shape, &bytes)
+}
+
+/// The elements of the storage of `self` at these positions.
+#[lowering("aten.as_strided.default", "aten.as_strided_copy.default")]
+fn as_strided(
+    cx: &mut Lower,
+    x: Value,
+    size: Vec<i64>,
+    stride: Vec<i64>,
+    storage_offset: Option<i64>,
+) -> Res<Value> {
+    let places = places(cx, &size, &stride, storage_offset)?;
+    let flat = cx.reshape(x, &[-1]);
+    let places = constant(cx, &places, &size);
+    Ok(cx.gather(flat, places, 0))
+}
+
+/// `self` with the elements at these positions of its storage replaced by `src`.
+#[lowering("aten.as_strided_scatter.default")]
+fn as_strided_scatter(
+    cx: &mut Lower,
+    x: Value,
+    src: Value,
+    size: Vec<i64>,
+    stride: Vec<i64>,
+    storage_offset: Option<i64>,
+) -> Res<Value> {
+    let places = places(cx, &size, &stride, storage_offset)?;
+    let (flat, src) = (cx.reshape(x, &[-1]), cx.reshape(src, &[-1]));
+    let places = constant(cx, &places, &[places.len() as i64]);
+    let written = cx.op("ScatterElements").input(flat).input(places).input(src).int("axis", 0).one();
+    cx.reshape_to_result(written, 0)
+}

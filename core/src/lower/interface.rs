@@ -143,24 +143,24 @@ impl Driver<'_> {
         let mut taken: BTreeSet<String> = self.input_names();
         let mut states = Vec::new();
         let mut chosen = options.output_names.iter();
+        let mut recorded = options.program_outputs.iter();
         let mut users = 0;
         for (spec, arg) in program.signature.outputs.iter().zip(&program.body.outputs) {
             match &spec.kind {
                 OutputKind::State { name, input, .. } => states.push((name, *input, arg)),
                 OutputKind::Token => {}
                 OutputKind::User | OutputKind::Loss | OutputKind::Gradient(_) => {
+                    let recorded = recorded.next().filter(|name| !name.is_empty()).cloned();
                     let Some(value) = self.output_value(scope, arg) else { continue };
                     let given = chosen.next();
-                    let wanted = given.cloned().unwrap_or_else(|| match arg.as_value() {
-                        Some(val) => program.body.values[val].name.clone(),
-                        None => format!("output_{users}"),
-                    });
-                    if given.is_some() && taken.contains(&wanted) {
-                        let message = format!("the name `{wanted}` is taken by an input or another output");
+                    if let Some(name) = given.filter(|name| taken.contains(*name)) {
+                        let message = format!("the name `{name}` is taken by an input or another output");
                         self.report(name_error(message, "choose names that differ"));
                     }
+                    let own = arg.as_value().map(|val| program.body.values[val].name.clone());
+                    let name = given.cloned().or(recorded).or(own).unwrap_or(format!("output_{users}"));
                     users += 1;
-                    self.add_output(value, unique(wanted, &mut taken));
+                    self.add_output(value, unique(name, &mut taken));
                 }
             }
         }
@@ -277,7 +277,9 @@ fn real_data(data: &LazyTensor) -> LazyTensor {
     real.shape.push(2);
     real.offset *= 2;
     if let Some(strides) = &mut real.strides {
-        strides.iter_mut().for_each(|s| *s *= 2);
+        for stride in strides.iter_mut() {
+            *stride *= 2;
+        }
         strides.push(1);
     }
     real
@@ -292,8 +294,9 @@ fn unique(wanted: String, taken: &mut BTreeSet<String>) -> String {
     if taken.insert(wanted.clone()) {
         return wanted;
     }
-    let free = (1..).map(|n| format!("{wanted}_{n}")).find(|name| !taken.contains(name));
-    let name = free.unwrap_or(wanted);
+    // Of one candidate more than there are names, one is free.
+    let mut candidates = (1..=taken.len() + 1).map(|n| format!("{wanted}_{n}"));
+    let name = candidates.find(|name| !taken.contains(name)).unwrap_or(wanted);
     taken.insert(name.clone());
     name
 }

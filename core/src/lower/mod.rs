@@ -17,7 +17,7 @@ pub use interface::DimName;
 use crate::diagnose::{Diagnostic, Report};
 use crate::host::Host;
 use crate::ir::{Model, Shape, ValueId};
-use crate::program::Program;
+use crate::program::{Arg, Program};
 use crate::tensor::DType;
 
 /// What the user asks of the model's interface.
@@ -31,6 +31,22 @@ pub struct LowerOptions {
     pub output_names: Vec<String>,
     /// Names of dimensions.
     pub dims: Vec<DimName>,
+    /// The names that the exported program gives its user outputs, in order; empty where it gives
+    /// none. Normalisation can leave an output with another value than the one that was named.
+    pub program_outputs: Vec<String>,
+}
+
+impl LowerOptions {
+    /// Remembers the names of the program's user outputs.
+    pub fn keep_output_names(&mut self, program: &Program) {
+        let outputs = program.signature.outputs.iter().zip(&program.body.outputs);
+        let users = outputs.filter(|(spec, _)| spec.kind.is_returned());
+        let name = |arg: &Arg| {
+            let value = arg.as_value().and_then(|val| program.body.values.get(val));
+            value.map(|v| v.name.clone()).unwrap_or_default()
+        };
+        self.program_outputs = users.map(|(_, arg)| name(arg)).collect();
+    }
 }
 
 /// A model, and what the program states about its values.

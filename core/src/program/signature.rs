@@ -90,6 +90,13 @@ pub enum OutputKind {
     Token,
 }
 
+impl OutputKind {
+    /// Whether the output goes back to the caller.
+    pub const fn is_returned(&self) -> bool {
+        matches!(self, OutputKind::User | OutputKind::Loss | OutputKind::Gradient(_))
+    }
+}
+
 /// What a program mutates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StateKind {

@@ -47,14 +47,14 @@ DTYPES = {
 }
 
 
-class Unsupported(Exception):
+class UnsupportedError(Exception):
     """Raised for a case that the text form cannot hold."""
 
 
 def tensor_type(code: int, shape: Any) -> str:
     """Return `f32[2, 3]`."""
     if code not in DTYPES:
-        raise Unsupported
+        raise UnsupportedError
     return f"{DTYPES[code]}[{', '.join(map(str, shape))}]"
 
 
@@ -93,9 +93,9 @@ def attribute(proto: AttributeProto) -> str:
         case AttributeProto.TENSOR:
             array = numpy_helper.to_array(proto.t)
             if array.size > MAX_ELEMENTS:
-                raise Unsupported
+                raise UnsupportedError
             return f"tensor {tensor_type(proto.t.data_type, array.shape)} {elements(array)}"
-    raise Unsupported
+    raise UnsupportedError
 
 
 def value(name: str) -> str:
@@ -113,14 +113,15 @@ def case(test: Any) -> Iterator[str]:
     # The newest opset that is emitted, where the operator has not changed since.
     opset = min(opset, OPSETS.stop - 1)
     if since > opset or opset < OPSETS.start:
-        raise Unsupported
+        raise UnsupportedError
     yield f"opset {opset}"
     yield "graph {"
     lines = []
     for declared, given in zip(graph.input, inputs, strict=True):
         if not declared.type.HasField("tensor_type"):
-            raise Unsupported
-        array = numpy_helper.to_array(given) if isinstance(given, TensorProto) else np.asarray(given)
+            raise UnsupportedError
+        is_proto = isinstance(given, TensorProto)
+        array = numpy_helper.to_array(given) if is_proto else np.asarray(given)
         type_text = tensor_type(declared.type.tensor_type.elem_type, array.shape)
         known = array.dtype in (np.int32, np.int64, np.bool_) or (
             node.op_type == "Resize" and array.dtype == np.float32
@@ -130,9 +131,8 @@ def case(test: Any) -> Iterator[str]:
         else:
             lines.append(f"  input {value(declared.name)}: {type_text}")
     yield from lines
-    text = ", ".join(
-        f"{json.dumps(a.name)} = {attribute(a)}" for a in sorted(node.attribute, key=lambda a: a.name)
-    )
+    attributes = sorted(node.attribute, key=lambda a: a.name)
+    text = ", ".join(f"{json.dumps(a.name)} = {attribute(a)}" for a in attributes)
     results, arguments = (", ".join(map(value, names)) for names in (node.output, node.input))
     yield f"  {results} = {node.op_type}({arguments})" + (f" {{{text}}}" if text else "")
     for index, declared in enumerate(graph.output):
@@ -140,7 +140,7 @@ def case(test: Any) -> Iterator[str]:
     yield "}"
     for declared, expected in zip(graph.output, outputs, strict=True):
         if not declared.type.HasField("tensor_type"):
-            raise Unsupported
+            raise UnsupportedError
         shape = expected.dims if isinstance(expected, TensorProto) else np.asarray(expected).shape
         yield "= " + tensor_type(declared.type.tensor_type.elem_type, shape)
 
@@ -159,10 +159,11 @@ def main() -> None:
             continue
         try:
             cases[test.name] = "\n".join(case(test))
-        except Unsupported:
+        except UnsupportedError:
             continue
     with output.open("w", encoding="utf-8") as file:
-        file.write(f"# From the node tests of onnx {onnx.__version__}; `tests/data/onnx_nodes.py` writes this file.\n")
+        source = f"From the node tests of onnx {onnx.__version__}"
+        file.write(f"# {source}; `tests/data/onnx_nodes.py` writes this file.\n")
         for name, text in sorted(cases.items()):
             file.write(f"--- {name}\n{text}\n")
 

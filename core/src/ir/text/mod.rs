@@ -17,6 +17,7 @@
 //! element type; a type without brackets has no known rank. Tensors of more than 256 bytes are
 //! `...` and read back without data. `#` starts a comment.
 
+mod attribute;
 mod literal;
 mod parse;
 mod print;

@@ -3,16 +3,16 @@
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::{TextError, literal};
+use super::TextError;
+use super::attribute::extents;
 use crate::diagnose::{Frame, Origin, OriginId};
 use crate::ir::{
-    Attr, Attribute, BlockId, Def, Function, Graph, Initializer, Model, OpsetImport, Shape, State, Type,
-    ValueId,
+    Attribute, BlockId, Def, Function, Graph, Initializer, Model, OpsetImport, Shape, State, Type, ValueId,
 };
 use crate::program::StateKind;
 use crate::program::text::lex::Lexer;
 use crate::sym::{Dim, Range};
-use crate::tensor::{DType, LazyTensor};
+use crate::tensor::DType;
 
 /// Blocks nested deeper than this are refused.
 const MAX_DEPTH: usize = 100;
@@ -39,13 +39,13 @@ pub(super) fn model(text: &str) -> Result<Model, TextError> {
     Ok(parser.model)
 }
 
-struct Parser<'a> {
-    lexer: Lexer<'a>,
+pub(super) struct Parser<'a> {
+    pub(super) lexer: Lexer<'a>,
     model: Model,
     /// By the text that they were read from.
     origins: FxHashMap<Origin, OriginId>,
     /// The graph under construction.
-    graph: Graph,
+    pub(super) graph: Graph,
     /// The values in sight; numbers are kept as they are spelled, names after a `%`.
     values: FxHashMap<String, ValueId>,
     depth: usize,
@@ -105,7 +105,7 @@ impl Parser<'_> {
     }
 
     /// A block from its opening brace on.
-    fn block(&mut self, block: BlockId, is_model: bool) -> Result<(), TextError> {
+    pub(super) fn block(&mut self, block: BlockId, is_model: bool) -> Result<(), TextError> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return self.lexer.fail("blocks are nested too deeply");
@@ -211,102 +211,6 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn attribute(&mut self, block: BlockId) -> Result<Attr, TextError> {
-        match self.lexer.peek() {
-            Some('{') => {
-                let inner = self.graph.add_block(block);
-                self.block(inner, false)?;
-                return Ok(Attr::Block(inner));
-            }
-            Some('"') => return self.lexer.quoted().map(Attr::Str),
-            Some('[') => return self.items(),
-            _ => {}
-        }
-        for (word, empty) in [
-            ("ints", Attr::Ints(Vec::new())),
-            ("floats", Attr::Floats(Vec::new())),
-            ("strs", Attr::Strs(Vec::new())),
-        ] {
-            if self.lexer.keyword(word) {
-                self.lexer.expect("[")?;
-                self.lexer.expect("]")?;
-                return Ok(empty);
-            }
-        }
-        if self.lexer.keyword("tensor") {
-            return self.tensor().map(Attr::Tensor);
-        }
-        if self.lexer.keyword("ref") {
-            return self.lexer.name().map(Attr::Ref);
-        }
-        self.scalar()
-    }
-
-    fn scalar(&mut self) -> Result<Attr, TextError> {
-        let text = self.lexer.number();
-        if let Ok(n) = text.parse() {
-            return Ok(Attr::Int(n));
-        }
-        match text.parse() {
-            Ok(n) => Ok(Attr::Float(n)),
-            Err(_) => self.lexer.fail(format!("`{text}` is not a value")),
-        }
-    }
-
-    /// A list of at least one element.
-    fn items(&mut self) -> Result<Attr, TextError> {
-        self.lexer.expect("[")?;
-        if self.lexer.peek() == Some('"') {
-            return self.list("]", |p| p.lexer.quoted()).map(Attr::Strs);
-        }
-        let items = self.list("]", Self::scalar)?;
-        let ints: Option<Vec<i64>> =
-            items.iter().map(|i| if let Attr::Int(n) = i { Some(*n) } else { None }).collect();
-        let floats = items.iter().map(|i| if let Attr::Float(n) = i { Some(*n) } else { None }).collect();
-        match (ints, floats) {
-            (Some(ints), _) => Ok(Attr::Ints(ints)),
-            (None, Some(floats)) => Ok(Attr::Floats(floats)),
-            (None, None) => self.lexer.fail("integers and floats in one list"),
-        }
-    }
-
-    /// A tensor with its type: `f32[2] [1.0, 2.0]`.
-    fn tensor(&mut self) -> Result<LazyTensor, TextError> {
-        let ty = self.ty()?;
-        match (ty.dtype(), ty.shape().and_then(extents)) {
-            (Some(dtype), Some(shape)) => self.elements(dtype, shape),
-            _ => self.lexer.fail("a tensor needs an element type and constant extents"),
-        }
-    }
-
-    fn elements(&mut self, dtype: DType, shape: Vec<u64>) -> Result<LazyTensor, TextError> {
-        let mut bytes = Vec::new();
-        if self.lexer.eat("...") {
-            return Ok(LazyTensor::inline(dtype, shape, bytes));
-        }
-        if self.lexer.keyword("hex") {
-            let text = self.lexer.quoted()?;
-            match literal::unhex(&text) {
-                Some(read) => bytes = read,
-                None => return self.lexer.fail("not hexadecimal"),
-            }
-        } else {
-            self.lexer.expect("[")?;
-            self.list("]", |p| {
-                let text = p.lexer.number();
-                match literal::parse(dtype, text, &mut bytes) {
-                    Some(()) => Ok(()),
-                    None => p.lexer.fail(format!("`{text}` is not of type {dtype}")),
-                }
-            })?;
-        }
-        let data = LazyTensor::inline(dtype, shape, bytes);
-        if data.byte_len() != Some(data.source.bytes().len() as u64) {
-            return self.lexer.fail("the number of elements does not fit the shape");
-        }
-        Ok(data)
-    }
-
     fn origin(&mut self) -> Result<OriginId, TextError> {
         let mut origin = Origin { node: self.lexer.name()?, ..Origin::default() };
         if self.lexer.eat("(") {
@@ -362,7 +266,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn ty(&mut self) -> Result<Type, TextError> {
+    pub(super) fn ty(&mut self) -> Result<Type, TextError> {
         if self.lexer.keyword("seq") {
             return match self.dtype()? {
                 Some(dtype) => Ok(Type::Sequence(dtype)),
@@ -397,7 +301,7 @@ impl Parser<'_> {
     }
 
     /// Items between commas, up to and with `end`.
-    fn list<T>(
+    pub(super) fn list<T>(
         &mut self,
         end: &str,
         mut item: impl FnMut(&mut Self) -> Result<T, TextError>,
@@ -411,9 +315,4 @@ impl Parser<'_> {
         }
         Ok(items)
     }
-}
-
-/// The extents of a shape in which all are constants.
-fn extents(shape: &Shape) -> Option<Vec<u64>> {
-    shape.dims()?.iter().map(|d| u64::try_from(d.as_ref()?.as_const()?).ok()).collect()
 }

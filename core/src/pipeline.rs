@@ -61,10 +61,9 @@ pub fn read(path: &Path) -> Result<Archive, Report> {
 pub fn convert(host: &Host, program: Program, options: &ConvertOptions) -> Result<Converted, Report> {
     check_opset(options.lower.opset)?;
     let mut clock = Clock::default();
-    let mut lower_options = options.lower.clone();
-    lower_options.keep_output_names(&program);
+    let names = lower::output_names(&program);
     let program = clock.time("normalise", || normalise::normalise(program, &host.schemas))?;
-    let lowered = clock.time("lower", || lower::lower(host, program, &lower_options))?;
+    let lowered = clock.time("lower", || lower::lower(host, program, &options.lower, &names))?;
     let mut model = lowered.model;
     clock.time("tidy", || ir::tidy::tidy(&mut model.graph));
     let mut diagnostics = lowered.diagnostics;

@@ -7,7 +7,7 @@
 
 use onnxport_core::host::Host;
 use onnxport_core::ir;
-use onnxport_core::lower::{DimName, LowerOptions, lower};
+use onnxport_core::lower::{DimName, LowerOptions, lower, output_names};
 use onnxport_core::program::Program;
 use onnxport_tests::{Sections, errors, run_files};
 
@@ -37,7 +37,8 @@ fn files() {
     run_files("lower", |sections: &Sections| {
         let program = Program::parse(sections.get("input").expect("an input section")).expect("a program");
         let options = options(sections.get("options").unwrap_or_default());
-        match lower(&host, program, &options) {
+        let names = output_names(&program);
+        match lower(&host, program, &options, &names) {
             Ok(mut lowered) => {
                 ir::tidy::tidy(&mut lowered.model.graph);
                 let found = ir::validate::validate(&lowered.model, &lowered.stated);

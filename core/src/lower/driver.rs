@@ -58,7 +58,12 @@ pub(super) struct Driver<'p> {
 }
 
 /// Runs a lowering of `program`; the driver borrows it for as long as plugins read it.
-pub(super) fn run(host: &Host, mut program: Program, options: &LowerOptions) -> Result<Lowered, Report> {
+pub(super) fn run(
+    host: &Host,
+    mut program: Program,
+    options: &LowerOptions,
+    output_names: &[String],
+) -> Result<Lowered, Report> {
     let symbols = std::mem::take(&mut program.symbols);
     let origins = std::mem::take(&mut program.origins);
     let opsets = vec![OpsetImport { domain: String::new(), version: options.opset }];
@@ -80,7 +85,7 @@ pub(super) fn run(host: &Host, mut program: Program, options: &LowerOptions) -> 
     driver.make_inputs(&mut scope, options);
     driver.lower_calls(&program.body, &mut scope);
     driver.origin = None;
-    driver.make_outputs(&scope, options);
+    driver.make_outputs(&scope, options, output_names);
     let Driver { mut model, stated, diagnostics, .. } = driver;
     model.opsets.sort();
     if diagnostics.iter().any(|d| d.severity == Severity::Error) {

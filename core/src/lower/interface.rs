@@ -138,12 +138,12 @@ impl Driver<'_> {
     }
 
     /// Makes the outputs: those of the user in order, then one per state.
-    pub(super) fn make_outputs(&mut self, scope: &Scope, options: &LowerOptions) {
+    pub(super) fn make_outputs(&mut self, scope: &Scope, options: &LowerOptions, recorded: &[String]) {
         let program = self.program;
         let mut taken: BTreeSet<String> = self.input_names();
         let mut states = Vec::new();
         let mut chosen = options.output_names.iter();
-        let mut recorded = options.program_outputs.iter();
+        let mut recorded = recorded.iter();
         let mut users = 0;
         for (spec, arg) in program.signature.outputs.iter().zip(&program.body.outputs) {
             match &spec.kind {

@@ -31,22 +31,6 @@ pub struct LowerOptions {
     pub output_names: Vec<String>,
     /// Names of dimensions.
     pub dims: Vec<DimName>,
-    /// The names that the exported program gives its user outputs, in order; empty where it gives
-    /// none. Normalisation can leave an output with another value than the one that was named.
-    pub program_outputs: Vec<String>,
-}
-
-impl LowerOptions {
-    /// Remembers the names of the program's user outputs.
-    pub fn keep_output_names(&mut self, program: &Program) {
-        let outputs = program.signature.outputs.iter().zip(&program.body.outputs);
-        let users = outputs.filter(|(spec, _)| spec.kind.is_returned());
-        let name = |arg: &Arg| {
-            let value = arg.as_value().and_then(|val| program.body.values.get(val));
-            value.map(|v| v.name.clone()).unwrap_or_default()
-        };
-        self.program_outputs = users.map(|(_, arg)| name(arg)).collect();
-    }
 }
 
 /// A model, and what the program states about its values.
@@ -60,10 +44,29 @@ pub struct Lowered {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Lowers `program`, which must be functional.
+/// The names that an exported program gives its user outputs, in order; empty where it gives none.
+///
+/// To be asked before normalisation, which can leave an output with another value than the one that
+/// was named.
+pub fn output_names(program: &Program) -> Vec<String> {
+    let outputs = program.signature.outputs.iter().zip(&program.body.outputs);
+    let users = outputs.filter(|(spec, _)| spec.kind.is_returned());
+    let name = |arg: &Arg| {
+        let value = arg.as_value().and_then(|val| program.body.values.get(val));
+        value.map(|v| v.name.clone()).unwrap_or_default()
+    };
+    users.map(|(_, arg)| name(arg)).collect()
+}
+
+/// Lowers `program`, which must be functional. Outputs that the user does not name get `output_names`.
 ///
 /// # Errors
 /// A report of every call that cannot be lowered, not only the first.
-pub fn lower(host: &Host, program: Program, options: &LowerOptions) -> Result<Lowered, Report> {
-    driver::run(host, program, options)
+pub fn lower(
+    host: &Host,
+    program: Program,
+    options: &LowerOptions,
+    output_names: &[String],
+) -> Result<Lowered, Report> {
+    driver::run(host, program, options, output_names)
 }

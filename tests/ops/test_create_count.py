@@ -69,5 +69,16 @@ test_ops = suite(
         case("aten.bernoulli.default", torch.bernoulli, f32(9, low=0.0, high=1.0)),
         case("aten.bernoulli.p", lambda x: torch.bernoulli(x, 0.3), f32(9, low=0.0, high=1.0)),
         case("aten.normal.Tensor_Tensor", lambda x, y: torch.normal(x, y), f32(9), f32(9, low=0.1)),
+        case(
+            "aten.multinomial.default",
+            lambda x: torch.multinomial(x, 5, replacement=True),
+            f32(3, 9, low=0.1),
+        ),
+        case("aten.multinomial.default", lambda x: torch.multinomial(x, 5), f32(9, low=0.1)),
+        case("aten.dropout.default", lambda x: torch.dropout(x, 0.5, True), f32(9)),
+        case("aten.native_dropout.default", lambda x: torch.native_dropout(x, 0.5, False), f32(9)),
+        case("aten.exponential_.default", lambda x: (x + 1).exponential_(2.0), f32(9)),
+        case("aten.uniform_.default", lambda x: (x + 1).uniform_(2.0, 3.0), f32(9)),
+        case("aten.normal_.default", lambda x: (x + 1).normal_(2.0, 3.0), f32(9)),
     ],
 )

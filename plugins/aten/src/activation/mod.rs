@@ -1,5 +1,6 @@
 //! Activation functions.
 
+mod backward;
 mod gated;
 mod linear;
 mod smooth;

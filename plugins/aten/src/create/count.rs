@@ -92,6 +92,24 @@ fn arange(cx: &mut Lower, start: Option<Scalar>, end: Scalar, step: Option<Scala
     progression(cx, &start, &end, &step)
 }
 
+/// `length` integers from `start` by `step`.
+#[lowering("prims.iota.default")]
+fn iota(cx: &mut Lower, start: SymInt, step: SymInt) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let mut y = indices(cx, dtype)?;
+    if step != SymInt::Const(1) {
+        let step = cx.sym_int_scalar(&step);
+        let step = cx.cast(step, dtype);
+        y = cx.mul(y, step);
+    }
+    if start != SymInt::Const(0) {
+        let start = cx.sym_int_scalar(&start);
+        let start = cx.cast(start, dtype);
+        y = cx.add(y, start);
+    }
+    Ok(y)
+}
+
 /// As `arange`, with `end`.
 #[lowering("aten.range.default", "aten.range.step")]
 fn range(cx: &mut Lower, start: Scalar, step: Option<Scalar>) -> Res<Value> {

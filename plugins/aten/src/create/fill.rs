@@ -27,9 +27,9 @@ fn filled_like(cx: &mut Lower, number: &Scalar, like: Value) -> Res<Value> {
 }
 
 /// `size` filled with `fill_value`.
-#[lowering("aten.full.default", "aten.new_full.default")]
-fn full_(cx: &mut Lower, size: Vec<SymInt>, fill_value: Scalar) -> Res<Value> {
-    filled(cx, &fill_value, Some(size))
+#[lowering("aten.full.default", "prims.full.default", "aten.new_full.default")]
+fn full_(cx: &mut Lower, size: Option<Vec<SymInt>>, fill_value: Scalar) -> Res<Value> {
+    filled(cx, &fill_value, size)
 }
 
 /// `size` filled with 0; memory that is not initialised is zero, too.
@@ -37,13 +37,17 @@ fn full_(cx: &mut Lower, size: Vec<SymInt>, fill_value: Scalar) -> Res<Value> {
     "aten.zeros.default",
     "aten.new_zeros.default",
     "aten.empty.memory_format",
+    "prims.empty.default",
     "aten.empty_permuted.default",
+    "prims.empty_permuted.default",
     "aten.empty_strided.default",
+    "prims.empty_strided.default",
     "aten.new_empty.default",
-    "aten.new_empty_strided.default"
+    "aten.new_empty_strided.default",
+    "aten._efficientzerotensor.default"
 )]
-fn zeros(cx: &mut Lower, size: Vec<SymInt>) -> Res<Value> {
-    filled(cx, &Scalar::Int(0), Some(size))
+fn zeros(cx: &mut Lower, size: Option<Vec<SymInt>>) -> Res<Value> {
+    filled(cx, &Scalar::Int(0), size)
 }
 
 /// `size` filled with 1.
@@ -53,13 +57,13 @@ fn ones(cx: &mut Lower, size: Vec<SymInt>) -> Res<Value> {
 }
 
 /// The shape of `self` filled with `fill_value`.
-#[lowering("aten.full_like.default")]
+#[lowering("aten.full_like.default", "prims.full_like.default")]
 fn full_like(cx: &mut Lower, x: Value, fill_value: Scalar) -> Res<Value> {
     filled_like(cx, &fill_value, x)
 }
 
 /// The shape of `self` filled with `value`.
-#[lowering("aten.fill.Scalar")]
+#[lowering("aten.fill.Scalar", "prims.fill.default")]
 fn fill_scalar(cx: &mut Lower, x: Value, value: Scalar) -> Res<Value> {
     filled_like(cx, &value, x)
 }
@@ -100,7 +104,13 @@ fn ones_like(cx: &mut Lower, x: Value) -> Res<Value> {
 }
 
 /// A 0-d tensor of the number.
-#[lowering("aten.scalar_tensor.default", "aten.tensor.int", "aten.tensor.float", "aten.tensor.bool")]
+#[lowering(
+    "aten.scalar_tensor.default",
+    "prims.scalar_tensor.default",
+    "aten.tensor.int",
+    "aten.tensor.float",
+    "aten.tensor.bool"
+)]
 fn scalar_tensor(cx: &mut Lower, x: Scalar) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     Ok(cx.number(&x, dtype))

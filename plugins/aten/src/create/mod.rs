@@ -4,3 +4,4 @@ mod count;
 mod fill;
 mod random;
 mod triangle;
+mod window;

@@ -2,6 +2,8 @@
 
 use onnxport_sdk::prelude::*;
 
+use crate::support::full;
+
 /// The type in which random numbers are drawn for a result of `dtype`.
 fn drawn_type(dtype: DType) -> DType {
     if matches!(dtype, DType::F32 | DType::F64) { dtype } else { DType::F32 }
@@ -131,4 +133,61 @@ fn exponential(cx: &mut Lower, lambd: f64) -> Res<Value> {
     let (log, rate) = (cx.log(u), cx.float(-lambd, drawn_type(dtype)));
     let y = cx.div(log, rate);
     Ok(cx.cast(y, dtype))
+}
+
+/// 1 with the probability that the element of `p` states, else 0.
+#[lowering("aten.bernoulli.Tensor")]
+fn bernoulli_tensor(cx: &mut Lower, p: Value) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let (drawn, p) = (uniform_in(cx, 0.0, 1.0)?, cx.cast(p, drawn_type(dtype)));
+    let below = cx.less(drawn, p);
+    Ok(cx.cast(below, dtype))
+}
+
+/// The exponential of a normal number.
+#[lowering("aten.log_normal.default")]
+fn log_normal(cx: &mut Lower, mean: f64, std: f64) -> Res<Value> {
+    let normal = normal_of(cx, mean, std)?;
+    Ok(cx.exp(normal))
+}
+
+/// Indices drawn by the weights of the last axis. Without replacement they are those of the largest
+/// `weight / e` with `e` exponential, which draws one after the other from what is left.
+#[lowering("aten.multinomial.default")]
+fn multinomial(cx: &mut Lower, x: Value, num_samples: i64, replacement: bool) -> Res<Value> {
+    let shape = cx.shape(x)?;
+    let x = cx.cast(x, DType::F32);
+    if replacement || num_samples == 1 {
+        let lone = shape.len() == 1;
+        let log = cx.log(x);
+        let log = if lone { cx.unsqueeze(log, &[0]) } else { log };
+        let node = cx.op("Multinomial").input(log).int("sample_size", num_samples);
+        let drawn = node.int("dtype", i64::from(DType::I64.onnx())).one();
+        return Ok(if lone { cx.squeeze(drawn, &[0]) } else { drawn });
+    }
+    let low = f64::from(f32::MIN_POSITIVE);
+    let uniform = cx.op("RandomUniformLike").input(x).float("low", low).float("high", 1.0).one();
+    let log = cx.log(uniform);
+    let exponential = cx.neg(log);
+    let (keys, count) = (cx.div(x, exponential), cx.ints(&[num_samples]));
+    let [_, indices] = cx.op("TopK").input(keys).input(count).outs::<2>();
+    Ok(indices)
+}
+
+/// Zero with probability `p`, else scaled by `1 / (1 - p)`, in training; else as it is. The second
+/// result tells which elements stay.
+#[lowering("aten.native_dropout.default", "aten.dropout.default")]
+fn dropout(cx: &mut Lower, x: Value, p: f64, train: Option<bool>) -> Res<Vec<Option<Value>>> {
+    if train == Some(false) || p == 0.0 {
+        let mask = if cx.has_result(1) {
+            let shape = cx.result(1)?.shape;
+            Some(full(cx, &shape, &Scalar::Bool(true), DType::Bool))
+        } else {
+            None
+        };
+        return Ok(vec![Some(x), mask]);
+    }
+    let (ratio, training) = (cx.float(p, DType::F32), cx.bool(true));
+    let [y, mask] = cx.op("Dropout").input(x).input(ratio).input(training).outs::<2>();
+    Ok(vec![Some(y), Some(mask)])
 }

@@ -27,15 +27,29 @@ pub(crate) fn product(cx: &mut Lower, a: Value, b: Value, dtype: DType) -> Value
 }
 
 /// `self + alpha * other`; of truth values it is `or`.
-#[lowering("aten.add.Tensor", "aten.add.Scalar")]
+#[lowering("aten.add.Tensor", "prims.add.default", "aten.add.Scalar")]
 fn add(cx: &mut Lower, a: Operand, b: Operand, alpha: Scalar) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let (a, b) = (cx.operand(&a, dtype), times(cx, &b, &alpha, dtype));
     Ok(if dtype == DType::Bool { cx.or(a, b) } else { cx.add(a, b) })
 }
 
+/// `max(self + alpha * other, 0)`.
+#[lowering("aten._add_relu.Tensor", "aten._add_relu.Scalar")]
+fn add_relu(cx: &mut Lower, a: Operand, b: Operand, alpha: Scalar) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let (sum, zero) = (add(cx, a, b, alpha)?, constant(cx, 0.0, dtype));
+    Ok(node(cx, "Max", &[sum, zero], dtype))
+}
+
 /// `self - alpha * other`.
-#[lowering("aten.sub.Tensor", "aten.sub.Scalar", "aten.subtract.Tensor", "aten.subtract.Scalar")]
+#[lowering(
+    "aten.sub.Tensor",
+    "prims.sub.default",
+    "aten.sub.Scalar",
+    "aten.subtract.Tensor",
+    "aten.subtract.Scalar"
+)]
 fn sub(cx: &mut Lower, a: Operand, b: Operand, alpha: Scalar) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let (a, b) = (cx.operand(&a, dtype), times(cx, &b, &alpha, dtype));
@@ -51,7 +65,13 @@ fn rsub(cx: &mut Lower, a: Operand, b: Operand, alpha: Scalar) -> Res<Value> {
 }
 
 /// `self * other`; of truth values it is `and`.
-#[lowering("aten.mul.Tensor", "aten.mul.Scalar", "aten.multiply.Tensor", "aten.multiply.Scalar")]
+#[lowering(
+    "aten.mul.Tensor",
+    "prims.mul.default",
+    "aten.mul.Scalar",
+    "aten.multiply.Tensor",
+    "aten.multiply.Scalar"
+)]
 fn mul(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let (a, b) = (cx.operand(&a, dtype), cx.operand(&b, dtype));
@@ -59,7 +79,7 @@ fn mul(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
 }
 
 /// `-self`; unsigned integers wrap.
-#[lowering("aten.neg.default", "aten.negative.default")]
+#[lowering("aten.neg.default", "prims.neg.default", "aten.negative.default")]
 fn neg(cx: &mut Lower, x: Value) -> Res<Value> {
     if cx.result(0)?.dtype == DType::U8 {
         let zero = constant(cx, 0.0, DType::U8);
@@ -89,6 +109,7 @@ pub(crate) fn power(cx: &mut Lower, a: &Operand, b: &Operand, dtype: DType) -> V
 /// `self ^ exponent`.
 #[lowering(
     "aten.pow.Tensor_Tensor",
+    "prims.pow.default",
     "aten.pow.Tensor_Scalar",
     "aten.pow.Scalar",
     "aten.float_power.Tensor_Tensor",
@@ -154,7 +175,7 @@ fn ldexp(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
 }
 
 /// `sqrt(self^2 + other^2)`.
-#[lowering("aten.hypot.default")]
+#[lowering("aten.hypot.default", "prims.hypot.default")]
 fn hypot(cx: &mut Lower, a: Value, b: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let (a, b) = (cx.cast(a, dtype), cx.cast(b, dtype));

@@ -40,13 +40,18 @@ fn bessel(cx: &mut Lower, x: Value, op: &str) -> Res<Value> {
 }
 
 /// The modified Bessel function of the first kind, of order 0.
-#[lowering("aten.i0.default", "aten.special_i0.default", "aten.special_modified_bessel_i0.default")]
+#[lowering(
+    "aten.i0.default",
+    "prims.bessel_i0.default",
+    "aten.special_i0.default",
+    "aten.special_modified_bessel_i0.default"
+)]
 fn i0(cx: &mut Lower, x: Value) -> Res<Value> {
     bessel(cx, x, "Cosh")
 }
 
 /// The modified Bessel function of the first kind, of order 1.
-#[lowering("aten.special_i1.default", "aten.special_modified_bessel_i1.default")]
+#[lowering("aten.special_i1.default", "prims.bessel_i1.default", "aten.special_modified_bessel_i1.default")]
 fn i1(cx: &mut Lower, x: Value) -> Res<Value> {
     bessel(cx, x, "Sinh")
 }
@@ -75,7 +80,7 @@ fn asymptotic(series: [f64; 3]) -> [f64; 3] {
 }
 
 /// `exp(-|x|) * i0(x)`.
-#[lowering("aten.special_i0e.default")]
+#[lowering("aten.special_i0e.default", "prims.bessel_i0e.default")]
 fn i0e(cx: &mut Lower, x: Value) -> Res<Value> {
     if let Some(empty) = empty(cx)? {
         return Ok(empty);
@@ -88,7 +93,7 @@ fn i0e(cx: &mut Lower, x: Value) -> Res<Value> {
 }
 
 /// `exp(-|x|) * i1(x)`.
-#[lowering("aten.special_i1e.default")]
+#[lowering("aten.special_i1e.default", "prims.bessel_i1e.default")]
 fn i1e(cx: &mut Lower, x: Value) -> Res<Value> {
     if let Some(empty) = empty(cx)? {
         return Ok(empty);

@@ -15,6 +15,15 @@ fn choose(cx: &mut Lower, condition: Value) -> Res<Value> {
     Ok(select(cx, condition, a, b, dtype))
 }
 
+/// `a` where `pred`, else `b`.
+#[lowering("prims.where.default")]
+fn choose_prim(cx: &mut Lower, pred: Value) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let (a, b) = (operand_called(cx, "a")?, operand_called(cx, "b")?);
+    let (a, b) = (cx.operand(&a, dtype), cx.operand(&b, dtype));
+    Ok(select(cx, pred, a, b, dtype))
+}
+
 fn operand_called(cx: &mut Lower, name: &str) -> Res<Operand> {
     cx.argument::<Operand>(name)
 }
@@ -58,7 +67,7 @@ fn isinf(cx: &mut Lower, x: Value) -> Res<Value> {
 }
 
 /// `|x| < infinity`, which NaN is not.
-#[lowering("aten.isfinite.default")]
+#[lowering("aten.isfinite.default", "prims.isfinite.default")]
 fn isfinite(cx: &mut Lower, x: Value) -> Res<Value> {
     let dtype = cx.dtype(x)?;
     if !dtype.is_float() {
@@ -154,7 +163,7 @@ fn is_negative(cx: &mut Lower, x: Value) -> Res<Value> {
 }
 
 /// Whether the sign is minus, also that of -0.
-#[lowering("aten.signbit.default")]
+#[lowering("aten.signbit.default", "prims.signbit.default")]
 fn signbit(cx: &mut Lower, x: Value) -> Res<Value> {
     is_negative(cx, x)
 }

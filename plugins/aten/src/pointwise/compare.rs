@@ -23,13 +23,13 @@ macro_rules! comparisons {
 
 comparisons! {
     /// `self < other`.
-    lt "Less" "aten.lt.Tensor" "aten.lt.Scalar" "aten.less.Tensor" "aten.less.Scalar";
+    lt "Less" "aten.lt.Tensor" "prims.lt.default" "aten.lt.Scalar" "aten.less.Tensor" "aten.less.Scalar";
     /// `self <= other`.
-    le "LessOrEqual" "aten.le.Tensor" "aten.le.Scalar" "aten.less_equal.Tensor" "aten.less_equal.Scalar";
+    le "LessOrEqual" "aten.le.Tensor" "prims.le.default" "aten.le.Scalar" "aten.less_equal.Tensor" "aten.less_equal.Scalar";
     /// `self > other`.
-    gt "Greater" "aten.gt.Tensor" "aten.gt.Scalar" "aten.greater.Tensor" "aten.greater.Scalar";
+    gt "Greater" "aten.gt.Tensor" "prims.gt.default" "aten.gt.Scalar" "aten.greater.Tensor" "aten.greater.Scalar";
     /// `self >= other`.
-    ge "GreaterOrEqual" "aten.ge.Tensor" "aten.ge.Scalar" "aten.greater_equal.Tensor" "aten.greater_equal.Scalar";
+    ge "GreaterOrEqual" "aten.ge.Tensor" "prims.ge.default" "aten.ge.Scalar" "aten.greater_equal.Tensor" "aten.greater_equal.Scalar";
 }
 
 /// Whether the operands are a truth value tensor and a constant, and which.
@@ -47,7 +47,7 @@ fn against_truth(cx: &Lower, a: &Operand, b: &Operand) -> Option<(Value, bool)> 
 }
 
 /// `self == other`.
-#[lowering("aten.eq.Tensor", "aten.eq.Scalar")]
+#[lowering("aten.eq.Tensor", "prims.eq.default", "aten.eq.Scalar")]
 fn eq(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
     match against_truth(cx, &a, &b) {
         Some((x, true)) => Ok(x),
@@ -57,7 +57,13 @@ fn eq(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
 }
 
 /// `self != other`; with zero it is the cast to a truth value.
-#[lowering("aten.ne.Tensor", "aten.ne.Scalar", "aten.not_equal.Tensor", "aten.not_equal.Scalar")]
+#[lowering(
+    "aten.ne.Tensor",
+    "prims.ne.default",
+    "aten.ne.Scalar",
+    "aten.not_equal.Tensor",
+    "aten.not_equal.Scalar"
+)]
 fn ne(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
     if let Some((x, truth)) = against_truth(cx, &a, &b) {
         return Ok(if truth { cx.not(x) } else { x });
@@ -72,7 +78,7 @@ fn ne(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
 }
 
 /// The larger of two; NaN if either is.
-#[lowering("aten.maximum.default", "aten.max.other")]
+#[lowering("aten.maximum.default", "prims.maximum.default", "aten.max.other")]
 fn maximum(cx: &mut Lower, a: Value, b: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let (a, b) = (cx.cast(a, dtype), cx.cast(b, dtype));
@@ -80,7 +86,7 @@ fn maximum(cx: &mut Lower, a: Value, b: Value) -> Res<Value> {
 }
 
 /// The smaller of two; NaN if either is.
-#[lowering("aten.minimum.default", "aten.min.other")]
+#[lowering("aten.minimum.default", "prims.minimum.default", "aten.min.other")]
 fn minimum(cx: &mut Lower, a: Value, b: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let (a, b) = (cx.cast(a, dtype), cx.cast(b, dtype));
@@ -101,13 +107,13 @@ fn number_wins(cx: &mut Lower, op: &str, a: Value, b: Value) -> Res<Value> {
 }
 
 /// The larger of two; NaN only if both are.
-#[lowering("aten.fmax.default")]
+#[lowering("aten.fmax.default", "prims.fmax.default")]
 fn fmax(cx: &mut Lower, a: Value, b: Value) -> Res<Value> {
     number_wins(cx, "Max", a, b)
 }
 
 /// The smaller of two; NaN only if both are.
-#[lowering("aten.fmin.default")]
+#[lowering("aten.fmin.default", "prims.fmin.default")]
 fn fmin(cx: &mut Lower, a: Value, b: Value) -> Res<Value> {
     number_wins(cx, "Min", a, b)
 }

@@ -10,7 +10,13 @@ fn nonzero(cx: &Lower, b: Value) -> bool {
 }
 
 /// `self / other` in the type of the result.
-#[lowering("aten.div.Tensor", "aten.div.Scalar", "aten.divide.Tensor", "aten.divide.Scalar")]
+#[lowering(
+    "aten.div.Tensor",
+    "prims.div.default",
+    "aten.div.Scalar",
+    "aten.divide.Tensor",
+    "aten.divide.Scalar"
+)]
 fn div(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let (a, b) = (cx.operand(&a, dtype), cx.operand(&b, dtype));
@@ -101,7 +107,12 @@ fn floor_divide(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
 }
 
 /// `self mod other` with the sign of `other`.
-#[lowering("aten.remainder.Tensor", "aten.remainder.Scalar", "aten.remainder.Scalar_Tensor")]
+#[lowering(
+    "aten.remainder.Tensor",
+    "prims.remainder.default",
+    "aten.remainder.Scalar",
+    "aten.remainder.Scalar_Tensor"
+)]
 fn remainder(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let (a, b) = (cx.operand(&a, dtype), cx.operand(&b, dtype));
@@ -109,7 +120,7 @@ fn remainder(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
 }
 
 /// `self mod other` with the sign of `self`.
-#[lowering("aten.fmod.Tensor", "aten.fmod.Scalar")]
+#[lowering("aten.fmod.Tensor", "prims.fmod.default", "aten.fmod.Scalar")]
 fn fmod(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let (a, b) = (cx.operand(&a, dtype), cx.operand(&b, dtype));

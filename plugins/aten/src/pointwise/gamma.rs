@@ -71,7 +71,7 @@ fn lgamma_of(cx: &mut Lower, x: Value) -> Value {
 }
 
 /// `log |gamma(x)|`.
-#[lowering("aten.lgamma.default", "aten.special_gammaln.default")]
+#[lowering("aten.lgamma.default", "prims.lgamma.default", "aten.special_gammaln.default")]
 fn lgamma(cx: &mut Lower, x: Value) -> Res<Value> {
     if let Some(empty) = empty(cx)? {
         return Ok(empty);
@@ -125,7 +125,12 @@ fn digamma_of(cx: &mut Lower, x: Value) -> Value {
 }
 
 /// The derivative of `lgamma`.
-#[lowering("aten.digamma.default", "aten.special_digamma.default", "aten.special_psi.default")]
+#[lowering(
+    "aten.digamma.default",
+    "prims.digamma.default",
+    "aten.special_digamma.default",
+    "aten.special_psi.default"
+)]
 fn digamma(cx: &mut Lower, x: Value) -> Res<Value> {
     if let Some(empty) = empty(cx)? {
         return Ok(empty);
@@ -172,7 +177,12 @@ fn zeta_of(cx: &mut Lower, s: Value, q: Value) -> Value {
 }
 
 /// Hurwitz's zeta function of `self` at `other`; NaN for `self` below 1.
-#[lowering("aten.special_zeta.default", "aten.special_zeta.self_scalar", "aten.special_zeta.other_scalar")]
+#[lowering(
+    "aten.special_zeta.default",
+    "prims.zeta.default",
+    "aten.special_zeta.self_scalar",
+    "aten.special_zeta.other_scalar"
+)]
 fn zeta(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
     if let Some(empty) = empty(cx)? {
         return Ok(empty);

@@ -43,18 +43,18 @@ macro_rules! bitwise {
 
 bitwise! {
     /// The bits of both; of truth values `and`.
-    bitwise_and "And" "BitwiseAnd" "aten.bitwise_and.Tensor" "aten.bitwise_and.Scalar"
+    bitwise_and "And" "BitwiseAnd" "aten.bitwise_and.Tensor" "prims.bitwise_and.default" "aten.bitwise_and.Scalar"
         "aten.bitwise_and.Scalar_Tensor" "aten.__and__.Tensor" "aten.__and__.Scalar";
     /// The bits of either; of truth values `or`.
-    bitwise_or "Or" "BitwiseOr" "aten.bitwise_or.Tensor" "aten.bitwise_or.Scalar"
+    bitwise_or "Or" "BitwiseOr" "aten.bitwise_or.Tensor" "prims.bitwise_or.default" "aten.bitwise_or.Scalar"
         "aten.bitwise_or.Scalar_Tensor" "aten.__or__.Tensor" "aten.__or__.Scalar";
     /// The bits of exactly one; of truth values `xor`.
-    bitwise_xor "Xor" "BitwiseXor" "aten.bitwise_xor.Tensor" "aten.bitwise_xor.Scalar"
+    bitwise_xor "Xor" "BitwiseXor" "aten.bitwise_xor.Tensor" "prims.bitwise_xor.default" "aten.bitwise_xor.Scalar"
         "aten.bitwise_xor.Scalar_Tensor" "aten.__xor__.Tensor" "aten.__xor__.Scalar";
 }
 
 /// Every bit inverted; of truth values `not`.
-#[lowering("aten.bitwise_not.default")]
+#[lowering("aten.bitwise_not.default", "prims.bitwise_not.default")]
 fn bitwise_not(cx: &mut Lower, x: Value) -> Res<Value> {
     let op = if cx.result(0)?.dtype == DType::Bool { "Not" } else { "BitwiseNot" };
     Ok(cx.op(op).input(x).one())
@@ -81,6 +81,7 @@ fn shifted_type(cx: &Lower) -> Res<DType> {
     "aten.__lshift__.Tensor",
     "aten.__lshift__.Scalar",
     "aten.bitwise_left_shift.Tensor",
+    "prims.shift_left.default",
     "aten.bitwise_left_shift.Tensor_Scalar",
     "aten.bitwise_left_shift.Scalar_Tensor"
 )]
@@ -95,6 +96,7 @@ fn left_shift(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
     "aten.__rshift__.Tensor",
     "aten.__rshift__.Scalar",
     "aten.bitwise_right_shift.Tensor",
+    "prims.shift_right_arithmetic.default",
     "aten.bitwise_right_shift.Tensor_Scalar",
     "aten.bitwise_right_shift.Scalar_Tensor"
 )]

@@ -10,19 +10,19 @@ fn round_by(cx: &mut Lower, op: &str, x: Value) -> Res<Value> {
 }
 
 /// The largest integer that is not above.
-#[lowering("aten.floor.default")]
+#[lowering("aten.floor.default", "prims.floor.default")]
 fn floor(cx: &mut Lower, x: Value) -> Res<Value> {
     round_by(cx, "Floor", x)
 }
 
 /// The smallest integer that is not below.
-#[lowering("aten.ceil.default")]
+#[lowering("aten.ceil.default", "prims.ceil.default")]
 fn ceil(cx: &mut Lower, x: Value) -> Res<Value> {
     round_by(cx, "Ceil", x)
 }
 
 /// The nearest integer, halves to even.
-#[lowering("aten.round.default")]
+#[lowering("aten.round.default", "prims.round.default")]
 fn round(cx: &mut Lower, x: Value) -> Res<Value> {
     round_by(cx, "Round", x)
 }
@@ -42,7 +42,7 @@ fn round_decimals(cx: &mut Lower, x: Value, decimals: i64) -> Res<Value> {
 }
 
 /// The integer part.
-#[lowering("aten.trunc.default", "aten.fix.default")]
+#[lowering("aten.trunc.default", "prims.trunc.default", "aten.fix.default")]
 fn trunc(cx: &mut Lower, x: Value) -> Res<Value> {
     Ok(if cx.result(0)?.dtype.is_float() { towards_zero(cx, x) } else { x })
 }

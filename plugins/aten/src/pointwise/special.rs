@@ -6,7 +6,7 @@ use crate::activation::log_one_plus_exp;
 use crate::support::{constant, extreme, node, polynomial, scaled, select, shifted};
 
 /// `1 - erf(x)`.
-#[lowering("aten.erfc.default", "aten.special_erfc.default")]
+#[lowering("aten.erfc.default", "prims.erfc.default", "aten.special_erfc.default")]
 fn erfc(cx: &mut Lower, x: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let x = cx.cast(x, dtype);
@@ -37,7 +37,7 @@ fn log_erfcx(cx: &mut Lower, x: Value, dtype: DType) -> Value {
 }
 
 /// `exp(x^2) * erfc(x)`; below zero `2 * exp(x^2) - erfcx(-x)`.
-#[lowering("aten.special_erfcx.default")]
+#[lowering("aten.special_erfcx.default", "prims.erfcx.default")]
 fn erfcx(cx: &mut Lower, x: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let x = cx.cast(x, dtype);
@@ -120,7 +120,7 @@ fn erfinv_of(cx: &mut Lower, x: Value, dtype: DType) -> Value {
 }
 
 /// The inverse of `erf`.
-#[lowering("aten.erfinv.default", "aten.special_erfinv.default")]
+#[lowering("aten.erfinv.default", "prims.erf_inv.default", "aten.special_erfinv.default")]
 fn erfinv(cx: &mut Lower, x: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let x = cx.cast(x, dtype);
@@ -128,7 +128,7 @@ fn erfinv(cx: &mut Lower, x: Value) -> Res<Value> {
 }
 
 /// The inverse of `ndtr`: `sqrt(2) * erfinv(2x - 1)`.
-#[lowering("aten.special_ndtri.default")]
+#[lowering("aten.special_ndtri.default", "prims.ndtri.default")]
 fn ndtri(cx: &mut Lower, x: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let x = cx.cast(x, dtype);

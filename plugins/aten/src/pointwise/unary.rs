@@ -15,45 +15,45 @@ macro_rules! unaries {
 
 unaries! {
     /// The hyperbolic tangent.
-    tanh "Tanh" "aten.tanh.default";
+    tanh "Tanh" "aten.tanh.default" "prims.tanh.default";
     /// `1 / (1 + exp(-x))`.
     sigmoid "Sigmoid" "aten.sigmoid.default" "aten.special_expit.default";
     /// `e ^ x`.
-    exp "Exp" "aten.exp.default";
+    exp "Exp" "aten.exp.default" "prims.exp.default";
     /// The natural logarithm.
-    log "Log" "aten.log.default";
+    log "Log" "aten.log.default" "prims.log.default";
     /// The square root.
-    sqrt "Sqrt" "aten.sqrt.default";
+    sqrt "Sqrt" "aten.sqrt.default" "prims.sqrt.default";
     /// `1 / x`.
-    reciprocal "Reciprocal" "aten.reciprocal.default";
+    reciprocal "Reciprocal" "aten.reciprocal.default" "prims.reciprocal.default";
     /// The error function.
-    erf "Erf" "aten.erf.default" "aten.special_erf.default";
+    erf "Erf" "aten.erf.default" "prims.erf.default" "aten.special_erf.default";
     /// The sine.
-    sin "Sin" "aten.sin.default";
+    sin "Sin" "aten.sin.default" "prims.sin.default";
     /// The cosine.
-    cos "Cos" "aten.cos.default";
+    cos "Cos" "aten.cos.default" "prims.cos.default";
     /// The inverse sine.
-    asin "Asin" "aten.asin.default" "aten.arcsin.default";
+    asin "Asin" "aten.asin.default" "prims.asin.default" "aten.arcsin.default";
     /// The inverse cosine.
-    acos "Acos" "aten.acos.default" "aten.arccos.default";
+    acos "Acos" "aten.acos.default" "prims.acos.default" "aten.arccos.default";
     /// The inverse tangent.
-    atan "Atan" "aten.atan.default" "aten.arctan.default";
+    atan "Atan" "aten.atan.default" "prims.atan.default" "aten.arctan.default";
     /// The inverse hyperbolic sine.
-    asinh "Asinh" "aten.asinh.default" "aten.arcsinh.default";
+    asinh "Asinh" "aten.asinh.default" "prims.asinh.default" "aten.arcsinh.default";
     /// The inverse hyperbolic cosine.
-    acosh "Acosh" "aten.acosh.default" "aten.arccosh.default";
+    acosh "Acosh" "aten.acosh.default" "prims.acosh.default" "aten.arccosh.default";
     /// The inverse hyperbolic tangent.
-    atanh "Atanh" "aten.atanh.default" "aten.arctanh.default";
+    atanh "Atanh" "aten.atanh.default" "prims.atanh.default" "aten.arctanh.default";
 }
 
 /// `|x|`; what has no sign stays as it is.
-#[lowering("aten.abs.default", "aten.absolute.default")]
+#[lowering("aten.abs.default", "prims.abs.default", "aten.absolute.default")]
 fn abs(cx: &mut Lower, x: Value) -> Res<Value> {
     Ok(if matches!(cx.dtype(x)?, DType::U8 | DType::Bool) { x } else { cx.abs(x) })
 }
 
 /// -1, 0 or 1 by sign.
-#[lowering("aten.sign.default", "aten.sgn.default")]
+#[lowering("aten.sign.default", "prims.sign.default", "aten.sgn.default")]
 fn sign(cx: &mut Lower, x: Value) -> Res<Value> {
     Ok(if cx.dtype(x)? == DType::Bool { x } else { cx.sign(x) })
 }
@@ -65,7 +65,7 @@ fn positive(_: &mut Lower, x: Value) -> Res<Value> {
 }
 
 /// `sin(x) / cos(x)`; of `f64`, which `Tan` lacks, it is just that.
-#[lowering("aten.tan.default")]
+#[lowering("aten.tan.default", "prims.tan.default")]
 fn tan(cx: &mut Lower, x: Value) -> Res<Value> {
     if cx.result(0)?.dtype != DType::F64 {
         return unary(cx, "Tan", x);
@@ -76,13 +76,13 @@ fn tan(cx: &mut Lower, x: Value) -> Res<Value> {
 }
 
 /// `(exp(x) - exp(-x)) / 2`.
-#[lowering("aten.sinh.default")]
+#[lowering("aten.sinh.default", "prims.sinh.default")]
 fn sinh(cx: &mut Lower, x: Value) -> Res<Value> {
     hyperbolic(cx, "Sinh", x)
 }
 
 /// `(exp(x) + exp(-x)) / 2`.
-#[lowering("aten.cosh.default")]
+#[lowering("aten.cosh.default", "prims.cosh.default")]
 fn cosh(cx: &mut Lower, x: Value) -> Res<Value> {
     hyperbolic(cx, "Cosh", x)
 }
@@ -106,14 +106,14 @@ pub(super) fn hyperbolic_of(cx: &mut Lower, op: &str, x: Value, dtype: DType) ->
 }
 
 /// `1 / sqrt(x)`.
-#[lowering("aten.rsqrt.default")]
+#[lowering("aten.rsqrt.default", "prims.rsqrt.default")]
 fn rsqrt(cx: &mut Lower, x: Value) -> Res<Value> {
     let root = unary(cx, "Sqrt", x)?;
     Ok(cx.reciprocal(root))
 }
 
 /// `2 ^ x`.
-#[lowering("aten.exp2.default", "aten.special_exp2.default")]
+#[lowering("aten.exp2.default", "prims.exp2.default", "aten.special_exp2.default")]
 fn exp2(cx: &mut Lower, x: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let (two, x) = (constant(cx, 2.0, dtype), cx.cast(x, dtype));
@@ -121,7 +121,7 @@ fn exp2(cx: &mut Lower, x: Value) -> Res<Value> {
 }
 
 /// `exp(x) - 1` as `tanh(x / 2) * (exp(x) + 1)`, which keeps the digits of small values.
-#[lowering("aten.expm1.default", "aten.special_expm1.default")]
+#[lowering("aten.expm1.default", "prims.expm1.default", "aten.special_expm1.default")]
 fn expm1(cx: &mut Lower, x: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let x = cx.cast(x, dtype);
@@ -132,7 +132,7 @@ fn expm1(cx: &mut Lower, x: Value) -> Res<Value> {
 }
 
 /// `log(1 + x)`.
-#[lowering("aten.log1p.default", "aten.special_log1p.default")]
+#[lowering("aten.log1p.default", "prims.log1p.default", "aten.special_log1p.default")]
 fn log1p(cx: &mut Lower, x: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let x = cx.cast(x, dtype);
@@ -141,13 +141,13 @@ fn log1p(cx: &mut Lower, x: Value) -> Res<Value> {
 }
 
 /// `log(x) / log(2)`.
-#[lowering("aten.log2.default")]
+#[lowering("aten.log2.default", "prims.log2.default")]
 fn log2(cx: &mut Lower, x: Value) -> Res<Value> {
     log_to(cx, x, std::f64::consts::LN_2)
 }
 
 /// `log(x) / log(10)`.
-#[lowering("aten.log10.default")]
+#[lowering("aten.log10.default", "prims.log10.default")]
 fn log10(cx: &mut Lower, x: Value) -> Res<Value> {
     log_to(cx, x, std::f64::consts::LN_10)
 }
@@ -174,7 +174,7 @@ pub(super) fn atan2_of(cx: &mut Lower, y: Value, x: Value, dtype: DType) -> Valu
 }
 
 /// The angle of the point `(other, self)`.
-#[lowering("aten.atan2.default", "aten.arctan2.default")]
+#[lowering("aten.atan2.default", "prims.atan2.default", "aten.arctan2.default")]
 fn atan2(cx: &mut Lower, a: Value, b: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let (y, x) = (cx.cast(a, dtype), cx.cast(b, dtype));

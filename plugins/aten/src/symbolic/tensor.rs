@@ -3,7 +3,7 @@
 use onnxport_sdk::prelude::*;
 
 /// The only element, as a number.
-#[lowering("aten.item.default", "aten._local_scalar_dense.default")]
+#[lowering("aten.item.default", "prims.item.default", "aten._local_scalar_dense.default")]
 fn item(cx: &mut Lower, x: Value) -> Res<Value> {
     let result = cx.result(0)?;
     let x = cx.cast(x, result.dtype);

@@ -12,6 +12,7 @@ mod conv;
 mod create;
 mod fft;
 mod index;
+mod linalg;
 mod loss;
 mod matmul;
 mod norm;

@@ -96,10 +96,16 @@ pub(super) fn from_half(cx: &mut Lower, x: Value, axis: usize, n: Dim) -> Res<Va
         return Err("a real inverse transform of an extent that is not constant is not supported".into());
     };
     let half = n / 2 + 1;
-    if have < half {
-        return Err(format!("the spectrum has {have} places, of which {half} are needed").into());
-    }
     let (dtype, rank) = (cx.dtype(x)?, cx.rank(x)?);
+    let mut x = x;
+    if have < half {
+        let mut pads = vec![0; 2 * rank];
+        if let Some(end) = pads.get_mut(rank + axis) {
+            *end = half - have;
+        }
+        let pads = cx.ints(&pads);
+        x = cx.op("Pad").input(x).input(pads).one();
+    }
     let places: Vec<i64> = (0..n).map(|k| if k < half { k } else { n - k }).collect();
     let places = cx.ints(&places);
     let full = cx.gather(x, places, axis as i64);

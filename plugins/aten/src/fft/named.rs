@@ -51,14 +51,9 @@ fn rfftn(
 
 /// Real numbers from half a spectrum, along one axis or several of which the last is halved.
 #[lowering("aten.fft_irfft.default", "aten.fft_irfft2.default", "aten.fft_irfftn.default", complex)]
-fn irfft(
-    cx: &mut Lower,
-    x: Value,
-    s: Option<Vec<SymInt>>,
-    dim: Option<Axes>,
-    norm: Option<Str>,
-) -> Res<Value> {
+fn irfft(cx: &mut Lower, s: Option<Vec<SymInt>>, dim: Option<Axes>, norm: Option<Str>) -> Res<Value> {
     let axes = axes(cx, dim, s.as_ref())?;
+    let x = pairs(cx)?;
     let shape = cx.result(0)?.shape;
     let extents: Vec<Dim> = axes.iter().filter_map(|axis| shape.get(*axis).copied()).collect();
     let (Some((last, rest)), Some(n)) = (axes.split_last(), extents.last()) else {
@@ -81,6 +76,46 @@ fn axes(cx: &mut Lower, dim: Option<Axes>, s: Option<&Vec<SymInt>>) -> Res<Vec<u
     let rank = cx.result(0)?.rank();
     let first = s.map_or(0, |s| rank.saturating_sub(s.len()));
     Ok((first..rank).collect())
+}
+
+/// The first argument as pairs: a real one gets the imaginary part 0.
+fn pairs(cx: &mut Lower) -> Res<Value> {
+    let (arg, x): (Arg, Value) = (cx.argument("x")?, cx.argument("x")?);
+    if arg.is_complex() {
+        return Ok(x);
+    }
+    let x = real(cx, x)?;
+    let dtype = cx.dtype(x)?;
+    let (column, unit) = (cx.unsqueeze(x, &[-1]), cx.numbers(&[1.0, 0.0], dtype));
+    Ok(cx.mul(column, unit))
+}
+
+/// The spectrum of numbers whose other half mirrors them: real, of `n` places.
+#[lowering("aten.fft_hfft.default", complex)]
+fn hfft(cx: &mut Lower, dim: Axis, norm: Option<Str>) -> Res<Value> {
+    let x = pairs(cx)?;
+    let x = conjugate(cx, x)?;
+    let n = cx.result(0)?.shape.get(dim.0).copied().unwrap_or(Dim::Unknown);
+    let y = from_half(cx, x, dim.0, n)?;
+    scaled(cx, y, &[n], true, Scaling::named(norm, false)?)
+}
+
+/// The inverse of `hfft`: half of the inverse spectrum of real numbers.
+#[lowering("aten.fft_ihfft.default", complex)]
+fn ihfft(cx: &mut Lower, x: Value, n: Option<SymInt>, dim: Axis, norm: Option<Str>) -> Res<Value> {
+    let extent = n.as_ref().map_or_else(|| cx.dim(x, dim.0), |n| cx.as_dim(n));
+    let x = real(cx, x)?;
+    let x = cx.unsqueeze(x, &[-1]);
+    let n = n.map(|n| cx.sym_int_scalar(&n));
+    let y = dft(cx, x, dim.0, n, false, true);
+    let y = scaled(cx, y, &[extent], false, Scaling::named(norm, true)?)?;
+    conjugate(cx, y)
+}
+
+fn conjugate(cx: &mut Lower, x: Value) -> Res<Value> {
+    let dtype = cx.dtype(x)?;
+    let signs = cx.numbers(&[1.0, -1.0], dtype);
+    Ok(cx.mul(x, signs))
 }
 
 fn full(
@@ -107,7 +142,8 @@ fn half(cx: &mut Lower, x: Value, s: Option<Vec<SymInt>>, axes: &[usize], norm: 
 
 /// `x` in the type of the parts of the result.
 fn real(cx: &mut Lower, x: Value) -> Res<Value> {
-    let dtype = if cx.result(0)?.dtype == DType::C128 { DType::F64 } else { DType::F32 };
+    let wide = matches!(cx.result(0)?.dtype, DType::C128 | DType::F64);
+    let dtype = if wide { DType::F64 } else { DType::F32 };
     Ok(cx.cast(x, dtype))
 }
 

@@ -17,7 +17,7 @@ use crate::conv::{batched, per_axis};
 )]
 fn adaptive_avg_pool(cx: &mut Lower, x: Value) -> Res<Value> {
     let (dtype, sizes) = (cx.result(0)?.dtype, Sizes::new(cx, x)?);
-    if let Some(extents) = sizes.without_elements(cx)? {
+    if let Some(extents) = without_elements(cx)? {
         return Ok(cx.constant(dtype, &extents, &[]));
     }
     if sizes.outer.iter().all(|m| m.is(1)) {
@@ -51,7 +51,7 @@ fn adaptive_avg_pool(cx: &mut Lower, x: Value) -> Res<Value> {
 )]
 fn adaptive_max_pool(cx: &mut Lower, x: Value) -> Res<Vec<Option<Value>>> {
     let sizes = Sizes::new(cx, x)?;
-    if let Some(extents) = sizes.without_elements(cx)? {
+    if let Some(extents) = without_elements(cx)? {
         let (values, places) =
             (cx.constant(cx.dtype(x)?, &extents, &[]), cx.constant(DType::I64, &extents, &[]));
         return Ok(vec![Some(values), Some(places)]);
@@ -93,13 +93,6 @@ impl Sizes {
         Ok(Self { lead, inner: tail(inner), outer: tail(outer) })
     }
 
-    /// The extents of a result that has no elements.
-    fn without_elements(&self, cx: &Lower) -> Res<Option<Vec<u64>>> {
-        let shape = cx.result(0)?.shape;
-        let extents: Option<Vec<u64>> = shape.iter().map(|d| d.as_const().map(|n| n as u64)).collect();
-        Ok(extents.filter(|e| e.contains(&0)))
-    }
-
     fn spatial(&self) -> usize {
         self.inner.len()
     }
@@ -125,6 +118,13 @@ impl Sizes {
             overhang: Some(zeros),
         })
     }
+}
+
+/// The extents of a result that has no elements.
+fn without_elements(cx: &Lower) -> Res<Option<Vec<u64>>> {
+    let shape = cx.result(0)?.shape;
+    let extents: Option<Vec<u64>> = shape.iter().map(|d| d.as_const().map(|n| n as u64)).collect();
+    Ok(extents.filter(|e| e.contains(&0)))
 }
 
 /// The bounds of window `i` of `m` over `n` elements.

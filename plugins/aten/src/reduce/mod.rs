@@ -23,7 +23,7 @@ pub(crate) fn reduce(cx: &mut Lower, op: &str, x: Value, axes: &[i64], keepdim: 
             _ => x,
         });
     }
-    if let Some(empty) = empty(cx, x, axes, keepdim)? {
+    if let Some(empty) = empty(cx, op, x, axes, keepdim)? {
         return Ok(empty);
     }
     if op == "ReduceMean" && count(cx, x, axes, dtype)? == Ok(0) {
@@ -43,20 +43,27 @@ pub(crate) fn reduce(cx: &mut Lower, op: &str, x: Value, axes: &[i64], keepdim: 
     Ok(cx.cast(reduced, dtype))
 }
 
-/// The reduction of an operand without elements to one without elements.
-fn empty(cx: &mut Lower, x: Value, axes: &[i64], keepdim: bool) -> Res<Option<Value>> {
+/// The reduction of an operand without elements, of which ONNX Runtime gives wrong shapes: what
+/// neutral elements reduce to. There is no largest of nothing, and its mean is the caller's business.
+fn empty(cx: &mut Lower, op: &str, x: Value, axes: &[i64], keepdim: bool) -> Res<Option<Value>> {
     let (dtype, shape) = (cx.dtype(x)?, cx.shape(x)?);
+    if !shape.contains(&Dim::Const(0)) {
+        return Ok(None);
+    }
     let rank = shape.len() as i64;
     let reduced = |axis: i64| axes.is_empty() || axes.contains(&axis) || axes.contains(&(axis - rank));
-    let extents = shape.iter().zip(0..).filter_map(|(d, axis)| match reduced(axis) {
-        false => Some(d.as_const()),
-        true => keepdim.then_some(Some(1)),
+    let extents = shape.iter().zip(0..).filter_map(|(d, axis)| {
+        if reduced(axis) { keepdim.then_some(Some(1)) } else { Some(d.as_const().map(|n| n as u64)) }
     });
-    let Some(extents) = extents.collect::<Option<Vec<i64>>>().filter(|e| e.contains(&0)) else {
-        return Ok(None);
+    let Some(extents) = extents.collect::<Option<Vec<u64>>>() else { return Ok(None) };
+    let neutral = match op {
+        _ if extents.contains(&0) => return Ok(Some(cx.constant(dtype, &extents, &[]))),
+        "ReduceSum" | "ReduceL1" | "ReduceL2" | "ReduceSumSquare" => Scalar::Int(0),
+        "ReduceProd" => Scalar::Int(1),
+        "ReduceLogSumExp" => Scalar::Float(f64::NEG_INFINITY),
+        _ => return Ok(None),
     };
-    let extents: Vec<u64> = extents.iter().map(|n| *n as u64).collect();
-    Ok(Some(cx.constant(dtype, &extents, &[])))
+    Ok(Some(cx.filled(&neutral, dtype, &extents)))
 }
 
 /// The axes of an optional `dim`; none stand for all.

@@ -1,0 +1,5 @@
+//! Linear algebra beyond products.
+
+mod determinant;
+mod square;
+mod vectors;

@@ -1,0 +1,46 @@
+//! Traces and powers of square matrices.
+
+use onnxport_sdk::prelude::*;
+
+use crate::matmul::matmul;
+
+/// The sum of the elements on the diagonal, which may be one of a longer matrix.
+#[lowering("aten.trace.default")]
+fn trace(cx: &mut Lower, x: Value) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let x = cx.cast(x, dtype);
+    if cx.dim(x, 0) == cx.dim(x, 1) && cx.dim(x, 0) != Dim::Unknown {
+        return Ok(cx.op("Einsum").input(x).str("equation", "ii->").one());
+    }
+    let eye = cx.op("EyeLike").input(x).one();
+    let diagonal = cx.mul(x, eye);
+    crate::reduce::reduce(cx, "ReduceSum", diagonal, &[], false)
+}
+
+/// The `n`-th power of every matrix, by repeated squaring; the inverse is not known to ONNX.
+#[lowering("aten.matrix_power.default", "aten.linalg_matrix_power.default")]
+fn matrix_power(cx: &mut Lower, x: Value, n: i64) -> Res<Value> {
+    let (dtype, rank) = (cx.result(0)?.dtype, cx.rank(x)?);
+    if n < 0 {
+        return Err("the argument `n` is negative, and ONNX cannot invert matrices".into());
+    }
+    if n == 0 {
+        let size = cx.dim(x, rank - 1).as_const().ok_or("the power 0 needs a constant extent")?;
+        let eye = |i: i64| f64::from(u8::from(i / size == i % size));
+        let elements: Vec<f64> = (0..size * size).map(eye).collect();
+        let eye = cx.numbers_shaped(&elements, &[size as u64; 2], dtype);
+        let shape = cx.result(0)?.shape;
+        return crate::view::expand_to(cx, eye, &shape);
+    }
+    let (mut rest, mut square, mut product) = (n, x, None);
+    loop {
+        if rest % 2 == 1 {
+            product = Some(product.map_or(square, |p| matmul(cx, p, square, dtype)));
+        }
+        rest /= 2;
+        if rest == 0 {
+            return product.ok_or_else(|| "the power of a matrix is empty".into());
+        }
+        square = matmul(cx, square, square, dtype);
+    }
+}

@@ -56,6 +56,13 @@ fn map(cx: &mut Lower) -> Res<Vec<Value>> {
     scanned(cx, body, &[], &slices, &additional)
 }
 
+/// `associative_scan(combine, xs)`: ONNX has no operator that combines slices pairwise.
+#[lowering("higher_order.associative_scan")]
+fn associative_scan(_cx: &mut Lower) -> Res<Vec<Value>> {
+    Err(Refusal::new("ONNX has no associative scan")
+        .help("use `torch.cumsum` and the like, or `torch._higher_order_ops.scan`, where it will do"))
+}
+
 fn scanned(
     cx: &mut Lower,
     body: GraphArg,

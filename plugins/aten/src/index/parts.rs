@@ -15,6 +15,19 @@ fn mask_along(cx: &mut Lower, n: i64, axis: usize, rank: usize, wanted: impl Fn(
     cx.constant(DType::Bool, &extents, &bytes)
 }
 
+/// `x` as a 0-d constant, when it is a small constant with equal elements.
+fn uniform(cx: &mut Lower, x: Value) -> Option<Value> {
+    let literal = cx.literal(x)?;
+    let number = if literal.dtype.kind() == Kind::Float {
+        let all = literal.floats()?;
+        Scalar::Float(*all.first().filter(|first| all.iter().all(|n| n == *first))?)
+    } else {
+        let all = literal.ints()?;
+        Scalar::Int(*all.first().filter(|first| all.iter().all(|n| n == *first))?)
+    };
+    Some(cx.number(&number, literal.dtype))
+}
+
 /// `self` with its slice at `index` of axis `dim` replaced by `src`.
 #[lowering("aten.select_scatter.default")]
 fn select_scatter(cx: &mut Lower, x: Value, src: Value, dim: Axis, index: SymInt) -> Res<Value> {
@@ -22,10 +35,14 @@ fn select_scatter(cx: &mut Lower, x: Value, src: Value, dim: Axis, index: SymInt
     let dtype = cx.result(0)?.dtype;
     let src = cx.cast(src, dtype);
     if let (SymInt::Const(index), Some(n)) = (index, cx.dim(x, axis).as_const()) {
-        let src = if axis == 0 { src } else { cx.unsqueeze(src, &[axis as i64]) };
         if n == 1 {
-            return if axis == 0 { Ok(cx.unsqueeze(src, &[0])) } else { Ok(src) };
+            return Ok(cx.unsqueeze(src, &[axis as i64]));
         }
+        let src = match uniform(cx, src) {
+            Some(number) => number,
+            None if axis == 0 => src,
+            None => cx.unsqueeze(src, &[axis as i64]),
+        };
         let at = if index < 0 { index + n } else { index };
         let mask = mask_along(cx, n, axis, rank, |i| i == at);
         return Ok(cx.select(mask, src, x));
@@ -62,7 +79,7 @@ fn slice_scatter(
     }
     let start = start.unwrap_or(SymInt::Const(0));
     let end = end.unwrap_or(SymInt::Const(i64::MAX));
-    if step != 1 {
+    if step != 1 || (extent.as_const().is_some() && uniform(cx, src).is_some()) {
         return strided(cx, x, src, axis, start, length, step);
     }
     // What is before, the new part, and what is after.
@@ -115,9 +132,13 @@ fn strided(
         return Ok(x);
     }
     let start = if start < 0 { (start + n).max(0) } else { start };
-    let picks: Vec<i64> = (0..n).map(|i| ((i - start) / step.max(1)).clamp(0, length - 1)).collect();
-    let picks = cx.ints(&picks);
-    let stretched = cx.gather(src, picks, axis as i64);
+    let stretched = if let Some(number) = uniform(cx, src) {
+        number
+    } else {
+        let picks: Vec<i64> = (0..n).map(|i| ((i - start) / step.max(1)).clamp(0, length - 1)).collect();
+        let picks = cx.ints(&picks);
+        cx.gather(src, picks, axis as i64)
+    };
     let taken = |i: i64| i >= start && (i - start) % step == 0 && (i - start) / step < length;
     let mask = mask_along(cx, n, axis, rank, taken);
     Ok(cx.select(mask, stretched, x))

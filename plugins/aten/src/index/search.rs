@@ -31,6 +31,26 @@ fn search(cx: &mut Lower, sorted: Value, values: Value, right: bool) -> Res<Valu
     Ok(cx.reduce("ReduceSum", passed, &[-1], false))
 }
 
+/// Whether each of `elements` is among `test_elements`, or is not with `invert`.
+#[lowering("aten.isin.Tensor_Tensor", "aten.isin.Tensor_Scalar", "aten.isin.Scalar_Tensor")]
+fn isin(cx: &mut Lower, x: Operand, y: Operand, invert: bool) -> Res<Value> {
+    let common = cx.promoted(&[x, y])?;
+    let common = if common == DType::F16 || common == DType::BF16 { DType::F32 } else { common };
+    let (elements, tests) = (tensor(cx, x), tensor(cx, y));
+    let (elements, tests) = (cx.cast(elements, common), cx.cast(tests, common));
+    if cx.rank(tests)? == 0 {
+        let same = cx.equal(elements, tests);
+        return Ok(if invert { cx.not(same) } else { same });
+    }
+    let elements = cx.unsqueeze(elements, &[-1]);
+    let tests = if cx.rank(tests)? == 1 { tests } else { cx.reshape(tests, &[-1]) };
+    let same = cx.equal(elements, tests);
+    let same = cx.cast(same, DType::I32);
+    let hits = cx.reduce("ReduceSum", same, &[-1], false);
+    let found = cx.cast(hits, DType::Bool);
+    Ok(if invert { cx.not(found) } else { found })
+}
+
 /// A number as a 0-d tensor of its own type.
 fn as_tensor(cx: &mut Lower, number: &Scalar) -> Value {
     match number {

@@ -25,5 +25,12 @@ test_ops = suite(
         case("aten.eq.Tensor", lambda x, y: x == y, Z, Z),
         case("aten.where.self", torch.where, boolean(4), Z, f32(3, 1)),
         case("aten.to.dtype", lambda x: x.to(torch.complex128), f32(3)),
+        case("aten.log.default", torch.log, Z),
+        case("aten.sqrt.default", torch.sqrt, Z),
+        case("aten.ones_like.default", torch.ones_like, Z, dynamic=True),
+        case("aten.zeros_like.default", lambda x: torch.zeros_like(x, dtype=torch.float32), Z),
+        case("aten.full.default", lambda x: x + torch.full((4,), 1 + 2j), Z),
+        case("aten.copy_.default", lambda x, y: (x + 1).copy_(y), Z, c64(4), dynamic=True),
+        case("aten.copy_.default", lambda x, y: (x + 1).copy_(y), Z, f32(4), id="real"),
     ],
 )

@@ -155,21 +155,30 @@ fn log_normal(cx: &mut Lower, mean: f64, std: f64) -> Res<Value> {
 /// `weight / e` with `e` exponential, which draws one after the other from what is left.
 #[lowering("aten.multinomial.default")]
 fn multinomial(cx: &mut Lower, x: Value, num_samples: i64, replacement: bool) -> Res<Value> {
-    let shape = cx.shape(x)?;
-    let x = cx.cast(x, DType::F32);
-    if replacement || num_samples == 1 {
-        let lone = shape.len() == 1;
+    let rank = cx.rank(x)?;
+    let mut x = cx.cast(x, DType::F32);
+    let independent = replacement || num_samples == 1;
+    // ONNX Runtime has no kernel of `Multinomial` from opset 22 on.
+    if independent && cx.opset() < 22 {
         let log = cx.log(x);
-        let log = if lone { cx.unsqueeze(log, &[0]) } else { log };
+        let log = if rank == 1 { cx.unsqueeze(log, &[0]) } else { log };
         let node = cx.op("Multinomial").input(log).int("sample_size", num_samples);
         let drawn = node.int("dtype", i64::from(DType::I64.onnx())).one();
-        return Ok(if lone { cx.squeeze(drawn, &[0]) } else { drawn });
+        return Ok(if rank == 1 { cx.squeeze(drawn, &[0]) } else { drawn });
+    }
+    if independent {
+        let (rows, row) = (cx.ints(&[num_samples, 1]), cx.unsqueeze(x, &[-2]));
+        x = cx.expand(row, rows);
     }
     let low = f64::from(f32::MIN_POSITIVE);
     let uniform = cx.op("RandomUniformLike").input(x).float("low", low).float("high", 1.0).one();
     let log = cx.log(uniform);
     let exponential = cx.neg(log);
-    let (keys, count) = (cx.div(x, exponential), cx.ints(&[num_samples]));
+    let keys = cx.div(x, exponential);
+    if independent {
+        return Ok(cx.op("ArgMax").input(keys).int("axis", -1).int("keepdims", 0).one());
+    }
+    let count = cx.ints(&[num_samples]);
     let [_, indices] = cx.op("TopK").input(keys).input(count).outs::<2>();
     Ok(indices)
 }

@@ -3,6 +3,7 @@
 use onnxport_sdk::prelude::*;
 
 use super::unary::atan2_of;
+use crate::support::full;
 
 /// An operand of a complex call.
 #[derive(Clone, Copy)]
@@ -276,4 +277,92 @@ fn to(cx: &mut Lower) -> Res<Value> {
     }
     let x = part(cx, "this", dtype)?;
     Ok(pair(cx, x, dtype))
+}
+
+/// The logarithm of the size, and the angle.
+#[lowering("aten.log.default", complex)]
+fn log(cx: &mut Lower, x: Value) -> Res<Value> {
+    let dtype = cx.dtype(x)?;
+    let [re, im] = parts(cx, x);
+    let size = cx.reduce("ReduceL2", x, &[-1], true);
+    let (log, angle) = (cx.log(size), atan2_of(cx, im, re, dtype));
+    Ok(cx.concat(&[log, angle], -1))
+}
+
+/// The root of the size, in the direction of half the angle.
+#[lowering("aten.sqrt.default", complex)]
+fn sqrt(cx: &mut Lower, x: Value) -> Res<Value> {
+    let dtype = cx.dtype(x)?;
+    let [re, im] = parts(cx, x);
+    let size = cx.reduce("ReduceL2", x, &[-1], true);
+    let (root, angle, half) = (cx.sqrt(size), atan2_of(cx, im, re, dtype), cx.float(0.5, dtype));
+    let angle = cx.mul(angle, half);
+    let (cos, sin) = (cx.op("Cos").input(angle).one(), cx.op("Sin").input(angle).one());
+    let direction = cx.concat(&[cos, sin], -1);
+    Ok(cx.mul(root, direction))
+}
+
+/// The stated shape filled with the complex number.
+fn filled(cx: &mut Lower, number: &Scalar) -> Res<Value> {
+    let result = cx.result(0)?;
+    let dtype = part_type(result.dtype);
+    let pair = match *number {
+        Scalar::Complex(re, im) => [re, im],
+        number => [number.as_f64().ok_or("`fill_value` is not a constant")?, 0.0],
+    };
+    if !result.dtype.is_complex() {
+        return Ok(full(cx, &result.shape, &Scalar::Float(pair[0]), result.dtype));
+    }
+    let (pair, shape) = (cx.numbers(&pair, dtype), cx.dims_value(&result.real_shape()));
+    Ok(cx.expand(pair, shape))
+}
+
+/// The stated shape filled with `fill_value`.
+#[lowering("aten.full.default", "aten.full_like.default", "aten.new_full.default", complex)]
+fn full_of(cx: &mut Lower, fill_value: Scalar) -> Res<Value> {
+    filled(cx, &fill_value)
+}
+
+/// The stated shape filled with `value`.
+#[lowering("aten.fill.Scalar", complex)]
+fn fill(cx: &mut Lower, value: Scalar) -> Res<Value> {
+    filled(cx, &value)
+}
+
+/// The stated shape filled with 0.
+#[lowering(
+    "aten.zeros.default",
+    "aten.zeros_like.default",
+    "aten.new_zeros.default",
+    "aten.zero.default",
+    "aten.empty.memory_format",
+    "aten.empty_like.default",
+    "aten.new_empty.default",
+    complex
+)]
+fn zeros(cx: &mut Lower) -> Res<Value> {
+    filled(cx, &Scalar::Int(0))
+}
+
+/// The stated shape filled with 1.
+#[lowering("aten.ones.default", "aten.ones_like.default", "aten.new_ones.default", complex)]
+fn ones(cx: &mut Lower) -> Res<Value> {
+    filled(cx, &Scalar::Int(1))
+}
+
+/// `src` in the type and shape of `self`.
+#[lowering("aten.copy.default", complex)]
+fn copy(cx: &mut Lower) -> Res<Value> {
+    let result = cx.result(0)?;
+    if !result.dtype.is_complex() {
+        return Err("`src` is complex and `self` is not".into());
+    }
+    let dtype = part_type(result.dtype);
+    let (source, shape) = (part(cx, "src", dtype)?, result.real_shape());
+    let source = pair(cx, source, dtype);
+    if cx.shape(source).is_ok_and(|s| s == shape) {
+        return Ok(source);
+    }
+    let shape = cx.dims_value(&shape);
+    Ok(cx.expand(source, shape))
 }

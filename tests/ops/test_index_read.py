@@ -246,5 +246,14 @@ test_ops = suite(
             torch.tensor([1, 2, 0]),
             id="sorter",
         ),
+        case("aten.isin.Tensor_Tensor", lambda x, y: torch.isin(x, y), i64(3, 4), i64(2, 3)),
+        case(
+            "aten.index.Tensor",
+            lambda x, i: x[:, i > 0],
+            f32(2, 4),
+            rows(4, 4),
+            dynamic=None,
+            id="comparison",
+        ),
     ],
 )

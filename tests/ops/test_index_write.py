@@ -321,5 +321,15 @@ test_ops = suite(
             f32(2, 3),
             id="planes",
         ),
+        case(
+            "aten.slice_backward.default",
+            lambda g: torch.ops.aten.slice_backward(g, [6, 5], 0, 1, 6, 2),
+            f32(3, 5),
+        ),
+        case(
+            "aten.select_backward.default",
+            lambda g: torch.ops.aten.select_backward(g, [4, 6, 5], 1, -1),
+            f32(4, 5),
+        ),
     ],
 )

@@ -103,6 +103,29 @@ fn slice_scatter(
     Ok(cx.concat(&parts, axis as i64))
 }
 
+/// The gradient of a slice: `grad_output` in its place in a tensor of zeros.
+#[lowering("aten.slice_backward.default")]
+fn slice_backward(cx: &mut Lower, x: Value, dim: Axis, start: SymInt, end: SymInt, step: i64) -> Res<Value> {
+    let zeros = zeros(cx)?;
+    slice_scatter(cx, zeros, x, dim, Some(start), Some(end), step)
+}
+
+/// The gradient of `select`: `grad_output` in its place in a tensor of zeros.
+#[lowering("aten.select_backward.default")]
+fn select_backward(cx: &mut Lower, x: Value, dim: i64, index: SymInt) -> Res<Value> {
+    let axis = cx.axis(dim, cx.result(0)?.rank())?;
+    let zeros = zeros(cx)?;
+    select_scatter(cx, zeros, x, Axis(axis), index)
+}
+
+/// Zeros of the type and shape of the result.
+fn zeros(cx: &mut Lower) -> Res<Value> {
+    let result = cx.result(0)?;
+    let shape = cx.dims_value(&result.shape);
+    let zero = cx.filled(&Scalar::Int(0), result.dtype, &[1]);
+    Ok(cx.constant_of_shape(shape, zero))
+}
+
 /// Every `step`-th slice of axis `axis` from `start` on replaced: `src` is stretched over the axis and
 /// chosen by a mask.
 fn strided(

@@ -1,4 +1,4 @@
-//! Positions of the largest and the smallest.
+//! Positions of the largest and the smallest. PyTorch finds NaN first; ONNX gives it no place.
 
 use onnxport_sdk::prelude::*;
 

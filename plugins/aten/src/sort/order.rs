@@ -1,4 +1,5 @@
-//! Sorting: `TopK` over a whole axis. Among equals ONNX Runtime's comes first, so every sort is stable.
+//! Sorting: `TopK` over a whole axis. Among equals the earlier comes first, so every sort is stable.
+//! PyTorch puts NaN above every number; ONNX gives it no place.
 
 use onnxport_sdk::prelude::*;
 

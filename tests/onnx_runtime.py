@@ -78,7 +78,17 @@ def binary() -> Path:
 
 def convert(source: Path, target: Path, *options: str) -> None:
     """Convert an archive; raise `ConvertError` with the binary's message when it refuses."""
-    command = [binary(), "convert", source, "-o", target, "--no-verify", "--validate", "--quiet", *options]
+    command = [
+        binary(),
+        "convert",
+        source,
+        "-o",
+        target,
+        "--no-verify",
+        "--validate",
+        "--quiet",
+        *options,
+    ]
     result = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     if result.returncode:
         raise ConvertError(result.stderr.strip() or result.stdout.strip(), result.returncode)

@@ -41,8 +41,20 @@ class Awkward(nn.Module):
         text: str = "s",
     ) -> tuple[Tensor, Tensor, int, None]:
         """Use everything once; one output has a size that depends on data."""
-        y = x @ self.transposed + self.tied.sum() + self.part.sum() + self.scalar + self.expanded.sum()
-        y = y + self.u16.float().sum() + self.f8.float().sum() + self.c64.real.sum() + self.empty.sum()
+        y = (
+            x @ self.transposed
+            + self.tied.sum()
+            + self.part.sum()
+            + self.scalar
+            + self.expanded.sum()
+        )
+        y = (
+            y
+            + self.u16.float().sum()
+            + self.f8.float().sum()
+            + self.c64.real.sum()
+            + self.empty.sum()
+        )
         y = y + (tree["b"] if flag else 0) + tree["a"][0].float()
         y = y.masked_fill(y > float("inf"), float("nan"))
         return y, torch.nonzero(x), 3, None
@@ -69,7 +81,13 @@ def save(program: ExportedProgram, name: str) -> None:
 def main() -> None:
     """Export both programs."""
     tree = {"b": torch.randn(4), "a": [torch.zeros(1, dtype=torch.uint32)]}
-    shapes = {"x": {0: Dim.AUTO}, "tree": {"b": None, "a": [None]}, "flag": None, "nothing": None, "text": None}
+    shapes = {
+        "x": {0: Dim.AUTO},
+        "tree": {"b": None, "a": [None]},
+        "flag": None,
+        "nothing": None,
+        "text": None,
+    }
     given = {"text": "t", "flag": True, "nothing": None}
     save(export(Awkward(), (torch.randn(3, 6), tree), given, dynamic_shapes=shapes), "awkward.pt2")
 

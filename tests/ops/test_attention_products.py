@@ -16,6 +16,14 @@ test_ops = suite(
     __file__,
     [
         case(OP, sdpa, *QKV, dynamic=True),
+        case(OP, sdpa, *QKV, id="23", dynamic=True, options=("--opset", "23")),
+        case(
+            OP,
+            lambda q, k, v: sdpa(q, k, v, is_causal=True, scale=0.3, enable_gqa=True),
+            *GROUPED,
+            id="grouped-23",
+            options=("--opset", "23"),
+        ),
         case(OP, lambda q, k, v: sdpa(q, k, v, is_causal=True), *QKV, id="causal"),
         case(
             OP,

@@ -69,10 +69,20 @@ pub(super) struct Heads {
 }
 
 impl Heads {
+    /// From opset 23 on a node `Attention` says what has no mask; with a mask its rows without any
+    /// place are not PyTorch's zeros.
     pub(super) fn attend(mut self, cx: &mut Lower, mask: Option<Value>, causal: bool) -> Res<Value> {
         let rank = cx.rank(self.query)?;
         if rank < 2 {
             return Err("the argument `query` has fewer than two axes".into());
+        }
+        if cx.opset() >= 23 && mask.is_none() && rank == 4 && cx.dtype(self.query)? == DType::F32 {
+            let node = cx.op("Attention").input(self.query).input(self.key).input(self.value);
+            let node = node.int("is_causal", i64::from(causal));
+            return Ok(match self.scale {
+                Some(scale) => node.float("scale", scale).one(),
+                None => node.one(),
+            });
         }
         let (length, places) = (cx.dim(self.query, rank - 2), cx.dim(self.key, cx.rank(self.key)? - 2));
         self.query = self.scaled_query(cx, rank)?;

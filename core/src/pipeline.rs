@@ -5,6 +5,7 @@
 //!   read      normalise        lower          tidy      validate     write
 //! ```
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -76,6 +77,27 @@ pub fn convert(host: &Host, program: Program, options: &ConvertOptions) -> Resul
         diagnostics.extend(report.diagnostics);
     }
     Ok(Converted { model, diagnostics, stages: clock.stages })
+}
+
+/// Finds everything in a program that cannot be converted: unlike [`convert`], it goes on to the
+/// operators when a write cannot be expressed.
+///
+/// # Errors
+/// A report of every problem of every stage.
+pub fn check(host: &Host, program: Program, options: &ConvertOptions) -> Result<Converted, Report> {
+    check_opset(options.lower.opset)?;
+    let (attempted, mut problems) = normalise::attempt(program.clone(), &host.schemas, |_| true);
+    if problems.is_empty() {
+        return convert(host, program, options);
+    }
+    let origins = attempted.origins.clone();
+    let known: BTreeSet<_> = problems.iter().filter_map(|d| d.origin).collect();
+    if let Err(report) = lower::lower(host, attempted, &options.lower, &[]) {
+        // What normalisation left behind has no lowering; that says nothing new.
+        let more = report.diagnostics.into_iter();
+        problems.extend(more.filter(|d| d.origin.is_none_or(|o| !known.contains(&o))));
+    }
+    Err(Report { diagnostics: problems, origins })
 }
 
 fn check_opset(opset: i64) -> Result<(), Report> {

@@ -45,6 +45,7 @@ NEEDED_BACKWARDS = {
     "native_layer_norm_backward",
     "rrelu_with_noise_backward",
     "sigmoid_backward",
+    "select_backward",
     "slice_backward",
     "tanh_backward",
     "threshold_backward",

@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     let mut options = pipeline::ConvertOptions { validate: true, ..Default::default() };
     options.lower.opset = arguments.opset;
     let mut outcome = Outcome::ok().with("opset", arguments.opset).with("calls", calls);
-    match pipeline::convert(&host, archive.program, &options) {
+    match pipeline::check(&host, archive.program, &options) {
         Ok(converted) => {
             outcome.report = Report { diagnostics: converted.diagnostics, origins: converted.model.origins };
             outcome.summary = format!(

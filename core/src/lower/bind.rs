@@ -3,9 +3,9 @@
 use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
 use onnxport_abi::lowering::{ABSENT, ArgRecord, DimRecord, TypeRecord, arg_kind, dim_kind};
 
-use super::driver::{Bound, Driver, Scope, results};
+use super::driver::{Bound, Driver, Scope, not_computed, results};
 use super::frame::{Frame, Scratch};
-use crate::diagnose::{Code, Diagnostic};
+use crate::diagnose::{Code, Diagnostic, Origins};
 use crate::program::{Arg, Body, Call, TensorType, ValueType};
 use crate::registry::Schema;
 use crate::sym::Dim;
@@ -87,7 +87,7 @@ impl<'p> Driver<'p> {
             answer: None,
             refusal: None,
         };
-        let cx = Binder { body, scope, call };
+        let cx = Binder { body, scope, call, origins: &self.model.origins };
         match self.host.schemas.get(&call.target) {
             Some(schema) => cx.by_schema(schema, &mut frame)?,
             None => cx.as_stated(&mut frame)?,
@@ -106,6 +106,7 @@ struct Binder<'a, 'p> {
     body: &'p Body,
     scope: &'a Scope,
     call: &'p Call,
+    origins: &'a Origins,
 }
 
 impl<'p> Binder<'_, 'p> {
@@ -154,6 +155,9 @@ impl<'p> Binder<'_, 'p> {
                 record.len = u32::from(ty.as_tensor().is_some_and(is_row_major));
                 match self.scope.get(*val) {
                     Some(Bound::Value(value)) => record.value = value.raw(),
+                    Some(Bound::Absent(origin)) => {
+                        return Err(Some(Box::new(not_computed(self.origins, origin))));
+                    }
                     Some(Bound::Poisoned) | None if record.kind == arg_kind::NONE => {}
                     Some(Bound::Poisoned) | None => return Err(None),
                 }

@@ -136,10 +136,10 @@ extern "C" fn constant_data<'a>(cx: Context, value: u32, out: &mut DataView<'a>)
     with(cx, |frame, driver| {
         let value = driver.check(value)?;
         *out = DataView { dtype: 0, dims: RSlice::EMPTY, bytes: RSlice::EMPTY };
-        let Some(data) = driver.model.graph.initializer(value) else { return Some(()) };
-        if data.byte_len().is_none_or(|n| n > MAX_CONSTANT) {
+        let data = driver.model.graph.initializer(value).filter(|_| !driver.is_weight(value));
+        let Some(data) = data.filter(|data| data.byte_len().is_some_and(|n| n <= MAX_CONSTANT)) else {
             return Some(());
-        }
+        };
         frame.scratch.extents.clone_from(&data.shape);
         frame.scratch.bytes = data.read()?.into_owned();
         *out = DataView {

@@ -1,13 +1,13 @@
 //! The driver: one body after the other, one call after the other, every problem reported.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use onnxport_abi::lowering::Context;
 use onnxport_abi::status;
 
 use super::interface::{real_type, rename_dims};
 use super::{LowerOptions, Lowered};
-use crate::diagnose::{Code, Diagnostic, OriginId, Report, Severity};
+use crate::diagnose::{Code, Diagnostic, OriginId, Origins, Report, Severity};
 use crate::host::Host;
 use crate::ir::{self, Attribute, BlockId, Model, OpsetImport, Shape, ValueId};
 use crate::program::{Arg, Body, Call, Output, Program, Val, ValueType};
@@ -22,6 +22,8 @@ pub(super) enum Bound {
     Value(ValueId),
     /// Nothing: what defines it was reported.
     Poisoned,
+    /// Nothing: the lowering does not compute it, which matters only if it is used.
+    Absent(OriginId),
 }
 
 /// The values of one body.
@@ -53,6 +55,8 @@ pub(super) struct Driver<'p> {
     /// Extents and symbolic integers that exist as values, per block.
     pub(super) dims: super::dims::DimValues,
     constants: FxHashMap<(DType, Vec<u64>, Vec<u8>), ValueId>,
+    /// Parameters and buffers: their bytes are not read to convert a graph.
+    pub(super) weights: FxHashSet<ValueId>,
     diagnostics: Vec<Diagnostic>,
     quarantined: Vec<usize>,
 }
@@ -77,6 +81,7 @@ pub(super) fn run(
         origin: None,
         dims: super::dims::DimValues::default(),
         constants: FxHashMap::default(),
+        weights: FxHashSet::default(),
         diagnostics: Vec::new(),
         quarantined: Vec::new(),
     };
@@ -174,7 +179,7 @@ impl<'p> Driver<'p> {
                     }
                     self.bind_typed(scope, val, *value, &stated.ty);
                 }
-                (Some(val), None) => scope.bind(val, Bound::Poisoned),
+                (Some(val), None) => scope.bind(val, Bound::Absent(call.origin)),
                 (None, _) => {}
             }
         }
@@ -312,6 +317,10 @@ impl<'p> Driver<'p> {
             Arg::Value(val) => match scope.get(*val)? {
                 Bound::Value(value) => Some(value),
                 Bound::Poisoned => None,
+                Bound::Absent(origin) => {
+                    self.report(not_computed(&self.model.origins, origin));
+                    None
+                }
             },
             Arg::Int(n) => Some(self.int_constant(&[*n])),
             Arg::Bool(b) => Some(self.constant(LazyTensor::inline(DType::Bool, vec![1], vec![u8::from(*b)]))),
@@ -347,6 +356,11 @@ impl<'p> Driver<'p> {
         ir::infer::infer(&mut self.model.graph, &mut self.model.symbols, opset, node);
     }
 
+    /// Whether `value` is a parameter or a buffer of the program.
+    pub(super) fn is_weight(&self, value: ValueId) -> bool {
+        self.weights.contains(&value)
+    }
+
     /// An initializer; equal small ones are one.
     pub(super) fn constant(&mut self, data: LazyTensor) -> ValueId {
         let bytes = data.read().map(std::borrow::Cow::into_owned).unwrap_or_default();
@@ -364,6 +378,15 @@ impl<'p> Driver<'p> {
         let bytes: Vec<u8> = ints.iter().flat_map(|n| n.to_le_bytes()).collect();
         self.constant(LazyTensor::inline(DType::I64, vec![ints.len() as u64], bytes))
     }
+}
+
+/// The problem of using a result that its lowering does not compute.
+pub(super) fn not_computed(origins: &Origins, origin: OriginId) -> Diagnostic {
+    let message = format!(
+        "the program uses a result of `{}` that its lowering does not compute",
+        origins.get(origin).target
+    );
+    Diagnostic::error(Code::LOWER_REFUSED, message).at(origin)
 }
 
 /// The values that a call defines, lists flattened; `None` where a return is absent.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use rustc_hash::FxHashMap;
 
 use super::LowerOptions;
-use super::driver::{Bound, Driver, Scope};
+use super::driver::{Bound, Driver, Scope, not_computed};
 use crate::diagnose::{Code, Diagnostic};
 use crate::ir::{Shape, State, Type, ValueId};
 use crate::program::{Arg, InputKind, OutputKind, Val, ValueType};
@@ -64,6 +64,11 @@ impl Driver<'_> {
                 kind => {
                     let name = kind.tensor_name().unwrap_or(&spec.name);
                     self.weight(scope, val, name, mutated.get(&val).copied());
+                    if let (Some(Bound::Value(value)), false) =
+                        (scope.get(val), matches!(kind, InputKind::TensorConstant(_)))
+                    {
+                        self.weights.insert(value);
+                    }
                 }
             }
         }
@@ -207,6 +212,10 @@ impl Driver<'_> {
                     }
                 },
                 Bound::Poisoned => None,
+                Bound::Absent(origin) => {
+                    self.report(not_computed(&self.model.origins, origin));
+                    None
+                }
             },
             Arg::Int(n) => {
                 Some(self.constant(LazyTensor::inline(DType::I64, vec![], n.to_le_bytes().to_vec())))

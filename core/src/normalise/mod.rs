@@ -64,18 +64,29 @@ pub fn normalise(program: Program, schemas: &Schemas) -> Result<Program, Report>
 /// # Errors
 /// As [`normalise`].
 pub fn run_steps(
-    mut program: Program,
+    program: Program,
     schemas: &Schemas,
     wanted: impl Fn(&str) -> bool,
 ) -> Result<Program, Report> {
+    let (program, diagnostics) = attempt(program, schemas, wanted);
+    if diagnostics.is_empty() {
+        return Ok(program);
+    }
+    Err(Report { diagnostics, origins: program.origins })
+}
+
+/// Runs steps and returns what they made of the program together with every problem. With problems
+/// the program is only good for looking for more of them.
+pub fn attempt(
+    mut program: Program,
+    schemas: &Schemas,
+    wanted: impl Fn(&str) -> bool,
+) -> (Program, Vec<Diagnostic>) {
     let mut context = Context { schemas, diagnostics: Vec::new() };
     for step in STEPS.iter().filter(|s| wanted(s.name)) {
         (step.run)(&mut program, &mut context);
     }
-    if context.diagnostics.is_empty() {
-        return Ok(program);
-    }
-    Err(Report { diagnostics: context.diagnostics, origins: program.origins })
+    (program, context.diagnostics)
 }
 
 /// Runs `edit` on the program's body with its symbols at hand.

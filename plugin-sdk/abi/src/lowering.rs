@@ -300,7 +300,8 @@ pub struct LoweringHost {
     pub call: for<'a> extern "C" fn(cx: Context, out: &mut CallView<'a>) -> u32,
     /// What is known about a value.
     pub value_type: for<'a> extern "C" fn(cx: Context, value: u32, out: &mut TypeRecord<'a>) -> u32,
-    /// The contents of a small constant (at most 64 KiB); `dtype` is 0 when it is none.
+    /// The contents of a small constant (at most 64 KiB); `dtype` is 0 when it is none. Parameters and
+    /// buffers are none: their bytes are not read.
     pub constant_data: for<'a> extern "C" fn(cx: Context, value: u32, out: &mut DataView<'a>) -> u32,
     /// The symbolic contents of a vector of integers.
     pub shape_contents: for<'a> extern "C" fn(cx: Context, value: u32, out: &mut ShapeView<'a>) -> u32,

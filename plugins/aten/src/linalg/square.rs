@@ -4,19 +4,6 @@ use onnxport_sdk::prelude::*;
 
 use crate::matmul::matmul;
 
-/// The sum of the elements on the diagonal, which may be one of a longer matrix.
-#[lowering("aten.trace.default")]
-fn trace(cx: &mut Lower, x: Value) -> Res<Value> {
-    let dtype = cx.result(0)?.dtype;
-    let x = cx.cast(x, dtype);
-    if cx.dim(x, 0) == cx.dim(x, 1) && cx.dim(x, 0) != Dim::Unknown {
-        return Ok(cx.op("Einsum").input(x).str("equation", "ii->").one());
-    }
-    let eye = cx.op("EyeLike").input(x).one();
-    let diagonal = cx.mul(x, eye);
-    crate::reduce::reduce(cx, "ReduceSum", diagonal, &[], false)
-}
-
 /// The `n`-th power of every matrix, by repeated squaring; the inverse is not known to ONNX.
 #[lowering("aten.matrix_power.default", "aten.linalg_matrix_power.default")]
 fn matrix_power(cx: &mut Lower, x: Value, n: i64) -> Res<Value> {

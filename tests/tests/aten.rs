@@ -1,0 +1,78 @@
+//! The list of `plugins/aten`: every parameter means an argument, no call has two lowerings.
+
+use std::collections::BTreeMap;
+
+use onnxport_core::registry::Schemas;
+use onnxport_sdk::{Lowering, inventory};
+use onnxport_tests::root;
+
+fn lowerings() -> Vec<(&'static str, &'static Lowering)> {
+    // The linker drops a crate that nothing refers to.
+    let _ = &onnxport_aten::ROOT;
+    let all = inventory::iter::<Lowering>.into_iter().filter(|l| l.package == "onnxport-aten");
+    all.flat_map(|l| l.targets.iter().map(move |target| (*target, l))).collect()
+}
+
+#[test]
+fn parameters_are_arguments_of_the_schema() {
+    let text = std::fs::read_to_string(root().join("../plugins/aten/schemas.txt")).expect("the schemas");
+    let schemas = Schemas::new([text]);
+    // By parameter list: a name may be missing from one overload, not from all.
+    let mut missing = Vec::new();
+    for lowering in lowerings().iter().map(|(_, l)| *l) {
+        let known: Vec<_> = lowering.targets.iter().filter_map(|t| schemas.get(t)).collect();
+        for parameter in lowering.parameters {
+            let positional = matches!(*parameter, "x" | "a" | "this" | "y" | "b" | "self");
+            if !positional && !known.is_empty() && known.iter().all(|s| s.arg(parameter).is_none()) {
+                missing.push(format!("{}: {parameter}", lowering.targets[0]));
+            }
+        }
+    }
+    missing.dedup();
+    assert!(missing.is_empty(), "parameters that no schema has: {missing:#?}");
+}
+
+#[test]
+fn one_lowering_per_call() {
+    let mut seen: BTreeMap<(&str, bool, i32), Vec<(u32, u32)>> = BTreeMap::new();
+    let mut twice = Vec::new();
+    for (target, l) in lowerings() {
+        let ranges = seen.entry((target, l.complex, l.priority)).or_default();
+        if ranges.iter().any(|(min, max)| l.min_opset <= *max && *min <= l.max_opset) {
+            twice.push(target);
+        }
+        ranges.push((l.min_opset, l.max_opset));
+    }
+    assert!(twice.is_empty(), "lowered twice: {twice:?}");
+}
+
+/// Operators on numbers that only TorchScript's interpreter registers; programs name them all the same.
+const SCRIPT_ONLY: &[&str] = &[
+    "aten.add.default",
+    "aten.div.default",
+    "aten.eq.default",
+    "aten.floordiv.default",
+    "aten.ge.default",
+    "aten.gt.default",
+    "aten.le.default",
+    "aten.lt.default",
+    "aten.mul.default",
+    "aten.ne.default",
+    "aten.remainder.default",
+    "aten.sub.default",
+    "aten.tensor.bool",
+    "aten.tensor.float",
+    "aten.tensor.int",
+];
+
+#[test]
+fn targets_have_schemas() {
+    let text = std::fs::read_to_string(root().join("../plugins/aten/schemas.txt")).expect("the schemas");
+    let schemas = Schemas::new([text]);
+    let known = |target: &str| {
+        let dispatched = target.starts_with("aten.") || target.starts_with("prims.");
+        !dispatched || schemas.contains(target) || SCRIPT_ONLY.contains(&target)
+    };
+    let unknown: Vec<_> = lowerings().into_iter().map(|(t, _)| t).filter(|t| !known(t)).collect();
+    assert!(unknown.is_empty(), "lowerings of operators that PyTorch lacks: {unknown:?}");
+}

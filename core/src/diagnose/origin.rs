@@ -1,11 +1,11 @@
 //! Where a node comes from: the exported node, its module and the user's source lines.
 
-use serde::Serialize;
+use std::sync::Arc;
 
 use crate::arena::{Arena, Id};
 
 /// A line of a Python stack trace.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Frame {
     /// The file, as Python named it.
     pub file: String,
@@ -28,7 +28,7 @@ impl Frame {
 }
 
 /// Where a call of the exported program, and every node made from it, comes from.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Origin {
     /// The name of the exported node, `conv2d_3`.
     pub node: String,
@@ -38,8 +38,8 @@ pub struct Origin {
     pub module: String,
     /// The class of the module, `torch.nn.modules.conv.Conv2d`.
     pub class: String,
-    /// The Python stack, outermost first.
-    pub frames: Vec<Frame>,
+    /// The Python stack, outermost first. The calls of one line share it.
+    pub frames: Arc<[Frame]>,
 }
 
 impl Origin {

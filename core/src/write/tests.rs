@@ -68,12 +68,13 @@ fn small(dir: &Path) -> Model {
     let origin = model.origins.push(Origin {
         node: "relu".into(),
         module: "layer.act".into(),
-        frames: vec![Frame {
+        frames: [Frame {
             file: "/home/user/project/model.py".into(),
             line: 7,
             function: "forward".into(),
             code: String::new(),
-        }],
+        }]
+        .into(),
         ..Origin::default()
     });
     let total = out(&model, sum);

@@ -132,10 +132,11 @@ mod tests {
             target: "aten.foo.default".to_owned(),
             module: module.to_owned(),
             class: "model.Block".to_owned(),
-            frames: vec![
+            frames: [
                 frame("model.py", line, "  y = torch.foo(x)"),
                 frame("/venv/lib/python3.11/site-packages/torch/nn/functional.py", 7, "return foo(x)"),
-            ],
+            ]
+            .into(),
         }
     }
 

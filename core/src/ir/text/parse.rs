@@ -224,7 +224,8 @@ impl Parser<'_> {
             let file = self.lexer.quoted()?;
             self.lexer.expect(":")?;
             let line = self.lexer.int()?;
-            origin.frames = vec![Frame { file, line, function: String::new(), code: String::new() }];
+            let frame = Frame { file, line, function: String::new(), code: String::new() };
+            origin.frames = [frame].into();
         }
         if let Some(known) = self.origins.get(&origin) {
             return Ok(*known);

@@ -212,7 +212,8 @@ impl Parser<'_> {
                 let file = self.lexer.quoted()?;
                 self.lexer.expect(":")?;
                 let line = self.lexer.int()?;
-                origin.frames.push(Frame { file, line, function: String::new(), code: String::new() });
+                let frame = Frame { file, line, function: String::new(), code: String::new() };
+                origin.frames = [frame].into();
             }
         }
         Ok(self.program.origins.push(origin))

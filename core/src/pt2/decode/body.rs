@@ -116,7 +116,8 @@ impl Decoder {
             let operator = target.split('.').nth(1).unwrap_or(&target);
             first_name(&node.outputs).unwrap_or(operator).to_owned()
         });
-        let origin = self.program.origins.push(super::origin::origin(name, &target, &node.metadata));
+        let origin = super::origin::origin(&mut self.stacks, name, &target, node.metadata);
+        let origin = self.program.origins.push(origin);
         scope.origin = Some(origin);
         let args = node
             .inputs

@@ -34,6 +34,7 @@ pub(crate) fn program(program: schema::ExportedProgram, name: &str) -> Result<Pr
             ..Program::default()
         },
         dims: HashMap::new(),
+        stacks: origin::Stacks::default(),
         diagnostics: Vec::new(),
         suppressed: 0,
     };
@@ -51,6 +52,7 @@ struct Decoder {
     program: Program,
     /// Expressions by their text: one program repeats each many times.
     dims: HashMap<String, Dim>,
+    stacks: origin::Stacks,
     diagnostics: Vec<Diagnostic>,
     suppressed: usize,
 }

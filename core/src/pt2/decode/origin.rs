@@ -1,14 +1,35 @@
 //! Origins from a node's metadata: the module stack and the Python stack.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
 use crate::diagnose::{Frame, Origin};
 use crate::pt2::schema::NodeMetadata;
 
 /// Stacks deeper than this are cut at their outer end.
 const MAX_FRAMES: usize = 64;
 
-pub(super) fn origin(node: String, target: &str, metadata: &NodeMetadata) -> Origin {
+/// The Python stacks of a program by their text. A program repeats each for every call of a line.
+#[derive(Default)]
+pub(super) struct Stacks(HashMap<String, Arc<[Frame]>>);
+
+impl Stacks {
+    fn get(&mut self, trace: String) -> Arc<[Frame]> {
+        match self.0.entry(trace) {
+            Entry::Occupied(known) => Arc::clone(known.get()),
+            Entry::Vacant(new) => {
+                let frames = frames(new.key()).into();
+                Arc::clone(new.insert(frames))
+            }
+        }
+    }
+}
+
+pub(super) fn origin(stacks: &mut Stacks, node: String, target: &str, metadata: NodeMetadata) -> Origin {
     let (module, class) = innermost_module(&metadata.nn_module_stack);
-    Origin { node, target: target.to_owned(), module, class, frames: frames(&metadata.stack_trace) }
+    let frames = stacks.get(metadata.stack_trace);
+    Origin { node, target: target.to_owned(), module, class, frames }
 }
 
 /// The path and class of the innermost module of `key,path,class;key,path,class`.

@@ -55,17 +55,20 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
     };
     let mut rows = Vec::new();
     for (model, archive) in archives {
+        eprintln!("{model}");
         let ours = onnxport.cost(&archive, arguments.repeat)?;
         let (raw, optimized) = match &mut exporter {
             Some(exporter) => theirs(exporter, &archive, arguments.torch_repeat)?,
             None => (Err("left out".to_owned()), Err("left out".to_owned())),
         };
-        eprintln!("{model}");
         rows.push(Row { model, ours, raw, optimized });
     }
     println!("{}", report(&rows));
     if let Some(exporter) = &exporter {
-        println!("PyTorch {}; pairs are optimize=False / optimize=True", exporter.version);
+        let costs = rows.iter().flat_map(|row| [&row.raw, &row.optimized]).flatten();
+        let peak = mebibytes(costs.map(|cost| cost.peak).max().unwrap_or(0));
+        println!("Pairs are optimize=False / optimize=True. PyTorch {}; its process", exporter.version);
+        println!("held up to {peak} MiB of anonymous memory, of which the table shows the growth.");
     }
     crate::save_json(arguments.json.as_deref(), &rows)
 }

@@ -25,6 +25,8 @@ pub(crate) struct Cost {
     pub(crate) wall: f64,
     /// By how much anonymous memory grew at most, in bytes.
     pub(crate) memory: u64,
+    /// The most anonymous memory that the process held, in bytes.
+    pub(crate) peak: u64,
     /// The nodes of the model, those of subgraphs included, constants not.
     pub(crate) nodes: usize,
 }
@@ -100,13 +102,14 @@ impl Exporter {
     /// memory, the most.
     pub(crate) fn export(&mut self, optimize: bool, repeat: usize) -> io::Result<Result<Cost, String>> {
         let mut runs = Vec::new();
-        let mut memory = 0;
+        let (mut memory, mut peak) = (0, 0);
         for _ in 0..repeat {
             let sampler = Sampler::start(self.child.id(), PAUSE);
             self.ask(&json!({ "optimize": optimize }))?;
             let answer = self.answer::<Exported>()?;
             let seen = sampler.stop();
             memory = memory.max(seen.peak - seen.first);
+            peak = peak.max(seen.peak);
             match answer {
                 Ok(run) => runs.push(run),
                 Err(error) => return Ok(Err(error)),
@@ -116,6 +119,7 @@ impl Exporter {
             cpu: median(runs.iter().map(|run| run.cpu)).unwrap_or_default(),
             wall: median(runs.iter().map(|run| run.wall)).unwrap_or_default(),
             memory,
+            peak,
             nodes: runs.first().map_or(0, |run| run.nodes),
         }))
     }

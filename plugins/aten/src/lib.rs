@@ -18,6 +18,7 @@ mod matmul;
 mod norm;
 mod pointwise;
 mod pool;
+mod quantize;
 mod recurrent;
 mod reduce;
 mod sort;

@@ -9,7 +9,6 @@ test_ops = suite(
             "aten.fake_quantize_per_tensor_affine.default",
             lambda x: torch.fake_quantize_per_tensor_affine(x, 0.1, 3, 0, 15),
             f32(3, 4),
-            dynamic=True,
         ),
     ],
 )

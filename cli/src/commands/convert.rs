@@ -107,7 +107,6 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
             input_names: arguments.input_names.clone(),
             output_names: arguments.output_names.clone(),
             dims: arguments.dims.clone(),
-            ..LowerOptions::default()
         },
         validate: arguments.validate,
     };

@@ -3,7 +3,7 @@
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::commands::{check, completions, convert, explain, inspect, ops, verify};
+use crate::commands::{check, completions, convert, explain, inspect, ops, plugin, verify};
 use crate::exit;
 
 const STYLES: Styles = Styles::styled()
@@ -61,6 +61,8 @@ pub(crate) enum Command {
     Verify(verify::Arguments),
     /// List the operators that can be converted
     Ops(ops::Arguments),
+    /// Show plugins
+    Plugin(plugin::Arguments),
     /// Explain a diagnostic code
     Explain(explain::Arguments),
     /// Print a completion script for a shell
@@ -78,6 +80,7 @@ impl Command {
             Command::Inspect(_) => "inspect",
             Command::Verify(_) => "verify",
             Command::Ops(_) => "ops",
+            Command::Plugin(_) => "plugin",
             Command::Explain(_) => "explain",
             Command::Completions(_) => "completions",
             Command::Man => "man",

@@ -48,11 +48,15 @@ impl Exit {
     }
 
     fn of_code(code: &Code) -> Self {
-        if [Code::LOWER_OPSET, Code::LOWER_NAME].contains(code) {
+        if [Code::LOWER_OPSET, Code::LOWER_NAME, Code::PLUGIN_TWICE, Code::PLUGIN_CHOICE].contains(code) {
             return Exit::Usage;
         }
         if [Code::VERIFY_NO_EXECUTOR, Code::VERIFY_EXPECTED].contains(code) {
             return Exit::Unverified;
+        }
+        let unusable = [Code::PLUGIN_FILE, Code::PLUGIN_VERSION, Code::PLUGIN_MANIFEST, Code::PLUGIN_PROJECT];
+        if unusable.contains(code) {
+            return Exit::Io;
         }
         match code.as_str().as_bytes() {
             [b'O', b'P', b'1' | b'6', ..] => Exit::Io,

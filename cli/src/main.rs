@@ -57,6 +57,7 @@ fn run(command: &Command, progress: &Progress) -> CommandResult {
         Command::Inspect(arguments) => commands::inspect::run(arguments),
         Command::Verify(arguments) => commands::verify::run(arguments, progress),
         Command::Ops(arguments) => commands::ops::run(arguments),
+        Command::Plugin(arguments) => commands::plugin::run(arguments),
         Command::Explain(arguments) => commands::explain::run(arguments),
         Command::Completions(arguments) => Ok(commands::completions::run(arguments)),
         Command::Man => commands::man::run(),

@@ -1,19 +1,51 @@
-//! The plugins that are linked into this binary, and the runtime that verifies.
+//! The plugins that are linked into this binary, those that the user adds, and the runtime that
+//! verifies.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::Args;
 use onnxport_core::diagnose::{Code, Diagnostic, Report};
-use onnxport_core::host::Host;
+use onnxport_core::host::{Host, Search};
 use onnxport_core::verify::{Executor, Runtime};
 
-/// The host with the bundled plugins.
-pub(crate) fn host() -> Result<Host, Report> {
-    Host::new(&[&onnxport_aten::ROOT, &onnxport_ort::ROOT])
+/// Arguments about plugins.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Plugins")]
+pub(crate) struct PluginArguments {
+    /// A plugin library to load, or a folder of libraries with manifests; can be repeated. Also read
+    /// from ONNXPORT_PLUGIN_PATH
+    #[arg(long = "plugin", value_name = "PATH")]
+    plugins: Vec<PathBuf>,
+    /// The plugin that lowers an operator which several offer, such as aten.add.Tensor=mylib; can be
+    /// repeated
+    #[arg(long = "use", value_name = "OP=PLUGIN", value_parser = parse_choice)]
+    choices: Vec<(String, String)>,
+    /// A project file, onnxport.toml, with plugins and choices; none is read unless it is named here
+    #[arg(long, value_name = "FILE")]
+    project: Option<PathBuf>,
+}
+
+fn parse_choice(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((op, plugin)) if !op.is_empty() && !plugin.is_empty() => Ok((op.to_owned(), plugin.to_owned())),
+        _ => Err("expected OP=PLUGIN".to_owned()),
+    }
+}
+
+/// The host with the bundled plugins and those that the user adds.
+pub(crate) fn host(arguments: &PluginArguments) -> Result<Host, Report> {
+    let search = Search {
+        plugins: arguments.plugins.clone(),
+        project: arguments.project.clone(),
+        choices: arguments.choices.clone(),
+        ..Search::of_environment()
+    };
+    Host::with(&[&onnxport_aten::ROOT, &onnxport_ort::ROOT], &search)
 }
 
 /// Opens the runtime that runs models.
 pub(crate) fn runtime(host: &Host, library: Option<&Path>) -> Result<Runtime, Diagnostic> {
-    let executor = host.plugins.iter().find_map(|plugin| plugin.executor).map(Executor::from_table);
+    let executor = host.plugins.iter().find_map(Executor::of);
     let executor =
         executor.ok_or_else(|| Diagnostic::error(Code::VERIFY_NO_EXECUTOR, "no plugin can run models"))?;
     let library = library.map(|path| path.to_string_lossy());

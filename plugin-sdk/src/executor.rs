@@ -1,14 +1,11 @@
-//! `executor/1` for plugin authors: implement [`Executor`] and [`Session`], then
-//! [`export`](crate::executor::table) the table.
+//! `executor/1` for plugin authors: implement [`Executor`] and [`Session`], then export the plugin.
 //!
 //! ```ignore
-//! static TABLE: ExecutorTable = executor::table::<MyRuntime>();
-//! pub static ROOT: PluginRoot = PluginRoot { query, attach };
+//! onnxport_sdk::export_plugin! { id: "mine", executor: MyRuntime }
 //! ```
 //!
 //! The glue owns handles, catches panics and carries errors over the boundary.
 
-use std::any::Any;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -16,6 +13,8 @@ use std::path::Path;
 use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
 use onnxport_abi::executor::{ExecutorTable, Handle, OptionRecord, Sink, TensorView};
 use onnxport_abi::status;
+
+use crate::panic;
 
 /// Why a runtime could not do what was asked, and the next step.
 #[derive(Clone, Debug, Default)]
@@ -94,8 +93,6 @@ impl Outputs<'_> {
 
 /// A runtime that runs ONNX models.
 pub trait Executor: Sized + 'static {
-    /// The plugin's id, `ort`.
-    const ID: &'static str;
     /// The name to show, `ONNX Runtime`.
     const NAME: &'static str;
     /// A loaded model.
@@ -118,7 +115,6 @@ pub trait Session: 'static {
 /// The table of an executor, to be stored in a static.
 pub const fn table<E: Executor>() -> ExecutorTable {
     ExecutorTable {
-        id: RStr::from_str(E::ID),
         name: RStr::from_str(E::NAME),
         open: open::<E>,
         describe: describe::<E>,
@@ -210,14 +206,9 @@ fn guard(sink: &Sink, body: impl FnOnce() -> Result<(), Failure>) -> u32 {
             report(&failure);
             if failure.unsupported { status::UNSUPPORTED } else { status::REFUSED }
         }
-        Err(panic) => {
-            report(&Failure::new(panic_message(panic.as_ref())));
+        Err(payload) => {
+            report(&Failure::new(panic::message(payload.as_ref())));
             status::PANICKED
         }
     }
-}
-
-fn panic_message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("a panic without a message").to_owned()
 }

@@ -5,20 +5,22 @@ use std::sync::OnceLock;
 
 use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
 
-use crate::abi::lowering::{Context, LoweringEntry, LoweringHost, LoweringTable, entry_flags};
-use crate::abi::status;
+use crate::abi::lowering::{Context, INTERFACE, LoweringEntry, LoweringHost, LoweringTable, entry_flags};
+use crate::abi::{HostRoot, Table, Version, status};
 use crate::register::of_package;
-use crate::{Lower, Lowering, Refusal};
+use crate::{Lower, Lowering, Refusal, panic};
+
+/// The `lowering/1` table of a plugin and the functions behind its entries.
+pub type LoweringList = OnceLock<(LoweringTable, Vec<&'static Lowering>)>;
 
 /// The `lowering/1` table of `package`, built once.
 pub fn lowering_table(
-    cell: &'static OnceLock<(LoweringTable, Vec<&'static Lowering>)>,
+    list: &'static LoweringList,
     package: &'static str,
-    id: &'static str,
     schemas: &'static str,
-    lower: extern "C" fn(u32, &LoweringHost, Context) -> u32,
+    lower: extern "C" fn(u32, &Table, Context) -> u32,
 ) -> &'static LoweringTable {
-    let (table, _) = cell.get_or_init(|| {
+    let (table, _) = list.get_or_init(|| {
         let found = of_package(package);
         let entries: Vec<LoweringEntry> = found
             .iter()
@@ -31,7 +33,6 @@ pub fn lowering_table(
             })
             .collect();
         let table = LoweringTable {
-            id: RStr::from_str(id),
             schemas: RStr::from_str(schemas),
             entries: RSlice::from_slice(Vec::leak(entries)),
             lower,
@@ -41,11 +42,33 @@ pub fn lowering_table(
     table
 }
 
-/// Runs the lowering at `index`: negotiates the call, guards against panics, reports refusals.
-pub fn lower_entry(lowerings: &[&'static Lowering], index: u32, host: &LoweringHost, cx: Context) -> u32 {
-    let Some(lowering) = lowerings.get(index as usize) else { return status::INVALID };
+/// What `query` answers, guarded against panics.
+pub fn answer(query: impl FnOnce() -> Table) -> Table {
+    catch_unwind(AssertUnwindSafe(query)).unwrap_or(Table::NONE)
+}
+
+/// Whether the tables of this host can be used.
+pub fn attach(host: &HostRoot) -> u32 {
+    let fits = catch_unwind(AssertUnwindSafe(|| {
+        let table = (host.query)(RStr::from_str(INTERFACE));
+        // SAFETY: the host answered for the interface that `LoweringHost` is the host's side of.
+        host.version.major == Version::CURRENT.major && unsafe { table.read::<LoweringHost>() }.is_ok()
+    }));
+    match fits {
+        Ok(true) => status::OK,
+        Ok(false) => status::REFUSED,
+        Err(_) => status::PANICKED,
+    }
+}
+
+/// Runs the lowering at `index`: reads the host's table, guards against panics, reports refusals.
+pub fn lower_entry(list: &LoweringList, index: u32, host: &Table, cx: Context) -> u32 {
+    let lowering = list.get().and_then(|(_, lowerings)| lowerings.get(index as usize));
+    // SAFETY: the host passes the envelope of its table of this interface.
+    let host = unsafe { host.read::<LoweringHost>() };
+    let (Some(lowering), Ok(Some(host))) = (lowering, host) else { return status::INVALID };
     let outcome = catch_unwind(AssertUnwindSafe(|| {
-        let Some(mut lower) = Lower::new(host, cx) else {
+        let Some(mut lower) = Lower::new(&host, cx) else {
             return Err(Refusal::new("the host states no call"));
         };
         (lowering.lower)(&mut lower)
@@ -58,60 +81,90 @@ pub fn lower_entry(lowerings: &[&'static Lowering], index: u32, host: &LoweringH
             status::REFUSED
         }
         Err(payload) => {
-            let text = payload
-                .downcast_ref::<&str>()
-                .map(|s| (*s).to_owned())
-                .or_else(|| payload.downcast_ref::<String>().cloned())
-                .unwrap_or_default();
+            let text = panic::message(payload.as_ref());
             (host.refuse)(cx, RStr::from_str(""), RStr::from_str(&text), RStr::from_str(""));
             status::PANICKED
         }
     }
 }
 
-/// Makes the crate a plugin: defines `pub static ROOT`, the root that the host loads or links.
+/// Makes the crate a plugin: defines `pub static ROOT`, which a program links, and exports it as the
+/// root of a shared library when the crate's feature `cdylib` is on.
 ///
 /// ```ignore
+/// // Lowerings: the crate's `#[lowering]` and `simple!`, and the schemas of its own operators.
 /// onnxport_sdk::export_plugin! { id: "mylib", schemas: include_str!("../schemas.txt") }
+/// // An executor.
+/// onnxport_sdk::export_plugin! { id: "mine", executor: MyRuntime }
 /// ```
+///
+/// The version and the description are those of the package. A crate has one plugin.
 #[macro_export]
 macro_rules! export_plugin {
-    (id: $id:literal, schemas: $schemas:expr $(,)?) => {
+    (id: $id:literal $(, schemas: $schemas:expr)? $(, executor: $executor:ty)? $(,)?) => {
         /// The root of this plugin.
         pub static ROOT: $crate::abi::PluginRoot =
             $crate::abi::PluginRoot { query: onnxport_plugin::query, attach: onnxport_plugin::attach };
 
+        #[cfg(feature = "cdylib")]
+        $crate::abi::export_root!(ROOT);
+
         mod onnxport_plugin {
-            use std::sync::OnceLock;
+            #[allow(unused_imports)]
+            use super::*;
 
-            use $crate::abi::abi_stable::std_types::RStr;
-            use $crate::abi::lowering::{Context, INTERFACE, LoweringHost, LoweringTable};
-            use $crate::abi::{HostRoot, Table, status};
+            use $crate::abi::abi_stable::std_types::{RSlice, RStr};
+            use $crate::abi::about::AboutTable;
+            use $crate::abi::{HostRoot, Table, Version};
 
-            static LOWERINGS: OnceLock<(LoweringTable, Vec<&'static $crate::Lowering>)> = OnceLock::new();
+            static ABOUT: AboutTable = AboutTable {
+                id: RStr::from_str($id),
+                version: RStr::from_str(env!("CARGO_PKG_VERSION")),
+                description: RStr::from_str(env!("CARGO_PKG_DESCRIPTION")),
+                contract: Version::CURRENT,
+                needs: Version { major: Version::CURRENT.major, minor: 0 },
+                provides: RSlice::from_slice(&[
+                    $({
+                        const _: &str = $schemas;
+                        RStr::from_str($crate::abi::lowering::INTERFACE)
+                    },)?
+                    $({
+                        const _: Option<$executor> = None;
+                        RStr::from_str($crate::abi::executor::INTERFACE)
+                    },)?
+                ]),
+            };
 
             pub(super) extern "C" fn query(interface: RStr<'_>) -> Table {
-                match interface.as_str() {
-                    INTERFACE => Table::of($crate::lowering_table(
-                        &LOWERINGS,
-                        env!("CARGO_PKG_NAME"),
-                        $id,
-                        $schemas,
-                        lower,
-                    )),
+                $crate::answer(|| match interface.as_str() {
+                    $crate::abi::about::INTERFACE => Table::of(&ABOUT),
+                    $(
+                        $crate::abi::lowering::INTERFACE => {
+                            use $crate::abi::lowering::Context;
+
+                            static LOWERINGS: $crate::LoweringList = $crate::LoweringList::new();
+                            extern "C" fn lower(index: u32, host: &Table, cx: Context) -> u32 {
+                                $crate::lower_entry(&LOWERINGS, index, host, cx)
+                            }
+                            let package = env!("CARGO_PKG_NAME");
+                            Table::of($crate::lowering_table(&LOWERINGS, package, $schemas, lower))
+                        }
+                    )?
+                    $(
+                        $crate::abi::executor::INTERFACE => {
+                            static EXECUTOR: $crate::abi::executor::ExecutorTable =
+                                $crate::executor::table::<$executor>();
+                            Table::of(&EXECUTOR)
+                        }
+                    )?
                     _ => Table::NONE,
-                }
+                })
             }
 
-            pub(super) extern "C" fn attach(_: &HostRoot) -> u32 {
-                status::OK
-            }
-
-            extern "C" fn lower(index: u32, host: &LoweringHost, cx: Context) -> u32 {
-                match LOWERINGS.get() {
-                    Some((_, lowerings)) => $crate::lower_entry(lowerings, index, host, cx),
-                    None => status::INVALID,
-                }
+            pub(super) extern "C" fn attach(host: &HostRoot) -> u32 {
+                #[cfg(feature = "cdylib")]
+                $crate::keep_panics();
+                $crate::attach(host)
             }
         }
     };

@@ -15,8 +15,20 @@
 //! }
 //! ```
 //!
-//! The binary contract, panic guards and memory ownership are the glue's business; see
-//! [`export_plugin!`].
+//! A plugin is one crate. [`export_plugin!`] makes it one, linked into a program or as a shared
+//! library; the binary contract, versions, panics and memory are the glue's business.
+//!
+//! ```toml
+//! [lib]
+//! crate-type = ["cdylib"]       # a shared library; add "rlib" to link it in as well
+//!
+//! [features]
+//! default = ["cdylib"]
+//! cdylib = []                   # exports the library's root: off where the crate is linked in
+//! ```
+//!
+//! A panic in the author's code is caught and named in the report, and the plugin is not called again
+//! in that run. Do not build a plugin with `panic = "abort"`: it would end the host.
 
 mod arg;
 mod build;
@@ -28,6 +40,7 @@ mod glue;
 mod literal;
 mod lower;
 mod ops;
+mod panic;
 mod promote;
 mod register;
 mod results;
@@ -39,13 +52,16 @@ pub use build::NodeBuilder;
 pub use dim::{Dim, Range};
 pub use error::{Refusal, Res};
 pub use facts::{Fact, ResultFact};
-pub use glue::{lower_entry, lowering_table};
+#[doc(hidden)]
+pub use glue::{LoweringList, answer, attach, lower_entry, lowering_table};
 pub use inventory;
 pub use literal::Literal;
 pub use lower::{Lower, Value};
 pub use onnxport_abi as abi;
 pub use onnxport_abi::{DType, Kind};
 pub use onnxport_macros::{lowering, simple};
+#[doc(hidden)]
+pub use panic::keep_panics;
 pub use register::Lowering;
 pub use results::Results;
 pub use simple::simple;

@@ -10,7 +10,7 @@ use onnxport_core::pipeline;
 use crate::exit::Exit;
 use crate::format::{count, good};
 use crate::outcome::{CommandResult, Outcome};
-use crate::plugins;
+use crate::plugins::{self, PluginArguments};
 
 /// Arguments of `check`.
 #[derive(Debug, Args)]
@@ -20,12 +20,14 @@ pub(crate) struct Arguments {
     /// The opset to check for
     #[arg(long, default_value_t = DEFAULT_OPSET)]
     opset: i64,
+    #[command(flatten)]
+    plugins: PluginArguments,
 }
 
 /// Finds everything that cannot be converted.
 pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     let archive = pipeline::read(&arguments.program)?;
-    let host = plugins::host()?;
+    let host = plugins::host(&arguments.plugins)?;
     let calls = archive.program.body.calls.len();
     let mut options = pipeline::ConvertOptions { validate: true, ..Default::default() };
     options.lower.opset = arguments.opset;

@@ -20,7 +20,7 @@ use super::verify::{self, RuntimeArguments};
 use crate::exit::Exit;
 use crate::format::{bold, bytes, count, duration, faint, table};
 use crate::outcome::{CommandResult, Outcome};
-use crate::plugins;
+use crate::plugins::{self, PluginArguments};
 use crate::progress::Progress;
 
 /// Inputs and outputs shown in the summary.
@@ -60,6 +60,8 @@ pub(crate) struct Arguments {
     /// Print a text form instead of converting
     #[arg(long, value_enum, value_name = "FORM", conflicts_with = "output")]
     emit: Option<Form>,
+    #[command(flatten)]
+    plugins: PluginArguments,
 }
 
 /// Where the weights go.
@@ -100,7 +102,7 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     progress.stage("reading the program");
     let archive = pipeline::read(&arguments.program)?;
     let reading = start.elapsed();
-    let host = plugins::host()?;
+    let host = plugins::host(&arguments.plugins)?;
     let options = ConvertOptions {
         lower: LowerOptions {
             opset: arguments.opset,

@@ -14,7 +14,7 @@ use onnxport_core::registry::Resolved;
 
 use crate::format::{bad, bold, bytes, count, faint, table};
 use crate::outcome::{CommandResult, Outcome};
-use crate::plugins;
+use crate::plugins::{self, PluginArguments};
 
 /// How many guards and operators are shown unless all are asked for.
 const SHOWN: usize = 20;
@@ -27,6 +27,8 @@ pub(crate) struct Arguments {
     /// Show every operator and guard
     #[arg(long)]
     all: bool,
+    #[command(flatten)]
+    plugins: PluginArguments,
 }
 
 /// Describes a file.
@@ -37,7 +39,7 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
         return Ok(Outcome::text(model(&summary, shown)).with("model", &summary));
     }
     let archive = pipeline::read(&arguments.file)?;
-    let host = plugins::host()?;
+    let host = plugins::host(&arguments.plugins)?;
     let summary = ProgramSummary::of(&archive, |target| provider(&host, target));
     Ok(Outcome::text(program(&summary, shown)).with("program", &summary))
 }

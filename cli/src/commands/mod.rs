@@ -7,4 +7,5 @@ pub(crate) mod explain;
 pub(crate) mod inspect;
 pub(crate) mod man;
 pub(crate) mod ops;
+pub(crate) mod plugin;
 pub(crate) mod verify;

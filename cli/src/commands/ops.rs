@@ -5,18 +5,20 @@ use onnxport_core::ir::opset::{MAX_OPSET, MIN_OPSET};
 
 use crate::format::{bold, count, table};
 use crate::outcome::{CommandResult, Outcome};
-use crate::plugins;
+use crate::plugins::{self, PluginArguments};
 
 /// Arguments of `ops`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Show only operators whose name contains this; * stands for any text
     pattern: Option<String>,
+    #[command(flatten)]
+    plugins: PluginArguments,
 }
 
 /// Lists what the plugins lower.
 pub(crate) fn run(arguments: &Arguments) -> CommandResult {
-    let host = plugins::host()?;
+    let host = plugins::host(&arguments.plugins)?;
     let mut rows = Vec::new();
     let mut json = Vec::new();
     for (target, providers) in host.registry.iter() {

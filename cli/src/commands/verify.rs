@@ -11,7 +11,7 @@ use onnxport_core::verify::{self, Against, CaseReport, Options, Runtime, Verific
 use crate::exit::Exit;
 use crate::format::{bad, count, duration, faint, good};
 use crate::outcome::{CommandResult, Outcome};
-use crate::plugins;
+use crate::plugins::{self, PluginArguments};
 use crate::progress::Progress;
 
 /// Arguments of `verify`.
@@ -30,6 +30,8 @@ pub(crate) struct Arguments {
     /// Replace the absolute tolerance of floating-point outputs
     #[arg(long, value_name = "NUMBER", value_parser = tolerance)]
     atol: Option<f64>,
+    #[command(flatten)]
+    plugins: PluginArguments,
 }
 
 /// Arguments about what runs the model.
@@ -55,7 +57,7 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
         return Err(Diagnostic::error(Code::READ_IO, message).into());
     }
     let (against, source) = Against::open(&arguments.against)?;
-    let host = plugins::host()?;
+    let host = plugins::host(&arguments.plugins)?;
     let runtime = plugins::runtime(&host, arguments.runtime.ort_library.as_deref())?;
     let options = Options { rtol: arguments.rtol, atol: arguments.atol };
     let verification = execute(&runtime, &arguments.model, &against, &options, progress)?;

@@ -97,6 +97,18 @@ codes! {
     PLUGIN_CONTRACT = "OP801";
     /// A plugin panicked.
     PLUGIN_PANIC = "OP802";
+    /// A plugin's library is missing, is not one, or is built for another machine.
+    PLUGIN_FILE = "OP803";
+    /// A plugin is built for another version of the plugin contract.
+    PLUGIN_VERSION = "OP804";
+    /// A plugin's manifest is malformed, or the library is not what it describes.
+    PLUGIN_MANIFEST = "OP805";
+    /// Two plugins have the same id.
+    PLUGIN_TWICE = "OP806";
+    /// The plugin that was chosen for an operator does not exist or does not lower it.
+    PLUGIN_CHOICE = "OP807";
+    /// The project file, onnxport.toml, cannot be read.
+    PLUGIN_PROJECT = "OP808";
     /// The host broke one of its own invariants: a defect in onnxport.
     INTERNAL = "OP900";
 }

@@ -1,27 +1,61 @@
-//! The host's plugins: attached once, asked for their tables, indexed.
+//! The host's plugins: found, loaded, attached once, asked for their tables, indexed.
+//!
+//! A plugin is linked into the program or loaded from a shared library; from its root on there is no
+//! difference. Libraries are never unloaded.
 
-use onnxport_abi::abi_stable::std_types::RStr;
-use onnxport_abi::executor::{self, ExecutorTable};
-use onnxport_abi::lowering::{self, LoweringTable, entry_flags};
-use onnxport_abi::{HostRoot, PluginRoot, Table, Version, status};
+mod attach;
+pub mod discover;
+mod load;
+pub mod manifest;
+mod quarantine;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use onnxport_abi::executor::ExecutorTable;
+use onnxport_abi::lowering::{LoweringTable, entry_flags};
+use onnxport_abi::{PluginRoot, Version};
+
+pub use discover::{Search, Source};
+pub use manifest::Manifest;
+pub(crate) use quarantine::Quarantine;
 
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::registry::{Choice, Provider, Registry, Schemas};
+use discover::{Candidate, Wanted};
+
+/// The contract of this host.
+pub const CONTRACT: Version = Version::CURRENT;
 
 /// A plugin that was attached.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Plugin {
     /// Its id.
     pub id: &'static str,
+    /// Its own version.
+    pub version: &'static str,
+    /// One sentence; may be empty.
+    pub description: &'static str,
+    /// The contract that it was built with.
+    pub contract: Version,
+    /// The interfaces that it says it provides.
+    pub provides: Vec<&'static str>,
+    /// Who asked for it.
+    pub source: Source,
+    /// The shared library; `None` when it is linked in.
+    pub library: Option<PathBuf>,
+    /// Whether it stands in for a linked-in plugin with the same id.
+    pub replaces_linked: bool,
     /// Its lowerings, if it has any.
-    pub lowering: Option<&'static LoweringTable>,
+    pub lowering: Option<LoweringTable>,
     /// Its executor, if it has one.
-    pub executor: Option<&'static ExecutorTable>,
+    pub executor: Option<ExecutorTable>,
 }
 
 /// The plugins of a run and what they provide.
 pub struct Host {
-    /// The plugins, in the order in which they were given.
+    /// The plugins: those that are linked in or stand in for one, then the loaded ones in the order
+    /// in which they were found.
     pub plugins: Vec<Plugin>,
     /// Who lowers what.
     pub registry: Registry,
@@ -31,12 +65,6 @@ pub struct Host {
     pub choice: Choice,
 }
 
-static HOST_ROOT: HostRoot = HostRoot { version: Version::CURRENT, query: no_interfaces };
-
-extern "C" fn no_interfaces(_: RStr<'_>) -> Table {
-    Table::NONE
-}
-
 impl Host {
     /// Attaches plugins that are linked into this program.
     ///
@@ -44,45 +72,104 @@ impl Host {
     /// [`Code::PLUGIN_CONTRACT`] when one refuses to attach, provides nothing, or lists no
     /// operators although it has a table of them: a linked crate whose list is empty was dropped by
     /// the linker.
-    pub fn new(roots: &[&'static PluginRoot]) -> Result<Self, Report> {
+    pub fn new(linked: &[&'static PluginRoot]) -> Result<Self, Report> {
+        Self::with(linked, &Search::default())
+    }
+
+    /// Attaches the linked-in plugins and those that `search` finds. A loaded plugin takes the place
+    /// of a linked-in one with the same id; of two loaded ones the source that comes first in
+    /// [`Source`] counts.
+    ///
+    /// # Errors
+    /// A report of every plugin that cannot be used.
+    pub fn with(linked: &[&'static PluginRoot], search: &Search) -> Result<Self, Report> {
+        let mut problems = Vec::new();
+        let Wanted { candidates, choices } = discover::wanted(search, &mut problems);
+        let loaded = load_all(&candidates, &mut problems);
         let mut plugins = Vec::new();
+        for root in linked {
+            match attach::about(root) {
+                Ok(about) if loaded.iter().any(|(plugin, _)| plugin.id == about.id.as_str()) => {
+                    let stand_in = loaded.iter().find(|(plugin, _)| plugin.id == about.id.as_str());
+                    plugins.extend(
+                        stand_in.map(|(plugin, root)| {
+                            (Plugin { replaces_linked: true, ..plugin.clone() }, *root)
+                        }),
+                    );
+                }
+                Ok(about) => plugins.push((attach::plugin(&about, Source::Linked, None), **root)),
+                Err(problem) => problems.push(problem),
+            }
+        }
+        for (plugin, root) in loaded {
+            if !plugins.iter().any(|(other, _)| other.id == plugin.id) {
+                plugins.push((plugin, root));
+            }
+        }
+        for (plugin, root) in &mut plugins {
+            if let Err(problem) = attach::attach(plugin, root) {
+                problems.push(problem);
+            }
+        }
+        let plugins: Vec<Plugin> = plugins.into_iter().map(|(plugin, _)| plugin).collect();
+        let mut host = Self::index(plugins);
+        for (target, id) in choices {
+            if let Err(problem) = host.choose(&target, &id) {
+                problems.push(problem);
+            }
+        }
+        if problems.is_empty() {
+            return Ok(host);
+        }
+        Err(Report { diagnostics: problems, ..Report::default() })
+    }
+
+    fn index(plugins: Vec<Plugin>) -> Self {
         let mut registry = Registry::default();
         let mut schemas = Vec::new();
-        for root in roots {
-            if (root.attach)(&HOST_ROOT) != status::OK {
-                return Err(contract("a plugin refused to attach".to_owned()));
+        for (position, plugin) in plugins.iter().enumerate() {
+            let Some(table) = &plugin.lowering else { continue };
+            for (index, entry) in table.entries.iter().enumerate() {
+                let provider = Provider {
+                    plugin: position,
+                    entry: index as u32,
+                    min_opset: entry.min_opset,
+                    max_opset: entry.max_opset,
+                    priority: entry.priority,
+                    complex: entry.flags & entry_flags::COMPLEX != 0,
+                };
+                registry.add(entry.target.as_str(), provider);
             }
-            let table = (root.query)(RStr::from_str(lowering::INTERFACE));
-            // SAFETY: the plugin made the envelope for this interface.
-            let lowering = unsafe { table.get::<LoweringTable>() };
-            let table = (root.query)(RStr::from_str(executor::INTERFACE));
-            // SAFETY: as above.
-            let executor = unsafe { table.get::<ExecutorTable>() };
-            let id = match (lowering, executor) {
-                (Some(table), _) => table.id.as_str(),
-                (None, Some(table)) => table.id.as_str(),
-                (None, None) => return Err(contract("a plugin provides no known interface".to_owned())),
-            };
-            if let Some(table) = lowering {
-                if table.entries.is_empty() {
-                    return Err(contract(format!("plugin `{id}` lists no operators")));
-                }
-                for (index, entry) in table.entries.iter().enumerate() {
-                    let provider = Provider {
-                        plugin: plugins.len(),
-                        entry: index as u32,
-                        min_opset: entry.min_opset,
-                        max_opset: entry.max_opset,
-                        priority: entry.priority,
-                        complex: entry.flags & entry_flags::COMPLEX != 0,
-                    };
-                    registry.add(entry.target.as_str(), provider);
-                }
-                schemas.push(table.schemas.as_str());
-            }
-            plugins.push(Plugin { id, lowering, executor });
+            schemas.push(table.schemas.as_str());
         }
-        Ok(Self { plugins, registry, schemas: Schemas::new(schemas), choice: Choice::new() })
+        let schemas = Schemas::new(schemas);
+        Self { plugins, registry, schemas, choice: Choice::new() }
+    }
+
+    /// Makes the plugin `id` lower `target`, whatever others offer.
+    fn choose(&mut self, target: &str, id: &str) -> Result<(), Diagnostic> {
+        let problem =
+            |message: String, help: String| Err(Diagnostic::error(Code::PLUGIN_CHOICE, message).help(help));
+        let Some(position) = self.plugins.iter().position(|plugin| plugin.id == id) else {
+            let ids: Vec<&str> = self.plugins.iter().map(|plugin| plugin.id).collect();
+            return problem(
+                format!("`{target}` is to be lowered by `{id}`, but there is no such plugin"),
+                format!("there are {}", ids.join(", ")),
+            );
+        };
+        let providers = self.registry.providers(target);
+        if !providers.iter().any(|provider| provider.plugin == position) {
+            let mut others: Vec<&str> = providers.iter().map(|provider| self.plugin_id(provider)).collect();
+            others.dedup();
+            let help = if others.is_empty() {
+                "no plugin does; `onnxport ops` lists what is covered".to_owned()
+            } else {
+                format!("it is lowered by {}", others.join(", "))
+            };
+            return problem(format!("plugin `{id}` does not lower `{target}`"), help);
+        }
+        self.choice.insert(target.to_owned(), position);
+        Ok(())
     }
 
     /// The id of the plugin behind a provider.
@@ -91,6 +178,71 @@ impl Host {
     }
 }
 
-fn contract(message: String) -> Report {
-    Diagnostic::error(Code::PLUGIN_CONTRACT, message).into()
+/// Loads one plugin to look at it: its manifest and what it says about itself.
+///
+/// # Errors
+/// When it cannot be loaded, or refuses this host.
+pub fn inspect(library: &Path) -> Result<(Plugin, Option<Manifest>), Report> {
+    let candidate = Candidate { library: library.to_owned(), source: Source::Flag };
+    let manifest = Manifest::beside(library)?;
+    let (mut plugin, root) = load_one(&candidate, manifest.as_ref())?;
+    attach::attach(&mut plugin, &root)?;
+    Ok((plugin, manifest))
+}
+
+/// Loads the candidates, which are sorted by source; the first of an id counts.
+fn load_all(candidates: &[Candidate], problems: &mut Vec<Diagnostic>) -> Vec<(Plugin, PluginRoot)> {
+    let mut loaded: Vec<(Plugin, PluginRoot)> = Vec::new();
+    let mut seen = BTreeSet::new();
+    for candidate in candidates {
+        let identity = candidate.library.canonicalize().unwrap_or_else(|_| candidate.library.clone());
+        if !seen.insert(identity) {
+            continue;
+        }
+        let manifest = match Manifest::beside(&candidate.library) {
+            Ok(manifest) => manifest,
+            Err(problem) => {
+                problems.push(problem);
+                continue;
+            }
+        };
+        let shadowed = |id: &str, loaded: &[(Plugin, PluginRoot)]| {
+            loaded.iter().any(|(other, _)| other.id == id && other.source != candidate.source)
+        };
+        if manifest.as_ref().is_some_and(|manifest| shadowed(&manifest.id, &loaded)) {
+            continue;
+        }
+        match load_one(candidate, manifest.as_ref()) {
+            Ok((plugin, _)) if shadowed(plugin.id, &loaded) => {}
+            Ok((plugin, root)) => match loaded.iter().find(|(other, _)| other.id == plugin.id) {
+                Some((other, _)) => problems.push(twice(other, &plugin)),
+                None => loaded.push((plugin, root)),
+            },
+            Err(problem) => problems.push(problem),
+        }
+    }
+    loaded
+}
+
+fn load_one(candidate: &Candidate, manifest: Option<&Manifest>) -> Result<(Plugin, PluginRoot), Diagnostic> {
+    let library = &candidate.library;
+    if let Some(manifest) = manifest {
+        manifest.check(library)?;
+    }
+    let root = load::load(library)?;
+    let about = attach::about(&root).map_err(|problem| load::of_library(problem, library))?;
+    let plugin = attach::plugin(&about, candidate.source, Some(library.clone()));
+    if let Some(manifest) = manifest {
+        manifest.check_loaded(&plugin, library)?;
+    }
+    Ok((plugin, root))
+}
+
+fn twice(first: &Plugin, second: &Plugin) -> Diagnostic {
+    let place = |plugin: &Plugin| {
+        let path = plugin.library.as_deref().unwrap_or(Path::new("this program"));
+        format!("{} (version {})", path.display(), plugin.version)
+    };
+    let message = format!("there are two plugins `{}`: {} and {}", first.id, place(first), place(second));
+    Diagnostic::error(Code::PLUGIN_TWICE, message).help("load one of them")
 }

@@ -10,7 +10,7 @@ use onnxport_abi::lowering::{
     ABSENT, ArgRecord, AttrRecord, CallView, Context, DataView, DimRecord, GraphView, LoweringHost,
     NodeRecord, RangeRecord, ShapeView, TypeRecord, arg_kind, attr_kind, dim_kind, dim_op,
 };
-use onnxport_abi::status;
+use onnxport_abi::{Table, status};
 
 use super::bind::{describe, dim_record, type_record};
 use super::driver::Driver;
@@ -23,7 +23,7 @@ use crate::tensor::{DType, LazyTensor};
 /// Constants of at most this many bytes can be read by plugins.
 const MAX_CONSTANT: u64 = 64 << 10;
 
-pub(super) static HOST: LoweringHost = LoweringHost {
+static HOST: LoweringHost = LoweringHost {
     call,
     value_type,
     constant_data,
@@ -42,6 +42,11 @@ pub(super) static HOST: LoweringHost = LoweringHost {
     finish,
     refuse,
 };
+
+/// The envelope of the host's functions.
+pub(crate) fn host_table() -> Table {
+    Table::of(&HOST)
+}
 
 /// Runs `body` with the frame and driver behind `cx`. A host panic must not cross the boundary.
 fn with<'p>(cx: Context, body: impl FnOnce(&mut Frame<'p>, &mut Driver<'p>) -> Option<()>) -> u32 {

@@ -5,10 +5,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use onnxport_abi::lowering::Context;
 use onnxport_abi::status;
 
+use super::callbacks::host_table;
 use super::interface::{real_type, rename_dims};
 use super::{LowerOptions, Lowered};
 use crate::diagnose::{Code, Diagnostic, OriginId, Origins, Report, Severity};
-use crate::host::Host;
+use crate::host::{Host, Quarantine};
 use crate::ir::{self, Attribute, BlockId, Model, OpsetImport, Shape, ValueId};
 use crate::program::{Arg, Body, Call, Output, Program, Val, ValueType};
 use crate::registry::Resolved;
@@ -58,7 +59,7 @@ pub(super) struct Driver<'p> {
     /// Parameters and buffers: their bytes are not read to convert a graph.
     pub(super) weights: FxHashSet<ValueId>,
     diagnostics: Vec<Diagnostic>,
-    quarantined: Vec<usize>,
+    quarantine: Quarantine,
 }
 
 /// Runs a lowering of `program`; the driver borrows it for as long as plugins read it.
@@ -83,7 +84,7 @@ pub(super) fn run(
         constants: FxHashMap::default(),
         weights: FxHashSet::default(),
         diagnostics: Vec::new(),
-        quarantined: Vec::new(),
+        quarantine: Quarantine::default(),
     };
     rename_dims(&mut driver, options);
     let mut scope = Scope::default();
@@ -91,7 +92,8 @@ pub(super) fn run(
     driver.lower_calls(&program.body, &mut scope);
     driver.origin = None;
     driver.make_outputs(&scope, options, output_names);
-    let Driver { mut model, stated, diagnostics, .. } = driver;
+    let Driver { mut model, stated, mut diagnostics, quarantine, .. } = driver;
+    diagnostics.extend(quarantine.notes(|plugin| host.plugins.get(plugin).map_or("unknown", |p| p.id)));
     model.opsets.sort();
     if diagnostics.iter().any(|d| d.severity == Severity::Error) {
         return Err(Report { diagnostics, origins: model.origins });
@@ -225,14 +227,15 @@ impl<'p> Driver<'p> {
         };
         let plugin = self.host.plugin_id(&provider);
         let table = self.host.plugins.get(provider.plugin).and_then(|p| p.lowering);
-        let Some(table) = table.filter(|_| !self.quarantined.contains(&provider.plugin)) else {
+        let Some(table) = table else { return Err(None) };
+        if self.quarantine.skips(provider.plugin) {
             return Err(None);
-        };
+        }
         let mut frame = self.frame(body, call, scope)?;
         frame.driver = std::ptr::from_mut(self);
         let cx = Context(std::ptr::from_mut(&mut frame).cast());
         let depth = self.block;
-        let answer = (table.lower)(provider.entry, &super::callbacks::HOST, cx);
+        let answer = (table.lower)(provider.entry, &host_table(), cx);
         // A plugin that gave up inside a block leaves it open.
         self.block = depth;
         self.origin = Some(call.origin);
@@ -254,7 +257,7 @@ impl<'p> Driver<'p> {
                 error(code, format!("`{}` cannot be lowered: {text}", call.target))
             }
             (status::PANICKED, _) => {
-                self.quarantined.push(provider.plugin);
+                self.quarantine.add(provider.plugin);
                 error(
                     Code::PLUGIN_PANIC,
                     format!("plugin `{plugin}` panicked while lowering `{}`: {text}", call.target),
@@ -274,7 +277,7 @@ impl<'p> Driver<'p> {
             Resolved::Conflict(a, b) => (
                 Code::LOWER_CONFLICT,
                 format!("`{target}` is provided by both `{}` and `{}`", name(&a), name(&b)),
-                "choose one of the plugins for this operator".to_owned(),
+                format!("choose one: `--use {target}={}`", name(&a)),
             ),
             Resolved::OtherOpset(p) => (
                 Code::LOWER_UNSUPPORTED,

@@ -12,6 +12,7 @@ mod interface;
 
 use rustc_hash::FxHashMap;
 
+pub(crate) use callbacks::host_table;
 pub use interface::DimName;
 
 use crate::diagnose::{Diagnostic, Report};

@@ -54,6 +54,11 @@ impl Registry {
         self.providers.iter().map(|(target, providers)| (target.as_str(), providers.as_slice()))
     }
 
+    /// The lowerings of `target`.
+    pub fn providers(&self, target: &str) -> &[Provider] {
+        self.providers.get(target).map_or(&[], Vec::as_slice)
+    }
+
     /// Finds who lowers `target` at `opset`: the user's choice, then the highest priority.
     pub fn resolve(&self, target: &str, opset: i64, complex: bool, choice: &Choice) -> Resolved {
         let Some(all) = self.providers.get(target) else { return Resolved::Missing };

@@ -5,34 +5,29 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
-use onnxport_abi::executor::{ExecutorTable, Handle, INTERFACE, OptionRecord, Sink, TensorView};
-use onnxport_abi::{PluginRoot, status};
+use onnxport_abi::executor::{ExecutorTable, Handle, OptionRecord, Sink, TensorView};
+use onnxport_abi::status;
 
 use crate::diagnose::{Code, Diagnostic};
+use crate::host::Plugin;
 use crate::tensor::DType;
 
 /// A plugin that runs ONNX models.
 #[derive(Clone, Copy)]
 pub struct Executor {
-    table: &'static ExecutorTable,
+    id: &'static str,
+    table: ExecutorTable,
 }
 
 impl Executor {
     /// The executor that a plugin provides, if it provides one.
-    pub fn of(root: &PluginRoot) -> Option<Self> {
-        let table = (root.query)(RStr::from_str(INTERFACE));
-        // SAFETY: the plugin answered for this interface, and its tables live as long as the process.
-        unsafe { table.get::<ExecutorTable>() }.map(|table| Self { table })
-    }
-
-    /// The executor behind a plugin's table.
-    pub fn from_table(table: &'static ExecutorTable) -> Self {
-        Self { table }
+    pub fn of(plugin: &Plugin) -> Option<Self> {
+        plugin.executor.map(|table| Self { id: plugin.id, table })
     }
 
     /// The plugin's id, `ort`.
     pub fn id(&self) -> &'static str {
-        self.table.id.as_str()
+        self.id
     }
 
     /// The name to show, `ONNX Runtime`.
@@ -47,16 +42,16 @@ impl Executor {
             .map(|(name, value)| OptionRecord { name: RStr::from_str(name), value: RStr::from_str(value) })
             .collect();
         let mut handle = Handle::NULL;
-        Call::new(self.table, &mut |_| {}).run(Code::VERIFY_NO_EXECUTOR, |sink| {
+        Call::new(self, &mut |_| {}).run(Code::VERIFY_NO_EXECUTOR, |sink| {
             (self.table.open)(RSlice::from_slice(&records), &mut handle, sink)
         })?;
-        Ok(Runtime { table: self.table, handle })
+        Ok(Runtime { executor: *self, handle })
     }
 }
 
 /// An open runtime.
 pub struct Runtime {
-    table: &'static ExecutorTable,
+    executor: Executor,
     handle: Handle,
 }
 
@@ -64,8 +59,8 @@ impl Runtime {
     /// What the runtime is: name, version, where it comes from.
     pub fn describe(&self) -> Result<String, Diagnostic> {
         let mut ignore = |_: Output<'_>| {};
-        let mut call = Call::new(self.table, &mut ignore);
-        call.run(Code::VERIFY_EXECUTOR, |sink| (self.table.describe)(self.handle, sink))?;
+        let mut call = Call::new(&self.executor, &mut ignore);
+        call.run(Code::VERIFY_EXECUTOR, |sink| (self.executor.table.describe)(self.handle, sink))?;
         Ok(call.text)
     }
 
@@ -75,8 +70,8 @@ impl Runtime {
             Diagnostic::error(Code::VERIFY_EXECUTOR, format!("the path {} is not UTF-8", path.display()))
         })?;
         let mut handle = Handle::NULL;
-        Call::new(self.table, &mut |_| {}).run(Code::VERIFY_EXECUTOR, |sink| {
-            (self.table.load)(self.handle, RStr::from_str(text), &mut handle, sink)
+        Call::new(&self.executor, &mut |_| {}).run(Code::VERIFY_EXECUTOR, |sink| {
+            (self.executor.table.load)(self.handle, RStr::from_str(text), &mut handle, sink)
         })?;
         Ok(Session { runtime: self, handle })
     }
@@ -84,7 +79,7 @@ impl Runtime {
 
 impl Drop for Runtime {
     fn drop(&mut self) {
-        (self.table.close)(self.handle);
+        (self.executor.table.close)(self.handle);
     }
 }
 
@@ -106,15 +101,16 @@ impl Session<'_> {
                 bytes: RSlice::from_slice(feed.bytes),
             })
             .collect();
-        let table = self.runtime.table;
-        Call::new(table, take)
-            .run(Code::VERIFY_EXECUTOR, |sink| (table.run)(self.handle, RSlice::from_slice(&views), sink))
+        let executor = &self.runtime.executor;
+        Call::new(executor, take).run(Code::VERIFY_EXECUTOR, |sink| {
+            (executor.table.run)(self.handle, RSlice::from_slice(&views), sink)
+        })
     }
 }
 
 impl Drop for Session<'_> {
     fn drop(&mut self) {
-        (self.runtime.table.unload)(self.handle);
+        (self.runtime.executor.table.unload)(self.handle);
     }
 }
 
@@ -145,7 +141,7 @@ pub struct Output<'a> {
 
 /// One call into the plugin and what it reported.
 struct Call<'a> {
-    table: &'static ExecutorTable,
+    executor: &'a Executor,
     take: &'a mut dyn FnMut(Output<'_>),
     text: String,
     error: Option<(String, String)>,
@@ -153,8 +149,8 @@ struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    fn new(table: &'static ExecutorTable, take: &'a mut dyn FnMut(Output<'_>)) -> Self {
-        Self { table, take, text: String::new(), error: None, panicked: false }
+    fn new(executor: &'a Executor, take: &'a mut dyn FnMut(Output<'_>)) -> Self {
+        Self { executor, take, text: String::new(), error: None, panicked: false }
     }
 
     fn run(&mut self, refusal: Code, call: impl FnOnce(&Sink) -> u32) -> Result<(), Diagnostic> {
@@ -164,7 +160,7 @@ impl<'a> Call<'a> {
             return Err(Diagnostic::error(Code::INTERNAL, "the comparison of an output panicked"));
         }
         let (message, help) = self.error.take().unwrap_or_default();
-        let name = self.table.name.as_str();
+        let name = self.executor.name();
         let mut diagnostic = match outcome {
             status::OK => return Ok(()),
             status::REFUSED => Diagnostic::error(refusal, message),
@@ -172,7 +168,7 @@ impl<'a> Call<'a> {
             status::PANICKED => Diagnostic::error(Code::PLUGIN_PANIC, format!("{name} panicked: {message}")),
             other => Diagnostic::error(Code::PLUGIN_CONTRACT, format!("{name} answered with status {other}")),
         };
-        diagnostic.provider = Some(self.table.id.as_str().to_owned());
+        diagnostic.provider = Some(self.executor.id.to_owned());
         diagnostic.help = (!help.is_empty()).then_some(help);
         Err(diagnostic)
     }

@@ -14,8 +14,6 @@ pub const INTERFACE: &str = "executor/1";
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]
 pub struct ExecutorTable {
-    /// The plugin's id, `ort`.
-    pub id: RStr<'static>,
     /// The name to show, `ONNX Runtime`.
     pub name: RStr<'static>,
     /// Opens the runtime. Stores a handle for [`ExecutorTable::close`]. Returns a
@@ -32,6 +30,8 @@ pub struct ExecutorTable {
     /// Releases the runtime.
     pub close: extern "C" fn(runtime: Handle),
 }
+
+crate::table::interface!(ExecutorTable, INTERFACE, base: 7);
 
 /// Something that the plugin owns.
 #[repr(transparent)]

@@ -9,6 +9,8 @@ use std::ffi::c_void;
 use abi_stable::StableAbi;
 use abi_stable::std_types::{RSlice, RSliceMut, RStr};
 
+use crate::Table;
+
 /// The name of the interface.
 pub const INTERFACE: &str = "lowering/1";
 
@@ -19,16 +21,17 @@ pub const ABSENT: u32 = u32::MAX;
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]
 pub struct LoweringTable {
-    /// The plugin's id, `aten`.
-    pub id: RStr<'static>,
     /// Schemas of operators, one `namespace::op.overload(...) -> ...` a line, sorted; lines that
     /// start with `#` are comments.
     pub schemas: RStr<'static>,
     /// The operators, each with the opsets for which it can be lowered.
     pub entries: RSlice<'static, LoweringEntry>,
-    /// Lowers the call behind `cx` with the entry at `index`. Returns a [`status`](crate::status).
-    pub lower: extern "C" fn(index: u32, host: &LoweringHost, cx: Context) -> u32,
+    /// Lowers the call behind `cx` with the entry at `index`; `host` is the envelope of the
+    /// [`LoweringHost`]. Returns a [`status`](crate::status).
+    pub lower: extern "C" fn(index: u32, host: &Table, cx: Context) -> u32,
 }
+
+crate::table::interface!(LoweringTable, INTERFACE, base: 3);
 
 /// One operator that a plugin lowers.
 #[repr(C)]
@@ -341,3 +344,5 @@ pub struct LoweringHost {
     /// Says why the call cannot be lowered. `code` is empty for the host's own code.
     pub refuse: extern "C" fn(cx: Context, code: RStr<'_>, message: RStr<'_>, help: RStr<'_>),
 }
+
+crate::table::interface!(LoweringHost, INTERFACE, base: 17);

@@ -11,27 +11,13 @@ use std::ffi::CStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use onnxport_sdk::abi::abi_stable::std_types::RStr;
-use onnxport_sdk::abi::executor::{ExecutorTable, INTERFACE};
-use onnxport_sdk::abi::{HostRoot, PluginRoot, Table, status};
-use onnxport_sdk::executor::{self, Executor, Failure, Options};
+use onnxport_sdk::executor::{Executor, Failure, Options};
 use ort::ErrorCode;
 use ort::environment::Environment;
 use ort::session::Session;
 use ort::session::builder::SessionBuilder;
 
-/// The plugin, for hosts that link it in.
-pub static ROOT: PluginRoot = PluginRoot { query, attach };
-
-static TABLE: ExecutorTable = executor::table::<OnnxRuntime>();
-
-extern "C" fn query(interface: RStr<'_>) -> Table {
-    if interface.as_str() == INTERFACE { Table::of(&TABLE) } else { Table::NONE }
-}
-
-extern "C" fn attach(_: &HostRoot) -> u32 {
-    status::OK
-}
+onnxport_sdk::export_plugin! { id: "ort", executor: OnnxRuntime }
 
 /// The library that the process uses, once one was loaded: ONNX Runtime allows one environment.
 static LOADED: Mutex<Option<Loaded>> = Mutex::new(None);
@@ -49,7 +35,6 @@ struct OnnxRuntime {
 }
 
 impl Executor for OnnxRuntime {
-    const ID: &'static str = "ort";
     const NAME: &'static str = "ONNX Runtime";
     type Session = session::OrtSession;
 

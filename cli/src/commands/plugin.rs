@@ -1,0 +1,135 @@
+//! `onnxport plugin`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use onnxport_core::diagnose::{Code, Diagnostic};
+use onnxport_core::host::{self, Manifest, Plugin, manifest};
+use serde_json::{Map, Value, json};
+
+use crate::format::{bold, count, faint, table};
+use crate::outcome::{CommandResult, Outcome};
+use crate::plugins::{self, PluginArguments};
+
+/// Arguments of `plugin`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List the plugins that a conversion uses
+    List(ListArguments),
+    /// Load a plugin library and show what it is
+    Info(InfoArguments),
+}
+
+#[derive(Debug, Args)]
+struct ListArguments {
+    #[command(flatten)]
+    plugins: PluginArguments,
+}
+
+#[derive(Debug, Args)]
+struct InfoArguments {
+    /// The library
+    library: PathBuf,
+}
+
+/// Runs the subcommand.
+pub(crate) fn run(arguments: &Arguments) -> CommandResult {
+    match &arguments.command {
+        Command::List(arguments) => list(arguments),
+        Command::Info(arguments) => info(arguments),
+    }
+}
+
+fn list(arguments: &ListArguments) -> CommandResult {
+    let host = plugins::host(&arguments.plugins)?;
+    let rows: Vec<Vec<String>> = host
+        .plugins
+        .iter()
+        .map(|plugin| {
+            let place = plugin.library.as_ref().map(|path| format!(" {}", path.display()));
+            let replaces = if plugin.replaces_linked { ", replaces the linked-in one" } else { "" };
+            vec![
+                bold(plugin.id),
+                plugin.version.to_owned(),
+                provides(plugin),
+                faint(&format!("{}{}{replaces}", plugin.source, place.unwrap_or_default())),
+            ]
+        })
+        .collect();
+    let mut outcome = Outcome::ok().with("plugins", host.plugins.iter().map(json).collect::<Vec<_>>());
+    outcome.summary = format!("{}\n", bold(&count(rows.len(), "plugin")));
+    outcome.text = table(&rows);
+    Ok(outcome)
+}
+
+fn info(arguments: &InfoArguments) -> CommandResult {
+    let library = &arguments.library;
+    if !library.is_file() {
+        let message = format!("there is no plugin library {}", library.display());
+        return Err(Diagnostic::error(Code::PLUGIN_FILE, message).into());
+    }
+    let (plugin, stated) = host::inspect(library)?;
+    let sha256 = manifest::sha256(library)?;
+    let mut rows = vec![
+        ("id", plugin.id.to_owned()),
+        ("version", plugin.version.to_owned()),
+        ("description", plugin.description.to_owned()),
+        ("contract", format!("{} (this host has {})", plugin.contract, host::CONTRACT)),
+        ("provides", provides(&plugin)),
+        ("target", manifest::TARGET.to_owned()),
+        ("sha256", sha256.clone()),
+    ];
+    let [toml, _] = Manifest::paths(library);
+    rows.push((
+        "manifest",
+        match &stated {
+            None => format!("none; it would be {}", toml.display()),
+            Some(manifest) if manifest.sha256.is_some() => "matches, with its hash".to_owned(),
+            Some(_) => "matches, without a hash".to_owned(),
+        },
+    ));
+    rows.retain(|(_, value)| !value.is_empty());
+    let rows: Vec<Vec<String>> = rows.into_iter().map(|(name, value)| vec![bold(name), value]).collect();
+    let mut outcome = Outcome::text(table(&rows));
+    outcome.json = json(&plugin);
+    outcome.put("sha256", sha256);
+    outcome.put("target", manifest::TARGET);
+    outcome.put("manifest", stated);
+    Ok(outcome)
+}
+
+/// The interfaces, with what there is of each.
+fn provides(plugin: &Plugin) -> String {
+    let interface = |name: &&str| match &plugin.lowering {
+        Some(table) if name.starts_with("lowering/") => {
+            format!("{name} ({})", count(table.entries.len(), "lowering"))
+        }
+        _ => (*name).to_owned(),
+    };
+    plugin.provides.iter().map(interface).collect::<Vec<_>>().join(", ")
+}
+
+fn json(plugin: &Plugin) -> Map<String, Value> {
+    let lowerings = plugin.lowering.map_or(0, |table| table.entries.len());
+    let value = json!({
+        "id": plugin.id,
+        "version": plugin.version,
+        "description": plugin.description,
+        "contract": plugin.contract.to_string(),
+        "provides": plugin.provides,
+        "lowerings": lowerings,
+        "source": plugin.source,
+        "library": plugin.library.as_ref().map(|path| path.display().to_string()),
+        "replaces_linked": plugin.replaces_linked,
+    });
+    match value {
+        Value::Object(object) => object,
+        _ => Map::new(),
+    }
+}

@@ -1,0 +1,57 @@
+//! Plugins from outside: what is listed, and what is refused with which exit code.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn onnxport(arguments: &[&str], folder: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_onnxport"))
+        .args(arguments)
+        .current_dir(folder)
+        .env_remove("ONNXPORT_PLUGIN_PATH")
+        // The user's own plugins are none of a test's business.
+        .env("XDG_DATA_HOME", folder)
+        .env("HOME", folder)
+        .env("APPDATA", folder)
+        .output()
+        .expect("the binary starts")
+}
+
+fn json(output: &Output) -> serde_json::Value {
+    serde_json::from_slice(&output.stdout).expect("one JSON object")
+}
+
+#[test]
+fn linked_in_plugins_are_listed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // What lies in the current directory is not read.
+    std::fs::write(folder.path().join("onnxport.toml"), "plugins = ['missing.so']").expect("a file");
+    let output = onnxport(&["plugin", "list", "--json"], folder.path());
+    assert_eq!(output.status.code(), Some(0));
+    let listed = json(&output);
+    let plugins = listed["plugins"].as_array().expect("a list");
+    let ids: Vec<_> = plugins.iter().map(|plugin| plugin["id"].as_str().unwrap_or_default()).collect();
+    assert_eq!(ids, ["aten", "ort"]);
+    assert!(plugins.iter().all(|plugin| plugin["source"] == "linked" && plugin["contract"] == "1.0"));
+    assert!(plugins[0]["lowerings"].as_u64().is_some_and(|n| n > 500));
+}
+
+#[test]
+fn what_cannot_be_used_is_refused_with_a_code() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("text.so"), "not a library").expect("a file");
+    std::fs::write(folder.path().join("onnxport.toml"), "plugins = ['missing.so']").expect("a file");
+    for (arguments, exit, code) in [
+        (&["plugin", "list", "--plugin", "missing.so"][..], 5, "OP803"),
+        (&["plugin", "list", "--plugin", "text.so"], 5, "OP803"),
+        (&["plugin", "info", "text.so"], 5, "OP803"),
+        (&["plugin", "list", "--project", "onnxport.toml"], 5, "OP803"),
+        (&["plugin", "list", "--project", "text.so"], 5, "OP808"),
+        (&["ops", "--use", "aten.relu.default=nobody"], 2, "OP807"),
+        (&["ops", "--use", "aten.nothing.default=aten"], 2, "OP807"),
+    ] {
+        let output = onnxport(&[arguments, &["--json"]].concat(), folder.path());
+        assert_eq!(output.status.code(), Some(exit), "{arguments:?}");
+        assert_eq!(json(&output)["diagnostics"][0]["code"], code, "{arguments:?}");
+    }
+    assert_eq!(onnxport(&["ops", "--use", "aten.relu.default"], folder.path()).status.code(), Some(2));
+}

@@ -1,0 +1,117 @@
+//! From a root to a plugin: what it is, whether it fits, its tables.
+
+use std::path::PathBuf;
+
+use onnxport_abi::abi_stable::std_types::RStr;
+use onnxport_abi::about::AboutTable;
+use onnxport_abi::executor::ExecutorTable;
+use onnxport_abi::lowering::{self, LoweringTable};
+use onnxport_abi::{HostRoot, Interface, Mismatch, PluginRoot, Table, status};
+
+use super::{CONTRACT, Plugin, Source};
+use crate::diagnose::{Code, Diagnostic};
+
+static HOST_ROOT: HostRoot = HostRoot { version: CONTRACT, query };
+
+/// The host's side of the interfaces.
+extern "C" fn query(interface: RStr<'_>) -> Table {
+    match interface.as_str() {
+        lowering::INTERFACE => crate::lower::host_table(),
+        _ => Table::NONE,
+    }
+}
+
+/// What the plugin behind `root` says about itself, when its contract fits this host's.
+pub(super) fn about(root: &PluginRoot) -> Result<AboutTable, Diagnostic> {
+    let about = match table::<AboutTable>(root) {
+        Ok(Some(about)) => about,
+        Ok(None) => {
+            return Err(Diagnostic::error(Code::PLUGIN_CONTRACT, "a plugin does not say what it is")
+                .help(format!("it does not answer for `{}`", AboutTable::NAME)));
+        }
+        Err(mismatch) => {
+            return Err(Diagnostic::error(
+                Code::PLUGIN_VERSION,
+                format!("a plugin cannot be used: {mismatch}"),
+            ));
+        }
+    };
+    if about.contract.major == CONTRACT.major && about.needs <= CONTRACT {
+        return Ok(about);
+    }
+    let (id, contract, needs) = (about.id, about.contract, about.needs);
+    let (message, help) = if about.contract.major == CONTRACT.major {
+        let message = format!(
+            "plugin `{id}` needs a host of plugin contract {needs} or newer, this one has {CONTRACT}"
+        );
+        (message, "use a newer onnxport, or an older version of the plugin")
+    } else {
+        let message =
+            format!("plugin `{id}` is built for plugin contract {contract}, this host has {CONTRACT}");
+        (message, "use the version of the plugin that is built for this onnxport")
+    };
+    Err(named(Diagnostic::error(Code::PLUGIN_VERSION, message).help(help), id.as_str()))
+}
+
+/// A plugin that is not attached yet.
+pub(super) fn plugin(about: &AboutTable, source: Source, library: Option<PathBuf>) -> Plugin {
+    Plugin {
+        id: about.id.as_str(),
+        version: about.version.as_str(),
+        description: about.description.as_str(),
+        contract: about.contract,
+        provides: about.provides.iter().map(RStr::as_str).collect(),
+        source,
+        library,
+        replaces_linked: false,
+        lowering: None,
+        executor: None,
+    }
+}
+
+/// Attaches a plugin and takes its tables.
+pub(super) fn attach(plugin: &mut Plugin, root: &PluginRoot) -> Result<(), Diagnostic> {
+    let id = plugin.id;
+    let failed = |code: Code, message: String| named(Diagnostic::error(code, message), id);
+    match (root.attach)(&HOST_ROOT) {
+        status::OK => {}
+        status::PANICKED => {
+            return Err(failed(Code::PLUGIN_PANIC, format!("plugin `{id}` panicked while it was attached")));
+        }
+        _ => {
+            let message = format!(
+                "plugin `{id}` of plugin contract {} refuses this host of contract {CONTRACT}",
+                plugin.contract
+            );
+            return Err(failed(Code::PLUGIN_VERSION, message));
+        }
+    }
+    let misfit = |mismatch: Mismatch| {
+        failed(Code::PLUGIN_VERSION, format!("plugin `{id}` cannot be used: {mismatch}"))
+    };
+    plugin.lowering = table::<LoweringTable>(root).map_err(misfit)?;
+    plugin.executor = table::<ExecutorTable>(root).map_err(misfit)?;
+    if plugin.lowering.is_none() && plugin.executor.is_none() {
+        let message = format!("plugin `{id}` provides no interface that this host knows");
+        return Err(failed(Code::PLUGIN_CONTRACT, message)
+            .note(format!("it provides {}", plugin.provides.join(", "))));
+    }
+    if plugin.lowering.is_some_and(|table| table.entries.is_empty()) {
+        return Err(failed(Code::PLUGIN_CONTRACT, format!("plugin `{id}` lists no operators")));
+    }
+    Ok(())
+}
+
+fn table<T: Interface>(root: &PluginRoot) -> Result<Option<T>, Mismatch> {
+    let table = (root.query)(RStr::from_str(T::NAME));
+    // SAFETY: the plugin answered for the interface of `T`.
+    unsafe { table.read::<T>() }
+}
+
+fn named(mut diagnostic: Diagnostic, id: &str) -> Diagnostic {
+    diagnostic.provider = Some(id.to_owned());
+    diagnostic
+}
+
+#[cfg(test)]
+mod tests;

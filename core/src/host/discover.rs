@@ -1,0 +1,186 @@
+//! Where plugins are looked for. Nothing is ever loaded because it lies in the current directory or
+//! beside a program: that would run whatever came with a download.
+//!
+//! A library that is named is loaded. Of a folder only the libraries with a manifest are.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::Manifest;
+use crate::diagnose::{Code, Diagnostic};
+
+/// Who asked for a plugin; of two with the same id the earlier source counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// The command line.
+    Flag,
+    /// The variable `ONNXPORT_PLUGIN_PATH`.
+    Environment,
+    /// The project file.
+    Project,
+    /// The user's folder of plugins.
+    User,
+    /// It is linked into the program.
+    Linked,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Flag => "--plugin",
+            Self::Environment => "ONNXPORT_PLUGIN_PATH",
+            Self::Project => "project file",
+            Self::User => "user folder",
+            Self::Linked => "linked in",
+        })
+    }
+}
+
+/// What the user asks for. Paths are libraries or folders of them.
+#[derive(Clone, Debug, Default)]
+pub struct Search {
+    /// Named on the command line.
+    pub plugins: Vec<PathBuf>,
+    /// The entries of `ONNXPORT_PLUGIN_PATH`.
+    pub environment: Vec<PathBuf>,
+    /// The project file.
+    pub project: Option<PathBuf>,
+    /// The user's folder of plugins, searched when it exists.
+    pub user: Option<PathBuf>,
+    /// Operators and the plugins that must lower them; these go before those of the project file.
+    pub choices: Vec<(String, String)>,
+}
+
+impl Search {
+    /// What the environment asks for: `ONNXPORT_PLUGIN_PATH` and the user's folder.
+    pub fn of_environment() -> Self {
+        let path = env::var_os("ONNXPORT_PLUGIN_PATH").unwrap_or_default();
+        // An empty entry would be the current directory.
+        let environment = env::split_paths(&path).filter(|entry| !entry.as_os_str().is_empty()).collect();
+        Self { environment, user: user_folder(), ..Self::default() }
+    }
+}
+
+/// The user's folder of plugins.
+pub fn user_folder() -> Option<PathBuf> {
+    let folder = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let data = if cfg!(windows) {
+        folder("APPDATA")
+    } else if cfg!(target_os = "macos") {
+        folder("HOME").map(|home| home.join("Library/Application Support"))
+    } else {
+        folder("XDG_DATA_HOME").or_else(|| folder("HOME").map(|home| home.join(".local/share")))
+    };
+    data.map(|data| data.join("onnxport").join("plugins"))
+}
+
+/// A library to load.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Candidate {
+    pub library: PathBuf,
+    pub source: Source,
+}
+
+/// What a search comes to.
+#[derive(Debug, Default)]
+pub(super) struct Wanted {
+    /// The libraries, sorted by source.
+    pub candidates: Vec<Candidate>,
+    /// Operators and the plugins that must lower them.
+    pub choices: BTreeMap<String, String>,
+}
+
+/// `onnxport.toml`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Project {
+    /// Libraries or folders, relative to the file.
+    #[serde(default)]
+    plugins: Vec<PathBuf>,
+    /// Operators and the plugins that must lower them.
+    #[serde(default, rename = "use")]
+    choices: BTreeMap<String, String>,
+}
+
+/// Finds the libraries that `search` asks for.
+pub(super) fn wanted(search: &Search, problems: &mut Vec<Diagnostic>) -> Wanted {
+    let project = match search.project.as_deref().map(project) {
+        Some(Ok(project)) => project,
+        Some(Err(problem)) => {
+            problems.push(problem);
+            Project::default()
+        }
+        None => Project::default(),
+    };
+    let user: Vec<PathBuf> = search.user.iter().filter(|folder| folder.is_dir()).cloned().collect();
+    let sources = [
+        (&search.plugins, Source::Flag),
+        (&search.environment, Source::Environment),
+        (&project.plugins, Source::Project),
+        (&user, Source::User),
+    ];
+    let mut candidates = Vec::new();
+    for (paths, source) in sources {
+        for path in paths {
+            match libraries(path) {
+                Ok(found) => {
+                    candidates.extend(found.into_iter().map(|library| Candidate { library, source }));
+                }
+                Err(problem) => problems.push(problem),
+            }
+        }
+    }
+    let mut choices = project.choices;
+    choices.extend(search.choices.iter().cloned());
+    Wanted { candidates, choices }
+}
+
+/// The library at `path`, or those with a manifest in the folder `path`, by name.
+fn libraries(path: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
+    let unreadable = |error: std::io::Error| {
+        Diagnostic::error(Code::PLUGIN_FILE, format!("{} cannot be read: {error}", path.display()))
+    };
+    if !path.is_dir() {
+        return match path.metadata() {
+            Ok(_) => Ok(vec![path.to_owned()]),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let message = format!("there is no plugin library {}", path.display());
+                Err(Diagnostic::error(Code::PLUGIN_FILE, message))
+            }
+            Err(error) => Err(unreadable(error)),
+        };
+    }
+    let mut found = Vec::new();
+    for entry in path.read_dir().map_err(unreadable)? {
+        let library = entry.map_err(unreadable)?.path();
+        let extension = library.extension().is_some_and(|e| e == env::consts::DLL_EXTENSION);
+        if extension && Manifest::paths(&library).iter().any(|manifest| manifest.is_file()) {
+            found.push(library);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn project(path: &Path) -> Result<Project, Diagnostic> {
+    let problem = |why: &str| {
+        let why = why.lines().next().unwrap_or_default();
+        let message = format!("the project file {} cannot be read: {why}", path.display());
+        Diagnostic::error(Code::PLUGIN_PROJECT, message)
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| problem(&error.to_string()))?;
+    let mut project: Project = toml::from_str(&text).map_err(|error| problem(error.message()))?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    for plugin in &mut project.plugins {
+        *plugin = folder.join(&plugin);
+    }
+    Ok(project)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+//! Loads a shared library and finds its root. What goes wrong is said in one sentence.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use onnxport_abi::abi_stable::library::{AbiHeader, LibHeader, LibraryError, lib_header_from_path};
+use onnxport_abi::{PluginRoot, PluginRootRef};
+
+use crate::diagnose::{Code, Diagnostic};
+
+/// How much of a loader's own words is shown.
+const WORDS: usize = 200;
+
+/// The root of the plugin in the library at `path`, which stays loaded for the rest of the process.
+pub(super) fn load(path: &Path) -> Result<PluginRoot, Diagnostic> {
+    let fail = |code: Code, what: String| Diagnostic::error(code, format!("{} {what}", path.display()));
+    // A relative name would be looked for in the system's folders.
+    let full =
+        path.canonicalize().map_err(|error| fail(Code::PLUGIN_FILE, format!("cannot be read: {error}")))?;
+    if !looks_like_library(&full)
+        .map_err(|error| fail(Code::PLUGIN_FILE, format!("cannot be read: {error}")))?
+    {
+        return Err(fail(Code::PLUGIN_FILE, "is not a shared library".to_owned()));
+    }
+    // Not `RootModule::load_*`: those keep one library per type and return it for every path.
+    let root = lib_header_from_path(&full).and_then(LibHeader::init_root_module::<PluginRootRef>);
+    root.map(PluginRootRef::get).map_err(|error| match error {
+        LibraryError::OpenError { err, .. } => {
+            fail(Code::PLUGIN_FILE, format!("cannot be loaded: {}", short(&err.to_string(), &full)))
+        }
+        LibraryError::GetSymbolError { .. } => {
+            fail(Code::PLUGIN_FILE, "is a shared library, but not an onnxport plugin".to_owned()).help(
+                "a plugin crate exports its root when it is built as a cdylib with its feature `cdylib`",
+            )
+        }
+        LibraryError::InvalidAbiHeader(found) => {
+            let AbiHeader { abi_major, abi_minor, .. } = AbiHeader::VALUE;
+            let what = format!(
+                "is built with abi_stable {}.{}, this host with {abi_major}.{abi_minor}",
+                found.abi_major, found.abi_minor
+            );
+            fail(Code::PLUGIN_VERSION, what)
+        }
+        LibraryError::IncompatibleVersionNumber { expected_version, actual_version, .. } => {
+            let what = format!("has a plugin root {actual_version}, this host knows {expected_version}");
+            fail(Code::PLUGIN_VERSION, what)
+        }
+        // The text is tens of kilobytes of types.
+        LibraryError::AbiInstability(_) | LibraryError::InvalidCAbi { .. } => {
+            fail(Code::PLUGIN_VERSION, "has a root of another layout than this host's".to_owned())
+                .help("build the plugin with the plugin SDK of this onnxport's major version")
+        }
+        LibraryError::RootModule { .. } => {
+            fail(Code::PLUGIN_PANIC, "failed while its root was made".to_owned())
+        }
+        other => fail(Code::PLUGIN_FILE, format!("cannot be loaded: {}", short(&other.to_string(), &full))),
+    })
+}
+
+/// Adds which library a problem is about.
+pub(super) fn of_library(problem: Diagnostic, path: &Path) -> Diagnostic {
+    problem.note(format!("in {}", path.display()))
+}
+
+/// Whether the file begins like an ELF, Mach-O or PE file.
+fn looks_like_library(path: &Path) -> std::io::Result<bool> {
+    let mut head = Vec::new();
+    File::open(path)?.take(4).read_to_end(&mut head)?;
+    let mach: [[u8; 4]; 3] = [[0xcf, 0xfa, 0xed, 0xfe], [0xce, 0xfa, 0xed, 0xfe], [0xca, 0xfe, 0xba, 0xbe]];
+    Ok(head == *b"\x7fELF" || head.starts_with(b"MZ") || mach.iter().any(|magic| head == magic))
+}
+
+/// The first line of a loader's words without the path, which the message has already.
+fn short(text: &str, path: &Path) -> String {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("no reason given");
+    line.replace(&format!("{}: ", path.display()), "").chars().take(WORDS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::load;
+    use crate::diagnose::Code;
+
+    #[test]
+    fn what_is_no_library_is_said_shortly() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let problem = load(&folder.path().join("missing.so")).err().expect("there is no file");
+        assert_eq!(problem.code, Code::PLUGIN_FILE);
+        let text = folder.path().join("text.so");
+        std::fs::write(&text, "not a library").expect("a file");
+        let problem = load(&text).err().expect("it is text");
+        assert!(problem.message.ends_with("text.so is not a shared library"), "{}", problem.message);
+        let broken = folder.path().join("broken.so");
+        std::fs::write(&broken, b"\x7fELF and no more").expect("a file");
+        let problem = load(&broken).err().expect("it is cut");
+        assert!(problem.message.contains("broken.so cannot be loaded: "), "{}", problem.message);
+        assert!(problem.message.len() < 400, "{}", problem.message);
+        let problem = load(folder.path()).err().expect("it is a folder");
+        assert_eq!(problem.code, Code::PLUGIN_FILE);
+    }
+}

@@ -1,0 +1,270 @@
+//! Plugins as shared libraries: the same models as when they are linked in, and faults that the host
+//! survives. The libraries are built here, without optimisation, and kept.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use onnxport_core::diagnose::{Code, Report, Severity};
+use onnxport_core::host::{Host, Manifest, Search, Source, manifest};
+use onnxport_core::ir::opset::DEFAULT_OPSET;
+use onnxport_core::pipeline::{self, ConvertOptions};
+use onnxport_core::program::Program;
+use onnxport_core::write::{self, WriteOptions};
+use onnxport_tests::{Sections, errors};
+
+fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace")
+}
+
+/// Builds the shared library `name` with `cargo` in `folder` and returns where it is.
+fn build(folder: &Path, arguments: &[&str], name: &str) -> PathBuf {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("a target folder");
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(arguments).arg("--quiet").arg("--target-dir").arg(target).current_dir(folder);
+    assert!(cargo.status().expect("cargo starts").success(), "{cargo:?}");
+    let library = target.join("debug").join(format!(
+        "{}{name}{}",
+        std::env::consts::DLL_PREFIX,
+        std::env::consts::DLL_SUFFIX
+    ));
+    assert!(library.is_file(), "{} is missing", library.display());
+    library
+}
+
+fn aten() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let arguments =
+            ["rustc", "-p", "onnxport-aten", "--lib", "--crate-type", "cdylib", "--features", "cdylib"];
+        build(repository(), &arguments, "onnxport_aten")
+    })
+}
+
+fn faulty() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| build(&repository().join("tests/faults/plugin"), &["build"], "faulty"))
+}
+
+fn host(search: &Search) -> Result<Host, Report> {
+    Host::with(&[&onnxport_aten::ROOT], search)
+}
+
+fn loading(libraries: &[&Path]) -> Search {
+    Search { plugins: libraries.iter().map(|path| (*path).to_owned()).collect(), ..Search::default() }
+}
+
+fn refused(search: &Search) -> (Code, String) {
+    let report = host(search).err().expect("the plugins are refused");
+    let problem = report.diagnostics.first().expect("a reason");
+    (problem.code.clone(), problem.message.clone())
+}
+
+fn options() -> ConvertOptions {
+    let mut options = ConvertOptions { validate: true, ..ConvertOptions::default() };
+    options.lower.opset = DEFAULT_OPSET;
+    options
+}
+
+/// The model of a program in text form, or every problem.
+fn lowered(host: &Host, program: Program) -> String {
+    match pipeline::convert(host, program, &options()) {
+        Ok(converted) => converted.model.to_text(),
+        Err(report) => errors(&report),
+    }
+}
+
+/// Everything that is written for a program, or every problem.
+fn written(host: &Host, program: Program) -> Vec<u8> {
+    let converted = match pipeline::convert(host, program, &options()) {
+        Ok(converted) => converted,
+        Err(report) => return errors(&report).into_bytes(),
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("model.onnx");
+    let report = write::write(&converted.model, &path, &WriteOptions::default()).expect("a written model");
+    let mut bytes = std::fs::read(&path).expect("a model");
+    bytes.extend(report.data.map(|data| std::fs::read(data).expect("a data file")).unwrap_or_default());
+    bytes
+}
+
+fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![repository().join(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in folder.read_dir().expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|e| e == extension) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    assert!(!found.is_empty(), "{folder} holds nothing");
+    found
+}
+
+#[test]
+fn a_loaded_plugin_makes_the_same_models_as_a_linked_one() {
+    let linked = host(&Search::default()).expect("the plugin attaches");
+    let loaded = host(&loading(&[aten()])).expect("the library attaches");
+    let [plugin] = loaded.plugins.as_slice() else { panic!("one plugin replaces the other") };
+    assert!(plugin.replaces_linked);
+    assert_eq!(plugin.library.as_deref(), Some(aten()));
+    let mut compared = 0;
+    for path in files("tests/lower", "txt") {
+        let text = std::fs::read_to_string(&path).expect("a readable file");
+        let sections = Sections::of(&text);
+        let program = || Program::parse(sections.get("input").expect("an input section")).expect("a program");
+        assert_eq!(lowered(&linked, program()), lowered(&loaded, program()), "{}", path.display());
+        compared += 1;
+    }
+    for path in ["examples", "tests/golden", "tests/data"].iter().flat_map(|folder| files(folder, "pt2")) {
+        let program = || pipeline::read(&path).expect("an archive").program;
+        assert!(written(&linked, program()) == written(&loaded, program()), "{}", path.display());
+        compared += 1;
+    }
+    assert!(compared > 10, "{compared} programs");
+}
+
+#[test]
+fn what_is_no_plugin_is_refused_in_a_sentence() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let missing = folder.path().join("missing.so");
+    let (code, text) = refused(&loading(&[&missing]));
+    assert_eq!(
+        (code, text),
+        (Code::PLUGIN_FILE, format!("there is no plugin library {}", missing.display()))
+    );
+    let file = folder.path().join("text.so");
+    std::fs::write(&file, "not a library").expect("a file");
+    let (code, text) = refused(&loading(&[&file]));
+    assert_eq!((code, text), (Code::PLUGIN_FILE, format!("{} is not a shared library", file.display())));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_foreign_library_is_refused_in_a_sentence() {
+    let maps = std::fs::read_to_string("/proc/self/maps").expect("the maps of this process");
+    let libc = maps
+        .lines()
+        .filter_map(|line| line.split_whitespace().nth(5))
+        .find(|path| path.contains("/libc.so") || path.contains("/libc-"))
+        .expect("the C library is mapped");
+    let (code, text) = refused(&loading(&[Path::new(libc)]));
+    let expected = format!("{libc} is a shared library, but not an onnxport plugin");
+    assert_eq!((code, text), (Code::PLUGIN_FILE, expected));
+}
+
+#[test]
+fn a_manifest_is_held_against_the_library() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let library = folder.path().join(faulty().file_name().expect("a name"));
+    std::fs::copy(faulty(), &library).expect("a copy");
+    let manifest = Manifest {
+        id: "faulty".to_owned(),
+        version: "0.2.0".to_owned(),
+        contract: "1.0".to_owned(),
+        target: manifest::TARGET.to_owned(),
+        provides: vec!["lowering/1".to_owned()],
+        sha256: Some(manifest::sha256(&library).expect("a readable file")),
+    };
+    let [_, path] = Manifest::paths(&library);
+    let state = |manifest: &Manifest| {
+        std::fs::write(&path, serde_json::to_string(manifest).expect("JSON")).expect("a file");
+    };
+    // A folder gives its described libraries, whoever names it.
+    let search = Search { user: Some(folder.path().to_owned()), ..Search::default() };
+    assert_eq!(host(&search).expect("no manifest, nothing loaded").plugins.len(), 1);
+    state(&manifest);
+    let found = host(&search).expect("the manifest is right");
+    assert_eq!(found.plugins.get(1).map(|plugin| (plugin.id, plugin.source)), Some(("faulty", Source::User)));
+    state(&Manifest { version: "0.3.0".to_owned(), ..manifest.clone() });
+    let (code, text) = refused(&search);
+    assert_eq!(code, Code::PLUGIN_MANIFEST);
+    assert!(text.ends_with("states version `0.3.0`, the library says `0.2.0`"), "{text}");
+    // Shadowed by its id, the copy is not even loaded.
+    let both = Search { plugins: vec![faulty().to_owned()], ..search.clone() };
+    let found = host(&both).expect("the first source counts");
+    assert_eq!(found.plugins.get(1).map(|plugin| plugin.source), Some(Source::Flag));
+    std::fs::remove_file(&path).expect("the manifest is there");
+    let (code, text) = refused(&loading(&[faulty(), &library]));
+    assert_eq!(code, Code::PLUGIN_TWICE);
+    assert!(
+        text.contains(&faulty().display().to_string()) && text.contains(&library.display().to_string()),
+        "{text}"
+    );
+}
+
+const RELU: &str = "graph {
+  input %x: f32[2] = user
+  %a: f32[2] = aten.relu.default(self=%x)
+  output %a = user
+}
+";
+
+#[test]
+fn the_user_settles_conflicts() {
+    let program = || Program::parse(RELU).expect("a program");
+    let search = loading(&[faulty()]);
+    let conflict = host(&search).expect("both attach");
+    let text = lowered(&conflict, program());
+    assert_eq!(
+        text,
+        "OP303: `aten.relu.default` is provided by both `aten` and `faulty` [aten.relu.default]\n"
+    );
+    let choose = |plugin: &str, op: &str| Search {
+        choices: vec![(op.to_owned(), plugin.to_owned())],
+        ..search.clone()
+    };
+    for (plugin, op) in [("aten", "= Relu("), ("faulty", "= LeakyRelu(")] {
+        let chosen = host(&choose(plugin, "aten.relu.default")).expect("the choice is possible");
+        let model = lowered(&chosen, program());
+        assert!(model.contains(op), "{model}");
+    }
+    let (code, text) = refused(&choose("faulty", "aten.add.Tensor"));
+    let expected = "plugin `faulty` does not lower `aten.add.Tensor`";
+    assert_eq!((code, text.as_str()), (Code::PLUGIN_CHOICE, expected));
+    let (code, text) = refused(&choose("nobody", "aten.relu.default"));
+    let expected = "`aten.relu.default` is to be lowered by `nobody`, but there is no such plugin";
+    assert_eq!((code, text.as_str()), (Code::PLUGIN_CHOICE, expected));
+}
+
+#[test]
+fn a_panic_sets_the_plugin_aside_and_the_run_goes_on() {
+    let host = host(&loading(&[faulty()])).expect("the plugin attaches");
+    let program = Program::parse(
+        "graph {
+  input %x: f32[2] = user
+  %a: f32[2] = faulty.fine.default(self=%x)
+  %b: f32[2] = faulty.panics.default(x=%x)
+  %c: f32[2] = faulty.fine.default(self=%x)
+  %d: f32[2] = nobody.op.default(self=%x)
+  output %a = user
+  output %b = user
+  output %c = user
+  output %d = user
+}
+",
+    )
+    .expect("a program");
+    let report = pipeline::convert(&host, program, &options()).expect_err("a call panics");
+    let codes: Vec<_> = report.diagnostics.iter().map(|d| (&d.code, d.severity)).collect();
+    assert_eq!(
+        codes,
+        [
+            (&Code::PLUGIN_PANIC, Severity::Error),
+            (&Code::LOWER_UNSUPPORTED, Severity::Error),
+            (&Code::PLUGIN_PANIC, Severity::Note)
+        ]
+    );
+    let panic = &report.diagnostics[0];
+    assert_eq!(panic.provider.as_deref(), Some("faulty"));
+    let expected =
+        "plugin `faulty` panicked while lowering `faulty.panics.default`: out of cheese (src/lib.rs:";
+    assert!(panic.message.starts_with(expected), "{}", panic.message);
+    let expected = "plugin `faulty` was set aside after its panic; not tried: 1 more call";
+    assert_eq!(report.diagnostics[2].message, expected);
+}

@@ -103,6 +103,11 @@ def save(
     return target
 
 
+def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Tell whether two tensors of one shape hold equal values; NaN equals NaN."""
+    return bool(((a == b) | ((a != a) & (b != b))).all())
+
+
 class _Recorder:
     """Runs a program at the traced size and at other sizes."""
 
@@ -184,13 +189,15 @@ class _Recorder:
         buffers = dict(self.program.named_buffers())
         inputs = dict(self._tensors(leaves))
         self._restore()
-        versions = {id(tensor): tensor._version for tensor in (*buffers.values(), *inputs.values())}
+        tensors = (*buffers.values(), *inputs.values())
+        before = {id(tensor): (tensor._version, tensor.detach().clone()) for tensor in tensors}
         self._call(self.program, leaves)
-        written = {
-            id(tensor)
-            for tensor in (*buffers.values(), *inputs.values())
-            if tensor._version != versions[id(tensor)]
-        }
+        written = set()
+        for tensor in tensors:
+            version, value = before[id(tensor)]
+            # Batch norms update their statistics without counting a version.
+            if tensor._version != version or not _same(tensor, value):
+                written.add(id(tensor))
         self._restore()
         return (
             [name for name, buffer in buffers.items() if id(buffer) in written],

@@ -49,3 +49,23 @@ pub(crate) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
 pub(crate) fn mebibytes(bytes: u64) -> String {
     format!("{:.1}", bytes as f64 / f64::from(1 << 20))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians_lie_in_the_middle() {
+        assert_eq!(median([]), None);
+        assert_eq!(median([3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median([4.0, 1.0, 2.0, 3.0]), Some(2.5));
+    }
+
+    #[test]
+    fn tables_are_aligned() {
+        let rows = [vec!["a".to_owned(), "1.0".to_owned()], vec!["long name".to_owned()]];
+        let expected =
+            "| model     | CPU s |\n| --------- | ----: |\n| a         |   1.0 |\n| long name |       |\n";
+        assert_eq!(table(&["model", "CPU s"], &rows), expected);
+    }
+}

@@ -34,3 +34,24 @@ impl Chain {
         archive::write(&graph::Graph::of(self), path)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use onnxport_core::pt2;
+
+    use super::*;
+
+    #[test]
+    fn chains_are_programs_of_the_length_that_was_asked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("chain.pt2");
+        for (nodes, writes) in [(1, true), (13, true), (1000, true), (1000, false)] {
+            Chain { nodes, writes }.write(&path).unwrap();
+            let archive = pt2::read(&path).unwrap();
+            let calls = &archive.program.body.calls;
+            assert_eq!(calls.len(), nodes);
+            let in_place = calls.iter().any(|call| call.target == "aten.relu_.default");
+            assert_eq!(in_place, writes && nodes > 4);
+        }
+    }
+}

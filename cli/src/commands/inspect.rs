@@ -40,15 +40,8 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     }
     let archive = pipeline::read(&arguments.file)?;
     let host = plugins::host(&arguments.plugins)?;
-    let summary = ProgramSummary::of(&archive, |target| provider(&host, target));
+    let summary = ProgramSummary::of(&archive, &host, DEFAULT_OPSET);
     Ok(Outcome::text(program(&summary, shown)).with("program", &summary))
-}
-
-fn provider(host: &Host, target: &str) -> Option<String> {
-    match host.registry.resolve(target, DEFAULT_OPSET, false, &host.choice) {
-        Resolved::Use(provider) => Some(host.plugin_id(&provider).to_owned()),
-        _ => None,
-    }
 }
 
 fn program(summary: &ProgramSummary, shown: usize) -> String {
@@ -149,7 +142,7 @@ fn ops(ops: &[OpSummary], providers: bool) -> Vec<Vec<String>> {
     let row = |op: &OpSummary| {
         let mut row = vec![op.count.to_string(), op.target.clone()];
         if providers {
-            row.push(op.provider.clone().unwrap_or_else(|| bad("no direct lowering")));
+            row.push(op.provider.clone().unwrap_or_else(|| bad("nobody")));
         }
         row
     };

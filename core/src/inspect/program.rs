@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::program::{Arg, Body, InputKind, OutputKind, Program, StateKind, Val, ValueType};
+use crate::host::Host;
+use crate::normalise;
+use crate::program::{Arg, Body, InputKind, OutputKind, OutputSpec, Program, StateKind, Val, ValueType};
 use crate::pt2::Archive;
+use crate::registry::Resolved;
 use crate::sym::{Range, Symbols};
 
 /// What an exported program holds.
@@ -74,6 +77,9 @@ pub struct DimSummary {
     pub axes: Vec<String>,
 }
 
+/// The provider of operators that normalisation rewrites or removes.
+pub const NORMALISER: &str = "normaliser";
+
 /// An operator.
 #[derive(Clone, Debug, Serialize)]
 pub struct OpSummary {
@@ -81,14 +87,16 @@ pub struct OpSummary {
     pub target: String,
     /// How many calls there are, nested graphs included.
     pub count: usize,
-    /// The plugin that lowers it.
+    /// The plugin that lowers it, or [`NORMALISER`]; `None` when nobody does.
     pub provider: Option<String>,
 }
 
 impl ProgramSummary {
-    /// Describes an archive; `provider` names who lowers an operator.
-    pub fn of(archive: &Archive, provider: impl Fn(&str) -> Option<String>) -> Self {
+    /// Describes an archive; the host's plugins lower its operators at `opset`.
+    pub fn of(archive: &Archive, host: &Host, opset: i64) -> Self {
         let program = &archive.program;
+        // What a call changes, and which operators it does away with, is known after normalisation.
+        let (functional, _) = normalise::attempt(program.clone(), &host.schemas, |_| true);
         let (symbols, body) = (&program.symbols, &program.body);
         let mut summary = Self {
             torch: program.producer.torch.clone(),
@@ -98,7 +106,7 @@ impl ProgramSummary {
             states: Vec::new(),
             dims: dims(program),
             guards: program.guards.clone(),
-            ops: ops(body, provider),
+            ops: ops(body, &functional.body, host, opset),
             parameters: 0,
             buffers: 0,
             constants: 0,
@@ -135,20 +143,29 @@ impl ProgramSummary {
                     let ty = type_of(symbols, body, arg);
                     summary.outputs.push(ValueSummary { name: name.unwrap_or_default(), ty });
                 }
-                OutputKind::State { kind, name, .. } => {
-                    let kind = match kind {
-                        StateKind::Buffer => "buffer",
-                        StateKind::Parameter => "parameter",
-                        StateKind::Input => "input",
-                    };
-                    let ty = type_of(symbols, body, arg);
-                    summary.states.push(InputSummary { name: name.clone(), kind, ty });
-                }
-                OutputKind::Gradient(_) | OutputKind::Token => {}
+                OutputKind::State { .. } | OutputKind::Gradient(_) | OutputKind::Token => {}
             }
         }
+        summary.states = states(&functional);
         summary
     }
+}
+
+fn states(functional: &Program) -> Vec<InputSummary> {
+    let outputs = functional.signature.outputs.iter().zip(&functional.body.outputs);
+    let state = |(spec, arg): (&OutputSpec, &Arg)| match &spec.kind {
+        OutputKind::State { kind, name, .. } => {
+            let kind = match kind {
+                StateKind::Buffer => "buffer",
+                StateKind::Parameter => "parameter",
+                StateKind::Input => "input",
+            };
+            let ty = type_of(&functional.symbols, &functional.body, arg);
+            Some(InputSummary { name: name.clone(), kind, ty })
+        }
+        _ => None,
+    };
+    outputs.filter_map(state).collect()
 }
 
 fn type_of(symbols: &Symbols, body: &Body, arg: &Arg) -> String {
@@ -199,9 +216,14 @@ fn dims(program: &Program) -> Vec<DimSummary> {
     dims
 }
 
-fn ops(body: &Body, provider: impl Fn(&str) -> Option<String>) -> Vec<OpSummary> {
-    let mut counts = BTreeMap::new();
+fn ops(body: &Body, functional: &Body, host: &Host, opset: i64) -> Vec<OpSummary> {
+    let (mut counts, mut left) = (BTreeMap::new(), BTreeMap::new());
     count(body, &mut counts);
+    count(functional, &mut left);
+    let provider = |target: &str| match host.registry.resolve(target, opset, false, &host.choice) {
+        Resolved::Use(provider) => Some(host.plugin_id(&provider).to_owned()),
+        _ => (!left.contains_key(target)).then(|| NORMALISER.to_owned()),
+    };
     let mut ops: Vec<OpSummary> = counts
         .into_iter()
         .map(|(target, count)| OpSummary { target: target.to_owned(), count, provider: provider(target) })

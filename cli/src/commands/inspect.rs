@@ -4,13 +4,11 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use onnxport_core::host::Host;
 use onnxport_core::inspect::{
     DimSummary, InputSummary, ModelSummary, OpSummary, ProgramSummary, ValueSummary,
 };
 use onnxport_core::ir::opset::DEFAULT_OPSET;
 use onnxport_core::pipeline;
-use onnxport_core::registry::Resolved;
 
 use crate::format::{bad, bold, bytes, count, faint, table};
 use crate::outcome::{CommandResult, Outcome};

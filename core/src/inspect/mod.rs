@@ -4,4 +4,4 @@ mod model;
 mod program;
 
 pub use model::ModelSummary;
-pub use program::{DimSummary, InputSummary, OpSummary, ProgramSummary, ValueSummary};
+pub use program::{DimSummary, InputSummary, NORMALISER, OpSummary, ProgramSummary, ValueSummary};

@@ -1,8 +1,9 @@
 import torch
 import torch.nn.functional as F
 
-from tests.ops.harness import case, f16, f32, f64, i64, suite
+from tests.ops.harness import case, f16, f32, f64, i64, suite, u8
 
+NAN = torch.tensor([float("nan"), 0.1, 2.0, -0.1, -2.0, float("inf")])
 BF16 = torch.linspace(-3, 3, 9).bfloat16()
 OLD = ("--opset", "18")
 NAMES = ("relu6", "hardsigmoid", "hardswish", "selu", "elu", "celu", "mish", "silu", "softplus")
@@ -50,5 +51,8 @@ test_ops = suite(
         case("aten.log_sigmoid.default", F.logsigmoid, f32(9, low=-90.0, high=90.0)),
         case("aten.softshrink.default", F.softshrink, f32(9)),
         case("aten.hardshrink.default", F.hardshrink, f64(9)),
+        case("aten.hardtanh.default", lambda x: F.hardtanh(x, -1, 3), u8(9), id="u8"),
+        case("aten.hardshrink.default", lambda x: F.hardshrink(x), NAN, id="nan"),
+        case("aten.softshrink.default", lambda x: F.softshrink(x), NAN, id="nan"),
     ],
 )

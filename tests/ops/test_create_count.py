@@ -80,5 +80,18 @@ test_ops = suite(
         case("aten.exponential_.default", lambda x: (x + 1).exponential_(2.0), f32(9)),
         case("aten.uniform_.default", lambda x: (x + 1).uniform_(2.0, 3.0), f32(9)),
         case("aten.normal_.default", lambda x: (x + 1).normal_(2.0, 3.0), f32(9)),
+        case(
+            "aten.linspace.default",
+            lambda x: x + torch.linspace(4.3, 50, 9, dtype=torch.int64),
+            i64(9),
+            id="whole",
+        ),
+        case(
+            "aten.logspace.default",
+            lambda x: x + torch.logspace(0, 1.2, 4, 5.0, dtype=torch.int64),
+            i64(4),
+            id="whole",
+        ),
+        case("aten.dropout.default", lambda x: torch.dropout(x, 1.0, True), f32(9), id="all"),
     ],
 )

@@ -255,5 +255,20 @@ test_ops = suite(
             dynamic=None,
             id="comparison",
         ),
+        # ONNX Runtime makes a slice of this, where a bound of -1 is the last element.
+        case(
+            "aten.index.Tensor",
+            lambda x: x[torch.arange(x.shape[0] - 1, -1, -1)],
+            f32(4, 5),
+            dynamic=True,
+            id="backwards",
+        ),
+        case(
+            "aten.gather.default",
+            lambda x, i: x.gather(0, i),
+            f32(4, 5),
+            torch.empty(0, dtype=torch.int64),
+            id="nothing",
+        ),
     ],
 )

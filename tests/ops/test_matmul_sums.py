@@ -150,5 +150,28 @@ test_ops = suite(
             f32(5, 4),
             id="broadcast",
         ),
+        case(
+            "aten.addmm.default",
+            lambda c, a, b: torch.addmm(c, a, b, beta=0.5, alpha=2),
+            f32(5),
+            f32(3, 0),
+            f32(0, 5),
+            id="nothing",
+        ),
+        case("aten.linear.default", F.linear, f32(0, 8), f32(8), id="no rows"),
+        case(
+            "aten.einsum.default",
+            lambda x, y: torch.einsum("...ik,...j->ij", x, y),
+            f32(2, 3, 4),
+            f32(5),
+            id="summed ellipsis",
+        ),
+        case(
+            "aten.einsum.default",
+            lambda x, y: torch.einsum("...ik,...kj->...ij", x, y),
+            f32(2, 3, 4),
+            f32(4, 5),
+            id="short ellipsis",
+        ),
     ],
 )

@@ -198,5 +198,6 @@ test_ops = suite(
             f32(1, 4),
         ),
         case("aten.renorm.default", lambda x: x.renorm(2, 0, 1.5), f32(3, 4, 2)),
+        case("aten.group_norm.default", lambda x: F.group_norm(x, 1), f32(0, 2), id="no rows"),
     ],
 )

@@ -101,5 +101,18 @@ test_ops = suite(
         case("aten.remainder.Scalar_Tensor", lambda x: 7 % x, i64(9, low=1)),
         case("aten.fmod.Tensor", torch.fmod, i64(9), i64(9, low=-9, high=0)),
         case("aten.fmod.Scalar", lambda x: torch.fmod(x, 1.5), f32(9)),
+        case(
+            "aten.floor_divide.default", lambda x: x // 3, torch.tensor([-128, 127]).char(), id="i8"
+        ),
+        case(
+            "aten.floor_divide.default",
+            lambda x: x // -3,
+            torch.tensor([-(2**31), 2**31 - 1]).int(),
+            id="i32",
+        ),
+        case(
+            "aten.fmod.Scalar", lambda x: torch.fmod(x, -3), torch.tensor([2**62 + 1, -5]), id="i64"
+        ),
+        case("aten.hypot.default", torch.hypot, f16(9, low=300.0, high=400.0), f16(9), id="large"),
     ],
 )

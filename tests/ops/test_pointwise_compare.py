@@ -42,5 +42,8 @@ test_ops = suite(
         case("aten.clamp_max.default", lambda x: x.clamp_max(3), i64(9)),
         case("aten.clamp.Tensor", torch.clamp, f32(9), f32(9), f32(9)),
         case("aten.clamp_min.Tensor", torch.clamp_min, f32(9), f32(9)),
+        case("aten.clamp.default", lambda x: x.clamp(-2, 3), u8(9), id="u8"),
+        case("aten.clamp.default", lambda x: x.clamp(max=300), u8(9), id="u8 above"),
+        case("aten.clamp_min.default", lambda x: x.clamp_min(-1), u8(9), id="u8"),
     ],
 )

@@ -4,6 +4,7 @@ from tests.ops.harness import boolean, case, f16, f32, f64, i64, suite, u8
 
 EDGES = torch.tensor([-0.0, 0.0, 0.5, 1.5, 2.5, -0.5, -1.5, -7.3, float("inf"), -float("inf")])
 SMALL = torch.tensor([1e-8, -1e-8, 1e-3, 5.0, -5.0, 50.0, -float("inf")])
+SIGNED = torch.tensor([-0.0, 0.0, 1.0, -1.0])
 WIDE = ("tan", "sinh", "cosh", "atan", "asinh", "erf")
 UNIT = ("asin", "acos", "atanh")
 HIGH = ("log", "log2", "log10", "rsqrt", "sqrt", "log1p", "reciprocal")
@@ -47,5 +48,6 @@ test_ops = suite(
             torch.tensor([0.0, -1, 0, 0, 2]),
         ),
         case("aten.angle.default", torch.angle, EDGES),
+        case("aten.atan2.default", torch.atan2, SIGNED, SIGNED[:, None], id="signed zeros"),
     ],
 )

@@ -175,5 +175,12 @@ test_ops = suite(
             f32(2, 3, 6, 8),
         ),
         case("aten.max_pool2d.default", lambda x: F.max_pool2d(x, 2), f16(2, 3, 6, 8), id="half"),
+        # ONNX Runtime fuses the two and pads with minus infinity, if it can.
+        case(
+            "aten.max_pool1d.default",
+            lambda x: F.max_pool1d(F.pad(x, (1, 1)), 3, 2),
+            f32(2, 3, 9, high=-1.0),
+            id="padded",
+        ),
     ],
 )

@@ -73,5 +73,11 @@ test_ops = suite(
             i64(8, 1, low=0, high=2),
             id="axis",
         ),
+        case(
+            "aten.unique_consecutive.default",
+            lambda x: x.unique_consecutive(dim=0),
+            i64(8, 2, low=0, high=2),
+            id="axis alone",
+        ),
     ],
 )

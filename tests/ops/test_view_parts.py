@@ -211,5 +211,18 @@ test_ops = suite(
         case("aten.channel_shuffle.default", lambda x: F.channel_shuffle(x, 2), f32(1, 4, 3, 3)),
         case("aten.as_strided.default", lambda x: x.as_strided((2, 2), (1, 2), 1), f32(3, 3)),
         case("aten.combinations.default", lambda x: torch.combinations(x, 2), f32(4)),
+        case(
+            "aten.pad.default",
+            lambda x: F.pad(x, (-1, 1, -2, 1), mode="circular"),
+            f32(1, 3, 4, 4),
+            id="circular crop",
+        ),
+        case(
+            "aten.pad.default",
+            lambda x: F.pad(x, (-1, 1, -2, 1), mode="circular"),
+            f32(1, 3, 4, 4),
+            id="circular crop18",
+            options=("--opset", "18"),
+        ),
     ],
 )

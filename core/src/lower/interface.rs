@@ -9,7 +9,7 @@ use super::LowerOptions;
 use super::driver::{Bound, Driver, Scope, not_computed};
 use crate::diagnose::{Code, Diagnostic};
 use crate::ir::{Shape, State, Type, ValueId};
-use crate::program::{Arg, InputKind, OutputKind, Val, ValueType};
+use crate::program::{Arg, InputKind, InputSpec, OutputKind, Val, ValueType};
 use crate::sym::{Dim, Symbols};
 use crate::tensor::{DType, LazyTensor};
 
@@ -46,12 +46,22 @@ impl Driver<'_> {
                 "give one name per tensor input, in order",
             ));
         }
+        let is_user = |spec: &InputSpec| matches!(spec.kind, InputKind::User);
+        let mut names = Vec::with_capacity(users);
         let mut chosen = options.input_names.iter();
+        for (spec, arg) in program.signature.inputs.iter().zip(&program.body.inputs) {
+            if is_user(spec) && arg.as_value().is_some() {
+                names.push(chosen.next().unwrap_or(&spec.name).clone());
+            }
+        }
+        // The user's names stand; a weight of the same name gets another.
+        let mut taken: BTreeSet<String> = names.iter().cloned().collect();
+        let mut names = names.into_iter();
         for (spec, arg) in program.signature.inputs.iter().zip(&program.body.inputs) {
             let Some(val) = arg.as_value() else { continue };
             match &spec.kind {
                 InputKind::User => {
-                    let name = chosen.next().unwrap_or(&spec.name).clone();
+                    let name = names.next().unwrap_or_default();
                     self.user_input(scope, val, name);
                 }
                 InputKind::Constant | InputKind::Token => {}
@@ -63,7 +73,8 @@ impl Driver<'_> {
                 }
                 kind => {
                     let name = kind.tensor_name().unwrap_or(&spec.name);
-                    self.weight(scope, val, name, mutated.get(&val).copied());
+                    let label = unique(name.to_owned(), &mut taken);
+                    self.weight(scope, val, (name, label), mutated.get(&val).copied());
                     if let (Some(Bound::Value(value)), false) =
                         (scope.get(val), matches!(kind, InputKind::TensorConstant(_)))
                     {
@@ -117,7 +128,7 @@ impl Driver<'_> {
         &mut self,
         scope: &mut Scope,
         val: Val,
-        name: &str,
+        (name, label): (&str, String),
         mutated: Option<(crate::program::StateKind, &str)>,
     ) {
         let Some(data) = self.program.tensors.get(name) else {
@@ -131,13 +142,13 @@ impl Driver<'_> {
             let block = self.model.graph.main();
             let shape = Shape::of(data.shape.iter().map(|d| Dim::Const(*d as i64)));
             let ty = Type::tensor(data.dtype, shape);
-            let input = self.model.graph.add_input(block, Some(name.to_owned()), ty);
+            let input = self.model.graph.add_input(block, Some(label), ty);
             let state =
                 State { input, output: usize::MAX, kind, name: state.to_owned(), initial: Some(data) };
             self.model.states.push(state);
             input
         } else {
-            self.model.graph.add_initializer(Some(name.to_owned()), data)
+            self.model.graph.add_initializer(Some(label), data)
         };
         self.bind(scope, val, value);
     }

@@ -1,14 +1,16 @@
-//! Removes calls whose results nobody uses. After functionalisation no call has another effect.
+//! Removes calls whose results nobody uses. After functionalisation no call has another effect, as
+//! far as schemas say: of an operator without one, such as an `out` overload, that is not known.
 
 use super::Context;
-use super::edit::each_nested;
-use crate::program::{Arg, Body, Program};
+use super::edit::{each_nested, is_builtin, parts};
+use crate::diagnose::{Code, Diagnostic};
+use crate::program::{Arg, Body, Call, Output, Program};
 
-pub(super) fn run(program: &mut Program, _: &mut Context<'_>) {
-    sweep(&mut program.body);
+pub(super) fn run(program: &mut Program, cx: &mut Context<'_>) {
+    sweep(&mut program.body, cx);
 }
 
-fn sweep(body: &mut Body) {
+fn sweep(body: &mut Body, cx: &mut Context<'_>) {
     let mut used = vec![false; body.values.len()];
     let mark = |used: &mut Vec<bool>, arg: &Arg| {
         arg.each_value(&mut |v| {
@@ -30,9 +32,27 @@ fn sweep(body: &mut Body) {
             for arg in &call.args {
                 mark(&mut used, &arg.arg);
             }
-            each_nested(&mut call, &mut sweep);
+            each_nested(&mut call, &mut |nested| sweep(nested, cx));
             body.calls.push(call);
+        } else if may_write(&call, cx) {
+            let message =
+                format!("`{}` may write to its arguments, but its schema is not known", call.target);
+            let diagnostic = Diagnostic::error(Code::NORMALISE_MUTATION, message)
+                .at(call.origin)
+                .note("nothing uses its results")
+                .help("remove the call, or use the operator that returns what this one writes");
+            cx.diagnostics.push(diagnostic);
         }
     }
     body.calls.reverse();
+}
+
+/// Whether the call may have done more than compute its results. Calls without results and those that
+/// say so by their name were refused before.
+fn may_write(call: &Call, cx: &Context<'_>) -> bool {
+    !is_builtin(&call.target)
+        && !cx.schemas.contains(&call.target)
+        && !parts(&call.target).1.ends_with('_')
+        && call.outputs.iter().any(|o| *o != Output::None)
+        && call.args.iter().any(|a| a.arg.as_value().is_some())
 }

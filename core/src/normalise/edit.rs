@@ -126,6 +126,11 @@ pub(super) fn each_nested(call: &mut Call, visit: &mut impl FnMut(&mut Body)) {
     }
 }
 
+/// Whether the target is one of Python or of control flow, which have no schemas.
+pub(super) fn is_builtin(target: &str) -> bool {
+    matches!(parts(target).0, "_operator" | "higher_order" | "torch" | "math" | "builtins" | "")
+}
+
 /// The parts of a target: namespace, operator, overload.
 pub(super) fn parts(target: &str) -> (&str, &str, &str) {
     let (namespace, rest) = target.split_once('.').unwrap_or(("", target));

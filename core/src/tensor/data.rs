@@ -107,6 +107,29 @@ impl LazyTensor {
         Some(Cow::Owned(out))
     }
 
+    /// Whether both tensors show the same bytes of one file. Bytes in memory are those of one tensor.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        match (self.file_range(), other.file_range()) {
+            (Some((f, a)), Some((g, b))) => f.same(g) && a.start < b.end && b.start < a.end,
+            _ => false,
+        }
+    }
+
+    /// The file, and the bytes of it from the first element to the last.
+    fn file_range(&self) -> Option<(&MappedFile, std::ops::Range<u64>)> {
+        let Source::Mapped { file, offset, .. } = &self.source else { return None };
+        let elements = match &self.strides {
+            None => self.elements()?,
+            Some(_) if self.shape.contains(&0) => 0,
+            Some(strides) => {
+                let last = self.shape.iter().zip(strides).map(|(extent, stride)| (extent - 1) * stride);
+                last.sum::<u64>() + 1
+            }
+        };
+        let start = offset.checked_add(self.dtype.byte_len(self.offset)?)?;
+        Some((file, start..start.checked_add(self.dtype.byte_len(elements)?)?))
+    }
+
     /// Whether both tensors are the same view of the same bytes, so that one copy serves both.
     pub fn same_bytes(&self, other: &Self) -> bool {
         self.dtype == other.dtype

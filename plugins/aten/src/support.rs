@@ -136,14 +136,34 @@ pub(crate) fn trunc(cx: &mut Lower, x: Value) -> Value {
     cx.mul(sign, size)
 }
 
-/// `floor(a / b)` of integers: what `Mod` leaves over divides without remainder.
+/// `floor(a / b)` of integers: what `Mod` leaves over divides without remainder. The narrow types
+/// compute in a wider one, since `a - a mod b` may lie below the smallest number.
 pub(crate) fn floor_div_int(cx: &mut Lower, a: Value, b: Value, dtype: DType) -> Value {
-    if matches!(dtype, DType::U8 | DType::U16 | DType::U32 | DType::U64) {
-        return cx.div(a, b);
-    }
+    let wide = match dtype {
+        DType::U8 | DType::U16 | DType::U32 | DType::U64 => return cx.div(a, b),
+        DType::I8 | DType::I16 => DType::I32,
+        _ => DType::I64,
+    };
+    let (a, b) = (cx.cast(a, wide), cx.cast(b, wide));
     let rest = cx.modulo(a, b, false);
     let whole = cx.sub(a, rest);
-    cx.div(whole, b)
+    let quotient = cx.div(whole, b);
+    cx.cast(quotient, dtype)
+}
+
+/// An integer type's bound that is nearest to `number`, where it lies outside of the type.
+pub(crate) fn saturated(number: Scalar, dtype: DType) -> Scalar {
+    let bits = dtype.bits();
+    let (low, high) = match dtype {
+        DType::U8 | DType::U16 | DType::U32 => (0, (1 << bits) - 1),
+        DType::I8 | DType::I16 | DType::I32 => (-1 << (bits - 1), (1 << (bits - 1)) - 1),
+        _ => return number,
+    };
+    match number {
+        Scalar::Int(n) => Scalar::Int(n.clamp(low, high)),
+        Scalar::Float(x) => Scalar::Float(x.clamp(low as f64, high as f64)),
+        other => other,
+    }
 }
 
 /// A constant 0-d number of `dtype`.

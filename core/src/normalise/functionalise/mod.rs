@@ -13,7 +13,7 @@ mod twin;
 
 use rustc_hash::FxHashMap;
 
-use super::edit::{Editor, each_nested, parts};
+use super::edit::{Editor, each_nested, is_builtin, parts};
 use super::{Context, with_symbols};
 use crate::diagnose::{Code, OriginId};
 use crate::program::{
@@ -33,8 +33,43 @@ const MIN_GROWTH: usize = 1 << 16;
 pub(super) fn run(program: &mut Program, cx: &mut Context<'_>) {
     let mut written = Vec::new();
     with_symbols(program, |body, symbols| written = functionalise(body, symbols, cx));
+    check_shared(program, &written, cx);
     let Program { body, signature, .. } = program;
     declare_state(body, signature, &written);
+}
+
+/// Refuses writes to a buffer whose memory another input of the program shows as well.
+fn check_shared(program: &Program, written: &Written, cx: &mut Context<'_>) {
+    if written.is_empty() {
+        return;
+    }
+    let mut used = vec![false; program.body.values.len()];
+    let mut mark = |arg: &Arg| {
+        arg.each_value(&mut |v| {
+            if let Some(flag) = used.get_mut(v.index()) {
+                *flag = true;
+            }
+        });
+    };
+    program.body.calls.iter().flat_map(|c| &c.args).for_each(|a| mark(&a.arg));
+    program.body.outputs.iter().for_each(&mut mark);
+    let inputs = || {
+        program.signature.inputs.iter().zip(&program.body.inputs).filter_map(|(spec, input)| {
+            let (name, val) = (spec.kind.tensor_name()?, input.as_value()?);
+            Some((name, val, program.tensors.get(name)?))
+        })
+    };
+    for (name, val, tensor) in inputs().filter(|(_, val, _)| written.iter().any(|(w, _)| w == val)) {
+        let shown = inputs().find(|(_, other, data)| {
+            *other != val && used.get(other.index()).is_some_and(|u| *u) && tensor.overlaps(data)
+        });
+        if let Some((other, ..)) = shown {
+            let message = format!("`{name}` is written to, and `{other}` shows the same memory");
+            let diagnostic = crate::diagnose::Diagnostic::error(Code::NORMALISE_MUTATION, message)
+                .help("give each of them memory of its own, or take the view inside the module");
+            cx.diagnostics.push(diagnostic);
+        }
+    }
 }
 
 /// The inputs of a body that were written, each with its last value.
@@ -88,9 +123,8 @@ fn functionalise(body: &mut Body, symbols: &mut Symbols, cx: &mut Context<'_>) -
 /// An operator without a schema is taken at its word: PyTorch requires operators to declare writes and
 /// records them, so only names that say otherwise and calls without results are refused.
 fn check_unknown(call: &Call, cx: &mut Context<'_>) {
-    let (namespace, op, _) = parts(&call.target);
-    let builtin = matches!(namespace, "_operator" | "higher_order" | "torch" | "math" | "builtins" | "");
-    if builtin || cx.schemas.contains(&call.target) {
+    let (_, op, _) = parts(&call.target);
+    if is_builtin(&call.target) || cx.schemas.contains(&call.target) {
         return;
     }
     let writes = op.ends_with('_') && !op.ends_with("__");

@@ -2,7 +2,7 @@
 
 use onnxport_sdk::prelude::*;
 
-use crate::support::{constant, kernel_type, node, scaled, select, shifted};
+use crate::support::{constant, kernel_type, node, saturated, scaled, select, shifted};
 
 /// `max(x, 0)`.
 #[lowering("aten.relu.default")]
@@ -19,7 +19,8 @@ fn relu(cx: &mut Lower, x: Value) -> Res<Value> {
 fn between(cx: &mut Lower, x: Value, low: f64, high: f64) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let kernel = kernel_type(cx, "Clip", dtype);
-    let (x, low, high) = (cx.cast(x, kernel), constant(cx, low, kernel), constant(cx, high, kernel));
+    let (low, high) = (saturated(Scalar::Float(low), dtype), saturated(Scalar::Float(high), dtype));
+    let (x, low, high) = (cx.cast(x, kernel), cx.number(&low, kernel), cx.number(&high, kernel));
     let y = cx.clip(x, Some(low), Some(high));
     Ok(cx.cast(y, dtype))
 }
@@ -135,21 +136,20 @@ fn threshold(cx: &mut Lower, x: Value, threshold: Scalar, value: Scalar) -> Res<
     Ok(select(cx, below, value, x, dtype))
 }
 
-fn shrink(cx: &mut Lower, x: Value, lambd: f64, bias: f64) -> Res<Value> {
-    let dtype = cx.result(0)?.dtype;
-    let x = cast_to_kernel(cx, "Shrink", x, dtype);
-    let y = cx.op("Shrink").input(x).float("lambd", lambd).float("bias", bias).one();
-    Ok(cx.cast(y, dtype))
-}
-
-/// `x` moved towards zero by `lambd`, and 0 within that distance.
+/// `x` moved towards zero by `lambd`, and 0 within that distance. NaN stays, unlike in `Shrink`.
 #[lowering("aten.softshrink.default")]
 fn softshrink(cx: &mut Lower, x: Value, lambd: f64) -> Res<Value> {
-    shrink(cx, x, lambd, lambd)
+    let dtype = cx.result(0)?.dtype;
+    let (low, high) = (constant(cx, -lambd, dtype), constant(cx, lambd, dtype));
+    let near = cx.clip(x, Some(low), Some(high));
+    Ok(cx.sub(x, near))
 }
 
-/// `x`, and 0 within the distance `lambd` from it.
+/// `x`, and 0 within the distance `lambd` from it. NaN stays, unlike in `Shrink`.
 #[lowering("aten.hardshrink.default")]
 fn hardshrink(cx: &mut Lower, x: Value, lambd: f64) -> Res<Value> {
-    shrink(cx, x, lambd, 0.0)
+    let dtype = cx.result(0)?.dtype;
+    let (size, lambd, zero) = (cx.abs(x), constant(cx, lambd, dtype), constant(cx, 0.0, dtype));
+    let near = cx.less_equal(size, lambd);
+    Ok(cx.select(near, zero, x))
 }

@@ -155,6 +155,11 @@ impl Window {
                 *more = 0;
             }
         }
+        if output_padding.iter().zip(&self.stride).any(|(more, stride)| more >= stride) {
+            return Err(
+                "`output_padding` that is not below the stride exceeds what ONNX Runtime takes".into()
+            );
+        }
         self.emit(cx, "ConvTranspose", [Some(x), Some(weight), bias], &output_padding)
     }
 

@@ -44,6 +44,14 @@ fn progression(cx: &mut Lower, start: &Scalar, end: &Scalar, step: &Scalar) -> R
         Scalar::Sym(value) => cx.dtype(*value) == Ok(DType::I64),
         _ => integer(s).is_some(),
     };
+    let backward = |s: &Scalar| s.as_f64().is_some_and(|x| x < 0.0);
+    if dtype == DType::I64 && (backward(start) || backward(step)) && !result.shape.contains(&Dim::Unknown) {
+        // ONNX Runtime makes a slice of a `Gather` of a `Range`, whose bounds mean something else when
+        // they are negative.
+        if let (Some(start), Some(step)) = (integer(start), integer(step)) {
+            return counted(cx, start, step);
+        }
+    }
     if [start, end, step].iter().all(|s| is_integer(cx, s)) {
         let mut bounds = Vec::with_capacity(3);
         for number in [start, end, step] {
@@ -92,9 +100,8 @@ fn arange(cx: &mut Lower, start: Option<Scalar>, end: Scalar, step: Option<Scala
     progression(cx, &start, &end, &step)
 }
 
-/// `length` integers from `start` by `step`.
-#[lowering("prims.iota.default")]
-fn iota(cx: &mut Lower, start: SymInt, step: SymInt) -> Res<Value> {
+/// As many integers as the result has, from `start` by `step`.
+fn counted(cx: &mut Lower, start: SymInt, step: SymInt) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let mut y = indices(cx, dtype)?;
     if step != SymInt::Const(1) {
@@ -110,6 +117,12 @@ fn iota(cx: &mut Lower, start: SymInt, step: SymInt) -> Res<Value> {
     Ok(y)
 }
 
+/// `length` integers from `start` by `step`.
+#[lowering("prims.iota.default")]
+fn iota(cx: &mut Lower, start: SymInt, step: SymInt) -> Res<Value> {
+    counted(cx, start, step)
+}
+
 /// As `arange`, with `end`.
 #[lowering("aten.range.default", "aten.range.step")]
 fn range(cx: &mut Lower, start: Scalar, step: Option<Scalar>) -> Res<Value> {
@@ -118,11 +131,14 @@ fn range(cx: &mut Lower, start: Scalar, step: Option<Scalar>) -> Res<Value> {
     progression(cx, &start, &Scalar::Float(f64::NAN), &step)
 }
 
-/// `i` evenly spaced numbers from `start` to `end`, in `f64` or `f32`.
+/// `i` evenly spaced numbers from `start` to `end`, in `f64` or `f32`. Of integers also the ends are.
 fn spaced(cx: &mut Lower, start: &Operand, end: &Operand, kernel: DType) -> Res<Value> {
-    let shape = cx.result(0)?.shape;
+    let result = cx.result(0)?;
+    let (shape, dtype) = (result.shape, result.dtype);
+    let whole = !dtype.is_float();
+    let exact = |x: f64| if whole { x.trunc() } else { x };
     let numbers = match (start, end) {
-        (Operand::Number(a), Operand::Number(b)) => a.as_f64().zip(b.as_f64()),
+        (Operand::Number(a), Operand::Number(b)) => a.as_f64().map(exact).zip(b.as_f64().map(exact)),
         _ => None,
     };
     if let (Some((start, end)), Some([n])) = (numbers, small(&shape, DType::F64).as_deref()) {
@@ -135,7 +151,11 @@ fn spaced(cx: &mut Lower, start: &Operand, end: &Operand, kernel: DType) -> Res<
         return Ok(cx.numbers(&numbers, kernel));
     }
     let i = indices(cx, kernel)?;
-    let (start, end) = (cx.operand(start, kernel), cx.operand(end, kernel));
+    let end_of = |cx: &mut Lower, end: &Operand| {
+        let end = cx.operand(end, if whole { dtype } else { kernel });
+        cx.cast(end, kernel)
+    };
+    let (start, end) = (end_of(cx, start), end_of(cx, end));
     let count = shape.first().copied().unwrap_or(Dim::Unknown);
     let last = cx.dim_max(cx.dim_sub(count, 1), 1);
     let last = cx.dims_value(&[last]);

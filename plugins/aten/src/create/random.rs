@@ -196,6 +196,14 @@ fn dropout(cx: &mut Lower, x: Value, p: f64, train: Option<bool>) -> Res<Vec<Opt
         };
         return Ok(vec![Some(x), mask]);
     }
+    if p == 1.0 {
+        // `Dropout` takes no ratio of one.
+        let result = cx.result(0)?;
+        let shape = result.shape;
+        let dropped = full(cx, &shape, &Scalar::Int(0), result.dtype);
+        let mask = cx.has_result(1).then(|| full(cx, &shape, &Scalar::Bool(false), DType::Bool));
+        return Ok(vec![Some(dropped), mask]);
+    }
     let (ratio, training) = (cx.float(p, DType::F32), cx.bool(true));
     let [y, mask] = cx.op("Dropout").input(x).input(ratio).input(training).outs::<2>();
     Ok(vec![Some(y), Some(mask)])

@@ -3,6 +3,7 @@
 use onnxport_sdk::prelude::*;
 
 use super::columns::as_index;
+use crate::support::empty;
 
 /// `x` in a type for which ONNX Runtime's scatter kernels reduce.
 pub(super) fn widen(cx: &mut Lower, x: Value, reduction: &str) -> Value {
@@ -205,6 +206,10 @@ fn gather(cx: &mut Lower, x: Value, dim: Axis, index: Value) -> Res<Value> {
         let (x, index) = (cx.reshape(x, &[-1]), cx.reshape(index, &[-1]));
         let picked = cx.gather(x, index, 0);
         return cx.reshape_to_result(picked, 0);
+    }
+    if cx.rank(x)? != cx.rank(index)? {
+        // Only an index without elements may have other axes.
+        return empty(cx)?.ok_or_else(|| "argument `index` has other axes than the tensor".into());
     }
     Ok(cx.op("GatherElements").input(x).input(index).int("axis", dim.0 as i64).one())
 }

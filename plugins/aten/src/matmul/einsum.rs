@@ -6,7 +6,31 @@ use onnxport_sdk::prelude::*;
 #[lowering("aten.einsum.default")]
 fn einsum(cx: &mut Lower, equation: Str, tensors: Vec<Value>) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    emit(cx, &explicit(equation.0), &tensors, dtype)
+    let equation = explicit(equation.0);
+    if !equation.contains("...") {
+        return emit(cx, &equation, &tensors, dtype);
+    }
+    // ONNX wants ellipses of one rank, and one in the output.
+    let (inputs, output) = equation.split_once("->").ok_or("the equation has no output")?;
+    let inputs: Vec<&str> = inputs.split(',').collect();
+    let mut ranks = Vec::with_capacity(tensors.len());
+    for (subscripts, tensor) in inputs.iter().zip(&tensors) {
+        let letters = subscripts.chars().filter(char::is_ascii_alphabetic).count();
+        let rank = cx.rank(*tensor)?.saturating_sub(letters);
+        ranks.push(subscripts.find("...").map(|place| (place, rank)));
+    }
+    let most = ranks.iter().flatten().map(|(_, rank)| *rank).max().unwrap_or(0);
+    let mut operands = Vec::with_capacity(tensors.len());
+    for (tensor, place) in tensors.iter().zip(ranks) {
+        let new: Vec<i64> = place.map_or(0..0, |(at, rank)| at..at + most - rank).map(|a| a as i64).collect();
+        operands.push(if new.is_empty() { *tensor } else { cx.unsqueeze(*tensor, &new) });
+    }
+    if output.contains("...") {
+        return emit(cx, &equation, &operands, dtype);
+    }
+    let sum = emit(cx, &format!("{}->...{output}", inputs.join(",")), &operands, dtype)?;
+    let summed: Vec<i64> = (0..most as i64).collect();
+    Ok(if summed.is_empty() { sum } else { cx.reduce("ReduceSum", sum, &summed, false) })
 }
 
 /// `sum x1[..., i] weight[n, i, j] x2[..., j] + bias[n]`.

@@ -3,12 +3,16 @@
 use onnxport_sdk::prelude::*;
 
 use super::{matmul, scaled, swap_last};
+use crate::support::empty;
 
 /// `input @ weight^T + bias`, over the last axis of `input`.
 #[lowering("aten.linear.default")]
 fn linear(cx: &mut Lower, x: Value, weight: Value, bias: Option<Value>) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    if cx.rank(x)? == 2 && cx.rank(weight)? == 2 && dtype.kind() == Kind::Float {
+    if let Some(nothing) = empty(cx)? {
+        return Ok(nothing);
+    }
+    if cx.rank(x)? == 2 && cx.rank(weight)? == 2 && !cx.dim(x, 1).is(0) && dtype.kind() == Kind::Float {
         return Ok(cx.op("Gemm").input(x).input(weight).maybe(bias).int("transB", 1).one());
     }
     let weight = swap_last(cx, weight)?;
@@ -19,11 +23,14 @@ fn linear(cx: &mut Lower, x: Value, weight: Value, bias: Option<Value>) -> Res<V
     })
 }
 
-/// `beta * self + alpha * (mat1 @ mat2)`: a `Gemm` where the type has one.
+/// `beta * self + alpha * (mat1 @ mat2)`: a `Gemm` where the type has one. ONNX Runtime forgets
+/// `beta` when the product sums nothing.
 #[lowering("aten.addmm.default")]
 fn addmm(cx: &mut Lower, x: Value, mat1: Value, mat2: Value, beta: Scalar, alpha: Scalar) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    if let (Kind::Float, Some(alpha), Some(beta)) = (dtype.kind(), alpha.as_f64(), beta.as_f64()) {
+    if let (Kind::Float, Some(alpha), Some(beta), false) =
+        (dtype.kind(), alpha.as_f64(), beta.as_f64(), cx.dim(mat1, 1).is(0))
+    {
         let base = (beta != 0.0).then_some(x);
         let mut node = cx.op("Gemm").input(mat1).input(mat2).maybe(base);
         if alpha != 1.0 {

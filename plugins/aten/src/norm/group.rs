@@ -3,6 +3,7 @@
 use onnxport_sdk::prelude::*;
 
 use super::{or_filled, per_channel, standardised};
+use crate::support::{empty, full};
 
 /// The channels in groups, each normalised; then `* weight + bias` for each channel.
 #[lowering("aten.group_norm.default")]
@@ -14,6 +15,9 @@ fn group_norm(
     bias: Option<Value>,
     eps: f64,
 ) -> Res<Value> {
+    if let Some(nothing) = empty(cx)? {
+        return Ok(nothing);
+    }
     let (dtype, channels) = (cx.dtype(x)?, cx.dim(x, 1));
     if cx.opset() >= 21 && dtype != DType::F64 {
         let scale = or_filled(cx, weight, 1.0, &[channels], dtype);
@@ -49,6 +53,14 @@ fn native_group_norm(
     group: i64,
     eps: f64,
 ) -> Res<[Value; 3]> {
+    if let Some(nothing) = empty(cx)? {
+        let (means, dtype) = (cx.result(1)?.shape, cx.dtype(x)?);
+        if !means.contains(&Dim::Const(0)) {
+            return Err("groups without elements are not supported".into());
+        }
+        let none = full(cx, &means, &Scalar::Int(0), dtype);
+        return Ok([nothing, none, none]);
+    }
     let grouped = cx.reshape(x, &[0, group, -1]);
     let [y, mean, inverse] = standardised(cx, grouped, &[2], eps)?;
     let y = cx.reshape_to_result(y, 0)?;

@@ -178,10 +178,12 @@ fn ldexp(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
 #[lowering("aten.hypot.default", "prims.hypot.default")]
 fn hypot(cx: &mut Lower, a: Value, b: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    let (a, b) = (cx.cast(a, dtype), cx.cast(b, dtype));
+    // The squares may be too large for the type where the root is not.
+    let (a, b) = (cx.cast(a, DType::F64), cx.cast(b, DType::F64));
     let (a, b) = (cx.mul(a, a), cx.mul(b, b));
     let sum = cx.add(a, b);
-    Ok(cx.sqrt(sum))
+    let root = cx.sqrt(sum);
+    Ok(cx.cast(root, dtype))
 }
 
 /// Degrees as radians.

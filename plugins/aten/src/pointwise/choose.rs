@@ -146,20 +146,25 @@ fn nan_to_num(
     Ok(y)
 }
 
+/// Whether the sign of what has one is minus, also that of -0.
+pub(super) fn is_below(cx: &mut Lower, x: Value, dtype: DType) -> Value {
+    let zero = constant(cx, 0.0, dtype);
+    let below = cx.less(x, zero);
+    if !dtype.is_float() {
+        return below;
+    }
+    let inverse = cx.reciprocal(x);
+    let inverse_below = cx.less(inverse, zero);
+    cx.or(below, inverse_below)
+}
+
 /// Whether the sign is minus, also that of -0.
 fn is_negative(cx: &mut Lower, x: Value) -> Res<Value> {
     let dtype = cx.dtype(x)?;
     if matches!(dtype, DType::U8 | DType::Bool) {
         return everywhere(cx, false);
     }
-    let zero = constant(cx, 0.0, dtype);
-    let below = cx.less(x, zero);
-    if !dtype.is_float() {
-        return Ok(below);
-    }
-    let inverse = cx.reciprocal(x);
-    let inverse_below = cx.less(inverse, zero);
-    Ok(cx.or(below, inverse_below))
+    Ok(is_below(cx, x, dtype))
 }
 
 /// Whether the sign is minus, also that of -0.

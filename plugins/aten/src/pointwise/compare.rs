@@ -2,7 +2,7 @@
 
 use onnxport_sdk::prelude::*;
 
-use crate::support::{extreme, kernel_type, select};
+use crate::support::{extreme, kernel_type, saturated, select};
 
 /// A comparison in the type that PyTorch promotes the operands to.
 pub(crate) fn compare(cx: &mut Lower, op: &str, a: &Operand, b: &Operand) -> Res<Value> {
@@ -123,6 +123,11 @@ fn fmin(cx: &mut Lower, a: Value, b: Value) -> Res<Value> {
 fn bounded(cx: &mut Lower, x: Value, low: Option<Operand>, high: Option<Operand>) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let mut x = cx.cast(x, dtype);
+    let within = |bound: Operand| match bound {
+        Operand::Number(n) => Operand::Number(saturated(n, dtype)),
+        tensor @ Operand::Tensor(_) => tensor,
+    };
+    let (low, high) = (low.map(within), high.map(within));
     let is_constant = |o: &Operand| matches!(o, Operand::Number(n) if !matches!(n, Scalar::Sym(_)));
     if let (Some(low), Some(high)) = (&low, &high)
         && is_constant(low)

@@ -124,5 +124,11 @@ fn remainder(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
 fn fmod(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let (a, b) = (cx.operand(&a, dtype), cx.operand(&b, dtype));
+    if matches!(dtype, DType::I64 | DType::U64) {
+        // ONNX Runtime takes the remainder of doubles, which do not hold all of these numbers.
+        let quotient = cx.div(a, b);
+        let whole = cx.mul(quotient, b);
+        return Ok(cx.sub(a, whole));
+    }
     Ok(cx.modulo(a, b, true))
 }

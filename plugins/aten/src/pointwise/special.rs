@@ -144,6 +144,9 @@ fn logit(cx: &mut Lower, x: Value, eps: Option<f64>) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let mut x = cx.cast(x, dtype);
     if let Some(eps) = eps.filter(|e| *e >= 0.0) {
+        if eps > 0.5 {
+            return Err("an `eps` above a half leaves no numbers between its bounds".into());
+        }
         let (low, high) = (constant(cx, eps, dtype), constant(cx, 1.0 - eps, dtype));
         x = cx.clip(x, Some(low), Some(high));
     }

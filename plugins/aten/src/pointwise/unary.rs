@@ -2,6 +2,7 @@
 
 use onnxport_sdk::prelude::*;
 
+use super::choose::is_below;
 use crate::support::{constant, node, shifted, unary};
 
 macro_rules! unaries {
@@ -166,8 +167,9 @@ pub(super) fn atan2_of(cx: &mut Lower, y: Value, x: Value, dtype: DType) -> Valu
     // Also 0 / 0.
     let slope = cx.select(flat, zero, slope);
     let angle = node(cx, "Atan", &[slope], dtype);
-    let (left, below, minus_pi) =
-        (cx.less(x, zero), cx.less(y, zero), constant(cx, -std::f64::consts::PI, dtype));
+    // Also -0 is on the left or below.
+    let (left, below) = (is_below(cx, x, dtype), is_below(cx, y, dtype));
+    let minus_pi = constant(cx, -std::f64::consts::PI, dtype);
     let half = cx.select(below, minus_pi, pi);
     let turn = cx.select(left, half, zero);
     cx.add(angle, turn)

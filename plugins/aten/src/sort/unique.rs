@@ -66,6 +66,12 @@ fn unique_consecutive(
         Some(Axis(axis)) if !shape.is_empty() => (x, axis),
         _ => (cx.reshape(x, &[-1]), 0),
     };
+    if cx.result(0)?.rank() != cx.rank(data)? {
+        return Err(Refusal::new("PyTorch states other axes than `unique_consecutive` gives")
+            .help("pass `dim` as a number that is not negative"));
+    }
+    // Along an axis PyTorch states the places and counts whether they were asked for or not.
+    let (return_inverse, return_counts) = (return_inverse || dim.is_some(), return_counts || dim.is_some());
     let along = axis as i64;
     let (later, earlier) = (cx.slice(data, along, 1, i64::MAX, 1), cx.slice(data, along, 0, -1, 1));
     let same = cx.equal(later, earlier);

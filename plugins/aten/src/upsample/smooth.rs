@@ -38,6 +38,9 @@ fn interpolated(cx: &mut Lower, x: Value, mode: &str, corners: bool) -> Res<Valu
         return Ok(x);
     }
     let antialias = cx.target().contains("_aa.");
+    if antialias && corners {
+        return Err("`antialias` with aligned corners weighs other elements in ONNX".into());
+    }
     let coefficient = (mode == "cubic").then_some(("cubic_coeff_a", if antialias { -0.5 } else { -0.75 }));
     let coordinates = if corners { "align_corners" } else { "half_pixel" };
     let attributes = [("mode", mode), ("coordinate_transformation_mode", coordinates)];

@@ -18,16 +18,22 @@ fn sides(pad: &[SymInt], rank: usize) -> Res<Vec<(SymInt, SymInt)>> {
 }
 
 /// `Pad` in `mode`. Kernels for 16-bit integers are missing in ONNX Runtime.
+///
+/// The axes are stated because ONNX Runtime fuses a `Pad` without them into a following `MaxPool`,
+/// which pads with minus infinity whatever this one pads with.
 fn emit(cx: &mut Lower, x: Value, sides: &[(SymInt, SymInt)], mode: &str, fill: Option<Value>) -> Res<Value> {
-    let counts: Vec<SymInt> = sides.iter().map(|s| s.0).chain(sides.iter().map(|s| s.1)).collect();
-    if counts.iter().all(|n| *n == SymInt::Const(0)) {
+    let nothing = (SymInt::Const(0), SymInt::Const(0));
+    let (axes, sides): (Vec<i64>, Vec<_>) =
+        (0..).zip(sides.iter().copied()).filter(|(_, side)| *side != nothing).unzip();
+    if axes.is_empty() {
         return Ok(x);
     }
+    let counts: Vec<SymInt> = sides.iter().map(|s| s.0).chain(sides.iter().map(|s| s.1)).collect();
     let dtype = cx.dtype(x)?;
-    let counts = cx.sym_ints(&counts);
+    let (counts, axes) = (cx.sym_ints(&counts), cx.ints(&axes));
     let wide = if matches!(dtype, DType::I16 | DType::U16) { DType::I32 } else { dtype };
     let (x, fill) = (cx.cast(x, wide), fill.map(|f| cx.cast(f, wide)));
-    let padded = cx.op("Pad").input(x).input(counts).maybe(fill).str("mode", mode).one();
+    let padded = cx.op("Pad").input(x).input(counts).maybe(fill).input(axes).str("mode", mode).one();
     Ok(cx.cast(padded, dtype))
 }
 
@@ -46,7 +52,21 @@ fn constant(cx: &mut Lower, x: Value, pad: &[SymInt], value: &Scalar) -> Res<Val
     emit(cx, x, &sides, "constant", fill)
 }
 
-/// Padding with the tensor's own elements. Negative counts crop what the others padded.
+/// What negative counts leave of `x`.
+fn cropped(cx: &mut Lower, mut x: Value, sides: &[(SymInt, SymInt)]) -> Value {
+    let negative = |n: &SymInt| n.as_const().filter(|n| *n < 0);
+    for (axis, (before, after)) in sides.iter().enumerate() {
+        let (before, after) = (negative(before), negative(after));
+        if before.is_some() || after.is_some() {
+            let start = before.map_or(0, i64::saturating_neg);
+            x = cx.slice(x, axis as i64, start, after.unwrap_or(i64::MAX), 1);
+        }
+    }
+    x
+}
+
+/// Padding with the tensor's own elements. Negative counts crop what the others padded; what goes in
+/// circles is cropped before.
 fn mirrored(cx: &mut Lower, x: Value, pad: &[SymInt], mode: &str) -> Res<Value> {
     if let Some(nothing) = empty(cx)? {
         return Ok(nothing);
@@ -60,18 +80,12 @@ fn mirrored(cx: &mut Lower, x: Value, pad: &[SymInt], mode: &str) -> Res<Value> 
             (keep(a), keep(b))
         })
         .collect();
-    let mut x = match mode {
-        "wrap" if cx.opset() < 19 => wrapped(cx, x, &grown)?,
-        _ => emit(cx, x, &grown, mode, None)?,
-    };
-    for (axis, (before, after)) in sides.iter().enumerate() {
-        if negative(before) || negative(after) {
-            let start = before.as_const().map_or(0, |n| n.min(0).saturating_neg());
-            let end = after.as_const().filter(|n| *n < 0).unwrap_or(i64::MAX);
-            x = cx.slice(x, axis as i64, start, end, 1);
-        }
+    if mode == "wrap" {
+        let x = cropped(cx, x, &sides);
+        return if cx.opset() < 19 { wrapped(cx, x, &grown) } else { emit(cx, x, &grown, mode, None) };
     }
-    Ok(x)
+    let x = emit(cx, x, &grown, mode, None)?;
+    Ok(cropped(cx, x, &sides))
 }
 
 /// Circular padding before opset 19: the tensor between its own end and start.

@@ -270,5 +270,11 @@ test_ops = suite(
             torch.empty(0, dtype=torch.int64),
             id="nothing",
         ),
+        case(
+            "aten.masked_select.default",
+            lambda x: x.bfloat16().masked_select(x > 0),
+            f32(4, 5),
+            id="bf16",
+        ),
     ],
 )

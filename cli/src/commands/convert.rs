@@ -131,6 +131,7 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
             Weights::Inline => ExternalData::Inline,
             Weights::External => ExternalData::External,
         },
+        program: Some(archive.file),
         progress: Some(Arc::new(bar)),
         ..WriteOptions::default()
     };

@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use crate::diagnose::Report;
 use crate::ir::Model;
+use crate::tensor::MappedFile;
 
 pub use metadata::STATE_KEY;
 
@@ -74,6 +75,8 @@ pub struct WriteOptions {
     pub source_lines: bool,
     /// Record the types of intermediate values.
     pub value_info: bool,
+    /// The file of the program, which is never overwritten.
+    pub program: Option<MappedFile>,
     /// Told how far writing has come.
     pub progress: Option<Progress>,
 }
@@ -86,6 +89,7 @@ impl Default for WriteOptions {
             exported_nodes: true,
             source_lines: false,
             value_info: true,
+            program: None,
             progress: None,
         }
     }
@@ -118,14 +122,15 @@ pub struct WriteReport {
 ///
 /// # Errors
 /// `OP601` when a file cannot be written, `OP602` when the model does not fit a protobuf message,
-/// `OP603` when an output is a file that the weights come from. After an error neither file was
+/// `OP603` when an output is the program's file or one that the weights come from. After an error neither file was
 /// touched, unless renaming the model itself failed.
 pub fn write(model: &Model, path: &Path, options: &WriteOptions) -> Result<WriteReport, Report> {
     let names = names::Names::of(model);
     let weights = plan::weights(model, &names);
     let plan = plan::Plan::of(&weights, options.external_data)?;
     let target = publish::Target::new(path, plan.data_bytes > 0);
-    target.refuse_sources(&weights)?;
+    target.refuse_others()?;
+    target.refuse_sources(options.program.as_ref(), &weights)?;
     let message = encode::Encoder::new(model, options).model(&names, &weights, &plan, &target.data_name());
     let model_bytes = message.len()?;
     let meter = stream::Meter::new(model_bytes + plan.data_bytes, options.progress.clone());

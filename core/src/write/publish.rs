@@ -34,9 +34,31 @@ impl Target {
         name.map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
     }
 
-    /// Fails when an output is a file that a weight is still to be read from.
-    pub(super) fn refuse_sources(&self, weights: &[Weight<'_>]) -> Result<(), Report> {
-        let mut sources: Vec<&MappedFile> = Vec::new();
+    /// Fails when an output exists and is no file: a rename would replace a device or a pipe.
+    pub(super) fn refuse_others(&self) -> Result<(), Report> {
+        for path in [Some(&self.model), self.data.as_ref()].into_iter().flatten() {
+            match fs::metadata(path) {
+                Ok(existing) if existing.is_dir() => {
+                    let error = io::Error::new(io::ErrorKind::IsADirectory, "is a directory");
+                    return Err(failed(path, &error));
+                }
+                Ok(existing) if !existing.is_file() => {
+                    let error = io::Error::new(io::ErrorKind::InvalidInput, "is not a regular file");
+                    return Err(failed(path, &error));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails when an output is the file of the program, or one that a weight is still to be read from.
+    pub(super) fn refuse_sources(
+        &self,
+        program: Option<&MappedFile>,
+        weights: &[Weight<'_>],
+    ) -> Result<(), Report> {
+        let mut sources: Vec<&MappedFile> = program.into_iter().collect();
         for weight in weights {
             match &weight.data.source {
                 Source::Mapped { file, .. } if !sources.iter().rev().any(|s| s.same(file)) => {
@@ -48,8 +70,7 @@ impl Target {
         for path in [Some(&self.model), self.data.as_ref()].into_iter().flatten() {
             let Ok(existing) = File::open(path) else { continue };
             if sources.iter().any(|s| same_file(s.file(), &existing).unwrap_or(false)) {
-                let message =
-                    format!("`{}` holds weights of the model that is being written", path.display());
+                let message = format!("`{}` is what the model is made from", path.display());
                 let help = "choose another output path";
                 return Err(Diagnostic::error(Code::WRITE_SOURCE, message).help(help).into());
             }
@@ -117,10 +138,6 @@ fn temporary(path: &Path) -> Result<NamedTempFile, Report> {
         use std::os::unix::fs::PermissionsExt;
         // What a file that is simply created has; the default is for secrets.
         builder.permissions(fs::Permissions::from_mode(0o666));
-    }
-    if path.is_dir() {
-        let error = io::Error::new(io::ErrorKind::IsADirectory, "is a directory");
-        return Err(failed(path, &error));
     }
     builder.tempfile_in(folder(path)).map_err(|e| failed(path, &e))
 }

@@ -217,6 +217,29 @@ fn a_source_is_never_overwritten() {
 }
 
 #[test]
+fn the_program_is_never_overwritten() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("program.pt2");
+    fs::write(&path, "a program without weights").unwrap();
+    let options = WriteOptions { program: Some(MappedFile::open(&path).unwrap()), ..WriteOptions::default() };
+    let report = write(&Model::default(), &path, &options).unwrap_err();
+    assert_eq!(report.diagnostics[0].code.as_str(), "OP603");
+    assert_eq!(fs::read(&path).unwrap(), b"a program without weights");
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_not_replaced() {
+    use std::os::unix::fs::FileTypeExt;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("socket");
+    let _socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let report = write(&Model::default(), &path, &WriteOptions::default()).unwrap_err();
+    assert_eq!(report.diagnostics[0].code.as_str(), "OP601");
+    assert!(fs::metadata(&path).unwrap().file_type().is_socket());
+}
+
+#[test]
 fn errors_leave_nothing_behind() {
     let dir = tempfile::tempdir().unwrap();
     let mut model = small(dir.path());

@@ -166,6 +166,19 @@ pub(crate) fn saturated(number: Scalar, dtype: DType) -> Scalar {
     }
 }
 
+/// The elements, or without `axis` those of the flattened tensor, where `mask` is true. ONNX has no
+/// `Compress` of bf16.
+pub(crate) fn compress(cx: &mut Lower, x: Value, mask: Value, axis: Option<i64>) -> Res<Value> {
+    let dtype = cx.dtype(x)?;
+    let x = if dtype == DType::BF16 { cx.cast(x, DType::F32) } else { x };
+    let node = cx.op("Compress").input(x).input(mask);
+    let kept = match axis {
+        Some(axis) => node.int("axis", axis).one(),
+        None => node.one(),
+    };
+    Ok(cx.cast(kept, dtype))
+}
+
 /// A constant 0-d number of `dtype`.
 pub(crate) fn constant(cx: &mut Lower, x: f64, dtype: DType) -> Value {
     cx.float(x, dtype)

@@ -3,6 +3,7 @@
 use onnxport_sdk::prelude::*;
 
 use super::columns::{Columns, as_index, as_mask, is_mask};
+use crate::support::compress;
 use crate::view::permuted;
 
 /// `self[indices]`: integer indices broadcast against each other, masks pick where they are true, and
@@ -64,10 +65,10 @@ pub(super) fn masked(cx: &mut Lower, x: Value, axis: usize, mask: Value) -> Res<
     let (depth, shape) = (cx.rank(mask)?, cx.shape(x)?);
     match depth {
         0 => Err("argument `indices`: a mask without axes is not supported".into()),
-        1 => Ok(cx.op("Compress").input(x).input(mask).int("axis", axis as i64).one()),
+        1 => compress(cx, x, mask, Some(axis as i64)),
         _ if depth == shape.len() => {
             let mask = cx.reshape(mask, &[-1]);
-            Ok(cx.op("Compress").input(x).input(mask).one())
+            compress(cx, x, mask, None)
         }
         _ if axis == 0 => {
             let found = cx.op("NonZero").input(mask).one();
@@ -81,7 +82,7 @@ pub(super) fn masked(cx: &mut Lower, x: Value, axis: usize, mask: Value) -> Res<
             target.push(merged);
             target.extend(shape.iter().skip(axis + depth));
             let (x, mask) = (cx.reshape_to(x, &target), cx.reshape(mask, &[-1]));
-            Ok(cx.op("Compress").input(x).input(mask).int("axis", axis as i64).one())
+            compress(cx, x, mask, Some(axis as i64))
         }
     }
 }

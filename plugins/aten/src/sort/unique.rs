@@ -2,6 +2,8 @@
 
 use onnxport_sdk::prelude::*;
 
+use crate::support::compress;
+
 /// The types that ONNX Runtime finds distinct elements of.
 fn comparable(dtype: DType) -> DType {
     match dtype {
@@ -84,7 +86,7 @@ fn unique_consecutive(
     let one = cx.ints(&[1]);
     let starts = cx.concat(&[one, steps], 0);
     let mask = cx.cast(starts, DType::Bool);
-    let values = cx.op("Compress").input(data).input(mask).int("axis", along).one();
+    let values = compress(cx, data, mask, Some(along))?;
     // The run of an element is the number of runs that began up to it, less one.
     let zero = cx.int(0);
     let begun = cx.op("CumSum").input(starts).input(zero).one();

@@ -44,6 +44,33 @@ test_ops = suite(
         case("aten._fft_r2c.default", lambda x: aten._fft_r2c(x, [0, 1], 2, True), f32(3, 4)),
         case("aten._fft_c2r.default", lambda x: aten._fft_c2r(x, [0, 1], 2, 6), c64(3, 4)),
         case(
+            "aten.istft.default",
+            lambda x, w: torch.istft(torch.view_as_complex(x), 16, 4, window=w),
+            f32(3, 9, 7, 2),
+            f32(16, low=0.5),
+            dynamic=({0: torch.export.Dim.DYNAMIC, 2: torch.export.Dim.DYNAMIC}, None),
+        ),
+        case(
+            "aten.istft.default",
+            lambda x, w: torch.istft(torch.view_as_complex(x), 16, 5, 12, w, True, True, length=30),
+            f32(9, 6, 2),
+            f32(12, low=0.5),
+            id="length",
+        ),
+        case(
+            "aten.istft.default",
+            lambda x, w: torch.istft(torch.view_as_complex(x), 16, 5, window=w, length=50),
+            f32(2, 9, 6, 2),
+            f32(16, low=0.5),
+            id="padded",
+        ),
+        case(
+            "aten.istft.default",
+            lambda x: torch.istft(torch.view_as_complex(x), 16, onesided=False, length=20),
+            f32(16, 9, 2),
+            id="twosided",
+        ),
+        case(
             "aten.stft.default",
             lambda x: torch.view_as_real(torch.stft(x, 16, return_complex=True)),
             f32(2, 64),

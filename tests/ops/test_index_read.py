@@ -210,6 +210,16 @@ test_ops = suite(
             i64(2, 3, low=0, high=5),
             dynamic=True,
         ),
+        case(
+            "aten.histc.default",
+            lambda x: torch.histc(x, 4, 0, 3),
+            torch.tensor([[0.0, 3.0, 1.5, -0.1], [2.9, 3.1, 0.75, 1.0]]),
+            dynamic=True,
+        ),
+        case("aten.histc.default", lambda x: torch.histc(x, 5), f32(3, 7), id="range"),
+        case(
+            "aten.histc.default", lambda x: torch.histc(x, 3), torch.full((4,), 2.0), id="one-value"
+        ),
         case("aten.bincount.default", lambda x: torch.bincount(x), i64(9, low=0, high=5)),
         case(
             "aten.bincount.default",

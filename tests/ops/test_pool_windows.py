@@ -37,6 +37,12 @@ test_ops = suite(
             f32(3, 8, 9),
             id="unbatched",
         ),
+        case(
+            "aten.max_pool2d.default",
+            lambda x: F.max_pool2d(F.pad(x, (1, 1, 1, 1)), 3, 2),
+            f32(2, 3, 8, 8, low=-2, high=-1),
+            id="zeros-before",
+        ),
         case("aten.max_pool2d.default", lambda x: F.max_pool2d(x, 2), i64(1, 3, 8, 9), id="int"),
         case("aten.max_pool3d.default", lambda x: F.max_pool3d(x, 2, 2, 1), f32(1, 2, 5, 6, 7)),
         case(

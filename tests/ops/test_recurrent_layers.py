@@ -1,5 +1,6 @@
 import torch
 from torch import nn
+from torch.export import Dim
 
 from tests.ops.harness import case, f32, suite
 
@@ -28,6 +29,19 @@ class Cell(Sequence):
 test_ops = suite(
     __file__,
     [
+        case(
+            "aten.lstm.input",
+            Sequence(nn.LSTM, 3, 4, proj_size=2, num_layers=2),
+            f32(5, 2, 3),
+            id="projected",
+            dynamic=({1: Dim.DYNAMIC},),
+        ),
+        case(
+            "aten.lstm.input",
+            Sequence(nn.LSTM, 3, 4, proj_size=2, bidirectional=True, bias=False, batch_first=True),
+            f32(2, 5, 3),
+            id="projected-bidirectional",
+        ),
         case("aten.lstm.input", Sequence(nn.LSTM, 3, 4), f32(5, 2, 3)),
         case(
             "aten.lstm.input",

@@ -101,3 +101,33 @@ fn bincount(cx: &mut Lower, x: Value, weights: Option<Value>, minlength: SymInt)
     };
     scattered(cx, table, 0, x, updates, "add")
 }
+
+/// How many elements lie in each of `bins` intervals of equal width from `min` to `max`, or from the
+/// least to the largest element where these are equal; elements outside count nowhere.
+#[lowering("aten.histc.default")]
+fn histc(cx: &mut Lower, x: Value, bins: i64, min: Scalar, max: Scalar) -> Res<Value> {
+    let dtype = cx.result(0)?.dtype;
+    let wide = if dtype == DType::F64 { DType::F64 } else { DType::F32 };
+    let (x, all) = (cx.cast(x, wide), cx.ints(&[-1]));
+    let x = cx.reshape_dynamic(x, all);
+    let (from, to) = if min == max {
+        let (least, largest) = (cx.reduce("ReduceMin", x, &[0], true), cx.reduce("ReduceMax", x, &[0], true));
+        let (same, one) = (cx.equal(least, largest), cx.float(1.0, wide));
+        let (below, above) = (cx.sub(least, one), cx.add(largest, one));
+        (cx.select(same, below, least), cx.select(same, above, largest))
+    } else {
+        (cx.number(&min, wide), cx.number(&max, wide))
+    };
+    let (above, below) = (cx.greater_equal(x, from), cx.less_equal(x, to));
+    let inside = cx.and(above, below);
+    let (offset, span) = (cx.sub(x, from), cx.sub(to, from));
+    let count = cx.float(bins as f64, wide);
+    let place = cx.mul(offset, count);
+    let place = cx.div(place, span);
+    let place = cx.cast(place, DType::I64);
+    let (first, last) = (cx.int(0), cx.int(bins - 1));
+    let place = cx.clip(place, Some(first), Some(last));
+    let (table, updates) = (cx.filled(&Scalar::Int(0), wide, &[bins.max(0) as u64]), cx.cast(inside, wide));
+    let counts = scattered(cx, table, 0, place, updates, "add")?;
+    Ok(cx.cast(counts, dtype))
+}

@@ -2,6 +2,7 @@
 
 mod distance;
 mod einsum;
+mod grouped;
 mod linear;
 mod products;
 

@@ -80,6 +80,11 @@ impl Window {
                 node = node.ints(name, values);
             }
         }
+        // Says what no pads say too; ONNX Runtime would fuse a `Pad` with zeros before it into the
+        // pool's own padding, which is no zeros: https://github.com/microsoft/onnxruntime/pull/18136.
+        if op == "MaxPool" && self.overhang.is_some() && pads.iter().all(|p| *p == 0) {
+            node = node.str("auto_pad", "VALID");
+        }
         if self.overhang.is_none() {
             node = node.int("ceil_mode", 1);
         }

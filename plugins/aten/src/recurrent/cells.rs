@@ -16,12 +16,17 @@ fn lstm_cell(
     let [h, c] = hx[..] else { return Err("the argument `hx` is not a pair".into()) };
     let (from_input, from_state) = (gates(cx, input, w_ih, b_ih), gates(cx, h, w_hh, b_hh));
     let sum = cx.add(from_input, from_state);
+    Ok(lstm_step(cx, sum, c))
+}
+
+/// The next `h` and `c` from the sums that the gates are functions of.
+pub(super) fn lstm_step(cx: &mut Lower, sum: Value, c: Value) -> (Value, Value) {
     let [i, f, g, o] = split::<4>(cx, sum);
     let (i, f, g, o) = (cx.sigmoid(i), cx.sigmoid(f), cx.tanh(g), cx.sigmoid(o));
     let (kept, new) = (cx.mul(f, c), cx.mul(i, g));
     let c = cx.add(kept, new);
     let shown = cx.tanh(c);
-    Ok((cx.mul(o, shown), c))
+    (cx.mul(o, shown), c)
 }
 
 /// `n = tanh(i_n + r * h_n)`, `h' = n + z * (h - n)`.

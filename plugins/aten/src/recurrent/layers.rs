@@ -2,6 +2,8 @@
 
 use onnxport_sdk::prelude::*;
 
+use super::cells::lstm_step;
+
 /// A stack of LSTM layers over a padded batch.
 #[lowering("aten.lstm.input")]
 fn lstm(
@@ -17,7 +19,8 @@ fn lstm(
     batch_first: bool,
 ) -> Res<Vec<Value>> {
     // PyTorch orders the gates i, f, g, o; ONNX i, o, f, c.
-    let stack = Stack::new("LSTM", &[0, 3, 1, 2], bidirectional, has_biases, num_layers, dropout, train)?;
+    let mut stack = Stack::new("LSTM", &[0, 3, 1, 2], bidirectional, has_biases, num_layers, dropout, train)?;
+    stack.projected = params.len() == stack.layers * stack.directions as usize * (stack.each() + 1);
     stack.run(cx, input, &hx, &params, batch_first)
 }
 
@@ -72,6 +75,8 @@ struct Stack {
     directions: i64,
     biases: bool,
     layers: usize,
+    /// Whether the output, and with it the state, is a product with one more matrix.
+    projected: bool,
 }
 
 impl Stack {
@@ -89,7 +94,13 @@ impl Stack {
                 .help("export the model in evaluation mode, `model.eval()`"));
         }
         let layers = usize::try_from(layers).unwrap_or_default();
-        Ok(Self { op, gates, directions: 1 + i64::from(bidirectional), biases, layers })
+        let directions = 1 + i64::from(bidirectional);
+        Ok(Self { op, gates, directions, biases, layers, projected: false })
+    }
+
+    /// How many parameters a layer has for each direction.
+    fn each(&self) -> usize {
+        2 + 2 * usize::from(self.biases) + usize::from(self.projected)
     }
 
     /// The output of the last layer, then the last state of every layer and direction.
@@ -101,21 +112,26 @@ impl Stack {
         params: &[Value],
         batch_first: bool,
     ) -> Res<Vec<Value>> {
-        let each = 2 + 2 * usize::from(self.biases);
+        let each = self.each();
         if params.len() != self.layers * self.directions as usize * each {
-            return Err(
-                "the argument `params` holds a projection, which ONNX's recurrent operators lack".into()
-            );
+            return Err("the argument `params` is not of the length that the layers need".into());
         }
         let starts: Vec<Vec<Value>> = hx.iter().map(|h| self.per_layer(cx, *h)).collect();
         let mut sequence = if batch_first { cx.transpose(x, &[1, 0, 2]) } else { x };
         let mut ends: Vec<Vec<Value>> = vec![Vec::new(); hx.len()];
         for (layer, weights) in params.chunks(each * self.directions as usize).enumerate() {
             let states: Vec<Value> = starts.iter().filter_map(|s| s.get(layer).copied()).collect();
+            let batch_first = batch_first && layer + 1 == self.layers;
+            if self.projected {
+                let (y, last) = self.scanned(cx, sequence, &states, weights)?;
+                ends.iter_mut().zip(last).for_each(|(ends, states)| ends.extend(states));
+                sequence = if batch_first { cx.transpose(y, &[1, 0, 2]) } else { y };
+                continue;
+            }
             let outputs = self.layer(cx, sequence, &states, weights)?;
             let (y, last) = outputs.split_first().ok_or("a recurrent node has outputs")?;
             ends.iter_mut().zip(last).for_each(|(ends, state)| ends.push(*state));
-            sequence = self.flattened(cx, *y, batch_first && layer + 1 == self.layers)?;
+            sequence = self.flattened(cx, *y, batch_first)?;
         }
         let ends = ends.iter().map(|states| cx.concat(states, 0)).collect::<Vec<_>>();
         Ok([vec![sequence], ends].concat())
@@ -131,7 +147,7 @@ impl Stack {
     }
 
     fn layer(&self, cx: &mut Lower, x: Value, states: &[Value], weights: &[Value]) -> Res<Vec<Value>> {
-        let each = 2 + 2 * usize::from(self.biases);
+        let each = self.each();
         let own = |i: usize| weights.chunks(each).filter_map(|w| w.get(i).copied()).collect::<Vec<Value>>();
         let recurrent = own(1);
         let hidden = recurrent.first().and_then(|r| cx.dim(*r, 1).as_const());
@@ -155,6 +171,53 @@ impl Stack {
             node = node.int("linear_before_reset", 1);
         }
         Ok(node.many(1 + states.len()))
+    }
+
+    /// A layer whose output is projected, which ONNX's `LSTM` cannot do: a `Scan` for each direction.
+    /// The output, then the last states by direction.
+    fn scanned(
+        &self,
+        cx: &mut Lower,
+        x: Value,
+        states: &[Value],
+        weights: &[Value],
+    ) -> Res<(Value, [Vec<Value>; 2])> {
+        let (mut outputs, mut hidden, mut cells) = (Vec::new(), Vec::new(), Vec::new());
+        for (direction, weights) in weights.chunks(self.each()).enumerate() {
+            let place = cx.int(direction as i64);
+            let starts: Vec<Value> = states.iter().map(|s| cx.gather(*s, place, 0)).collect();
+            let (&[w, r, ref biases @ ..], Some(projection)) = (weights, weights.last()) else {
+                return Err("the argument `params` is not of the length that the layers need".into());
+            };
+            let w = cx.transpose(w, &[1, 0]);
+            let mut from_input = cx.matmul(x, w);
+            if self.biases {
+                for bias in biases.iter().take(2) {
+                    from_input = cx.add(from_input, *bias);
+                }
+            }
+            let (r, projection) = (cx.transpose(r, &[1, 0]), cx.transpose(*projection, &[1, 0]));
+            let (dtype, step) = (cx.dtype(x)?, cx.shape(from_input)?);
+            let shapes = starts.iter().map(|s| cx.shape(*s)).collect::<Res<Vec<_>>>()?;
+            let round = cx.block(|cx| {
+                let state: Vec<Value> = shapes.iter().map(|s| cx.block_input(dtype, Some(s))).collect();
+                let from_input = cx.block_input(dtype, step.get(1..));
+                let [h, c] = state[..] else { return Err("the argument `hx` is not a pair".into()) };
+                let from_state = cx.matmul(h, r);
+                let sum = cx.add(from_input, from_state);
+                let (shown, c) = lstm_step(cx, sum, c);
+                let h = cx.matmul(shown, projection);
+                Ok(vec![h, c, h])
+            })?;
+            let way = [direction as i64];
+            let node = cx.op("Scan").inputs(starts).input(from_input).int("num_scan_inputs", 1);
+            let node = node.ints("scan_input_directions", &way).ints("scan_output_directions", &way);
+            let [h, c, y] = node.block("body", round).outs();
+            outputs.push(y);
+            hidden.push(cx.unsqueeze(h, &[0]));
+            cells.push(cx.unsqueeze(c, &[0]));
+        }
+        Ok((cx.concat(&outputs, -1), [hidden, cells]))
     }
 
     /// One row of weights for each direction, the gates in ONNX's order; `blocks` are side by side.

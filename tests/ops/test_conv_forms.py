@@ -123,5 +123,13 @@ test_ops = suite(
             f32(12, 6),
             id="unbatched",
         ),
+        case(
+            "aten.conv2d.default",
+            lambda x, w, b: F.conv2d(x.bfloat16(), w.bfloat16(), b.bfloat16()).float(),
+            f32(1, 3, 6, 5),
+            f32(4, 3, 2, 2),
+            f32(4),
+            id="bf16",
+        ),
     ],
 )

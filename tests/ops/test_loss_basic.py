@@ -114,5 +114,12 @@ test_ops = suite(
             SPATIAL,
             id="smoothed-spatial",
         ),
+        case(
+            "aten.cross_entropy_loss.default",
+            lambda x, t: F.cross_entropy(x.bfloat16(), t).float(),
+            f32(4, 5),
+            i64(4, low=0, high=5),
+            id="bf16",
+        ),
     ],
 )

@@ -1,7 +1,7 @@
 import torch
 import torch.nn.functional as F
 
-from tests.ops.harness import case, f32, f64, i64, suite
+from tests.ops.harness import case, f32, f64, i64, suite, u8
 
 test_ops = suite(
     __file__,
@@ -173,5 +173,6 @@ test_ops = suite(
             f32(4, 5),
             id="short ellipsis",
         ),
+        case("aten.pairwise_distance.default", F.pairwise_distance, u8(4, 5), u8(4, 5), id="bytes"),
     ],
 )

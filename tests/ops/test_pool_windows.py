@@ -188,5 +188,11 @@ test_ops = suite(
             f32(2, 3, 9, high=-1.0),
             id="padded",
         ),
+        case(
+            "aten.max_pool2d.default",
+            lambda x: F.max_pool2d(x.bfloat16(), 2).float(),
+            f32(2, 3, 8, 8),
+            id="bf16",
+        ),
     ],
 )

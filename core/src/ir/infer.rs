@@ -22,7 +22,7 @@ mod view;
 #[cfg(test)]
 mod tests;
 
-pub(super) use dtype::formal;
+pub(crate) use dtype::formal;
 use smallvec::SmallVec;
 
 use super::{Graph, NodeId, Shape, Type, ValueId};

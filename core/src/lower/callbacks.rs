@@ -209,10 +209,7 @@ extern "C" fn emit(cx: Context, node: &NodeRecord<'_>, mut outputs: RSliceMut<'_
             let import = OpsetImport { domain: domain.to_owned(), version: node.version.max(1) };
             driver.model.opsets.push(import);
         }
-        let (block, origin, op) = (driver.block, driver.origin, node.op.as_str());
-        let id = driver.model.graph.append(block, domain, op, inputs, attributes, count, origin);
-        driver.infer(id);
-        let made = driver.model.graph.nodes[id].outputs.iter();
+        let made = driver.emit(domain, node.op.as_str(), inputs, attributes, count);
         for (place, value) in outputs.iter_mut().zip(made) {
             *place = value.map_or(ABSENT, ValueId::raw);
         }

@@ -7,6 +7,7 @@ mod bind;
 mod callbacks;
 mod dims;
 mod driver;
+mod emit;
 mod frame;
 mod interface;
 

@@ -16,7 +16,7 @@ pub(super) enum Found {
 }
 
 /// The formal parameter of the actual one at `index`.
-pub(in crate::ir) fn formal(formals: &'static [Formal], index: usize) -> Option<&'static Formal> {
+pub(crate) fn formal(formals: &'static [Formal], index: usize) -> Option<&'static Formal> {
     formals.get(index).or_else(|| {
         formals.last().filter(|f| matches!(f.kind, FormalKind::Variadic | FormalKind::VariadicHeterogeneous))
     })

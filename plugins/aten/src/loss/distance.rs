@@ -161,6 +161,9 @@ fn margin_ranking_loss(
     margin: f64,
     reduction: i64,
 ) -> Res<Value> {
+    if matches!(cx.dtype(a)?, DType::U8 | DType::U16 | DType::U32 | DType::U64) {
+        return Err("PyTorch wraps the losses of unsigned integers around".into());
+    }
     let (a, b, dtype) = pair(cx, a, b)?;
     let target = cx.cast(target, dtype);
     let difference = cx.sub(b, a);

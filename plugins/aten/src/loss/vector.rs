@@ -3,6 +3,7 @@
 use onnxport_sdk::prelude::*;
 
 use super::Reduction;
+use crate::matmul::difference;
 use crate::support::{constant, shifted};
 
 /// `1 - cos` of the angle between the inputs where `t` is 1, `max(0, cos - margin)` where it is -1.
@@ -39,20 +40,20 @@ fn cosine_embedding_loss(
 }
 
 /// The `p`-norm of `a - b + eps` along the last axis.
-fn distance(cx: &mut Lower, (a, b): (Value, Value), p: f64, eps: f64, dtype: DType) -> Value {
-    let difference = cx.sub(a, b);
+fn distance(cx: &mut Lower, (a, b): (Value, Value), p: f64, eps: f64, dtype: DType) -> Res<Value> {
+    let difference = difference(cx, a, b, dtype)?;
     let difference = shifted(cx, difference, eps, dtype);
     if p == 2.0 {
-        return cx.reduce("ReduceL2", difference, &[-1], false);
+        return Ok(cx.reduce("ReduceL2", difference, &[-1], false));
     }
     if p == 1.0 {
-        return cx.reduce("ReduceL1", difference, &[-1], false);
+        return Ok(cx.reduce("ReduceL1", difference, &[-1], false));
     }
     let (size, exponent) = (cx.abs(difference), constant(cx, p, dtype));
     let powers = cx.pow(size, exponent);
     let sum = cx.reduce("ReduceSum", powers, &[-1], false);
     let root = constant(cx, 1.0 / p, dtype);
-    cx.pow(sum, root)
+    Ok(cx.pow(sum, root))
 }
 
 /// `max(0, margin + |anchor - positive| - |anchor - negative|)`; with `swap` the negative's distance
@@ -73,12 +74,10 @@ fn triplet_margin_loss(
         return Err(format!("`p` is {p}, and only positive finite norms are supported").into());
     }
     let dtype = cx.result(0)?.dtype;
-    let (anchor, positive, negative) =
-        (cx.cast(anchor, dtype), cx.cast(positive, dtype), cx.cast(negative, dtype));
-    let near = distance(cx, (anchor, positive), p, eps, dtype);
-    let mut far = distance(cx, (anchor, negative), p, eps, dtype);
+    let near = distance(cx, (anchor, positive), p, eps, dtype)?;
+    let mut far = distance(cx, (anchor, negative), p, eps, dtype)?;
     if swap {
-        let other = distance(cx, (positive, negative), p, eps, dtype);
+        let other = distance(cx, (positive, negative), p, eps, dtype)?;
         far = cx.min(far, other);
     }
     let difference = cx.sub(near, far);

@@ -29,12 +29,20 @@ fn pdist(cx: &mut Lower, x: Value, p: f64) -> Res<Value> {
     vector_norm(cx, difference, p, &[-1], false)
 }
 
+/// `a - b` in `dtype`. PyTorch subtracts before it casts, so that bytes wrap around.
+pub(crate) fn difference(cx: &mut Lower, a: Value, b: Value, dtype: DType) -> Res<Value> {
+    let own = cx.promoted(&[Operand::Tensor(a), Operand::Tensor(b)])?;
+    let own = if own.is_float() { dtype } else { own };
+    let (a, b) = (cx.cast(a, own), cx.cast(b, own));
+    let difference = cx.sub(a, b);
+    Ok(cx.cast(difference, dtype))
+}
+
 /// `norm(x1 - x2 + eps, p)` over the last axis.
 #[lowering("aten.pairwise_distance.default")]
 fn pairwise_distance(cx: &mut Lower, x1: Value, x2: Value, p: f64, eps: f64, keepdim: bool) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    let (x1, x2) = (cx.cast(x1, dtype), cx.cast(x2, dtype));
-    let mut difference = cx.sub(x1, x2);
+    let mut difference = difference(cx, x1, x2, dtype)?;
     if eps != 0.0 {
         let eps = cx.float(eps, dtype);
         difference = cx.add(difference, eps);

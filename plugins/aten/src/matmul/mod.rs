@@ -8,6 +8,8 @@ mod products;
 
 use onnxport_sdk::prelude::*;
 
+pub(crate) use distance::difference;
+
 /// `MatMul` of operands of type `dtype`; narrow integers, for which ONNX has no product, compute in
 /// i32 and wrap back.
 pub(crate) fn matmul(cx: &mut Lower, a: Value, b: Value, dtype: DType) -> Value {

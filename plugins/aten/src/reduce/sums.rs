@@ -55,9 +55,10 @@ fn count_nonzero(cx: &mut Lower, x: Value, dim: Option<Axes>) -> Res<Value> {
 #[lowering("aten.trapezoid.dx", "aten.trapz.dx", "aten.cumulative_trapezoid.dx")]
 fn trapezoid_dx(cx: &mut Lower, this: Value, dx: Scalar, dim: Axis) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    let this = cx.cast(this, dtype);
+    // PyTorch adds before it casts, so that bytes wrap around.
     let (head, tail) = ends(cx, this, dim.0 as i64);
     let sum = cx.add(head, tail);
+    let sum = cx.cast(sum, dtype);
     let half = match dx.as_f64() {
         Some(dx) => cx.float(dx / 2.0, dtype),
         None => return Err("a symbolic `dx` is not supported".into()),
@@ -70,17 +71,20 @@ fn trapezoid_dx(cx: &mut Lower, this: Value, dx: Scalar, dim: Axis) -> Res<Value
 #[lowering("aten.trapezoid.x", "aten.trapz.x", "aten.cumulative_trapezoid.x")]
 fn trapezoid_x(cx: &mut Lower, y: Value, x: Value, dim: Axis) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    let (y, mut x) = (cx.cast(y, dtype), cx.cast(x, dtype));
+    let own = cx.promoted(&[Operand::Tensor(y), Operand::Tensor(x)])?;
+    let own = if own.is_float() { dtype } else { own };
+    let (y, mut x) = (cx.cast(y, own), cx.cast(x, own));
     let (rank, axis) = (cx.rank(y)? as i64, dim.0 as i64);
     if cx.rank(x)? == 1 {
         // The samples' places lie along `dim`.
         let after: Vec<i64> = (1..rank - axis).collect();
         x = cx.unsqueeze(x, &after);
     }
-    let own = axis - rank + cx.rank(x)? as i64;
-    let ((head, tail), (left, right)) = (ends(cx, y, axis), ends(cx, x, own));
+    let along = axis - rank + cx.rank(x)? as i64;
+    let ((head, tail), (left, right)) = (ends(cx, y, axis), ends(cx, x, along));
     let (sum, width) = (cx.add(head, tail), cx.sub(right, left));
     let area = cx.mul(sum, width);
+    let area = cx.cast(area, dtype);
     let half = cx.float(0.5, dtype);
     let areas = cx.mul(area, half);
     trapezoids(cx, areas, axis)

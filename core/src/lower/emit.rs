@@ -1,0 +1,70 @@
+//! Nodes that plugins ask for.
+
+use super::driver::Driver;
+use crate::ir::infer::formal;
+use crate::ir::opset::{self, FormalType, OpSchema, TypeTag};
+use crate::ir::{Attr, Attribute, ValueId};
+use crate::tensor::DType;
+
+impl Driver<'_> {
+    /// Appends a node and returns its outputs.
+    ///
+    /// Many of ONNX's operators take no bfloat16 before opset 22. They compute in float32 then, and
+    /// the results are bfloat16 again.
+    pub(super) fn emit(
+        &mut self,
+        domain: &str,
+        op: &str,
+        mut inputs: Vec<Option<ValueId>>,
+        attributes: Vec<Attribute>,
+        outputs: usize,
+    ) -> Vec<Option<ValueId>> {
+        let schema = if domain.is_empty() { opset::lookup(op, self.model.opset()) } else { None };
+        let widened = schema.map(|schema| self.widen(schema, &mut inputs)).unwrap_or_default();
+        let typed = attributes.iter().any(|a| a.name == "dtype");
+        let (block, origin) = (self.block, self.origin);
+        let id = self.model.graph.append(block, domain, op, inputs, attributes, outputs, origin);
+        self.infer(id);
+        let mut made = self.model.graph.nodes[id].outputs.to_vec();
+        if let (Some(schema), false) = (schema, widened.is_empty()) {
+            for (index, output) in made.iter_mut().enumerate() {
+                let Some(value) = *output else { continue };
+                let variable = formal(schema.outputs, index).and_then(|f| match f.ty {
+                    FormalType::Var(variable) => Some(variable),
+                    FormalType::Fixed(_) => None,
+                });
+                // An output with a variable of its own is of the input's type unless it was asked for.
+                let follows = |v| widened.contains(&v) || (op.ends_with("Like") && !typed);
+                if variable.is_some_and(follows) && self.is_of(value, DType::F32) {
+                    *output = Some(self.cast(value, DType::BF16));
+                }
+            }
+        }
+        made
+    }
+
+    /// Casts the inputs whose type variable stands for no bfloat16, and returns these variables.
+    fn widen(&mut self, schema: &OpSchema, inputs: &mut [Option<ValueId>]) -> Vec<u8> {
+        let mut widened = Vec::new();
+        for (index, input) in inputs.iter_mut().enumerate() {
+            let (Some(value), Some(formal)) = (*input, formal(schema.inputs, index)) else { continue };
+            let FormalType::Var(variable) = formal.ty else { continue };
+            let allowed = schema.type_vars[usize::from(variable)].allowed;
+            let lacks = !allowed.contains(&TypeTag::Tensor(DType::BF16));
+            if lacks && allowed.contains(&TypeTag::Tensor(DType::F32)) && self.is_of(value, DType::BF16) {
+                *input = Some(self.cast(value, DType::F32));
+                widened.push(variable);
+            }
+        }
+        widened
+    }
+
+    fn is_of(&self, value: ValueId, dtype: DType) -> bool {
+        self.model.graph.values[value].ty.dtype() == Some(dtype)
+    }
+
+    fn cast(&mut self, value: ValueId, dtype: DType) -> ValueId {
+        let to = Attribute { name: "to".to_owned(), value: Attr::Int(i64::from(dtype.onnx())) };
+        self.append_with("Cast", &[value], vec![to])
+    }
+}

@@ -92,7 +92,11 @@ class SpatialTransformer(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.locate = nn.Sequential(
-            nn.Conv2d(3, 4, 5), nn.MaxPool2d(2), nn.ReLU(), nn.AdaptiveAvgPool2d(2), nn.Flatten(),
+            nn.Conv2d(3, 4, 5),
+            nn.MaxPool2d(2),
+            nn.ReLU(),
+            nn.AdaptiveAvgPool2d(2),
+            nn.Flatten(),
             nn.Linear(16, 6),
         )
         self.enlarge = nn.Sequential(nn.Conv2d(3, 12, 3, padding=1), nn.PixelShuffle(2))
@@ -107,9 +111,7 @@ class SpatialTransformer(nn.Module):
 
 @model("spatial_transformer", static="the pooling to 2x2 fixes the image size; batch is dynamic")
 def spatial_transformer():
-    return Recipe(
-        lively(SpatialTransformer()), (torch.randn(2, 3, 16, 16),), shapes=({0: BATCH},)
-    )
+    return Recipe(lively(SpatialTransformer()), (torch.randn(2, 3, 16, 16),), shapes=({0: BATCH},))
 
 
 class Codebook(nn.Module):
@@ -118,11 +120,14 @@ class Codebook(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.encode = nn.Sequential(
-            nn.Conv1d(1, 8, 4, stride=2, padding=1), nn.GroupNorm(2, 8), nn.SiLU(),
+            nn.Conv1d(1, 8, 4, stride=2, padding=1),
+            nn.GroupNorm(2, 8),
+            nn.SiLU(),
             nn.Conv1d(8, 4, 3, padding=2, dilation=2),
         )
         self.decode = nn.Sequential(
-            nn.ConvTranspose1d(4, 8, 4, stride=2, padding=1), nn.ELU(),
+            nn.ConvTranspose1d(4, 8, 4, stride=2, padding=1),
+            nn.ELU(),
             nn.utils.parametrizations.weight_norm(nn.Conv1d(8, 1, 7, padding="same")),
         )
         self.codes = nn.Parameter(torch.randn(10, 4))
@@ -345,9 +350,12 @@ class Generator(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.layers = nn.Sequential(
-            nn.ConvTranspose2d(10, 16, 4, bias=False), nn.BatchNorm2d(16), nn.ReLU(),
+            nn.ConvTranspose2d(10, 16, 4, bias=False),
+            nn.BatchNorm2d(16),
+            nn.ReLU(),
             nn.ConvTranspose2d(16, 8, 4, stride=2, padding=1, output_padding=1),
-            nn.InstanceNorm2d(8, affine=True), nn.LeakyReLU(0.2),
+            nn.InstanceNorm2d(8, affine=True),
+            nn.LeakyReLU(0.2),
             nn.Upsample(scale_factor=2, mode="bilinear", align_corners=True),
             nn.utils.parametrizations.spectral_norm(nn.Conv2d(8, 3, 3, groups=1)),
         )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.export import Dim
+from torch.nn import functional
 
 from tests.models.registry import BATCH, Recipe, model
 from tests.models.weights import lively
@@ -25,7 +25,7 @@ class BeamStep(nn.Module):
     ) -> tuple[Tensor, Tensor, Tensor]:
         batch, beams = scores.shape
         states = self.cell(self.embedding(tokens[:, :, -1]).flatten(0, 1), states.flatten(0, 1))
-        steps = F.log_softmax(self.head(states), -1).view(batch, beams, -1)
+        steps = functional.log_softmax(self.head(states), -1).view(batch, beams, -1)
         steps = steps.masked_fill((tokens[:, :, -1] == 2)[..., None], -torch.inf)
         best, position = (scores[..., None] + steps).flatten(1).topk(beams, sorted=True)
         beam, token = position // steps.shape[-1], position % steps.shape[-1]
@@ -65,7 +65,7 @@ class GraphConvolution(nn.Module):
         x = torch.zeros(nodes, 8).index_add_(0, target, messages).relu()
         x = self.project(x).view(nodes, 2, 4)
         weight = (x * self.source).sum(-1)[source] + (x * self.target).sum(-1)[target]
-        weight = F.leaky_relu(weight, 0.2)
+        weight = functional.leaky_relu(weight, 0.2)
         index = target[:, None].expand_as(weight)
         top = torch.full((nodes, 2), -torch.inf).scatter_reduce(0, index, weight, "amax")
         weight = (weight - top[target]).exp()
@@ -73,7 +73,7 @@ class GraphConvolution(nn.Module):
         weight = weight / total[target]
         messages = (x[source] * weight[..., None]).flatten(1)
         x = torch.zeros(nodes, 8).index_reduce(0, target, messages, "mean", include_self=False)
-        return F.log_softmax(x, -1)
+        return functional.log_softmax(x, -1)
 
 
 @model("graph_attention", static="the number of edges is dynamic, the edges' shape is not")
@@ -103,9 +103,9 @@ class SpatialTransformer(nn.Module):
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         theta = self.locate(x).view(-1, 2, 3) * 0.3 + torch.eye(2, 3)
-        grid = F.affine_grid(theta, x.shape, align_corners=False)
-        warped = F.grid_sample(x, grid, padding_mode="border", align_corners=False)
-        base = F.interpolate(x, scale_factor=2, mode="bicubic", align_corners=False)
+        grid = functional.affine_grid(theta, x.shape, align_corners=False)
+        warped = functional.grid_sample(x, grid, padding_mode="border", align_corners=False)
+        base = functional.interpolate(x, scale_factor=2, mode="bicubic", align_corners=False)
         return warped, self.enlarge(warped).tanh() + base
 
 
@@ -136,8 +136,8 @@ class Codebook(nn.Module):
         states = self.encode(x).transpose(1, 2)
         flat = states.reshape(-1, 4)
         nearest = torch.cdist(flat, self.codes).argmin(1)
-        uses = F.one_hot(nearest, 10).sum(0)
-        chosen = F.embedding(nearest, self.codes).view_as(states)
+        uses = functional.one_hot(nearest, 10).sum(0)
+        chosen = functional.embedding(nearest, self.codes).view_as(states)
         chosen = states + (chosen - states).detach()
         return self.decode(chosen.transpose(1, 2)), nearest.view(x.shape[0], -1), uses
 
@@ -196,7 +196,9 @@ class CacheInBuffers(nn.Module):
         self.keys[:, :, positions] = key
         self.values.index_copy_(2, positions, value)
         visible = torch.arange(12) <= positions[:, None]
-        out = F.scaled_dot_product_attention(query, self.keys, self.values, attn_mask=visible)
+        out = functional.scaled_dot_product_attention(
+            query, self.keys, self.values, attn_mask=visible
+        )
         return out.transpose(1, 2).flatten(2)
 
 
@@ -332,7 +334,7 @@ class MaskedAutoencoder(nn.Module):
         whole = torch.cat([kept, holes], 1).gather(1, restore[..., None].expand(-1, -1, width))
         out = self.decoder(whole).view(batch, 4, 4, 4, 4, 3)
         picture = torch.einsum("bhwpqc->bchpwq", out).reshape(batch, 3, 16, 16)
-        return picture, F.mse_loss(picture, x)
+        return picture, functional.mse_loss(picture, x)
 
 
 @model("masked_autoencoder", static="images have one size; batch is dynamic")

@@ -6,6 +6,9 @@
 
 pub mod arena;
 pub mod diagnose;
+// The interfaces that hand graphs to plugins use it.
+#[allow(dead_code)]
+pub(crate) mod graph_access;
 pub mod host;
 pub mod inspect;
 pub mod ir;

@@ -37,6 +37,7 @@ mod error;
 pub mod executor;
 mod facts;
 mod glue;
+pub mod graph;
 mod literal;
 mod lower;
 mod ops;
@@ -54,6 +55,9 @@ pub use error::{Refusal, Res};
 pub use facts::{Fact, ResultFact};
 #[doc(hidden)]
 pub use glue::{LoweringList, answer, attach, lower_entry, lowering_table};
+#[doc(hidden)]
+pub use graph::GraphSession;
+pub use graph::{Attribute, BlockRef, GraphView, Initializer, NodeRef, ValueRef};
 pub use inventory;
 pub use literal::Literal;
 pub use lower::{Lower, Value};

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use onnxport_abi::abi_stable::std_types::RStr;
 use onnxport_abi::about::AboutTable;
 use onnxport_abi::executor::ExecutorTable;
+use onnxport_abi::graph;
 use onnxport_abi::lowering::{self, LoweringTable};
 use onnxport_abi::{HostRoot, Interface, Mismatch, PluginRoot, Table, status};
 
@@ -17,6 +18,7 @@ static HOST_ROOT: HostRoot = HostRoot { version: CONTRACT, query };
 extern "C" fn query(interface: RStr<'_>) -> Table {
     match interface.as_str() {
         lowering::INTERFACE => crate::lower::host_table(),
+        graph::INTERFACE => crate::graph_access::host_table(),
         _ => Table::NONE,
     }
 }

@@ -13,6 +13,7 @@ pub mod about;
 mod dtype;
 pub mod executor;
 mod fingerprint;
+pub mod graph;
 pub mod lowering;
 mod root;
 mod table;
@@ -52,6 +53,7 @@ mod tests {
             fields::<super::lowering::LoweringTable>(),
             fields::<super::lowering::LoweringHost>(),
             fields::<super::executor::ExecutorTable>(),
+            fields::<super::graph::GraphHost>(),
         ];
         for (base, all) in tables {
             assert_eq!(base, all);

@@ -1,0 +1,146 @@
+//! The host's side of `graph/1`: how plugins read a graph that is handed to them.
+//!
+//! Every call of a plugin opens an [`Access`] with an epoch of its own. Ids that cross carry the epoch
+//! and the kind of what they name, so that an id of an earlier call, of another kind or of something
+//! that was removed names nothing.
+
+mod callbacks;
+mod id;
+mod read;
+
+#[cfg(test)]
+mod tests;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use onnxport_abi::graph::{GraphContext, UseRecord};
+use onnxport_abi::lowering::DimRecord;
+use onnxport_abi::status;
+use rustc_hash::FxHashMap;
+
+pub(crate) use callbacks::host_table;
+pub(crate) use id::Epoch;
+
+use crate::ir::{BlockId, Def, Model, NodeId, ValueId};
+use onnxport_abi::abi_stable::std_types::RStr;
+
+/// The model that a plugin reads, and whether the interface it was called through may change it.
+enum Held<'m> {
+    Shared(&'m Model),
+    Exclusive(&'m mut Model),
+}
+
+/// A model in the hands of a plugin, for one call.
+pub(crate) struct Access<'m> {
+    held: Held<'m>,
+    pub(crate) epoch: Epoch,
+    scratch: Scratch,
+}
+
+/// Storage for what one answer of the host refers to.
+#[derive(Default)]
+struct Scratch {
+    ids: [Vec<u64>; 3],
+    names: Vec<RStr<'static>>,
+    uses: Vec<UseRecord>,
+    dims: Vec<DimRecord>,
+    extents: Vec<u64>,
+    bytes: Vec<u8>,
+    text: String,
+    /// The numbers of the storages of initializers, made when first asked for.
+    storages: Option<FxHashMap<ValueId, u64>>,
+}
+
+impl<'m> Access<'m> {
+    /// Lends `model` for reading.
+    pub(crate) fn read(model: &'m Model) -> Self {
+        Self { held: Held::Shared(model), epoch: Epoch::next(), scratch: Scratch::default() }
+    }
+
+    /// Lends `model` to an interface that edits it.
+    pub(crate) fn edit(model: &'m mut Model) -> Self {
+        Self { held: Held::Exclusive(model), epoch: Epoch::next(), scratch: Scratch::default() }
+    }
+
+    /// The model.
+    pub(crate) fn model(&self) -> &Model {
+        match &self.held {
+            Held::Shared(model) => model,
+            Held::Exclusive(model) => model,
+        }
+    }
+
+    /// The model to edit; `None` when it was lent for reading. What was known about the storages of
+    /// initializers is asked for again.
+    pub(crate) fn model_mut(&mut self) -> Option<&mut Model> {
+        self.scratch.storages = None;
+        match &mut self.held {
+            Held::Shared(_) => None,
+            Held::Exclusive(model) => Some(model),
+        }
+    }
+
+    /// The value that `id` names in this call.
+    pub(crate) fn value(&self, id: u64) -> Option<ValueId> {
+        let value = self.model().graph.values.check(self.epoch.open(id, id::Kind::Value)?)?;
+        (self.model().graph.values[value].def != Def::Gone).then_some(value)
+    }
+
+    /// The node that `id` names in this call.
+    pub(crate) fn node(&self, id: u64) -> Option<NodeId> {
+        let node = self.model().graph.nodes.check(self.epoch.open(id, id::Kind::Node)?)?;
+        self.model().graph.nodes[node].block.is_some().then_some(node)
+    }
+
+    /// The block that `id` names in this call.
+    pub(crate) fn block(&self, id: u64) -> Option<BlockId> {
+        self.model().graph.blocks.check(self.epoch.open(id, id::Kind::Block)?)
+    }
+}
+
+/// What stands behind a [`GraphContext`]: the access, then what the interface keeps for the call. The
+/// functions of `graph/1` see the former only, whatever the latter is.
+#[repr(C)]
+pub(crate) struct Frame<'m, S> {
+    pub(crate) access: Access<'m>,
+    pub(crate) state: S,
+}
+
+impl<'m, S> Frame<'m, S> {
+    /// A call over `access`.
+    pub(crate) fn new(access: Access<'m>, state: S) -> Self {
+        Self { access, state }
+    }
+
+    /// The context to call the plugin with.
+    pub(crate) fn context(&mut self) -> GraphContext {
+        GraphContext(std::ptr::from_mut(self).cast())
+    }
+}
+
+/// Runs `body` with the frame behind `cx`. A host panic must not cross the boundary.
+///
+/// # Safety
+/// The host made the context from a live [`Frame`] with a state of type `S`, which nothing else uses
+/// until the plugin returns; plugins call back on that thread only, one call at a time.
+pub(crate) unsafe fn with_frame<'m, S: 'm>(
+    cx: GraphContext,
+    body: impl FnOnce(&mut Frame<'m, S>) -> Option<()>,
+) -> u32 {
+    // SAFETY: the caller's.
+    guard(|| body(unsafe { cx.0.cast::<Frame<'m, S>>().as_mut() }?))
+}
+
+/// Runs `body` with the access behind `cx`.
+fn with<'m>(cx: GraphContext, body: impl FnOnce(&mut Access<'m>) -> Option<()>) -> u32 {
+    // SAFETY: the host made the context from a live frame, which starts with its access and which
+    // nothing else uses until the plugin returns.
+    guard(|| body(unsafe { cx.0.cast::<Access<'m>>().as_mut() }?))
+}
+
+fn guard(body: impl FnOnce() -> Option<()>) -> u32 {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Some(())) => status::OK,
+        Ok(None) | Err(_) => status::INVALID,
+    }
+}

@@ -64,8 +64,25 @@ impl Graph {
         let index = self.initializers.len() as u32;
         let shape = super::Shape::of(data.shape.iter().map(|d| crate::sym::Dim::Const(*d as i64)));
         let value = self.add_value(name, Type::tensor(data.dtype, shape), Def::Initializer(index));
-        self.initializers.push(Initializer { value, data });
+        self.initializers.push(Initializer { value, data, weight: false });
         value
+    }
+
+    /// Adds an initializer that is a parameter or a buffer.
+    pub fn add_weight(&mut self, name: Option<String>, data: LazyTensor) -> ValueId {
+        let value = self.add_initializer(name, data);
+        if let Some(initializer) = self.initializers.last_mut() {
+            initializer.weight = true;
+        }
+        value
+    }
+
+    /// Whether `value` is a parameter or a buffer.
+    pub fn is_weight(&self, value: ValueId) -> bool {
+        match self.values[value].def {
+            Def::Initializer(index) => self.initializers.get(index as usize).is_some_and(|i| i.weight),
+            _ => false,
+        }
     }
 
     #[expect(clippy::too_many_arguments, reason = "the parts of a node")]

@@ -99,7 +99,7 @@ impl Graph {
         if let Some(contents) = self.shape_values.get(&value) {
             return Some(contents.clone());
         }
-        small_integers(self.initializer(value)?)
+        small_integers(self.initializer(value).filter(|_| !self.is_weight(value))?)
     }
 
     /// Records the elements of an integer value, for values that [`infer::infer`](infer) cannot

@@ -13,6 +13,9 @@ pub struct Initializer {
     pub value: ValueId,
     /// The data.
     pub data: LazyTensor,
+    /// Whether it is a parameter or a buffer: the bytes of these are not read to build a graph, so
+    /// that a graph is the same with and without them.
+    pub weight: bool,
 }
 
 /// A domain and the version of its operator set.

@@ -141,7 +141,7 @@ extern "C" fn constant_data<'a>(cx: Context, value: u32, out: &mut DataView<'a>)
     with(cx, |frame, driver| {
         let value = driver.check(value)?;
         *out = DataView { dtype: 0, dims: RSlice::EMPTY, bytes: RSlice::EMPTY };
-        let data = driver.model.graph.initializer(value).filter(|_| !driver.is_weight(value));
+        let data = driver.model.graph.initializer(value).filter(|_| !driver.model.graph.is_weight(value));
         let Some(data) = data.filter(|data| data.byte_len().is_some_and(|n| n <= MAX_CONSTANT)) else {
             return Some(());
         };

@@ -1,6 +1,6 @@
 //! The driver: one body after the other, one call after the other, every problem reported.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use onnxport_abi::lowering::Context;
 use onnxport_abi::status;
@@ -56,8 +56,6 @@ pub(super) struct Driver<'p> {
     /// Extents and symbolic integers that exist as values, per block.
     pub(super) dims: super::dims::DimValues,
     constants: FxHashMap<(DType, Vec<u64>, Vec<u8>), ValueId>,
-    /// Parameters and buffers: their bytes are not read to convert a graph.
-    pub(super) weights: FxHashSet<ValueId>,
     diagnostics: Vec<Diagnostic>,
     quarantine: Quarantine,
 }
@@ -82,7 +80,6 @@ pub(super) fn run(
         origin: None,
         dims: super::dims::DimValues::default(),
         constants: FxHashMap::default(),
-        weights: FxHashSet::default(),
         diagnostics: Vec::new(),
         quarantine: Quarantine::default(),
     };
@@ -357,11 +354,6 @@ impl<'p> Driver<'p> {
     pub(super) fn infer(&mut self, node: ir::NodeId) {
         let opset = self.model.opset();
         ir::infer::infer(&mut self.model.graph, &mut self.model.symbols, opset, node);
-    }
-
-    /// Whether `value` is a parameter or a buffer of the program.
-    pub(super) fn is_weight(&self, value: ValueId) -> bool {
-        self.weights.contains(&value)
     }
 
     /// An initializer; equal small ones are one.

@@ -74,12 +74,8 @@ impl Driver<'_> {
                 kind => {
                     let name = kind.tensor_name().unwrap_or(&spec.name);
                     let label = unique(name.to_owned(), &mut taken);
-                    self.weight(scope, val, (name, label), mutated.get(&val).copied());
-                    if let (Some(Bound::Value(value)), false) =
-                        (scope.get(val), matches!(kind, InputKind::TensorConstant(_)))
-                    {
-                        self.weights.insert(value);
-                    }
+                    let constant = matches!(kind, InputKind::TensorConstant(_));
+                    self.weight(scope, val, (name, label), constant, mutated.get(&val).copied());
                 }
             }
         }
@@ -129,6 +125,7 @@ impl Driver<'_> {
         scope: &mut Scope,
         val: Val,
         (name, label): (&str, String),
+        constant: bool,
         mutated: Option<(crate::program::StateKind, &str)>,
     ) {
         let Some(data) = self.program.tensors.get(name) else {
@@ -147,8 +144,10 @@ impl Driver<'_> {
                 State { input, output: usize::MAX, kind, name: state.to_owned(), initial: Some(data) };
             self.model.states.push(state);
             input
-        } else {
+        } else if constant {
             self.model.graph.add_initializer(Some(label), data)
+        } else {
+            self.model.graph.add_weight(Some(label), data)
         };
         self.bind(scope, val, value);
     }

@@ -1,6 +1,7 @@
 //! Tensors whose bytes stay where they are until they are written.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -20,10 +21,25 @@ pub enum Source {
     },
     /// Small bytes held in memory.
     Inline(Bytes),
+    /// Bytes that nobody has given yet.
+    Unbound(Arc<Unbound>),
+}
+
+/// A tensor of a program whose bytes are still to be given: see `core/src/weights`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unbound {
+    /// The fully qualified name.
+    pub name: String,
+    /// Which memory it shows: tensors of equal storages share it, as far as the program tells.
+    pub storage: String,
+    /// The element type that the program states.
+    pub dtype: DType,
+    /// The extents that the program states, outermost first.
+    pub shape: Vec<u64>,
 }
 
 impl Source {
-    /// The bytes of the whole source.
+    /// The bytes of the whole source; none for one that is still to be given.
     pub fn bytes(&self) -> &[u8] {
         match self {
             Source::Mapped { file, offset, len } => {
@@ -31,6 +47,7 @@ impl Source {
                 file.bytes().get(start..start.saturating_add(*len as usize)).unwrap_or_default()
             }
             Source::Inline(bytes) => bytes,
+            Source::Unbound(_) => &[],
         }
     }
 }
@@ -56,6 +73,14 @@ impl LazyTensor {
     /// A dense tensor over bytes in memory, little-endian, row-major.
     pub fn inline(dtype: DType, shape: Vec<u64>, bytes: impl Into<Bytes>) -> Self {
         Self { dtype, shape, source: Source::Inline(bytes.into()), offset: 0, strides: None }
+    }
+
+    /// What is still to be given, if the tensor has no bytes yet.
+    pub fn unbound(&self) -> Option<&Unbound> {
+        match &self.source {
+            Source::Unbound(unbound) => Some(unbound),
+            Source::Mapped { .. } | Source::Inline(_) => None,
+        }
     }
 
     /// The number of elements, or `None` on overflow.
@@ -107,17 +132,25 @@ impl LazyTensor {
         Some(Cow::Owned(out))
     }
 
-    /// Whether both tensors show the same bytes of one file. Bytes in memory are those of one tensor.
+    /// Whether both tensors show the same bytes of one file or of one storage that is still to be
+    /// given. Bytes in memory are those of one tensor.
     pub fn overlaps(&self, other: &Self) -> bool {
-        match (self.file_range(), other.file_range()) {
-            (Some((f, a)), Some((g, b))) => f.same(g) && a.start < b.end && b.start < a.end,
+        let same = match (&self.source, &other.source) {
+            (Source::Mapped { file: f, .. }, Source::Mapped { file: g, .. }) => f.same(g),
+            (Source::Unbound(f), Source::Unbound(g)) => f.storage == g.storage,
             _ => false,
-        }
+        };
+        let ranges = (self.stored_range(), other.stored_range());
+        same && matches!(ranges, (Some(a), Some(b)) if a.start < b.end && b.start < a.end)
     }
 
-    /// The file, and the bytes of it from the first element to the last.
-    fn file_range(&self) -> Option<(&MappedFile, std::ops::Range<u64>)> {
-        let Source::Mapped { file, offset, .. } = &self.source else { return None };
+    /// The bytes from the first element to the last: of the file, or of a storage without bytes.
+    fn stored_range(&self) -> Option<std::ops::Range<u64>> {
+        let offset = match &self.source {
+            Source::Mapped { offset, .. } => *offset,
+            Source::Unbound(_) => 0,
+            Source::Inline(_) => return None,
+        };
         let elements = match &self.strides {
             None => self.elements()?,
             Some(_) if self.shape.contains(&0) => 0,
@@ -127,7 +160,7 @@ impl LazyTensor {
             }
         };
         let start = offset.checked_add(self.dtype.byte_len(self.offset)?)?;
-        Some((file, start..start.checked_add(self.dtype.byte_len(elements)?)?))
+        Some(start..start.checked_add(self.dtype.byte_len(elements)?)?)
     }
 
     /// Whether both tensors are the same view of the same bytes, so that one copy serves both.
@@ -142,6 +175,7 @@ impl LazyTensor {
                     Source::Mapped { file: g, offset: p, len: m },
                 ) => f.same(g) && o == p && l == m,
                 (Source::Inline(a), Source::Inline(b)) => a == b,
+                (Source::Unbound(a), Source::Unbound(b)) => a.storage == b.storage,
                 _ => false,
             }
     }

@@ -3,6 +3,6 @@
 pub mod data;
 pub mod mapped;
 
-pub use data::{LazyTensor, Source};
+pub use data::{LazyTensor, Source, Unbound};
 pub use mapped::MappedFile;
 pub use onnxport_abi::{DType, Kind};

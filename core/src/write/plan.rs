@@ -124,6 +124,7 @@ fn fingerprint(data: &LazyTensor) -> u64 {
             data.strides.iter().flatten().for_each(|s| hash.write_u64(*s));
         }
         (Source::Inline(bytes), _) => hash.write(bytes),
+        (Source::Unbound(unbound), _) => hash.write(unbound.storage.as_bytes()),
     }
     hash.finish()
 }

@@ -34,6 +34,7 @@ impl Meter {
 pub(super) fn tensor(data: &LazyTensor, out: &mut File, meter: &Meter) -> io::Result<()> {
     let Some(range) = data.dense_range() else { return strided(data, out, meter) };
     match &data.source {
+        Source::Unbound(unbound) => Err(io::Error::other(format!("`{}` has no data", unbound.name))),
         Source::Inline(bytes) => {
             let bytes = bytes.get(range.start as usize..range.end as usize).ok_or_else(too_short)?;
             out.write_all(bytes)?;

@@ -62,7 +62,7 @@ impl<'a> Cx<'a> {
                 _ => None,
             };
         }
-        graph.initializer(value)
+        graph.initializer(value).filter(|_| !graph.is_weight(value))
     }
 
     /// The elements of a small constant of 32-bit floats.

@@ -152,7 +152,7 @@ impl Parser<'_> {
             def: Def::Initializer(self.graph.initializers.len() as u32),
             uses: SmallVec::new(),
         });
-        self.graph.initializers.push(Initializer { value, data });
+        self.graph.initializers.push(Initializer { value, data, weight: false });
         self.bind(defined, name, value)
     }
 

@@ -13,11 +13,11 @@ use crate::tensor::{DType, Source};
 const SMALL_BYTES: u64 = 1024;
 
 /// Makes the readers of a small constant in memory read the first equal one; returns how many
-/// constants lost their readers. Mapped tensors are weights, which keep their names.
+/// constants lost their readers. Weights keep their names.
 pub(super) fn constants(graph: &mut Graph) -> usize {
     let mut first: FxHashMap<(DType, Vec<u64>, Bytes), ValueId> = FxHashMap::default();
     let mut same: FxHashMap<ValueId, ValueId> = FxHashMap::default();
-    for initializer in &graph.initializers {
+    for initializer in graph.initializers.iter().filter(|i| !i.weight) {
         let data = &initializer.data;
         let (Source::Inline(bytes), None, 0) = (&data.source, &data.strides, data.offset) else { continue };
         if bytes.len() as u64 > SMALL_BYTES {

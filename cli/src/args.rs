@@ -1,5 +1,7 @@
 //! The command line.
 
+use std::time::Duration;
+
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -35,6 +37,17 @@ pub(crate) struct Global {
     /// When to use colours
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
     pub color: Color,
+    /// The longest that one call of a plugin may take, in seconds; running a model does not count
+    #[arg(long, global = true, value_name = "SECONDS", value_parser = seconds, help_heading = "Plugins")]
+    pub plugin_timeout: Option<Duration>,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| format!("{text:?} is not a number of seconds"))?;
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(time) if !time.is_zero() => Ok(time),
+        _ => Err(format!("{text:?} is not a time")),
+    }
 }
 
 /// When to use colours.

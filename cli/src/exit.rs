@@ -54,7 +54,13 @@ impl Exit {
         if [Code::VERIFY_NO_EXECUTOR, Code::VERIFY_EXPECTED].contains(code) {
             return Exit::Unverified;
         }
-        let unusable = [Code::PLUGIN_FILE, Code::PLUGIN_VERSION, Code::PLUGIN_MANIFEST, Code::PLUGIN_PROJECT];
+        let unusable = [
+            Code::PLUGIN_FILE,
+            Code::PLUGIN_VERSION,
+            Code::PLUGIN_MANIFEST,
+            Code::PLUGIN_PROJECT,
+            Code::PLUGIN_ALLOW,
+        ];
         if unusable.contains(code) {
             return Exit::Io;
         }

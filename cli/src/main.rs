@@ -15,6 +15,7 @@ use std::sync::Mutex;
 
 use clap::Parser;
 use onnxport_core::diagnose::{Code, Diagnostic};
+use onnxport_core::host::{crash, watch};
 
 use crate::args::{Cli, Color, Command};
 use crate::outcome::CommandResult;
@@ -39,14 +40,21 @@ fn main() -> ExitCode {
         Color::Always => anstream::ColorChoice::Always.write_global(),
         Color::Never => anstream::ColorChoice::Never.write_global(),
     }
-    let progress = Progress::new(!cli.global.quiet && !cli.global.json);
-    let result = catch_unwind(AssertUnwindSafe(|| run(&cli.command, &progress)));
+    crash::report(exit::Exit::Internal as u8);
+    let Cli { global, command } = cli;
+    let name = command.name();
+    let progress = Progress::new(!global.quiet && !global.json);
+    let shown = progress.clone();
+    // A plugin that does not come back is left behind on that thread.
+    let result =
+        watch::run(global.plugin_timeout, move || catch_unwind(AssertUnwindSafe(|| run(&command, &shown))));
     progress.clear();
     let outcome = match result {
-        Ok(Ok(outcome) | Err(outcome)) => outcome,
-        Err(_) => defect().into(),
+        Ok(Ok(Ok(outcome) | Err(outcome))) => outcome,
+        Ok(Err(_)) => defect().into(),
+        Err(problem) => problem.into(),
     };
-    match render::print(cli.command.name(), &outcome, cli.global) {
+    match render::print(name, &outcome, global) {
         // Whoever reads our output has seen enough: `onnxport ops | head`.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => outcome.exit.into(),
         Err(_) => exit::Exit::Io.into(),

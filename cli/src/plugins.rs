@@ -3,9 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use onnxport_core::diagnose::{Code, Diagnostic, Report};
-use onnxport_core::host::{Host, Search};
+use onnxport_core::host::{Host, OnPanic, Search};
 use onnxport_core::verify::{Executor, Runtime};
 
 /// Arguments about plugins.
@@ -23,6 +23,21 @@ pub(crate) struct PluginArguments {
     /// A project file, onnxport.toml, with plugins and choices; none is read unless it is named here
     #[arg(long, value_name = "FILE")]
     project: Option<PathBuf>,
+    /// A list of the libraries that may be loaded, id = "SHA-256"; without one, those that are named
+    #[arg(long, value_name = "FILE")]
+    plugin_allow: Option<PathBuf>,
+    /// What to do after a plugin panicked
+    #[arg(long, value_enum, default_value_t = OnPluginPanic::Continue, value_name = "WHAT")]
+    on_plugin_panic: OnPluginPanic,
+}
+
+/// What to do after a plugin panicked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum OnPluginPanic {
+    /// Set the plugin aside, and go on as far as possible without it
+    Continue,
+    /// Stop at once
+    Stop,
 }
 
 fn parse_choice(text: &str) -> Result<(String, String), String> {
@@ -38,6 +53,11 @@ pub(crate) fn host(arguments: &PluginArguments) -> Result<Host, Report> {
         plugins: arguments.plugins.clone(),
         project: arguments.project.clone(),
         choices: arguments.choices.clone(),
+        allow: arguments.plugin_allow.clone(),
+        on_panic: match arguments.on_plugin_panic {
+            OnPluginPanic::Continue => OnPanic::Continue,
+            OnPluginPanic::Stop => OnPanic::Stop,
+        },
         ..Search::of_environment()
     };
     Host::with(&[&onnxport_aten::ROOT, &onnxport_ort::ROOT], &search)

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// One line that says what is going on.
+/// One line that says what is going on; clones show the same one.
+#[derive(Clone)]
 pub(crate) struct Progress {
     bar: ProgressBar,
 }

@@ -109,6 +109,12 @@ codes! {
     PLUGIN_CHOICE = "OP807";
     /// The project file, onnxport.toml, cannot be read.
     PLUGIN_PROJECT = "OP808";
+    /// A call of a plugin did not come back in the time that it has.
+    PLUGIN_TIMEOUT = "OP811";
+    /// A plugin ended the process: it aborted, or accessed memory that is not there.
+    PLUGIN_CRASH = "OP812";
+    /// A library is not on the list of those that may be loaded, or is another file than the one listed.
+    PLUGIN_ALLOW = "OP813";
     /// The host broke one of its own invariants: a defect in onnxport.
     INTERNAL = "OP900";
 }

@@ -9,7 +9,7 @@ use onnxport_abi::graph;
 use onnxport_abi::lowering::{self, LoweringTable};
 use onnxport_abi::{HostRoot, Interface, Mismatch, PluginRoot, Table, status};
 
-use super::{CONTRACT, Plugin, Source};
+use super::{CONTRACT, Plugin, Site, Source, cross};
 use crate::diagnose::{Code, Diagnostic};
 
 static HOST_ROOT: HostRoot = HostRoot { version: CONTRACT, query };
@@ -23,9 +23,10 @@ extern "C" fn query(interface: RStr<'_>) -> Table {
     }
 }
 
-/// What the plugin behind `root` says about itself, when its contract fits this host's.
-pub(super) fn about(root: &PluginRoot) -> Result<AboutTable, Diagnostic> {
-    let about = match table::<AboutTable>(root) {
+/// What the plugin behind `root` says about itself, when its contract fits this host's. Until then it is
+/// called `name`.
+pub(super) fn about(root: &PluginRoot, name: &'static str) -> Result<AboutTable, Diagnostic> {
+    let about = match table::<AboutTable>(root, name) {
         Ok(Some(about)) => about,
         Ok(None) => {
             return Err(Diagnostic::error(Code::PLUGIN_CONTRACT, "a plugin does not say what it is")
@@ -38,6 +39,11 @@ pub(super) fn about(root: &PluginRoot) -> Result<AboutTable, Diagnostic> {
             ));
         }
     };
+    let texts = [about.id, about.version, about.description];
+    if !texts.iter().chain(about.provides.iter()).all(readable) {
+        let problem = Diagnostic::error(Code::PLUGIN_CONTRACT, "a plugin's texts about itself are not UTF-8");
+        return Err(problem);
+    }
     if about.contract.major == CONTRACT.major && about.needs <= CONTRACT {
         return Ok(about);
     }
@@ -75,7 +81,8 @@ pub(super) fn plugin(about: &AboutTable, source: Source, library: Option<PathBuf
 pub(super) fn attach(plugin: &mut Plugin, root: &PluginRoot) -> Result<(), Diagnostic> {
     let id = plugin.id;
     let failed = |code: Code, message: String| named(Diagnostic::error(code, message), id);
-    match (root.attach)(&HOST_ROOT) {
+    let site = Site { plugin: id, task: "attaching", subject: "" };
+    match cross(site, || (root.attach)(&HOST_ROOT)) {
         status::OK => {}
         status::PANICKED => {
             return Err(failed(Code::PLUGIN_PANIC, format!("plugin `{id}` panicked while it was attached")));
@@ -91,23 +98,42 @@ pub(super) fn attach(plugin: &mut Plugin, root: &PluginRoot) -> Result<(), Diagn
     let misfit = |mismatch: Mismatch| {
         failed(Code::PLUGIN_VERSION, format!("plugin `{id}` cannot be used: {mismatch}"))
     };
-    plugin.lowering = table::<LoweringTable>(root).map_err(misfit)?;
-    plugin.executor = table::<ExecutorTable>(root).map_err(misfit)?;
+    plugin.lowering = table::<LoweringTable>(root, id).map_err(misfit)?;
+    plugin.executor = table::<ExecutorTable>(root, id).map_err(misfit)?;
     if plugin.lowering.is_none() && plugin.executor.is_none() {
         let message = format!("plugin `{id}` provides no interface that this host knows");
         return Err(failed(Code::PLUGIN_CONTRACT, message)
             .note(format!("it provides {}", plugin.provides.join(", "))));
     }
-    if plugin.lowering.is_some_and(|table| table.entries.is_empty()) {
-        return Err(failed(Code::PLUGIN_CONTRACT, format!("plugin `{id}` lists no operators")));
+    if let Some(table) = &plugin.lowering {
+        let site = Site { plugin: id, task: "listing its operators", subject: "" };
+        let broken = cross(site, || {
+            if table.entries.is_empty() {
+                Some("lists no operators")
+            } else if !readable(&table.schemas) || !table.entries.iter().all(|entry| readable(&entry.target))
+            {
+                Some("lists operators in texts that are not UTF-8")
+            } else {
+                None
+            }
+        });
+        if let Some(what) = broken {
+            return Err(failed(Code::PLUGIN_CONTRACT, format!("plugin `{id}` {what}")));
+        }
     }
     Ok(())
 }
 
-fn table<T: Interface>(root: &PluginRoot) -> Result<Option<T>, Mismatch> {
-    let table = (root.query)(RStr::from_str(T::NAME));
+fn table<T: Interface>(root: &PluginRoot, plugin: &'static str) -> Result<Option<T>, Mismatch> {
+    let site = Site { plugin, task: "answering for", subject: T::NAME };
+    let table = cross(site, || (root.query)(RStr::from_str(T::NAME)));
     // SAFETY: the plugin answered for the interface of `T`.
     unsafe { table.read::<T>() }
+}
+
+/// Whether a text that came over the boundary is one.
+fn readable(text: &RStr<'_>) -> bool {
+    std::str::from_utf8(text.as_bytes()).is_ok()
 }
 
 fn named(mut diagnostic: Diagnostic, id: &str) -> Diagnostic {

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::Manifest;
+use super::allow::{AllowLists, Hashes};
+use super::{Manifest, OnPanic};
 use crate::diagnose::{Code, Diagnostic};
 
 /// Who asked for a plugin; of two with the same id the earlier source counts.
@@ -54,6 +55,10 @@ pub struct Search {
     pub user: Option<PathBuf>,
     /// Operators and the plugins that must lower them; these go before those of the project file.
     pub choices: Vec<(String, String)>,
+    /// A list of the libraries that may be loaded, by SHA-256.
+    pub allow: Option<PathBuf>,
+    /// What happens after a plugin panicked.
+    pub on_panic: OnPanic,
 }
 
 impl Search {
@@ -93,6 +98,8 @@ pub(super) struct Wanted {
     pub candidates: Vec<Candidate>,
     /// Operators and the plugins that must lower them.
     pub choices: BTreeMap<String, String>,
+    /// The libraries that may be loaded.
+    pub allow: AllowLists,
 }
 
 /// `onnxport.toml`.
@@ -105,6 +112,8 @@ struct Project {
     /// Operators and the plugins that must lower them.
     #[serde(default, rename = "use")]
     choices: BTreeMap<String, String>,
+    /// The libraries that may be loaded.
+    allow: Option<Hashes>,
 }
 
 /// Finds the libraries that `search` asks for.
@@ -137,7 +146,15 @@ pub(super) fn wanted(search: &Search, problems: &mut Vec<Diagnostic>) -> Wanted 
     }
     let mut choices = project.choices;
     choices.extend(search.choices.iter().cloned());
-    Wanted { candidates, choices }
+    let of_project = search.project.as_deref().zip(project.allow);
+    match AllowLists::read(search.allow.as_deref(), search.user.as_deref(), of_project) {
+        Ok(allow) => Wanted { candidates, choices, allow },
+        Err(problem) => {
+            problems.push(problem);
+            // What may be loaded is not known, so nothing is.
+            Wanted { candidates: Vec::new(), choices, allow: AllowLists::default() }
+        }
+    }
 }
 
 /// The library at `path`, or those with a manifest in the folder `path`, by name.

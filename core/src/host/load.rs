@@ -7,13 +7,15 @@ use std::path::Path;
 use onnxport_abi::abi_stable::library::{AbiHeader, LibHeader, LibraryError, lib_header_from_path};
 use onnxport_abi::{PluginRoot, PluginRootRef};
 
+use super::{Site, cross};
 use crate::diagnose::{Code, Diagnostic};
 
 /// How much of a loader's own words is shown.
 const WORDS: usize = 200;
 
-/// The root of the plugin in the library at `path`, which stays loaded for the rest of the process.
-pub(super) fn load(path: &Path) -> Result<PluginRoot, Diagnostic> {
+/// The root of the plugin in the library at `path`, which stays loaded for the rest of the process, and
+/// what to call it until it says who it is.
+pub(super) fn load(path: &Path) -> Result<(PluginRoot, &'static str), Diagnostic> {
     let fail = |code: Code, what: String| Diagnostic::error(code, format!("{} {what}", path.display()));
     // A relative name would be looked for in the system's folders.
     let full =
@@ -24,8 +26,12 @@ pub(super) fn load(path: &Path) -> Result<PluginRoot, Diagnostic> {
         return Err(fail(Code::PLUGIN_FILE, "is not a shared library".to_owned()));
     }
     // Not `RootModule::load_*`: those keep one library per type and return it for every path.
-    let root = lib_header_from_path(&full).and_then(LibHeader::init_root_module::<PluginRootRef>);
-    root.map(PluginRootRef::get).map_err(|error| match error {
+    // The library's constructors run now. It stays loaded as long as the process, and so may its name.
+    let name: &'static str = String::leak(path.display().to_string());
+    let site = Site { plugin: name, task: "loading", subject: "" };
+    let root =
+        cross(site, || lib_header_from_path(&full).and_then(LibHeader::init_root_module::<PluginRootRef>));
+    root.map(|root| (root.get(), name)).map_err(|error| match error {
         LibraryError::OpenError { err, .. } => {
             fail(Code::PLUGIN_FILE, format!("cannot be loaded: {}", short(&err.to_string(), &full)))
         }

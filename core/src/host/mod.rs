@@ -3,11 +3,15 @@
 //! A plugin is linked into the program or loaded from a shared library; from its root on there is no
 //! difference. Libraries are never unloaded.
 
+mod allow;
 mod attach;
+pub mod crash;
+mod crossing;
 pub mod discover;
 mod load;
 pub mod manifest;
 mod quarantine;
+pub mod watch;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,12 +20,14 @@ use onnxport_abi::executor::ExecutorTable;
 use onnxport_abi::lowering::{LoweringTable, entry_flags};
 use onnxport_abi::{PluginRoot, Version};
 
+pub(crate) use crossing::{Site, cross};
 pub use discover::{Search, Source};
 pub use manifest::Manifest;
-pub(crate) use quarantine::Quarantine;
+pub use quarantine::{OnPanic, Quarantine};
 
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::registry::{Choice, Provider, Registry, Schemas};
+use allow::AllowLists;
 use discover::{Candidate, Wanted};
 
 /// The contract of this host.
@@ -63,6 +69,8 @@ pub struct Host {
     pub schemas: Schemas,
     /// Which plugin the user wants for an operator.
     pub choice: Choice,
+    /// The plugins that panicked.
+    pub quarantine: Quarantine,
 }
 
 impl Host {
@@ -84,11 +92,11 @@ impl Host {
     /// A report of every plugin that cannot be used.
     pub fn with(linked: &[&'static PluginRoot], search: &Search) -> Result<Self, Report> {
         let mut problems = Vec::new();
-        let Wanted { candidates, choices } = discover::wanted(search, &mut problems);
-        let loaded = load_all(&candidates, &mut problems);
+        let Wanted { candidates, choices, allow } = discover::wanted(search, &mut problems);
+        let loaded = load_all(&candidates, &allow, &mut problems);
         let mut plugins = Vec::new();
         for root in linked {
-            match attach::about(root) {
+            match attach::about(root, "linked in") {
                 Ok(about) if loaded.iter().any(|(plugin, _)| plugin.id == about.id.as_str()) => {
                     let stand_in = loaded.iter().find(|(plugin, _)| plugin.id == about.id.as_str());
                     plugins.extend(
@@ -113,6 +121,7 @@ impl Host {
         }
         let plugins: Vec<Plugin> = plugins.into_iter().map(|(plugin, _)| plugin).collect();
         let mut host = Self::index(plugins);
+        host.quarantine = Quarantine::new(search.on_panic);
         for (target, id) in choices {
             if let Err(problem) = host.choose(&target, &id) {
                 problems.push(problem);
@@ -143,7 +152,7 @@ impl Host {
             schemas.push(table.schemas.as_str());
         }
         let schemas = Schemas::new(schemas);
-        Self { plugins, registry, schemas, choice: Choice::new() }
+        Self { plugins, registry, schemas, choice: Choice::new(), quarantine: Quarantine::default() }
     }
 
     /// Makes the plugin `id` lower `target`, whatever others offer.
@@ -172,6 +181,11 @@ impl Host {
         Ok(())
     }
 
+    /// Notes about plugins that were set aside and whose calls were not tried.
+    pub(crate) fn set_aside(&self) -> Vec<Diagnostic> {
+        self.quarantine.notes(|plugin| self.plugins.get(plugin).map_or("unknown", |p| p.id))
+    }
+
     /// The id of the plugin behind a provider.
     pub fn plugin_id(&self, provider: &Provider) -> &'static str {
         self.plugins.get(provider.plugin).map_or("unknown", |p| p.id)
@@ -185,13 +199,17 @@ impl Host {
 pub fn inspect(library: &Path) -> Result<(Plugin, Option<Manifest>), Report> {
     let candidate = Candidate { library: library.to_owned(), source: Source::Flag };
     let manifest = Manifest::beside(library)?;
-    let (mut plugin, root) = load_one(&candidate, manifest.as_ref())?;
+    let (mut plugin, root) = load_one(&candidate, manifest.as_ref(), &AllowLists::default())?;
     attach::attach(&mut plugin, &root)?;
     Ok((plugin, manifest))
 }
 
 /// Loads the candidates, which are sorted by source; the first of an id counts.
-fn load_all(candidates: &[Candidate], problems: &mut Vec<Diagnostic>) -> Vec<(Plugin, PluginRoot)> {
+fn load_all(
+    candidates: &[Candidate],
+    allow: &AllowLists,
+    problems: &mut Vec<Diagnostic>,
+) -> Vec<(Plugin, PluginRoot)> {
     let mut loaded: Vec<(Plugin, PluginRoot)> = Vec::new();
     let mut seen = BTreeSet::new();
     for candidate in candidates {
@@ -212,7 +230,7 @@ fn load_all(candidates: &[Candidate], problems: &mut Vec<Diagnostic>) -> Vec<(Pl
         if manifest.as_ref().is_some_and(|manifest| shadowed(&manifest.id, &loaded)) {
             continue;
         }
-        match load_one(candidate, manifest.as_ref()) {
+        match load_one(candidate, manifest.as_ref(), allow) {
             Ok((plugin, _)) if shadowed(plugin.id, &loaded) => {}
             Ok((plugin, root)) => match loaded.iter().find(|(other, _)| other.id == plugin.id) {
                 Some((other, _)) => problems.push(twice(other, &plugin)),
@@ -224,14 +242,20 @@ fn load_all(candidates: &[Candidate], problems: &mut Vec<Diagnostic>) -> Vec<(Pl
     loaded
 }
 
-fn load_one(candidate: &Candidate, manifest: Option<&Manifest>) -> Result<(Plugin, PluginRoot), Diagnostic> {
+fn load_one(
+    candidate: &Candidate,
+    manifest: Option<&Manifest>,
+    allow: &AllowLists,
+) -> Result<(Plugin, PluginRoot), Diagnostic> {
     let library = &candidate.library;
+    let allowed = allow.check(library)?;
     if let Some(manifest) = manifest {
         manifest.check(library)?;
     }
-    let root = load::load(library)?;
-    let about = attach::about(&root).map_err(|problem| load::of_library(problem, library))?;
+    let (root, name) = load::load(library)?;
+    let about = attach::about(&root, name).map_err(|problem| load::of_library(problem, library))?;
     let plugin = attach::plugin(&about, candidate.source, Some(library.clone()));
+    allowed.check(plugin.id, library)?;
     if let Some(manifest) = manifest {
         manifest.check_loaded(&plugin, library)?;
     }

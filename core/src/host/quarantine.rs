@@ -1,42 +1,78 @@
-//! Plugins that panicked: they are not called again in the run.
+//! Plugins that panicked: the host does not call them again.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::diagnose::{Code, Diagnostic, Severity};
 
-/// The plugins that were set aside, by position in the host's list.
+/// What happens after a plugin panicked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnPanic {
+    /// The plugin is set aside and the run goes on without it: every other problem is found too, and
+    /// what does not need the plugin succeeds.
+    #[default]
+    Continue,
+    /// The stage ends at once.
+    Stop,
+}
+
+/// The plugins that were set aside, by position in the host's list, with the calls that they were not
+/// given since the last [`Quarantine::notes`].
 #[derive(Debug, Default)]
-pub(crate) struct Quarantine {
-    skipped: BTreeMap<usize, usize>,
+pub struct Quarantine {
+    policy: OnPanic,
+    skipped: Mutex<BTreeMap<usize, usize>>,
 }
 
 impl Quarantine {
+    pub(super) fn new(policy: OnPanic) -> Self {
+        Self { policy, skipped: Mutex::default() }
+    }
+
+    fn skipped(&self) -> MutexGuard<'_, BTreeMap<usize, usize>> {
+        self.skipped.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Sets a plugin aside.
-    pub(crate) fn add(&mut self, plugin: usize) {
-        self.skipped.entry(plugin).or_insert(0);
+    pub(crate) fn add(&self, plugin: usize) {
+        self.skipped().entry(plugin).or_insert(0);
     }
 
     /// Whether a call must not go to the plugin; counts the call.
-    pub(crate) fn skips(&mut self, plugin: usize) -> bool {
-        let Some(skipped) = self.skipped.get_mut(&plugin) else { return false };
-        *skipped += 1;
+    pub(crate) fn skips(&self, plugin: usize) -> bool {
+        let mut skipped = self.skipped();
+        let Some(count) = skipped.get_mut(&plugin) else { return false };
+        *count += 1;
         true
     }
 
-    /// A note per plugin whose calls were skipped.
-    pub(crate) fn notes<'a>(
-        &'a self,
-        id: impl Fn(usize) -> &'static str + 'a,
-    ) -> impl Iterator<Item = Diagnostic> + 'a {
-        self.skipped.iter().filter(|(_, skipped)| **skipped > 0).map(move |(plugin, skipped)| {
+    /// How many plugins were set aside.
+    pub(crate) fn len(&self) -> usize {
+        self.skipped().len()
+    }
+
+    /// Whether a stage that began when `before` plugins were set aside must end: one more panicked, and
+    /// the user wants it so.
+    pub(crate) fn stops(&self, before: usize) -> bool {
+        self.policy == OnPanic::Stop && self.len() > before
+    }
+
+    /// A note per plugin whose calls were skipped since the last notes.
+    pub(crate) fn notes(&self, id: impl Fn(usize) -> &'static str) -> Vec<Diagnostic> {
+        let mut notes = Vec::new();
+        for (plugin, count) in self.skipped().iter_mut() {
+            let skipped = std::mem::take(count);
+            if skipped == 0 {
+                continue;
+            }
             let id = id(*plugin);
-            let calls =
-                if *skipped == 1 { "1 more call".to_owned() } else { format!("{skipped} more calls") };
+            let calls = if skipped == 1 { "1 more call".to_owned() } else { format!("{skipped} more calls") };
             let message = format!("plugin `{id}` was set aside after its panic; not tried: {calls}");
             let mut note =
                 Diagnostic { severity: Severity::Note, ..Diagnostic::error(Code::PLUGIN_PANIC, message) };
             note.provider = Some(id.to_owned());
-            note
-        })
+            notes.push(note);
+        }
+        notes
     }
 }

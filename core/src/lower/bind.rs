@@ -4,7 +4,7 @@ use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
 use onnxport_abi::lowering::{ABSENT, ArgRecord, DimRecord, TypeRecord, arg_kind, dim_kind};
 
 use super::driver::{Bound, Driver, Scope, not_computed, results};
-use super::frame::{Frame, Scratch};
+use super::frame::{Frame, Scratch, Told};
 use crate::diagnose::{Code, Diagnostic, Origins};
 use crate::program::{Arg, Body, Call, TensorType, ValueType};
 use crate::registry::Schema;
@@ -76,6 +76,7 @@ impl<'p> Driver<'p> {
     /// The frame of `call`, bound to its schema.
     pub(super) fn frame(&self, body: &'p Body, call: &'p Call, scope: &Scope) -> Bind<Frame<'p>> {
         let mut frame = Frame {
+            thread: std::thread::current().id(),
             driver: std::ptr::null_mut(),
             target: &call.target,
             args: Vec::new(),
@@ -83,6 +84,7 @@ impl<'p> Driver<'p> {
             dims: Vec::new(),
             results: Vec::new(),
             graphs: Vec::new(),
+            told: Told::default(),
             scratch: Scratch::default(),
             answer: None,
             refusal: None,
@@ -92,6 +94,8 @@ impl<'p> Driver<'p> {
             Some(schema) => cx.by_schema(schema, &mut frame)?,
             None => cx.as_stated(&mut frame)?,
         }
+        frame.told.args(&frame.args);
+        frame.told.args(&frame.elements);
         for val in results(call) {
             let (kind, dtype, dims) =
                 val.map_or((arg_kind::NONE, 0, Vec::new()), |val| describe(&body.values[val].ty));

@@ -15,7 +15,7 @@ use onnxport_abi::{Table, status};
 use super::bind::{describe, dim_record, type_record};
 use super::driver::Driver;
 use super::frame::{Frame, Refusal};
-use crate::ir::{Attr, Attribute, OpsetImport, Shape, Type, ValueId};
+use crate::ir::{Attr, Attribute, OpsetImport, Shape, Type};
 use crate::program::Body;
 use crate::sym::Dim;
 use crate::tensor::{DType, LazyTensor};
@@ -51,8 +51,13 @@ pub(crate) fn host_table() -> Table {
 /// Runs `body` with the frame and driver behind `cx`. A host panic must not cross the boundary.
 fn with<'p>(cx: Context, body: impl FnOnce(&mut Frame<'p>, &mut Driver<'p>) -> Option<()>) -> u32 {
     let run = || {
-        // SAFETY: the host made the context from a live frame whose driver is borrowed by the call
-        // that the plugin is answering; plugins call back on that thread only, one call at a time.
+        // SAFETY: the host made the context from a live frame; its thread never changes.
+        let thread = unsafe { cx.0.cast::<Frame<'p>>().as_ref() }.map(|frame| frame.thread)?;
+        if thread != std::thread::current().id() {
+            return None;
+        }
+        // SAFETY: the frame's driver is borrowed by the call that the plugin is answering, on this
+        // thread, one call at a time.
         let frame = unsafe { cx.0.cast::<Frame<'p>>().as_mut() }?;
         // SAFETY: as above; the driver is not otherwise used until the plugin returns.
         let driver = unsafe { frame.driver.as_mut() }?;
@@ -84,10 +89,6 @@ fn lend_types<'a>(items: &[TypeRecord<'_>]) -> RSlice<'a, TypeRecord<'a>> {
 }
 
 impl Driver<'_> {
-    fn check(&self, raw: u32) -> Option<ValueId> {
-        self.model.graph.values.check(raw)
-    }
-
     fn dim(&self, record: DimRecord) -> Option<Dim> {
         match record.kind {
             dim_kind::CONST => Some(Dim::Const(record.value)),
@@ -123,7 +124,7 @@ extern "C" fn call<'a>(cx: Context, out: &mut CallView<'a>) -> u32 {
 
 extern "C" fn value_type<'a>(cx: Context, value: u32, out: &mut TypeRecord<'a>) -> u32 {
     with(cx, |frame, driver| {
-        let value = driver.check(value)?;
+        let value = frame.told.value(value)?;
         let ty = &driver.model.graph.values[value].ty;
         let dims = ty.shape().and_then(Shape::dims);
         frame.scratch.dims = dims.unwrap_or_default().iter().map(|d| dim_record(*d)).collect();
@@ -139,7 +140,7 @@ extern "C" fn value_type<'a>(cx: Context, value: u32, out: &mut TypeRecord<'a>) 
 
 extern "C" fn constant_data<'a>(cx: Context, value: u32, out: &mut DataView<'a>) -> u32 {
     with(cx, |frame, driver| {
-        let value = driver.check(value)?;
+        let value = frame.told.value(value)?;
         *out = DataView { dtype: 0, dims: RSlice::EMPTY, bytes: RSlice::EMPTY };
         let data = driver.model.graph.initializer(value).filter(|_| !driver.model.graph.is_weight(value));
         let Some(data) = data.filter(|data| data.byte_len().is_some_and(|n| n <= MAX_CONSTANT)) else {
@@ -158,7 +159,7 @@ extern "C" fn constant_data<'a>(cx: Context, value: u32, out: &mut DataView<'a>)
 
 extern "C" fn shape_contents<'a>(cx: Context, value: u32, out: &mut ShapeView<'a>) -> u32 {
     with(cx, |frame, driver| {
-        let value = driver.check(value)?;
+        let value = frame.told.value(value)?;
         let contents = driver.model.graph.shape_value(value);
         frame.scratch.dims = contents.iter().flat_map(|c| c.iter()).map(|d| dim_record(Some(*d))).collect();
         *out = ShapeView { known: u32::from(contents.is_some()), dims: lend(&frame.scratch.dims) };
@@ -197,13 +198,14 @@ extern "C" fn dim_range(cx: Context, dim: DimRecord) -> RangeRecord {
 }
 
 extern "C" fn emit(cx: Context, node: &NodeRecord<'_>, mut outputs: RSliceMut<'_, u32>) -> u32 {
-    with(cx, |_, driver| {
+    with(cx, |frame, driver| {
         let inputs = node
             .inputs
             .iter()
-            .map(|raw| if *raw == ABSENT { Some(None) } else { driver.check(*raw).map(Some) })
+            .map(|raw| if *raw == ABSENT { Some(None) } else { frame.told.value(*raw).map(Some) })
             .collect::<Option<Vec<_>>>()?;
-        let attributes = node.attributes.iter().map(|a| attribute(driver, a)).collect::<Option<Vec<_>>>()?;
+        let attributes = node.attributes.iter().map(|a| attribute(frame, driver, a));
+        let attributes = attributes.collect::<Option<Vec<_>>>()?;
         let (domain, count) = (node.domain.as_str(), outputs.len());
         if !domain.is_empty() && !driver.model.opsets.iter().any(|o| o.domain == domain) {
             let import = OpsetImport { domain: domain.to_owned(), version: node.version.max(1) };
@@ -211,13 +213,13 @@ extern "C" fn emit(cx: Context, node: &NodeRecord<'_>, mut outputs: RSliceMut<'_
         }
         let made = driver.emit(domain, node.op.as_str(), inputs, attributes, count);
         for (place, value) in outputs.iter_mut().zip(made) {
-            *place = value.map_or(ABSENT, ValueId::raw);
+            *place = value.map_or(ABSENT, |value| frame.told.tell(value));
         }
         Some(())
     })
 }
 
-fn attribute(driver: &Driver<'_>, record: &AttrRecord<'_>) -> Option<Attribute> {
+fn attribute(frame: &mut Frame<'_>, driver: &Driver<'_>, record: &AttrRecord<'_>) -> Option<Attribute> {
     let value = match record.kind {
         attr_kind::INT => Attr::Int(*record.ints.first()?),
         attr_kind::FLOAT => Attr::Float(*record.floats.first()?),
@@ -226,10 +228,10 @@ fn attribute(driver: &Driver<'_>, record: &AttrRecord<'_>) -> Option<Attribute> 
         attr_kind::FLOATS => Attr::Floats(record.floats.to_vec()),
         attr_kind::STRS => Attr::Strs(record.texts.iter().map(|t| t.as_str().to_owned()).collect()),
         attr_kind::TENSOR => {
-            let value = driver.check(record.value)?;
+            let value = frame.told.value(record.value)?;
             Attr::Tensor(driver.model.graph.initializer(value)?.clone())
         }
-        attr_kind::BLOCK => Attr::Block(driver.model.graph.blocks.check(record.value)?),
+        attr_kind::BLOCK => Attr::Block(frame.told.block(record.value)?),
         _ => return None,
     };
     Some(Attribute { name: record.name.as_str().to_owned(), value })
@@ -242,27 +244,27 @@ extern "C" fn constant(
     bytes: RSlice<'_, u8>,
     out: &mut u32,
 ) -> u32 {
-    with(cx, |_, driver| {
+    with(cx, |frame, driver| {
         let data = LazyTensor::inline(DType::from_onnx(dtype)?, dims.to_vec(), bytes.to_vec());
         if data.byte_len()? != bytes.len() as u64 {
             return None;
         }
-        *out = driver.constant(data).raw();
+        *out = frame.told.tell(driver.constant(data));
         Some(())
     })
 }
 
 extern "C" fn dims_value(cx: Context, dims: RSlice<'_, DimRecord>, out: &mut u32) -> u32 {
-    with(cx, |_, driver| {
+    with(cx, |frame, driver| {
         let dims = dims.iter().map(|d| driver.dim(*d)).collect::<Option<Vec<_>>>()?;
-        *out = driver.dims_value(&dims)?.raw();
+        *out = frame.told.tell(driver.dims_value(&dims)?);
         Some(())
     })
 }
 
 extern "C" fn set_type(cx: Context, value: u32, ty: &TypeRecord<'_>) -> u32 {
-    with(cx, |_, driver| {
-        let value = driver.check(value)?;
+    with(cx, |frame, driver| {
+        let value = frame.told.value(value)?;
         let ty = driver.ty(ty)?;
         driver.model.graph.values[value].ty = ty;
         Some(())
@@ -291,19 +293,20 @@ extern "C" fn graph<'a>(cx: Context, graph: u32, out: &mut GraphView<'a>) -> u32
 }
 
 extern "C" fn begin_block(cx: Context) -> u32 {
-    with(cx, |_, driver| {
+    with(cx, |frame, driver| {
         driver.block = driver.model.graph.add_block(driver.block);
+        frame.told.begin(driver.block);
         Some(())
     })
 }
 
 extern "C" fn block_input(cx: Context, ty: &TypeRecord<'_>, out: &mut u32) -> u32 {
-    with(cx, |_, driver| {
+    with(cx, |frame, driver| {
         let ty = driver.ty(ty)?;
         if driver.block == driver.model.graph.main() {
             return None;
         }
-        *out = driver.model.graph.add_input(driver.block, None, ty).raw();
+        *out = frame.told.tell(driver.model.graph.add_input(driver.block, None, ty));
         Some(())
     })
 }
@@ -316,24 +319,25 @@ extern "C" fn inline_graph(
 ) -> u32 {
     with(cx, |frame, driver| {
         let graph = *frame.graphs.get(graph as usize)?;
-        let inputs = inputs.iter().map(|raw| driver.check(*raw)).collect::<Option<Vec<_>>>()?;
+        let inputs = inputs.iter().map(|raw| frame.told.value(*raw)).collect::<Option<Vec<_>>>()?;
         let values = driver.inline(&graph.body, &inputs)?;
         if values.len() != outputs.len() {
             return None;
         }
         for (place, value) in outputs.iter_mut().zip(values) {
-            *place = value.raw();
+            *place = frame.told.tell(value);
         }
         Some(())
     })
 }
 
 extern "C" fn end_block(cx: Context, outputs: RSlice<'_, u32>, out: &mut u32) -> u32 {
-    with(cx, |_, driver| {
+    with(cx, |frame, driver| {
         let block = driver.block;
         let outer = driver.model.graph.blocks.get(block)?.parent?;
+        let outputs = outputs.iter().map(|raw| frame.told.value(*raw)).collect::<Option<Vec<_>>>()?;
+        frame.told.end(block, &driver.model.graph)?;
         driver.block = outer;
-        let outputs = outputs.iter().map(|raw| driver.check(*raw)).collect::<Option<Vec<_>>>()?;
         driver.model.graph.blocks[block].outputs = outputs;
         *out = block.raw();
         Some(())
@@ -341,10 +345,10 @@ extern "C" fn end_block(cx: Context, outputs: RSlice<'_, u32>, out: &mut u32) ->
 }
 
 extern "C" fn finish(cx: Context, results: RSlice<'_, u32>) -> u32 {
-    with(cx, |frame, driver| {
+    with(cx, |frame, _| {
         let values = results
             .iter()
-            .map(|raw| if *raw == ABSENT { Some(None) } else { driver.check(*raw).map(Some) })
+            .map(|raw| if *raw == ABSENT { Some(None) } else { frame.told.value(*raw).map(Some) })
             .collect::<Option<Vec<_>>>()?;
         if values.len() != frame.results.len() {
             return None;

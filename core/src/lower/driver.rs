@@ -9,7 +9,7 @@ use super::callbacks::host_table;
 use super::interface::{real_type, rename_dims};
 use super::{LowerOptions, Lowered};
 use crate::diagnose::{Code, Diagnostic, OriginId, Origins, Report, Severity};
-use crate::host::{Host, Quarantine};
+use crate::host::{Host, Site, cross};
 use crate::ir::{self, Attribute, BlockId, Model, OpsetImport, Shape, ValueId};
 use crate::program::{Arg, Body, Call, Output, Program, Val, ValueType};
 use crate::registry::Resolved;
@@ -57,7 +57,8 @@ pub(super) struct Driver<'p> {
     pub(super) dims: super::dims::DimValues,
     constants: FxHashMap<(DType, Vec<u64>, Vec<u8>), ValueId>,
     diagnostics: Vec<Diagnostic>,
-    quarantine: Quarantine,
+    /// How many plugins the host had set aside at the start.
+    set_aside: usize,
 }
 
 /// Runs a lowering of `program`; the driver borrows it for as long as plugins read it.
@@ -81,7 +82,7 @@ pub(super) fn run(
         dims: super::dims::DimValues::default(),
         constants: FxHashMap::default(),
         diagnostics: Vec::new(),
-        quarantine: Quarantine::default(),
+        set_aside: host.quarantine.len(),
     };
     rename_dims(&mut driver, options);
     let mut scope = Scope::default();
@@ -89,8 +90,15 @@ pub(super) fn run(
     driver.lower_calls(&program.body, &mut scope);
     driver.origin = None;
     driver.make_outputs(&scope, options, output_names);
-    let Driver { mut model, stated, mut diagnostics, quarantine, .. } = driver;
-    diagnostics.extend(quarantine.notes(|plugin| host.plugins.get(plugin).map_or("unknown", |p| p.id)));
+    let Driver { mut model, stated, mut diagnostics, .. } = driver;
+    let mut set_aside = host.set_aside();
+    if !diagnostics.iter().any(|d| d.severity == Severity::Error) {
+        // The panic was in an earlier conversion; without these calls the model is not whole.
+        for note in &mut set_aside {
+            note.severity = Severity::Error;
+        }
+    }
+    diagnostics.extend(set_aside);
     model.opsets.sort();
     if diagnostics.iter().any(|d| d.severity == Severity::Error) {
         return Err(Report { diagnostics, origins: model.origins });
@@ -132,6 +140,9 @@ impl<'p> Driver<'p> {
     /// Lowers every call of `body` into the current block.
     pub(super) fn lower_calls(&mut self, body: &'p Body, scope: &mut Scope) {
         for call in &body.calls {
+            if self.host.quarantine.stops(self.set_aside) {
+                return;
+            }
             self.origin = Some(call.origin);
             if self.lower_sym_int(body, call, scope) {
                 continue;
@@ -225,14 +236,16 @@ impl<'p> Driver<'p> {
         let plugin = self.host.plugin_id(&provider);
         let table = self.host.plugins.get(provider.plugin).and_then(|p| p.lowering);
         let Some(table) = table else { return Err(None) };
-        if self.quarantine.skips(provider.plugin) {
+        if self.host.quarantine.skips(provider.plugin) {
             return Err(None);
         }
         let mut frame = self.frame(body, call, scope)?;
         frame.driver = std::ptr::from_mut(self);
         let cx = Context(std::ptr::from_mut(&mut frame).cast());
         let depth = self.block;
-        let answer = (table.lower)(provider.entry, &host_table(), cx);
+        let subject = table.entries.get(provider.entry as usize).map_or("", |entry| entry.target.as_str());
+        let site = Site { plugin, task: "lowering", subject };
+        let answer = cross(site, || (table.lower)(provider.entry, &host_table(), cx));
         // A plugin that gave up inside a block leaves it open.
         self.block = depth;
         self.origin = Some(call.origin);
@@ -254,7 +267,7 @@ impl<'p> Driver<'p> {
                 error(code, format!("`{}` cannot be lowered: {text}", call.target))
             }
             (status::PANICKED, _) => {
-                self.quarantine.add(provider.plugin);
+                self.host.quarantine.add(provider.plugin);
                 error(
                     Code::PLUGIN_PANIC,
                     format!("plugin `{plugin}` panicked while lowering `{}`: {text}", call.target),

@@ -1,14 +1,20 @@
 //! One call on its way through a plugin: the records that the plugin reads, and what it answers.
 
-use onnxport_abi::lowering::{ArgRecord, DimRecord, TypeRecord};
+use std::thread::ThreadId;
+
+use indexmap::IndexSet;
+use onnxport_abi::lowering::{ArgRecord, DimRecord, TypeRecord, arg_kind};
+use rustc_hash::FxBuildHasher;
 
 use super::driver::Driver;
-use crate::ir::ValueId;
+use crate::ir::{BlockId, Graph, ValueId};
 use crate::program::Subgraph;
 
 /// Everything behind the context of a call. The records borrow from the frame itself and from the
 /// program; neither moves while the plugin runs.
 pub(super) struct Frame<'p> {
+    /// The thread of the conversion, the only one that may call back.
+    pub(super) thread: ThreadId,
     /// The driver, for the time of the call.
     pub(super) driver: *mut Driver<'p>,
     /// The operator.
@@ -23,12 +29,66 @@ pub(super) struct Frame<'p> {
     pub(super) results: Vec<TypeRecord<'p>>,
     /// The nested graphs among the arguments.
     pub(super) graphs: Vec<&'p Subgraph>,
+    /// The ids that the plugin may use.
+    pub(super) told: Told,
     /// Records handed out by the last answer.
     pub(super) scratch: Scratch,
     /// The results that the plugin set.
     pub(super) answer: Option<Vec<Option<ValueId>>>,
     /// Why the plugin refused.
     pub(super) refusal: Option<Refusal>,
+}
+
+/// What the plugin was told of the graph during the call. An id that it kept from another call is not
+/// among it, so that it cannot name an unrelated value by chance.
+#[derive(Default)]
+pub(super) struct Told {
+    values: IndexSet<u32, FxBuildHasher>,
+    /// The blocks that it began, each with the number of values known before.
+    open: Vec<(BlockId, usize)>,
+    /// The blocks that it ended and did not use yet.
+    ended: Vec<BlockId>,
+}
+
+impl Told {
+    /// Notes the values among `records`.
+    pub(super) fn args(&mut self, records: &[ArgRecord<'_>]) {
+        let values = [arg_kind::TENSOR, arg_kind::SYM_INT, arg_kind::SYM_FLOAT, arg_kind::SYM_BOOL];
+        self.values.extend(records.iter().filter(|r| values.contains(&r.kind)).map(|r| r.value));
+    }
+
+    /// The id of `value` for the plugin.
+    pub(super) fn tell(&mut self, value: ValueId) -> u32 {
+        self.values.insert(value.raw());
+        value.raw()
+    }
+
+    /// The value that the plugin means.
+    pub(super) fn value(&self, raw: u32) -> Option<ValueId> {
+        self.values.contains(&raw).then(|| ValueId::new(raw))
+    }
+
+    /// Notes a block that the plugin begins.
+    pub(super) fn begin(&mut self, block: BlockId) {
+        self.open.push((block, self.values.len()));
+    }
+
+    /// Ends `block` if it is the innermost one that the plugin began; what was made in it is not
+    /// visible any more, constants apart.
+    pub(super) fn end(&mut self, block: BlockId, graph: &Graph) -> Option<()> {
+        let (_, known) = self.open.pop_if(|(open, _)| *open == block)?;
+        let inner = self.values.split_off(known);
+        let constant = |raw: &u32| graph.initializer(ValueId::new(*raw)).is_some();
+        self.values.extend(inner.into_iter().filter(constant));
+        self.ended.push(block);
+        Some(())
+    }
+
+    /// The ended block that the plugin means; it can be used once.
+    pub(super) fn block(&mut self, raw: u32) -> Option<BlockId> {
+        let at = self.ended.iter().position(|block| block.raw() == raw)?;
+        Some(self.ended.swap_remove(at))
+    }
 }
 
 /// Storage for what one answer of the host refers to.

@@ -12,17 +12,24 @@ pub struct Shape {
     prints: Vec<u64>,
     ends: Vec<usize>,
     names: Vec<&'static str>,
+    /// Where each field has a pointer that is never null: a function, or the start of a slice.
+    pointers: Vec<Option<usize>>,
 }
 
 impl Shape {
     /// The shape of `T`, which must be a `repr(C)` struct.
     pub(crate) fn of<T: StableAbi>() -> Self {
-        let mut shape = Self { prints: Vec::new(), ends: Vec::new(), names: Vec::new() };
+        let mut shape =
+            Self { prints: Vec::new(), ends: Vec::new(), names: Vec::new(), pointers: Vec::new() };
         let mut hash = Fnv::new();
         let mut end = 0_usize;
         for field in T::LAYOUT.get_fields().into_iter().flat_map(|fields| fields.to_vec()) {
             let layout = field.layout();
-            end = end.next_multiple_of(layout.alignment().max(1)) + layout.size();
+            let start = end.next_multiple_of(layout.alignment().max(1));
+            end = start + layout.size();
+            // Slices and texts begin with their pointer.
+            let pointer = field.is_function() || ["RStr", "RSlice"].contains(&layout.name());
+            shape.pointers.push(pointer.then_some(start));
             add_field(&field, &mut hash, &mut Vec::new());
             shape.prints.push(hash.0);
             shape.ends.push(end);
@@ -39,6 +46,11 @@ impl Shape {
     /// The name of field `index`.
     pub fn name(&self, index: usize) -> &'static str {
         self.names.get(index).copied().unwrap_or("?")
+    }
+
+    /// Where field `index` has a pointer that must not be null.
+    pub(crate) fn pointer(&self, index: usize) -> Option<usize> {
+        self.pointers.get(index).copied().flatten()
     }
 
     /// Where the first `count` fields end, or all of them when there are fewer.

@@ -133,6 +133,14 @@ impl Table {
         if self.size < bytes as u64 {
             return Err(mismatch(Why::Size { bytes: self.size, needed: bytes }));
         }
+        for field in 0..T::BASE {
+            let Some(at) = shape.pointer(field) else { continue };
+            // SAFETY: the first `T::BASE` fields lie within `bytes`, and any bytes are a number.
+            let pointer = unsafe { self.pointer.cast::<u8>().add(at).cast::<usize>().read_unaligned() };
+            if pointer == 0 {
+                return Err(mismatch(Why::Null(shape.name(field))));
+            }
+        }
         let mut table = MaybeUninit::<T>::zeroed();
         // SAFETY: the source is as large as its size says, which is at least `bytes`; `bytes` is at most
         // the size of `T`. A struct behind an envelope is aligned like `T`, and bytes need no alignment.
@@ -171,6 +179,8 @@ pub enum Why {
     },
     /// This field, or a record that it uses, has another layout.
     Field(&'static str),
+    /// This field, which contract 1.0 has, is null.
+    Null(&'static str),
     /// It is smaller than its fields.
     Size {
         /// What it claims.
@@ -190,6 +200,7 @@ impl fmt::Display for Mismatch {
                 write!(f, "it has {fields} fields where {needed} are needed")
             }
             Why::Field(name) => write!(f, "the layout of `{name}` differs"),
+            Why::Null(name) => write!(f, "`{name}` is null"),
             Why::Size { bytes, needed } => {
                 write!(f, "it claims {bytes} bytes for fields of {needed}")
             }

@@ -29,6 +29,7 @@ fn sources_come_in_their_order_and_folders_need_manifests() {
         project: Some(project),
         user: Some(folder.path().join("nowhere")),
         choices: vec![("a.b.c".to_owned(), "z".to_owned())],
+        ..Search::default()
     };
     let mut problems = Vec::new();
     let wanted = wanted(&search, &mut problems);

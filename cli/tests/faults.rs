@@ -1,0 +1,219 @@
+//! Plugins that break the contract. The program survives, or ends with a message and a code of its
+//! own; either way it says who it was.
+#![cfg(target_os = "linux")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace")
+}
+
+/// Builds the crate `name` of `tests/faults` with `profile` and returns its library.
+fn build(name: &str, profile: &str) -> PathBuf {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("a target folder");
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["build", "--quiet", "--profile", profile, "--target-dir"]).arg(target);
+    cargo.current_dir(repository().join("tests/faults").join(name));
+    assert!(cargo.status().expect("cargo starts").success(), "{cargo:?}");
+    let folder = if profile == "dev" { "debug" } else { profile };
+    let library = target.join(folder).join(format!("lib{name}.so"));
+    assert!(library.is_file(), "{} is missing", library.display());
+    library
+}
+
+fn wild() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| build("wild", "dev"))
+}
+
+/// The library in a mode, which is in its name.
+fn in_mode(library: &Path, folder: &Path, mode: &str) -> PathBuf {
+    let copy = folder.join(format!("libwild.{mode}.so"));
+    std::fs::copy(library, &copy).expect("a copy");
+    copy
+}
+
+/// Converts a program with three calls of `aten.relu.default`.
+fn convert(folder: &Path, libraries: &[PathBuf], more: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_onnxport"));
+    command.arg("convert").arg(repository().join("examples/mlp/mlp.pt2"));
+    command.args(["-o", "model.onnx", "--no-verify"]).args(more);
+    for library in libraries {
+        command.arg("--plugin").arg(library);
+    }
+    for variable in ["XDG_DATA_HOME", "HOME"] {
+        command.env(variable, folder);
+    }
+    command.env_remove("ONNXPORT_PLUGIN_PATH").current_dir(folder).output().expect("the binary starts")
+}
+
+/// What becomes of a conversion with the plugin in a mode: the exit code, and standard error.
+fn outcome(mode: &str, more: &[&str]) -> (Option<i32>, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let library = in_mode(wild(), folder.path(), mode);
+    let output = convert(folder.path(), &[library], more);
+    let written = folder.path().join("model.onnx").exists();
+    assert_eq!(written, output.status.success(), "{mode}: a model is there exactly after a success");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code(), said)
+}
+
+fn expect(mode: &str, more: &[&str], exit: i32, words: &[&str]) {
+    let (code, said) = outcome(mode, more);
+    assert_eq!(code, Some(exit), "{mode}: {said}");
+    for word in words {
+        assert!(said.contains(word), "{mode}: no `{word}` in: {said}");
+    }
+}
+
+#[test]
+fn a_proper_plugin_works() {
+    expect("fine", &[], 0, &[]);
+    // A panic in a thread of its own that it handles is its own business.
+    expect("thread", &[], 0, &[]);
+}
+
+#[test]
+fn tables_that_lie_are_refused() {
+    let version = "OP804";
+    expect("major", &[], 5, &[version, "of contract 2.", "does not fit contract 1."]);
+    expect("size", &[], 5, &[version, "plugin `wild`", "it claims", "bytes for fields of"]);
+    expect("short", &[], 5, &[version, "plugin `wild`", "it has 2 fields where 3 are needed"]);
+    expect("fields", &[], 5, &[version, "plugin `wild`", "the layout of `schemas` differs"]);
+    expect("null_function", &[], 5, &[version, "plugin `wild`", "`lower` is null"]);
+    expect("null_text", &[], 5, &[version, "plugin `wild`", "`schemas` is null"]);
+    expect("mute", &[], 70, &["OP801", "does not say what it is", "libwild.mute.so"]);
+    expect("null", &[], 70, &["OP801", "plugin `wild` provides no interface"]);
+    expect("latin1", &[], 70, &["OP801", "plugin `wild`", "not UTF-8"]);
+}
+
+#[test]
+fn attaching_can_fail() {
+    expect("caught_attach", &[], 70, &["OP802", "plugin `wild` panicked while it was attached"]);
+    expect("unknown_status", &[], 5, &["OP804", "plugin `wild`", "refuses this host"]);
+    expect("panic_attach", &[], 70, &["OP812", "plugin `wild` aborted while attaching"]);
+}
+
+#[test]
+fn calls_can_go_wrong() {
+    expect(
+        "panic",
+        &[],
+        70,
+        &["OP802", "plugin `wild` panicked while lowering `aten.relu.default`: out of cheese"],
+    );
+    expect("panic", &["--on-plugin-panic", "stop"], 70, &["OP802", "out of cheese"]);
+    expect("unfinished", &[], 70, &["OP801", "plugin `wild` did not finish lowering"]);
+    expect("stale", &[], 3, &["`aten.relu.default` cannot be lowered: the host answered 3"]);
+    expect("foreign_thread", &[], 3, &["cannot be lowered: the host answered 3"]);
+    expect(
+        "swapped",
+        &[],
+        70,
+        &["the lowering of `aten.relu.default` gives i64 where the program states f32"],
+    );
+}
+
+#[test]
+fn a_crash_says_who_it_was() {
+    let doing = "while lowering `aten.relu.default`";
+    expect("abort", &[], 70, &["OP812", "plugin `wild` aborted", doing]);
+    expect("segfault", &[], 70, &["OP812", "plugin `wild` accessed memory that is not there", doing]);
+    expect("overflow", &[], 70, &["OP812", "plugin `wild` accessed memory that is not there", doing]);
+    // What happens first differs between builds of the host.
+    expect("long_list", &[], 70, &["OP812", "plugin `wild`", "while listing its operators"]);
+}
+
+#[test]
+fn a_plugin_that_aborts_on_panic_says_who_it_was() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let library = in_mode(&build("wild", "abort"), folder.path(), "panic");
+    let output = convert(folder.path(), &[library], &[]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(70), "{said}");
+    assert!(said.contains("plugin `wild` aborted while lowering `aten.relu.default`"), "{said}");
+}
+
+#[test]
+fn an_endless_loop_ends_at_the_time_limit() {
+    let limit = ["--plugin-timeout", "0.2"];
+    let words = ["OP811", "plugin `wild` did not come back from lowering `aten.relu.default` within 0.2 s"];
+    expect("loop", &limit, 70, &words);
+    expect("loop_attach", &limit, 70, &["OP811", "plugin `wild` did not come back from attaching"]);
+    expect("fine", &limit, 0, &[]);
+}
+
+#[test]
+fn another_machines_library_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let library = in_mode(wild(), folder.path(), "fine");
+    let mut bytes = std::fs::read(&library).expect("the library");
+    // `e_machine` of the ELF header: 8 is MIPS.
+    bytes[18..20].copy_from_slice(&8_u16.to_le_bytes());
+    std::fs::write(&library, bytes).expect("a file");
+    let output = convert(folder.path(), &[library], &[]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(5), "{said}");
+    assert!(said.contains("OP803") && said.contains("libwild.fine.so cannot be loaded"), "{said}");
+}
+
+#[test]
+fn a_root_of_another_layout_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = convert(folder.path(), &[build("layout", "dev")], &[]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(5), "{said}");
+    assert!(said.contains("OP804") && said.contains("has a root of another layout"), "{said}");
+}
+
+#[test]
+fn two_versions_of_one_plugin_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let libraries = ["fine", "thread"].map(|mode| in_mode(wild(), folder.path(), mode));
+    let output = convert(folder.path(), &libraries, &[]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("OP806") && said.contains("libwild.fine.so") && said.contains("libwild.thread.so"));
+}
+
+#[test]
+fn a_hundred_plugins_work_together() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let libraries: Vec<PathBuf> =
+        (0..100).map(|n| in_mode(wild(), folder.path(), &format!("many{n}"))).collect();
+    let output = convert(folder.path(), &libraries, &["--use", "aten.relu.default=many42"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let output = convert(folder.path(), &libraries, &[]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("`aten.relu.default` is provided by both `many"), "{said}");
+}
+
+#[test]
+fn only_listed_libraries_are_loaded() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let library = in_mode(wild(), folder.path(), "fine");
+    let info = Command::new(env!("CARGO_BIN_EXE_onnxport"))
+        .args(["plugin", "info", "--json"])
+        .arg(&library)
+        .output()
+        .expect("the binary starts");
+    let info: serde_json::Value = serde_json::from_slice(&info.stdout).expect("one JSON object");
+    let hash = info["sha256"].as_str().expect("a hash");
+    let list = folder.path().join("allow.toml");
+    for (text, exit, word) in [
+        (format!("wild = \"{hash}\"\n"), 0, ""),
+        (format!("other = \"{hash}\"\n"), 5, "is allowed as plugin `other`, but it is `wild`"),
+        ("wild = \"00\"\n".to_owned(), 5, "does not list it"),
+    ] {
+        std::fs::write(&list, text).expect("a file");
+        let output =
+            convert(folder.path(), std::slice::from_ref(&library), &["--plugin-allow", "allow.toml"]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(exit), "{said}");
+        assert!(said.contains(word), "{said}");
+    }
+}

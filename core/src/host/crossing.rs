@@ -1,0 +1,175 @@
+//! Where this process is inside of plugins: what a time limit and a crash are blamed on.
+//!
+//! Every call into a plugin's own code goes through [`cross`], which costs a few stores to memory that
+//! only its thread writes. [`watch`](super::watch) reads it from another thread, the handler of
+//! [`crash`](super::crash) from the thread that crashed.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// A call into a plugin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Site {
+    /// The plugin's id, or its library while that is loaded.
+    pub plugin: &'static str,
+    /// What the plugin does: `lowering`, `attaching`.
+    pub task: &'static str,
+    /// What it does that to, an operator for example; may be empty.
+    pub subject: &'static str,
+}
+
+/// A text that another thread can read while it may be replaced.
+#[derive(Default)]
+struct SharedText {
+    start: AtomicPtr<u8>,
+    len: AtomicUsize,
+}
+
+impl SharedText {
+    fn set(&self, text: &'static str) {
+        self.start.store(text.as_ptr().cast_mut(), Ordering::Relaxed);
+        self.len.store(text.len(), Ordering::Relaxed);
+    }
+
+    /// # Safety
+    /// No [`SharedText::set`] runs or ran between the two reads.
+    unsafe fn get(&self) -> &'static str {
+        let (start, len) = (self.start.load(Ordering::Relaxed), self.len.load(Ordering::Relaxed));
+        if start.is_null() {
+            return "";
+        }
+        // SAFETY: both come from one text that lives as long as the process.
+        unsafe { std::str::from_utf8_unchecked(std::slice::from_raw_parts(start, len)) }
+    }
+}
+
+/// What one thread does. The count changes with every crossing; `depth` of them are not over.
+#[derive(Default)]
+struct Slot {
+    count: AtomicU64,
+    depth: AtomicU64,
+    plugin: SharedText,
+    task: SharedText,
+    subject: SharedText,
+}
+
+static SLOTS: Mutex<Vec<Weak<Slot>>> = Mutex::new(Vec::new());
+
+thread_local! {
+    /// The slot of this thread, which stays in the list of all as long as the thread lives.
+    static OWN: Arc<Slot> = {
+        let slot = Arc::new(Slot::default());
+        let mut slots = SLOTS.lock().unwrap_or_else(PoisonError::into_inner);
+        slots.retain(|other| other.strong_count() > 0);
+        slots.push(Arc::downgrade(&slot));
+        slot
+    };
+    /// The innermost call. Apart from the slot because a signal handler reads it: it needs neither
+    /// an initialisation nor a destructor.
+    static SITE: Cell<Option<Site>> = const { Cell::new(None) };
+}
+
+/// Runs `call`, which goes into a plugin.
+pub(crate) fn cross<T>(site: Site, call: impl FnOnce() -> T) -> T {
+    let _crossing = Crossing { outer: SITE.replace(Some(site)) };
+    publish(Some(site), 1);
+    call()
+}
+
+/// The call that this thread is in. Safe in a signal handler.
+pub(super) fn current() -> Option<Site> {
+    SITE.try_with(Cell::get).ok().flatten()
+}
+
+/// Ends when it is dropped, also by a panic.
+struct Crossing {
+    outer: Option<Site>,
+}
+
+/// Tells other threads.
+fn publish(site: Option<Site>, deeper: u64) {
+    // A thread that is being torn down is not watched.
+    let _ = OWN.try_with(|slot| {
+        slot.count.fetch_add(1, Ordering::AcqRel);
+        if let Some(site) = site {
+            slot.plugin.set(site.plugin);
+            slot.task.set(site.task);
+            slot.subject.set(site.subject);
+        }
+        slot.depth.fetch_add(deeper, Ordering::AcqRel);
+    });
+}
+
+impl Drop for Crossing {
+    fn drop(&mut self) {
+        SITE.set(self.outer);
+        publish(self.outer, 1_u64.wrapping_neg());
+    }
+}
+
+/// Notices calls that do not come back.
+#[derive(Default)]
+pub(super) struct Observer {
+    seen: Vec<(Weak<Slot>, u64)>,
+}
+
+impl Observer {
+    /// A call that was already running at the last look, if there is one.
+    pub(super) fn look(&mut self) -> Option<Site> {
+        let slots: Vec<Weak<Slot>> = SLOTS.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut stuck = None;
+        let mut seen = Vec::with_capacity(slots.len());
+        for weak in slots {
+            let Some(slot) = weak.upgrade() else { continue };
+            let count = slot.count.load(Ordering::Acquire);
+            let inside = slot.depth.load(Ordering::Acquire) > 0;
+            let same = self.seen.iter().any(|(other, before)| other.ptr_eq(&weak) && *before == count);
+            if inside && same && slot.count.load(Ordering::Acquire) == count {
+                // SAFETY: the texts are set right after the count changes, and it did not since the
+                // last look.
+                let site = unsafe {
+                    Site { plugin: slot.plugin.get(), task: slot.task.get(), subject: slot.subject.get() }
+                };
+                stuck = stuck.or(Some(site));
+            }
+            seen.push((weak, count));
+        }
+        self.seen = seen;
+        stuck
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Observer, Site, cross, current};
+
+    const OUTER: Site = Site { plugin: "a", task: "lowering", subject: "x" };
+    const INNER: Site = Site { plugin: "b", task: "matching", subject: "" };
+
+    #[test]
+    fn the_innermost_call_is_known_and_left_again() {
+        cross(OUTER, || {
+            cross(INNER, || assert_eq!(current(), Some(INNER)));
+            assert_eq!(current(), Some(OUTER));
+        });
+        assert_eq!(current(), None);
+        let panicked = std::panic::catch_unwind(|| cross(OUTER, || panic!("on purpose")));
+        assert!(panicked.is_err());
+        assert_eq!(current(), None);
+    }
+
+    #[test]
+    fn only_a_call_that_lasts_from_one_look_to_the_next_is_stuck() {
+        let mut observer = Observer::default();
+        let mine = |found: Option<Site>| found.filter(|site| site.plugin == "only here");
+        let site = Site { plugin: "only here", ..OUTER };
+        cross(site, || {
+            assert_eq!(mine(observer.look()), None, "seen for the first time");
+            assert_eq!(mine(observer.look()), Some(site));
+            cross(INNER, || {});
+            assert_eq!(mine(observer.look()), None, "it went on");
+        });
+        assert_eq!(mine(observer.look()), None);
+    }
+}

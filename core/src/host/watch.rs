@@ -1,0 +1,95 @@
+//! A time limit for the calls of plugins.
+//!
+//! A call cannot be stopped from outside: it may hold locks and memory. So the work runs on a thread
+//! of its own, which is given up, with all that it owns, when a plugin does not come back.
+
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use super::crossing::{Observer, Site};
+use crate::diagnose::{Code, Diagnostic};
+
+/// The stack of the thread: nested programs recurse.
+const STACK: usize = 64 << 20;
+
+/// Runs `work` on a thread of its own. With a `limit`, no single call of a plugin may take longer;
+/// how long the whole takes does not matter. A call that does not come back is noticed between one
+/// and two times the limit.
+///
+/// # Errors
+/// [`Code::PLUGIN_TIMEOUT`], which names the plugin. The thread then still runs, and does so until the
+/// process ends: end it soon. [`Code::INTERNAL`] when the thread cannot be started or panics.
+pub fn run<T: Send + 'static>(
+    limit: Option<Duration>,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Diagnostic> {
+    let (sender, receiver) = mpsc::channel();
+    let builder = thread::Builder::new().name("onnxport".to_owned()).stack_size(STACK);
+    let started = builder.spawn(move || {
+        // The receiver is gone when the time is over.
+        let _ = sender.send(work());
+    });
+    if let Err(error) = started {
+        return Err(Diagnostic::error(Code::INTERNAL, format!("a thread cannot be started: {error}")));
+    }
+    let ended = || Diagnostic::error(Code::INTERNAL, "the working thread ended early");
+    let Some(limit) = limit else { return receiver.recv().map_err(|_| ended()) };
+    let mut observer = Observer::default();
+    loop {
+        match receiver.recv_timeout(limit) {
+            Ok(result) => return Ok(result),
+            Err(RecvTimeoutError::Disconnected) => return Err(ended()),
+            Err(RecvTimeoutError::Timeout) => {
+                if let Some(site) = observer.look() {
+                    return Err(stuck(site, limit));
+                }
+            }
+        }
+    }
+}
+
+fn stuck(site: Site, limit: Duration) -> Diagnostic {
+    let Site { plugin, task, subject } = site;
+    let subject = if subject.is_empty() { String::new() } else { format!(" `{subject}`") };
+    let message =
+        format!("plugin `{plugin}` did not come back from {task}{subject} within {} s", limit.as_secs_f64());
+    let mut diagnostic = Diagnostic::error(Code::PLUGIN_TIMEOUT, message)
+        .help("convert without the plugin, or give it more time with --plugin-timeout");
+    diagnostic.provider = Some(plugin.to_owned());
+    diagnostic
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::run;
+    use crate::diagnose::Code;
+    use crate::host::crossing::{Site, cross};
+
+    const SITE: Site = Site { plugin: "slow", task: "lowering", subject: "aten.relu.default" };
+
+    #[test]
+    fn work_without_plugins_may_take_its_time() {
+        let limit = Some(Duration::from_millis(5));
+        let result = run(limit, || {
+            thread::sleep(Duration::from_millis(30));
+            7
+        });
+        assert_eq!(result.ok(), Some(7));
+    }
+
+    #[test]
+    fn a_call_that_does_not_come_back_is_named() {
+        let (_keep, never) = mpsc::channel::<()>();
+        let limit = Some(Duration::from_millis(20));
+        let result = run(limit, move || cross(SITE, || never.recv().is_ok()));
+        let problem = result.expect_err("it waits forever");
+        assert_eq!(problem.code, Code::PLUGIN_TIMEOUT);
+        let expected = "plugin `slow` did not come back from lowering `aten.relu.default` within 0.02 s";
+        assert_eq!(problem.message, expected);
+    }
+}

@@ -1,0 +1,211 @@
+//! A library that breaks the contract in the way that its file's name says: `libwild.MODE.so`.
+//!
+//! It lowers `aten.relu.default`, before every other plugin.
+
+use std::ffi::{CStr, OsStr};
+use std::mem::MaybeUninit;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use onnxport_sdk::abi::about::{self, AboutTable};
+use onnxport_sdk::abi::abi_stable::std_types::{RSlice, RStr};
+use onnxport_sdk::abi::lowering::{self, LoweringTable};
+use onnxport_sdk::abi::{HostRoot, PluginRoot, Table, status};
+
+/// What an author would write; its tables are then spoilt.
+mod proper {
+    use onnxport_sdk::prelude::*;
+
+    #[lowering("aten.relu.default", priority = 10)]
+    fn relu(cx: &mut Lower, x: Value) -> Res<Value> {
+        super::misbehave();
+        Ok(cx.op("Relu").input(x).one())
+    }
+
+    onnxport_sdk::export_plugin! { id: "wild", schemas: "" }
+}
+
+static ROOT: PluginRoot = PluginRoot { query, attach };
+onnxport_sdk::abi::export_root!(ROOT);
+
+/// The middle part of this library's file name.
+fn mode() -> &'static str {
+    static MODE: OnceLock<String> = OnceLock::new();
+    MODE.get_or_init(|| {
+        let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
+        // SAFETY: the address lies in this library, and the loader keeps its file name.
+        let path = unsafe {
+            libc::dladdr(std::ptr::from_ref(&ROOT).cast(), info.as_mut_ptr());
+            CStr::from_ptr(info.assume_init().dli_fname)
+        };
+        let name = Path::new(OsStr::from_bytes(path.to_bytes())).file_stem().unwrap_or_default();
+        let name = name.to_string_lossy();
+        name.split_once('.').map_or(String::new(), |(_, mode)| mode.to_owned())
+    })
+}
+
+/// During a lowering.
+fn misbehave() {
+    match mode() {
+        "panic" => panic!("out of cheese"),
+        "abort" => std::process::abort(),
+        // SAFETY: none; that is the point.
+        "segfault" => unsafe { std::ptr::without_provenance_mut::<u32>(8).write_volatile(1) },
+        "overflow" => deeper(&[0; 64]),
+        "loop" => loop {
+            std::hint::spin_loop();
+        },
+        "thread" => {
+            let outcome = std::thread::spawn(|| panic!("out of cheese in a thread")).join();
+            assert!(outcome.is_err());
+        }
+        _ => {}
+    }
+}
+
+#[expect(unconditional_recursion, reason = "the stack is to overflow")]
+fn deeper(seed: &[u64; 64]) {
+    let mut own = *seed;
+    own[0] += 1;
+    deeper(std::hint::black_box(&own));
+    std::hint::black_box(&own);
+}
+
+extern "C" fn query(interface: RStr<'_>) -> Table {
+    let table = (proper::ROOT.query)(interface);
+    match (interface.as_str(), mode()) {
+        (about::INTERFACE, "mute") => Table::NONE,
+        (about::INTERFACE, "major") => {
+            let mut other = table;
+            other.version.major = 2;
+            other
+        }
+        (about::INTERFACE, many) if many.starts_with("many") => renamed(&table, many),
+        (lowering::INTERFACE, "size") => Table { size: table.size - 8, ..table },
+        (lowering::INTERFACE, "short") => {
+            let fields = &table.layout.as_slice()[..2];
+            Table { layout: RSlice::from_slice(fields), ..table }
+        }
+        (lowering::INTERFACE, "fields") => {
+            let changed: Vec<u64> = table.layout.iter().map(|print| print ^ 1).collect();
+            Table { layout: RSlice::from_slice(changed.leak()), ..table }
+        }
+        (lowering::INTERFACE, "null") => Table { pointer: std::ptr::null(), ..table },
+        (lowering::INTERFACE, "null_function") => spoilt(&table, std::mem::offset_of!(LoweringTable, lower)),
+        (lowering::INTERFACE, "null_text") => spoilt(&table, std::mem::offset_of!(LoweringTable, schemas)),
+        (lowering::INTERFACE, "stale" | "foreign_thread" | "unfinished" | "swapped") => {
+            let mut own = read::<LoweringTable>(&table);
+            own.lower = lower;
+            envelope(own, &table)
+        }
+        (lowering::INTERFACE, "latin1") => {
+            let mut own = read::<LoweringTable>(&table);
+            // SAFETY: none; that is the point.
+            own.schemas = unsafe { RStr::from_raw_parts(b"caf\xe9(Tensor self) -> Tensor\n".as_ptr(), 28) };
+            envelope(own, &table)
+        }
+        (lowering::INTERFACE, "long_list") => {
+            let mut own = read::<LoweringTable>(&table);
+            // SAFETY: none; that is the point.
+            own.entries = unsafe { RSlice::from_raw_parts(own.entries.as_ptr(), 1 << 40) };
+            envelope(own, &table)
+        }
+        _ => table,
+    }
+}
+
+extern "C" fn attach(host: &HostRoot) -> u32 {
+    match mode() {
+        // Nothing catches it: the process aborts.
+        "panic_attach" => panic!("out of cheese while attaching"),
+        "caught_attach" => status::PANICKED,
+        "unknown_status" => 4711,
+        "loop_attach" => loop {
+            std::hint::spin_loop();
+        },
+        _ => (proper::ROOT.attach)(host),
+    }
+}
+
+/// A lowering by hand.
+extern "C" fn lower(_: u32, host: &Table, cx: lowering::Context) -> u32 {
+    static KEPT: AtomicU32 = AtomicU32::new(lowering::ABSENT);
+
+    // SAFETY: the host passes the envelope of its table.
+    let Ok(Some(host)) = (unsafe { host.read::<lowering::LoweringHost>() }) else { return status::INVALID };
+    let mut call = MaybeUninit::<lowering::CallView<'_>>::zeroed();
+    // SAFETY: the host fills the record.
+    let call = unsafe {
+        (host.call)(cx, &mut *call.as_mut_ptr());
+        call.assume_init()
+    };
+    let own = call.args.first().map_or(lowering::ABSENT, |arg| arg.value);
+    let relu = |input: u32| lowering::NodeRecord {
+        domain: RStr::from_str(""),
+        version: 0,
+        op: RStr::from_str("Relu"),
+        inputs: RSlice::from_slice(Vec::leak(vec![input])),
+        attributes: RSlice::EMPTY,
+    };
+    let mut made = [lowering::ABSENT];
+    match mode() {
+        "unfinished" => status::OK,
+        "foreign_thread" => {
+            let address = cx.0 as usize;
+            let answer = std::thread::spawn(move || {
+                let cx = lowering::Context(std::ptr::with_exposed_provenance_mut(address));
+                (host.emit)(cx, &relu(own), (&mut [lowering::ABSENT][..]).into())
+            });
+            let text = format!("the host answered {}", answer.join().unwrap_or(u32::MAX));
+            (host.refuse)(cx, RStr::from_str(""), RStr::from_str(&text), RStr::from_str(""));
+            status::REFUSED
+        }
+        "swapped" => {
+            // A result of another type than the program states.
+            let shape = lowering::NodeRecord { op: RStr::from_str("Shape"), ..relu(own) };
+            (host.emit)(cx, &shape, (&mut made[..]).into());
+            (host.finish)(cx, RSlice::from_slice(&made))
+        }
+        // Reads what the call before this one was given.
+        _ => {
+            let kept = KEPT.swap(own, Ordering::Relaxed);
+            let input = if kept == lowering::ABSENT { own } else { kept };
+            let answer = (host.emit)(cx, &relu(input), (&mut made[..]).into());
+            if answer != status::OK {
+                let text = format!("the host answered {answer}");
+                (host.refuse)(cx, RStr::from_str(""), RStr::from_str(&text), RStr::from_str(""));
+                return status::REFUSED;
+            }
+            (host.finish)(cx, RSlice::from_slice(&made))
+        }
+    }
+}
+
+fn read<T: Copy>(table: &Table) -> T {
+    // SAFETY: the glue of the same build made the table.
+    unsafe { table.pointer.cast::<T>().read() }
+}
+
+fn envelope<T>(own: T, table: &Table) -> Table {
+    Table { pointer: std::ptr::from_ref(Box::leak(Box::new(own))).cast(), ..*table }
+}
+
+/// A copy of the table with a null pointer at `offset`.
+fn spoilt(table: &Table, offset: usize) -> Table {
+    let mut words = vec![0_usize; size_of::<LoweringTable>() / size_of::<usize>()];
+    // SAFETY: the table is as long.
+    unsafe {
+        std::ptr::copy_nonoverlapping(table.pointer.cast(), words.as_mut_ptr(), words.len());
+    }
+    words[offset / size_of::<usize>()] = 0;
+    Table { pointer: words.leak().as_ptr().cast(), ..*table }
+}
+
+/// The same plugin with another id.
+fn renamed(table: &Table, id: &'static str) -> Table {
+    let mut about = read::<AboutTable>(table);
+    about.id = RStr::from_str(id);
+    envelope(about, table)
+}

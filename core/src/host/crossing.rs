@@ -44,9 +44,27 @@ impl SharedText {
     }
 }
 
+/// What a time limit covers: the work that was started together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Run(u64);
+
+impl Run {
+    /// A run of its own.
+    pub(super) fn new() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// From now on this thread works for the run.
+    pub(super) fn join(self) {
+        RUN.set(self);
+    }
+}
+
 /// What one thread does. The count changes with every crossing; `depth` of them are not over.
 #[derive(Default)]
 struct Slot {
+    run: AtomicU64,
     count: AtomicU64,
     depth: AtomicU64,
     plugin: SharedText,
@@ -68,6 +86,8 @@ thread_local! {
     /// The innermost call. Apart from the slot because a signal handler reads it: it needs neither
     /// an initialisation nor a destructor.
     static SITE: Cell<Option<Site>> = const { Cell::new(None) };
+    /// What this thread works for; 0 is nothing that is watched.
+    static RUN: Cell<Run> = const { Cell::new(Run(0)) };
 }
 
 /// Runs `call`, which goes into a plugin.
@@ -96,6 +116,7 @@ fn publish(site: Option<Site>, deeper: u64) {
             slot.plugin.set(site.plugin);
             slot.task.set(site.task);
             slot.subject.set(site.subject);
+            slot.run.store(RUN.get().0, Ordering::Relaxed);
         }
         slot.depth.fetch_add(deeper, Ordering::AcqRel);
     });
@@ -108,13 +129,17 @@ impl Drop for Crossing {
     }
 }
 
-/// Notices calls that do not come back.
-#[derive(Default)]
+/// Notices calls of a run that do not come back.
 pub(super) struct Observer {
+    run: Run,
     seen: Vec<(Weak<Slot>, u64)>,
 }
 
 impl Observer {
+    pub(super) fn new(run: Run) -> Self {
+        Self { run, seen: Vec::new() }
+    }
+
     /// A call that was already running at the last look, if there is one.
     pub(super) fn look(&mut self) -> Option<Site> {
         let slots: Vec<Weak<Slot>> = SLOTS.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -123,7 +148,8 @@ impl Observer {
         for weak in slots {
             let Some(slot) = weak.upgrade() else { continue };
             let count = slot.count.load(Ordering::Acquire);
-            let inside = slot.depth.load(Ordering::Acquire) > 0;
+            let ours = slot.run.load(Ordering::Relaxed) == self.run.0;
+            let inside = ours && slot.depth.load(Ordering::Acquire) > 0;
             let same = self.seen.iter().any(|(other, before)| other.ptr_eq(&weak) && *before == count);
             if inside && same && slot.count.load(Ordering::Acquire) == count {
                 // SAFETY: the texts are set right after the count changes, and it did not since the
@@ -142,7 +168,7 @@ impl Observer {
 
 #[cfg(test)]
 mod tests {
-    use super::{Observer, Site, cross, current};
+    use super::{Observer, Run, Site, cross, current};
 
     const OUTER: Site = Site { plugin: "a", task: "lowering", subject: "x" };
     const INNER: Site = Site { plugin: "b", task: "matching", subject: "" };
@@ -161,15 +187,16 @@ mod tests {
 
     #[test]
     fn only_a_call_that_lasts_from_one_look_to_the_next_is_stuck() {
-        let mut observer = Observer::default();
-        let mine = |found: Option<Site>| found.filter(|site| site.plugin == "only here");
-        let site = Site { plugin: "only here", ..OUTER };
-        cross(site, || {
-            assert_eq!(mine(observer.look()), None, "seen for the first time");
-            assert_eq!(mine(observer.look()), Some(site));
+        let (mine, other) = (Run::new(), Run::new());
+        let (mut observer, mut elsewhere) = (Observer::new(mine), Observer::new(other));
+        mine.join();
+        cross(OUTER, || {
+            assert_eq!(observer.look(), None, "seen for the first time");
+            assert_eq!(observer.look(), Some(OUTER));
+            assert_eq!((elsewhere.look(), elsewhere.look()), (None, None), "another run's");
             cross(INNER, || {});
-            assert_eq!(mine(observer.look()), None, "it went on");
+            assert_eq!(observer.look(), None, "it went on");
         });
-        assert_eq!(mine(observer.look()), None);
+        assert_eq!(observer.look(), None);
     }
 }

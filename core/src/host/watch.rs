@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use super::crossing::{Observer, Site};
+use super::crossing::{Observer, Run, Site};
 use crate::diagnose::{Code, Diagnostic};
 
 /// The stack of the thread: nested programs recurse.
@@ -26,7 +26,9 @@ pub fn run<T: Send + 'static>(
 ) -> Result<T, Diagnostic> {
     let (sender, receiver) = mpsc::channel();
     let builder = thread::Builder::new().name("onnxport".to_owned()).stack_size(STACK);
+    let mine = Run::new();
     let started = builder.spawn(move || {
+        mine.join();
         // The receiver is gone when the time is over.
         let _ = sender.send(work());
     });
@@ -35,7 +37,7 @@ pub fn run<T: Send + 'static>(
     }
     let ended = || Diagnostic::error(Code::INTERNAL, "the working thread ended early");
     let Some(limit) = limit else { return receiver.recv().map_err(|_| ended()) };
-    let mut observer = Observer::default();
+    let mut observer = Observer::new(mine);
     loop {
         match receiver.recv_timeout(limit) {
             Ok(result) => return Ok(result),

@@ -1,6 +1,7 @@
-//! `cargo run --release -p onnxport-benches -- models | chain | build`. See `benches/README.md`.
+//! `cargo run --release -p onnxport-benches -- models | chain | plugin | build`. See `benches/README.md`.
 
 mod cold_build;
+mod crossing;
 mod growth;
 mod measure;
 mod models;
@@ -31,6 +32,8 @@ enum Command {
     Models(models::Arguments),
     /// Convert chains of growing length
     Chain(growth::Arguments),
+    /// Compare plugins that are linked in with plugins that are loaded
+    Plugin(crossing::Arguments),
     /// Build the workspace from nothing, and list what takes long
     Build(cold_build::Arguments),
     /// Write a chain to a file
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Models(arguments) => models::run(&arguments),
         Command::Chain(arguments) => growth::run(&arguments),
+        Command::Plugin(arguments) => crossing::run(&arguments),
         Command::Build(arguments) => cold_build::run(&arguments),
         Command::WriteChain { nodes, path, functional } => Chain { nodes, writes: !functional }.write(&path),
     };

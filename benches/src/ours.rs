@@ -73,6 +73,11 @@ impl Onnxport {
         Ok(Self { binary })
     }
 
+    /// The command, without arguments.
+    pub(crate) fn command(&self) -> Command {
+        Command::new(&self.binary)
+    }
+
     /// Converts `archive` several times and states the medians and, of the memory, the most.
     ///
     /// # Errors
@@ -84,7 +89,7 @@ impl Onnxport {
         let mut memory = 0;
         // The first run reads the files from disk, and is not counted.
         for at in 0..=repeat + WATCHED {
-            let mut command = Command::new(&self.binary);
+            let mut command = self.command();
             command.args(["convert", "--no-verify", "--json"]).arg(archive).arg("-o").arg(&output);
             let run = measure::run(&mut command, at > repeat)?;
             let said: Said = serde_json::from_str(&run.stdout).unwrap_or_default();

@@ -1,20 +1,19 @@
 //! Operator schemas, read from the lines that PyTorch prints:
 //! `aten::add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)`.
 
-mod read;
-
 use std::sync::OnceLock;
 
+use onnxport_schema::{Default, target_of};
 use rustc_hash::FxHashMap;
 
-pub use read::SchemaError;
+pub use onnxport_schema::{Alias, SchemaError, SchemaReturn, SchemaType};
 
 use crate::program::Arg;
 
 /// The schemas of all known operators.
 ///
 /// Making one only finds where each schema is; a schema is read when it is first asked for.
-#[derive(Debug, Default)]
+#[derive(Debug, std::default::Default)]
 pub struct Schemas {
     texts: Vec<String>,
     index: FxHashMap<String, Entry>,
@@ -28,83 +27,25 @@ struct Entry {
     parsed: OnceLock<Option<Box<Schema>>>,
 }
 
-/// The schema of one overload.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Schema {
-    /// The operator and overload as programs spell it: `aten.add_.Tensor`.
-    pub target: String,
-    /// The arguments, in order.
-    pub args: Vec<SchemaArg>,
-    /// The returns, in order.
-    pub returns: Vec<SchemaReturn>,
-}
-
+/// The schema of one overload; its defaults are arguments of a program.
+pub type Schema = onnxport_schema::Schema<Arg>;
 /// An argument of a [`Schema`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct SchemaArg {
-    /// The name.
-    pub name: String,
-    /// The type.
-    pub ty: SchemaType,
-    /// Whether it can only be passed by name.
-    pub kwarg_only: bool,
-    /// The value of an argument that a call does not state.
-    pub default: Option<Arg>,
-    /// What it shares memory with.
-    pub alias: Option<Alias>,
-}
+pub type SchemaArg = onnxport_schema::SchemaArg<Arg>;
 
-impl SchemaArg {
-    /// Whether the operator writes to the argument.
-    pub fn is_written(&self) -> bool {
-        self.alias.as_ref().is_some_and(|a| a.write)
+impl From<Default> for Arg {
+    fn from(default: Default) -> Self {
+        match default {
+            Default::None => Arg::None,
+            Default::Int(n) => Arg::Int(n),
+            Default::Float(x) => Arg::Float(x),
+            Default::Bool(b) => Arg::Bool(b),
+            Default::Str(text) => Arg::Str(text),
+            Default::Device(text) => Arg::Device(text),
+            Default::Layout(text) => Arg::Layout(text),
+            Default::MemoryFormat(text) => Arg::MemoryFormat(text),
+            Default::List(items) => Arg::List(items.into_iter().map(Arg::from).collect()),
+        }
     }
-}
-
-/// A return of a [`Schema`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct SchemaReturn {
-    /// The name, if it has one.
-    pub name: Option<String>,
-    /// The type.
-    pub ty: SchemaType,
-    /// What it shares memory with.
-    pub alias: Option<Alias>,
-}
-
-/// The type of an argument or return.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub enum SchemaType {
-    Tensor,
-    Int,
-    SymInt,
-    Float,
-    Bool,
-    Complex,
-    /// Any number.
-    Scalar,
-    Str,
-    DType,
-    Layout,
-    Device,
-    MemoryFormat,
-    Generator,
-    /// The type or `None`.
-    Optional(Box<SchemaType>),
-    /// A list, with its length where the schema fixes it; a single element stands for that many.
-    List(Box<SchemaType>, Option<u32>),
-    /// A type that has no meaning here, as the schema spells it.
-    Other(String),
-}
-
-/// Which memory an argument or return refers to: `(a!)`, `(b -> *)`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Alias {
-    /// The name of the set; arguments and returns with the same name share memory.
-    pub set: String,
-    /// Whether the operator writes to it.
-    pub write: bool,
 }
 
 impl Schemas {
@@ -164,34 +105,6 @@ impl Schemas {
         targets.sort_unstable();
         targets
     }
-}
-
-impl Schema {
-    /// Reads one line.
-    ///
-    /// # Errors
-    /// [`SchemaError`] for a malformed line.
-    pub fn parse(line: &str) -> Result<Self, SchemaError> {
-        read::schema(line.trim_end())
-    }
-
-    /// The argument called `name`.
-    pub fn arg(&self, name: &str) -> Option<&SchemaArg> {
-        self.args.iter().find(|a| a.name == name)
-    }
-
-    /// Whether the operator writes to any of its arguments.
-    pub fn is_mutating(&self) -> bool {
-        self.args.iter().any(SchemaArg::is_written)
-    }
-}
-
-/// `aten::add.Tensor` as programs spell it: `aten.add.Tensor`.
-fn target_of(name: &str) -> String {
-    let (namespace, op) = name.split_once("::").unwrap_or(("", name));
-    let overload = if op.contains('.') { "" } else { ".default" };
-    let dot = if namespace.is_empty() { "" } else { "." };
-    [namespace, dot, op, overload].concat()
 }
 
 #[cfg(test)]

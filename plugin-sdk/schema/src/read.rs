@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use super::{Alias, Schema, SchemaArg, SchemaReturn, SchemaType, target_of};
-use crate::program::Arg;
+use crate::{Alias, Default, Schema, SchemaArg, SchemaReturn, SchemaType, target_of};
 
 /// Why a line is not a schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +21,7 @@ impl fmt::Display for SchemaError {
 
 impl std::error::Error for SchemaError {}
 
-pub(super) fn schema(line: &str) -> Result<Schema, SchemaError> {
+pub(crate) fn schema<D: From<Default>>(line: &str) -> Result<Schema<D>, SchemaError> {
     Reader { text: line, at: 0 }.schema()
 }
 
@@ -87,7 +86,7 @@ impl<'a> Reader<'a> {
         Ok(items)
     }
 
-    fn schema(&mut self) -> Result<Schema, SchemaError> {
+    fn schema<D: From<Default>>(&mut self) -> Result<Schema<D>, SchemaError> {
         let target = target_of(self.take(|c| c != '(').trim());
         self.expect("(")?;
         let mut kwarg_only = false;
@@ -107,13 +106,13 @@ impl<'a> Reader<'a> {
         Ok(Schema { target, args: args.into_iter().flatten().collect(), returns })
     }
 
-    fn arg(&mut self, kwarg_only: bool) -> Result<SchemaArg, SchemaError> {
+    fn arg<D: From<Default>>(&mut self, kwarg_only: bool) -> Result<SchemaArg<D>, SchemaError> {
         let (ty, alias) = self.ty()?;
         let name = self.word().to_owned();
         if name.is_empty() {
             return self.fail("expected the name of an argument");
         }
-        let default = if self.eat("=") { Some(self.default(&ty)?) } else { None };
+        let default = if self.eat("=") { Some(self.default(&ty)?.into()) } else { None };
         Ok(SchemaArg { name, ty, kwarg_only, default, alias })
     }
 
@@ -171,43 +170,43 @@ impl<'a> Reader<'a> {
         Ok(plain.then(|| Alias { set: set.to_owned(), write: before.ends_with('!') }))
     }
 
-    fn default(&mut self, ty: &SchemaType) -> Result<Arg, SchemaError> {
+    fn default(&mut self, ty: &SchemaType) -> Result<Default, SchemaError> {
         let inner = match ty {
             SchemaType::Optional(inner) => inner.as_ref(),
             other => other,
         };
         if let SchemaType::List(element, size) = inner {
             if self.eat("[") {
-                return self.list("]", |reader| reader.default(element)).map(Arg::List);
+                return self.list("]", |reader| reader.default(element)).map(Default::List);
             }
             return Ok(match self.default(element)? {
-                Arg::None => Arg::None,
-                item => Arg::List(vec![item; size.unwrap_or(1).min(64) as usize]),
+                Default::None => Default::None,
+                item => Default::List(vec![item; size.unwrap_or(1).min(64) as usize]),
             });
         }
         for quote in ["\"", "'"] {
             if self.eat(quote) {
                 let text = self.take(|c| !quote.contains(c)).to_owned();
                 self.expect(quote)?;
-                return Ok(Arg::Str(text));
+                return Ok(Default::Str(text));
             }
         }
         self.space();
         let word = self.take(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | '+'));
         Ok(match (word, inner) {
-            ("None", _) => Arg::None,
-            ("True", _) => Arg::Bool(true),
-            ("False", _) => Arg::Bool(false),
-            (_, SchemaType::MemoryFormat) => Arg::MemoryFormat(format!("torch.{word}")),
-            (_, SchemaType::Layout) => Arg::Layout(format!("torch.{word}")),
-            (_, SchemaType::Device) => Arg::Device(word.to_owned()),
-            (_, SchemaType::Float) => Arg::Float(self.number(word)?),
+            ("None", _) => Default::None,
+            ("True", _) => Default::Bool(true),
+            ("False", _) => Default::Bool(false),
+            (_, SchemaType::MemoryFormat) => Default::MemoryFormat(format!("torch.{word}")),
+            (_, SchemaType::Layout) => Default::Layout(format!("torch.{word}")),
+            (_, SchemaType::Device) => Default::Device(word.to_owned()),
+            (_, SchemaType::Float) => Default::Float(self.number(word)?),
             // Hand-written schemas spell reductions by name.
-            ("Mean", _) => Arg::Int(1),
-            ("Sum", _) => Arg::Int(2),
+            ("Mean", _) => Default::Int(1),
+            ("Sum", _) => Default::Int(2),
             _ => match word.parse() {
-                Ok(n) => Arg::Int(n),
-                Err(_) => Arg::Float(self.number(word)?),
+                Ok(n) => Default::Int(n),
+                Err(_) => Default::Float(self.number(word)?),
             },
         })
     }

@@ -6,15 +6,12 @@
 //!
 //! The glue owns handles, catches panics and carries errors over the boundary.
 
-use std::cell::RefCell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
 use onnxport_abi::executor::{ExecutorTable, Handle, OptionRecord, Sink, TensorView};
-use onnxport_abi::status;
 
-use crate::panic;
+use crate::handle::{borrow, exclusive, guard, into_handle, release};
 
 /// Why a runtime could not do what was asked, and the next step.
 #[derive(Clone, Debug, Default)]
@@ -167,48 +164,4 @@ extern "C" fn unload<E: Executor>(session: Handle) {
 extern "C" fn close<E: Executor>(runtime: Handle) {
     // SAFETY: the host passes back what `open::<E>` stored, once.
     unsafe { release::<E>(runtime) };
-}
-
-fn into_handle<T>(value: T) -> Handle {
-    Handle(Box::into_raw(Box::new(RefCell::new(value))).cast())
-}
-
-/// # Safety
-/// `handle` is null or comes from [`into_handle`] of a `T` that was not released.
-unsafe fn borrow<'a, T>(handle: Handle) -> Result<&'a RefCell<T>, Failure> {
-    // SAFETY: see above.
-    unsafe { handle.0.cast::<RefCell<T>>().as_ref() }.ok_or_else(|| Failure::new("the handle is null"))
-}
-
-fn exclusive<T>(cell: &RefCell<T>) -> Result<std::cell::RefMut<'_, T>, Failure> {
-    cell.try_borrow_mut().map_err(|_| Failure::new("the handle is in use by a call"))
-}
-
-/// # Safety
-/// `handle` is null or comes from [`into_handle`] of a `T` that was not released.
-unsafe fn release<T>(handle: Handle) {
-    if !handle.0.is_null() {
-        // A destructor's panic has nobody to go to, and must not unwind into the host.
-        let _ = catch_unwind(AssertUnwindSafe(|| {
-            // SAFETY: see above.
-            drop(unsafe { Box::from_raw(handle.0.cast::<RefCell<T>>()) });
-        }));
-    }
-}
-
-fn guard(sink: &Sink, body: impl FnOnce() -> Result<(), Failure>) -> u32 {
-    let report = |failure: &Failure| {
-        (sink.error)(sink.receiver, RStr::from_str(&failure.message), RStr::from_str(&failure.help));
-    };
-    match catch_unwind(AssertUnwindSafe(body)) {
-        Ok(Ok(())) => status::OK,
-        Ok(Err(failure)) => {
-            report(&failure);
-            if failure.unsupported { status::UNSUPPORTED } else { status::REFUSED }
-        }
-        Err(payload) => {
-            report(&Failure::new(panic::message(payload.as_ref())));
-            status::PANICKED
-        }
-    }
 }

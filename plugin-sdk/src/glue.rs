@@ -96,12 +96,15 @@ pub fn lower_entry(list: &LoweringList, index: u32, host: &Table, cx: Context) -
 /// onnxport_sdk::export_plugin! { id: "mylib", schemas: include_str!("../schemas.txt") }
 /// // An executor.
 /// onnxport_sdk::export_plugin! { id: "mine", executor: MyRuntime }
+/// // A comparer.
+/// onnxport_sdk::export_plugin! { id: "mine", comparer: MyComparer }
 /// ```
 ///
 /// The version and the description are those of the package. A crate has one plugin.
 #[macro_export]
 macro_rules! export_plugin {
-    (id: $id:literal $(, schemas: $schemas:expr)? $(, executor: $executor:ty)? $(,)?) => {
+    (id: $id:literal $(, schemas: $schemas:expr)? $(, executor: $executor:ty)?
+     $(, comparer: $comparer:ty)? $(,)?) => {
         /// The root of this plugin.
         pub static ROOT: $crate::abi::PluginRoot =
             $crate::abi::PluginRoot { query: onnxport_plugin::query, attach: onnxport_plugin::attach };
@@ -132,6 +135,10 @@ macro_rules! export_plugin {
                         const _: Option<$executor> = None;
                         RStr::from_str($crate::abi::executor::INTERFACE)
                     },)?
+                    $({
+                        const _: Option<$comparer> = None;
+                        RStr::from_str($crate::abi::compare::INTERFACE)
+                    },)?
                 ]),
             };
 
@@ -155,6 +162,13 @@ macro_rules! export_plugin {
                             static EXECUTOR: $crate::abi::executor::ExecutorTable =
                                 $crate::executor::table::<$executor>();
                             Table::of(&EXECUTOR)
+                        }
+                    )?
+                    $(
+                        $crate::abi::compare::INTERFACE => {
+                            static COMPARER: $crate::abi::compare::CompareTable =
+                                $crate::comparer::table::<$comparer>();
+                            Table::of(&COMPARER)
                         }
                     )?
                     _ => Table::NONE,

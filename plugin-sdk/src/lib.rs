@@ -34,12 +34,14 @@
 
 mod arg;
 mod build;
+pub mod comparer;
 mod dim;
 mod error;
 pub mod executor;
 mod facts;
 mod glue;
 pub mod graph;
+mod handle;
 mod literal;
 mod lower;
 mod ops;

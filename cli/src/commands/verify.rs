@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use onnxport_core::diagnose::{Code, Diagnostic};
-use onnxport_core::verify::{self, Against, CaseReport, Options, Runtime, Verification};
+use onnxport_core::verify::{self, Against, CaseReport, Comparer, Options, Runtime, Verification};
 
 use crate::exit::Exit;
 use crate::format::{bad, count, duration, faint, good};
@@ -30,6 +30,9 @@ pub(crate) struct Arguments {
     /// Replace the absolute tolerance of floating-point outputs
     #[arg(long, value_name = "NUMBER", value_parser = tolerance)]
     atol: Option<f64>,
+    /// The plugin that compares the outputs; without one, onnxport does
+    #[arg(long, value_name = "PLUGIN")]
+    comparer: Option<String>,
     #[command(flatten)]
     plugins: PluginArguments,
 }
@@ -59,7 +62,8 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     let (against, source) = Against::open(&arguments.against)?;
     let host = plugins::host(&arguments.plugins)?;
     let runtime = plugins::runtime(&host, arguments.runtime.ort_library.as_deref())?;
-    let options = Options { rtol: arguments.rtol, atol: arguments.atol };
+    let comparer = arguments.comparer.as_deref().map(|id| Comparer::open(&host, id, &[])).transpose()?;
+    let options = Options { rtol: arguments.rtol, atol: arguments.atol, comparer: comparer.as_ref() };
     let verification = execute(&runtime, &arguments.model, &against, &options, progress)?;
     let mut outcome = Outcome::ok();
     describe(&verification, &source, &mut outcome);
@@ -71,7 +75,7 @@ pub(crate) fn execute(
     runtime: &Runtime,
     model: &Path,
     against: &Against,
-    options: &Options,
+    options: &Options<'_>,
     progress: &Progress,
 ) -> Result<Verification, Diagnostic> {
     progress.stage("loading the model");

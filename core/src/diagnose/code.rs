@@ -93,6 +93,8 @@ codes! {
     VERIFY_EXECUTOR = "OP703";
     /// There is nothing to compare with, or it does not belong to the model.
     VERIFY_EXPECTED = "OP704";
+    /// No plugin compares tensors under that name, or it cannot compare these.
+    VERIFY_COMPARER = "OP720";
     /// A plugin broke the contract.
     PLUGIN_CONTRACT = "OP801";
     /// A plugin panicked.

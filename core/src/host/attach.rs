@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use onnxport_abi::abi_stable::std_types::RStr;
 use onnxport_abi::about::AboutTable;
+use onnxport_abi::compare::CompareTable;
 use onnxport_abi::executor::ExecutorTable;
 use onnxport_abi::graph;
 use onnxport_abi::lowering::{self, LoweringTable};
@@ -74,6 +75,7 @@ pub(super) fn plugin(about: &AboutTable, source: Source, library: Option<PathBuf
         replaces_linked: false,
         lowering: None,
         executor: None,
+        comparer: None,
     }
 }
 
@@ -100,7 +102,8 @@ pub(super) fn attach(plugin: &mut Plugin, root: &PluginRoot) -> Result<(), Diagn
     };
     plugin.lowering = table::<LoweringTable>(root, id).map_err(misfit)?;
     plugin.executor = table::<ExecutorTable>(root, id).map_err(misfit)?;
-    if plugin.lowering.is_none() && plugin.executor.is_none() {
+    plugin.comparer = table::<CompareTable>(root, id).map_err(misfit)?;
+    if plugin.lowering.is_none() && plugin.executor.is_none() && plugin.comparer.is_none() {
         let message = format!("plugin `{id}` provides no interface that this host knows");
         return Err(failed(Code::PLUGIN_CONTRACT, message)
             .note(format!("it provides {}", plugin.provides.join(", "))));

@@ -16,6 +16,7 @@ pub mod watch;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use onnxport_abi::compare::CompareTable;
 use onnxport_abi::executor::ExecutorTable;
 use onnxport_abi::lowering::{LoweringTable, entry_flags};
 use onnxport_abi::{PluginRoot, Version};
@@ -56,6 +57,8 @@ pub struct Plugin {
     pub lowering: Option<LoweringTable>,
     /// Its executor, if it has one.
     pub executor: Option<ExecutorTable>,
+    /// Its comparer, if it has one.
+    pub comparer: Option<CompareTable>,
 }
 
 /// The plugins of a run and what they provide.

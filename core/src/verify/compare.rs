@@ -4,6 +4,9 @@ use serde::Serialize;
 
 use crate::tensor::DType;
 
+/// Between which values the factor of the absolute tolerance is held.
+pub(super) const SCALE: (f64, f64) = (1.0, 1e3);
+
 /// How far a value may be from the expected one: `|got - expected| <= atol + rtol * |expected|`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Tolerance {
@@ -32,6 +35,11 @@ impl Tolerance {
             _ => Self::EXACT,
         }
     }
+
+    /// The tolerance for a tensor whose largest finite expected magnitude is `largest`.
+    pub(super) fn scaled(self, largest: f64) -> Self {
+        Self { atol: self.atol * largest.clamp(SCALE.0, SCALE.1), ..self }
+    }
 }
 
 /// What a comparison found.
@@ -47,6 +55,11 @@ pub struct Difference {
     pub elements: u64,
     /// The largest finite magnitude among the expected elements.
     pub largest: f64,
+    /// The square root of the mean of `(got - expected)²` over the finite elements.
+    pub rms: f64,
+    /// The cosine of the angle between the two tensors as vectors, over the finite elements; 1 when
+    /// both are zero.
+    pub cosine: f64,
     /// The first element outside of the tolerance.
     pub first: Option<Wrong>,
     /// What was allowed; the absolute part is scaled, see [`compare`].
@@ -75,16 +88,7 @@ pub fn compare(dtype: DType, shape: &[u64], got: &[u8], expected: &[u8], toleran
         DType::F64 | DType::C128 => floats::<8>(got, expected, tolerance, f64::from_le_bytes),
         DType::F16 => floats::<2>(got, expected, tolerance, |b| half::f16::from_le_bytes(b).to_f64()),
         DType::BF16 => floats::<2>(got, expected, tolerance, |b| half::bf16::from_le_bytes(b).to_f64()),
-        DType::I64 => integers::<8>(got, expected, |b| i64::from_le_bytes(b).into()),
-        DType::U64 => integers::<8>(got, expected, |b| u64::from_le_bytes(b).into()),
-        DType::I32 => integers::<4>(got, expected, |b| i32::from_le_bytes(b).into()),
-        DType::U32 => integers::<4>(got, expected, |b| u32::from_le_bytes(b).into()),
-        DType::I16 => integers::<2>(got, expected, |b| i16::from_le_bytes(b).into()),
-        DType::U16 => integers::<2>(got, expected, |b| u16::from_le_bytes(b).into()),
-        DType::I8 => integers::<1>(got, expected, |b| i8::from_le_bytes(b).into()),
-        DType::Bool => integers::<1>(got, expected, |[b]| i128::from(b != 0)),
-        // Eight bits and less: the bit patterns are compared.
-        _ => integers::<1>(got, expected, |[b]| b.into()),
+        _ => integers(dtype, got, expected),
     };
     let last_axis_is_pair = dtype.is_complex().then_some(2);
     let extents: Vec<u64> = shape.iter().copied().chain(last_axis_is_pair).collect();
@@ -101,7 +105,17 @@ impl Difference {
     }
 
     fn none(allowed: Tolerance) -> Self {
-        Self { max_abs: 0.0, max_rel: 0.0, wrong: 0, elements: 0, largest: 0.0, first: None, allowed }
+        Self {
+            max_abs: 0.0,
+            max_rel: 0.0,
+            wrong: 0,
+            elements: 0,
+            largest: 0.0,
+            rms: 0.0,
+            cosine: 1.0,
+            first: None,
+            allowed,
+        }
     }
 
     fn mark(&mut self, got: &dyn ToString, expected: &dyn ToString) {
@@ -125,10 +139,12 @@ fn floats<const N: usize>(
     decode: impl Fn([u8; N]) -> f64,
 ) -> Difference {
     let largest = elements(expected).map(&decode).filter(|e| e.is_finite()).fold(0.0, |m, e| e.abs().max(m));
-    let allowed = Tolerance { atol: tolerance.atol * largest.clamp(1.0, 1e3), ..tolerance };
+    let allowed = tolerance.scaled(largest);
     let mut found = Difference { largest, ..Difference::none(allowed) };
+    let mut sums = Sums::default();
     for (got, expected) in elements(got).map(&decode).zip(elements(expected).map(&decode)) {
         let difference = (got - expected).abs();
+        sums.add(got, expected);
         // Infinities of one sign differ by NaN, so equality comes first.
         if got.to_bits() == expected.to_bits() || (got.is_nan() && expected.is_nan()) {
         } else if difference.is_finite() {
@@ -144,12 +160,63 @@ fn floats<const N: usize>(
         }
         found.elements += 1;
     }
+    (found.rms, found.cosine) = sums.finish();
     found
 }
 
-fn integers<const N: usize>(got: &[u8], expected: &[u8], decode: impl Fn([u8; N]) -> i128) -> Difference {
+/// Sums over the elements that are finite in both tensors.
+#[derive(Default)]
+struct Sums {
+    count: f64,
+    squares: f64,
+    product: f64,
+    got: f64,
+    expected: f64,
+}
+
+impl Sums {
+    fn add(&mut self, got: f64, expected: f64) {
+        if got.is_finite() && expected.is_finite() {
+            self.count += 1.0;
+            self.squares += (got - expected) * (got - expected);
+            self.product += got * expected;
+            self.got += got * got;
+            self.expected += expected * expected;
+        }
+    }
+
+    /// The root of the mean square, and the cosine.
+    fn finish(&self) -> (f64, f64) {
+        let rms = if self.count > 0.0 { (self.squares / self.count).sqrt() } else { 0.0 };
+        let norms = self.got.sqrt() * self.expected.sqrt();
+        let cosine = match (norms > 0.0, self.got == self.expected) {
+            (true, _) => self.product / norms,
+            (false, both_zero) => f64::from(u8::from(both_zero)),
+        };
+        (rms, cosine)
+    }
+}
+
+fn integers(dtype: DType, got: &[u8], expected: &[u8]) -> Difference {
+    match dtype {
+        DType::I64 => exact::<8>(got, expected, |b| i64::from_le_bytes(b).into()),
+        DType::U64 => exact::<8>(got, expected, |b| u64::from_le_bytes(b).into()),
+        DType::I32 => exact::<4>(got, expected, |b| i32::from_le_bytes(b).into()),
+        DType::U32 => exact::<4>(got, expected, |b| u32::from_le_bytes(b).into()),
+        DType::I16 => exact::<2>(got, expected, |b| i16::from_le_bytes(b).into()),
+        DType::U16 => exact::<2>(got, expected, |b| u16::from_le_bytes(b).into()),
+        DType::I8 => exact::<1>(got, expected, |b| i8::from_le_bytes(b).into()),
+        DType::Bool => exact::<1>(got, expected, |[b]| i128::from(b != 0)),
+        // Eight bits and less: the bit patterns are compared.
+        _ => exact::<1>(got, expected, |[b]| b.into()),
+    }
+}
+
+fn exact<const N: usize>(got: &[u8], expected: &[u8], decode: impl Fn([u8; N]) -> i128) -> Difference {
     let mut found = Difference::none(Tolerance::EXACT);
+    let mut sums = Sums::default();
     for (got, expected) in elements(got).map(&decode).zip(elements(expected).map(&decode)) {
+        sums.add(got as f64, expected as f64);
         if got != expected {
             let difference = (got - expected).unsigned_abs() as f64;
             found.max_abs = found.max_abs.max(difference);
@@ -160,10 +227,36 @@ fn integers<const N: usize>(got: &[u8], expected: &[u8], decode: impl Fn([u8; N]
         }
         found.elements += 1;
     }
+    (found.rms, found.cosine) = sums.finish();
     found
 }
 
-fn unravel(mut position: u64, extents: &[u64]) -> Vec<u64> {
+/// The element at `position` as text; half of one where elements are complex.
+pub(super) fn element(dtype: DType, bytes: &[u8], position: u64) -> String {
+    let size = match dtype {
+        DType::C64 => 4,
+        DType::C128 => 8,
+        other => (other.bits() as usize / 8).max(1),
+    };
+    let start = usize::try_from(position).ok().and_then(|position| position.checked_mul(size));
+    let bytes = start.and_then(|start| bytes.get(start..)?.get(..size)).unwrap_or_default();
+    let float = match dtype {
+        DType::F32 | DType::C64 => bytes.try_into().ok().map(|b| f32::from_le_bytes(b).into()),
+        DType::F64 | DType::C128 => bytes.try_into().ok().map(f64::from_le_bytes),
+        DType::F16 => bytes.try_into().ok().map(|b| half::f16::from_le_bytes(b).to_f64()),
+        DType::BF16 => bytes.try_into().ok().map(|b| half::bf16::from_le_bytes(b).to_f64()),
+        _ => None,
+    };
+    if let Some(float) = float {
+        return float.to_string();
+    }
+    let unsigned = bytes.iter().rev().fold(0_i128, |number, byte| number << 8 | i128::from(*byte));
+    let negative = [DType::I8, DType::I16, DType::I32, DType::I64].contains(&dtype)
+        && bytes.last().is_some_and(|top| top & 0x80 != 0);
+    (unsigned - if negative { 1 << (8 * bytes.len()) } else { 0 }).to_string()
+}
+
+pub(super) fn unravel(mut position: u64, extents: &[u64]) -> Vec<u64> {
     let mut index: Vec<u64> = extents
         .iter()
         .rev()

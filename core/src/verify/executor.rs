@@ -35,6 +35,10 @@ impl Executor {
         self.table.name.as_str()
     }
 
+    fn call<'a>(&self, take: &'a mut dyn FnMut(Output<'_>)) -> Call<'a> {
+        Call::new(self.id, self.name(), take)
+    }
+
     /// Opens the runtime with options such as `library` = a path.
     pub fn open(&self, options: &[(&str, &str)]) -> Result<Runtime, Diagnostic> {
         let records: Vec<OptionRecord<'_>> = options
@@ -42,7 +46,7 @@ impl Executor {
             .map(|(name, value)| OptionRecord { name: RStr::from_str(name), value: RStr::from_str(value) })
             .collect();
         let mut handle = Handle::NULL;
-        Call::new(self, &mut |_| {}).run(Code::VERIFY_NO_EXECUTOR, |sink| {
+        self.call(&mut |_| {}).run(Code::VERIFY_NO_EXECUTOR, |sink| {
             (self.table.open)(RSlice::from_slice(&records), &mut handle, sink)
         })?;
         Ok(Runtime { executor: *self, handle })
@@ -59,7 +63,7 @@ impl Runtime {
     /// What the runtime is: name, version, where it comes from.
     pub fn describe(&self) -> Result<String, Diagnostic> {
         let mut ignore = |_: Output<'_>| {};
-        let mut call = Call::new(&self.executor, &mut ignore);
+        let mut call = self.executor.call(&mut ignore);
         call.run(Code::VERIFY_EXECUTOR, |sink| (self.executor.table.describe)(self.handle, sink))?;
         Ok(call.text)
     }
@@ -70,7 +74,7 @@ impl Runtime {
             Diagnostic::error(Code::VERIFY_EXECUTOR, format!("the path {} is not UTF-8", path.display()))
         })?;
         let mut handle = Handle::NULL;
-        Call::new(&self.executor, &mut |_| {}).run(Code::VERIFY_EXECUTOR, |sink| {
+        self.executor.call(&mut |_| {}).run(Code::VERIFY_EXECUTOR, |sink| {
             (self.executor.table.load)(self.handle, RStr::from_str(text), &mut handle, sink)
         })?;
         Ok(Session { runtime: self, handle })
@@ -102,7 +106,7 @@ impl Session<'_> {
             })
             .collect();
         let executor = &self.runtime.executor;
-        Call::new(executor, take).run(Code::VERIFY_EXECUTOR, |sink| {
+        executor.call(take).run(Code::VERIFY_EXECUTOR, |sink| {
             (executor.table.run)(self.handle, RSlice::from_slice(&views), sink)
         })
     }
@@ -140,8 +144,9 @@ pub struct Output<'a> {
 }
 
 /// One call into the plugin and what it reported.
-struct Call<'a> {
-    executor: &'a Executor,
+pub(super) struct Call<'a> {
+    plugin: &'static str,
+    name: &'static str,
     take: &'a mut dyn FnMut(Output<'_>),
     text: String,
     error: Option<(String, String)>,
@@ -149,18 +154,19 @@ struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    fn new(executor: &'a Executor, take: &'a mut dyn FnMut(Output<'_>)) -> Self {
-        Self { executor, take, text: String::new(), error: None, panicked: false }
+    /// A call to the plugin with this id, which calls what it does `name`.
+    pub(super) fn new(plugin: &'static str, name: &'static str, take: &'a mut dyn FnMut(Output<'_>)) -> Self {
+        Self { plugin, name, take, text: String::new(), error: None, panicked: false }
     }
 
-    fn run(&mut self, refusal: Code, call: impl FnOnce(&Sink) -> u32) -> Result<(), Diagnostic> {
+    pub(super) fn run(&mut self, refusal: Code, call: impl FnOnce(&Sink) -> u32) -> Result<(), Diagnostic> {
         let receiver = std::ptr::from_mut(self).cast::<c_void>();
         let outcome = call(&Sink { receiver, tensor: on_tensor, text: on_text, error: on_error });
         if self.panicked {
             return Err(Diagnostic::error(Code::INTERNAL, "the comparison of an output panicked"));
         }
         let (message, help) = self.error.take().unwrap_or_default();
-        let name = self.executor.name();
+        let name = self.name;
         let mut diagnostic = match outcome {
             status::OK => return Ok(()),
             status::REFUSED => Diagnostic::error(refusal, message),
@@ -168,7 +174,7 @@ impl<'a> Call<'a> {
             status::PANICKED => Diagnostic::error(Code::PLUGIN_PANIC, format!("{name} panicked: {message}")),
             other => Diagnostic::error(Code::PLUGIN_CONTRACT, format!("{name} answered with status {other}")),
         };
-        diagnostic.provider = Some(self.executor.id.to_owned());
+        diagnostic.provider = Some(self.plugin.to_owned());
         diagnostic.help = (!help.is_empty()).then_some(help);
         Err(diagnostic)
     }

@@ -1,6 +1,7 @@
 //! Runs a written model on recorded calls and judges what comes out.
 
 pub mod compare;
+mod comparer;
 mod executor;
 mod expected;
 mod report;
@@ -10,6 +11,7 @@ mod signature;
 mod source;
 
 pub use compare::{Difference, Tolerance, Wrong};
+pub use comparer::Comparer;
 pub use executor::{Executor, Feed, Output, Runtime, Session};
 pub use expected::{Against, Case, Expected};
 pub use report::{CaseReport, OutputReport, TensorReport, Verification};

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use rustc_hash::FxHashMap;
 
+use super::Comparer;
 use super::compare::{Tolerance, compare};
 use super::executor::{Feed, Output, Runtime};
 use super::expected::{Against, Case};
@@ -17,12 +18,14 @@ use crate::sym::{SymId, Symbols};
 use crate::tensor::LazyTensor;
 
 /// What the user chose.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
+#[derive(Clone, Copy, Default)]
+pub struct Options<'c> {
     /// Replaces the relative tolerance of floating-point outputs.
     pub rtol: Option<f64>,
     /// Replaces the absolute tolerance of floating-point outputs.
     pub atol: Option<f64>,
+    /// The plugin that compares; without one, the host does.
+    pub comparer: Option<&'c Comparer>,
 }
 
 /// Runs the model at `path` on every case. `progress` is told the case that starts.
@@ -32,7 +35,7 @@ pub fn verify(
     runtime: &Runtime,
     path: &Path,
     against: &Against,
-    options: &Options,
+    options: &Options<'_>,
     progress: &mut dyn FnMut(&Case),
 ) -> Result<Verification, Diagnostic> {
     let start = Instant::now();
@@ -120,7 +123,7 @@ fn feeds<'a>(inputs: &'a [Bound<'a>]) -> Result<Vec<Feed<'a>>, Diagnostic> {
 struct Judge<'a> {
     signature: &'a Signature,
     case: &'a Case,
-    options: &'a Options,
+    options: &'a Options<'a>,
     symbols: Symbols,
     sizes: FxHashMap<SymId, i64>,
     /// User outputs seen so far.
@@ -129,7 +132,7 @@ struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    fn new(signature: &'a Signature, case: &'a Case, inputs: &[Bound<'_>], options: &'a Options) -> Self {
+    fn new(signature: &'a Signature, case: &'a Case, inputs: &[Bound<'_>], options: &'a Options<'a>) -> Self {
         let mut symbols = Symbols::default();
         let mut sizes = FxHashMap::default();
         for input in inputs {
@@ -199,7 +202,19 @@ impl<'a> Judge<'a> {
                 atol: self.options.atol.unwrap_or(default.atol),
             }
         };
-        let found = compare(expected.dtype, &expected.shape, output.bytes, &bytes, tolerance);
+        let (dtype, shape) = (expected.dtype, &expected.shape);
+        let found = match self.options.comparer {
+            None => compare(dtype, shape, output.bytes, &bytes, tolerance),
+            Some(plugin) => {
+                match plugin.compare(output.name, dtype, shape, output.bytes, &bytes, tolerance) {
+                    Ok(found) => found,
+                    Err(problem) => {
+                        entry.problem = Some(format!("was not compared: {}", problem.message));
+                        return;
+                    }
+                }
+            }
+        };
         if let Some(first) = &found.first {
             entry.problem = Some(format!(
                 "{} of {} elements differ; first at {:?}: {}, expected {}; max abs {:.3e}, max rel {:.3e}",

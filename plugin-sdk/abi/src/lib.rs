@@ -10,6 +10,7 @@
 //! Only the SDK and the host use this crate; plugin authors use `onnxport-sdk`.
 
 pub mod about;
+pub mod compare;
 mod dtype;
 pub mod executor;
 mod fingerprint;
@@ -53,6 +54,7 @@ mod tests {
             fields::<super::lowering::LoweringTable>(),
             fields::<super::lowering::LoweringHost>(),
             fields::<super::executor::ExecutorTable>(),
+            fields::<super::compare::CompareTable>(),
             fields::<super::graph::GraphHost>(),
         ];
         for (base, all) in tables {

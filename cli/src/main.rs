@@ -8,6 +8,7 @@ mod outcome;
 mod plugins;
 mod progress;
 mod render;
+mod weights;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;

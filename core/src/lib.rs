@@ -22,4 +22,5 @@ pub mod registry;
 pub mod sym;
 pub mod tensor;
 pub mod verify;
+pub mod weights;
 pub mod write;

@@ -17,6 +17,7 @@ use crate::lower::{self, LowerOptions};
 use crate::normalise;
 use crate::program::Program;
 use crate::pt2::{self, Archive};
+use crate::weights;
 
 /// What the user asks of a conversion.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +26,8 @@ pub struct ConvertOptions {
     pub lower: LowerOptions,
     /// Check the model against the rules of ONNX and what the program states.
     pub validate: bool,
+    /// Convert a program whose weights are not there, to a model that waits for them.
+    pub weightless: bool,
 }
 
 /// A stage and how long it took.
@@ -61,6 +64,10 @@ pub fn read(path: &Path) -> Result<Archive, Report> {
 /// A report of every problem of the first stage that has any.
 pub fn convert(host: &Host, program: Program, options: &ConvertOptions) -> Result<Converted, Report> {
     check_opset(options.lower.opset)?;
+    let lacking = weights::missing(&program).filter(|_| !options.weightless);
+    if let Some(lacking) = lacking.or_else(|| weights::missing_constants(&program)) {
+        return Err(lacking.into());
+    }
     let mut clock = Clock::default();
     let names = lower::output_names(&program);
     let program = clock.time("normalise", || normalise::normalise(program, &host.schemas))?;
@@ -88,7 +95,8 @@ pub fn check(host: &Host, program: Program, options: &ConvertOptions) -> Result<
     check_opset(options.lower.opset)?;
     let (attempted, mut problems) = normalise::attempt(program.clone(), &host.schemas, |_| true);
     if problems.is_empty() {
-        return convert(host, program, options);
+        let options = ConvertOptions { weightless: true, ..options.clone() };
+        return convert(host, program, &options);
     }
     let origins = attempted.origins.clone();
     let known: BTreeSet<_> = problems.iter().filter_map(|d| d.origin).collect();

@@ -22,6 +22,7 @@ use crate::format::{bold, bytes, count, duration, faint, table};
 use crate::outcome::{CommandResult, Outcome};
 use crate::plugins::{self, PluginArguments};
 use crate::progress::Progress;
+use crate::weights::WeightArguments;
 
 /// Inputs and outputs shown in the summary.
 const PORTS: usize = 12;
@@ -60,6 +61,8 @@ pub(crate) struct Arguments {
     /// Print a text form instead of converting
     #[arg(long, value_enum, value_name = "FORM", conflicts_with = "output")]
     emit: Option<Form>,
+    #[command(flatten)]
+    weights: WeightArguments,
     #[command(flatten)]
     plugins: PluginArguments,
 }
@@ -100,7 +103,8 @@ fn parse_dim(text: &str) -> Result<DimName, String> {
 pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     let start = Instant::now();
     progress.stage("reading the program");
-    let archive = pipeline::read(&arguments.program)?;
+    let mut archive = pipeline::read(&arguments.program)?;
+    let given = arguments.weights.bind(&mut archive.program)?;
     let reading = start.elapsed();
     let host = plugins::host(&arguments.plugins)?;
     let options = ConvertOptions {
@@ -111,6 +115,7 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
             dims: arguments.dims.clone(),
         },
         validate: arguments.validate,
+        weightless: arguments.emit.is_some(),
     };
     let path = match (&arguments.output, arguments.emit) {
         (Some(path), None) => path,
@@ -141,7 +146,8 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     stages.push(("write", writing.elapsed()));
 
     let mut outcome = Outcome::ok();
-    outcome.report = Report { diagnostics: converted.diagnostics, origins: converted.model.origins };
+    let diagnostics = given.into_iter().chain(converted.diagnostics).collect();
+    outcome.report = Report { diagnostics, origins: converted.model.origins };
     let signature = Signature::read(path)?;
     let facts =
         Facts { arguments, signature: &signature, written: &written, nodes, weights, stages: &stages };

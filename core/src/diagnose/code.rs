@@ -85,6 +85,32 @@ codes! {
     WRITE_SIZE = "OP602";
     /// The output would overwrite one of its sources.
     WRITE_SOURCE = "OP603";
+    /// A program or a model has no bytes for some of its weights: it was exported with fake tensors or on
+    /// the meta device, or they were taken out. Give them with `--weights` or `onnxport weights bind`.
+    WEIGHTS_MISSING = "OP630";
+    /// A source of weights cannot be read as one: a damaged header, another format, a missing shard.
+    WEIGHTS_SOURCE = "OP631";
+    /// The files that were given lack tensors that the program takes.
+    WEIGHTS_KEYS = "OP632";
+    /// The files that were given hold tensors that the program does not take.
+    WEIGHTS_EXTRA = "OP633";
+    /// A given tensor has another shape than the program states.
+    WEIGHTS_SHAPE = "OP634";
+    /// A given tensor has another element type than the program states.
+    WEIGHTS_DTYPE = "OP635";
+    /// Two sources hold a tensor of the same name.
+    WEIGHTS_TWICE = "OP636";
+    /// A file of rules for names is malformed, or a rule meets nothing in the program.
+    WEIGHTS_MAP = "OP637";
+    /// The program uses one tensor under several names, for which the files hold different ones.
+    WEIGHTS_TIED = "OP638";
+    /// The model was not written without weights, so that there is nothing to bind.
+    WEIGHTS_BOUND = "OP639";
+    /// A model cannot point at its weights where they are: runtimes read data only from the model's
+    /// folder and the folders in it.
+    REFERENCE_PLACE = "OP640";
+    /// Weights that a model cannot point at were copied: compressed, strided, changed or small ones.
+    REFERENCE_COPIED = "OP641";
     /// The outputs differ from the expected values.
     VERIFY_MISMATCH = "OP701";
     /// No executor is available, or it lacks something that the model uses.

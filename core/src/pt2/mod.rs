@@ -12,10 +12,10 @@ mod decode;
 mod json;
 mod layout;
 mod payload;
-mod pickle;
+pub(crate) mod pickle;
 mod sample_inputs;
 mod schema;
-mod torch_file;
+pub(crate) mod torch_file;
 mod treespec;
 mod view;
 pub mod zip_index;
@@ -30,7 +30,7 @@ use payload::Payloads;
 use zip_index::{Region, ZipIndex};
 
 use crate::diagnose::{Code, Diagnostic, Report};
-use crate::program::{Program, ValueType};
+use crate::program::Program;
 use crate::tensor::MappedFile;
 
 /// An exported program and the archive that holds it.
@@ -145,6 +145,14 @@ fn check_tensors(program: &Program, payloads: &mut Payloads) {
     let complete = payloads.problems.is_empty();
     for (spec, arg) in program.signature.inputs.iter().zip(&program.body.inputs) {
         let Some(name) = spec.kind.tensor_name() else { continue };
+        let value = arg.as_value().and_then(|val| program.body.values.get(val));
+        let stated = value.and_then(|value| value.ty.as_tensor());
+        if payloads.stripped
+            && !payloads.tensors.contains_key(name)
+            && let Some(tensor) = stated.and_then(|ty| payload::stated(name, ty))
+        {
+            payloads.tensors.insert(name.to_owned(), tensor);
+        }
         let Some(tensor) = payloads.tensors.get(name) else {
             // After another problem, this would often be its echo.
             if complete {
@@ -153,8 +161,7 @@ fn check_tensors(program: &Program, payloads: &mut Payloads) {
             }
             continue;
         };
-        let value = arg.as_value().and_then(|val| program.body.values.get(val));
-        let Some(ValueType::Tensor(ty)) = value.map(|value| &value.ty) else { continue };
+        let Some(ty) = stated else { continue };
         let same_shape = ty.shape.len() == tensor.shape.len()
             && ty.shape.iter().zip(&tensor.shape).all(|(stated, stored)| {
                 stated.as_const().is_none_or(|stated| u64::try_from(stated) == Ok(*stored))

@@ -1,6 +1,6 @@
 //! Parameters, buffers and constants: where their bytes lie. None of them is read.
 
-use std::collections::HashSet;
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 
@@ -9,10 +9,11 @@ use super::json;
 use super::pickle::Item;
 use super::schema::{PayloadConfig, PayloadMeta, SymInt, TensorMeta};
 use super::torch_file;
-use super::view::{Claim, view};
+use super::view::{Claim, unbound, view};
 use super::zip_index::{Region, ZipIndex};
 use crate::diagnose::{Code, Diagnostic};
-use crate::tensor::LazyTensor;
+use crate::program::TensorType;
+use crate::tensor::{LazyTensor, Source, Unbound};
 
 /// The number of the strided layout in the schema.
 const STRIDED: i64 = 7;
@@ -24,24 +25,25 @@ pub(crate) struct Payloads {
     pub(crate) problems: Vec<Diagnostic>,
     /// The bytes of all storages, shared ones counted once.
     pub(crate) bytes: u64,
+    /// Whether a table of tensors was taken out of the archive, so that the graph alone says what
+    /// there was.
+    pub(crate) stripped: bool,
 }
 
 impl Payloads {
     /// Adds the tensors that the table `config` lists, whose payloads lie in `folder`.
     pub(crate) fn add(&mut self, zip: &ZipIndex, config: &str, folder: &str) -> Result<(), Diagnostic> {
         let Some(entry) = zip.get(config) else {
-            let message = format!("`{}` is missing from the archive", zip.describe(config));
-            return Err(Diagnostic::error(Code::READ_PAYLOAD, message));
+            self.stripped = true;
+            return Ok(());
         };
         let table: PayloadConfig = json::parse(&zip.read(config, entry)?, config)?;
         let mut regions: IndexMap<String, Region> = IndexMap::new();
-        let mut missing = HashSet::new();
         for (name, meta) in table.config {
-            match payload(zip, folder, &name, &meta, &mut regions, &mut missing) {
-                Ok(Some(tensor)) => {
+            match payload(zip, folder, &name, &meta, &mut regions) {
+                Ok(tensor) => {
                     self.tensors.insert(name, tensor);
                 }
-                Ok(None) => {}
                 Err(problem) => self.problems.push(problem),
             }
         }
@@ -77,14 +79,15 @@ impl Payloads {
     }
 }
 
+/// The tensor called `name`. A payload that was taken out, or that is empty because the program was
+/// exported with fake tensors or on the meta device, leaves a tensor whose bytes are still to be given.
 fn payload(
     zip: &ZipIndex,
     folder: &str,
     name: &str,
     meta: &PayloadMeta,
     regions: &mut IndexMap<String, Region>,
-    missing: &mut HashSet<String>,
-) -> Result<Option<LazyTensor>, Diagnostic> {
+) -> Result<LazyTensor, Diagnostic> {
     let path = format!("{folder}{}", meta.path_name);
     if meta.use_pickle {
         let what = if meta.tensor_meta.is_some() { "a tensor subclass" } else { "a custom object" };
@@ -99,25 +102,34 @@ fn payload(
     let what = format!("`{name}` in `{path}`");
     let claim = claimed(claim, &what)?;
     if let Some(region) = regions.get(&path) {
-        return view(claim, region.clone(), &what).map(Some);
+        return view(claim, region.clone(), &what);
     }
-    let Some(entry) = zip.get(&path) else {
-        // Tensors that share a payload share the report.
-        if !missing.insert(path.clone()) {
-            return Ok(None);
+    match zip.get(&path) {
+        None if meta.path_name.contains(['/', '\\']) => {
+            let message = format!("`{path}`, which holds `{name}`, is missing from the archive");
+            Err(Diagnostic::error(Code::READ_PAYLOAD, message))
         }
-        let message = format!("`{path}`, which holds `{name}`, is missing from the archive");
-        return Err(Diagnostic::error(Code::READ_PAYLOAD, message));
-    };
-    let region = zip.region(&path, entry)?;
-    let tensor = view(claim, region.clone(), &what);
-    regions.insert(path, region);
-    match tensor {
-        Err(problem) if entry.size == 0 => {
-            Err(problem.note("the payload is empty: the program was exported with fake tensors"))
+        None => unbound(claim, name, path, &what),
+        // All fake tensors have the same empty payload, whichever memory they stand for.
+        Some(entry) if entry.size == 0 && claim.reach(&what)? > 0 => {
+            unbound(claim, name, name.to_owned(), &what)
         }
-        tensor => tensor.map(Some),
+        Some(entry) => {
+            let region = zip.region(&path, entry)?;
+            regions.insert(path, region.clone());
+            view(claim, region, &what)
+        }
     }
+}
+
+/// A tensor of which nothing is left but what the graph states; `None` when its shape is symbolic.
+pub(crate) fn stated(name: &str, ty: &TensorType) -> Option<LazyTensor> {
+    let shape = ty.shape.iter().map(|d| u64::try_from(d.as_const()?).ok()).collect::<Option<Vec<_>>>()?;
+    let unbound = Unbound { name: name.to_owned(), storage: name.to_owned(), dtype: ty.dtype, shape };
+    let (dtype, shape) = (unbound.dtype, unbound.shape.clone());
+    let tensor =
+        LazyTensor { dtype, shape, source: Source::Unbound(Arc::new(unbound)), offset: 0, strides: None };
+    tensor.byte_len().is_some().then_some(tensor)
 }
 
 fn claimed(meta: &TensorMeta, what: &str) -> Result<Claim, Diagnostic> {

@@ -1,8 +1,10 @@
 //! Strided views of storages, checked against the bytes that there are.
 
+use std::sync::Arc;
+
 use super::zip_index::Region;
 use crate::diagnose::{Code, Diagnostic};
-use crate::tensor::{DType, LazyTensor};
+use crate::tensor::{DType, LazyTensor, Source, Unbound};
 
 /// PyTorch's own limit of axes.
 const MAX_RANK: usize = 64;
@@ -21,40 +23,74 @@ pub(crate) struct Claim {
 /// # Errors
 /// `OP106` when the storage is too short, `OP108` when sizes go beyond 64 bits.
 pub(crate) fn view(claim: Claim, storage: Region, what: &str) -> Result<LazyTensor, Diagnostic> {
-    let Claim { dtype, shape, strides, offset } = claim;
-    let absurd = || {
-        let message = format!("{what} has the absurd shape {shape:?}");
-        Diagnostic::error(Code::READ_SIZE, message)
-    };
-    if shape.len() > MAX_RANK {
-        let message = format!("{what} has {} axes", shape.len());
-        return Err(Diagnostic::error(Code::READ_SIZE, message));
-    }
-    if shape.len() != strides.len() {
-        let message = format!("{what} has {} sizes and {} strides", shape.len(), strides.len());
-        return Err(Diagnostic::error(Code::READ_PAYLOAD, message));
-    }
-    let elements = shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d));
-    // A product over an extent of 0 is 0 however large the others are.
-    let elements = if shape.contains(&0) { Some(0) } else { elements };
-    let bytes = elements.and_then(|n| dtype.byte_len(n)).filter(|n| i64::try_from(*n).is_ok());
-    if bytes.ok_or_else(absurd)? == 0 {
-        return Ok(LazyTensor { dtype, shape, source: storage.into_source(), offset: 0, strides: None });
-    }
-    let reach = shape
-        .iter()
-        .zip(&strides)
-        .try_fold(offset, |at, (extent, stride)| {
-            at.checked_add(extent.saturating_sub(1).checked_mul(*stride)?)
-        })
-        .and_then(|last| dtype.byte_len(last.checked_add(1)?))
-        .ok_or_else(absurd)?;
+    let reach = claim.reach(what)?;
     if reach > storage.len() {
         let message = format!("{what} needs {reach} bytes of its storage, which has {}", storage.len());
         return Err(Diagnostic::error(Code::READ_PAYLOAD, message));
     }
-    let strides = (!is_dense(&shape, &strides)).then_some(strides);
-    Ok(LazyTensor { dtype, shape, source: storage.into_source(), offset, strides })
+    Ok(claim.over(storage.into_source(), reach))
+}
+
+/// The tensor `name` that `claim` describes, over a storage whose bytes are still to be given.
+/// Tensors of the same `storage` share it.
+///
+/// # Errors
+/// As [`view`].
+pub(crate) fn unbound(
+    claim: Claim,
+    name: &str,
+    storage: String,
+    what: &str,
+) -> Result<LazyTensor, Diagnostic> {
+    let reach = claim.reach(what)?;
+    let unbound = Unbound { name: name.to_owned(), storage, dtype: claim.dtype, shape: claim.shape.clone() };
+    Ok(claim.over(Source::Unbound(Arc::new(unbound)), reach))
+}
+
+impl Claim {
+    /// The bytes of the storage up to the end of the last element; 0 for a tensor without elements.
+    ///
+    /// # Errors
+    /// `OP106` and `OP108` for a claim that cannot be.
+    pub(crate) fn reach(&self, what: &str) -> Result<u64, Diagnostic> {
+        let Self { dtype, shape, strides, offset } = self;
+        let absurd = || {
+            let message = format!("{what} has the absurd shape {shape:?}");
+            Diagnostic::error(Code::READ_SIZE, message)
+        };
+        if shape.len() > MAX_RANK {
+            let message = format!("{what} has {} axes", shape.len());
+            return Err(Diagnostic::error(Code::READ_SIZE, message));
+        }
+        if shape.len() != strides.len() {
+            let message = format!("{what} has {} sizes and {} strides", shape.len(), strides.len());
+            return Err(Diagnostic::error(Code::READ_PAYLOAD, message));
+        }
+        let elements = shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d));
+        // A product over an extent of 0 is 0 however large the others are.
+        let elements = if shape.contains(&0) { Some(0) } else { elements };
+        let bytes = elements.and_then(|n| dtype.byte_len(n)).filter(|n| i64::try_from(*n).is_ok());
+        if bytes.ok_or_else(absurd)? == 0 {
+            return Ok(0);
+        }
+        shape
+            .iter()
+            .zip(strides)
+            .try_fold(*offset, |at, (extent, stride)| {
+                at.checked_add(extent.saturating_sub(1).checked_mul(*stride)?)
+            })
+            .and_then(|last| dtype.byte_len(last.checked_add(1)?))
+            .ok_or_else(absurd)
+    }
+
+    fn over(self, source: Source, reach: u64) -> LazyTensor {
+        let Self { dtype, shape, strides, offset } = self;
+        if reach == 0 {
+            return LazyTensor { dtype, shape, source, offset: 0, strides: None };
+        }
+        let strides = (!is_dense(&shape, &strides)).then_some(strides);
+        LazyTensor { dtype, shape, source, offset, strides }
+    }
 }
 
 /// Whether the strides are those of a dense row-major tensor. The stride of an axis with one element

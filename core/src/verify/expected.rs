@@ -5,11 +5,12 @@
 
 use std::path::{Path, PathBuf};
 
-use safetensors::{Dtype, SafeTensors};
+use safetensors::SafeTensors;
 use serde::Deserialize;
 
 use crate::diagnose::{Code, Diagnostic};
-use crate::tensor::{DType, LazyTensor, MappedFile, Source};
+use crate::tensor::{LazyTensor, MappedFile, Source};
+use crate::weights;
 
 const FORMAT: &str = "onnxport-expected/1";
 
@@ -118,36 +119,12 @@ impl<'a> Sidecar<'a> {
 
     fn tensor(&self, key: &str) -> Result<Option<LazyTensor>, String> {
         let Ok(view) = self.tensors.tensor(key) else { return Ok(None) };
-        let dtype =
-            dtype(view.dtype()).ok_or_else(|| format!("{key} has the element type {:?}", view.dtype()))?;
+        let dtype = weights::safetensors_dtype(view.dtype())
+            .ok_or_else(|| format!("{key} has the element type {:?}", view.dtype()))?;
         let start = view.data().as_ptr() as usize - self.file.bytes().as_ptr() as usize;
         let source =
             Source::Mapped { file: self.file.clone(), offset: start as u64, len: view.data().len() as u64 };
         let shape = view.shape().iter().map(|d| *d as u64).collect();
         Ok(Some(LazyTensor { dtype, shape, source, offset: 0, strides: None }))
     }
-}
-
-fn dtype(dtype: Dtype) -> Option<DType> {
-    Some(match dtype {
-        Dtype::BOOL => DType::Bool,
-        Dtype::U8 => DType::U8,
-        Dtype::I8 => DType::I8,
-        Dtype::U16 => DType::U16,
-        Dtype::I16 => DType::I16,
-        Dtype::U32 => DType::U32,
-        Dtype::I32 => DType::I32,
-        Dtype::U64 => DType::U64,
-        Dtype::I64 => DType::I64,
-        Dtype::F16 => DType::F16,
-        Dtype::BF16 => DType::BF16,
-        Dtype::F32 => DType::F32,
-        Dtype::F64 => DType::F64,
-        Dtype::F8_E5M2 => DType::F8E5M2,
-        Dtype::F8_E4M3 => DType::F8E4M3FN,
-        Dtype::F8_E4M3FNUZ => DType::F8E4M3FNUZ,
-        Dtype::F8_E5M2FNUZ => DType::F8E5M2FNUZ,
-        Dtype::F8_E8M0 => DType::F8E8M0,
-        _ => return None,
-    })
 }

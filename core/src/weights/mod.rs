@@ -1,0 +1,119 @@
+//! Weights that come from elsewhere than the program: safetensors files, checkpoints of
+//! `torch.save`, other exported programs, bytes of a caller.
+//!
+//! [`WeightSet`] names the tensors of such sources; their bytes stay in the mapped files. [`bind`]
+//! gives them to a program's tensors by name, [`model::bind`] to those of a model that was written
+//! without weights. What does not fit is reported at once, never guessed.
+
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing))]
+
+mod checkpoint;
+mod index;
+mod matching;
+mod names;
+mod program;
+mod safetensors;
+mod source;
+mod summary;
+
+#[cfg(test)]
+mod tests;
+
+pub use names::NameMap;
+pub(crate) use program::missing_constants;
+pub use program::{Bound, bind, missing};
+pub(crate) use safetensors::dtype as safetensors_dtype;
+
+use bytes::Bytes;
+use indexmap::IndexMap;
+
+use crate::diagnose::{Code, Diagnostic, Report};
+use crate::tensor::{DType, LazyTensor};
+
+/// A tensor and what holds it.
+#[derive(Clone, Debug)]
+struct Given {
+    tensor: LazyTensor,
+    /// The file or the caller, as diagnostics call it.
+    place: String,
+}
+
+/// Tensors by name.
+#[derive(Clone, Debug, Default)]
+pub struct WeightSet {
+    given: IndexMap<String, Given>,
+}
+
+impl WeightSet {
+    /// The number of tensors.
+    pub fn len(&self) -> usize {
+        self.given.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.given.is_empty()
+    }
+
+    /// The tensor called `name`.
+    pub fn get(&self, name: &str) -> Option<&LazyTensor> {
+        self.given.get(name).map(|given| &given.tensor)
+    }
+
+    /// The names, in the order of the sources.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.given.keys().map(String::as_str)
+    }
+
+    /// Adds bytes of a caller as a dense tensor: little-endian, row-major, four-bit elements two to a
+    /// byte with the first in the lower half.
+    ///
+    /// # Errors
+    /// `OP631` when the bytes do not fit the shape, `OP636` when the name is taken.
+    pub fn insert_bytes(
+        &mut self,
+        name: &str,
+        dtype: DType,
+        shape: Vec<u64>,
+        bytes: impl Into<Bytes>,
+    ) -> Result<(), Diagnostic> {
+        let tensor = LazyTensor::inline(dtype, shape, bytes);
+        let held = tensor.source.bytes().len() as u64;
+        if tensor.byte_len() != Some(held) {
+            let message = format!("`{name}` is given {held} bytes as {}", summary::type_of(&tensor));
+            return Err(Diagnostic::error(Code::WEIGHTS_SOURCE, message));
+        }
+        self.insert(name.to_owned(), tensor, "the caller")
+    }
+
+    /// Adds a tensor that lies in `place`.
+    fn insert(&mut self, name: String, tensor: LazyTensor, place: &str) -> Result<(), Diagnostic> {
+        if let Some(other) = self.given.get(&name) {
+            let message = match other.place.as_str() {
+                first if first == place => format!("{place} holds `{name}` twice"),
+                first => format!("both {first} and {place} hold `{name}`"),
+            };
+            return Err(Diagnostic::error(Code::WEIGHTS_TWICE, message)
+                .help("give only the files that belong to the program"));
+        }
+        self.given.insert(name, Given { tensor, place: place.to_owned() });
+        Ok(())
+    }
+
+    /// Adds all of `other`; every name that is taken is reported.
+    fn extend(&mut self, other: Self) -> Result<(), Report> {
+        let mut problems = Vec::new();
+        for (name, given) in other.given {
+            problems.extend(self.insert(name, given.tensor, &given.place).err());
+        }
+        into_result(problems)
+    }
+}
+
+fn into_result(problems: Vec<Diagnostic>) -> Result<(), Report> {
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(Report { diagnostics: problems, ..Report::default() })
+}

@@ -1,0 +1,102 @@
+//! How a program's names become the names in the files.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::diagnose::{Code, Diagnostic};
+
+/// Rules from the names of a program to the names in the files that hold its weights.
+///
+/// A name of its own in `rename` counts before the longest prefix in `prefix`; other names stay.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NameMap {
+    /// Names in the program, and the names in the files that they stand for. Several may stand for
+    /// one: tied weights that a file stores once.
+    #[serde(default)]
+    rename: BTreeMap<String, String>,
+    /// Beginnings of names in the program, and what stands in the files instead; either may be empty.
+    #[serde(default)]
+    prefix: BTreeMap<String, String>,
+    /// The rules that were of use.
+    #[serde(skip)]
+    used: RefCell<BTreeSet<String>>,
+}
+
+impl NameMap {
+    /// Reads rules from a TOML file, or from a JSON file if it is called so.
+    ///
+    /// # Errors
+    /// `OP101` for a file that cannot be read, `OP637` for one that holds other things than rules.
+    pub fn read(path: &Path) -> Result<Self, Diagnostic> {
+        let text = std::fs::read_to_string(path).map_err(|e| {
+            Diagnostic::error(Code::READ_IO, format!("`{}` cannot be read: {e}", path.display()))
+        })?;
+        let json = path.extension().is_some_and(|e| e == "json");
+        let parsed = if json {
+            serde_json::from_str(&text).map_err(|e| e.to_string())
+        } else {
+            toml::from_str(&text).map_err(|e| e.to_string())
+        };
+        parsed.map_err(|why| {
+            let message = format!("`{}` holds no rules for names: {}", path.display(), why.trim_end());
+            Diagnostic::error(Code::WEIGHTS_MAP, message).help(
+                "it has the tables `rename` and `prefix`, each with `\"in the program\" = \"in the files\"`",
+            )
+        })
+    }
+
+    /// Adds the rule that all names in the files start with `prefix`, which the program's do not.
+    ///
+    /// # Errors
+    /// `OP637` when there is another rule for all names.
+    pub fn add_prefix(&mut self, prefix: &str) -> Result<(), Diagnostic> {
+        match self.prefix.insert(String::new(), prefix.to_owned()) {
+            Some(other) if other != prefix => {
+                let message = format!("the names in the files start with both `{other}` and `{prefix}`");
+                Err(Diagnostic::error(Code::WEIGHTS_MAP, message).help("give the prefix once"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The name in the files of what the program calls `name`.
+    pub(super) fn key(&self, name: &str) -> String {
+        if let Some(key) = self.rename.get(name) {
+            self.used.borrow_mut().insert(name.to_owned());
+            return key.clone();
+        }
+        let longest = self.prefix.iter().filter(|(own, _)| name.starts_with(own.as_str()));
+        match longest.max_by_key(|(own, _)| own.len()) {
+            Some((own, other)) => {
+                self.used.borrow_mut().insert(format!("{own}*"));
+                format!("{other}{}", name.strip_prefix(own.as_str()).unwrap_or(name))
+            }
+            None => name.to_owned(),
+        }
+    }
+
+    /// The rules that no name of the program met: most likely misspelt.
+    pub(super) fn unused(&self) -> Option<Diagnostic> {
+        let used = self.used.borrow();
+        let names = self.rename.keys().filter(|name| !used.contains(*name));
+        let prefixes = self.prefix.keys().filter(|own| !used.contains(&format!("{own}*")));
+        let rules: Vec<String> = names
+            .map(|name| format!("rename `{name}`"))
+            .chain(prefixes.map(|own| format!("prefix `{own}`")))
+            .collect();
+        if rules.is_empty() {
+            return None;
+        }
+        let message = format!("{} rules for names meet nothing in the program", rules.len());
+        let mut diagnostic = Diagnostic::error(Code::WEIGHTS_MAP, message);
+        diagnostic.notes = rules;
+        Some(
+            diagnostic
+                .help("the left side is the program's name: `onnxport inspect` and `convert` show them"),
+        )
+    }
+}

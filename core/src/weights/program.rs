@@ -1,0 +1,166 @@
+//! Weights for a program.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::matching::{self, Wanted};
+use super::summary::{grouped, type_of};
+use super::{NameMap, WeightSet};
+use crate::diagnose::{Code, Diagnostic, Report};
+use crate::program::{InputKind, Program};
+use crate::tensor::LazyTensor;
+
+/// What [`bind`] did.
+#[derive(Debug)]
+pub struct Bound {
+    /// The number of tensors that have other bytes than before.
+    pub replaced: usize,
+    /// Warnings.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Gives the tensors of `program` the bytes of those in `set` that `names` calls so. A tensor that the
+/// set does not hold keeps what it has; tensors that are one in the program are given together.
+///
+/// # Errors
+/// Everything that does not fit, at once: see codes `OP632` to `OP638`. The program is not changed then.
+pub fn bind(program: &mut Program, set: &WeightSet, names: &NameMap) -> Result<Bound, Report> {
+    let used = used(program);
+    let remarks = remarks(program);
+    let ties = ties(program.tensors.values());
+    let wanted: Vec<Wanted<'_>> = program
+        .tensors
+        .iter()
+        .zip(ties)
+        .map(|((name, tensor), tie)| Wanted {
+            name,
+            dtype: tensor.dtype,
+            shape: &tensor.shape,
+            tie,
+            required: tensor.unbound().is_some() && used.contains(name.as_str()),
+            remark: remarks.get(name.as_str()).copied().unwrap_or_default(),
+        })
+        .collect();
+    let matched = matching::find(&wanted, set, names)?;
+    torn(program, &matched.found)?;
+    let mut replaced = 0;
+    for (tensor, found) in program.tensors.values_mut().zip(matched.found) {
+        if let Some(found) = found {
+            *tensor = found;
+            replaced += 1;
+        }
+    }
+    Ok(Bound { replaced, diagnostics: matched.diagnostics })
+}
+
+/// The tensors of `program` whose bytes are still to be given, as an error; `None` when there are none.
+pub fn missing(program: &Program) -> Option<Diagnostic> {
+    lacking("program", unbound(program, |_| true)).map(|diagnostic| {
+        diagnostic.help("give their files with `--weights`, or convert without them: `--weightless`")
+    })
+}
+
+/// The constants of `program` whose bytes are still to be given, as an error. What a lowering makes of
+/// a constant may depend on its elements, so that there is no graph without them.
+pub(crate) fn missing_constants(program: &Program) -> Option<Diagnostic> {
+    let constants = unbound(program, |kind| matches!(kind, InputKind::TensorConstant(_)));
+    lacking("program", constants).map(|diagnostic| {
+        diagnostic
+            .note("the graph may depend on what constants hold")
+            .help("give them with `--weights`, or make them buffers of the module")
+    })
+}
+
+/// The tensors without bytes that are used, of the inputs that are of a kind.
+fn unbound(program: &Program, is_wanted: impl Fn(&InputKind) -> bool) -> Vec<(String, String)> {
+    let used = used(program);
+    let kinds = program.signature.inputs.iter().map(|spec| &spec.kind);
+    let names = kinds.filter(|kind| is_wanted(kind)).filter_map(|kind| Some((kind, kind.tensor_name()?)));
+    names
+        .filter(|(_, name)| used.contains(name))
+        .filter_map(|(kind, name)| {
+            let tensor = program.tensors.get(name)?;
+            tensor.unbound().map(|_| (name.to_owned(), type_of(tensor) + remark(kind)))
+        })
+        .collect()
+}
+
+/// Why a checkpoint does not hold a tensor of this kind.
+fn remark(kind: &InputKind) -> &'static str {
+    match kind {
+        InputKind::Buffer { persistent: false, .. } => ", a buffer that checkpoints leave out",
+        InputKind::TensorConstant(_) => ", a constant, which checkpoints leave out",
+        _ => "",
+    }
+}
+
+fn remarks(program: &Program) -> BTreeMap<&str, &'static str> {
+    let kinds = program.signature.inputs.iter().map(|spec| &spec.kind);
+    kinds.filter_map(|kind| Some((kind.tensor_name()?, remark(kind)))).collect()
+}
+
+/// The error that says which tensors of `what` have no bytes.
+pub(super) fn lacking(what: &str, names: Vec<(String, String)>) -> Option<Diagnostic> {
+    if names.is_empty() {
+        return None;
+    }
+    let message = format!("the {what} has no data for {} of its tensors", names.len());
+    let mut diagnostic = Diagnostic::error(Code::WEIGHTS_MISSING, message);
+    diagnostic.notes = grouped(names);
+    Some(diagnostic)
+}
+
+/// Numbers that are equal for tensors which show the same elements of the same memory.
+fn ties<'a>(tensors: impl Iterator<Item = &'a LazyTensor>) -> Vec<usize> {
+    let mut kinds: Vec<&LazyTensor> = Vec::new();
+    let mut by_size: HashMap<(u64, u64), Vec<usize>> = HashMap::new();
+    tensors
+        .map(|tensor| {
+            let alike = by_size.entry((tensor.byte_len().unwrap_or(0), tensor.offset)).or_default();
+            let known = alike.iter().find(|at| kinds.get(**at).is_some_and(|k| k.same_bytes(tensor)));
+            if let Some(at) = known {
+                return *at;
+            }
+            alike.push(kinds.len());
+            kinds.push(tensor);
+            kinds.len() - 1
+        })
+        .collect()
+}
+
+/// Refuses to give a tensor other bytes while another one shows a part of its memory and keeps the old.
+fn torn(program: &Program, found: &[Option<LazyTensor>]) -> Result<(), Report> {
+    let tensors = || program.tensors.iter().zip(found);
+    let mut lines = Vec::new();
+    for ((name, tensor), _) in tensors().filter(|(_, found)| found.is_none()) {
+        let other = tensors().find(|((_, other), found)| found.is_some() && other.overlaps(tensor));
+        if let Some(((other, _), _)) = other {
+            lines.push((name.clone(), format!("shows memory of `{other}`")));
+        }
+    }
+    if lines.is_empty() {
+        return Ok(());
+    }
+    let message = format!("the files lack {} tensors that share memory with given ones", lines.len());
+    let mut diagnostic = Diagnostic::error(Code::WEIGHTS_KEYS, message);
+    diagnostic.notes = grouped(lines);
+    Err(diagnostic.help("give all of the tensors that share memory, or none").into())
+}
+
+/// The names of the tensors that a call or an output of the program takes.
+fn used(program: &Program) -> BTreeSet<&str> {
+    let mut used = vec![false; program.body.values.len()];
+    let mut mark = |arg: &crate::program::Arg| {
+        arg.each_value(&mut |val| {
+            if let Some(flag) = used.get_mut(val.index()) {
+                *flag = true;
+            }
+        });
+    };
+    program.body.calls.iter().flat_map(|c| &c.args).for_each(|a| mark(&a.arg));
+    program.body.outputs.iter().for_each(&mut mark);
+    let inputs = program.signature.inputs.iter().zip(&program.body.inputs);
+    inputs
+        .filter(|(_, arg)| arg.as_value().is_some_and(|val| used.get(val.index()).is_some_and(|u| *u)))
+        .filter_map(|(spec, _)| spec.kind.tensor_name())
+        .collect()
+}

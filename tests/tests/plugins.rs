@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use onnxport_core::diagnose::{Code, Report, Severity};
-use onnxport_core::host::{Host, Manifest, Search, Source, manifest};
+use onnxport_core::host::{CONTRACT, Host, Manifest, Search, Source, manifest};
 use onnxport_core::ir::opset::DEFAULT_OPSET;
 use onnxport_core::pipeline::{self, ConvertOptions};
 use onnxport_core::program::Program;
@@ -166,7 +166,7 @@ fn a_manifest_is_held_against_the_library() {
     let manifest = Manifest {
         id: "faulty".to_owned(),
         version: "0.2.0".to_owned(),
-        contract: "1.0".to_owned(),
+        contract: CONTRACT.to_string(),
         target: manifest::TARGET.to_owned(),
         provides: vec!["lowering/1".to_owned()],
         sha256: Some(manifest::sha256(&library).expect("a readable file")),

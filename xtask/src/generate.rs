@@ -1,10 +1,10 @@
-//! `cargo xtask gen`: tables that are generated from PyTorch and ONNX.
+//! `cargo xtask gen`: the contract, and the tables that are generated from PyTorch and ONNX.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::{python, root, target};
+use crate::{contract, python, root, target};
 
 /// Each script in `xtask/gen` with the file that it writes.
 const TABLES: &[(&str, &str)] =
@@ -22,6 +22,8 @@ pub(crate) enum Mode {
 /// Writes or checks every table. Returns whether they are current.
 pub(crate) fn run(mode: Mode) -> Result<bool, String> {
     let root = root();
+    // First: it needs no Python.
+    let current = contract::run(&root, mode)?;
     let python = python::environment(&root)?;
     if mode == Mode::Write {
         for (script, output) in TABLES {
@@ -34,7 +36,7 @@ pub(crate) fn run(mode: Mode) -> Result<bool, String> {
     for output in &stale {
         println!("{output} is not current: run `cargo xtask gen`");
     }
-    Ok(stale.is_empty())
+    Ok(current && stale.is_empty())
 }
 
 /// The tables that differ from what their scripts write.

@@ -1,8 +1,10 @@
 //! `cargo xtask`: what developers and CI run.
 //!
 //! - `cargo xtask test` checks everything; `--fast` leaves out what needs Python.
-//! - `cargo xtask gen` writes the generated tables; `--check` says whether they are current.
+//! - `cargo xtask gen` writes what is generated; `--check` says whether it is current. `gen contract` writes the
+//!   binary contract alone, which needs no Python.
 
+mod contract;
 mod counts;
 mod generate;
 mod python;
@@ -14,7 +16,9 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: cargo xtask test [--fast]    run all checks and tests; --fast leaves out what needs Python
-       cargo xtask gen [--check]    write the generated tables, or check that they are current";
+       cargo xtask gen [contract] [--check]
+                                    write what is generated, or check that it is current;
+                                    `contract` is the part that needs no Python";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -22,6 +26,8 @@ fn main() -> ExitCode {
     let result = match words.as_slice() {
         ["test"] => Ok(test::run(test::Scope::All)),
         ["test", "--fast"] => Ok(test::run(test::Scope::Fast)),
+        ["gen", "contract"] => contract::run(&root(), generate::Mode::Write),
+        ["gen", "contract", "--check"] => contract::run(&root(), generate::Mode::Check),
         ["gen"] => generate::run(generate::Mode::Write),
         ["gen", "--check"] => generate::run(generate::Mode::Check),
         _ => {

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::counts::Counts;
 use crate::step::Steps;
-use crate::{generate, python, root, target};
+use crate::{contract, generate, python, root, target};
 
 /// How much is tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +40,13 @@ pub(crate) fn run(scope: Scope) -> bool {
         command
     };
     steps.check("cargo fmt", &mut cargo(&["fmt", "--all", "--check"]));
+    match contract::stale(&root) {
+        Ok(stale) if stale.is_empty() => {}
+        Ok(stale) => {
+            steps.fail("contract", &format!("run `cargo xtask gen contract`: {} is stale", stale.join(", ")));
+        }
+        Err(why) => steps.fail("contract", &why),
+    }
     let clippy = ["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"];
     steps.check("cargo clippy", &mut cargo(&clippy));
     let tests = ["test", "--workspace", "--no-fail-fast", "--quiet"];

@@ -30,7 +30,7 @@ pub struct Version {
 
 impl Version {
     /// The contract of this crate.
-    pub const CURRENT: Self = Self { major: 1, minor: 0 };
+    pub const CURRENT: Self = crate::interfaces::CURRENT;
 }
 
 impl fmt::Display for Version {

@@ -1,6 +1,7 @@
 //! `executor/1`: a plugin runs ONNX models.
 //!
 //! All functions may block. One runtime or session is used by one thread at a time.
+// Generated from plugin-sdk/abi/contract.rs by `cargo xtask gen contract`. Do not edit.
 
 use std::ffi::c_void;
 
@@ -10,6 +11,9 @@ use abi_stable::std_types::{RSlice, RStr};
 /// The name of the interface.
 pub const INTERFACE: &str = "executor/1";
 
+/// The revision of the contract that brought the interface.
+pub const SINCE: crate::Version = crate::Version { major: 1, minor: 0 };
+
 /// What the plugin provides.
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]
@@ -18,16 +22,50 @@ pub struct ExecutorTable {
     pub name: RStr<'static>,
     /// Opens the runtime. Stores a handle for [`ExecutorTable::close`]. Returns a
     /// [`status`](crate::status).
+    ///
+    /// - Since contract 1.0.
+    /// - Thread: any, but one at a time for one handle.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Gives: what is given stays valid until `close` takes it back.
+    /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`UNSUPPORTED`](crate::status::UNSUPPORTED).
     pub open: extern "C" fn(options: RSlice<'_, OptionRecord<'_>>, out: &mut Handle, sink: &Sink) -> u32,
     /// Says what the runtime is, through the sink's `text`: `ONNX Runtime 1.31.1, /path/to/library`.
+    ///
+    /// - Since contract 1.0.
+    /// - Thread: any, but one at a time for one handle.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Gives: through the sink; borrowed until the sink's function returns.
+    /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`UNSUPPORTED`](crate::status::UNSUPPORTED).
     pub describe: extern "C" fn(runtime: Handle, sink: &Sink) -> u32,
     /// Loads the model at `path`. Stores a handle for [`ExecutorTable::unload`].
+    ///
+    /// - Since contract 1.0.
+    /// - Thread: any, but one at a time for one handle.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Gives: what is given stays valid until `unload` takes it back.
+    /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`UNSUPPORTED`](crate::status::UNSUPPORTED).
     pub load: extern "C" fn(runtime: Handle, path: RStr<'_>, out: &mut Handle, sink: &Sink) -> u32,
     /// Runs the model. The outputs arrive through the sink's `tensor`, in the model's order.
+    ///
+    /// - Since contract 1.0.
+    /// - Thread: any, but one at a time for one handle.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Gives: through the sink; borrowed until the sink's function returns.
+    /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`UNSUPPORTED`](crate::status::UNSUPPORTED).
     pub run: extern "C" fn(session: Handle, inputs: RSlice<'_, TensorView<'_>>, sink: &Sink) -> u32,
     /// Releases a session.
+    ///
+    /// - Since contract 1.0.
+    /// - Thread: any, but one at a time for one handle.
+    /// - Takes: nothing borrowed.
+    /// - Cannot fail.
     pub unload: extern "C" fn(session: Handle),
     /// Releases the runtime.
+    ///
+    /// - Since contract 1.0.
+    /// - Thread: any, but one at a time for one handle.
+    /// - Takes: nothing borrowed.
+    /// - Cannot fail.
     pub close: extern "C" fn(runtime: Handle),
 }
 
@@ -74,9 +112,21 @@ pub struct Sink {
     /// The receiver, passed to the functions.
     pub receiver: *mut c_void,
     /// Takes a tensor.
+    ///
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Cannot fail.
     pub tensor: extern "C" fn(receiver: *mut c_void, tensor: &TensorView<'_>),
     /// Takes a text.
+    ///
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Cannot fail.
     pub text: extern "C" fn(receiver: *mut c_void, text: RStr<'_>),
     /// Takes the reason why the call failed, and the next step (may be empty).
+    ///
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Cannot fail.
     pub error: extern "C" fn(receiver: *mut c_void, message: RStr<'_>, help: RStr<'_>),
 }

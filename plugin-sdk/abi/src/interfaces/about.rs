@@ -1,12 +1,15 @@
 //! `about/1`: what a plugin is. The only table that may be read before the plugin is attached.
+// Generated from plugin-sdk/abi/contract.rs by `cargo xtask gen contract`. Do not edit.
 
+use crate::Version;
 use abi_stable::StableAbi;
 use abi_stable::std_types::{RSlice, RStr};
 
-use crate::Version;
-
 /// The name of the interface.
 pub const INTERFACE: &str = "about/1";
+
+/// The revision of the contract that brought the interface.
+pub const SINCE: crate::Version = crate::Version { major: 1, minor: 0 };
 
 /// What the plugin is.
 #[repr(C)]

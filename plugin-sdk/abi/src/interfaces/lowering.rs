@@ -3,16 +3,19 @@
 //! The host binds a call to the operator's schema, then calls [`LoweringTable::lower`] on the thread
 //! of the conversion. Through [`LoweringHost`] the plugin reads the call and emits nodes. Everything
 //! borrowed from the host is valid until the plugin's next call into the host.
+// Generated from plugin-sdk/abi/contract.rs by `cargo xtask gen contract`. Do not edit.
 
 use std::ffi::c_void;
 
+use crate::Table;
 use abi_stable::StableAbi;
 use abi_stable::std_types::{RSlice, RSliceMut, RStr};
 
-use crate::Table;
-
 /// The name of the interface.
 pub const INTERFACE: &str = "lowering/1";
+
+/// The revision of the contract that brought the interface.
+pub const SINCE: crate::Version = crate::Version { major: 1, minor: 0 };
 
 /// The id that stands for an absent value.
 pub const ABSENT: u32 = u32::MAX;
@@ -28,6 +31,11 @@ pub struct LoweringTable {
     pub entries: RSlice<'static, LoweringEntry>,
     /// Lowers the call behind `cx` with the entry at `index`; `host` is the envelope of the
     /// [`LoweringHost`]. Returns a [`status`](crate::status).
+    ///
+    /// - Since contract 1.0.
+    /// - Thread: the one of the conversion.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`INVALID`](crate::status::INVALID).
     pub lower: extern "C" fn(index: u32, host: &Table, cx: Context) -> u32,
 }
 
@@ -300,21 +308,69 @@ pub mod dim_op {
 #[derive(Clone, Copy, StableAbi)]
 pub struct LoweringHost {
     /// The call; the view is valid until `lower` returns.
+    ///
+    /// - Since contract 1.0.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: nothing borrowed.
+    /// - Gives: what is given is borrowed until the call that passed this on returns.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub call: for<'a> extern "C" fn(cx: Context, out: &mut CallView<'a>) -> u32,
     /// What is known about a value.
+    ///
+    /// - Since contract 1.0.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: nothing borrowed.
+    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub value_type: for<'a> extern "C" fn(cx: Context, value: u32, out: &mut TypeRecord<'a>) -> u32,
     /// The contents of a small constant (at most 64 KiB); `dtype` is 0 when it is none. Parameters and
     /// buffers are none: their bytes are not read.
+    ///
+    /// - Since contract 1.0.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: nothing borrowed.
+    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub constant_data: for<'a> extern "C" fn(cx: Context, value: u32, out: &mut DataView<'a>) -> u32,
     /// The symbolic contents of a vector of integers.
+    ///
+    /// - Since contract 1.0.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: nothing borrowed.
+    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub shape_contents: for<'a> extern "C" fn(cx: Context, value: u32, out: &mut ShapeView<'a>) -> u32,
     /// Arithmetic on extents; an unknown operand gives an unknown result.
+    ///
+    /// - Since contract 1.0.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: nothing borrowed.
+    /// - Gives: plain values, the caller's own.
+    /// - Cannot fail.
     pub dim_op: extern "C" fn(cx: Context, op: u32, a: DimRecord, b: DimRecord) -> DimRecord,
     /// The bounds of an extent.
+    ///
+    /// - Since contract 1.0.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: nothing borrowed.
+    /// - Gives: plain values, the caller's own.
+    /// - Cannot fail.
     pub dim_range: extern "C" fn(cx: Context, dim: DimRecord) -> RangeRecord,
     /// Emits a node and stores the ids of its outputs; the number of outputs is the slice's length.
+    ///
+    /// - Since contract 1.0.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Gives: plain values, the caller's own.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub emit: extern "C" fn(cx: Context, node: &NodeRecord<'_>, outputs: RSliceMut<'_, u32>) -> u32,
     /// Makes a constant of little-endian, row-major `bytes` and stores its id.
+    ///
+    /// - Since contract 1.0.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Gives: plain values, the caller's own.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub constant: extern "C" fn(
         cx: Context,
         dtype: i32,
@@ -323,25 +379,75 @@ pub struct LoweringHost {
         out: &mut u32,
     ) -> u32,
     /// Emits what computes `dims` at run time, as an i64 vector, and stores its id.
+    ///
+    /// - Since contract 1.0.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Gives: plain values, the caller's own.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub dims_value: extern "C" fn(cx: Context, dims: RSlice<'_, DimRecord>, out: &mut u32) -> u32,
     /// States the type of a value that the host could not infer.
+    ///
+    /// - Since contract 1.0.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub set_type: extern "C" fn(cx: Context, value: u32, ty: &TypeRecord<'_>) -> u32,
     /// What a nested graph takes and gives.
+    ///
+    /// - Since contract 1.0.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: nothing borrowed.
+    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub graph: for<'a> extern "C" fn(cx: Context, graph: u32, out: &mut GraphView<'a>) -> u32,
     /// Begins a block inside the current one; nodes are emitted there until it ends.
+    ///
+    /// - Since contract 1.0.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: nothing borrowed.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub begin_block: extern "C" fn(cx: Context) -> u32,
     /// Adds an input to the current block and stores its id.
+    ///
+    /// - Since contract 1.0.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Gives: plain values, the caller's own.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub block_input: extern "C" fn(cx: Context, ty: &TypeRecord<'_>, out: &mut u32) -> u32,
     /// Lowers a nested graph into the current block with `inputs` for its inputs, and stores the ids
     /// of its outputs.
+    ///
+    /// - Since contract 1.0.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Gives: plain values, the caller's own.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub inline_graph:
         extern "C" fn(cx: Context, graph: u32, inputs: RSlice<'_, u32>, outputs: RSliceMut<'_, u32>) -> u32,
     /// Ends the current block with these outputs and stores its id, for a `BLOCK` attribute.
+    ///
+    /// - Since contract 1.0.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Gives: plain values, the caller's own.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub end_block: extern "C" fn(cx: Context, outputs: RSlice<'_, u32>, out: &mut u32) -> u32,
     /// Sets the results of the call, one per result; [`ABSENT`] for one that is not computed, which
     /// is an error if the program uses it.
+    ///
+    /// - Since contract 1.0.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub finish: extern "C" fn(cx: Context, results: RSlice<'_, u32>) -> u32,
     /// Says why the call cannot be lowered. `code` is empty for the host's own code.
+    ///
+    /// - Since contract 1.0.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Cannot fail.
     pub refuse: extern "C" fn(cx: Context, code: RStr<'_>, message: RStr<'_>, help: RStr<'_>),
 }
 

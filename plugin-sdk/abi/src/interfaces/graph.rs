@@ -9,16 +9,22 @@
 //! [`INVALID`](crate::status::INVALID).
 //!
 //! Everything borrowed from the host is valid until the plugin's next call into the host.
+// Generated from plugin-sdk/abi/contract.rs by `cargo xtask gen contract`. Do not edit.
 
 use std::ffi::c_void;
 
+use crate::lowering::DataView;
+use crate::lowering::DimRecord;
+use crate::lowering::RangeRecord;
+use crate::lowering::ShapeView;
 use abi_stable::StableAbi;
 use abi_stable::std_types::{RSlice, RSliceMut, RStr};
 
-use crate::lowering::{DataView, DimRecord, RangeRecord, ShapeView};
-
 /// The name of the interface.
 pub const INTERFACE: &str = "graph/1";
+
+/// The revision of the contract that brought the interface.
+pub const SINCE: crate::Version = crate::Version { major: 1, minor: 1 };
 
 /// The id that stands for nothing: an optional input that is left out.
 pub const NOTHING: u64 = 0;
@@ -184,14 +190,44 @@ pub struct InitializerView<'a> {
 pub struct GraphHost {
     /// The version of a domain's operator set, the empty domain being ONNX's own; 0 when the model does
     /// not import it.
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Gives: plain values, the caller's own.
+    /// - Cannot fail.
     pub opset: extern "C" fn(cx: GraphContext, domain: RStr<'_>) -> i64,
     /// The main block.
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: nothing borrowed.
+    /// - Gives: plain values, the caller's own.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub main: extern "C" fn(cx: GraphContext, out: &mut u64) -> u32,
     /// A block.
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: nothing borrowed.
+    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub block: for<'a> extern "C" fn(cx: GraphContext, block: u64, out: &mut BlockView<'a>) -> u32,
     /// A node.
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: nothing borrowed.
+    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub node: for<'a> extern "C" fn(cx: GraphContext, node: u64, out: &mut NodeView<'a>) -> u32,
     /// An attribute of a node; its kind is `NONE` when the node has none of the name.
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub attribute: for<'a> extern "C" fn(
         cx: GraphContext,
         node: u64,
@@ -199,25 +235,79 @@ pub struct GraphHost {
         out: &mut AttributeView<'a>,
     ) -> u32,
     /// A value.
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: nothing borrowed.
+    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub value: for<'a> extern "C" fn(cx: GraphContext, value: u64, out: &mut ValueView<'a>) -> u32,
     /// Where a value is read.
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: nothing borrowed.
+    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub uses: for<'a> extern "C" fn(cx: GraphContext, value: u64, out: &mut UsesView<'a>) -> u32,
     /// The name of the model's output at `index`; an output has a name of its own, because a value may be
     /// returned twice.
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: nothing borrowed.
+    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub output_name: for<'a> extern "C" fn(cx: GraphContext, index: u32, out: &mut RStr<'a>) -> u32,
     /// The contents of an initializer of at most 64 KiB; `dtype` is 0 when the value is none.
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: nothing borrowed.
+    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub constant: for<'a> extern "C" fn(cx: GraphContext, value: u64, out: &mut DataView<'a>) -> u32,
     /// The symbolic contents of a vector of integers, where the host knows them.
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: nothing borrowed.
+    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub contents: for<'a> extern "C" fn(cx: GraphContext, value: u64, out: &mut ShapeView<'a>) -> u32,
     /// What an initializer is; `dtype` is 0 when the value is none.
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: nothing borrowed.
+    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub initializer:
         for<'a> extern "C" fn(cx: GraphContext, value: u64, out: &mut InitializerView<'a>) -> u32,
     /// Copies `out.len()` of an initializer's bytes from byte `offset` of its row-major form. Refused when
     /// they cannot be read; invalid when they end behind its last byte.
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: nothing borrowed.
+    /// - Gives: plain values, the caller's own.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID), [`REFUSED`](crate::status::REFUSED).
     pub read: extern "C" fn(cx: GraphContext, value: u64, offset: u64, out: RSliceMut<'_, u8>) -> u32,
     /// The bounds of an extent.
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: nothing borrowed.
+    /// - Gives: plain values, the caller's own.
+    /// - Cannot fail.
     pub dim_range: extern "C" fn(cx: GraphContext, dim: DimRecord) -> RangeRecord,
     /// An extent as text, `s0` or `2*batch + 1`; `?` for an unknown one.
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: nothing borrowed.
+    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub dim_text: for<'a> extern "C" fn(cx: GraphContext, dim: DimRecord, out: &mut RStr<'a>) -> u32,
 }
 

@@ -4,14 +4,19 @@
 //! the plugin's memory, or on its device, as a whole. The host gives all chunks of the expected tensor
 //! to [`CompareTable::scan`] first, then all pairs to [`CompareTable::chunk`], both in order. One
 //! comparison is used by one thread at a time. All functions may block.
+// Generated from plugin-sdk/abi/contract.rs by `cargo xtask gen contract`. Do not edit.
 
+use crate::executor::Handle;
+use crate::executor::OptionRecord;
+use crate::executor::Sink;
 use abi_stable::StableAbi;
 use abi_stable::std_types::{RSlice, RStr};
 
-use crate::executor::{Handle, OptionRecord, Sink};
-
 /// The name of the interface.
 pub const INTERFACE: &str = "compare/1";
+
+/// The revision of the contract that brought the interface.
+pub const SINCE: crate::Version = crate::Version { major: 1, minor: 1 };
 
 /// The position that stands for none.
 pub const NOWHERE: u64 = u64::MAX;
@@ -24,20 +29,60 @@ pub struct CompareTable {
     pub name: RStr<'static>,
     /// Opens the comparer. Stores a handle for [`CompareTable::close`]. Returns a
     /// [`status`](crate::status).
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: any, but one at a time for one handle.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Gives: what is given stays valid until `close` takes it back.
+    /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`UNSUPPORTED`](crate::status::UNSUPPORTED).
     pub open: extern "C" fn(options: RSlice<'_, OptionRecord<'_>>, out: &mut Handle, sink: &Sink) -> u32,
     /// Begins a comparison. Stores a handle for [`CompareTable::end`]. `UNSUPPORTED` for an element type
     /// that the plugin does not compare.
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: any, but one at a time for one handle.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Gives: what is given stays valid until `end` takes it back.
+    /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`UNSUPPORTED`](crate::status::UNSUPPORTED).
     pub begin: extern "C" fn(comparer: Handle, pair: &PairRecord<'_>, out: &mut Handle, sink: &Sink) -> u32,
     /// Looks at the next elements of the expected tensor.
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: any, but one at a time for one handle.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Gives: through the sink; borrowed until the sink's function returns.
+    /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`UNSUPPORTED`](crate::status::UNSUPPORTED).
     pub scan: extern "C" fn(comparison: Handle, expected: RSlice<'_, u8>, sink: &Sink) -> u32,
     /// Compares the next elements, whole ones and as many of both.
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: any, but one at a time for one handle.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Gives: through the sink; borrowed until the sink's function returns.
+    /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`UNSUPPORTED`](crate::status::UNSUPPORTED).
     pub chunk:
         extern "C" fn(comparison: Handle, got: RSlice<'_, u8>, expected: RSlice<'_, u8>, sink: &Sink) -> u32,
     /// States what was found; after it the comparison is only ended.
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: any, but one at a time for one handle.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Gives: plain values, the caller's own.
+    /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`UNSUPPORTED`](crate::status::UNSUPPORTED).
     pub finish: extern "C" fn(comparison: Handle, out: &mut MetricsRecord, sink: &Sink) -> u32,
     /// Releases a comparison.
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: any, but one at a time for one handle.
+    /// - Takes: nothing borrowed.
+    /// - Cannot fail.
     pub end: extern "C" fn(comparison: Handle),
     /// Releases the comparer.
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: any, but one at a time for one handle.
+    /// - Takes: nothing borrowed.
+    /// - Cannot fail.
     pub close: extern "C" fn(comparer: Handle),
 }
 

@@ -1,0 +1,776 @@
+//! The binary contract between the onnxport host and its plugins: its one specification.
+//!
+//! This file has Rust's syntax and is not compiled. `cargo xtask gen contract` reads it and writes
+//!
+//! - the Rust modules in `plugin-sdk/abi/src/interfaces`, one per module here,
+//! - the C header `plugin-sdk/abi/include/onnxport.h`,
+//! - the page `docs/contract.md`,
+//! - the list in `plugin-sdk/abi/tests/contract` that the contract's tests go through.
+//!
+//! `cargo xtask gen --check` and `cargo xtask test` fail when one of them is stale. The envelope, the root, the
+//! fingerprints and the element types are machinery and written by hand beside the generated modules.
+//!
+//! # What there is
+//!
+//! - `#[interface(id = "name/1", since = 1.1)] pub mod name`: an interface. A module without it has only constants.
+//! - `#[table(plugin)] pub struct`, `#[table(host)] pub struct`: what that side provides, behind an envelope. A
+//!   table only grows, at its end.
+//! - `pub struct` without it: a record. It never changes once its revision is released; make a new one.
+//! - `pub struct Name(pub *mut c_void)`: a handle, a pointer of one side that the other hands back. `#[null]`
+//!   gives it the constant `NULL`.
+//! - `pub const`, and groups of constants in a nested `pub mod`: what enums would be.
+//! - `use crate::other::{Name}`: a type of another module. Numbers, `RStr`, `RSlice`, `RSliceMut`, `Table`,
+//!   `Version` and `c_void` need none.
+//!
+//! Structs get `repr(C)`, `Clone`, `Copy` and `StableAbi`; a `derive` adds to them. Everything is documented.
+//!
+//! # The facts of a function
+//!
+//! `#[slot(...)]` at a function states them; `interface`, `table` and `record` take the same words as defaults.
+//! Every function ends up with all facts that its type calls for, or nothing is generated.
+//!
+//! - `since = 1.1`: the revision that appended it. Such a function is an `Option` for Rust, because the other side
+//!   may be older. Data can be appended as `u32` and `u64` only, which are 0 where they are not provided.
+//! - `thread`: `any`; `one` (any, but one at a time for one handle); `conversion` (the thread of the conversion);
+//!   `callback` (the thread of the call that passed this on, until that returns).
+//! - `takes`: how long what is passed stays valid: `call` or `process`. Only where something is borrowed.
+//! - `gives`: how long what is returned or stored stays valid: `values` (nothing is borrowed), `next_call` (into
+//!   the same table), `outer_call` (until the call that passed this on returns), `process`, `sink`,
+//!   `until(function)`. A function whose only outlet is a sink needs none.
+//! - `answers(OK, ...)`: the statuses of a function that returns a `u32`, or `answers = number` when it is none.
+
+#![contract(current = 1.1)]
+
+/// The status of a call across the boundary.
+pub mod status {
+    /// The call did what was asked.
+    pub const OK: u32 = 0;
+    /// The callee reported why it refused.
+    pub const REFUSED: u32 = 1;
+    /// The callee panicked; its library must not be called again.
+    pub const PANICKED: u32 = 2;
+    /// An argument was not valid: a stale id, an unknown number.
+    pub const INVALID: u32 = 3;
+    /// What was asked for is right, but beyond what the callee provides: a missing kernel.
+    pub const UNSUPPORTED: u32 = 4;
+}
+
+#[interface(id = "about/1", since = 1.0)]
+pub mod about {
+    //! `about/1`: what a plugin is. The only table that may be read before the plugin is attached.
+
+    /// What the plugin is.
+    #[table(plugin)]
+    pub struct AboutTable {
+        /// The plugin's id, `aten`: what diagnostics and options call it.
+        pub id: RStr<'static>,
+        /// The plugin's own version, `0.3.1`.
+        pub version: RStr<'static>,
+        /// One sentence; may be empty.
+        pub description: RStr<'static>,
+        /// The contract that the plugin was built with.
+        pub contract: Version,
+        /// The oldest contract of a host that the plugin works with.
+        pub needs: Version,
+        /// The interfaces that it provides besides this one, `lowering/1`.
+        pub provides: RSlice<'static, RStr<'static>>,
+    }
+}
+
+#[interface(id = "lowering/1", since = 1.0)]
+pub mod lowering {
+    //! `lowering/1`: a plugin turns calls of exported operators into ONNX nodes.
+    //!
+    //! The host binds a call to the operator's schema, then calls [`LoweringTable::lower`] on the thread
+    //! of the conversion. Through [`LoweringHost`] the plugin reads the call and emits nodes. Everything
+    //! borrowed from the host is valid until the plugin's next call into the host.
+
+    /// The id that stands for an absent value.
+    pub const ABSENT: u32 = u32::MAX;
+
+    /// What the plugin provides.
+    #[table(plugin)]
+    pub struct LoweringTable {
+        /// Schemas of operators, one `namespace::op.overload(...) -> ...` a line, sorted; lines that
+        /// start with `#` are comments.
+        pub schemas: RStr<'static>,
+        /// The operators, each with the opsets for which it can be lowered.
+        pub entries: RSlice<'static, LoweringEntry>,
+        /// Lowers the call behind `cx` with the entry at `index`; `host` is the envelope of the
+        /// [`LoweringHost`]. Returns a [`status`](crate::status).
+        #[slot(thread = conversion, takes = call, answers(OK, REFUSED, PANICKED, INVALID))]
+        pub lower: extern "C" fn(index: u32, host: &Table, cx: Context) -> u32,
+    }
+
+    /// One operator that a plugin lowers.
+    pub struct LoweringEntry {
+        /// The operator and overload, `aten.add.Tensor`.
+        pub target: RStr<'static>,
+        /// The lowest opset at which this lowering is right.
+        pub min_opset: u32,
+        /// The highest opset at which this lowering is right.
+        pub max_opset: u32,
+        /// Among several lowerings of one operator the highest priority is used.
+        pub priority: i32,
+        /// [`entry_flags`].
+        pub flags: u32,
+    }
+
+    /// Flags of [`LoweringEntry`].
+    pub mod entry_flags {
+        /// The lowering takes calls with complex tensors, which arrive as pairs of reals in a last axis
+        /// of extent 2. Without it the lowering is never given such a call.
+        pub const COMPLEX: u32 = 1;
+    }
+
+    /// The call that is being lowered; meaningful only to the host that made it.
+    #[derive(Debug)]
+    pub struct Context(pub *mut c_void);
+
+    /// Kinds of [`ArgRecord`].
+    pub mod arg_kind {
+        /// Python's `None`.
+        pub const NONE: u32 = 0;
+        /// A tensor: `value`; `int` is the element type that the program states, as for `DTYPE`; `len` is
+        /// 1 when the program states that its elements lie row-major in memory, without gaps.
+        pub const TENSOR: u32 = 1;
+        /// A symbolic integer: `value` is an i64 tensor of shape `[1]`.
+        pub const SYM_INT: u32 = 2;
+        /// A symbolic float: `value` is an f64 tensor of shape `[1]`.
+        pub const SYM_FLOAT: u32 = 3;
+        /// A symbolic truth value: `value` is a bool tensor of shape `[1]`.
+        pub const SYM_BOOL: u32 = 4;
+        /// An integer: `int`.
+        pub const INT: u32 = 5;
+        /// A float: `float`.
+        pub const FLOAT: u32 = 6;
+        /// A truth value: `int` is 0 or 1.
+        pub const BOOL: u32 = 7;
+        /// A string: `text`.
+        pub const STR: u32 = 8;
+        /// A complex number: `float` and `imaginary`.
+        pub const COMPLEX: u32 = 9;
+        /// An element type: `int` is the number in `TensorProto.DataType`.
+        pub const DTYPE: u32 = 10;
+        /// A device: `text`.
+        pub const DEVICE: u32 = 11;
+        /// A layout: `text`.
+        pub const LAYOUT: u32 = 12;
+        /// A memory format: `text`.
+        pub const MEMORY_FORMAT: u32 = 13;
+        /// A list: `len` elements from `first` in [`CallView::elements`](super::CallView::elements).
+        pub const LIST: u32 = 14;
+        /// A dictionary, likewise; the elements carry names.
+        pub const DICT: u32 = 15;
+        /// A nested graph: `value` names it.
+        pub const GRAPH: u32 = 16;
+        /// An operator: `text`.
+        pub const OPERATOR: u32 = 17;
+    }
+
+    /// An argument.
+    #[derive(Debug)]
+    pub struct ArgRecord<'a> {
+        /// The name in the operator's schema.
+        pub name: RStr<'a>,
+        /// The text of a string, device, layout, memory format or operator.
+        pub text: RStr<'a>,
+        /// The integer, truth value or element type.
+        pub int: i64,
+        /// The float, or the real part.
+        pub float: f64,
+        /// The imaginary part.
+        pub imaginary: f64,
+        /// The value or graph.
+        pub value: u32,
+        /// Where the elements of a list start.
+        pub first: u32,
+        /// How many elements the list has.
+        pub len: u32,
+        /// One of [`arg_kind`].
+        pub kind: u32,
+    }
+
+    /// Kinds of [`DimRecord`].
+    pub mod dim_kind {
+        /// The extent is not known.
+        pub const UNKNOWN: u32 = 0;
+        /// A number: `value`.
+        pub const CONST: u32 = 1;
+        /// An expression of the program: `expr`.
+        pub const EXPR: u32 = 2;
+    }
+
+    /// The extent of an axis.
+    #[derive(Debug, PartialEq, Eq)]
+    pub struct DimRecord {
+        /// One of [`dim_kind`].
+        pub kind: u32,
+        /// The expression.
+        pub expr: u32,
+        /// The number.
+        pub value: i64,
+    }
+
+    /// Inclusive bounds; `i64::MIN` and `i64::MAX` are unbounded.
+    #[derive(Debug, PartialEq, Eq)]
+    pub struct RangeRecord {
+        /// The smallest value.
+        pub min: i64,
+        /// The largest value.
+        pub max: i64,
+    }
+
+    /// What is known about a value or a result.
+    #[derive(Debug)]
+    pub struct TypeRecord<'a> {
+        /// One of [`arg_kind`]: `TENSOR`, `SYM_INT`, `SYM_FLOAT`, `SYM_BOOL` or `NONE`.
+        pub kind: u32,
+        /// The number in `TensorProto.DataType`; 0 where unknown.
+        pub dtype: i32,
+        /// The number of axes; -1 where unknown.
+        pub rank: i32,
+        /// The extents, `rank` of them.
+        pub dims: RSlice<'a, DimRecord>,
+    }
+
+    /// The call to lower, bound to its schema: every argument is there, defaults filled in.
+    pub struct CallView<'a> {
+        /// The operator and overload, `aten.add.Tensor`.
+        pub target: RStr<'a>,
+        /// The opset to emit.
+        pub opset: i64,
+        /// The arguments in schema order.
+        pub args: RSlice<'a, ArgRecord<'a>>,
+        /// The elements of all lists.
+        pub elements: RSlice<'a, ArgRecord<'a>>,
+        /// The results with what the program states about them; lists are flattened.
+        pub results: RSlice<'a, TypeRecord<'a>>,
+    }
+
+    /// Kinds of [`AttrRecord`].
+    pub mod attr_kind {
+        /// `ints[0]`.
+        pub const INT: u32 = 1;
+        /// `floats[0]`.
+        pub const FLOAT: u32 = 2;
+        /// `text`.
+        pub const STR: u32 = 3;
+        /// `ints`.
+        pub const INTS: u32 = 4;
+        /// `floats`.
+        pub const FLOATS: u32 = 5;
+        /// `texts`.
+        pub const STRS: u32 = 6;
+        /// A constant: `value` is the id of an initializer.
+        pub const TENSOR: u32 = 7;
+        /// A block that was ended: `value`.
+        pub const BLOCK: u32 = 8;
+    }
+
+    /// An attribute of a node.
+    pub struct AttrRecord<'a> {
+        /// The name.
+        pub name: RStr<'a>,
+        /// One of [`attr_kind`].
+        pub kind: u32,
+        /// The block or initializer.
+        pub value: u32,
+        /// Integers.
+        pub ints: RSlice<'a, i64>,
+        /// Floats.
+        pub floats: RSlice<'a, f32>,
+        /// The text.
+        pub text: RStr<'a>,
+        /// The texts.
+        pub texts: RSlice<'a, RStr<'a>>,
+    }
+
+    /// A node to emit.
+    pub struct NodeRecord<'a> {
+        /// The domain; empty for ONNX's own operators.
+        pub domain: RStr<'a>,
+        /// The version of the domain's operator set; ignored for ONNX's own.
+        pub version: i64,
+        /// The operator.
+        pub op: RStr<'a>,
+        /// The inputs; [`ABSENT`] where an optional one is left out.
+        pub inputs: RSlice<'a, u32>,
+        /// The attributes.
+        pub attributes: RSlice<'a, AttrRecord<'a>>,
+    }
+
+    /// The contents of a small constant.
+    pub struct DataView<'a> {
+        /// The number in `TensorProto.DataType`; 0 when the value is not a small constant.
+        pub dtype: i32,
+        /// The extents.
+        pub dims: RSlice<'a, u64>,
+        /// The elements, little-endian, row-major.
+        pub bytes: RSlice<'a, u8>,
+    }
+
+    /// The symbolic contents of a vector of integers.
+    pub struct ShapeView<'a> {
+        /// 1 when the contents are known.
+        pub known: u32,
+        /// The elements.
+        pub dims: RSlice<'a, DimRecord>,
+    }
+
+    /// What a nested graph takes and gives.
+    pub struct GraphView<'a> {
+        /// The inputs.
+        pub inputs: RSlice<'a, TypeRecord<'a>>,
+        /// The outputs.
+        pub outputs: RSlice<'a, TypeRecord<'a>>,
+    }
+
+    /// Operations of [`LoweringHost::dim_op`].
+    pub mod dim_op {
+        /// `a + b`.
+        pub const ADD: u32 = 0;
+        /// `a - b`.
+        pub const SUB: u32 = 1;
+        /// `a * b`.
+        pub const MUL: u32 = 2;
+        /// `floor(a / b)`.
+        pub const FLOOR_DIV: u32 = 3;
+        /// `a mod b`.
+        pub const MOD: u32 = 4;
+        /// The smaller.
+        pub const MIN: u32 = 5;
+        /// The larger.
+        pub const MAX: u32 = 6;
+    }
+
+    /// What the host offers while it lowers a call. Used on the thread that called
+    /// [`LoweringTable::lower`] and only until that returns.
+    #[table(host, thread = callback, takes = call, answers(OK, INVALID))]
+    pub struct LoweringHost {
+        /// The call; the view is valid until `lower` returns.
+        #[slot(gives = outer_call)]
+        pub call: for<'a> extern "C" fn(cx: Context, out: &mut CallView<'a>) -> u32,
+        /// What is known about a value.
+        #[slot(gives = next_call)]
+        pub value_type: for<'a> extern "C" fn(cx: Context, value: u32, out: &mut TypeRecord<'a>) -> u32,
+        /// The contents of a small constant (at most 64 KiB); `dtype` is 0 when it is none. Parameters and
+        /// buffers are none: their bytes are not read.
+        #[slot(gives = next_call)]
+        pub constant_data: for<'a> extern "C" fn(cx: Context, value: u32, out: &mut DataView<'a>) -> u32,
+        /// The symbolic contents of a vector of integers.
+        #[slot(gives = next_call)]
+        pub shape_contents: for<'a> extern "C" fn(cx: Context, value: u32, out: &mut ShapeView<'a>) -> u32,
+        /// Arithmetic on extents; an unknown operand gives an unknown result.
+        #[slot(gives = values)]
+        pub dim_op: extern "C" fn(cx: Context, op: u32, a: DimRecord, b: DimRecord) -> DimRecord,
+        /// The bounds of an extent.
+        #[slot(gives = values)]
+        pub dim_range: extern "C" fn(cx: Context, dim: DimRecord) -> RangeRecord,
+        /// Emits a node and stores the ids of its outputs; the number of outputs is the slice's length.
+        #[slot(gives = values)]
+        pub emit: extern "C" fn(cx: Context, node: &NodeRecord<'_>, outputs: RSliceMut<'_, u32>) -> u32,
+        /// Makes a constant of little-endian, row-major `bytes` and stores its id.
+        #[slot(gives = values)]
+        pub constant: extern "C" fn(
+            cx: Context,
+            dtype: i32,
+            dims: RSlice<'_, u64>,
+            bytes: RSlice<'_, u8>,
+            out: &mut u32,
+        ) -> u32,
+        /// Emits what computes `dims` at run time, as an i64 vector, and stores its id.
+        #[slot(gives = values)]
+        pub dims_value: extern "C" fn(cx: Context, dims: RSlice<'_, DimRecord>, out: &mut u32) -> u32,
+        /// States the type of a value that the host could not infer.
+        pub set_type: extern "C" fn(cx: Context, value: u32, ty: &TypeRecord<'_>) -> u32,
+        /// What a nested graph takes and gives.
+        #[slot(gives = next_call)]
+        pub graph: for<'a> extern "C" fn(cx: Context, graph: u32, out: &mut GraphView<'a>) -> u32,
+        /// Begins a block inside the current one; nodes are emitted there until it ends.
+        pub begin_block: extern "C" fn(cx: Context) -> u32,
+        /// Adds an input to the current block and stores its id.
+        #[slot(gives = values)]
+        pub block_input: extern "C" fn(cx: Context, ty: &TypeRecord<'_>, out: &mut u32) -> u32,
+        /// Lowers a nested graph into the current block with `inputs` for its inputs, and stores the ids
+        /// of its outputs.
+        #[slot(gives = values)]
+        pub inline_graph:
+            extern "C" fn(cx: Context, graph: u32, inputs: RSlice<'_, u32>, outputs: RSliceMut<'_, u32>) -> u32,
+        /// Ends the current block with these outputs and stores its id, for a `BLOCK` attribute.
+        #[slot(gives = values)]
+        pub end_block: extern "C" fn(cx: Context, outputs: RSlice<'_, u32>, out: &mut u32) -> u32,
+        /// Sets the results of the call, one per result; [`ABSENT`] for one that is not computed, which
+        /// is an error if the program uses it.
+        pub finish: extern "C" fn(cx: Context, results: RSlice<'_, u32>) -> u32,
+        /// Says why the call cannot be lowered. `code` is empty for the host's own code.
+        pub refuse: extern "C" fn(cx: Context, code: RStr<'_>, message: RStr<'_>, help: RStr<'_>),
+    }
+}
+
+#[interface(id = "executor/1", since = 1.0)]
+pub mod executor {
+    //! `executor/1`: a plugin runs ONNX models.
+    //!
+    //! All functions may block. One runtime or session is used by one thread at a time.
+
+    /// What the plugin provides.
+    #[table(plugin, thread = one, takes = call, answers(OK, REFUSED, PANICKED, UNSUPPORTED))]
+    pub struct ExecutorTable {
+        /// The name to show, `ONNX Runtime`.
+        pub name: RStr<'static>,
+        /// Opens the runtime. Stores a handle for [`ExecutorTable::close`]. Returns a
+        /// [`status`](crate::status).
+        #[slot(gives = until(close))]
+        pub open: extern "C" fn(options: RSlice<'_, OptionRecord<'_>>, out: &mut Handle, sink: &Sink) -> u32,
+        /// Says what the runtime is, through the sink's `text`: `ONNX Runtime 1.31.1, /path/to/library`.
+        pub describe: extern "C" fn(runtime: Handle, sink: &Sink) -> u32,
+        /// Loads the model at `path`. Stores a handle for [`ExecutorTable::unload`].
+        #[slot(gives = until(unload))]
+        pub load: extern "C" fn(runtime: Handle, path: RStr<'_>, out: &mut Handle, sink: &Sink) -> u32,
+        /// Runs the model. The outputs arrive through the sink's `tensor`, in the model's order.
+        pub run: extern "C" fn(session: Handle, inputs: RSlice<'_, TensorView<'_>>, sink: &Sink) -> u32,
+        /// Releases a session.
+        pub unload: extern "C" fn(session: Handle),
+        /// Releases the runtime.
+        pub close: extern "C" fn(runtime: Handle),
+    }
+
+    /// Something that the plugin owns.
+    #[derive(Debug)]
+    #[null]
+    pub struct Handle(pub *mut c_void);
+
+    /// An option, such as `library` = a path.
+    pub struct OptionRecord<'a> {
+        /// The name.
+        pub name: RStr<'a>,
+        /// The value.
+        pub value: RStr<'a>,
+    }
+
+    /// A tensor in memory, borrowed for the call.
+    pub struct TensorView<'a> {
+        /// The name of the input or output.
+        pub name: RStr<'a>,
+        /// The number in `TensorProto.DataType`.
+        pub dtype: i32,
+        /// The extents.
+        pub dims: RSlice<'a, i64>,
+        /// The elements, little-endian, row-major.
+        pub bytes: RSlice<'a, u8>,
+    }
+
+    /// Where a call's results and errors go; valid until the call returns.
+    #[record(thread = callback, takes = call)]
+    pub struct Sink {
+        /// The receiver, passed to the functions.
+        pub receiver: *mut c_void,
+        /// Takes a tensor.
+        pub tensor: extern "C" fn(receiver: *mut c_void, tensor: &TensorView<'_>),
+        /// Takes a text.
+        pub text: extern "C" fn(receiver: *mut c_void, text: RStr<'_>),
+        /// Takes the reason why the call failed, and the next step (may be empty).
+        pub error: extern "C" fn(receiver: *mut c_void, message: RStr<'_>, help: RStr<'_>),
+    }
+}
+
+#[interface(id = "graph/1", since = 1.1)]
+pub mod graph {
+    //! `graph/1`: a plugin reads an ONNX graph.
+    //!
+    //! A host-side interface: no plugin provides it. The interfaces that hand graphs to plugins (`rules/1`,
+    //! `pass/1`, `backend/1`) pass the envelope of the [`GraphHost`] beside that of their own table, with
+    //! one context for both.
+    //!
+    //! Ids are 64 bits wide. Their upper half says what they name and which call of the plugin they were
+    //! given to; an id of another call, of another kind, or of something that was removed is answered with
+    //! [`INVALID`](crate::status::INVALID).
+    //!
+    //! Everything borrowed from the host is valid until the plugin's next call into the host.
+
+    use crate::lowering::{DataView, DimRecord, RangeRecord, ShapeView};
+
+    /// The id that stands for nothing: an optional input that is left out.
+    pub const NOTHING: u64 = 0;
+
+    /// The graph that a plugin was called for; meaningful only to the host that made it.
+    #[derive(Debug)]
+    pub struct GraphContext(pub *mut c_void);
+
+    /// A block: the main graph, or the body of a control-flow node.
+    pub struct BlockView<'a> {
+        /// The block around this one; [`NOTHING`] for the main block.
+        pub parent: u64,
+        /// Its inputs, values.
+        pub inputs: RSlice<'a, u64>,
+        /// Its outputs, values; a value may stand more than once.
+        pub outputs: RSlice<'a, u64>,
+        /// Its nodes, in order; those of nested blocks are not among them.
+        pub nodes: RSlice<'a, u64>,
+    }
+
+    /// A node.
+    pub struct NodeView<'a> {
+        /// The block that holds it.
+        pub block: u64,
+        /// The domain; empty for ONNX's own operators.
+        pub domain: RStr<'a>,
+        /// The operator.
+        pub op: RStr<'a>,
+        /// The inputs, values; [`NOTHING`] where an optional one is left out.
+        pub inputs: RSlice<'a, u64>,
+        /// The outputs, values; [`NOTHING`] where an optional one is left out.
+        pub outputs: RSlice<'a, u64>,
+        /// The names of the attributes, sorted.
+        pub attributes: RSlice<'a, RStr<'a>>,
+        /// The exported node that it comes from, `conv2d_3`; empty where there is none.
+        pub exported: RStr<'a>,
+        /// The exported operator that it comes from, `aten.conv2d.default`; empty where there is none.
+        pub target: RStr<'a>,
+        /// The path of the module that it comes from, `layer1.0.conv1`; empty for the root.
+        pub module: RStr<'a>,
+    }
+
+    /// Kinds of [`AttributeView`] that `attr_kind` of `lowering/1` does not have; the others are as there.
+    pub mod attribute_kind {
+        /// The node has no such attribute.
+        pub const NONE: u32 = 0;
+        /// The attribute `text` of the function that holds the node.
+        pub const REFERENCE: u32 = 9;
+    }
+
+    /// The value of an attribute, to read or to set.
+    pub struct AttributeView<'a> {
+        /// The name.
+        pub name: RStr<'a>,
+        /// One of `attr_kind` of `lowering/1`, or of [`attribute_kind`].
+        pub kind: u32,
+        /// The block of a `BLOCK`.
+        pub block: u64,
+        /// Integers; one for an `INT`.
+        pub ints: RSlice<'a, i64>,
+        /// Floats; one for a `FLOAT`.
+        pub floats: RSlice<'a, f32>,
+        /// The text of a `STR` or `REFERENCE`.
+        pub text: RStr<'a>,
+        /// The texts of `STRS`.
+        pub texts: RSlice<'a, RStr<'a>>,
+        /// The tensor of a `TENSOR`. One of more than 64 KiB shows no bytes.
+        pub tensor: DataView<'a>,
+    }
+
+    /// Kinds of [`ValueView`]: what a value holds.
+    pub mod value_kind {
+        /// Nothing is known.
+        pub const UNKNOWN: u32 = 0;
+        /// A tensor.
+        pub const TENSOR: u32 = 1;
+        /// A sequence of tensors.
+        pub const SEQUENCE: u32 = 2;
+    }
+
+    /// What defines a value.
+    pub mod definition {
+        /// It is the input at `index` of the block `by`.
+        pub const INPUT: u32 = 1;
+        /// It is an initializer, visible in every block.
+        pub const INITIALIZER: u32 = 2;
+        /// It is the output at `index` of the node `by`.
+        pub const NODE: u32 = 3;
+    }
+
+    /// A value.
+    pub struct ValueView<'a> {
+        /// The name; empty for a value that nobody named. It may be made unique when the model is written.
+        pub name: RStr<'a>,
+        /// One of [`value_kind`].
+        pub kind: u32,
+        /// The element type, a number of `TensorProto.DataType`; 0 where unknown.
+        pub dtype: i32,
+        /// The number of axes; -1 where unknown.
+        pub rank: i32,
+        /// One of [`definition`].
+        pub definition: u32,
+        /// The extents, `rank` of them.
+        pub dims: RSlice<'a, DimRecord>,
+        /// The node or block that defines it; [`NOTHING`] for an initializer.
+        pub by: u64,
+        /// The position among the outputs or inputs of what defines it.
+        pub index: u32,
+    }
+
+    /// One place where a value is read.
+    pub struct UseRecord {
+        /// The node.
+        pub node: u64,
+        /// The position among its inputs.
+        pub index: u32,
+    }
+
+    /// Where a value is read.
+    pub struct UsesView<'a> {
+        /// The nodes, in the order in which they were made.
+        pub uses: RSlice<'a, UseRecord>,
+        /// How often it stands among the outputs of blocks.
+        pub returned: u32,
+    }
+
+    /// What an initializer is, without its bytes.
+    pub struct InitializerView<'a> {
+        /// The element type, a number of `TensorProto.DataType`.
+        pub dtype: i32,
+        /// 1 when its elements lie row-major and without gaps where they are stored.
+        pub dense: u32,
+        /// The extents.
+        pub dims: RSlice<'a, u64>,
+        /// The bytes of its elements, row-major and without gaps.
+        pub byte_length: u64,
+        /// The storage that holds it; initializers with one number share bytes. Counted from 1 in the order
+        /// of the graph's initializers, for the time of the call.
+        pub storage: u64,
+        /// Where its first element lies in the storage, in elements.
+        pub offset: u64,
+    }
+
+    /// Reads the graph. Used on the thread that called the plugin and only until that call returns. All
+    /// functions that return a number return a [`status`](crate::status).
+    #[table(host, thread = callback, takes = call, answers(OK, INVALID))]
+    pub struct GraphHost {
+        /// The version of a domain's operator set, the empty domain being ONNX's own; 0 when the model does
+        /// not import it.
+        #[slot(gives = values)]
+        pub opset: extern "C" fn(cx: GraphContext, domain: RStr<'_>) -> i64,
+        /// The main block.
+        #[slot(gives = values)]
+        pub main: extern "C" fn(cx: GraphContext, out: &mut u64) -> u32,
+        /// A block.
+        #[slot(gives = next_call)]
+        pub block: for<'a> extern "C" fn(cx: GraphContext, block: u64, out: &mut BlockView<'a>) -> u32,
+        /// A node.
+        #[slot(gives = next_call)]
+        pub node: for<'a> extern "C" fn(cx: GraphContext, node: u64, out: &mut NodeView<'a>) -> u32,
+        /// An attribute of a node; its kind is `NONE` when the node has none of the name.
+        #[slot(gives = next_call)]
+        pub attribute: for<'a> extern "C" fn(
+            cx: GraphContext,
+            node: u64,
+            name: RStr<'_>,
+            out: &mut AttributeView<'a>,
+        ) -> u32,
+        /// A value.
+        #[slot(gives = next_call)]
+        pub value: for<'a> extern "C" fn(cx: GraphContext, value: u64, out: &mut ValueView<'a>) -> u32,
+        /// Where a value is read.
+        #[slot(gives = next_call)]
+        pub uses: for<'a> extern "C" fn(cx: GraphContext, value: u64, out: &mut UsesView<'a>) -> u32,
+        /// The name of the model's output at `index`; an output has a name of its own, because a value may be
+        /// returned twice.
+        #[slot(gives = next_call)]
+        pub output_name: for<'a> extern "C" fn(cx: GraphContext, index: u32, out: &mut RStr<'a>) -> u32,
+        /// The contents of an initializer of at most 64 KiB; `dtype` is 0 when the value is none.
+        #[slot(gives = next_call)]
+        pub constant: for<'a> extern "C" fn(cx: GraphContext, value: u64, out: &mut DataView<'a>) -> u32,
+        /// The symbolic contents of a vector of integers, where the host knows them.
+        #[slot(gives = next_call)]
+        pub contents: for<'a> extern "C" fn(cx: GraphContext, value: u64, out: &mut ShapeView<'a>) -> u32,
+        /// What an initializer is; `dtype` is 0 when the value is none.
+        #[slot(gives = next_call)]
+        pub initializer:
+            for<'a> extern "C" fn(cx: GraphContext, value: u64, out: &mut InitializerView<'a>) -> u32,
+        /// Copies `out.len()` of an initializer's bytes from byte `offset` of its row-major form. Refused when
+        /// they cannot be read; invalid when they end behind its last byte.
+        #[slot(gives = values, answers(OK, INVALID, REFUSED))]
+        pub read: extern "C" fn(cx: GraphContext, value: u64, offset: u64, out: RSliceMut<'_, u8>) -> u32,
+        /// The bounds of an extent.
+        #[slot(gives = values)]
+        pub dim_range: extern "C" fn(cx: GraphContext, dim: DimRecord) -> RangeRecord,
+        /// An extent as text, `s0` or `2*batch + 1`; `?` for an unknown one.
+        #[slot(gives = next_call)]
+        pub dim_text: for<'a> extern "C" fn(cx: GraphContext, dim: DimRecord, out: &mut RStr<'a>) -> u32,
+    }
+}
+
+#[interface(id = "compare/1", since = 1.1)]
+pub mod compare {
+    //! `compare/1`: a plugin says how far tensors are from what they should be.
+    //!
+    //! A comparison sees two tensors of one element type and shape in chunks, so that neither has to be in
+    //! the plugin's memory, or on its device, as a whole. The host gives all chunks of the expected tensor
+    //! to [`CompareTable::scan`] first, then all pairs to [`CompareTable::chunk`], both in order. One
+    //! comparison is used by one thread at a time. All functions may block.
+
+    use crate::executor::{Handle, OptionRecord, Sink};
+
+    /// The position that stands for none.
+    pub const NOWHERE: u64 = u64::MAX;
+
+    /// What the plugin provides.
+    #[table(plugin, thread = one, takes = call, answers(OK, REFUSED, PANICKED, UNSUPPORTED))]
+    pub struct CompareTable {
+        /// The name to show, `CUDA`.
+        pub name: RStr<'static>,
+        /// Opens the comparer. Stores a handle for [`CompareTable::close`]. Returns a
+        /// [`status`](crate::status).
+        #[slot(gives = until(close))]
+        pub open: extern "C" fn(options: RSlice<'_, OptionRecord<'_>>, out: &mut Handle, sink: &Sink) -> u32,
+        /// Begins a comparison. Stores a handle for [`CompareTable::end`]. `UNSUPPORTED` for an element type
+        /// that the plugin does not compare.
+        #[slot(gives = until(end))]
+        pub begin: extern "C" fn(comparer: Handle, pair: &PairRecord<'_>, out: &mut Handle, sink: &Sink) -> u32,
+        /// Looks at the next elements of the expected tensor.
+        pub scan: extern "C" fn(comparison: Handle, expected: RSlice<'_, u8>, sink: &Sink) -> u32,
+        /// Compares the next elements, whole ones and as many of both.
+        pub chunk:
+            extern "C" fn(comparison: Handle, got: RSlice<'_, u8>, expected: RSlice<'_, u8>, sink: &Sink) -> u32,
+        /// States what was found; after it the comparison is only ended.
+        #[slot(gives = values)]
+        pub finish: extern "C" fn(comparison: Handle, out: &mut MetricsRecord, sink: &Sink) -> u32,
+        /// Releases a comparison.
+        pub end: extern "C" fn(comparison: Handle),
+        /// Releases the comparer.
+        pub close: extern "C" fn(comparer: Handle),
+    }
+
+    /// The tensors of a comparison, and what is allowed: an element is wrong when
+    /// `|got - expected| > atol * s + rtol * |expected|`, where `s` is the largest finite `|expected|` of
+    /// the tensor, held between `scale_min` and `scale_max`. A NaN equals a NaN, an infinity the same one.
+    pub struct PairRecord<'a> {
+        /// The name of the output.
+        pub name: RStr<'a>,
+        /// The number in `TensorProto.DataType`; complex numbers count as two elements.
+        pub dtype: i32,
+        /// The extents.
+        pub dims: RSlice<'a, u64>,
+        /// The relative tolerance.
+        pub rtol: f64,
+        /// The absolute tolerance.
+        pub atol: f64,
+        /// The smallest factor of the absolute tolerance.
+        pub scale_min: f64,
+        /// The largest factor of the absolute tolerance.
+        pub scale_max: f64,
+    }
+
+    /// What a comparison found.
+    #[derive(Debug)]
+    pub struct MetricsRecord {
+        /// The number of elements that were compared.
+        pub elements: u64,
+        /// How many of them are wrong.
+        pub wrong: u64,
+        /// The position of the first wrong one, row-major; [`NOWHERE`] when there is none.
+        pub first: u64,
+        /// The largest `|got - expected|` over the finite elements.
+        pub max_abs: f64,
+        /// The largest `|got - expected| / |expected|` where `|expected|` exceeds the absolute tolerance.
+        pub max_rel: f64,
+        /// The largest finite `|expected|`.
+        pub largest: f64,
+        /// The square root of the mean of `(got - expected)²` over the finite elements.
+        pub rms: f64,
+        /// The cosine of the angle between the two as vectors, over the finite elements; 1 when both are
+        /// zero.
+        pub cosine: f64,
+    }
+}

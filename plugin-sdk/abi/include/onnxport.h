@@ -1,0 +1,824 @@
+/* Generated from plugin-sdk/abi/contract.rs by `cargo xtask gen contract`. Do not edit. */
+#ifndef ONNXPORT_H
+#define ONNXPORT_H
+
+#define ONNXPORT_CONTRACT_MAJOR 1u
+#define ONNXPORT_CONTRACT_MINOR 1u
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* UTF-8 text of `length` bytes, not terminated; `data` is never null. */
+typedef struct onnxport_str { const uint8_t *data; size_t length; } onnxport_str;
+
+/* A version of the contract. The major versions of both sides must be equal. */
+typedef struct onnxport_version { uint32_t major; uint32_t minor; } onnxport_version;
+
+/* One fingerprint per field of a table. */
+typedef struct onnxport_layout { const uint64_t *data; size_t length; } onnxport_layout;
+
+/* The envelope of a table. `pointer` is null when the interface is not provided. A reader uses the fields that
+ * both sides know: at most `layout.length` of them, and only while the fingerprints agree with its own. */
+typedef struct onnxport_table {
+    onnxport_version version;
+    uint64_t size;
+    const void *pointer;
+    onnxport_layout layout;
+} onnxport_table;
+
+/* What a plugin can ask of the host. It never changes. */
+typedef struct onnxport_host_root {
+    onnxport_version version;
+    onnxport_table (*query)(onnxport_str interface);
+} onnxport_host_root;
+
+/* The root of a plugin. It never changes. `attach` returns a status. A library exports it through the header of
+ * the Rust crate abi_stable 0.11, so that a library in C needs a Rust crate of a few lines for this one. */
+typedef struct onnxport_plugin_root {
+    onnxport_table (*query)(onnxport_str interface);
+    uint32_t (*attach)(const onnxport_host_root *host);
+} onnxport_plugin_root;
+
+/* The status of a call across the boundary. */
+#define ONNXPORT_STATUS_OK ((uint32_t)(0))
+#define ONNXPORT_STATUS_REFUSED ((uint32_t)(1))
+#define ONNXPORT_STATUS_PANICKED ((uint32_t)(2))
+#define ONNXPORT_STATUS_INVALID ((uint32_t)(3))
+#define ONNXPORT_STATUS_UNSUPPORTED ((uint32_t)(4))
+
+/* about/1: what a plugin is. The only table that may be read before the plugin is attached. */
+#define ONNXPORT_ABOUT_INTERFACE "about/1"
+
+/* lowering/1: a plugin turns calls of exported operators into ONNX nodes. */
+#define ONNXPORT_LOWERING_INTERFACE "lowering/1"
+#define ONNXPORT_LOWERING_ABSENT UINT32_MAX
+#define ONNXPORT_LOWERING_ENTRY_FLAGS_COMPLEX ((uint32_t)(1))
+#define ONNXPORT_LOWERING_ARG_KIND_NONE ((uint32_t)(0))
+#define ONNXPORT_LOWERING_ARG_KIND_TENSOR ((uint32_t)(1))
+#define ONNXPORT_LOWERING_ARG_KIND_SYM_INT ((uint32_t)(2))
+#define ONNXPORT_LOWERING_ARG_KIND_SYM_FLOAT ((uint32_t)(3))
+#define ONNXPORT_LOWERING_ARG_KIND_SYM_BOOL ((uint32_t)(4))
+#define ONNXPORT_LOWERING_ARG_KIND_INT ((uint32_t)(5))
+#define ONNXPORT_LOWERING_ARG_KIND_FLOAT ((uint32_t)(6))
+#define ONNXPORT_LOWERING_ARG_KIND_BOOL ((uint32_t)(7))
+#define ONNXPORT_LOWERING_ARG_KIND_STR ((uint32_t)(8))
+#define ONNXPORT_LOWERING_ARG_KIND_COMPLEX ((uint32_t)(9))
+#define ONNXPORT_LOWERING_ARG_KIND_DTYPE ((uint32_t)(10))
+#define ONNXPORT_LOWERING_ARG_KIND_DEVICE ((uint32_t)(11))
+#define ONNXPORT_LOWERING_ARG_KIND_LAYOUT ((uint32_t)(12))
+#define ONNXPORT_LOWERING_ARG_KIND_MEMORY_FORMAT ((uint32_t)(13))
+#define ONNXPORT_LOWERING_ARG_KIND_LIST ((uint32_t)(14))
+#define ONNXPORT_LOWERING_ARG_KIND_DICT ((uint32_t)(15))
+#define ONNXPORT_LOWERING_ARG_KIND_GRAPH ((uint32_t)(16))
+#define ONNXPORT_LOWERING_ARG_KIND_OPERATOR ((uint32_t)(17))
+#define ONNXPORT_LOWERING_DIM_KIND_UNKNOWN ((uint32_t)(0))
+#define ONNXPORT_LOWERING_DIM_KIND_CONST ((uint32_t)(1))
+#define ONNXPORT_LOWERING_DIM_KIND_EXPR ((uint32_t)(2))
+#define ONNXPORT_LOWERING_ATTR_KIND_INT ((uint32_t)(1))
+#define ONNXPORT_LOWERING_ATTR_KIND_FLOAT ((uint32_t)(2))
+#define ONNXPORT_LOWERING_ATTR_KIND_STR ((uint32_t)(3))
+#define ONNXPORT_LOWERING_ATTR_KIND_INTS ((uint32_t)(4))
+#define ONNXPORT_LOWERING_ATTR_KIND_FLOATS ((uint32_t)(5))
+#define ONNXPORT_LOWERING_ATTR_KIND_STRS ((uint32_t)(6))
+#define ONNXPORT_LOWERING_ATTR_KIND_TENSOR ((uint32_t)(7))
+#define ONNXPORT_LOWERING_ATTR_KIND_BLOCK ((uint32_t)(8))
+#define ONNXPORT_LOWERING_DIM_OP_ADD ((uint32_t)(0))
+#define ONNXPORT_LOWERING_DIM_OP_SUB ((uint32_t)(1))
+#define ONNXPORT_LOWERING_DIM_OP_MUL ((uint32_t)(2))
+#define ONNXPORT_LOWERING_DIM_OP_FLOOR_DIV ((uint32_t)(3))
+#define ONNXPORT_LOWERING_DIM_OP_MOD ((uint32_t)(4))
+#define ONNXPORT_LOWERING_DIM_OP_MIN ((uint32_t)(5))
+#define ONNXPORT_LOWERING_DIM_OP_MAX ((uint32_t)(6))
+
+/* executor/1: a plugin runs ONNX models. */
+#define ONNXPORT_EXECUTOR_INTERFACE "executor/1"
+
+/* graph/1: a plugin reads an ONNX graph. */
+#define ONNXPORT_GRAPH_INTERFACE "graph/1"
+#define ONNXPORT_GRAPH_NOTHING ((uint64_t)(0))
+#define ONNXPORT_GRAPH_ATTRIBUTE_KIND_NONE ((uint32_t)(0))
+#define ONNXPORT_GRAPH_ATTRIBUTE_KIND_REFERENCE ((uint32_t)(9))
+#define ONNXPORT_GRAPH_VALUE_KIND_UNKNOWN ((uint32_t)(0))
+#define ONNXPORT_GRAPH_VALUE_KIND_TENSOR ((uint32_t)(1))
+#define ONNXPORT_GRAPH_VALUE_KIND_SEQUENCE ((uint32_t)(2))
+#define ONNXPORT_GRAPH_DEFINITION_INPUT ((uint32_t)(1))
+#define ONNXPORT_GRAPH_DEFINITION_INITIALIZER ((uint32_t)(2))
+#define ONNXPORT_GRAPH_DEFINITION_NODE ((uint32_t)(3))
+
+/* compare/1: a plugin says how far tensors are from what they should be. */
+#define ONNXPORT_COMPARE_INTERFACE "compare/1"
+#define ONNXPORT_COMPARE_NOWHERE UINT64_MAX
+
+/* Handles, and all structs. */
+typedef struct onnxport_about_table onnxport_about_table;
+typedef struct onnxport_lowering_table onnxport_lowering_table;
+typedef struct onnxport_lowering_entry onnxport_lowering_entry;
+typedef void *onnxport_lowering_context;
+typedef struct onnxport_lowering_arg_record onnxport_lowering_arg_record;
+typedef struct onnxport_lowering_dim_record onnxport_lowering_dim_record;
+typedef struct onnxport_lowering_range_record onnxport_lowering_range_record;
+typedef struct onnxport_lowering_type_record onnxport_lowering_type_record;
+typedef struct onnxport_lowering_call_view onnxport_lowering_call_view;
+typedef struct onnxport_lowering_attr_record onnxport_lowering_attr_record;
+typedef struct onnxport_lowering_node_record onnxport_lowering_node_record;
+typedef struct onnxport_lowering_data_view onnxport_lowering_data_view;
+typedef struct onnxport_lowering_shape_view onnxport_lowering_shape_view;
+typedef struct onnxport_lowering_graph_view onnxport_lowering_graph_view;
+typedef struct onnxport_lowering_host onnxport_lowering_host;
+typedef struct onnxport_executor_table onnxport_executor_table;
+typedef void *onnxport_executor_handle;
+typedef struct onnxport_executor_option_record onnxport_executor_option_record;
+typedef struct onnxport_executor_tensor_view onnxport_executor_tensor_view;
+typedef struct onnxport_executor_sink onnxport_executor_sink;
+typedef void *onnxport_graph_context;
+typedef struct onnxport_graph_block_view onnxport_graph_block_view;
+typedef struct onnxport_graph_node_view onnxport_graph_node_view;
+typedef struct onnxport_graph_attribute_view onnxport_graph_attribute_view;
+typedef struct onnxport_graph_value_view onnxport_graph_value_view;
+typedef struct onnxport_graph_use_record onnxport_graph_use_record;
+typedef struct onnxport_graph_uses_view onnxport_graph_uses_view;
+typedef struct onnxport_graph_initializer_view onnxport_graph_initializer_view;
+typedef struct onnxport_graph_host onnxport_graph_host;
+typedef struct onnxport_compare_table onnxport_compare_table;
+typedef struct onnxport_compare_pair_record onnxport_compare_pair_record;
+typedef struct onnxport_compare_metrics_record onnxport_compare_metrics_record;
+
+/* Slices: `data` is never null. */
+typedef struct onnxport_slice_executor_option_record { const onnxport_executor_option_record *data; size_t length; } onnxport_slice_executor_option_record;
+typedef struct onnxport_slice_executor_tensor_view { const onnxport_executor_tensor_view *data; size_t length; } onnxport_slice_executor_tensor_view;
+typedef struct onnxport_slice_float { const float *data; size_t length; } onnxport_slice_float;
+typedef struct onnxport_slice_graph_use_record { const onnxport_graph_use_record *data; size_t length; } onnxport_slice_graph_use_record;
+typedef struct onnxport_slice_int64 { const int64_t *data; size_t length; } onnxport_slice_int64;
+typedef struct onnxport_slice_lowering_arg_record { const onnxport_lowering_arg_record *data; size_t length; } onnxport_slice_lowering_arg_record;
+typedef struct onnxport_slice_lowering_attr_record { const onnxport_lowering_attr_record *data; size_t length; } onnxport_slice_lowering_attr_record;
+typedef struct onnxport_slice_lowering_dim_record { const onnxport_lowering_dim_record *data; size_t length; } onnxport_slice_lowering_dim_record;
+typedef struct onnxport_slice_lowering_entry { const onnxport_lowering_entry *data; size_t length; } onnxport_slice_lowering_entry;
+typedef struct onnxport_slice_lowering_type_record { const onnxport_lowering_type_record *data; size_t length; } onnxport_slice_lowering_type_record;
+typedef struct onnxport_slice_mut_uint32 { uint32_t *data; size_t length; } onnxport_slice_mut_uint32;
+typedef struct onnxport_slice_mut_uint8 { uint8_t *data; size_t length; } onnxport_slice_mut_uint8;
+typedef struct onnxport_slice_str { const onnxport_str *data; size_t length; } onnxport_slice_str;
+typedef struct onnxport_slice_uint32 { const uint32_t *data; size_t length; } onnxport_slice_uint32;
+typedef struct onnxport_slice_uint64 { const uint64_t *data; size_t length; } onnxport_slice_uint64;
+typedef struct onnxport_slice_uint8 { const uint8_t *data; size_t length; } onnxport_slice_uint8;
+
+/* What the plugin is. */
+struct onnxport_about_table {
+    /* The plugin's id, `aten`: what diagnostics and options call it.
+     * Since contract 1.0. */
+    onnxport_str id;
+    /* The plugin's own version, `0.3.1`.
+     * Since contract 1.0. */
+    onnxport_str version;
+    /* One sentence; may be empty.
+     * Since contract 1.0. */
+    onnxport_str description;
+    /* The contract that the plugin was built with.
+     * Since contract 1.0. */
+    onnxport_version contract;
+    /* The oldest contract of a host that the plugin works with.
+     * Since contract 1.0. */
+    onnxport_version needs;
+    /* The interfaces that it provides besides this one, `lowering/1`.
+     * Since contract 1.0. */
+    onnxport_slice_str provides;
+};
+
+/* What the plugin provides. */
+struct onnxport_lowering_table {
+    /* Schemas of operators, one `namespace::op.overload(...) -> ...` a line, sorted; lines that
+     * start with `#` are comments.
+     * Since contract 1.0. */
+    onnxport_str schemas;
+    /* The operators, each with the opsets for which it can be lowered.
+     * Since contract 1.0. */
+    onnxport_slice_lowering_entry entries;
+    /* Lowers the call behind `cx` with the entry at `index`; `host` is the envelope of the
+     * `LoweringHost`. Returns a `status`(crate::status).
+     * Since contract 1.0.
+     * Thread: the one of the conversion.
+     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
+     * Answers OK, REFUSED, PANICKED, INVALID. */
+    uint32_t (*lower)(uint32_t index, const onnxport_table *host, onnxport_lowering_context cx);
+};
+
+/* One operator that a plugin lowers. */
+struct onnxport_lowering_entry {
+    /* The operator and overload, `aten.add.Tensor`. */
+    onnxport_str target;
+    /* The lowest opset at which this lowering is right. */
+    uint32_t min_opset;
+    /* The highest opset at which this lowering is right. */
+    uint32_t max_opset;
+    /* Among several lowerings of one operator the highest priority is used. */
+    int32_t priority;
+    /* `entry_flags`. */
+    uint32_t flags;
+};
+
+/* An argument. */
+struct onnxport_lowering_arg_record {
+    /* The name in the operator's schema. */
+    onnxport_str name;
+    /* The text of a string, device, layout, memory format or operator. */
+    onnxport_str text;
+    /* The integer, truth value or element type. */
+    int64_t int_;
+    /* The float, or the real part. */
+    double float_;
+    /* The imaginary part. */
+    double imaginary;
+    /* The value or graph. */
+    uint32_t value;
+    /* Where the elements of a list start. */
+    uint32_t first;
+    /* How many elements the list has. */
+    uint32_t len;
+    /* One of `arg_kind`. */
+    uint32_t kind;
+};
+
+/* The extent of an axis. */
+struct onnxport_lowering_dim_record {
+    /* One of `dim_kind`. */
+    uint32_t kind;
+    /* The expression. */
+    uint32_t expr;
+    /* The number. */
+    int64_t value;
+};
+
+/* Inclusive bounds; `i64::MIN` and `i64::MAX` are unbounded. */
+struct onnxport_lowering_range_record {
+    /* The smallest value. */
+    int64_t min;
+    /* The largest value. */
+    int64_t max;
+};
+
+/* What is known about a value or a result. */
+struct onnxport_lowering_type_record {
+    /* One of `arg_kind`: `TENSOR`, `SYM_INT`, `SYM_FLOAT`, `SYM_BOOL` or `NONE`. */
+    uint32_t kind;
+    /* The number in `TensorProto.DataType`; 0 where unknown. */
+    int32_t dtype;
+    /* The number of axes; -1 where unknown. */
+    int32_t rank;
+    /* The extents, `rank` of them. */
+    onnxport_slice_lowering_dim_record dims;
+};
+
+/* The call to lower, bound to its schema: every argument is there, defaults filled in. */
+struct onnxport_lowering_call_view {
+    /* The operator and overload, `aten.add.Tensor`. */
+    onnxport_str target;
+    /* The opset to emit. */
+    int64_t opset;
+    /* The arguments in schema order. */
+    onnxport_slice_lowering_arg_record args;
+    /* The elements of all lists. */
+    onnxport_slice_lowering_arg_record elements;
+    /* The results with what the program states about them; lists are flattened. */
+    onnxport_slice_lowering_type_record results;
+};
+
+/* An attribute of a node. */
+struct onnxport_lowering_attr_record {
+    /* The name. */
+    onnxport_str name;
+    /* One of `attr_kind`. */
+    uint32_t kind;
+    /* The block or initializer. */
+    uint32_t value;
+    /* Integers. */
+    onnxport_slice_int64 ints;
+    /* Floats. */
+    onnxport_slice_float floats;
+    /* The text. */
+    onnxport_str text;
+    /* The texts. */
+    onnxport_slice_str texts;
+};
+
+/* A node to emit. */
+struct onnxport_lowering_node_record {
+    /* The domain; empty for ONNX's own operators. */
+    onnxport_str domain;
+    /* The version of the domain's operator set; ignored for ONNX's own. */
+    int64_t version;
+    /* The operator. */
+    onnxport_str op;
+    /* The inputs; `ABSENT` where an optional one is left out. */
+    onnxport_slice_uint32 inputs;
+    /* The attributes. */
+    onnxport_slice_lowering_attr_record attributes;
+};
+
+/* The contents of a small constant. */
+struct onnxport_lowering_data_view {
+    /* The number in `TensorProto.DataType`; 0 when the value is not a small constant. */
+    int32_t dtype;
+    /* The extents. */
+    onnxport_slice_uint64 dims;
+    /* The elements, little-endian, row-major. */
+    onnxport_slice_uint8 bytes;
+};
+
+/* The symbolic contents of a vector of integers. */
+struct onnxport_lowering_shape_view {
+    /* 1 when the contents are known. */
+    uint32_t known;
+    /* The elements. */
+    onnxport_slice_lowering_dim_record dims;
+};
+
+/* What a nested graph takes and gives. */
+struct onnxport_lowering_graph_view {
+    /* The inputs. */
+    onnxport_slice_lowering_type_record inputs;
+    /* The outputs. */
+    onnxport_slice_lowering_type_record outputs;
+};
+
+/* What the host offers while it lowers a call. Used on the thread that called
+ * `LoweringTable::lower` and only until that returns. */
+struct onnxport_lowering_host {
+    /* The call; the view is valid until `lower` returns.
+     * Since contract 1.0.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: nothing borrowed. Gives: what is given is borrowed until the call that passed this on returns.
+     * Answers OK, INVALID. */
+    uint32_t (*call)(onnxport_lowering_context cx, onnxport_lowering_call_view *out);
+    /* What is known about a value.
+     * Since contract 1.0.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Answers OK, INVALID. */
+    uint32_t (*value_type)(onnxport_lowering_context cx, uint32_t value, onnxport_lowering_type_record *out);
+    /* The contents of a small constant (at most 64 KiB); `dtype` is 0 when it is none. Parameters and
+     * buffers are none: their bytes are not read.
+     * Since contract 1.0.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Answers OK, INVALID. */
+    uint32_t (*constant_data)(onnxport_lowering_context cx, uint32_t value, onnxport_lowering_data_view *out);
+    /* The symbolic contents of a vector of integers.
+     * Since contract 1.0.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Answers OK, INVALID. */
+    uint32_t (*shape_contents)(onnxport_lowering_context cx, uint32_t value, onnxport_lowering_shape_view *out);
+    /* Arithmetic on extents; an unknown operand gives an unknown result.
+     * Since contract 1.0.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: nothing borrowed. Gives: plain values, the caller's own. */
+    onnxport_lowering_dim_record (*dim_op)(onnxport_lowering_context cx, uint32_t op, onnxport_lowering_dim_record a, onnxport_lowering_dim_record b);
+    /* The bounds of an extent.
+     * Since contract 1.0.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: nothing borrowed. Gives: plain values, the caller's own. */
+    onnxport_lowering_range_record (*dim_range)(onnxport_lowering_context cx, onnxport_lowering_dim_record dim);
+    /* Emits a node and stores the ids of its outputs; the number of outputs is the slice's length.
+     * Since contract 1.0.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Answers OK, INVALID. */
+    uint32_t (*emit)(onnxport_lowering_context cx, const onnxport_lowering_node_record *node, onnxport_slice_mut_uint32 outputs);
+    /* Makes a constant of little-endian, row-major `bytes` and stores its id.
+     * Since contract 1.0.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Answers OK, INVALID. */
+    uint32_t (*constant)(onnxport_lowering_context cx, int32_t dtype, onnxport_slice_uint64 dims, onnxport_slice_uint8 bytes, uint32_t *out);
+    /* Emits what computes `dims` at run time, as an i64 vector, and stores its id.
+     * Since contract 1.0.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Answers OK, INVALID. */
+    uint32_t (*dims_value)(onnxport_lowering_context cx, onnxport_slice_lowering_dim_record dims, uint32_t *out);
+    /* States the type of a value that the host could not infer.
+     * Since contract 1.0.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
+     * Answers OK, INVALID. */
+    uint32_t (*set_type)(onnxport_lowering_context cx, uint32_t value, const onnxport_lowering_type_record *ty);
+    /* What a nested graph takes and gives.
+     * Since contract 1.0.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Answers OK, INVALID. */
+    uint32_t (*graph)(onnxport_lowering_context cx, uint32_t graph, onnxport_lowering_graph_view *out);
+    /* Begins a block inside the current one; nodes are emitted there until it ends.
+     * Since contract 1.0.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: nothing borrowed. Gives: nothing.
+     * Answers OK, INVALID. */
+    uint32_t (*begin_block)(onnxport_lowering_context cx);
+    /* Adds an input to the current block and stores its id.
+     * Since contract 1.0.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Answers OK, INVALID. */
+    uint32_t (*block_input)(onnxport_lowering_context cx, const onnxport_lowering_type_record *ty, uint32_t *out);
+    /* Lowers a nested graph into the current block with `inputs` for its inputs, and stores the ids
+     * of its outputs.
+     * Since contract 1.0.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Answers OK, INVALID. */
+    uint32_t (*inline_graph)(onnxport_lowering_context cx, uint32_t graph, onnxport_slice_uint32 inputs, onnxport_slice_mut_uint32 outputs);
+    /* Ends the current block with these outputs and stores its id, for a `BLOCK` attribute.
+     * Since contract 1.0.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Answers OK, INVALID. */
+    uint32_t (*end_block)(onnxport_lowering_context cx, onnxport_slice_uint32 outputs, uint32_t *out);
+    /* Sets the results of the call, one per result; `ABSENT` for one that is not computed, which
+     * is an error if the program uses it.
+     * Since contract 1.0.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
+     * Answers OK, INVALID. */
+    uint32_t (*finish)(onnxport_lowering_context cx, onnxport_slice_uint32 results);
+    /* Says why the call cannot be lowered. `code` is empty for the host's own code.
+     * Since contract 1.0.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: nothing. */
+    void (*refuse)(onnxport_lowering_context cx, onnxport_str code, onnxport_str message, onnxport_str help);
+};
+
+/* What the plugin provides. */
+struct onnxport_executor_table {
+    /* The name to show, `ONNX Runtime`.
+     * Since contract 1.0. */
+    onnxport_str name;
+    /* Opens the runtime. Stores a handle for `ExecutorTable::close`. Returns a
+     * `status`(crate::status).
+     * Since contract 1.0.
+     * Thread: any, but one at a time for one handle.
+     * Takes: what is passed is borrowed until the call returns. Gives: what is given stays valid until `close` takes it back.
+     * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
+    uint32_t (*open)(onnxport_slice_executor_option_record options, onnxport_executor_handle *out, const onnxport_executor_sink *sink);
+    /* Says what the runtime is, through the sink's `text`: `ONNX Runtime 1.31.1, /path/to/library`.
+     * Since contract 1.0.
+     * Thread: any, but one at a time for one handle.
+     * Takes: what is passed is borrowed until the call returns. Gives: through the sink; borrowed until the sink's function returns.
+     * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
+    uint32_t (*describe)(onnxport_executor_handle runtime, const onnxport_executor_sink *sink);
+    /* Loads the model at `path`. Stores a handle for `ExecutorTable::unload`.
+     * Since contract 1.0.
+     * Thread: any, but one at a time for one handle.
+     * Takes: what is passed is borrowed until the call returns. Gives: what is given stays valid until `unload` takes it back.
+     * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
+    uint32_t (*load)(onnxport_executor_handle runtime, onnxport_str path, onnxport_executor_handle *out, const onnxport_executor_sink *sink);
+    /* Runs the model. The outputs arrive through the sink's `tensor`, in the model's order.
+     * Since contract 1.0.
+     * Thread: any, but one at a time for one handle.
+     * Takes: what is passed is borrowed until the call returns. Gives: through the sink; borrowed until the sink's function returns.
+     * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
+    uint32_t (*run)(onnxport_executor_handle session, onnxport_slice_executor_tensor_view inputs, const onnxport_executor_sink *sink);
+    /* Releases a session.
+     * Since contract 1.0.
+     * Thread: any, but one at a time for one handle.
+     * Takes: nothing borrowed. Gives: nothing. */
+    void (*unload)(onnxport_executor_handle session);
+    /* Releases the runtime.
+     * Since contract 1.0.
+     * Thread: any, but one at a time for one handle.
+     * Takes: nothing borrowed. Gives: nothing. */
+    void (*close)(onnxport_executor_handle runtime);
+};
+
+/* An option, such as `library` = a path. */
+struct onnxport_executor_option_record {
+    /* The name. */
+    onnxport_str name;
+    /* The value. */
+    onnxport_str value;
+};
+
+/* A tensor in memory, borrowed for the call. */
+struct onnxport_executor_tensor_view {
+    /* The name of the input or output. */
+    onnxport_str name;
+    /* The number in `TensorProto.DataType`. */
+    int32_t dtype;
+    /* The extents. */
+    onnxport_slice_int64 dims;
+    /* The elements, little-endian, row-major. */
+    onnxport_slice_uint8 bytes;
+};
+
+/* Where a call's results and errors go; valid until the call returns. */
+struct onnxport_executor_sink {
+    /* The receiver, passed to the functions. */
+    void *receiver;
+    /* Takes a tensor.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: nothing. */
+    void (*tensor)(void *receiver, const onnxport_executor_tensor_view *tensor);
+    /* Takes a text.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: nothing. */
+    void (*text)(void *receiver, onnxport_str text);
+    /* Takes the reason why the call failed, and the next step (may be empty).
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: nothing. */
+    void (*error)(void *receiver, onnxport_str message, onnxport_str help);
+};
+
+/* A block: the main graph, or the body of a control-flow node. */
+struct onnxport_graph_block_view {
+    /* The block around this one; `NOTHING` for the main block. */
+    uint64_t parent;
+    /* Its inputs, values. */
+    onnxport_slice_uint64 inputs;
+    /* Its outputs, values; a value may stand more than once. */
+    onnxport_slice_uint64 outputs;
+    /* Its nodes, in order; those of nested blocks are not among them. */
+    onnxport_slice_uint64 nodes;
+};
+
+/* A node. */
+struct onnxport_graph_node_view {
+    /* The block that holds it. */
+    uint64_t block;
+    /* The domain; empty for ONNX's own operators. */
+    onnxport_str domain;
+    /* The operator. */
+    onnxport_str op;
+    /* The inputs, values; `NOTHING` where an optional one is left out. */
+    onnxport_slice_uint64 inputs;
+    /* The outputs, values; `NOTHING` where an optional one is left out. */
+    onnxport_slice_uint64 outputs;
+    /* The names of the attributes, sorted. */
+    onnxport_slice_str attributes;
+    /* The exported node that it comes from, `conv2d_3`; empty where there is none. */
+    onnxport_str exported;
+    /* The exported operator that it comes from, `aten.conv2d.default`; empty where there is none. */
+    onnxport_str target;
+    /* The path of the module that it comes from, `layer1.0.conv1`; empty for the root. */
+    onnxport_str module;
+};
+
+/* The value of an attribute, to read or to set. */
+struct onnxport_graph_attribute_view {
+    /* The name. */
+    onnxport_str name;
+    /* One of `attr_kind` of `lowering/1`, or of `attribute_kind`. */
+    uint32_t kind;
+    /* The block of a `BLOCK`. */
+    uint64_t block;
+    /* Integers; one for an `INT`. */
+    onnxport_slice_int64 ints;
+    /* Floats; one for a `FLOAT`. */
+    onnxport_slice_float floats;
+    /* The text of a `STR` or `REFERENCE`. */
+    onnxport_str text;
+    /* The texts of `STRS`. */
+    onnxport_slice_str texts;
+    /* The tensor of a `TENSOR`. One of more than 64 KiB shows no bytes. */
+    onnxport_lowering_data_view tensor;
+};
+
+/* A value. */
+struct onnxport_graph_value_view {
+    /* The name; empty for a value that nobody named. It may be made unique when the model is written. */
+    onnxport_str name;
+    /* One of `value_kind`. */
+    uint32_t kind;
+    /* The element type, a number of `TensorProto.DataType`; 0 where unknown. */
+    int32_t dtype;
+    /* The number of axes; -1 where unknown. */
+    int32_t rank;
+    /* One of `definition`. */
+    uint32_t definition;
+    /* The extents, `rank` of them. */
+    onnxport_slice_lowering_dim_record dims;
+    /* The node or block that defines it; `NOTHING` for an initializer. */
+    uint64_t by;
+    /* The position among the outputs or inputs of what defines it. */
+    uint32_t index;
+};
+
+/* One place where a value is read. */
+struct onnxport_graph_use_record {
+    /* The node. */
+    uint64_t node;
+    /* The position among its inputs. */
+    uint32_t index;
+};
+
+/* Where a value is read. */
+struct onnxport_graph_uses_view {
+    /* The nodes, in the order in which they were made. */
+    onnxport_slice_graph_use_record uses;
+    /* How often it stands among the outputs of blocks. */
+    uint32_t returned;
+};
+
+/* What an initializer is, without its bytes. */
+struct onnxport_graph_initializer_view {
+    /* The element type, a number of `TensorProto.DataType`. */
+    int32_t dtype;
+    /* 1 when its elements lie row-major and without gaps where they are stored. */
+    uint32_t dense;
+    /* The extents. */
+    onnxport_slice_uint64 dims;
+    /* The bytes of its elements, row-major and without gaps. */
+    uint64_t byte_length;
+    /* The storage that holds it; initializers with one number share bytes. Counted from 1 in the order
+     * of the graph's initializers, for the time of the call. */
+    uint64_t storage;
+    /* Where its first element lies in the storage, in elements. */
+    uint64_t offset;
+};
+
+/* Reads the graph. Used on the thread that called the plugin and only until that call returns. All
+ * functions that return a number return a `status`(crate::status). */
+struct onnxport_graph_host {
+    /* The version of a domain's operator set, the empty domain being ONNX's own; 0 when the model does
+     * not import it.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own. */
+    int64_t (*opset)(onnxport_graph_context cx, onnxport_str domain);
+    /* The main block.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: nothing borrowed. Gives: plain values, the caller's own.
+     * Answers OK, INVALID. */
+    uint32_t (*main)(onnxport_graph_context cx, uint64_t *out);
+    /* A block.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Answers OK, INVALID. */
+    uint32_t (*block)(onnxport_graph_context cx, uint64_t block, onnxport_graph_block_view *out);
+    /* A node.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Answers OK, INVALID. */
+    uint32_t (*node)(onnxport_graph_context cx, uint64_t node, onnxport_graph_node_view *out);
+    /* An attribute of a node; its kind is `NONE` when the node has none of the name.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: what is given is borrowed until the next call into the same table.
+     * Answers OK, INVALID. */
+    uint32_t (*attribute)(onnxport_graph_context cx, uint64_t node, onnxport_str name, onnxport_graph_attribute_view *out);
+    /* A value.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Answers OK, INVALID. */
+    uint32_t (*value)(onnxport_graph_context cx, uint64_t value, onnxport_graph_value_view *out);
+    /* Where a value is read.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Answers OK, INVALID. */
+    uint32_t (*uses)(onnxport_graph_context cx, uint64_t value, onnxport_graph_uses_view *out);
+    /* The name of the model's output at `index`; an output has a name of its own, because a value may be
+     * returned twice.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Answers OK, INVALID. */
+    uint32_t (*output_name)(onnxport_graph_context cx, uint32_t index, onnxport_str *out);
+    /* The contents of an initializer of at most 64 KiB; `dtype` is 0 when the value is none.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Answers OK, INVALID. */
+    uint32_t (*constant)(onnxport_graph_context cx, uint64_t value, onnxport_lowering_data_view *out);
+    /* The symbolic contents of a vector of integers, where the host knows them.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Answers OK, INVALID. */
+    uint32_t (*contents)(onnxport_graph_context cx, uint64_t value, onnxport_lowering_shape_view *out);
+    /* What an initializer is; `dtype` is 0 when the value is none.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Answers OK, INVALID. */
+    uint32_t (*initializer)(onnxport_graph_context cx, uint64_t value, onnxport_graph_initializer_view *out);
+    /* Copies `out.len()` of an initializer's bytes from byte `offset` of its row-major form. Refused when
+     * they cannot be read; invalid when they end behind its last byte.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: nothing borrowed. Gives: plain values, the caller's own.
+     * Answers OK, INVALID, REFUSED. */
+    uint32_t (*read)(onnxport_graph_context cx, uint64_t value, uint64_t offset, onnxport_slice_mut_uint8 out);
+    /* The bounds of an extent.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: nothing borrowed. Gives: plain values, the caller's own. */
+    onnxport_lowering_range_record (*dim_range)(onnxport_graph_context cx, onnxport_lowering_dim_record dim);
+    /* An extent as text, `s0` or `2*batch + 1`; `?` for an unknown one.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Answers OK, INVALID. */
+    uint32_t (*dim_text)(onnxport_graph_context cx, onnxport_lowering_dim_record dim, onnxport_str *out);
+};
+
+/* What the plugin provides. */
+struct onnxport_compare_table {
+    /* The name to show, `CUDA`.
+     * Since contract 1.1. */
+    onnxport_str name;
+    /* Opens the comparer. Stores a handle for `CompareTable::close`. Returns a
+     * `status`(crate::status).
+     * Since contract 1.1.
+     * Thread: any, but one at a time for one handle.
+     * Takes: what is passed is borrowed until the call returns. Gives: what is given stays valid until `close` takes it back.
+     * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
+    uint32_t (*open)(onnxport_slice_executor_option_record options, onnxport_executor_handle *out, const onnxport_executor_sink *sink);
+    /* Begins a comparison. Stores a handle for `CompareTable::end`. `UNSUPPORTED` for an element type
+     * that the plugin does not compare.
+     * Since contract 1.1.
+     * Thread: any, but one at a time for one handle.
+     * Takes: what is passed is borrowed until the call returns. Gives: what is given stays valid until `end` takes it back.
+     * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
+    uint32_t (*begin)(onnxport_executor_handle comparer, const onnxport_compare_pair_record *pair, onnxport_executor_handle *out, const onnxport_executor_sink *sink);
+    /* Looks at the next elements of the expected tensor.
+     * Since contract 1.1.
+     * Thread: any, but one at a time for one handle.
+     * Takes: what is passed is borrowed until the call returns. Gives: through the sink; borrowed until the sink's function returns.
+     * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
+    uint32_t (*scan)(onnxport_executor_handle comparison, onnxport_slice_uint8 expected, const onnxport_executor_sink *sink);
+    /* Compares the next elements, whole ones and as many of both.
+     * Since contract 1.1.
+     * Thread: any, but one at a time for one handle.
+     * Takes: what is passed is borrowed until the call returns. Gives: through the sink; borrowed until the sink's function returns.
+     * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
+    uint32_t (*chunk)(onnxport_executor_handle comparison, onnxport_slice_uint8 got, onnxport_slice_uint8 expected, const onnxport_executor_sink *sink);
+    /* States what was found; after it the comparison is only ended.
+     * Since contract 1.1.
+     * Thread: any, but one at a time for one handle.
+     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
+    uint32_t (*finish)(onnxport_executor_handle comparison, onnxport_compare_metrics_record *out, const onnxport_executor_sink *sink);
+    /* Releases a comparison.
+     * Since contract 1.1.
+     * Thread: any, but one at a time for one handle.
+     * Takes: nothing borrowed. Gives: nothing. */
+    void (*end)(onnxport_executor_handle comparison);
+    /* Releases the comparer.
+     * Since contract 1.1.
+     * Thread: any, but one at a time for one handle.
+     * Takes: nothing borrowed. Gives: nothing. */
+    void (*close)(onnxport_executor_handle comparer);
+};
+
+/* The tensors of a comparison, and what is allowed: an element is wrong when
+ * `|got - expected| > atol * s + rtol * |expected|`, where `s` is the largest finite `|expected|` of
+ * the tensor, held between `scale_min` and `scale_max`. A NaN equals a NaN, an infinity the same one. */
+struct onnxport_compare_pair_record {
+    /* The name of the output. */
+    onnxport_str name;
+    /* The number in `TensorProto.DataType`; complex numbers count as two elements. */
+    int32_t dtype;
+    /* The extents. */
+    onnxport_slice_uint64 dims;
+    /* The relative tolerance. */
+    double rtol;
+    /* The absolute tolerance. */
+    double atol;
+    /* The smallest factor of the absolute tolerance. */
+    double scale_min;
+    /* The largest factor of the absolute tolerance. */
+    double scale_max;
+};
+
+/* What a comparison found. */
+struct onnxport_compare_metrics_record {
+    /* The number of elements that were compared. */
+    uint64_t elements;
+    /* How many of them are wrong. */
+    uint64_t wrong;
+    /* The position of the first wrong one, row-major; `NOWHERE` when there is none. */
+    uint64_t first;
+    /* The largest `|got - expected|` over the finite elements. */
+    double max_abs;
+    /* The largest `|got - expected| / |expected|` where `|expected|` exceeds the absolute tolerance. */
+    double max_rel;
+    /* The largest finite `|expected|`. */
+    double largest;
+    /* The square root of the mean of `(got - expected)²` over the finite elements. */
+    double rms;
+    /* The cosine of the angle between the two as vectors, over the finite elements; 1 when both are
+     * zero. */
+    double cosine;
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -60,7 +60,7 @@ pub(crate) fn host(arguments: &PluginArguments) -> Result<Host, Report> {
         },
         ..Search::of_environment()
     };
-    Host::with(&[&onnxport_aten::ROOT, &onnxport_ort::ROOT], &search)
+    Host::with(&[&onnxport_aten::ROOT, &onnxport_ort::ROOT, &onnxport_torchvision::ROOT], &search)
 }
 
 /// Opens the runtime that runs models.

@@ -33,7 +33,7 @@ fn options(text: &str) -> LowerOptions {
 
 #[test]
 fn files() {
-    let host = Host::new(&[&onnxport_aten::ROOT]).expect("the plugin attaches");
+    let host = Host::new(&[&onnxport_aten::ROOT, &onnxport_torchvision::ROOT]).expect("the plugins attach");
     run_files("lower", |sections: &Sections| {
         let program = Program::parse(sections.get("input").expect("an input section")).expect("a program");
         let options = options(sections.get("options").unwrap_or_default());

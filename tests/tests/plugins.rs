@@ -32,13 +32,19 @@ fn build(folder: &Path, arguments: &[&str], name: &str) -> PathBuf {
     library
 }
 
+fn op_set(package: &str) -> PathBuf {
+    let arguments = ["rustc", "-p", package, "--lib", "--crate-type", "cdylib", "--features", "cdylib"];
+    build(repository(), &arguments, &package.replace('-', "_"))
+}
+
 fn aten() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARY.get_or_init(|| {
-        let arguments =
-            ["rustc", "-p", "onnxport-aten", "--lib", "--crate-type", "cdylib", "--features", "cdylib"];
-        build(repository(), &arguments, "onnxport_aten")
-    })
+    LIBRARY.get_or_init(|| op_set("onnxport-aten"))
+}
+
+fn torchvision() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| op_set("onnxport-torchvision"))
 }
 
 fn faulty() -> &'static Path {
@@ -47,7 +53,7 @@ fn faulty() -> &'static Path {
 }
 
 fn host(search: &Search) -> Result<Host, Report> {
-    Host::with(&[&onnxport_aten::ROOT], search)
+    Host::with(&[&onnxport_aten::ROOT, &onnxport_torchvision::ROOT], search)
 }
 
 fn loading(libraries: &[&Path]) -> Search {
@@ -109,10 +115,9 @@ fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
 #[test]
 fn a_loaded_plugin_makes_the_same_models_as_a_linked_one() {
     let linked = host(&Search::default()).expect("the plugin attaches");
-    let loaded = host(&loading(&[aten()])).expect("the library attaches");
-    let [plugin] = loaded.plugins.as_slice() else { panic!("one plugin replaces the other") };
-    assert!(plugin.replaces_linked);
-    assert_eq!(plugin.library.as_deref(), Some(aten()));
+    let loaded = host(&loading(&[aten(), torchvision()])).expect("the libraries attach");
+    let found: Vec<_> = loaded.plugins.iter().map(|p| (p.library.as_deref(), p.replaces_linked)).collect();
+    assert_eq!(found, [(Some(aten()), true), (Some(torchvision()), true)], "the linked ones are replaced");
     let mut compared = 0;
     for path in files("tests/lower", "txt") {
         let text = std::fs::read_to_string(&path).expect("a readable file");
@@ -177,10 +182,10 @@ fn a_manifest_is_held_against_the_library() {
     };
     // A folder gives its described libraries, whoever names it.
     let search = Search { user: Some(folder.path().to_owned()), ..Search::default() };
-    assert_eq!(host(&search).expect("no manifest, nothing loaded").plugins.len(), 1);
+    assert_eq!(host(&search).expect("no manifest, nothing loaded").plugins.len(), 2);
     state(&manifest);
     let found = host(&search).expect("the manifest is right");
-    assert_eq!(found.plugins.get(1).map(|plugin| (plugin.id, plugin.source)), Some(("faulty", Source::User)));
+    assert_eq!(found.plugins.get(2).map(|plugin| (plugin.id, plugin.source)), Some(("faulty", Source::User)));
     state(&Manifest { version: "0.3.0".to_owned(), ..manifest.clone() });
     let (code, text) = refused(&search);
     assert_eq!(code, Code::PLUGIN_MANIFEST);
@@ -188,7 +193,7 @@ fn a_manifest_is_held_against_the_library() {
     // Shadowed by its id, the copy is not even loaded.
     let both = Search { plugins: vec![faulty().to_owned()], ..search.clone() };
     let found = host(&both).expect("the first source counts");
-    assert_eq!(found.plugins.get(1).map(|plugin| plugin.source), Some(Source::Flag));
+    assert_eq!(found.plugins.get(2).map(|plugin| plugin.source), Some(Source::Flag));
     std::fs::remove_file(&path).expect("the manifest is there");
     let (code, text) = refused(&loading(&[faulty(), &library]));
     assert_eq!(code, Code::PLUGIN_TWICE);

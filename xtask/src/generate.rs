@@ -7,8 +7,11 @@ use std::process::Command;
 use crate::{contract, python, root, target};
 
 /// Each script in `xtask/gen` with the file that it writes.
-const TABLES: &[(&str, &str)] =
-    &[("aten_schemas.py", "plugins/aten/schemas.txt"), ("onnx_opsets.py", "core/src/ir/opset/generated.rs")];
+const TABLES: &[(&str, &str)] = &[
+    ("aten_schemas.py", "plugins/aten/schemas.txt"),
+    ("torchvision_schemas.py", "plugins/torchvision/schemas.txt"),
+    ("onnx_opsets.py", "core/src/ir/opset/generated.rs"),
+];
 
 /// What to do with the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

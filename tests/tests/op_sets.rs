@@ -1,4 +1,4 @@
-//! The list of `plugins/aten`: every parameter means an argument, no call has two lowerings.
+//! The lists of the op sets in `plugins`: every parameter means an argument, no call has two lowerings.
 
 use std::collections::BTreeMap;
 
@@ -6,17 +6,31 @@ use onnxport_core::registry::Schemas;
 use onnxport_sdk::{Lowering, inventory};
 use onnxport_tests::root;
 
+/// Every package of lowerings, with the folder of its schemas.
+const PACKAGES: [(&str, &str); 2] = [("onnxport-aten", "aten"), ("onnxport-torchvision", "torchvision")];
+
 fn lowerings() -> Vec<(&'static str, &'static Lowering)> {
     // The linker drops a crate that nothing refers to.
-    let _ = &onnxport_aten::ROOT;
-    let all = inventory::iter::<Lowering>.into_iter().filter(|l| l.package == "onnxport-aten");
+    let _ = (&onnxport_aten::ROOT, &onnxport_torchvision::ROOT);
+    for (package, _) in PACKAGES {
+        assert!(inventory::iter::<Lowering>.into_iter().any(|l| l.package == package), "{package} is empty");
+    }
+    let ours = |l: &&Lowering| PACKAGES.iter().any(|(package, _)| l.package == *package);
+    let all = inventory::iter::<Lowering>.into_iter().filter(ours);
     all.flat_map(|l| l.targets.iter().map(move |target| (*target, l))).collect()
+}
+
+fn schemas() -> Schemas {
+    let read = |(_, folder)| {
+        let path = root().join("../plugins").join(folder).join("schemas.txt");
+        std::fs::read_to_string(path).expect("the schemas")
+    };
+    Schemas::new(PACKAGES.map(read))
 }
 
 #[test]
 fn parameters_are_arguments_of_the_schema() {
-    let text = std::fs::read_to_string(root().join("../plugins/aten/schemas.txt")).expect("the schemas");
-    let schemas = Schemas::new([text]);
+    let schemas = schemas();
     // By parameter list: a name may be missing from one overload, not from all.
     let mut missing = Vec::new();
     for lowering in lowerings().iter().map(|(_, l)| *l) {
@@ -67,10 +81,9 @@ const SCRIPT_ONLY: &[&str] = &[
 
 #[test]
 fn targets_have_schemas() {
-    let text = std::fs::read_to_string(root().join("../plugins/aten/schemas.txt")).expect("the schemas");
-    let schemas = Schemas::new([text]);
+    let schemas = schemas();
     let known = |target: &str| {
-        let dispatched = target.starts_with("aten.") || target.starts_with("prims.");
+        let dispatched = ["aten.", "prims.", "torchvision."].iter().any(|space| target.starts_with(space));
         !dispatched || schemas.contains(target) || SCRIPT_ONLY.contains(&target)
     };
     let unknown: Vec<_> = lowerings().into_iter().map(|(t, _)| t).filter(|t| !known(t)).collect();

@@ -108,6 +108,6 @@ def model(
 
 def load_all() -> dict[str, Model]:
     """Import every file of models and return the registry."""
-    from tests.models import awkward, programs, small, text, vision  # noqa: F401
+    from tests.models import awkward, detection, programs, small, text, vision  # noqa: F401
 
     return MODELS

@@ -104,7 +104,9 @@ test_ops = suite(
             corners(7, 24, torch.float16),
             id="half",
         ),
-        case(ALIGN, align(2, 1.0, -1, True), f32(1, 1, 4, 5), indices(0, 1), corners(0, 4), id="none"),
+        case(
+            ALIGN, align(2, 1.0, -1, True), f32(1, 1, 4, 5), indices(0, 1), corners(0, 4), id="none"
+        ),
         case(
             ALIGN,
             lambda x, boxes: ops.roi_align(x, [boxes, boxes + 1], 2, 1.0, 2, True),
@@ -156,7 +158,7 @@ def awkward(seed: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
 def test_suppression_is_that_of_torchvision(
     tmp_path: Path, threshold: float, dtype: torch.dtype, opset: int
 ) -> None:
-    """Order and contents are equal for any number of boxes, also of ties and of boxes without area."""
+    """Order and contents are equal, also of ties and of boxes without area."""
     if opset != 20 and threshold != 0.5:
         pytest.skip("one threshold shows that the opset makes no difference")
     archive, model = tmp_path / "nms.pt2", tmp_path / "nms.onnx"

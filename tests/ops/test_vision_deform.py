@@ -76,7 +76,7 @@ test_ops = suite(
                 ),
                 case(
                     NAME,
-                    Deform((4, 6), (3, 2), groups=2, stride=(2, 1), padding=(1, 2), dilation=(2, 1)),
+                    Deform((4, 6), (3, 2), 2, stride=(2, 1), padding=(1, 2), dilation=(2, 1)),
                     *inputs((2, 4, 9, 7), (3, 2), (4, 10), offset_groups=2),
                     id=f"groups-{opset}",
                     options=options,

@@ -85,6 +85,18 @@ codes! {
     WRITE_SIZE = "OP602";
     /// The output would overwrite one of its sources.
     WRITE_SOURCE = "OP603";
+    /// There is not enough space for the output. Old files count until the new ones have replaced them.
+    WRITE_SPACE = "OP610";
+    /// The output cannot be written within the memory that `--max-memory` allows.
+    WRITE_MEMORY = "OP611";
+    /// Another run is giving files in the same folder their names, and does not end.
+    WRITE_BUSY = "OP612";
+    /// A source was truncated or changed while it was read.
+    WRITE_SOURCE_CHANGED = "OP613";
+    /// The run was ended by a signal. The old files are as they were, or the new ones are complete.
+    INTERRUPTED = "OP614";
+    /// A manifest is malformed, or a file is not the one that it describes.
+    WRITE_MANIFEST = "OP615";
     /// A program or a model has no bytes for some of its weights: it was exported with fake tensors or on
     /// the meta device, or they were taken out. Give them with `--weights` or `onnxport weights bind`.
     WEIGHTS_MISSING = "OP630";

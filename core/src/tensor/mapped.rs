@@ -4,8 +4,11 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use memmap2::Mmap;
+
+use super::fault;
 
 /// A read-only mapping that remembers its path; clones share the mapping.
 #[derive(Clone, Debug)]
@@ -17,6 +20,10 @@ pub struct MappedFile {
 struct Inner {
     path: PathBuf,
     file: File,
+    /// The length and the time of the last change, as they were before the mapping.
+    state: (u64, Option<SystemTime>),
+    // Before the mapping, which it describes: fields are dropped in order.
+    _known: fault::Known,
     map: Mmap,
 }
 
@@ -27,10 +34,18 @@ impl MappedFile {
     /// Any error of opening or mapping the file.
     pub fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
+        let state = state(&file)?;
         // SAFETY: the mapping is private to this process and read-only. A writer that truncates the
-        // file underneath could fault a later read; every reader of user files accepts that.
+        // file underneath makes a later read fault; `fault` tells the handler of that signal which
+        // file it was.
         let map = unsafe { Mmap::map(&file)? };
-        Ok(Self { inner: Arc::new(Inner { path: path.to_owned(), file, map }) })
+        let known = fault::Known::new(&map, path);
+        Ok(Self { inner: Arc::new(Inner { path: path.to_owned(), file, state, _known: known, map }) })
+    }
+
+    /// Whether the file has been written to since it was opened, or cannot be examined any more.
+    pub fn changed(&self) -> bool {
+        state(&self.inner.file).map_or(true, |state| state != self.inner.state)
     }
 
     /// The path that was opened.
@@ -52,6 +67,11 @@ impl MappedFile {
     pub fn same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
+}
+
+fn state(file: &File) -> io::Result<(u64, Option<SystemTime>)> {
+    let metadata = file.metadata()?;
+    Ok((metadata.len(), metadata.modified().ok()))
 }
 
 impl AsRef<[u8]> for MappedFile {

@@ -1,6 +1,7 @@
 //! Element types and the bytes behind initializers.
 
 pub mod data;
+pub mod fault;
 pub mod mapped;
 
 pub use data::{LazyTensor, Source, Unbound};

@@ -12,7 +12,7 @@ use onnxport_proto::{
 use prost::Message as _;
 
 use super::names::{GraphNames, Names, Output};
-use super::plan::{Plan, Weight};
+use super::plan::{Place, Plan, Weight};
 use super::stream::{self, Meter};
 use super::value_info::Types;
 use super::{WriteOptions, metadata};
@@ -74,13 +74,13 @@ impl Message<'_> {
 
     /// Writes the message.
     pub(super) fn write(&self, file: &mut File, meter: &Meter) -> io::Result<()> {
-        let mut head = self.model.clone();
-        head.push(MODEL_GRAPH);
-        put_varint(&mut head, self.graph_len());
-        head.extend_from_slice(&self.graph);
-        file.write_all(&head)?;
-        meter.add(head.len() as u64);
-        let mut pending = Vec::new();
+        let mut pending = vec![MODEL_GRAPH];
+        put_varint(&mut pending, self.graph_len());
+        for bytes in [&self.model, &pending, &self.graph] {
+            file.write_all(bytes)?;
+            meter.add(bytes.len() as u64);
+        }
+        pending.clear();
         for part in &self.initializers {
             pending.push(GRAPH_INITIALIZER);
             put_varint(&mut pending, part.len());
@@ -99,11 +99,11 @@ impl Message<'_> {
     }
 }
 
-const fn varint_len(n: u64) -> u64 {
+pub(super) const fn varint_len(n: u64) -> u64 {
     (64 - (n | 1).leading_zeros() as u64).div_ceil(7)
 }
 
-fn put_varint(out: &mut Vec<u8>, mut n: u64) {
+pub(super) fn put_varint(out: &mut Vec<u8>, mut n: u64) {
     while n >= 0x80 {
         out.push(n as u8 | 0x80);
         n >>= 7;
@@ -129,12 +129,15 @@ impl<'a> Encoder<'a> {
         names: &Names,
         weights: &[Weight<'a>],
         plan: &Plan,
-        data_name: &str,
+        data_names: &[String],
     ) -> Message<'a> {
         let model = self.model;
         let functions = model.functions.iter().zip(&names.functions);
         let functions: Vec<_> = functions.map(|(f, names)| self.function(f, names)).collect();
-        let graph = self.block(&model.graph, &names.graph, model.graph.main(), "main");
+        let mut graph = self.block(&model.graph, &names.graph, model.graph.main(), "main");
+        let weight_inputs = weights.iter().filter(|weight| weight.is_input);
+        let weight_inputs = weight_inputs.map(|w| self.types.value(w.name, &model.graph.values[w.value].ty));
+        graph.input.extend(weight_inputs);
         let proto = ModelProto {
             ir_version: Some(ir_version(model)),
             opset_import: self.opsets(),
@@ -145,21 +148,23 @@ impl<'a> Encoder<'a> {
             ..ModelProto::default()
         };
         let initializers = weights.iter().zip(&plan.places);
-        let initializers = initializers.map(|(weight, place)| {
+        let initializers = initializers.filter_map(|(weight, place)| {
             let mut head = tensor_head(weight.name, weight.data);
             let raw = match place {
-                None => Some((weight.data, weight.data.byte_len().unwrap_or(u64::MAX))),
-                Some(place) => {
+                Place::Left => return None,
+                Place::Inline => Some((weight.data, weight.data.byte_len().unwrap_or(u64::MAX))),
+                Place::Data(extent) => {
+                    let file = data_names.get(extent.file).map_or("", String::as_str);
                     head.data_location = Some(DataLocation::External as i32);
                     head.external_data = vec![
-                        metadata::entry("location", data_name),
-                        metadata::entry("offset", place.offset.to_string()),
-                        metadata::entry("length", place.len.to_string()),
+                        metadata::entry("location", file),
+                        metadata::entry("offset", extent.offset.to_string()),
+                        metadata::entry("length", extent.len.to_string()),
                     ];
                     None
                 }
             };
-            Part { head: head.encode_to_vec(), raw }
+            Some(Part { head: head.encode_to_vec(), raw })
         });
         Message {
             initializers: initializers.collect(),

@@ -1,29 +1,37 @@
 //! Writing a model: an ONNX file, with its weights inside or in a data file beside it.
 //!
-//! Weights are streamed from where they are, in chunks or by the kernel; none is held in memory.
-//! Files are written under temporary names, flushed to disk and renamed, the data before the model.
+//! Everything is planned before the first byte: which tensor goes where, how long each file becomes,
+//! what it takes of the disk and of memory. Weights are streamed from where they are, in chunks or by
+//! the kernel; none is held in memory. The files have no names until they are complete and on disk.
 
 mod encode;
+pub mod interrupt;
+pub mod manifest;
 mod metadata;
 mod names;
 mod plan;
 mod publish;
+mod resources;
 mod stream;
+mod summary;
 mod value_info;
 
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::diagnose::Report;
+use crate::diagnose::{Code, Diagnostic, Report};
 use crate::ir::Model;
-use crate::tensor::MappedFile;
+use crate::tensor::{MappedFile, Source};
 
 pub use metadata::STATE_KEY;
+pub use summary::{PlannedFile, TensorCounts, WritePlan};
 
 /// Under [`ExternalData::Auto`], a model whose weights take at most this many bytes is one file.
 ///
@@ -67,6 +75,18 @@ pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;
 pub struct WriteOptions {
     /// Where weights go.
     pub external_data: ExternalData,
+    /// The most bytes of a data file; a larger tensor has a file of its own. `None` for one file.
+    pub shard_bytes: Option<u64>,
+    /// Write the data of parameters, buffers and constants of the program. Without it somebody else
+    /// gives them to the model. Constants that the conversion made are written in any case.
+    pub initializers: bool,
+    /// Declare parameters, buffers and constants of the program as inputs, behind the others, in the
+    /// order of the program. With their data they are defaults that a call can replace.
+    pub initializers_as_inputs: bool,
+    /// Also write a list of hashes, to the model's path with `.sha256` appended.
+    pub manifest: bool,
+    /// The anonymous memory in bytes that the process may take while it writes.
+    pub max_memory: Option<u64>,
     /// Record on every node the module that it comes from, as `namespace`.
     pub module_paths: bool,
     /// Record on every node the exported node that it comes from, as `onnxport.node`.
@@ -85,6 +105,11 @@ impl Default for WriteOptions {
     fn default() -> Self {
         Self {
             external_data: ExternalData::Auto,
+            shard_bytes: None,
+            initializers: true,
+            initializers_as_inputs: false,
+            manifest: false,
+            max_memory: None,
             module_paths: true,
             exported_nodes: true,
             source_lines: false,
@@ -108,39 +133,177 @@ pub struct WriteReport {
     pub model: PathBuf,
     /// Its size in bytes.
     pub model_bytes: u64,
-    /// The data file, if there is one.
-    pub data: Option<PathBuf>,
-    /// Its size in bytes.
+    /// The data files.
+    pub data: Vec<PathBuf>,
+    /// Their size in bytes, all together.
     pub data_bytes: u64,
+    /// The list of hashes, if one was asked for.
+    pub manifest: Option<PathBuf>,
     /// The number of initializers.
     pub tensors: usize,
     /// Of them, those that share the stored bytes of another one.
     pub tied: usize,
 }
 
-/// Writes `model` to `path`, and its data file, if it has one, to `path` with `.data` appended.
+/// A model that is ready to be written.
+struct Prepared<'a> {
+    target: publish::Target,
+    weights: Vec<plan::Weight<'a>>,
+    places: plan::Plan,
+    message: encode::Message<'a>,
+    summary: WritePlan,
+}
+
+impl<'a> Prepared<'a> {
+    fn of(
+        model: &'a Model,
+        names: &'a names::Names,
+        path: &Path,
+        options: &'a WriteOptions,
+    ) -> Result<Self, Report> {
+        let weights = plan::weights(model, names, options);
+        let places = plan::Plan::of(&weights, options)?;
+        let target = publish::Target::new(path, places.files.len());
+        target.refuse_others()?;
+        target.refuse_sources(options.program.as_ref(), &weights)?;
+        let encoder = encode::Encoder::new(model, options);
+        let message = encoder.model(names, &weights, &places, &target.data_names());
+        let summary = WritePlan::of(&target, &places, message.len()?, options);
+        Ok(Self { target, weights, places, message, summary })
+    }
+}
+
+/// What [`write()`] would do with the same arguments. Nothing is written.
 ///
 /// # Errors
-/// `OP601` when a file cannot be written, `OP602` when the model does not fit a protobuf message,
-/// `OP603` when an output is the program's file or one that the weights come from. After an error neither file was
-/// touched, unless renaming the model itself failed.
+/// `OP601` when an output is no file, `OP602` when the model does not fit a protobuf message, `OP603`
+/// when an output is the program's file or one that the weights come from.
+pub fn plan(model: &Model, path: &Path, options: &WriteOptions) -> Result<WritePlan, Report> {
+    let names = names::Names::of(model);
+    Ok(Prepared::of(model, &names, path, options)?.summary)
+}
+
+/// Writes `model` to `path`, and its data file, if it has one, to `path` with `.data` appended; several
+/// are called `m-00001-of-00003.onnx.data` where the model is `m.onnx`.
+///
+/// # Errors
+/// Those of [`plan()`], and `OP601` when a file cannot be written, `OP610` when the disk is too small,
+/// `OP611` when the memory is, `OP612` when another run does not let go of the folder, `OP613` when a
+/// source changed meanwhile. After an error the files are as they were.
 pub fn write(model: &Model, path: &Path, options: &WriteOptions) -> Result<WriteReport, Report> {
     let names = names::Names::of(model);
-    let weights = plan::weights(model, &names);
-    let plan = plan::Plan::of(&weights, options.external_data)?;
-    let target = publish::Target::new(path, plan.data_bytes > 0);
-    target.refuse_others()?;
-    target.refuse_sources(options.program.as_ref(), &weights)?;
-    let message = encode::Encoder::new(model, options).model(&names, &weights, &plan, &target.data_name());
+    let prepared = Prepared::of(model, &names, path, options)?;
+    let Prepared { target, weights, places, message, summary } = &prepared;
+    // What a killed run left behind also takes space.
+    target.recover()?;
+    summary.check(options)?;
     let model_bytes = message.len()?;
-    let meter = stream::Meter::new(model_bytes + plan.data_bytes, options.progress.clone());
-    target.publish(&message, &weights, &plan, &meter)?;
+    let data_bytes = places.data_bytes();
+    let meter = stream::Meter::new(model_bytes + data_bytes, options.progress.clone(), summary.stream_memory);
+    let mut manifest = options.manifest.then(String::new);
+    let mut data = Vec::new();
+    for (path, file) in target.data.iter().zip(&places.files) {
+        let mut staged = target.stage(path)?;
+        let hash = fill(staged.file(), file, weights, &meter, options.manifest);
+        let hash = hash.map_err(|e| publish::failed(path, &e))?;
+        note(&mut manifest, path, hash);
+        data.push(staged);
+    }
+    let mut staged = target.stage(path)?;
+    let hash = fill_model(staged.file(), message, &meter, options.manifest);
+    note(&mut manifest, path, hash.map_err(|e| publish::failed(path, &e))?);
+    refuse_changed(options.program.as_ref(), weights)?;
+    let manifest = match manifest {
+        Some(text) => Some(list(target, &text)?),
+        None => None,
+    };
+    let listed = manifest.is_some();
+    target.publish(publish::Ready { data, model: staged, manifest })?;
     Ok(WriteReport {
         model: target.model.clone(),
         model_bytes,
         data: target.data.clone(),
-        data_bytes: plan.data_bytes,
-        tensors: weights.len(),
-        tied: plan.tied,
+        data_bytes,
+        manifest: listed.then(|| target.manifest.clone()),
+        tensors: weights.len() - summary.tensors.left_out,
+        tied: places.tied,
     })
+}
+
+/// Writes a data file; its hash, if one is asked for.
+fn fill(
+    out: &mut File,
+    file: &plan::DataFile,
+    weights: &[plan::Weight<'_>],
+    meter: &stream::Meter,
+    hash: bool,
+) -> io::Result<Option<String>> {
+    let mut hasher = hash.then(manifest::Hasher::new);
+    // A full disk is known before the copying starts, where the file system can tell.
+    out.set_len(file.bytes)?;
+    for (index, place) in &file.stored {
+        let weight = &weights[*index];
+        out.seek(SeekFrom::Start(place.offset))?;
+        stream::tensor(weight.data, out, meter)
+            .map_err(|e| io::Error::new(e.kind(), format!("{e} (`{}`)", weight.name)))?;
+        if let Some(hasher) = &mut hasher {
+            hasher.advance(out, place.offset + place.len)?;
+        }
+    }
+    out.sync_all()?;
+    Ok(hasher.map(manifest::Hasher::finish))
+}
+
+/// Writes the model; its hash, if one is asked for.
+fn fill_model(
+    out: &mut File,
+    message: &encode::Message<'_>,
+    meter: &stream::Meter,
+    hash: bool,
+) -> io::Result<Option<String>> {
+    message.write(out, meter)?;
+    let mut hasher = hash.then(manifest::Hasher::new);
+    if let Some(hasher) = &mut hasher {
+        hasher.advance(out, out.metadata()?.len())?;
+    }
+    out.sync_all()?;
+    Ok(hasher.map(manifest::Hasher::finish))
+}
+
+/// Adds a file to the list of hashes.
+fn note(manifest: &mut Option<String>, path: &Path, hash: Option<String>) {
+    if let (Some(text), Some(hash)) = (manifest, hash) {
+        text.push_str(&manifest::line(&path.file_name().unwrap_or_default().to_string_lossy(), &hash));
+    }
+}
+
+/// Writes the list of hashes.
+fn list(target: &publish::Target, text: &str) -> Result<publish::Staged, Report> {
+    let mut staged = target.stage(&target.manifest)?;
+    let file = staged.file();
+    file.write_all(text.as_bytes())
+        .and_then(|()| file.sync_all())
+        .map_err(|e| publish::failed(&target.manifest, &e))?;
+    Ok(staged)
+}
+
+/// Fails when a file that was read has been written to since it was opened.
+fn refuse_changed(program: Option<&MappedFile>, weights: &[plan::Weight<'_>]) -> Result<(), Report> {
+    let mapped = weights.iter().filter_map(|weight| match &weight.data.source {
+        Source::Mapped { file, .. } => Some(file),
+        _ => None,
+    });
+    let mut last: Option<&MappedFile> = None;
+    for file in program.into_iter().chain(mapped) {
+        if last.is_some_and(|last| last.same(file)) {
+            continue;
+        }
+        last = Some(file);
+        if file.changed() {
+            let message = format!("`{}` was changed while it was converted", file.path().display());
+            let help = "convert it again when it is complete";
+            return Err(Diagnostic::error(Code::WRITE_SOURCE_CHANGED, message).help(help).into());
+        }
+    }
+    Ok(())
 }

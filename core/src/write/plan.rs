@@ -5,9 +5,9 @@ use std::hash::Hasher;
 use rustc_hash::{FxHashMap, FxHasher};
 
 use super::names::Names;
-use super::{AUTO_INLINE_BYTES, ExternalData, SMALL_TENSOR_BYTES};
+use super::{AUTO_INLINE_BYTES, ExternalData, SMALL_TENSOR_BYTES, WriteOptions};
 use crate::diagnose::{Code, Diagnostic, Report};
-use crate::ir::Model;
+use crate::ir::{Model, ValueId};
 use crate::tensor::{LazyTensor, Source};
 
 /// Half of the largest offset in a file.
@@ -18,51 +18,100 @@ const MAX_BYTES: u64 = 1 << 62;
 pub(super) struct Weight<'a> {
     /// The name of the initializer.
     pub(super) name: &'a str,
+    /// The value.
+    pub(super) value: ValueId,
     /// The data.
     pub(super) data: &'a LazyTensor,
+    /// Whether it is declared as an input as well. States are inputs already.
+    pub(super) is_input: bool,
+    /// Whether the model holds its data.
+    pub(super) is_written: bool,
 }
 
 /// Every initializer of the main graph, and the first values of states.
-pub(super) fn weights<'a>(model: &'a Model, names: &'a Names) -> Vec<Weight<'a>> {
-    let initializers = model.graph.initializers.iter().map(|i| (i.value, &i.data));
-    let states = model.states.iter().filter_map(|s| Some((s.input, s.initial.as_ref()?)));
-    initializers.chain(states).map(|(value, data)| Weight { name: names.graph.value(value), data }).collect()
+///
+/// What has a name in the program can become an input or be left out; constants that the conversion
+/// made stay where they are, as the `Constant` nodes of PyTorch's exporter do.
+pub(super) fn weights<'a>(model: &'a Model, names: &'a Names, options: &WriteOptions) -> Vec<Weight<'a>> {
+    let graph = &model.graph;
+    let initializers = graph.initializers.iter().map(|initializer| {
+        let value = initializer.value;
+        let named = graph.values[value].name.as_deref().is_some_and(|name| !name.is_empty());
+        Weight {
+            name: names.graph.value(value),
+            value,
+            data: &initializer.data,
+            is_input: named && options.initializers_as_inputs,
+            is_written: !named || options.initializers,
+        }
+    });
+    let states = model.states.iter().filter_map(|state| {
+        let (value, data) = (state.input, state.initial.as_ref()?);
+        let name = names.graph.value(value);
+        Some(Weight { name, value, data, is_input: false, is_written: options.initializers })
+    });
+    initializers.chain(states).collect()
 }
 
-/// A place in the data file.
+/// A place in a data file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Extent {
+    /// Which data file.
+    pub(super) file: usize,
     /// The first byte.
     pub(super) offset: u64,
     /// The number of bytes.
     pub(super) len: u64,
 }
 
+/// Where a weight goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Nowhere: the model is written without it.
+    Left,
+    /// Into the model.
+    Inline,
+    /// Into a data file.
+    Data(Extent),
+}
+
+/// A data file: what it holds, in order.
+#[derive(Debug, Default)]
+pub(super) struct DataFile {
+    /// The weights and their places.
+    pub(super) stored: Vec<(usize, Extent)>,
+    /// The size.
+    pub(super) bytes: u64,
+}
+
 /// Where every weight goes.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    /// By weight: its place in the data file, or `None` for the model itself.
-    pub(super) places: Vec<Option<Extent>>,
-    /// What the data file holds, in order: the weight and where it starts.
-    pub(super) stored: Vec<(usize, Extent)>,
-    /// The size of the data file.
-    pub(super) data_bytes: u64,
+    /// By weight.
+    pub(super) places: Vec<Place>,
+    /// The data files.
+    pub(super) files: Vec<DataFile>,
     /// The number of weights that share another one's bytes.
     pub(super) tied: usize,
+    /// The bytes of the weights in the model.
+    pub(super) inline_bytes: u64,
 }
 
 impl Plan {
-    /// Places `weights`.
+    /// Places `weights`: in their order, each at the next offset that is a multiple of its alignment,
+    /// in the current data file or, where that would grow beyond [`WriteOptions::shard_bytes`], in the
+    /// next one. A weight that is larger than that has a file of its own.
     ///
     /// # Errors
     /// `OP602` when a size is beyond what a file can have.
-    pub(super) fn of(weights: &[Weight<'_>], mode: ExternalData) -> Result<Self, Report> {
+    pub(super) fn of(weights: &[Weight<'_>], options: &WriteOptions) -> Result<Self, Report> {
         let mut sizes = Vec::with_capacity(weights.len());
         let mut total = 0;
         for weight in weights {
             let size = weight.data.byte_len().filter(|s| *s <= MAX_BYTES);
             // Summing half of what a file can have leaves room for the alignment.
-            let sum = size.and_then(|s| s.checked_add(total)).filter(|sum| *sum <= MAX_BYTES);
+            let added = if weight.is_written { size } else { Some(0) };
+            let sum = added.and_then(|s| s.checked_add(total)).filter(|sum| *sum <= MAX_BYTES);
             let (Some(size), Some(sum)) = (size, sum) else {
                 let message =
                     format!("the weights take more bytes than a file can have, at `{}`", weight.name);
@@ -71,34 +120,63 @@ impl Plan {
             sizes.push(size);
             total = sum;
         }
-        let external = match mode {
+        let external = match options.external_data {
             ExternalData::Auto => total > AUTO_INLINE_BYTES,
             ExternalData::Inline => false,
             ExternalData::External => true,
         };
-        let mut plan = Self { places: vec![None; weights.len()], ..Self::default() };
-        if !external {
-            return Ok(plan);
-        }
+        let mut plan = Self { places: Vec::with_capacity(weights.len()), ..Self::default() };
         let mut known: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
         for (index, (weight, len)) in weights.iter().zip(sizes).enumerate() {
-            if len < SMALL_TENSOR_BYTES {
-                continue;
-            }
-            let twins = known.entry(fingerprint(weight.data)).or_default();
-            if let Some(twin) = twins.iter().find(|t| same_bytes(weights[**t].data, weight.data)) {
-                plan.places[index] = plan.places[*twin];
-                plan.tied += 1;
-                continue;
-            }
-            twins.push(index);
-            let align = alignment(len);
-            let place = Extent { offset: plan.data_bytes.next_multiple_of(align), len };
-            plan.data_bytes = place.offset.saturating_add(len);
-            plan.places[index] = Some(place);
-            plan.stored.push((index, place));
+            let place = if !weight.is_written {
+                Place::Left
+            } else if !external || len < SMALL_TENSOR_BYTES {
+                plan.inline_bytes += len;
+                Place::Inline
+            } else {
+                let twins = known.entry(fingerprint(weight.data)).or_default();
+                match twins.iter().find(|t| same_bytes(weights[**t].data, weight.data)) {
+                    Some(twin) => {
+                        plan.tied += 1;
+                        plan.places[*twin]
+                    }
+                    None => {
+                        twins.push(index);
+                        Place::Data(plan.append(index, len, options.shard_bytes))
+                    }
+                }
+            };
+            plan.places.push(place);
         }
         Ok(plan)
+    }
+
+    /// Puts a weight of `len` bytes behind the others.
+    fn append(&mut self, index: usize, len: u64, limit: Option<u64>) -> Extent {
+        let align = alignment(len);
+        let fits = |file: &DataFile| {
+            let end = file.bytes.next_multiple_of(align).saturating_add(len);
+            limit.is_none_or(|limit| end <= limit)
+        };
+        if !self.files.last().is_some_and(fits) {
+            self.files.push(DataFile::default());
+        }
+        let number = self.files.len() - 1;
+        let file = &mut self.files[number];
+        let extent = Extent { file: number, offset: file.bytes.next_multiple_of(align), len };
+        file.bytes = extent.offset.saturating_add(len);
+        file.stored.push((index, extent));
+        extent
+    }
+
+    /// The bytes of all data files.
+    pub(super) fn data_bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.bytes).fold(0, u64::saturating_add)
+    }
+
+    /// The bytes of weights in data files.
+    pub(super) fn stored_bytes(&self) -> u64 {
+        self.files.iter().flat_map(|f| &f.stored).map(|(_, extent)| extent.len).fold(0, u64::saturating_add)
     }
 }
 

@@ -7,19 +7,25 @@ use std::io::{self, Write};
 use super::Progress;
 use crate::tensor::{LazyTensor, Source};
 
-/// Bytes that are copied at a time.
-const CHUNK: usize = 1 << 20;
+/// The memory in bytes that streaming takes unless less is allowed.
+pub(super) const BUFFER: u64 = 1 << 20;
+
+/// The least memory in bytes that streaming works with.
+pub(super) const MIN_BUFFER: u64 = 64 << 10;
 
 /// Counts bytes and tells the user.
 pub(super) struct Meter {
     done: Cell<u64>,
     total: u64,
     progress: Option<Progress>,
+    /// Bytes that are copied at a time.
+    chunk: usize,
 }
 
 impl Meter {
-    pub(super) fn new(total: u64, progress: Option<Progress>) -> Self {
-        Self { done: Cell::new(0), total, progress }
+    pub(super) fn new(total: u64, progress: Option<Progress>, memory: u64) -> Self {
+        let chunk = memory.clamp(MIN_BUFFER, BUFFER) as usize;
+        Self { done: Cell::new(0), total, progress, chunk }
     }
 
     pub(super) fn add(&self, bytes: u64) {
@@ -70,12 +76,12 @@ fn between_files(from: &File, start: u64, len: u64, out: &mut File, meter: &Mete
             }
         }
     }
-    let mut buffer = vec![0; CHUNK.min((len - done) as usize)];
+    let mut buffer = vec![0; meter.chunk.min((len - done) as usize)];
     while done < len {
         let step = buffer.len().min((len - done) as usize);
         let read = read_at(from, &mut buffer[..step], start + done)?;
         if read == 0 {
-            return Err(too_short());
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the source of a weight was truncated"));
         }
         out.write_all(&buffer[..read])?;
         done += read as u64;
@@ -85,12 +91,12 @@ fn between_files(from: &File, start: u64, len: u64, out: &mut File, meter: &Mete
 }
 
 #[cfg(unix)]
-fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+pub(super) fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
     std::os::unix::fs::FileExt::read_at(file, buffer, at)
 }
 
 #[cfg(windows)]
-fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+pub(super) fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
     std::os::windows::fs::FileExt::seek_read(file, buffer, at)
 }
 
@@ -106,7 +112,7 @@ fn strided(data: &LazyTensor, out: &mut File, meter: &Meter) -> io::Result<()> {
     let size = (data.dtype.bits() / 8) as usize;
     let bytes = data.source.bytes();
     let (run, outer) = runs(&data.shape, strides);
-    let mut buffer = Vec::with_capacity(CHUNK + size);
+    let mut buffer = Vec::with_capacity(meter.chunk + size);
     let mut index = vec![0u64; outer];
     for _ in 0..total / run {
         let at = index
@@ -116,9 +122,9 @@ fn strided(data: &LazyTensor, out: &mut File, meter: &Meter) -> io::Result<()> {
             .and_then(|at| usize::try_from(at).ok()?.checked_mul(size))
             .ok_or_else(too_short)?;
         let end = at.checked_add(run as usize * size).ok_or_else(too_short)?;
-        for piece in bytes.get(at..end).ok_or_else(too_short)?.chunks(CHUNK) {
+        for piece in bytes.get(at..end).ok_or_else(too_short)?.chunks(meter.chunk) {
             buffer.extend_from_slice(piece);
-            if buffer.len() >= CHUNK {
+            if buffer.len() >= meter.chunk {
                 out.write_all(&buffer)?;
                 meter.add(buffer.len() as u64);
                 buffer.clear();
@@ -151,5 +157,5 @@ fn runs(shape: &[u64], strides: &[u64]) -> (u64, usize) {
 }
 
 fn too_short() -> io::Error {
-    io::Error::new(io::ErrorKind::UnexpectedEof, "the source of a weight is shorter than its shape")
+    io::Error::new(io::ErrorKind::InvalidData, "the source of a weight is shorter than its shape")
 }

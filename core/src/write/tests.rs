@@ -155,7 +155,7 @@ fn inline_weights_are_the_source_bytes() {
     let path = dir.path().join("m.onnx");
     let report = write(&small(dir.path()), &path, &WriteOptions::default()).unwrap();
     assert_eq!(report.model_bytes, fs::metadata(&path).unwrap().len());
-    assert_eq!((report.data, report.tensors), (None, 3));
+    assert_eq!((report.data, report.tensors), (vec![], 3));
     assert_eq!(files(dir.path()), ["m.onnx"]);
     let graph = read(&path).graph.unwrap();
     let source = fs::read(dir.path().join("source.bin")).unwrap();

@@ -1,0 +1,192 @@
+//! A list of the written files with their SHA-256 hashes, in the format of `sha256sum`.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use super::publish::Target;
+use super::stream;
+use crate::diagnose::{Code, Diagnostic};
+
+/// Bytes that are hashed at a time.
+const CHUNK: usize = 256 << 10;
+
+/// A list of files is not longer than this.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// The hash of a file that is being written from front to back.
+pub(super) struct Hasher {
+    hash: Sha256,
+    at: u64,
+    buffer: Vec<u8>,
+}
+
+impl Hasher {
+    pub(super) fn new() -> Self {
+        Self { hash: Sha256::new(), at: 0, buffer: vec![0; CHUNK] }
+    }
+
+    /// Adds the bytes up to `end`. They were written a moment ago, so that they are still in memory;
+    /// many were copied by the kernel and never seen by this process.
+    pub(super) fn advance(&mut self, file: &File, end: u64) -> io::Result<()> {
+        while self.at < end {
+            let step = (self.buffer.len() as u64).min(end - self.at) as usize;
+            let read = stream::read_at(file, &mut self.buffer[..step], self.at)?;
+            if read == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            self.hash.update(&self.buffer[..read]);
+            self.at += read as u64;
+        }
+        Ok(())
+    }
+
+    /// The hash in hexadecimal digits.
+    pub(super) fn finish(self) -> String {
+        hex(&self.hash.finalize())
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The line of a file.
+pub(super) fn line(name: &str, hash: &str) -> String {
+    let escaped = name.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r");
+    let mark = if escaped == name { "" } else { "\\" };
+    format!("{mark}{hash}  {escaped}\n")
+}
+
+/// The name and the hash that a line states.
+fn parse(line: &str) -> Option<(String, &str)> {
+    let (line, escaped) = line.strip_prefix('\\').map_or((line, false), |rest| (rest, true));
+    let (hash, name) = line.split_at_checked(64)?;
+    let name = name.strip_prefix("  ").or_else(|| name.strip_prefix(" *"))?;
+    if !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) || name.is_empty() {
+        return None;
+    }
+    if !escaped {
+        return Some((name.to_owned(), hash));
+    }
+    let mut plain = String::new();
+    let mut characters = name.chars();
+    while let Some(character) = characters.next() {
+        plain.push(match character {
+            '\\' => match characters.next()? {
+                'n' => '\n',
+                'r' => '\r',
+                other => other,
+            },
+            other => other,
+        });
+    }
+    Some((plain, hash))
+}
+
+/// Removes the manifest of an output that was replaced without one, if it is one.
+pub(super) fn retire(target: &Target) -> io::Result<()> {
+    let Ok(text) = read(&target.manifest) else { return Ok(()) };
+    let name = target.model.file_name().unwrap_or_default();
+    if text.lines().filter_map(parse).any(|(listed, _)| *listed == *name) {
+        fs::remove_file(&target.manifest)?;
+    }
+    Ok(())
+}
+
+fn read(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(MAX_BYTES).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// A file that a manifest lists.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Listed {
+    /// The name, relative to the manifest.
+    pub name: String,
+    /// What is wrong with it; `None` when its hash is the stated one.
+    pub problem: Option<String>,
+}
+
+/// Where the manifest of the model at `path` is.
+pub fn path_of(model: &Path) -> PathBuf {
+    Target::new(model, 0).manifest
+}
+
+/// Compares the files that the manifest at `path` lists with their hashes.
+///
+/// # Errors
+/// `OP101` when the manifest cannot be read, `OP615` when it is none or lists a file elsewhere.
+pub fn check(path: &Path) -> Result<Vec<Listed>, Diagnostic> {
+    let shown = path.display();
+    let text = read(path).map_err(|e| {
+        Diagnostic::error(Code::READ_IO, format!("the manifest `{shown}` cannot be read: {e}"))
+    })?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let mut listed = Vec::new();
+    for line in text.lines() {
+        let malformed = || {
+            Diagnostic::error(
+                Code::WRITE_MANIFEST,
+                format!("`{shown}` is no list of SHA-256 hashes: `{line}`"),
+            )
+        };
+        let (name, stated) = parse(line).ok_or_else(malformed)?;
+        let mut parts = Path::new(&name).components();
+        if !matches!((parts.next(), parts.next()), (Some(std::path::Component::Normal(_)), None)) {
+            return Err(malformed());
+        }
+        let problem = match sha256(&folder.join(&name)) {
+            Ok(hash) if hash.eq_ignore_ascii_case(stated) => None,
+            Ok(_) => Some("has other bytes".to_owned()),
+            Err(error) => Some(error.to_string()),
+        };
+        listed.push(Listed { name, problem });
+    }
+    Ok(listed)
+}
+
+fn sha256(path: &Path) -> io::Result<String> {
+    let file = File::open(path)?;
+    let mut hasher = Hasher::new();
+    hasher.advance(&file, file.metadata()?.len())?;
+    Ok(hasher.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_those_of_sha256sum() {
+        let hash = "a".repeat(64);
+        assert_eq!(line("m.onnx", &hash), format!("{hash}  m.onnx\n"));
+        assert_eq!(line("a\\b\n", &hash), format!("\\{hash}  a\\\\b\\n\n"));
+        for name in ["m.onnx", "a\\b\n\rn", "two  words"] {
+            let line = line(name, &hash);
+            assert_eq!(parse(line.strip_suffix('\n').unwrap()), Some((name.to_owned(), hash.as_str())));
+        }
+        for wrong in ["", "abc", &"g".repeat(70), &format!("{hash} m"), &format!("{hash}  ")] {
+            assert_eq!(parse(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn changed_files_are_found() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("a"), "abc").unwrap();
+        let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        let path = dir.path().join("list");
+        fs::write(&path, format!("{}{}", line("a", abc), line("b", abc))).unwrap();
+        let problems: Vec<bool> = check(&path).unwrap().iter().map(|file| file.problem.is_some()).collect();
+        assert_eq!(problems, [false, true]);
+        fs::write(dir.path().join("a"), "abd").unwrap();
+        assert!(check(&path).unwrap()[0].problem.is_some());
+        fs::write(&path, line("../a", abc)).unwrap();
+        assert_eq!(check(&path).unwrap_err().code, Code::WRITE_MANIFEST);
+    }
+}

@@ -1,0 +1,230 @@
+//! Making written files the result: all of them, or none.
+
+mod lock;
+mod redirect;
+mod staged;
+mod swap;
+
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use super::interrupt;
+use super::plan::Weight;
+use crate::diagnose::{Code, Diagnostic, Report};
+use crate::tensor::{MappedFile, Source};
+
+pub(super) use staged::Staged;
+
+/// The files that are to be written.
+#[derive(Debug)]
+pub(super) struct Target {
+    /// The model.
+    pub(super) model: PathBuf,
+    /// Its data files.
+    pub(super) data: Vec<PathBuf>,
+    /// The list of hashes.
+    pub(super) manifest: PathBuf,
+    folder: PathBuf,
+    /// What tells this output's hidden files from those of others in the folder.
+    stem: String,
+}
+
+/// Written files that wait for their names.
+#[derive(Debug)]
+pub(super) struct Ready {
+    /// Those of [`Target::data`], in order.
+    pub(super) data: Vec<Staged>,
+    /// The model.
+    pub(super) model: Staged,
+    /// The list of hashes, if there is one.
+    pub(super) manifest: Option<Staged>,
+}
+
+impl Target {
+    /// The output at `path`, with this many data files.
+    pub(super) fn new(path: &Path, files: usize) -> Self {
+        let folder = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+            _ => PathBuf::from("."),
+        };
+        let name = path.file_name().unwrap_or_default();
+        let hash = Sha256::digest(name.as_encoded_bytes());
+        let stem = hash.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+        let data = (0..files).map(|at| path.with_file_name(data_name(path, at, files))).collect();
+        let mut manifest = OsString::from(path);
+        manifest.push(".sha256");
+        Self { model: path.to_owned(), data, manifest: manifest.into(), folder, stem }
+    }
+
+    /// The names of the data files as the model states them, relative to itself.
+    pub(super) fn data_names(&self) -> Vec<String> {
+        let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        self.data.iter().map(name).collect()
+    }
+
+    /// The folder of the output.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Every file that will stand there.
+    fn outputs(&self) -> impl Iterator<Item = &PathBuf> {
+        self.data.iter().chain([&self.model])
+    }
+
+    /// A file in the output's folder that nobody sees yet.
+    ///
+    /// # Errors
+    /// `OP601` or `OP610` when it cannot be created.
+    pub(super) fn stage(&self, path: &Path) -> Result<Staged, Report> {
+        Staged::new(&self.folder, &self.stem).map_err(|e| failed(path, &e))
+    }
+
+    /// Fails when an output exists and is no file: a rename would replace a device or a pipe.
+    pub(super) fn refuse_others(&self) -> Result<(), Report> {
+        for path in self.outputs().chain([&self.manifest]) {
+            match fs::metadata(path) {
+                Ok(existing) if existing.is_dir() => {
+                    let error = io::Error::new(io::ErrorKind::IsADirectory, "is a directory");
+                    return Err(failed(path, &error));
+                }
+                Ok(existing) if !existing.is_file() => {
+                    let error = io::Error::new(io::ErrorKind::InvalidInput, "is not a regular file");
+                    return Err(failed(path, &error));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails when an output is the file of the program, or one that a weight is still to be read from.
+    pub(super) fn refuse_sources(
+        &self,
+        program: Option<&MappedFile>,
+        weights: &[Weight<'_>],
+    ) -> Result<(), Report> {
+        let mut sources: Vec<&MappedFile> = program.into_iter().collect();
+        for weight in weights {
+            match &weight.data.source {
+                Source::Mapped { file, .. } if !sources.iter().rev().any(|s| s.same(file)) => {
+                    sources.push(file);
+                }
+                _ => {}
+            }
+        }
+        for path in self.outputs() {
+            let Ok(existing) = File::open(path) else { continue };
+            if sources.iter().any(|s| same_file(s.file(), &existing).unwrap_or(false)) {
+                let message = format!("`{}` is what the model is made from", path.display());
+                let help = "choose another output path";
+                return Err(Diagnostic::error(Code::WRITE_SOURCE, message).help(help).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Completes or removes what a run left that was killed while it published to this output.
+    ///
+    /// # Errors
+    /// `OP601` when files cannot be renamed, `OP612` when another run does not end.
+    pub(super) fn recover(&self) -> Result<(), Report> {
+        let _guard = interrupt::publishing();
+        let _lock = self.lock()?;
+        swap::recover(self).map_err(|(path, e)| failed(&path, &e))
+    }
+
+    /// Gives the files their names. See [`swap`].
+    ///
+    /// # Errors
+    /// As [`Target::recover`]; the old files are as they were, then.
+    pub(super) fn publish(&self, ready: Ready) -> Result<(), Report> {
+        let _guard = interrupt::publishing();
+        let _lock = self.lock()?;
+        swap::recover(self).and_then(|()| swap::publish(self, ready)).map_err(|(path, e)| failed(&path, &e))
+    }
+
+    fn lock(&self) -> Result<Option<File>, Report> {
+        lock::folder(&self.folder).map_err(|_| {
+            let message = format!("another run keeps `{}` locked", self.folder.display());
+            let help = "wait until it ends, or choose another folder";
+            Diagnostic::error(Code::WRITE_BUSY, message).help(help).into()
+        })
+    }
+}
+
+/// The name of a data file: `m.onnx.data`, or `m-00001-of-00003.onnx.data` for one of several.
+fn data_name(model: &Path, at: usize, files: usize) -> OsString {
+    let mut name = OsString::new();
+    if files == 1 {
+        name.push(model.file_name().unwrap_or_default());
+    } else {
+        name.push(model.file_stem().unwrap_or_default());
+        name.push(format!("-{:05}-of-{files:05}", at + 1));
+        if let Some(extension) = model.extension() {
+            name.push(".");
+            name.push(extension);
+        }
+    }
+    name.push(".data");
+    name
+}
+
+/// Whether [`data_name`] gives the name `name` to some data file of `model`.
+fn is_data_name(model: &Path, name: &str) -> bool {
+    let numbers = || {
+        let stem = model.file_stem()?.to_str()?;
+        let (at, rest) = name.strip_prefix(stem)?.strip_prefix('-')?.split_once("-of-")?;
+        let files = rest.get(..rest.find(|c: char| !c.is_ascii_digit())?)?;
+        Some((at.parse::<usize>().ok()?.checked_sub(1)?, files.parse().ok()?))
+    };
+    let (at, files) = numbers().unwrap_or((0, 1));
+    data_name(model, at, files).to_str() == Some(name)
+}
+
+/// Removes a file that may be there.
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// The report of a file that cannot be written.
+pub(super) fn failed(path: &Path, error: &io::Error) -> Report {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull, UnexpectedEof};
+
+    let message = format!("cannot write `{}`: {error}", path.display());
+    match error.kind() {
+        StorageFull | QuotaExceeded | FileTooLarge => {
+            let help = "free some space or choose another folder; `--plan` says how much it takes";
+            Diagnostic::error(Code::WRITE_SPACE, message).help(help).into()
+        }
+        UnexpectedEof => {
+            let help = "wait until whatever changes the source is done, and convert again";
+            Diagnostic::error(Code::WRITE_SOURCE_CHANGED, message).help(help).into()
+        }
+        _ => Diagnostic::error(Code::WRITE_IO, message).into(),
+    }
+}
+
+#[cfg(unix)]
+fn same_file(a: &File, b: &File) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    let (a, b) = (a.metadata()?, b.metadata()?);
+    Ok(a.dev() == b.dev() && a.ino() == b.ino())
+}
+
+#[cfg(not(unix))]
+fn same_file(a: &File, b: &File) -> io::Result<bool> {
+    // A mapped file cannot be replaced here, so that only the exact case matters.
+    let (a, b) = (a.metadata()?, b.metadata()?);
+    Ok(a.len() == b.len() && a.modified()? == b.modified()? && a.created()? == b.created()?)
+}

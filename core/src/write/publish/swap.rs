@@ -1,0 +1,271 @@
+//! Replacing a model and its data files so that a whole model stands there at every moment.
+//!
+//! A model names its data files, and the names of an output are always the same, so that neither file
+//! can be replaced first: the old model would stand beside the new data, or the other way round. What
+//! is done instead, all of it by links and renames within the folder:
+//!
+//! 1. The new files, complete and on disk, appear under hidden names, the model last. From here on the
+//!    next run can finish the work.
+//! 2. The old data files get second names, and a copy of the old model that uses them takes the place
+//!    of the old model: the same model, read from the same bytes.
+//! 3. The new data files take their names. Nothing refers to them yet.
+//! 4. The new model takes its name. This is the moment of the change.
+//! 5. The hidden names are removed.
+//!
+//! An error goes back to the old files. A process that is killed leaves the old model, the old model
+//! with hidden data files, or the new one; [`recover`], at the start of the next run, finishes what
+//! had reached step 1 and removes what had not.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use super::redirect::{locations, redirect};
+use super::staged::{PREFIX, TEMPORARY};
+use super::{Ready, Target, is_data_name, remove};
+use crate::tensor::MappedFile;
+use crate::write::manifest;
+
+/// A file, and why something failed with it.
+type Failed = (PathBuf, io::Error);
+
+/// Runs `work` as a step of its own; the error names `path`.
+fn step<T>(path: &Path, work: impl FnOnce() -> io::Result<T>) -> Result<T, Failed> {
+    #[cfg(test)]
+    super::tests::fault().map_err(|e| (path.to_owned(), e))?;
+    work().map_err(|e| (path.to_owned(), e))
+}
+
+impl Target {
+    fn hidden_name(&self, what: &str) -> String {
+        format!("{PREFIX}{}-{what}", self.stem)
+    }
+
+    fn hidden(&self, what: &str) -> PathBuf {
+        self.folder().join(self.hidden_name(what))
+    }
+
+    fn new_data(&self, at: usize) -> PathBuf {
+        self.hidden(&format!("new-{at}"))
+    }
+
+    fn new_model(&self) -> PathBuf {
+        self.hidden("new-model")
+    }
+
+    fn new_manifest(&self) -> PathBuf {
+        self.hidden("new-manifest")
+    }
+
+    fn old_model(&self) -> PathBuf {
+        self.hidden("old-model")
+    }
+
+    /// Flushes the folder. Not every file system can; the files themselves are safe.
+    fn sync(&self) {
+        let _ = File::open(self.folder()).and_then(|folder| folder.sync_all());
+    }
+
+    /// The data files in the folder that the model at `path` names; none if it is no model.
+    fn named_by(&self, path: &Path) -> Vec<String> {
+        let names = MappedFile::open(path).ok().and_then(|file| locations(file.bytes()));
+        let plain = |name: String| name.strip_prefix("./").map(str::to_owned).unwrap_or(name);
+        names.unwrap_or_default().into_iter().map(plain).collect()
+    }
+
+    /// Of those, the ones with the name of an output's data file.
+    fn data_of(&self, path: &Path) -> Vec<PathBuf> {
+        let names = self.named_by(path).into_iter().filter(|name| is_data_name(&self.model, name));
+        names.map(|name| self.folder().join(name)).collect()
+    }
+}
+
+/// What has been done, in order to undo it.
+#[derive(Default)]
+struct Done {
+    /// Old data files: the name, and the second name.
+    kept: Vec<(PathBuf, PathBuf)>,
+    /// Data files that were not there before.
+    fresh: Vec<PathBuf>,
+    /// Whether the old model was replaced by its copy.
+    diverted: bool,
+}
+
+/// Replaces the output with `ready`. The caller holds the lock and has called [`recover`].
+pub(super) fn publish(target: &Target, ready: Ready) -> Result<(), Failed> {
+    let mut done = Done::default();
+    if let Err(error) = replace(target, ready, &mut done) {
+        #[cfg(test)]
+        if super::tests::killed() {
+            return Err(error);
+        }
+        undo(target, &done);
+        return Err(error);
+    }
+    Ok(())
+}
+
+fn replace(target: &Target, ready: Ready, done: &mut Done) -> Result<(), Failed> {
+    for (at, (path, file)) in target.data.iter().zip(ready.data).enumerate() {
+        step(path, || file.appear(&target.new_data(at)))?;
+    }
+    if let Some(file) = ready.manifest {
+        step(&target.manifest, || file.appear(&target.new_manifest()))?;
+    }
+    step(&target.model, || ready.model.appear(&target.new_model()))?;
+    exchange(target, done)
+}
+
+/// Does what is left to do once the new files are there under hidden names.
+fn exchange(target: &Target, done: &mut Done) -> Result<(), Failed> {
+    target.sync();
+    let data = target.data_of(&target.new_model());
+    let named = target.named_by(&target.model);
+    let prefix = target.hidden_name("old-");
+    let diverted = named.iter().any(|name| name.starts_with(&prefix));
+    let stale = target.data_of(&if diverted { target.old_model() } else { target.model.clone() });
+    let stale: Vec<PathBuf> =
+        stale.into_iter().filter(|path| !data.contains(path) && path.exists()).collect();
+    if !diverted {
+        divert(target, data.iter().chain(&stale), &named, done)?;
+    }
+    for (at, path) in data.iter().enumerate() {
+        let hidden = target.new_data(at);
+        if !hidden.exists() {
+            continue;
+        }
+        let fresh = fs::symlink_metadata(path).is_err();
+        step(path, || fs::rename(&hidden, path))?;
+        if fresh {
+            done.fresh.push(path.clone());
+        }
+    }
+    if diverted || done.diverted {
+        stale.iter().try_for_each(|path| step(path, || remove(path)))?;
+    }
+    target.sync();
+    step(&target.model, || fs::rename(target.new_model(), &target.model))?;
+    target.sync();
+    // The new model is there: whatever fails from here on is for the next run.
+    *done = Done::default();
+    stale.iter().try_for_each(|path| step(path, || remove(path)))?;
+    finish(target)
+}
+
+/// What follows once the new model is there.
+fn finish(target: &Target) -> Result<(), Failed> {
+    let manifest = target.new_manifest();
+    step(&target.manifest, || {
+        if manifest.exists() { fs::rename(&manifest, &target.manifest) } else { manifest::retire(target) }
+    })?;
+    clear(target)
+}
+
+/// Gives the old data files among `paths` second names, and makes the old model use them.
+fn divert<'a>(
+    target: &Target,
+    paths: impl Iterator<Item = &'a PathBuf>,
+    named: &[String],
+    done: &mut Done,
+) -> Result<(), Failed> {
+    for (at, path) in paths.filter(|path| fs::symlink_metadata(path).is_ok()).enumerate() {
+        let hidden = target.hidden(&format!("old-{at}"));
+        // Without hard links there is no second name: the old model is unreadable for a moment.
+        if step(path, || link(path, &hidden))? {
+            done.kept.push((path.clone(), hidden));
+        } else {
+            return Ok(());
+        }
+    }
+    let second = |name: &str| {
+        let path = target.folder().join(name);
+        let (_, hidden) = done.kept.iter().find(|(old, _)| *old == path)?;
+        Some(hidden.file_name()?.to_str()?.to_owned())
+    };
+    if !named.iter().any(|name| second(name).is_some()) {
+        return Ok(());
+    }
+    let copy = target.hidden("old-copy");
+    step(&target.model, || {
+        if !link(&target.model, &target.old_model())? {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let old = MappedFile::open(&target.model)?;
+        let file = File::create(&copy)?;
+        file.set_permissions(old.file().metadata()?.permissions())?;
+        let mut out = BufWriter::new(file);
+        redirect(old.bytes(), &second, &mut out)?;
+        out.flush()?;
+        out.get_ref().sync_all()
+    })?;
+    step(&target.model, || fs::rename(&copy, &target.model))?;
+    done.diverted = true;
+    target.sync();
+    Ok(())
+}
+
+/// Makes a hard link; false where there are none, or none to this file.
+fn link(path: &Path, second: &Path) -> io::Result<bool> {
+    use io::ErrorKind::{CrossesDevices, PermissionDenied, TooManyLinks, Unsupported};
+
+    // One that was made before its run was killed.
+    remove(second)?;
+    match fs::hard_link(path, second) {
+        Ok(()) => Ok(true),
+        Err(e) if matches!(e.kind(), CrossesDevices | PermissionDenied | TooManyLinks | Unsupported) => {
+            Ok(false)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Goes back to the old files, as far as that is possible.
+fn undo(target: &Target, done: &Done) {
+    // First of all, so that nobody finishes what is being undone.
+    let _ = remove(&target.new_model());
+    let restore = target.hidden("restore");
+    for (path, hidden) in &done.kept {
+        // The second name stays until the model stops using it.
+        let _ = fs::hard_link(hidden, &restore).and_then(|()| fs::rename(&restore, path));
+        // Renaming one name of a file to another one of the same file does nothing.
+        let _ = remove(&restore);
+    }
+    if done.diverted {
+        let _ = fs::rename(target.old_model(), &target.model);
+    }
+    for path in &done.fresh {
+        let _ = remove(path);
+    }
+    let _ = clear(target);
+    target.sync();
+}
+
+/// Finishes what a killed run had ready, and removes what it had not.
+pub(super) fn recover(target: &Target) -> Result<(), Failed> {
+    if target.new_model().exists() {
+        return exchange(target, &mut Done::default());
+    }
+    clear(target)
+}
+
+/// Removes this output's hidden files: those of runs that are gone, and that the model does not use.
+fn clear(target: &Target) -> Result<(), Failed> {
+    let prefix = target.hidden_name("");
+    let Ok(entries) = fs::read_dir(target.folder()) else { return Ok(()) };
+    let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names: Vec<String> = names.filter(|name| name.starts_with(&prefix)).collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    let used = target.named_by(&target.model);
+    names.retain(|name| !used.contains(name));
+    names.sort();
+    for name in names {
+        let path = target.folder().join(&name);
+        if name.ends_with(TEMPORARY) && File::open(&path).is_ok_and(|file| file.try_lock().is_err()) {
+            continue;
+        }
+        step(&path, || remove(&path))?;
+    }
+    Ok(())
+}

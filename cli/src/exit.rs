@@ -22,6 +22,12 @@ pub(crate) enum Exit {
     Unverified = 6,
     /// A defect in onnxport or in a plugin.
     Internal = 70,
+    /// The terminal is gone: 128 and the number of the signal, as shells do it.
+    HangUp = 129,
+    /// Interrupted from the keyboard.
+    Interrupted = 130,
+    /// Asked to end.
+    Terminated = 143,
 }
 
 /// The codes as the help shows them.
@@ -33,7 +39,8 @@ Exit codes:
    4  the model does not compute what it must
    5  a file cannot be read or written, or is damaged
    6  nothing to verify with: no ONNX Runtime, or no recorded values
-  70  a defect in onnxport or in a plugin";
+  70  a defect in onnxport or in a plugin
+ 130  interrupted (129, 143: ended by SIGHUP, SIGTERM); nothing half-written remains";
 
 impl Exit {
     /// The code for what a report says: its gravest error.

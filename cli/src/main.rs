@@ -8,6 +8,7 @@ mod outcome;
 mod plugins;
 mod progress;
 mod render;
+mod signals;
 mod weights;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,6 +18,7 @@ use std::sync::Mutex;
 use clap::Parser;
 use onnxport_core::diagnose::{Code, Diagnostic};
 use onnxport_core::host::{crash, watch};
+use onnxport_core::tensor::fault;
 
 use crate::args::{Cli, Color, Command};
 use crate::outcome::CommandResult;
@@ -45,6 +47,8 @@ fn main() -> ExitCode {
     let Cli { global, command } = cli;
     let name = command.name();
     let progress = Progress::new(!global.quiet && !global.json);
+    fault::report(exit::Exit::Io as u8, global.json);
+    signals::handle(name, global, &progress);
     let shown = progress.clone();
     // A plugin that does not come back is left behind on that thread.
     let result =

@@ -1,6 +1,6 @@
 //! Progress on standard error, only on terminals.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -30,10 +30,15 @@ impl Progress {
     /// Shows how much of a long stage is done; the function is told bytes done and bytes in all.
     pub(crate) fn bytes(&self, text: &str) -> impl Fn(u64, u64) + Send + Sync + use<> {
         self.stage(text);
-        let (bar, text) = (self.bar.clone(), text.to_owned());
+        let (bar, text, start) = (self.bar.clone(), text.to_owned(), Instant::now());
         move |done, all| {
+            if bar.is_hidden() {
+                return;
+            }
             let percent = done.saturating_mul(100).checked_div(all).unwrap_or(100);
-            bar.set_message(format!("{text} {percent} % of {}", crate::format::bytes(all)));
+            let rate = done as f64 / start.elapsed().as_secs_f64().max(1e-3);
+            let (all, rate) = (crate::format::bytes(all), crate::format::bytes(rate as u64));
+            bar.set_message(format!("{text} {percent} % of {all}, {rate}/s"));
         }
     }
 

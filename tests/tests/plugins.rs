@@ -90,7 +90,9 @@ fn written(host: &Host, program: Program) -> Vec<u8> {
     let path = folder.path().join("model.onnx");
     let report = write::write(&converted.model, &path, &WriteOptions::default()).expect("a written model");
     let mut bytes = std::fs::read(&path).expect("a model");
-    bytes.extend(report.data.map(|data| std::fs::read(data).expect("a data file")).unwrap_or_default());
+    for data in &report.data {
+        bytes.extend(std::fs::read(data).expect("a data file"));
+    }
     bytes
 }
 

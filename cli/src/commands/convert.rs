@@ -14,9 +14,10 @@ use onnxport_core::normalise::normalise;
 use onnxport_core::pipeline::{self, ConvertOptions};
 use onnxport_core::pt2::Archive;
 use onnxport_core::verify::{Against, Options, Port, Signature};
-use onnxport_core::write::{self, ExternalData, WriteOptions, WriteReport};
+use onnxport_core::write::{self, WriteOptions, WriteReport};
 
 use super::verify::{self, RuntimeArguments};
+use super::writing::{self, WriteArguments};
 use crate::exit::Exit;
 use crate::format::{bold, bytes, count, duration, faint, table};
 use crate::outcome::{CommandResult, Outcome};
@@ -47,9 +48,6 @@ pub(crate) struct Arguments {
     /// A name for a dynamic dimension of an input, such as x:0=batch
     #[arg(long = "dim", value_name = "INPUT:AXIS=NAME", value_parser = parse_dim)]
     dims: Vec<DimName>,
-    /// Where the weights go
-    #[arg(long, value_enum, default_value_t = Weights::Auto, value_name = "WHERE")]
-    external_data: Weights,
     /// Check the graph against the rules of ONNX and what the program states
     #[arg(long)]
     validate: bool,
@@ -58,6 +56,8 @@ pub(crate) struct Arguments {
     no_verify: bool,
     #[command(flatten)]
     runtime: RuntimeArguments,
+    #[command(flatten)]
+    writing: WriteArguments,
     /// Print a text form instead of converting
     #[arg(long, value_enum, value_name = "FORM", conflicts_with = "output")]
     emit: Option<Form>,
@@ -65,17 +65,6 @@ pub(crate) struct Arguments {
     weights: WeightArguments,
     #[command(flatten)]
     plugins: PluginArguments,
-}
-
-/// Where the weights go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Weights {
-    /// Into the model while it stays small, else beside it
-    Auto,
-    /// Into the model
-    Inline,
-    /// Into a data file beside it
-    External,
 }
 
 /// A text form.
@@ -121,7 +110,8 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
         (Some(path), None) => path,
         (_, form) => return emit(&host, archive, &options, form.unwrap_or(Form::Ir)),
     };
-    let against = if arguments.no_verify { None } else { Some(calls(&arguments.program, &archive)) };
+    let verified = !arguments.no_verify && !arguments.writing.plan;
+    let against = if verified { Some(calls(&arguments.program, &archive)) } else { None };
 
     progress.stage("converting");
     let converted = pipeline::convert(&host, archive.program, &options)?;
@@ -129,17 +119,12 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     let weights = archive.weight_bytes;
 
     let writing = Instant::now();
+    let write_options = arguments.writing.options(archive.file);
+    if arguments.writing.plan {
+        return writing::plan(&converted, path, &write_options);
+    }
     let bar = progress.bytes("writing");
-    let write_options = WriteOptions {
-        external_data: match arguments.external_data {
-            Weights::Auto => ExternalData::Auto,
-            Weights::Inline => ExternalData::Inline,
-            Weights::External => ExternalData::External,
-        },
-        program: Some(archive.file),
-        progress: Some(Arc::new(bar)),
-        ..WriteOptions::default()
-    };
+    let write_options = WriteOptions { progress: Some(Arc::new(bar)), ..write_options };
     let written = write::write(&converted.model, path, &write_options)?;
     let mut stages = vec![("read", reading)];
     stages.extend(converted.stages.iter().map(|stage| (stage.name, stage.time)));
@@ -153,7 +138,10 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
         Facts { arguments, signature: &signature, written: &written, nodes, weights, stages: &stages };
     outcome.summary = facts.summary(path);
     facts.json(&mut outcome);
-    if let Some(against) = against {
+    if arguments.writing.no_initializers && against.is_some() {
+        let why = Diagnostic::error(Code::VERIFY_EXPECTED, "the model is written without its weights");
+        skipped(&mut outcome, &why);
+    } else if let Some(against) = against {
         verify_written(&host, arguments, path, against, progress, &mut outcome)?;
     }
     Ok(outcome)
@@ -281,8 +269,18 @@ impl Facts<'_> {
             bytes(self.weights)
         );
         let mut files = format!("{} ({})", path.display(), bytes(self.written.model_bytes));
-        if let Some(data) = &self.written.data {
-            let _ = write!(files, ", {} ({})", data.display(), bytes(self.written.data_bytes));
+        match self.written.data.as_slice() {
+            [] => {}
+            [data] => {
+                let _ = write!(files, ", {} ({})", data.display(), bytes(self.written.data_bytes));
+            }
+            [first, .., last] => {
+                let (first, last) = (first.display(), last.display());
+                let _ = write!(files, ", {first} to {last} ({})", bytes(self.written.data_bytes));
+            }
+        }
+        if let Some(manifest) = &self.written.manifest {
+            let _ = write!(files, ", {}", manifest.display());
         }
         let _ = writeln!(out, "{}  {files}", bold("files"));
         let stages: Vec<String> =
@@ -303,6 +301,7 @@ impl Facts<'_> {
             self.stages.iter().map(|(name, time)| ((*name).to_owned(), time.as_secs_f64().into())).collect();
         let files: Vec<String> = std::iter::once(&self.written.model)
             .chain(&self.written.data)
+            .chain(&self.written.manifest)
             .map(|path| path.display().to_string())
             .collect();
         outcome.put("opset", self.arguments.opset);

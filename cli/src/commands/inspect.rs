@@ -1,16 +1,19 @@
 //! `onnxport inspect`.
 
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
+use onnxport_core::diagnose::{Code, Diagnostic};
 use onnxport_core::inspect::{
     DimSummary, InputSummary, ModelSummary, OpSummary, ProgramSummary, ValueSummary,
 };
 use onnxport_core::ir::opset::DEFAULT_OPSET;
 use onnxport_core::pipeline;
+use onnxport_core::write::manifest::{self, Listed};
 
-use crate::format::{bad, bold, bytes, count, faint, table};
+use crate::exit::Exit;
+use crate::format::{bad, bold, bytes, count, faint, good, table};
 use crate::outcome::{CommandResult, Outcome};
 use crate::plugins::{self, PluginArguments};
 
@@ -25,12 +28,18 @@ pub(crate) struct Arguments {
     /// Show every operator and guard
     #[arg(long)]
     all: bool,
+    /// Compare the files of a model with FILE.sha256, as `convert --manifest` writes it
+    #[arg(long)]
+    manifest: bool,
     #[command(flatten)]
     plugins: PluginArguments,
 }
 
 /// Describes a file.
 pub(crate) fn run(arguments: &Arguments) -> CommandResult {
+    if arguments.manifest {
+        return check(&arguments.file);
+    }
     let shown = if arguments.all { usize::MAX } else { SHOWN };
     if arguments.file.extension().is_some_and(|extension| extension == "onnx") {
         let summary = ModelSummary::read(&arguments.file)?;
@@ -40,6 +49,24 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     let host = plugins::host(&arguments.plugins)?;
     let summary = ProgramSummary::of(&archive, &host, DEFAULT_OPSET);
     Ok(Outcome::text(program(&summary, shown)).with("program", &summary))
+}
+
+/// Compares files with the list of hashes beside the model.
+fn check(model: &Path) -> CommandResult {
+    let files = manifest::check(&manifest::path_of(model))?;
+    let row = |file: &Listed| match &file.problem {
+        None => vec![good("ok  "), file.name.clone()],
+        Some(problem) => vec![bad("FAIL"), file.name.clone(), problem.clone()],
+    };
+    let text = table(&files.iter().map(row).collect::<Vec<_>>());
+    let wrong = files.iter().filter(|file| file.problem.is_some()).count();
+    let mut outcome = Outcome::text(text).with("manifest", &files);
+    if wrong > 0 {
+        let message = format!("{} not as the manifest says", count(wrong, "file"));
+        outcome.report = Diagnostic::error(Code::WRITE_MANIFEST, message).into();
+        outcome.exit = Exit::of(&outcome.report);
+    }
+    Ok(outcome)
 }
 
 fn program(summary: &ProgramSummary, shown: usize) -> String {

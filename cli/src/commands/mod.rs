@@ -9,3 +9,4 @@ pub(crate) mod man;
 pub(crate) mod ops;
 pub(crate) mod plugin;
 pub(crate) mod verify;
+pub(crate) mod writing;

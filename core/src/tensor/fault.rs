@@ -1,5 +1,4 @@
-//! Which mapped file an address belongs to, for a handler of `SIGBUS`: the signal that a read raises
-//! when somebody truncated the file underneath.
+//! Reads of mapped files that somebody truncated: the signal `SIGBUS`, and which file it was.
 //!
 //! A handler may neither lock nor allocate, so that the table has a fixed size and is atomic
 //! throughout. Mappings beyond its size are not in it; a fault in them ends the process as it would
@@ -67,7 +66,7 @@ impl Drop for Known {
 
 /// Calls `then` with the path of the file that is mapped at `address`, if one is. Only atomics are
 /// read, so that a signal handler may call it.
-pub fn mapped_at<T>(address: usize, then: impl FnOnce(&CStr) -> T) -> Option<T> {
+fn mapped_at<T>(address: usize, then: impl FnOnce(&CStr) -> T) -> Option<T> {
     let slot = TABLE.iter().find(|slot| {
         let start = slot.start.load(Ordering::Acquire);
         start > BUSY && start <= address && address < slot.end.load(Ordering::Relaxed)
@@ -79,6 +78,106 @@ pub fn mapped_at<T>(address: usize, then: impl FnOnce(&CStr) -> T) -> Option<T> 
     // SAFETY: the path of a filled slot is a C string. It lives as long as the mapping, which the
     // faulting read borrows.
     Some(then(unsafe { CStr::from_ptr(path) }))
+}
+
+/// From now on a read of a mapped file that somebody truncated ends the process with `exit` and a
+/// message: an object on standard output with `json`, else a line on standard error. Outputs that are
+/// being written have no names yet, so that nothing is left of them. For programs, not for libraries:
+/// it replaces the handler of a signal. To be called once.
+#[cfg(unix)]
+pub fn report(exit: u8, json: bool) {
+    handler::install(exit, json);
+}
+
+/// On this system a mapped file cannot be truncated.
+#[cfg(not(unix))]
+pub fn report(_exit: u8, _json: bool) {}
+
+#[cfg(unix)]
+mod handler {
+    use std::ffi::CStr;
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+
+    use crate::diagnose::Code;
+
+    static EXIT: AtomicI32 = AtomicI32::new(1);
+    static JSON: AtomicBool = AtomicBool::new(false);
+
+    /// What took place before, for faults elsewhere.
+    static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
+
+    type Handler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
+
+    pub(super) fn install(exit: u8, json: bool) {
+        EXIT.store(exit.into(), Ordering::Relaxed);
+        JSON.store(json, Ordering::Relaxed);
+        // SAFETY: the action is fully initialised, and the handler only does what is allowed in one.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            let mut old: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = handle as Handler as usize;
+            action.sa_flags = libc::SA_ONSTACK | libc::SA_SIGINFO;
+            libc::sigemptyset(&raw mut action.sa_mask);
+            if libc::sigaction(libc::SIGBUS, &raw const action, &raw mut old) == 0 {
+                let _ = BEFORE.set(old);
+            }
+        }
+    }
+
+    extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+        // SAFETY: the system hands a valid record to a handler with SA_SIGINFO.
+        let address = unsafe { (*info).si_addr() } as usize;
+        if super::mapped_at(address, tell).is_some() {
+            // SAFETY: ends the process without running anything.
+            unsafe { libc::_exit(EXIT.load(Ordering::Relaxed)) };
+        }
+        let before = BEFORE.get().map_or(std::ptr::null(), std::ptr::from_ref);
+        // SAFETY: what took place before takes place again, when the read is tried once more.
+        unsafe {
+            if before.is_null() {
+                libc::signal(signal, libc::SIG_DFL);
+            } else {
+                libc::sigaction(signal, before, std::ptr::null_mut());
+            }
+        }
+    }
+
+    fn tell(path: &CStr) {
+        let code = Code::WRITE_SOURCE_CHANGED;
+        let why = " was truncated while it was read";
+        if !JSON.load(Ordering::Relaxed) {
+            let (code, help) = (code.as_str(), "\n  help: convert it again when it is complete\n");
+            for part in ["\nerror[".as_bytes(), code.as_bytes(), b"]: `", path.to_bytes(), b"`"] {
+                write(libc::STDERR_FILENO, part);
+            }
+            write(libc::STDERR_FILENO, why.as_bytes());
+            write(libc::STDERR_FILENO, help.as_bytes());
+            return;
+        }
+        let out = |part: &[u8]| write(libc::STDOUT_FILENO, part);
+        out(b"{\"ok\": false, \"exit\": ");
+        let exit = EXIT.load(Ordering::Relaxed) as u8;
+        let digits = [b'0' + exit / 100, b'0' + exit / 10 % 10, b'0' + exit % 10];
+        let leading = digits.iter().take(2).take_while(|digit| **digit == b'0').count();
+        out(digits.get(leading..).unwrap_or_default());
+        out(b", \"diagnostics\": [{\"code\": \"");
+        out(code.as_str().as_bytes());
+        out(b"\", \"severity\": \"error\", \"message\": \"`");
+        for byte in path.to_bytes() {
+            // What needs escaping, or may be no UTF-8.
+            let plain = (0x20..0x7f).contains(byte) && !b"\"\\".contains(byte);
+            out(&[if plain { *byte } else { b'?' }]);
+        }
+        out(b"`");
+        out(why.as_bytes());
+        out(b"\"}]}\n");
+    }
+
+    fn write(to: libc::c_int, bytes: &[u8]) {
+        // SAFETY: the pointer and the length are those of a slice.
+        unsafe { libc::write(to, bytes.as_ptr().cast(), bytes.len()) };
+    }
 }
 
 #[cfg(test)]

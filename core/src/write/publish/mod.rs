@@ -16,11 +16,15 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::interrupt;
+use super::manifest::hex;
 use super::plan::Weight;
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::tensor::{MappedFile, Source};
 
 pub(super) use staged::Staged;
+
+/// The digits of a hash of the model's name that its hidden files carry.
+const STEM: usize = 12;
 
 /// The files that are to be written.
 #[derive(Debug)]
@@ -55,8 +59,8 @@ impl Target {
             _ => PathBuf::from("."),
         };
         let name = path.file_name().unwrap_or_default();
-        let hash = Sha256::digest(name.as_encoded_bytes());
-        let stem = hash.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+        let mut stem = hex(&Sha256::digest(name.as_encoded_bytes()));
+        stem.truncate(STEM);
         let data = (0..files).map(|at| path.with_file_name(data_name(path, at, files))).collect();
         let mut manifest = OsString::from(path);
         manifest.push(".sha256");

@@ -66,18 +66,18 @@ impl Target {
         let _ = File::open(self.folder()).and_then(|folder| folder.sync_all());
     }
 
-    /// The data files in the folder that the model at `path` names; none if it is no model.
-    fn named_by(&self, path: &Path) -> Vec<String> {
-        let names = MappedFile::open(path).ok().and_then(|file| locations(file.bytes()));
-        let plain = |name: String| name.strip_prefix("./").map(str::to_owned).unwrap_or(name);
-        names.unwrap_or_default().into_iter().map(plain).collect()
-    }
-
-    /// Of those, the ones with the name of an output's data file.
+    /// The data files of this output that the model at `path` names.
     fn data_of(&self, path: &Path) -> Vec<PathBuf> {
-        let names = self.named_by(path).into_iter().filter(|name| is_data_name(&self.model, name));
+        let names = named_by(path).into_iter().filter(|name| is_data_name(&self.model, name));
         names.map(|name| self.folder().join(name)).collect()
     }
+}
+
+/// The data files that the model at `path` names; none if it is no model.
+fn named_by(path: &Path) -> Vec<String> {
+    let names = MappedFile::open(path).ok().and_then(|file| locations(file.bytes()));
+    let plain = |name: String| name.strip_prefix("./").map(str::to_owned).unwrap_or(name);
+    names.unwrap_or_default().into_iter().map(plain).collect()
 }
 
 /// What has been done, in order to undo it.
@@ -120,7 +120,7 @@ fn replace(target: &Target, ready: Ready, done: &mut Done) -> Result<(), Failed>
 fn exchange(target: &Target, done: &mut Done) -> Result<(), Failed> {
     target.sync();
     let data = target.data_of(&target.new_model());
-    let named = target.named_by(&target.model);
+    let named = named_by(&target.model);
     let prefix = target.hidden_name("old-");
     let diverted = named.iter().any(|name| name.starts_with(&prefix));
     let stale = target.data_of(&if diverted { target.old_model() } else { target.model.clone() });
@@ -257,7 +257,7 @@ fn clear(target: &Target) -> Result<(), Failed> {
     if names.is_empty() {
         return Ok(());
     }
-    let used = target.named_by(&target.model);
+    let used = named_by(&target.model);
     names.retain(|name| !used.contains(name));
     names.sort();
     for name in names {

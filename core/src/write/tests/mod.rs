@@ -1,3 +1,5 @@
+mod options;
+
 use std::fs;
 use std::path::Path;
 

@@ -1,0 +1,128 @@
+//! What `onnxport convert` writes: the arguments about it, and `--plan`.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use clap::{Args, ValueEnum};
+use onnxport_core::diagnose::Report;
+use onnxport_core::pipeline::Converted;
+use onnxport_core::tensor::MappedFile;
+use onnxport_core::write::{self, ExternalData, WriteOptions, WritePlan};
+
+use crate::exit::Exit;
+use crate::format::{bold, bytes, parse_bytes, table};
+use crate::outcome::{CommandResult, Outcome};
+
+/// Arguments about what is written.
+#[expect(clippy::struct_excessive_bools, reason = "independent switches")]
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Writing")]
+pub(crate) struct WriteArguments {
+    /// Where the weights go
+    #[arg(long, value_enum, default_value_t = Weights::Auto, value_name = "WHERE")]
+    external_data: Weights,
+    /// Split the data file into files of at most this size, such as 2GB; a larger tensor has a file of
+    /// its own
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    shard_size: Option<u64>,
+    /// Leave out the data of parameters, buffers and constants of the program
+    #[arg(long)]
+    pub no_initializers: bool,
+    /// Declare parameters, buffers and constants of the program as inputs, behind the others
+    #[arg(long)]
+    initializers_as_inputs: bool,
+    /// Also write OUTPUT.sha256, a list of hashes that `sha256sum --check` reads
+    #[arg(long)]
+    manifest: bool,
+    /// The most anonymous memory that the process may take while it writes, such as 256MiB
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    max_memory: Option<u64>,
+    /// Print what would be written, and how much space and memory it takes; write nothing
+    #[arg(long)]
+    pub plan: bool,
+}
+
+/// Where the weights go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Weights {
+    /// Into the model while it stays small, else beside it
+    Auto,
+    /// Into the model
+    Inline,
+    /// Into data files beside it
+    External,
+}
+
+impl WriteArguments {
+    /// How to write what comes from `program`.
+    pub(crate) fn options(&self, program: MappedFile) -> WriteOptions {
+        WriteOptions {
+            external_data: match self.external_data {
+                Weights::Auto => ExternalData::Auto,
+                Weights::Inline => ExternalData::Inline,
+                Weights::External => ExternalData::External,
+            },
+            shard_bytes: self.shard_size,
+            initializers: !self.no_initializers,
+            initializers_as_inputs: self.initializers_as_inputs,
+            manifest: self.manifest,
+            max_memory: self.max_memory,
+            program: Some(program),
+            ..WriteOptions::default()
+        }
+    }
+}
+
+/// Shows what a conversion would write to `path`; a failure when it would be refused.
+pub(crate) fn plan(converted: &Converted, path: &Path, options: &WriteOptions) -> CommandResult {
+    let plan = write::plan(&converted.model, path, options)?;
+    let mut outcome = Outcome::text(text(&plan, options)).with("plan", &plan);
+    let diagnostics = converted.diagnostics.clone();
+    outcome.report = Report { diagnostics, origins: converted.model.origins.clone() };
+    if let Err(report) = plan.check(options) {
+        outcome.exit = Exit::of(&report);
+        outcome.report.diagnostics.extend(report.diagnostics);
+    }
+    Ok(outcome)
+}
+
+fn text(plan: &WritePlan, options: &WriteOptions) -> String {
+    let rows: Vec<Vec<String>> = plan
+        .files
+        .iter()
+        .map(|file| {
+            let replaces = file.replaces.map(|old| format!("replaces {}", bytes(old)));
+            vec![file.path.display().to_string(), bytes(file.bytes), replaces.unwrap_or_default()]
+        })
+        .collect();
+    let mut out = format!("{}\n{}", bold("files"), table(&rows));
+    let counts = plan.tensors;
+    let left_out = match counts.left_out {
+        0 => String::new(),
+        n => format!(", {n} left out"),
+    };
+    // Writing to a String cannot fail.
+    let _ = writeln!(
+        out,
+        "{}  {} stored ({}), {} tied, {} in the model ({}){left_out}; {} of padding",
+        bold("tensors"),
+        counts.stored,
+        bytes(plan.stored_bytes),
+        counts.tied,
+        counts.inline,
+        bytes(plan.inline_bytes),
+        bytes(plan.padding_bytes)
+    );
+    let known = |size: Option<u64>| size.map_or_else(|| "unknown".to_owned(), bytes);
+    let _ =
+        writeln!(out, "{}  {} needed, {} free", bold("disk"), bytes(plan.disk_needed), known(plan.disk_free));
+    let limit = options.max_memory.map(|limit| format!(", {} allowed", bytes(limit))).unwrap_or_default();
+    let _ = writeln!(
+        out,
+        "{}  {} of anonymous memory at most while writing, {} of them to stream tensors{limit}",
+        bold("memory"),
+        known(plan.peak_memory),
+        bytes(plan.stream_memory)
+    );
+    out
+}

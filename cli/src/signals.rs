@@ -1,0 +1,59 @@
+//! Ending on request: Ctrl-C, SIGTERM, SIGHUP.
+
+#[cfg(unix)]
+pub(crate) use unix::handle;
+
+/// On this system a process is ended from outside without being asked.
+#[cfg(not(unix))]
+pub(crate) fn handle(
+    _name: &'static str,
+    _global: crate::args::Global,
+    _progress: &crate::progress::Progress,
+) {
+}
+
+#[cfg(unix)]
+mod unix {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+    use std::thread;
+
+    use onnxport_core::diagnose::{Code, Diagnostic};
+    use onnxport_core::write::interrupt;
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+    use signal_hook::flag;
+    use signal_hook::iterator::Signals;
+
+    use crate::args::Global;
+    use crate::exit::Exit;
+    use crate::outcome::Outcome;
+    use crate::progress::Progress;
+    use crate::render;
+
+    /// From now on these signals end the command called `name` with a message, and nothing
+    /// half-written remains. A file beyond its size limit is an error, not the end.
+    pub(crate) fn handle(name: &'static str, global: Global, progress: &Progress) {
+        // Without a handler the system does what it always did: the process ends.
+        let _ = flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
+        let Ok(mut signals) = Signals::new([SIGHUP, SIGINT, SIGTERM]) else { return };
+        let progress = progress.clone();
+        let wait = move || {
+            let Some(signal) = signals.forever().next() else { return };
+            let _stopped = interrupt::stop();
+            progress.clear();
+            let (exit, what) = match signal {
+                SIGHUP => (Exit::HangUp, "ended: the terminal is gone"),
+                SIGINT => (Exit::Interrupted, "interrupted"),
+                _ => (Exit::Terminated, "ended on request"),
+            };
+            let mut outcome = Outcome::from(Diagnostic::error(Code::INTERRUPTED, what));
+            outcome.exit = exit;
+            // Whoever ends us need not listen.
+            let _ = render::print(name, &outcome, global);
+            std::process::exit(exit as i32);
+        };
+        // Without the thread the signals would be lost; the handlers go with `signals`, which is
+        // dropped with the closure.
+        let _ = thread::Builder::new().name("signals".to_owned()).spawn(wait);
+    }
+}

@@ -74,7 +74,7 @@ pub(crate) enum Command {
     Verify(verify::Arguments),
     /// List the operators that can be converted
     Ops(ops::Arguments),
-    /// Show plugins
+    /// Show, make and check plugins
     Plugin(plugin::Arguments),
     /// Explain a diagnostic code
     Explain(explain::Arguments),

@@ -55,7 +55,9 @@ impl Exit {
     }
 
     fn of_code(code: &Code) -> Self {
-        if [Code::LOWER_OPSET, Code::LOWER_NAME, Code::PLUGIN_TWICE, Code::PLUGIN_CHOICE].contains(code) {
+        if [Code::LOWER_OPSET, Code::LOWER_NAME, Code::PLUGIN_TWICE, Code::PLUGIN_CHOICE, Code::PLUGIN_NEW]
+            .contains(code)
+        {
             return Exit::Usage;
         }
         if [Code::VERIFY_NO_EXECUTOR, Code::VERIFY_EXPECTED].contains(code) {

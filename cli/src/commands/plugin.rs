@@ -1,5 +1,7 @@
 //! `onnxport plugin`.
 
+mod new;
+
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -24,6 +26,8 @@ enum Command {
     List(ListArguments),
     /// Load a plugin library and show what it is
     Info(InfoArguments),
+    /// Make a new plugin project
+    New(new::Arguments),
 }
 
 #[derive(Debug, Args)]
@@ -43,6 +47,7 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     match &arguments.command {
         Command::List(arguments) => list(arguments),
         Command::Info(arguments) => info(arguments),
+        Command::New(arguments) => new::run(arguments),
     }
 }
 

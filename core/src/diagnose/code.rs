@@ -155,6 +155,10 @@ codes! {
     PLUGIN_CRASH = "OP812";
     /// A library is not on the list of those that may be loaded, or is another file than the one listed.
     PLUGIN_ALLOW = "OP813";
+    /// A plugin's library fails a check of `onnxport plugin check`.
+    PLUGIN_CHECK = "OP830";
+    /// A plugin project cannot be made: its name, its folder or the place of the plugin SDK.
+    PLUGIN_NEW = "OP831";
     /// The host broke one of its own invariants: a defect in onnxport.
     INTERNAL = "OP900";
 }

@@ -11,6 +11,7 @@ pub mod discover;
 mod load;
 pub mod manifest;
 mod quarantine;
+pub mod template;
 pub mod watch;
 
 use std::collections::BTreeSet;

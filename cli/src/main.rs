@@ -1,6 +1,7 @@
 //! `onnxport`: argument parsing, progress and rendering. What the commands do is in `onnxport-core`.
 
 mod args;
+mod backends;
 mod commands;
 mod exit;
 mod format;

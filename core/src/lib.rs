@@ -5,6 +5,7 @@
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 pub mod arena;
+pub mod backend;
 pub mod diagnose;
 // The interfaces that hand graphs to plugins use it.
 #[allow(dead_code)]

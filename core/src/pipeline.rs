@@ -1,14 +1,15 @@
 //! The stages of a conversion, in order. Each takes what the one above made.
 //!
 //! ```text
-//! archive → program → functional program → model → tidy model → (validated) → files
-//!   read      normalise        lower          tidy      validate     write
+//! archive → program → functional program → model → tidy model → partitioned → (validated) → files
+//!   read      normalise        lower          tidy      backend     validate     write
 //! ```
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::backend::{self, BackendOptions, Partitioned};
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::host::Host;
 use crate::ir::opset::{MAX_OPSET, MIN_OPSET};
@@ -24,6 +25,8 @@ use crate::weights;
 pub struct ConvertOptions {
     /// The opset and the model's interface.
     pub lower: LowerOptions,
+    /// Which backends take their parts of the model.
+    pub backend: BackendOptions,
     /// Check the model against the rules of ONNX and what the program states.
     pub validate: bool,
     /// Convert a program whose weights are not there, to a model that waits for them.
@@ -46,6 +49,8 @@ pub struct Converted {
     pub model: Model,
     /// Warnings and notes.
     pub diagnostics: Vec<Diagnostic>,
+    /// What backends took; `None` when there was none to ask.
+    pub partitioned: Option<Partitioned>,
     /// What was done, in order.
     pub stages: Vec<Stage>,
 }
@@ -75,6 +80,12 @@ pub fn convert(host: &Host, program: Program, options: &ConvertOptions) -> Resul
     let mut model = lowered.model;
     clock.time("tidy", || ir::tidy::tidy(&mut model.graph));
     let mut diagnostics = lowered.diagnostics;
+    let mut partitioned = None;
+    if !options.backend.backends.is_empty() {
+        let backed = clock.time("backend", || backend::run(host, &mut model, &options.backend))?;
+        diagnostics.extend(backed.diagnostics);
+        partitioned = Some(backed.partitioned);
+    }
     if options.validate {
         let found = clock.time("validate", || ir::validate::validate(&model, &lowered.stated));
         let report = Report { diagnostics: found, origins: model.origins.clone() };
@@ -83,7 +94,7 @@ pub fn convert(host: &Host, program: Program, options: &ConvertOptions) -> Resul
         }
         diagnostics.extend(report.diagnostics);
     }
-    Ok(Converted { model, diagnostics, stages: clock.stages })
+    Ok(Converted { model, diagnostics, partitioned, stages: clock.stages })
 }
 
 /// Finds everything in a program that cannot be converted: unlike [`convert`], it goes on to the

@@ -98,13 +98,21 @@ pub fn lower_entry(list: &LoweringList, index: u32, host: &Table, cx: Context) -
 /// onnxport_sdk::export_plugin! { id: "mine", executor: MyRuntime }
 /// // A comparer.
 /// onnxport_sdk::export_plugin! { id: "mine", comparer: MyComparer }
+/// // Backends, which are `Default`; each adds another.
+/// onnxport_sdk::export_plugin! { id: "npu", backend: Npu, backend: NpuLite }
 /// ```
 ///
 /// The version and the description are those of the package. A crate has one plugin.
 #[macro_export]
 macro_rules! export_plugin {
-    (id: $id:literal $(, schemas: $schemas:expr)? $(, executor: $executor:ty)?
-     $(, comparer: $comparer:ty)? $(,)?) => {
+    (
+        id: $id:literal
+        $(, schemas: $schemas:expr)?
+        $(, executor: $executor:ty)?
+        $(, comparer: $comparer:ty)?
+        $(, backend: $backend:ty $(, backend: $more:ty)*)?
+        $(,)?
+    ) => {
         /// The root of this plugin.
         pub static ROOT: $crate::abi::PluginRoot =
             $crate::abi::PluginRoot { query: onnxport_plugin::query, attach: onnxport_plugin::attach };
@@ -139,6 +147,10 @@ macro_rules! export_plugin {
                         const _: Option<$comparer> = None;
                         RStr::from_str($crate::abi::compare::INTERFACE)
                     },)?
+                    $({
+                        const _: Option<$backend> = None;
+                        RStr::from_str($crate::abi::backend::INTERFACE)
+                    },)?
                 ]),
             };
 
@@ -169,6 +181,26 @@ macro_rules! export_plugin {
                             static COMPARER: $crate::abi::compare::CompareTable =
                                 $crate::comparer::table::<$comparer>();
                             Table::of(&COMPARER)
+                        }
+                    )?
+                    $(
+                        $crate::abi::backend::INTERFACE => {
+                            use $crate::abi::graph::GraphContext;
+
+                            static BACKENDS: $crate::BackendList = $crate::BackendList::new();
+                            extern "C" fn claim(i: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32 {
+                                $crate::claim_entry(&BACKENDS, i, host, graph, cx)
+                            }
+                            extern "C" fn compile(i: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32 {
+                                $crate::compile_entry(&BACKENDS, i, host, graph, cx)
+                            }
+                            let backends = || -> Vec<Box<dyn $crate::backend::Backend>> {
+                                vec![
+                                    Box::new(<$backend>::default()),
+                                    $(Box::new(<$more>::default()),)*
+                                ]
+                            };
+                            Table::of($crate::backend_table(&BACKENDS, backends, claim, compile))
                         }
                     )?
                     _ => Table::NONE,

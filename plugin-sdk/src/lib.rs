@@ -33,6 +33,7 @@
 //! in that run. Do not build a plugin with `panic = "abort"`: it would end the host.
 
 mod arg;
+pub mod backend;
 mod build;
 pub mod comparer;
 mod dim;
@@ -55,6 +56,8 @@ mod simple;
 pub mod testkit;
 
 pub use arg::{Arg, Axes, Axis, FromArg, GraphArg, Operand, Scalar, Str, SymInt};
+#[doc(hidden)]
+pub use backend::{BackendList, backend_table, claim_entry, compile_entry};
 pub use build::NodeBuilder;
 pub use dim::{Dim, Range};
 pub use error::{Refusal, Res};

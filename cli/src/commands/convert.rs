@@ -18,6 +18,7 @@ use onnxport_core::write::{self, WriteOptions, WriteReport};
 
 use super::verify::{self, RuntimeArguments};
 use super::writing::{self, WriteArguments};
+use crate::backends::{self, BackendArguments};
 use crate::exit::Exit;
 use crate::format::{bold, bytes, count, duration, faint, table};
 use crate::outcome::{CommandResult, Outcome};
@@ -34,7 +35,7 @@ pub(crate) struct Arguments {
     /// The exported program, as torch.export.save writes it
     program: PathBuf,
     /// The model to write
-    #[arg(short, long, value_name = "ONNX", required_unless_present = "emit")]
+    #[arg(short, long, value_name = "ONNX", required_unless_present_any = ["emit", "explain_partition"])]
     output: Option<PathBuf>,
     /// The ONNX opset to use
     #[arg(long, default_value_t = DEFAULT_OPSET)]
@@ -61,6 +62,8 @@ pub(crate) struct Arguments {
     /// Print a text form instead of converting
     #[arg(long, value_enum, value_name = "FORM", conflicts_with = "output")]
     emit: Option<Form>,
+    #[command(flatten)]
+    backends: BackendArguments,
     #[command(flatten)]
     weights: WeightArguments,
     #[command(flatten)]
@@ -103,9 +106,13 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
             output_names: arguments.output_names.clone(),
             dims: arguments.dims.clone(),
         },
+        backend: arguments.backends.options(arguments.output.as_deref()),
         validate: arguments.validate,
-        weightless: arguments.emit.is_some(),
+        weightless: arguments.emit.is_some() || arguments.backends.explain_partition,
     };
+    if arguments.backends.explain_partition {
+        return backends::explain(&host, archive.program, &options);
+    }
     let path = match (&arguments.output, arguments.emit) {
         (Some(path), None) => path,
         (_, form) => return emit(&host, archive, &options, form.unwrap_or(Form::Ir)),
@@ -137,6 +144,10 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     let facts =
         Facts { arguments, signature: &signature, written: &written, nodes, weights, stages: &stages };
     outcome.summary = facts.summary(path);
+    if let Some(partitioned) = &converted.partitioned {
+        outcome.summary.push_str(&backends::summary(partitioned));
+        outcome.put("backends", &partitioned.backends);
+    }
     facts.json(&mut outcome);
     if arguments.writing.no_initializers && against.is_some() {
         let why = Diagnostic::error(Code::VERIFY_EXPECTED, "the model is written without its weights");
@@ -282,6 +293,9 @@ impl Facts<'_> {
         if let Some(manifest) = &self.written.manifest {
             let _ = write!(files, ", {}", manifest.display());
         }
+        for beside in &self.written.artefacts {
+            let _ = write!(files, ", {}", beside.display());
+        }
         let _ = writeln!(out, "{}  {files}", bold("files"));
         let stages: Vec<String> =
             self.stages.iter().map(|(name, time)| format!("{name} {}", duration(*time))).collect();
@@ -302,6 +316,7 @@ impl Facts<'_> {
         let files: Vec<String> = std::iter::once(&self.written.model)
             .chain(&self.written.data)
             .chain(&self.written.manifest)
+            .chain(&self.written.artefacts)
             .map(|path| path.display().to_string())
             .collect();
         outcome.put("opset", self.arguments.opset);

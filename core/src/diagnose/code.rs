@@ -79,6 +79,18 @@ codes! {
     LOWER_NAME = "OP307";
     /// The graph breaks a rule of ONNX or disagrees with what the program states.
     VALIDATE = "OP401";
+    /// The backend that was asked for does not exist, or two plugins have it.
+    BACKEND_UNKNOWN = "OP501";
+    /// What a backend says that it can take is malformed.
+    BACKEND_CAPABILITIES = "OP502";
+    /// A backend claims nodes that it was not offered, or one of them twice.
+    BACKEND_CLAIM = "OP503";
+    /// A backend refused to compile a region, whose nodes stay as they are.
+    BACKEND_REFUSED = "OP504";
+    /// What a backend compiled cannot stand for the region: it has other outputs, or uses other values.
+    BACKEND_REPLACEMENT = "OP505";
+    /// A backend took nothing of the model.
+    BACKEND_NOTHING = "OP506";
     /// The output cannot be written.
     WRITE_IO = "OP601";
     /// The model does not fit the format: over 2 GiB without external data.

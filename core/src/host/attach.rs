@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use onnxport_abi::abi_stable::std_types::RStr;
 use onnxport_abi::about::AboutTable;
+use onnxport_abi::backend::{self, BackendTable};
 use onnxport_abi::compare::CompareTable;
 use onnxport_abi::executor::ExecutorTable;
 use onnxport_abi::graph;
@@ -20,6 +21,7 @@ extern "C" fn query(interface: RStr<'_>) -> Table {
     match interface.as_str() {
         lowering::INTERFACE => crate::lower::host_table(),
         graph::INTERFACE => crate::graph_access::host_table(),
+        backend::INTERFACE => crate::backend::host_table(),
         _ => Table::NONE,
     }
 }
@@ -76,6 +78,7 @@ pub(super) fn plugin(about: &AboutTable, source: Source, library: Option<PathBuf
         lowering: None,
         executor: None,
         comparer: None,
+        backend: None,
     }
 }
 
@@ -103,7 +106,14 @@ pub(super) fn attach(plugin: &mut Plugin, root: &PluginRoot) -> Result<(), Diagn
     plugin.lowering = table::<LoweringTable>(root, id).map_err(misfit)?;
     plugin.executor = table::<ExecutorTable>(root, id).map_err(misfit)?;
     plugin.comparer = table::<CompareTable>(root, id).map_err(misfit)?;
-    if plugin.lowering.is_none() && plugin.executor.is_none() && plugin.comparer.is_none() {
+    plugin.backend = table::<BackendTable>(root, id).map_err(misfit)?;
+    let tables = [
+        plugin.lowering.is_some(),
+        plugin.executor.is_some(),
+        plugin.comparer.is_some(),
+        plugin.backend.is_some(),
+    ];
+    if !tables.contains(&true) {
         let message = format!("plugin `{id}` provides no interface that this host knows");
         return Err(failed(Code::PLUGIN_CONTRACT, message)
             .note(format!("it provides {}", plugin.provides.join(", "))));

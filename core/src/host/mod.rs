@@ -17,6 +17,7 @@ pub mod watch;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use onnxport_abi::backend::BackendTable;
 use onnxport_abi::compare::CompareTable;
 use onnxport_abi::executor::ExecutorTable;
 use onnxport_abi::lowering::{LoweringTable, entry_flags};
@@ -60,6 +61,8 @@ pub struct Plugin {
     pub executor: Option<ExecutorTable>,
     /// Its comparer, if it has one.
     pub comparer: Option<CompareTable>,
+    /// Its backends, if it has any.
+    pub backend: Option<BackendTable>,
 }
 
 /// The plugins of a run and what they provide.

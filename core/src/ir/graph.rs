@@ -145,6 +145,21 @@ impl Graph {
         }
     }
 
+    /// Orders `block`: `order` names its nodes, each once.
+    pub fn set_order(&mut self, block: BlockId, order: &[NodeId]) {
+        let mut previous = None;
+        for node in order {
+            self.nodes[*node].previous = previous;
+            self.nodes[*node].next = None;
+            match previous {
+                Some(p) => self.nodes[p].next = Some(*node),
+                None => self.blocks[block].first = Some(*node),
+            }
+            previous = Some(*node);
+        }
+        self.blocks[block].last = previous;
+    }
+
     /// Removes `node`; nothing may use its outputs any more.
     pub fn remove(&mut self, node: NodeId) {
         self.unlink(node);

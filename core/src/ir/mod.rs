@@ -20,6 +20,6 @@ mod value;
 pub use attribute::{Attr, Attribute};
 pub use block::{Block, BlockId};
 pub use graph::Graph;
-pub use model::{Function, Initializer, Model, OpsetImport, State};
+pub use model::{Artefact, Function, Initializer, Model, OpsetImport, State};
 pub use node::{Node, NodeId};
 pub use value::{Def, Shape, Type, Use, ValueId, ValueInfo};

@@ -55,6 +55,17 @@ pub struct State {
     pub initial: Option<LazyTensor>,
 }
 
+/// A file that lies beside the model and that a node refers to.
+#[derive(Clone, Debug)]
+pub struct Artefact {
+    /// Its name, without folders.
+    pub file: String,
+    /// What it holds, a dense tensor of bytes.
+    pub data: LazyTensor,
+    /// Their SHA-256 in hexadecimal.
+    pub sha256: String,
+}
+
 /// An ONNX model.
 #[derive(Clone, Debug, Default)]
 pub struct Model {
@@ -73,6 +84,8 @@ pub struct Model {
     pub origins: Origins,
     /// Inputs whose next values are outputs.
     pub states: Vec<State>,
+    /// Files beside the model, in the order in which they were made.
+    pub artefacts: Vec<Artefact>,
     /// Further metadata, sorted by key.
     pub metadata: Vec<(String, String)>,
 }

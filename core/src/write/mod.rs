@@ -4,6 +4,7 @@
 //! what it takes of the disk and of memory. Weights are streamed from where they are, in chunks or by
 //! the kernel; none is held in memory. The files have no names until they are complete and on disk.
 
+mod artefacts;
 mod encode;
 pub mod interrupt;
 pub mod manifest;
@@ -139,6 +140,8 @@ pub struct WriteReport {
     pub data_bytes: u64,
     /// The list of hashes, if one was asked for.
     pub manifest: Option<PathBuf>,
+    /// The files of backends beside it.
+    pub artefacts: Vec<PathBuf>,
     /// The number of initializers.
     pub tensors: usize,
     /// Of them, those that share the stored bytes of another one.
@@ -209,6 +212,10 @@ pub fn write(model: &Model, path: &Path, options: &WriteOptions) -> Result<Write
         note(&mut manifest, path, hash);
         data.push(staged);
     }
+    let beside = artefacts::write(model, target)?;
+    for (artefact, path) in model.artefacts.iter().zip(&beside.paths) {
+        note(&mut manifest, path, Some(artefact.sha256.clone()));
+    }
     let mut staged = target.stage(path)?;
     let hash = fill_model(staged.file(), message, &meter, options.manifest);
     note(&mut manifest, path, hash.map_err(|e| publish::failed(path, &e))?);
@@ -220,6 +227,7 @@ pub fn write(model: &Model, path: &Path, options: &WriteOptions) -> Result<Write
     let listed = manifest.is_some();
     target.publish(publish::Ready { data, model: staged, manifest })?;
     Ok(WriteReport {
+        artefacts: beside.keep(),
         model: target.model.clone(),
         model_bytes,
         data: target.data.clone(),

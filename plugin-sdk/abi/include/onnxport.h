@@ -113,6 +113,16 @@ typedef struct onnxport_plugin_root {
 #define ONNXPORT_COMPARE_INTERFACE "compare/1"
 #define ONNXPORT_COMPARE_NOWHERE UINT64_MAX
 
+/* backend/1: a plugin takes parts of a model for hardware. */
+#define ONNXPORT_BACKEND_INTERFACE "backend/1"
+#define ONNXPORT_BACKEND_BACKEND_FLAGS_SEPARATE ((uint32_t)(1))
+#define ONNXPORT_BACKEND_LAYOUT_ANY ((uint32_t)(0))
+#define ONNXPORT_BACKEND_LAYOUT_CHANNELS_FIRST ((uint32_t)(1))
+#define ONNXPORT_BACKEND_LAYOUT_CHANNELS_LAST ((uint32_t)(2))
+#define ONNXPORT_BACKEND_OP_FLAGS_DYNAMIC ((uint32_t)(1))
+#define ONNXPORT_BACKEND_CLAIM_FLAGS_TOGETHER ((uint32_t)(1))
+#define ONNXPORT_BACKEND_NO_BLOB UINT32_MAX
+
 /* Handles, and all structs. */
 typedef struct onnxport_about_table onnxport_about_table;
 typedef struct onnxport_lowering_table onnxport_lowering_table;
@@ -146,12 +156,22 @@ typedef struct onnxport_graph_host onnxport_graph_host;
 typedef struct onnxport_compare_table onnxport_compare_table;
 typedef struct onnxport_compare_pair_record onnxport_compare_pair_record;
 typedef struct onnxport_compare_metrics_record onnxport_compare_metrics_record;
+typedef struct onnxport_backend_table onnxport_backend_table;
+typedef struct onnxport_backend_entry onnxport_backend_entry;
+typedef struct onnxport_backend_op_record onnxport_backend_op_record;
+typedef struct onnxport_backend_region_view onnxport_backend_region_view;
+typedef struct onnxport_backend_emit_record onnxport_backend_emit_record;
+typedef struct onnxport_backend_host onnxport_backend_host;
 
 /* Slices: `data` is never null. */
+typedef struct onnxport_slice_backend_entry { const onnxport_backend_entry *data; size_t length; } onnxport_slice_backend_entry;
+typedef struct onnxport_slice_backend_op_record { const onnxport_backend_op_record *data; size_t length; } onnxport_slice_backend_op_record;
 typedef struct onnxport_slice_executor_option_record { const onnxport_executor_option_record *data; size_t length; } onnxport_slice_executor_option_record;
 typedef struct onnxport_slice_executor_tensor_view { const onnxport_executor_tensor_view *data; size_t length; } onnxport_slice_executor_tensor_view;
 typedef struct onnxport_slice_float { const float *data; size_t length; } onnxport_slice_float;
+typedef struct onnxport_slice_graph_attribute_view { const onnxport_graph_attribute_view *data; size_t length; } onnxport_slice_graph_attribute_view;
 typedef struct onnxport_slice_graph_use_record { const onnxport_graph_use_record *data; size_t length; } onnxport_slice_graph_use_record;
+typedef struct onnxport_slice_int32 { const int32_t *data; size_t length; } onnxport_slice_int32;
 typedef struct onnxport_slice_int64 { const int64_t *data; size_t length; } onnxport_slice_int64;
 typedef struct onnxport_slice_lowering_arg_record { const onnxport_lowering_arg_record *data; size_t length; } onnxport_slice_lowering_arg_record;
 typedef struct onnxport_slice_lowering_attr_record { const onnxport_lowering_attr_record *data; size_t length; } onnxport_slice_lowering_attr_record;
@@ -159,6 +179,7 @@ typedef struct onnxport_slice_lowering_dim_record { const onnxport_lowering_dim_
 typedef struct onnxport_slice_lowering_entry { const onnxport_lowering_entry *data; size_t length; } onnxport_slice_lowering_entry;
 typedef struct onnxport_slice_lowering_type_record { const onnxport_lowering_type_record *data; size_t length; } onnxport_slice_lowering_type_record;
 typedef struct onnxport_slice_mut_uint32 { uint32_t *data; size_t length; } onnxport_slice_mut_uint32;
+typedef struct onnxport_slice_mut_uint64 { uint64_t *data; size_t length; } onnxport_slice_mut_uint64;
 typedef struct onnxport_slice_mut_uint8 { uint8_t *data; size_t length; } onnxport_slice_mut_uint8;
 typedef struct onnxport_slice_str { const onnxport_str *data; size_t length; } onnxport_slice_str;
 typedef struct onnxport_slice_uint32 { const uint32_t *data; size_t length; } onnxport_slice_uint32;
@@ -815,6 +836,177 @@ struct onnxport_compare_metrics_record {
     /* The cosine of the angle between the two as vectors, over the finite elements; 1 when both are
      * zero. */
     double cosine;
+};
+
+/* What the plugin provides. */
+struct onnxport_backend_table {
+    /* The backends; users choose one by its id.
+     * Since contract 1.1. */
+    onnxport_slice_backend_entry entries;
+    /* Takes or refuses the nodes of `BackendHost::offered` for the backend at `index`; `host` and
+     * `graph` are the envelopes of the `BackendHost` and the `GraphHost`. Called once per conversion.
+     * Returns a `status`(crate::status); after anything but `OK` no node is claimed. May not keep what
+     * it learns for `compile`: nodes may be renumbered in between.
+     * Since contract 1.1.
+     * Thread: the one of the conversion.
+     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
+     * Answers OK, REFUSED, PANICKED, INVALID. */
+    uint32_t (*claim)(uint32_t index, const onnxport_table *host, const onnxport_table *graph, onnxport_graph_context cx);
+    /* Compiles `BackendHost::region` for the backend at `index`: emits what replaces it and calls
+     * `BackendHost::finish`. Called once per region, in the order of their first nodes. Returns a
+     * `status`(crate::status); after `REFUSED` the region stays as it is, and the report says so.
+     * Equal regions must give equal results, byte for byte.
+     * Since contract 1.1.
+     * Thread: the one of the conversion.
+     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
+     * Answers OK, REFUSED, PANICKED, INVALID. */
+    uint32_t (*compile)(uint32_t index, const onnxport_table *host, const onnxport_table *graph, onnxport_graph_context cx);
+};
+
+/* A backend and what it can take. Read once, when the plugin is attached. */
+struct onnxport_backend_entry {
+    /* What users call it, `npu`: lower-case letters, digits, `-` and `_`. */
+    onnxport_str id;
+    /* One sentence; may be empty. */
+    onnxport_str description;
+    /* Where the user names the plugin rather than one of its backends, the highest claims first. */
+    int32_t priority;
+    /* `backend_flags`. */
+    uint32_t flags;
+    /* Regions of fewer nodes are not compiled; their nodes stay. */
+    uint32_t min_nodes;
+    /* The version of `BackendEntry::domain` that the model imports. */
+    int64_t domain_version;
+    /* The domain of the operators that it emits besides ONNX's own, `com.example.npu`; may be empty. */
+    onnxport_str domain;
+    /* What it can take. A node that no record covers is not offered. */
+    onnxport_slice_backend_op_record ops;
+};
+
+/* Operators that a backend can take, and of what. An empty list stands for everything. */
+struct onnxport_backend_op_record {
+    /* The domain; empty for ONNX's own operators. */
+    onnxport_str domain;
+    /* The operator; `*` for all of the domain. */
+    onnxport_str op;
+    /* The lowest version of the domain's operator set. */
+    uint32_t min_version;
+    /* The highest version of the domain's operator set. */
+    uint32_t max_version;
+    /* The element types that inputs may have, numbers of `TensorProto.DataType`. */
+    onnxport_slice_int32 inputs;
+    /* The element types that outputs may have. */
+    onnxport_slice_int32 outputs;
+    /* The least number of axes of the first input and of the outputs. */
+    uint32_t min_rank;
+    /* The largest number of axes of the first input and of the outputs; `u32::MAX` for any, an
+     * unknown one included. */
+    uint32_t max_rank;
+    /* One of `layout`. */
+    uint32_t layout;
+    /* `op_flags`. */
+    uint32_t flags;
+};
+
+/* A region that is to be compiled. */
+struct onnxport_backend_region_view {
+    /* A name that no other region of the model has, `npu_0`. */
+    onnxport_str name;
+    /* The nodes, in an order in which each comes after those that it needs. All are in one block. */
+    onnxport_slice_uint64 nodes;
+    /* Values from outside that its nodes use, in the order of their first use; none is an initializer. */
+    onnxport_slice_uint64 inputs;
+    /* Values of its nodes that are used outside, in the order of the nodes. */
+    onnxport_slice_uint64 outputs;
+    /* Initializers that its nodes use, in the order of their first use. Others may use them too. */
+    onnxport_slice_uint64 weights;
+};
+
+/* A node that is to stand in the place of a region, or a part of what does. */
+struct onnxport_backend_emit_record {
+    /* The domain: empty for ONNX's own operators, or `BackendEntry::domain`. */
+    onnxport_str domain;
+    /* The operator. */
+    onnxport_str op;
+    /* The inputs: the region's inputs and weights, constants and outputs that were made in this call;
+     * `NOTHING`(crate::graph::NOTHING) where an optional one is left out. */
+    onnxport_slice_uint64 inputs;
+    /* The attributes; no name may stand twice. Blocks cannot be given. */
+    onnxport_slice_graph_attribute_view attributes;
+    /* What the outputs are, one each: `kind` is `TENSOR`. The host infers the types of ONNX's own
+     * operators, and uses these where it cannot. */
+    onnxport_slice_lowering_type_record outputs;
+    /* The blob that belongs to the node, or `NO_BLOB`. A blob belongs to one node. */
+    uint32_t blob;
+    /* The attribute that holds the blob, as a tensor of bytes. A blob that lies beside the model leaves
+     * it out; `<name>_file` then is the file, relative to the model, `<name>_size` its length in bytes
+     * and `<name>_sha256` its hash in hexadecimal. */
+    onnxport_str blob_attribute;
+};
+
+/* What the host offers during `BackendTable::claim` and `BackendTable::compile`. Used on the thread
+ * that made the call and only until that returns. All functions that return a number return a
+ * `status`(crate::status); `INVALID` changes nothing. */
+struct onnxport_backend_host {
+    /* In `claim`: the nodes that the backend's capabilities cover and that no earlier backend took, by
+     * block and in order. Invalid in `compile`.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Answers OK, INVALID. */
+    uint32_t (*offered)(onnxport_graph_context cx, onnxport_slice_uint64 *out);
+    /* In `claim`: claims nodes, in any order. Invalid when one was not offered, stands twice or was
+     * claimed before; the conversion then fails. `flags` are `claim_flags`.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
+     * Answers OK, INVALID. */
+    uint32_t (*claim)(onnxport_graph_context cx, onnxport_slice_uint64 nodes, uint32_t flags);
+    /* In `claim`: says in a sentence why a node is not claimed. Of several reasons the last counts; for
+     * a node that is claimed, none does.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
+     * Answers OK, INVALID. */
+    uint32_t (*refuse_node)(onnxport_graph_context cx, uint64_t node, onnxport_str reason);
+    /* In `compile`: the region. Invalid in `claim`, as are all functions below but the last.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Answers OK, INVALID. */
+    uint32_t (*region)(onnxport_graph_context cx, onnxport_backend_region_view *out);
+    /* In `compile`: makes a constant of little-endian, row-major `bytes` and stores its id.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Answers OK, INVALID. */
+    uint32_t (*constant)(onnxport_graph_context cx, int32_t dtype, onnxport_slice_uint64 dims, onnxport_slice_uint8 bytes, uint64_t *out);
+    /* In `compile`: appends to a blob; the first call for a number makes it. Large blobs go to disk.
+     * Refused when the disk does not take them.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
+     * Answers OK, INVALID, REFUSED. */
+    uint32_t (*blob)(onnxport_graph_context cx, uint32_t blob, onnxport_slice_uint8 bytes);
+    /* In `compile`: emits a node and stores the ids of its outputs. Invalid when an input is none that
+     * the record allows, or the number of outputs is not that of `node.outputs`.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Answers OK, INVALID. */
+    uint32_t (*emit)(onnxport_graph_context cx, const onnxport_backend_emit_record *node, onnxport_slice_mut_uint64 outputs);
+    /* In `compile`: sets what the outputs of the region become, one each and in their order. The host
+     * checks afterwards that types and shapes are the same, and fails the conversion if they are not.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
+     * Answers OK, INVALID. */
+    uint32_t (*finish)(onnxport_graph_context cx, onnxport_slice_uint64 outputs);
+    /* Says why the plugin returns `REFUSED`. `code` is empty for the host's own code.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: nothing. */
+    void (*refuse)(onnxport_graph_context cx, onnxport_str code, onnxport_str message, onnxport_str help);
 };
 
 #ifdef __cplusplus

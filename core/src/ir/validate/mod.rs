@@ -11,6 +11,7 @@ mod types;
 mod tests;
 
 use rustc_hash::FxHashMap;
+pub(crate) use types::dims_differ;
 
 use super::opset::{MAX_OPSET, MIN_OPSET};
 use super::{Graph, Model, NodeId, Shape, ValueId};

@@ -78,7 +78,7 @@ fn shapes_differ(symbols: &mut Symbols, a: &Shape, b: &Shape) -> bool {
 
 /// Whether two extents are surely different: everywhere, or at the sizes that the program was
 /// traced with. Expressions that merely look different may be equal.
-fn dims_differ(symbols: &mut Symbols, a: Dim, b: Dim) -> bool {
+pub(crate) fn dims_differ(symbols: &mut Symbols, a: Dim, b: Dim) -> bool {
     if a == b {
         return false;
     }

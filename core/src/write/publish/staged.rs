@@ -69,7 +69,7 @@ impl Staged {
     ///
     /// # Errors
     /// Those of renaming a file.
-    pub(super) fn appear(self, path: &Path) -> io::Result<()> {
+    pub(in crate::write) fn appear(self, path: &Path) -> io::Result<()> {
         match self {
             #[cfg(target_os = "linux")]
             Self::Unnamed(file) => {

@@ -2,6 +2,7 @@
 // Generated from plugin-sdk/abi/contract.rs by `cargo xtask gen contract`. Do not edit.
 
 pub mod about;
+pub mod backend;
 pub mod compare;
 pub mod executor;
 pub mod graph;

@@ -1,0 +1,119 @@
+//! Having regions compiled, and putting the results in their place.
+
+use onnxport_abi::status;
+use rustc_hash::FxHashMap;
+
+use super::call::{self, Call, Compile};
+use super::order;
+use super::region::Region;
+use super::replace::{self, Replaced};
+use super::report::Stage;
+use super::select::Selected;
+use super::stage::Running;
+use crate::diagnose::{Code, Diagnostic, Severity};
+use crate::ir::{BlockId, NodeId, OpsetImport, tidy};
+
+impl Running<'_> {
+    /// Compiles and replaces every region.
+    pub(super) fn compile(&mut self) {
+        let mut places: FxHashMap<NodeId, usize> = FxHashMap::default();
+        for area in self.areas.values() {
+            places.extend(area.flow.nodes.iter().enumerate().map(|(place, node)| (*node, place)));
+        }
+        let mut changed: Vec<BlockId> = Vec::new();
+        for region in self.regions.clone() {
+            let replaced = self.compile_region(&region);
+            let Some(replaced) = replaced else { continue };
+            let place = region.nodes.first().and_then(|node| places.get(node)).copied().unwrap_or(0);
+            places.extend(replaced.nodes.iter().map(|node| (*node, place)));
+            changed.push(region.block);
+        }
+        if self.diagnostics.iter().any(|d| d.severity == Severity::Error) {
+            return;
+        }
+        changed.sort_unstable();
+        changed.dedup();
+        for block in &changed {
+            order::sort(&mut self.model.graph, *block, &places);
+        }
+        if !changed.is_empty() {
+            // Weights that went into blobs.
+            tidy::tidy(&mut self.model.graph);
+        }
+    }
+
+    fn compile_region(&mut self, region: &Region) -> Option<Replaced> {
+        let backend = self.backends[region.backend];
+        let ports = region.ports(&self.model.graph, &self.returned);
+        let mut report = self.describe(region, &ports);
+        if self.host.quarantine.skips(backend.plugin) {
+            self.reports.push(None);
+            return None;
+        }
+        let domain = backend.entry.domain.as_str().to_owned();
+        let call =
+            Call::Compile(Box::new(Compile::of(region.name.clone(), domain, region.nodes.clone(), ports)));
+        let (answer, call) = call::run(self.model, call, backend.table.compile, &backend, "compiling");
+        let Call::Compile(mut compile) = call else { return None };
+        let at = region.nodes.first().and_then(|node| self.model.graph.nodes[*node].origin);
+        if compile.broken.is_none() && answer != status::OK {
+            let refusal = compile.refusal.take();
+            let why = refusal.as_ref().map_or_else(String::new, |r| r.message.clone());
+            let what = format!("it compiled the region `{}`", region.name);
+            let mut problem = self.failed(&backend, answer, &what, refusal);
+            if problem.origin.is_none() {
+                problem.origin = at;
+            }
+            if answer == status::REFUSED {
+                problem.severity = Severity::Warning;
+                self.leave(region.backend, &region.nodes, Stage::Compile, &why);
+            }
+            self.diagnostics.push(problem);
+            self.reports.push(None);
+            return None;
+        }
+        let result = replace::replace(self.model, region, *compile, self.options.blobs, &self.options.stem);
+        let result = result.and_then(|replaced| self.import(&backend, &replaced).map(|()| replaced));
+        match result {
+            Ok(replaced) => {
+                report.replaced_by = Some(replaced.nodes.len());
+                report.blob_bytes = replaced.blob_bytes;
+                report.files.clone_from(&replaced.files);
+                self.reports.push(Some(report));
+                Some(replaced)
+            }
+            Err(why) => {
+                let (id, name) = (backend.entry.id, &region.name);
+                let message =
+                    format!("what the backend `{id}` made of the region `{name}` cannot stand for it: {why}");
+                let help = "this is a defect of the backend's plugin";
+                let problem = Diagnostic::error(Code::BACKEND_REPLACEMENT, message).help(help);
+                self.report(&backend, problem, at);
+                self.reports.push(None);
+                None
+            }
+        }
+    }
+
+    /// Imports the backend's domain when the new nodes need it.
+    fn import(&mut self, backend: &Selected, replaced: &Replaced) -> Result<(), String> {
+        let domain = backend.entry.domain.as_str();
+        let graph = &self.model.graph;
+        if domain.is_empty() || !replaced.nodes.iter().any(|node| graph.nodes[*node].domain == domain) {
+            return Ok(());
+        }
+        let version = backend.entry.domain_version;
+        match self.model.opsets.iter().find(|o| o.domain == domain) {
+            Some(known) if known.version == version => Ok(()),
+            Some(known) => Err(format!(
+                "the model has version {} of the domain `{domain}`, the backend's is {version}",
+                known.version
+            )),
+            None => {
+                self.model.opsets.push(OpsetImport { domain: domain.to_owned(), version });
+                self.model.opsets.sort();
+                Ok(())
+            }
+        }
+    }
+}

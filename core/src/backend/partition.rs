@@ -1,0 +1,150 @@
+//! From claims to regions: sets of nodes that are convex, as large as they can be, and together
+//! make no cycle.
+//!
+//! Regions are formed in three steps, each of them deterministic:
+//!
+//! 1. Nodes that a backend wants together become one, or its claim is dropped.
+//! 2. Every node gets a level: that of the nodes it needs, and one more where a claimed node needs one
+//!    that is not claimed. A path that leaves the claimed nodes comes back at a higher level, so that
+//!    claimed neighbours of one level are convex, and all such sets together make no cycle. This is
+//!    linear, and forms nearly all of most regions.
+//! 3. Neighbouring regions of different levels are joined where no path runs around the edge between
+//!    them, until there are none left or the steps that [`convexity`](super::convexity) grants end.
+
+use super::convexity::{Contraction, Quotient};
+
+/// Nodes that a backend claims, by position in their block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Group {
+    /// The nodes, sorted, each once.
+    pub(super) nodes: Vec<u32>,
+    /// Whether they must all be in one region.
+    pub(super) together: bool,
+}
+
+/// A group that cannot be one region: a path leaves it and comes back through a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct NotConvex {
+    /// The group, by position among the claims.
+    pub(super) group: usize,
+    /// A node outside of it, by position in the block; `None` when it was not looked for to the end.
+    pub(super) through: Option<usize>,
+}
+
+/// The regions of one block.
+pub(super) struct Partition {
+    quotient: Quotient,
+    /// By node: whether the backend that claims has it.
+    claimed: Vec<bool>,
+}
+
+impl Partition {
+    pub(super) fn new(nodes: usize, edges: &[(u32, u32)]) -> Self {
+        Self { quotient: Quotient::new(nodes, edges), claimed: vec![false; nodes] }
+    }
+
+    /// Forms the regions of one backend's claims, which name no node twice and none of an earlier
+    /// region. Regions and their nodes are sorted. With `merge`, groups grow together.
+    pub(super) fn form(&mut self, groups: &[Group], merge: bool) -> (Vec<Vec<u32>>, Vec<NotConvex>) {
+        let mut dropped = Vec::new();
+        self.claimed.fill(false);
+        for (index, group) in groups.iter().enumerate() {
+            if group.together {
+                let nodes: Vec<usize> = group.nodes.iter().map(|n| *n as usize).collect();
+                let through = match self.quotient.contract(&nodes) {
+                    Contraction::Done => None,
+                    Contraction::Leaves(node) => Some(Some(node)),
+                    Contraction::Unknown => Some(None),
+                };
+                if let Some(through) = through {
+                    dropped.push(NotConvex { group: index, through });
+                    continue;
+                }
+            }
+            group.nodes.iter().for_each(|n| self.claimed[*n as usize] = true);
+        }
+        if merge {
+            let sets = self.levels();
+            self.quotient.contract_unchecked(&sets);
+            self.join_levels();
+        }
+        (self.regions(), dropped)
+    }
+
+    /// The claimed nodes by the node that stands for them.
+    fn regions(&self) -> Vec<Vec<u32>> {
+        let mut regions: std::collections::BTreeMap<usize, Vec<u32>> = std::collections::BTreeMap::new();
+        for node in (0..self.claimed.len()).filter(|n| self.claimed[*n]) {
+            regions.entry(self.quotient.find(node)).or_default().push(node as u32);
+        }
+        let mut regions: Vec<Vec<u32>> = regions.into_values().collect();
+        regions.sort_unstable();
+        regions
+    }
+
+    /// The connected sets of claimed nodes of one level.
+    fn levels(&mut self) -> Vec<Vec<usize>> {
+        let order = self.quotient.order();
+        let mut level = vec![0u32; self.claimed.len()];
+        // By node: the first one of its set; sets are joined towards the smaller number.
+        let mut set: Vec<usize> = (0..self.claimed.len()).collect();
+        for node in &order {
+            let before = self.quotient.predecessors(*node);
+            let step = |p: &usize| u32::from(self.claimed[*node] && !self.claimed[*p]);
+            level[*node] = before.iter().map(|p| level[*p] + step(p)).max().unwrap_or(0);
+            if self.claimed[*node] {
+                for p in before.iter().filter(|p| self.claimed[**p] && level[**p] == level[*node]) {
+                    let (a, b) = (first_of(&mut set, *p), first_of(&mut set, *node));
+                    set[a.max(b)] = a.min(b);
+                }
+            }
+        }
+        let mut sets: std::collections::BTreeMap<usize, Vec<usize>> = std::collections::BTreeMap::new();
+        for node in order.into_iter().filter(|n| self.claimed[*n]) {
+            sets.entry(first_of(&mut set, node)).or_default().push(node);
+        }
+        sets.into_values().filter(|set| set.len() > 1).collect()
+    }
+
+    /// Joins neighbouring regions where that makes no cycle.
+    fn join_levels(&mut self) {
+        let mut changed = true;
+        while std::mem::take(&mut changed) {
+            for node in self.quotient.order() {
+                if !self.claimed[node] {
+                    continue;
+                }
+                let mut node = self.quotient.find(node);
+                let mut before = self.quotient.predecessors(node);
+                before.retain(|p| self.claimed[*p]);
+                // The nearest first: what lies between two regions may belong to both.
+                self.quotient.sort_by_position(&mut before);
+                for p in before.into_iter().rev() {
+                    match self.quotient.contract(&[p, node]) {
+                        Contraction::Done => {
+                            changed = true;
+                            node = self.quotient.find(node);
+                        }
+                        Contraction::Leaves(_) => {}
+                        Contraction::Unknown => return,
+                    }
+                }
+                if self.quotient.exhausted() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+fn first_of(set: &mut [usize], node: usize) -> usize {
+    let mut at = node;
+    while set[at] != at {
+        set[at] = set[set[at]];
+        at = set[at];
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,245 @@
+//! Putting what a backend made in the place of a region.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::blob::Finished;
+use super::call::{Compile, Emitted, Made};
+use super::region::Region;
+use super::{Blobs, EMBED_BYTES};
+use crate::diagnose::{Origin, OriginId};
+use crate::ir::validate::dims_differ;
+use crate::ir::{Artefact, Attr, Attribute, Def, Model, NodeId, Type, ValueId, infer};
+
+/// What a region became.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Replaced {
+    /// The new nodes, in order.
+    pub(super) nodes: Vec<NodeId>,
+    /// The bytes of all blobs.
+    pub(super) blob_bytes: u64,
+    /// The files that lie beside the model.
+    pub(super) files: Vec<String>,
+}
+
+/// Replaces `region` in `model` by what `compile` holds. The new nodes stand at the end of the block;
+/// the caller sorts it. Where blobs go, `blobs` says; files are named after `stem`.
+///
+/// # Errors
+/// A sentence without a subject when the replacement is not one: it has other outputs, or breaks the
+/// contract. The model is of no use then.
+pub(super) fn replace(
+    model: &mut Model,
+    region: &Region,
+    mut compile: Compile,
+    blobs: Blobs,
+    stem: &str,
+) -> Result<Replaced, String> {
+    if let Some(broken) = compile.broken.take() {
+        return Err(broken);
+    }
+    let answer = compile.answer.take().ok_or("it did not say what the outputs become")?;
+    let wanted = std::mem::take(&mut compile.ports.outputs);
+    if answer.len() != wanted.len() {
+        return Err(format!("it has {} outputs where the region has {}", answer.len(), wanted.len()));
+    }
+    let origin = merged(model, &region.nodes);
+    let mut replaced = Replaced::default();
+    let mut values: FxHashMap<ValueId, ValueId> = FxHashMap::default();
+    for made in std::mem::take(&mut compile.made) {
+        match made {
+            Made::Constant(number, data) => {
+                values.insert(number, model.graph.add_initializer(None, data));
+            }
+            Made::Node(emitted) => {
+                let blob = finished(&mut compile, &emitted, blobs, stem, &mut replaced, model)?;
+                let node = append(model, region, emitted, blob, origin, &mut values)?;
+                replaced.nodes.push(node);
+            }
+        }
+    }
+    let answer: Vec<ValueId> = answer.iter().map(|v| values.get(v).copied().unwrap_or(*v)).collect();
+    for (index, (old, new)) in wanted.iter().zip(&answer).enumerate() {
+        agree(model, *old, *new).map_err(|why| format!("its output {index} {why}"))?;
+    }
+    remove(model, &region.nodes, &wanted);
+    let mut given = FxHashSet::default();
+    for (old, new) in wanted.iter().zip(answer) {
+        let by = match model.graph.values[new].def {
+            Def::Node(node, place) if replaced.nodes.contains(&node) && given.insert(new) => {
+                Some((node, place))
+            }
+            _ => None,
+        };
+        let (node, place) = by.unwrap_or_else(|| {
+            // An input that comes out again, or an output that is asked for twice.
+            let node = model.graph.append(region.block, "", "Identity", [Some(new)], Vec::new(), 1, origin);
+            replaced.nodes.push(node);
+            (node, 0)
+        });
+        rehome(model, *old, node, place as usize);
+    }
+    Ok(replaced)
+}
+
+/// The attributes by which a node refers to its blob.
+fn finished(
+    compile: &mut Compile,
+    emitted: &Emitted,
+    blobs: Blobs,
+    stem: &str,
+    replaced: &mut Replaced,
+    model: &mut Model,
+) -> Result<Vec<Attribute>, String> {
+    let Some((number, name)) = &emitted.blob else { return Ok(Vec::new()) };
+    let blob = compile.blobs.remove(number).ok_or("two of its nodes have one blob")?;
+    let Finished { data, len, sha256 } = blob.finish().map_err(|e| format!("a blob cannot be kept: {e}"))?;
+    replaced.blob_bytes += len;
+    let embed = match blobs {
+        Blobs::Auto => len <= EMBED_BYTES,
+        Blobs::Embed => true,
+        Blobs::File => false,
+    };
+    let attribute = |name: String, value: Attr| Attribute { name, value };
+    if embed {
+        return Ok(vec![attribute(name.clone(), Attr::Tensor(data))]);
+    }
+    // A name of its own for every content: see `core/src/write/artefacts.rs`.
+    let hash = sha256.get(..16).unwrap_or_default();
+    let file = format!("{stem}.{}.{hash}.bin", compile.name);
+    replaced.files.push(file.clone());
+    model.artefacts.push(Artefact { file: file.clone(), data, sha256: sha256.clone() });
+    Ok(vec![
+        attribute(format!("{name}_file"), Attr::Str(file)),
+        attribute(format!("{name}_sha256"), Attr::Str(sha256)),
+        attribute(format!("{name}_size"), Attr::Int(len as i64)),
+    ])
+}
+
+/// Appends a node to the region's block, and gives its outputs their types.
+fn append(
+    model: &mut Model,
+    region: &Region,
+    emitted: Emitted,
+    blob: Vec<Attribute>,
+    origin: Option<OriginId>,
+    values: &mut FxHashMap<ValueId, ValueId>,
+) -> Result<NodeId, String> {
+    let Emitted { domain, op, inputs, mut attributes, outputs, .. } = emitted;
+    attributes.extend(blob);
+    let inputs = inputs.into_iter().map(|v| v.map(|v| values.get(&v).copied().unwrap_or(v)));
+    let node = model.graph.append(region.block, &domain, &op, inputs, attributes, outputs.len(), origin);
+    let opset = model.opset();
+    infer::infer(&mut model.graph, &mut model.symbols, opset, node);
+    let made = model.graph.nodes[node].outputs.clone();
+    for ((number, stated), value) in outputs.into_iter().zip(made.into_iter().flatten()) {
+        let Type::Tensor { dtype: Some(dtype), shape } = stated else {
+            return Err(format!("it does not say what `{op}` makes"));
+        };
+        if let Some(found) = model.graph.values[value].ty.dtype().filter(|found| *found != dtype) {
+            return Err(format!("it says that `{op}` makes {dtype}, and ONNX that it makes {found}"));
+        }
+        model.graph.values[value].ty.fill(dtype, &shape);
+        values.insert(number, value);
+    }
+    Ok(node)
+}
+
+/// Whether `new` can stand for `old`: the element type and the number of axes are equal, and no extent is
+/// surely another.
+fn agree(model: &mut Model, old: ValueId, new: ValueId) -> Result<(), String> {
+    let (old, new) = (model.graph.values[old].ty.clone(), model.graph.values[new].ty.clone());
+    let (Some(was), Some(is)) = (old.dtype(), new.dtype()) else {
+        return Err("has no known element type".to_owned());
+    };
+    if was != is {
+        return Err(format!("is {is} where the region has {was}"));
+    }
+    let dims = |ty: &Type| ty.shape().and_then(|s| s.dims()).map(<[_]>::to_vec);
+    match (dims(&old), dims(&new)) {
+        (None, _) => Ok(()),
+        (Some(was), Some(is)) if was.len() == is.len() => {
+            for (axis, (was, is)) in was.iter().zip(&is).enumerate() {
+                let (Some(was), Some(is)) = (was, is) else { continue };
+                if dims_differ(&mut model.symbols, *was, *is) {
+                    let (was, is) = (model.symbols.display(*was), model.symbols.display(*is));
+                    return Err(format!("has {is} along axis {axis} where the region has {was}"));
+                }
+            }
+            Ok(())
+        }
+        (Some(was), Some(is)) => Err(format!("has {} axes where the region has {}", is.len(), was.len())),
+        (Some(was), None) => Err(format!("has an unknown number of axes where the region has {}", was.len())),
+    }
+}
+
+/// Takes nodes out of the graph. The values of `kept` stay, without a definition.
+fn remove(model: &mut Model, nodes: &[NodeId], kept: &[ValueId]) {
+    let graph = &mut model.graph;
+    let gone: FxHashSet<NodeId> = nodes.iter().copied().collect();
+    let mut read: Vec<ValueId> = Vec::new();
+    for node in nodes {
+        read.extend(graph.nodes[*node].inputs.iter().flatten());
+    }
+    read.sort_unstable();
+    read.dedup();
+    // In one sweep: taking uses out one by one would cost as many steps as a value has uses.
+    for value in read {
+        graph.values[value].uses.retain(|u| !gone.contains(&u.node));
+    }
+    for node in nodes {
+        graph.nodes[*node].inputs.clear();
+        graph.remove(*node);
+    }
+    debug_assert!(kept.iter().all(|v| graph.values[*v].def == Def::Gone), "outputs of the region");
+}
+
+/// Makes `old` the output at `place` of `node`. It keeps its name, its type and where it is used.
+fn rehome(model: &mut Model, old: ValueId, node: NodeId, place: usize) {
+    let graph = &mut model.graph;
+    let Some(slot) = graph.nodes[node].outputs.get_mut(place) else { return };
+    let stand_in = slot.replace(old);
+    graph.values[old].def = Def::Node(node, place as u32);
+    let Some(stand_in) = stand_in else { return };
+    for place in std::mem::take(&mut graph.values[stand_in].uses) {
+        if let Some(input) = graph.nodes[place.node].inputs.get_mut(place.index as usize) {
+            *input = Some(old);
+            graph.values[old].uses.push(place);
+        }
+    }
+    graph.values[stand_in].def = Def::Gone;
+}
+
+/// One origin for nodes that replace `nodes`: what they have in common, and what they are called.
+fn merged(model: &mut Model, nodes: &[NodeId]) -> Option<OriginId> {
+    let mut ids: Vec<OriginId> = nodes.iter().filter_map(|n| model.graph.nodes[*n].origin).collect();
+    ids.dedup();
+    let mut seen = FxHashSet::default();
+    ids.retain(|id| seen.insert(*id));
+    let (first, rest) = ids.split_first()?;
+    if rest.is_empty() {
+        return Some(*first);
+    }
+    let mut origin = model.origins.get(*first).clone();
+    for id in rest {
+        let other = model.origins.get(*id);
+        origin.module = common(&origin.module, &other.module);
+        for (own, theirs) in [(&mut origin.target, &other.target), (&mut origin.class, &other.class)] {
+            if own != theirs {
+                own.clear();
+            }
+        }
+        let shared = origin.frames.iter().zip(other.frames.iter()).take_while(|(a, b)| a == b).count();
+        if shared < origin.frames.len() {
+            origin.frames = origin.frames.get(..shared).unwrap_or_default().into();
+        }
+    }
+    let names: Vec<&str> = ids.iter().map(|id| model.origins.get(*id).node.as_str()).collect();
+    origin.node = names.join(",");
+    Some(model.origins.push(Origin { ..origin }))
+}
+
+/// The path of the innermost module that holds both.
+fn common(a: &str, b: &str) -> String {
+    let parts = a.split('.').zip(b.split('.')).take_while(|(a, b)| a == b).map(|(a, _)| a);
+    parts.collect::<Vec<_>>().join(".")
+}

@@ -1,0 +1,201 @@
+//! The stage: claims, regions, replacements.
+
+use onnxport_abi::status;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::BackendOptions;
+use super::call::Refusal;
+use super::flow::{self, Flow};
+use super::partition::Partition;
+use super::region::{self, Ports, Region};
+use super::report::{BackendReport, Partitioned, Refusals, RegionReport, op_of};
+use super::select::{Selected, select};
+use crate::diagnose::{Code, Diagnostic, Report, Severity};
+use crate::host::Host;
+use crate::ir::{BlockId, Model, NodeId, ValueId};
+
+/// What the stage says.
+#[derive(Clone, Debug, Default)]
+pub struct Backed {
+    /// The regions, and the reasons of what is in none.
+    pub partitioned: Partitioned,
+    /// Warnings and notes.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Lets the backends of `options` take their parts of `model`.
+///
+/// # Errors
+/// `OP501` and `OP502` when a backend cannot be used, `OP503` when one claims what it may not, `OP505`
+/// when what it compiled cannot stand for its region, `OP802` when it panicked. The model is of no use
+/// after an error.
+pub fn run(host: &Host, model: &mut Model, options: &BackendOptions) -> Result<Backed, Report> {
+    let backends = select(host, &options.backends)?;
+    let mut stage = Running::new(host, model, options, &backends);
+    for position in 0..backends.len() {
+        stage.claim(position);
+    }
+    if !options.dry_run {
+        stage.compile();
+    }
+    let backed = stage.finish();
+    let mut diagnostics = backed.diagnostics;
+    let mut set_aside = host.set_aside();
+    if !diagnostics.iter().any(|d| d.severity == Severity::Error) {
+        // The panic was in an earlier stage; the user asked for this backend.
+        for note in &mut set_aside {
+            note.severity = Severity::Error;
+        }
+    }
+    diagnostics.extend(set_aside);
+    if diagnostics.iter().any(|d| d.severity == Severity::Error) {
+        return Err(Report { diagnostics, origins: model.origins.clone() });
+    }
+    Ok(Backed { diagnostics, ..backed })
+}
+
+/// A block and the regions in it.
+pub(super) struct Area {
+    pub(super) flow: Flow,
+    pub(super) partition: Partition,
+}
+
+/// A run of the stage.
+pub(super) struct Running<'a> {
+    pub(super) host: &'a Host,
+    pub(super) model: &'a mut Model,
+    pub(super) options: &'a BackendOptions,
+    pub(super) backends: &'a [Selected],
+    pub(super) blocks: Vec<BlockId>,
+    pub(super) areas: FxHashMap<BlockId, Area>,
+    /// The values that blocks return. Replacing a region keeps its outputs.
+    pub(super) returned: FxHashSet<ValueId>,
+    /// The nodes that are in a region.
+    pub(super) taken: FxHashSet<NodeId>,
+    pub(super) regions: Vec<Region>,
+    /// By backend.
+    pub(super) refusals: Vec<Refusals>,
+    /// By region that was formed: what is reported of it.
+    pub(super) reports: Vec<Option<RegionReport>>,
+    pub(super) diagnostics: Vec<Diagnostic>,
+    pub(super) nodes: usize,
+}
+
+impl<'a> Running<'a> {
+    fn new(
+        host: &'a Host,
+        model: &'a mut Model,
+        options: &'a BackendOptions,
+        backends: &'a [Selected],
+    ) -> Self {
+        let blocks = flow::blocks(&model.graph);
+        let area = |block: &BlockId| {
+            let flow = Flow::of(&model.graph, *block);
+            (*block, Area { partition: Partition::new(flow.nodes.len(), &flow.edges), flow })
+        };
+        Self {
+            host,
+            areas: blocks.iter().map(area).collect(),
+            returned: region::returned(&model.graph, &blocks),
+            blocks,
+            taken: FxHashSet::default(),
+            regions: Vec::new(),
+            refusals: backends.iter().map(|_| Refusals::default()).collect(),
+            reports: Vec::new(),
+            diagnostics: Vec::new(),
+            nodes: model.graph.node_count(),
+            model,
+            options,
+            backends,
+        }
+    }
+
+    pub(super) fn describe(&self, region: &Region, ports: &Ports) -> RegionReport {
+        let mut ops = std::collections::BTreeMap::new();
+        for node in &region.nodes {
+            *ops.entry(op_of(self.model, *node)).or_default() += 1;
+        }
+        let sizes = ports.weights.iter().filter_map(|v| self.model.graph.initializer(*v)?.byte_len());
+        RegionReport {
+            name: region.name.clone(),
+            nodes: region.nodes.len(),
+            ops,
+            inputs: ports.inputs.len(),
+            outputs: ports.outputs.len(),
+            weights: ports.weights.len(),
+            weight_bytes: sizes.sum(),
+            replaced_by: None,
+            blob_bytes: 0,
+            files: Vec::new(),
+        }
+    }
+
+    /// The diagnostic of a call that did not end well.
+    pub(super) fn failed(
+        &mut self,
+        backend: &Selected,
+        answer: u32,
+        when: &str,
+        refusal: Option<Refusal>,
+    ) -> Diagnostic {
+        let id = backend.entry.id;
+        let Refusal { code, message, help } = refusal.unwrap_or_else(Refusal::none);
+        let mut problem = match answer {
+            status::REFUSED => {
+                let code = if code.is_empty() { Code::BACKEND_REFUSED } else { Code::custom(code) };
+                Diagnostic::error(code, format!("the backend `{id}` gave up when {when}: {message}"))
+            }
+            status::PANICKED => {
+                self.host.quarantine.add(backend.plugin);
+                Diagnostic::error(
+                    Code::PLUGIN_PANIC,
+                    format!("the backend `{id}` panicked when {when}: {message}"),
+                )
+            }
+            other => {
+                let message = format!("the backend `{id}` answered with status {other} when {when}");
+                Diagnostic::error(Code::PLUGIN_CONTRACT, message)
+            }
+        };
+        problem.help = (!help.is_empty()).then_some(help);
+        problem.provider = Some(backend.plugin_id.to_owned());
+        problem
+    }
+
+    pub(super) fn report(
+        &mut self,
+        backend: &Selected,
+        mut problem: Diagnostic,
+        at: Option<crate::diagnose::OriginId>,
+    ) {
+        problem.provider = Some(backend.plugin_id.to_owned());
+        problem.origin = at;
+        self.diagnostics.push(problem);
+    }
+
+    fn finish(mut self) -> Backed {
+        if self.options.dry_run {
+            let describe = |r: &Region| Some(self.describe(r, &r.ports(&self.model.graph, &self.returned)));
+            self.reports = self.regions.iter().map(describe).collect();
+        }
+        let mut backends: Vec<BackendReport> = self
+            .backends
+            .iter()
+            .zip(self.refusals)
+            .map(|(backend, refusals)| BackendReport {
+                id: backend.entry.id.as_str().to_owned(),
+                plugin: backend.plugin_id.to_owned(),
+                regions: Vec::new(),
+                refusals: refusals.sorted(),
+            })
+            .collect();
+        for (region, report) in self.regions.iter().zip(self.reports) {
+            if let Some(backend) = backends.get_mut(region.backend) {
+                backend.regions.extend(report);
+            }
+        }
+        let taken = backends.iter().flat_map(|b| &b.regions).map(|r| r.nodes).sum::<usize>();
+        let partitioned = Partitioned { backends, left: self.nodes.saturating_sub(taken), nodes: self.nodes };
+        Backed { partitioned, diagnostics: self.diagnostics }
+    }
+}

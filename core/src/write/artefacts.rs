@@ -1,0 +1,131 @@
+//! Files that lie beside a model: what backends compiled.
+//!
+//! Their names hold a hash of what is in them, so that a new model never needs a file that an old one
+//! has under the same name: they appear before the model does, and the old model stays whole.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::publish::{Target, failed};
+use crate::diagnose::Report;
+use crate::ir::{Artefact, Model};
+
+/// Files that were written for a model. They vanish again unless they are kept.
+#[derive(Debug)]
+pub(super) struct Beside {
+    /// All of them.
+    pub(super) paths: Vec<PathBuf>,
+    fresh: Vec<PathBuf>,
+}
+
+impl Beside {
+    /// The model that needs them is there.
+    pub(super) fn keep(mut self) -> Vec<PathBuf> {
+        self.fresh.clear();
+        std::mem::take(&mut self.paths)
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        for path in &self.fresh {
+            // The error that led here says more than one about what is left of it.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// Writes the files of `model` beside `target`.
+///
+/// # Errors
+/// Those of [`write`](super::write()); nothing new remains.
+pub(super) fn write(model: &Model, target: &Target) -> Result<Beside, Report> {
+    let mut beside = Beside { paths: Vec::new(), fresh: Vec::new() };
+    for artefact in &model.artefacts {
+        let path = target.model.with_file_name(&artefact.file);
+        if let Some(bytes) = wanted(artefact, &path).map_err(|e| failed(&path, &e))? {
+            let mut staged = target.stage(&path)?;
+            let file = staged.file();
+            let written = file.write_all(bytes).and_then(|()| file.sync_all());
+            written.and_then(|()| staged.appear(&path)).map_err(|e| failed(&path, &e))?;
+            beside.fresh.push(path.clone());
+        }
+        beside.paths.push(path);
+    }
+    Ok(beside)
+}
+
+/// The bytes of a file, unless it is there with just these.
+fn wanted<'a>(artefact: &'a Artefact, path: &Path) -> io::Result<Option<&'a [u8]>> {
+    let bytes = artefact.data.source.bytes();
+    if artefact.data.byte_len() != Some(bytes.len() as u64) {
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "its bytes are gone"));
+    }
+    match fs::symlink_metadata(path) {
+        Ok(found) if !found.is_file() => {
+            Err(io::Error::new(io::ErrorKind::AlreadyExists, "is not a regular file"))
+        }
+        Ok(_) if holds(path, bytes)? => Ok(None),
+        _ => Ok(Some(bytes)),
+    }
+}
+
+/// Whether the file at `path` has exactly these bytes.
+fn holds(path: &Path, bytes: &[u8]) -> io::Result<bool> {
+    use std::io::Read;
+    let mut file = File::open(path)?;
+    if file.metadata()?.len() != bytes.len() as u64 {
+        return Ok(false);
+    }
+    let mut buffer = vec![0; 1 << 16];
+    let mut rest = bytes;
+    loop {
+        let read = file.read(&mut buffer)?;
+        let (Some(found), Some(wanted)) = (buffer.get(..read), rest.get(..read)) else { return Ok(false) };
+        if found != wanted {
+            return Ok(false);
+        }
+        if read == 0 {
+            return Ok(rest.is_empty());
+        }
+        rest = rest.get(read..).unwrap_or_default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Target, write};
+    use crate::ir::{Artefact, Model};
+    use crate::tensor::{DType, LazyTensor};
+
+    fn model(bytes: &[u8]) -> Model {
+        let data = LazyTensor::inline(DType::U8, vec![bytes.len() as u64], bytes.to_vec());
+        let artefact = Artefact { file: "m.onnx.a.bin".into(), data, sha256: String::new() };
+        Model { artefacts: vec![artefact], ..Model::default() }
+    }
+
+    #[test]
+    fn files_stay_only_with_their_model() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("m.onnx.a.bin");
+        let target = Target::new(&folder.path().join("m.onnx"), 0);
+        drop(write(&model(b"one"), &target).unwrap());
+        assert!(!file.exists(), "the model was not published");
+        assert_eq!(write(&model(b"one"), &target).unwrap().keep(), std::slice::from_ref(&file));
+        // An equal file that is there already belongs to another model as well.
+        drop(write(&model(b"one"), &target).unwrap());
+        assert_eq!(std::fs::read(&file).unwrap(), b"one");
+        write(&model(b""), &target).unwrap().keep();
+        assert_eq!(std::fs::read(&file).unwrap(), b"");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_name_that_is_taken_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("m.onnx.a.bin")).unwrap();
+        let report = write(&model(b"one"), &Target::new(&folder.path().join("m.onnx"), 0)).unwrap_err();
+        assert!(report.diagnostics[0].message.ends_with("is not a regular file"));
+    }
+}

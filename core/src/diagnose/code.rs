@@ -135,6 +135,14 @@ codes! {
     REFERENCE_PLACE = "OP640";
     /// Weights that a model cannot point at were copied: compressed, strided, changed or small ones.
     REFERENCE_COPIED = "OP641";
+    /// A value of a weight has no place in the type that it is to be stored in.
+    WEIGHT_VALUE = "OP660";
+    /// The smallest piece in which a weight can be transformed takes more memory than is allowed.
+    WEIGHT_BUDGET = "OP661";
+    /// What was asked to happen to weights cannot be done: an unknown scheme, a form that the opset lacks.
+    WEIGHT_SCHEME = "OP662";
+    /// A pattern that selects weights matches none.
+    WEIGHT_PATTERN = "OP663";
     /// The outputs differ from the expected values.
     VERIFY_MISMATCH = "OP701";
     /// No executor is available, or it lacks something that the model uses.

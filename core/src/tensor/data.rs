@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::{DType, MappedFile};
+use super::transform::Derived;
+use super::{DType, MappedFile, Producer};
 
 /// Where the bytes of a tensor come from.
 #[derive(Clone, Debug)]
@@ -23,6 +24,10 @@ pub enum Source {
     Inline(Bytes),
     /// Bytes that nobody has given yet.
     Unbound(Arc<Unbound>),
+    /// Bytes that a producer makes when they are asked for.
+    Produced(Producer),
+    /// The elements of a view after transforms: see [`LazyTensor::then`].
+    Derived(Arc<Derived>),
 }
 
 /// A tensor of a program whose bytes are still to be given: see `core/src/weights`.
@@ -39,7 +44,7 @@ pub struct Unbound {
 }
 
 impl Source {
-    /// The bytes of the whole source; none for one that is still to be given.
+    /// The bytes of the whole source, where they lie in memory or in a mapped file; none otherwise.
     pub fn bytes(&self) -> &[u8] {
         match self {
             Source::Mapped { file, offset, len } => {
@@ -47,7 +52,7 @@ impl Source {
                 file.bytes().get(start..start.saturating_add(*len as usize)).unwrap_or_default()
             }
             Source::Inline(bytes) => bytes,
-            Source::Unbound(_) => &[],
+            Source::Unbound(_) | Source::Produced(_) | Source::Derived(_) => &[],
         }
     }
 }
@@ -79,7 +84,17 @@ impl LazyTensor {
     pub fn unbound(&self) -> Option<&Unbound> {
         match &self.source {
             Source::Unbound(unbound) => Some(unbound),
-            Source::Mapped { .. } | Source::Inline(_) => None,
+            Source::Mapped { .. } | Source::Inline(_) | Source::Produced(_) => None,
+            Source::Derived(derived) => derived.input.unbound(),
+        }
+    }
+
+    /// The file that the bytes come from, transformed or not.
+    pub fn file(&self) -> Option<&MappedFile> {
+        match &self.source {
+            Source::Mapped { file, .. } => Some(file),
+            Source::Derived(derived) => derived.input.file(),
+            Source::Inline(_) | Source::Unbound(_) | Source::Produced(_) => None,
         }
     }
 
@@ -102,33 +117,23 @@ impl LazyTensor {
         Some(start..start.checked_add(self.byte_len()?)?)
     }
 
-    /// The dense bytes, borrowed from the source when the view allows it.
+    /// The dense bytes, borrowed from the source when the view allows it; for small tensors.
     ///
-    /// Returns `None` when the source is shorter than the view claims.
+    /// Returns `None` when they cannot be had: the source is shorter than the view claims, a transform
+    /// does not take a value.
     pub fn read(&self) -> Option<Cow<'_, [u8]>> {
-        let bytes = self.source.bytes();
-        if let Some(range) = self.dense_range() {
-            return bytes.get(range.start as usize..range.end as usize).map(Cow::Borrowed);
+        if let (Source::Mapped { .. } | Source::Inline(_) | Source::Unbound(_), Some(range)) =
+            (&self.source, self.dense_range())
+        {
+            let range = usize::try_from(range.start).ok()?..usize::try_from(range.end).ok()?;
+            return self.source.bytes().get(range).map(Cow::Borrowed);
         }
-        let strides = self.strides.as_ref()?;
-        let size = (self.dtype.bits() / 8) as usize;
-        let mut out = Vec::with_capacity(usize::try_from(self.byte_len()?).ok()?);
-        let mut index = vec![0u64; self.shape.len()];
-        for _ in 0..self.elements()? {
-            let at = index
-                .iter()
-                .zip(strides)
-                .try_fold(self.offset, |at, (i, s)| at.checked_add(i.checked_mul(*s)?))?;
-            let start = (at as usize).checked_mul(size)?;
-            out.extend_from_slice(bytes.get(start..start.checked_add(size)?)?);
-            for (i, extent) in index.iter_mut().zip(&self.shape).rev() {
-                *i += 1;
-                if *i < *extent {
-                    break;
-                }
-                *i = 0;
-            }
-        }
+        let mut out = Vec::new();
+        self.stream(0..self.byte_len()?, usize::MAX, &mut |bytes: &[u8]| {
+            out.extend_from_slice(bytes);
+            Ok(())
+        })
+        .ok()?;
         Some(Cow::Owned(out))
     }
 
@@ -138,6 +143,8 @@ impl LazyTensor {
         let same = match (&self.source, &other.source) {
             (Source::Mapped { file: f, .. }, Source::Mapped { file: g, .. }) => f.same(g),
             (Source::Unbound(f), Source::Unbound(g)) => f.storage == g.storage,
+            (Source::Derived(derived), _) => return derived.input.overlaps(other),
+            (_, Source::Derived(derived)) => return self.overlaps(&derived.input),
             _ => false,
         };
         let ranges = (self.stored_range(), other.stored_range());
@@ -149,7 +156,8 @@ impl LazyTensor {
         let offset = match &self.source {
             Source::Mapped { offset, .. } => *offset,
             Source::Unbound(_) => 0,
-            Source::Inline(_) => return None,
+            Source::Inline(_) | Source::Produced(_) => return None,
+            Source::Derived(derived) => return derived.input.stored_range(),
         };
         let elements = match &self.strides {
             None => self.elements()?,
@@ -161,22 +169,5 @@ impl LazyTensor {
         };
         let start = offset.checked_add(self.dtype.byte_len(self.offset)?)?;
         Some(start..start.checked_add(self.dtype.byte_len(elements)?)?)
-    }
-
-    /// Whether both tensors are the same view of the same bytes, so that one copy serves both.
-    pub fn same_bytes(&self, other: &Self) -> bool {
-        self.dtype == other.dtype
-            && self.shape == other.shape
-            && self.offset == other.offset
-            && self.strides == other.strides
-            && match (&self.source, &other.source) {
-                (
-                    Source::Mapped { file: f, offset: o, len: l },
-                    Source::Mapped { file: g, offset: p, len: m },
-                ) => f.same(g) && o == p && l == m,
-                (Source::Inline(a), Source::Inline(b)) => a == b,
-                (Source::Unbound(a), Source::Unbound(b)) => a.storage == b.storage,
-                _ => false,
-            }
     }
 }

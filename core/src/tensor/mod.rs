@@ -1,9 +1,27 @@
 //! Element types and the bytes behind initializers.
+//!
+//! A [`LazyTensor`] says where bytes are and what is to happen to them on their way into a file: a
+//! [`Source`], a strided view of it, and transforms of that view. The length is known before anything
+//! is read; what is read is read in pieces, under a budget ([`LazyTensor::stream`]).
 
 pub mod data;
+mod error;
 pub mod fault;
+mod gather;
+mod identity;
 pub mod mapped;
+mod producer;
+mod stream;
+pub mod transform;
+mod view;
+
+#[cfg(test)]
+mod tests;
 
 pub use data::{LazyTensor, Source, Unbound};
+pub use error::Error;
 pub use mapped::MappedFile;
 pub use onnxport_abi::{DType, Kind};
+pub use producer::{Produce, Producer};
+pub use stream::Sink;
+pub use transform::{Derived, Granule, Transform};

@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::ir::Model;
-use crate::tensor::{MappedFile, Source};
+use crate::tensor::{self, MappedFile};
 
 pub use metadata::STATE_KEY;
 pub use summary::{PlannedFile, TensorCounts, WritePlan};
@@ -171,7 +171,7 @@ impl<'a> Prepared<'a> {
         target.refuse_sources(options.program.as_ref(), &weights)?;
         let encoder = encode::Encoder::new(model, options);
         let message = encoder.model(names, &weights, &places, &target.data_names());
-        let summary = WritePlan::of(&target, &places, message.len()?, options);
+        let summary = WritePlan::of(&target, &places, message.len()?, stream::needs(&weights), options);
         Ok(Self { target, weights, places, message, summary })
     }
 }
@@ -252,8 +252,7 @@ fn fill(
     for (index, place) in &file.stored {
         let weight = &weights[*index];
         out.seek(SeekFrom::Start(place.offset))?;
-        stream::tensor(weight.data, out, meter)
-            .map_err(|e| io::Error::new(e.kind(), format!("{e} (`{}`)", weight.name)))?;
+        stream::tensor(weight.data, out, meter).map_err(|e| tensor::Error::from(e).of(weight.name))?;
         if let Some(hasher) = &mut hasher {
             hasher.advance(out, place.offset + place.len)?;
         }
@@ -297,10 +296,7 @@ fn list(target: &publish::Target, text: &str) -> Result<publish::Staged, Report>
 
 /// Fails when a file that was read has been written to since it was opened.
 fn refuse_changed(program: Option<&MappedFile>, weights: &[plan::Weight<'_>]) -> Result<(), Report> {
-    let mapped = weights.iter().filter_map(|weight| match &weight.data.source {
-        Source::Mapped { file, .. } => Some(file),
-        _ => None,
-    });
+    let mapped = weights.iter().filter_map(|weight| weight.data.file());
     let mut last: Option<&MappedFile> = None;
     for file in program.into_iter().chain(mapped) {
         if last.is_some_and(|last| last.same(file)) {

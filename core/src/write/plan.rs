@@ -203,6 +203,7 @@ fn fingerprint(data: &LazyTensor) -> u64 {
         }
         (Source::Inline(bytes), _) => hash.write(bytes),
         (Source::Unbound(unbound), _) => hash.write(unbound.storage.as_bytes()),
+        (Source::Produced(_) | Source::Derived(_), _) => hash.write_u64(data.fingerprint()),
     }
     hash.finish()
 }

@@ -1,44 +1,70 @@
 //! Copying tensors to a file without holding them.
 
-use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Progress;
+use super::plan::Weight;
 use crate::tensor::{LazyTensor, Source};
 
-/// The memory in bytes that streaming takes unless less is allowed.
-pub(super) const BUFFER: u64 = 1 << 20;
+/// The memory in bytes that copying takes unless less is allowed.
+const BUFFER: u64 = 1 << 20;
 
-/// The least memory in bytes that streaming works with.
-pub(super) const MIN_BUFFER: u64 = 64 << 10;
+/// The least memory in bytes that copying works with.
+const MIN_BUFFER: u64 = 64 << 10;
+
+/// The memory in bytes that making tensors takes unless less is allowed: several pieces at a time,
+/// read across a transposed source, are then long enough.
+const MAKING: u64 = 64 << 20;
+
+/// The memory in bytes that streaming takes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Needs {
+    /// With less it fails.
+    pub(super) least: u64,
+    /// With more it is not faster.
+    pub(super) wanted: u64,
+}
+
+/// What streaming `weights` takes: transforms and views that are not dense take more than copying.
+pub(super) fn needs(weights: &[Weight<'_>]) -> Needs {
+    let mut needs = Needs { least: MIN_BUFFER, wanted: BUFFER };
+    for weight in weights.iter().filter(|weight| weight.is_written) {
+        let is_copied = weight.data.dense_range().is_some() && weight.data.least_memory() == 0;
+        if !is_copied && weight.data.byte_len().is_some_and(|len| len > BUFFER) {
+            needs.wanted = MAKING;
+        }
+        needs.least = needs.least.max(weight.data.least_memory());
+    }
+    Needs { wanted: needs.wanted.max(needs.least), ..needs }
+}
 
 /// Counts bytes and tells the user.
 pub(super) struct Meter {
-    done: Cell<u64>,
+    done: AtomicU64,
     total: u64,
     progress: Option<Progress>,
-    /// Bytes that are copied at a time.
-    chunk: usize,
+    /// The memory in bytes that streaming may take.
+    memory: u64,
 }
 
 impl Meter {
     pub(super) fn new(total: u64, progress: Option<Progress>, memory: u64) -> Self {
-        let chunk = memory.clamp(MIN_BUFFER, BUFFER) as usize;
-        Self { done: Cell::new(0), total, progress, chunk }
+        Self { done: AtomicU64::new(0), total, progress, memory: memory.max(MIN_BUFFER) }
     }
 
     pub(super) fn add(&self, bytes: u64) {
-        self.done.set(self.done.get() + bytes);
+        let done = self.done.fetch_add(bytes, Ordering::Relaxed) + bytes;
         if let Some(progress) = &self.progress {
-            progress(self.done.get(), self.total);
+            progress(done, self.total);
         }
     }
 }
 
 /// Appends the dense bytes of `data` to `out`.
 pub(super) fn tensor(data: &LazyTensor, out: &mut File, meter: &Meter) -> io::Result<()> {
-    let Some(range) = data.dense_range() else { return strided(data, out, meter) };
+    let Some(range) = data.dense_range() else { return made(data, out, meter) };
     match &data.source {
         Source::Unbound(unbound) => Err(io::Error::other(format!("`{}` has no data", unbound.name))),
         Source::Inline(bytes) => {
@@ -54,7 +80,18 @@ pub(super) fn tensor(data: &LazyTensor, out: &mut File, meter: &Meter) -> io::Re
             let start = offset.checked_add(range.start).ok_or_else(too_short)?;
             between_files(file.file(), start, range.end - range.start, out, meter)
         }
+        Source::Produced(_) | Source::Derived(_) => made(data, out, meter),
     }
+}
+
+/// Appends a tensor that is not in its source as it is to be, in pieces.
+fn made(data: &LazyTensor, out: &mut File, meter: &Meter) -> io::Result<()> {
+    let len = data.byte_len().ok_or_else(too_short)?;
+    data.stream(0..len, usize::try_from(meter.memory).unwrap_or(usize::MAX), &mut |bytes: &[u8]| {
+        meter.add(bytes.len() as u64);
+        out.write_all(bytes)
+    })?;
+    Ok(())
 }
 
 /// Appends `len` bytes of `from`, which start at `start`: by the kernel where it can, else in
@@ -76,7 +113,7 @@ fn between_files(from: &File, start: u64, len: u64, out: &mut File, meter: &Mete
             }
         }
     }
-    let mut buffer = vec![0; meter.chunk.min((len - done) as usize)];
+    let mut buffer = vec![0; meter.memory.min(BUFFER).min(len - done) as usize];
     while done < len {
         let step = buffer.len().min((len - done) as usize);
         let read = read_at(from, &mut buffer[..step], start + done)?;
@@ -98,62 +135,6 @@ pub(super) fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usi
 #[cfg(windows)]
 pub(super) fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
     std::os::windows::fs::FileExt::seek_read(file, buffer, at)
-}
-
-/// Appends a strided view, a run of neighbouring elements at a time.
-fn strided(data: &LazyTensor, out: &mut File, meter: &Meter) -> io::Result<()> {
-    let (Some(strides), Some(total)) = (&data.strides, data.elements()) else { return Err(too_short()) };
-    if !data.dtype.bits().is_multiple_of(8) || data.dtype.bits() == 0 || strides.len() != data.shape.len() {
-        return Err(io::Error::other("a strided view of packed elements cannot be written"));
-    }
-    if total == 0 {
-        return Ok(());
-    }
-    let size = (data.dtype.bits() / 8) as usize;
-    let bytes = data.source.bytes();
-    let (run, outer) = runs(&data.shape, strides);
-    let mut buffer = Vec::with_capacity(meter.chunk + size);
-    let mut index = vec![0u64; outer];
-    for _ in 0..total / run {
-        let at = index
-            .iter()
-            .zip(strides)
-            .try_fold(data.offset, |at, (i, s)| at.checked_add(i.checked_mul(*s)?))
-            .and_then(|at| usize::try_from(at).ok()?.checked_mul(size))
-            .ok_or_else(too_short)?;
-        let end = at.checked_add(run as usize * size).ok_or_else(too_short)?;
-        for piece in bytes.get(at..end).ok_or_else(too_short)?.chunks(meter.chunk) {
-            buffer.extend_from_slice(piece);
-            if buffer.len() >= meter.chunk {
-                out.write_all(&buffer)?;
-                meter.add(buffer.len() as u64);
-                buffer.clear();
-            }
-        }
-        for (i, extent) in index.iter_mut().zip(&data.shape).rev() {
-            *i += 1;
-            if *i < *extent {
-                break;
-            }
-            *i = 0;
-        }
-    }
-    out.write_all(&buffer)?;
-    meter.add(buffer.len() as u64);
-    Ok(())
-}
-
-/// The elements that lie next to each other at the innermost axes, and the number of other axes.
-fn runs(shape: &[u64], strides: &[u64]) -> (u64, usize) {
-    let (mut run, mut outer) = (1, shape.len());
-    while let Some(axis) = outer.checked_sub(1) {
-        if strides[axis] != run && shape[axis] != 1 {
-            break;
-        }
-        run *= shape[axis];
-        outer = axis;
-    }
-    (run, outer)
 }
 
 fn too_short() -> io::Error {

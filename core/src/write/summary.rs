@@ -60,12 +60,20 @@ pub struct WritePlan {
     /// The most anonymous memory in bytes that the process will take while it writes: what it holds
     /// now, the model's message included, and what streaming takes. Linux only.
     pub peak_memory: Option<u64>,
-    /// The bytes of the buffer through which tensors are streamed.
+    /// The bytes of the buffers through which tensors are streamed.
     pub stream_memory: u64,
+    /// The least that they can take.
+    pub least_stream_memory: u64,
 }
 
 impl WritePlan {
-    pub(super) fn of(target: &Target, plan: &Plan, model_bytes: u64, options: &WriteOptions) -> Self {
+    pub(super) fn of(
+        target: &Target,
+        plan: &Plan,
+        model_bytes: u64,
+        needs: stream::Needs,
+        options: &WriteOptions,
+    ) -> Self {
         let sizes = plan.files.iter().map(|file| file.bytes);
         let paths = [&target.model].into_iter().chain(&target.data);
         let files = paths.zip([model_bytes].into_iter().chain(sizes)).map(|(path, bytes)| PlannedFile {
@@ -87,9 +95,9 @@ impl WritePlan {
         let stream_memory = match (options.max_memory, held) {
             (Some(limit), held) => {
                 let rest = limit.saturating_sub(held.unwrap_or(0)).saturating_sub(OVERHEAD);
-                rest.min(stream::BUFFER)
+                rest.min(needs.wanted)
             }
-            (None, _) => stream::BUFFER,
+            (None, _) => needs.wanted,
         };
         let new = files.iter().map(|file| file.bytes.saturating_add(FILE_OVERHEAD));
         Self {
@@ -101,6 +109,7 @@ impl WritePlan {
             disk_free: resources::free_space(target.folder()),
             peak_memory: held.map(|held| held + OVERHEAD + stream_memory),
             stream_memory,
+            least_stream_memory: needs.least,
             files,
         }
     }
@@ -118,8 +127,8 @@ impl WritePlan {
                 "free some space or choose another folder; files that are replaced count until they are";
             report.diagnostics.push(Diagnostic::error(Code::WRITE_SPACE, message).help(help));
         }
-        if let Some(limit) = options.max_memory.filter(|_| self.stream_memory < stream::MIN_BUFFER) {
-            let least = self.peak_memory.map(|peak| peak - self.stream_memory + stream::MIN_BUFFER);
+        if let Some(limit) = options.max_memory.filter(|_| self.stream_memory < self.least_stream_memory) {
+            let least = self.peak_memory.map(|peak| peak - self.stream_memory + self.least_stream_memory);
             let needs = least.map_or_else(String::new, |least| format!("; it takes {least} bytes at least"));
             let message = format!("the model cannot be written in {limit} bytes of memory{needs}");
             let help = "allow more with `--max-memory`";

@@ -19,7 +19,7 @@ use super::interrupt;
 use super::manifest::hex;
 use super::plan::Weight;
 use crate::diagnose::{Code, Diagnostic, Report};
-use crate::tensor::{MappedFile, Source};
+use crate::tensor::{self, MappedFile};
 
 pub(super) use staged::Staged;
 
@@ -117,10 +117,8 @@ impl Target {
     ) -> Result<(), Report> {
         let mut sources: Vec<&MappedFile> = program.into_iter().collect();
         for weight in weights {
-            match &weight.data.source {
-                Source::Mapped { file, .. } if !sources.iter().rev().any(|s| s.same(file)) => {
-                    sources.push(file);
-                }
+            match weight.data.file() {
+                Some(file) if !sources.iter().rev().any(|s| s.same(file)) => sources.push(file),
                 _ => {}
             }
         }
@@ -215,7 +213,10 @@ pub(super) fn failed(path: &Path, error: &io::Error) -> Report {
             let help = "wait until whatever changes the source is done, and convert again";
             Diagnostic::error(Code::WRITE_SOURCE_CHANGED, message).help(help).into()
         }
-        _ => Diagnostic::error(Code::WRITE_IO, message).into(),
+        _ => {
+            let code = tensor::Error::inside(error).map_or(Code::WRITE_IO, tensor::Error::code);
+            Diagnostic::error(code, message).into()
+        }
     }
 }
 

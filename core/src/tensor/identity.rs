@@ -1,0 +1,56 @@
+//! When two tensors are the same, so that one stored copy serves both.
+
+use std::hash::Hasher;
+
+use rustc_hash::FxHasher;
+
+use super::{LazyTensor, Source};
+
+impl LazyTensor {
+    /// Whether both tensors are the same view of the same bytes after the same transforms, so that one
+    /// copy serves both.
+    pub fn same_bytes(&self, other: &Self) -> bool {
+        self.dtype == other.dtype
+            && self.shape == other.shape
+            && self.offset == other.offset
+            && self.strides == other.strides
+            && match (&self.source, &other.source) {
+                (
+                    Source::Mapped { file: f, offset: o, len: l },
+                    Source::Mapped { file: g, offset: p, len: m },
+                ) => f.same(g) && o == p && l == m,
+                (Source::Inline(a), Source::Inline(b)) => a == b,
+                (Source::Unbound(a), Source::Unbound(b)) => a.storage == b.storage,
+                (Source::Produced(a), Source::Produced(b)) => a.same(b),
+                (Source::Derived(a), Source::Derived(b)) => {
+                    a.transform == b.transform && a.input.same_bytes(&b.input)
+                }
+                _ => false,
+            }
+    }
+
+    /// Equal for tensors of [`same_bytes`](Self::same_bytes), and cheap: bytes in memory are hashed,
+    /// others are not read.
+    pub fn fingerprint(&self) -> u64 {
+        let mut hash = FxHasher::default();
+        self.hash_into(&mut hash);
+        hash.finish()
+    }
+
+    fn hash_into(&self, hash: &mut FxHasher) {
+        hash.write_i32(self.dtype.onnx());
+        self.shape.iter().for_each(|d| hash.write_u64(*d));
+        hash.write_u64(self.offset);
+        self.strides.iter().flatten().for_each(|s| hash.write_u64(*s));
+        match &self.source {
+            Source::Mapped { offset, len, .. } => {
+                hash.write_u64(*offset);
+                hash.write_u64(*len);
+            }
+            Source::Inline(bytes) => hash.write(bytes),
+            Source::Unbound(unbound) => hash.write(unbound.storage.as_bytes()),
+            Source::Produced(producer) => hash.write_u64(producer.len()),
+            Source::Derived(derived) => derived.input.hash_into(hash),
+        }
+    }
+}

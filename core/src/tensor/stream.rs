@@ -1,0 +1,296 @@
+//! Evaluating a tensor piece by piece, into a sink, under a budget of memory.
+//!
+//! The result is cut at granules. As many pieces as there are threads are made at a time, while the
+//! sink takes those before them; it gets them in order, so that the outcome does not depend on threads.
+
+use std::io;
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::transform::{Cast, Kept};
+use super::transform::{Part, Transform};
+use super::{Derived, Error, Granule, LazyTensor, Source, gather};
+
+/// What takes the bytes of a tensor, in order.
+pub type Sink<'a> = dyn FnMut(&[u8]) -> io::Result<()> + Send + 'a;
+
+/// The bytes that a piece takes, all that it is made from included: a cache holds it.
+const PIECE: u64 = 1 << 20;
+
+/// The same where a view reads across the source: each stretch of it then is longer.
+const STRIDED_PIECE: u64 = 16 << 20;
+
+/// Buffers of one piece, one for every transform, used again for the next piece.
+#[derive(Default)]
+struct Scratch {
+    levels: Vec<Vec<u8>>,
+    kept: Kept,
+    result: Vec<u8>,
+    /// The byte of the tensor at which the result starts.
+    start: u64,
+}
+
+impl LazyTensor {
+    /// Hands bytes `range` of the dense form to `sink`, in pieces and in order, holding at most about
+    /// `budget` bytes at a time.
+    ///
+    /// # Errors
+    /// When the range is not inside of the tensor, the source does not hold what the view shows, a value
+    /// does not fit a transform, or the sink fails. What was sunk before stays so.
+    pub fn stream(&self, range: Range<u64>, budget: usize, sink: &mut Sink<'_>) -> Result<(), Error> {
+        self.check()?;
+        if range.start > range.end || self.byte_len().is_none_or(|len| range.end > len) {
+            return Err(Error::Short);
+        }
+        if range.is_empty() {
+            return Ok(());
+        }
+        let pieces = Pieces::new(self, &range, budget as u64)?;
+        let threads = pieces.threads();
+        let mut made: Vec<Scratch> = (0..threads).map(|_| Scratch::default()).collect();
+        let mut making: Vec<Scratch> = (0..threads).map(|_| Scratch::default()).collect();
+        let mut next = pieces.all.start;
+        let mut full = pieces.make(&mut made, &mut next)?;
+        while next < pieces.all.end {
+            let ready = made.get(..full).unwrap_or_default();
+            let (taken, filled) =
+                rayon::join(|| pieces.sink(ready, sink), || pieces.make(&mut making, &mut next));
+            taken?;
+            full = filled?;
+            std::mem::swap(&mut made, &mut making);
+        }
+        pieces.sink(made.get(..full).unwrap_or_default(), sink)
+    }
+
+    /// The anonymous memory in bytes that the smallest piece takes; 0 when the bytes can be copied as
+    /// they are.
+    pub fn least_memory(&self) -> u64 {
+        match &self.source {
+            Source::Derived(_) => cost(self, step(self)),
+            _ => 0,
+        }
+    }
+}
+
+/// A range of bytes, cut into pieces.
+struct Pieces<'a> {
+    tensor: &'a LazyTensor,
+    /// The elements of the pieces, one byte each where they are packed.
+    all: Range<u64>,
+    /// Elements of a piece.
+    size: u64,
+    /// How many pieces fit into the budget at a time, twice.
+    parallel: u64,
+    /// The bytes that are wanted.
+    bytes: Range<u64>,
+}
+
+impl<'a> Pieces<'a> {
+    fn new(tensor: &'a LazyTensor, bytes: &Range<u64>, budget: u64) -> Result<Self, Error> {
+        let bits = u64::from(tensor.dtype.bits());
+        let total = tensor.elements().ok_or(Error::Short)?;
+        let step = step(tensor);
+        // Packed elements are cut at whole bytes as well.
+        let unit = if bits < 8 { step * (8 / bits) } else { step };
+        let smallest = cost(tensor, unit.min(total));
+        if smallest > budget {
+            return Err(Error::Budget { needed: smallest, budget });
+        }
+        let wanted = if is_strided(tensor) { STRIDED_PIECE } else { PIECE }.min((budget / 4).max(1));
+        let per_unit = cost(tensor, unit).max(1);
+        let size = unit.saturating_mul((wanted / per_unit).max(1));
+        let parallel = (budget / 2 / cost(tensor, size.min(total)).max(1)).max(1);
+        let (first, last) = (bytes.start * 8 / bits, (bytes.end * 8).div_ceil(bits).min(total));
+        Ok(Self { tensor, all: first / unit * unit..last, size, parallel, bytes: bytes.clone() })
+    }
+
+    /// How many pieces to make at a time: a single one is not worth a thread.
+    fn threads(&self) -> usize {
+        let pieces = (self.all.end - self.all.start).div_ceil(self.size);
+        if pieces < 2 {
+            return 1;
+        }
+        pieces.min(self.parallel).min(rayon::current_num_threads() as u64) as usize
+    }
+
+    /// Fills as many buffers as there are pieces from `next` on; returns how many.
+    fn make(&self, buffers: &mut [Scratch], next: &mut u64) -> Result<usize, Error> {
+        let start = *next;
+        let pieces = (self.all.end - start).div_ceil(self.size).min(buffers.len() as u64) as usize;
+        let piece = |(index, scratch): (usize, &mut Scratch)| {
+            let first = start + index as u64 * self.size;
+            let range = first..self.all.end.min(first + self.size);
+            let mut result = std::mem::take(&mut scratch.result);
+            let made = evaluate(self.tensor, 0, range, scratch, &mut result);
+            if is_packed(self.tensor) {
+                pack(self.tensor.dtype.bits(), &mut result);
+            }
+            scratch.start = first * u64::from(self.tensor.dtype.bits()) / 8;
+            scratch.result = result;
+            made
+        };
+        match buffers.get_mut(..pieces).unwrap_or_default() {
+            [scratch] => piece((0, scratch))?,
+            buffers => buffers.par_iter_mut().enumerate().try_for_each(piece)?,
+        }
+        *next = self.all.end.min(start + pieces as u64 * self.size);
+        Ok(pieces)
+    }
+
+    /// Hands on the results of `buffers`, cut to the bytes that are wanted.
+    fn sink(&self, buffers: &[Scratch], sink: &mut Sink<'_>) -> Result<(), Error> {
+        for Scratch { result, start, .. } in buffers {
+            let from = self.bytes.start.saturating_sub(*start) as usize;
+            let to = self.bytes.end.saturating_sub(*start).min(result.len() as u64) as usize;
+            sink(result.get(from..to).unwrap_or_default())?;
+        }
+        Ok(())
+    }
+}
+
+/// Makes elements `range` of `tensor` in `out`, which becomes as long as they are. `level` counts the
+/// transforms on the way from the result.
+fn evaluate(
+    tensor: &LazyTensor,
+    level: usize,
+    range: Range<u64>,
+    scratch: &mut Scratch,
+    out: &mut Vec<u8>,
+) -> Result<(), Error> {
+    let Source::Derived(derived) = &tensor.source else {
+        let len = tensor.dtype.byte_len(range.end - range.start).ok_or(Error::Short)?;
+        resize(out, len);
+        return gather::gather(tensor, range, out);
+    };
+    resize(out, (range.end - range.start) * unit(tensor));
+    if scratch.levels.len() <= level {
+        scratch.levels.resize_with(level + 1, Vec::new);
+    }
+    let Derived { input, transform } = &**derived;
+    match transform {
+        Transform::Cast(to) => {
+            let cast = Cast::of(input.dtype, *to).ok_or(Error::View("there is no such cast"))?;
+            let mut bytes = take_level(scratch, level);
+            evaluate(input, level + 1, range, scratch, &mut bytes)?;
+            cast.apply(&bytes, out)?;
+            put_level(scratch, level, bytes);
+            Ok(())
+        }
+        Transform::Quantise(quantise) => {
+            let mut kept = std::mem::take(&mut scratch.kept);
+            let mut read = |range, bytes: &mut Vec<u8>| evaluate(input, level + 1, range, scratch, bytes);
+            quantise.evaluate((input.dtype, &input.shape), range, &mut read, &mut kept, out)?;
+            scratch.kept = kept;
+            Ok(())
+        }
+        Transform::Foreign(foreign) => {
+            let made = step(tensor);
+            let per_granule = granule_input(derived);
+            let total = input.elements().ok_or(Error::Short)?;
+            let first = range.start / made;
+            let granules = (range.end - range.start).div_ceil(made);
+            let end = first.saturating_add(granules).saturating_mul(per_granule).min(total);
+            let mut bytes = take_level(scratch, level);
+            evaluate(input, level + 1, first * per_granule..end, scratch, &mut bytes)?;
+            foreign.apply(input.dtype, first, &bytes, out)?;
+            put_level(scratch, level, bytes);
+            Ok(())
+        }
+    }
+}
+
+fn take_level(scratch: &mut Scratch, level: usize) -> Vec<u8> {
+    scratch.levels.get_mut(level).map(std::mem::take).unwrap_or_default()
+}
+
+fn put_level(scratch: &mut Scratch, level: usize, bytes: Vec<u8>) {
+    if let Some(place) = scratch.levels.get_mut(level) {
+        *place = bytes;
+    }
+}
+
+/// Without clearing what is overwritten anyway.
+fn resize(out: &mut Vec<u8>, len: u64) {
+    out.resize(len as usize, 0);
+}
+
+/// Whether codes are made one byte each and packed afterwards.
+fn is_packed(tensor: &LazyTensor) -> bool {
+    tensor.dtype.bits() < 8 && matches!(tensor.source, Source::Derived(_))
+}
+
+/// Bytes of an element while it is made.
+fn unit(tensor: &LazyTensor) -> u64 {
+    u64::from(tensor.dtype.bits()).div_ceil(8)
+}
+
+/// Puts codes of one byte each together, the first one in the low bits.
+fn pack(bits: u32, codes: &mut Vec<u8>) {
+    let mask = (1u8 << bits) - 1;
+    let per_byte = (8 / bits) as usize;
+    let len = codes.len().div_ceil(per_byte);
+    for index in 0..len {
+        let places = codes.iter().skip(index * per_byte).take(per_byte);
+        let byte = places.zip((0..8).step_by(bits as usize)).fold(0, |b, (code, s)| b | (code & mask) << s);
+        if let Some(place) = codes.get_mut(index) {
+            *place = byte;
+        }
+    }
+    codes.truncate(len);
+}
+
+/// Elements of the result that are made together.
+fn step(tensor: &LazyTensor) -> u64 {
+    let Source::Derived(derived) = &tensor.source else { return 1 };
+    let inner = step(&derived.input);
+    match &derived.transform {
+        Transform::Cast(_) => inner,
+        Transform::Quantise(quantise) => match quantise.part {
+            Part::Codes | Part::Scales | Part::ZeroPoints => 1,
+            Part::MatMulCodes | Part::MatMulZeroPoints => tensor.shape.last().copied().unwrap_or(1).max(1),
+        },
+        Transform::Foreign(_) => {
+            let total = derived.input.elements().unwrap_or(1).max(1);
+            let granules = total.div_ceil(granule_input(derived)).max(1);
+            // All granules but the last give the same, so that what they give is a multiple.
+            tensor.elements().unwrap_or(1).div_ceil(granules).max(1)
+        }
+    }
+}
+
+/// Elements of the input in a granule of a plugin's transform.
+fn granule_input(derived: &Derived) -> u64 {
+    let all = derived.input.elements().unwrap_or(1).max(1);
+    match derived.transform.granule(&derived.input.shape) {
+        Granule::Element => 1,
+        Granule::Block(size) => size.clamp(1, all),
+        Granule::Row => derived.input.shape.last().copied().unwrap_or(1).max(1),
+        Granule::Whole => all,
+    }
+}
+
+/// The bytes that making `elements` of the result takes, the result included.
+fn cost(tensor: &LazyTensor, elements: u64) -> u64 {
+    let own = elements.saturating_mul(unit(tensor));
+    let Source::Derived(derived) = &tensor.source else { return own };
+    let input = &derived.input;
+    let needed = match &derived.transform {
+        Transform::Cast(_) => cost(input, elements),
+        // Weights are read in tiles, as bytes and as f32, and the bounds of a row of blocks are kept.
+        Transform::Quantise(quantise) => quantise.memory(&input.shape, elements, unit(input)),
+        Transform::Foreign(_) => {
+            let granules = elements.div_ceil(step(tensor));
+            cost(input, granules.saturating_mul(granule_input(derived)))
+        }
+    };
+    own.saturating_add(needed)
+}
+
+/// Whether the view at the bottom is not dense.
+fn is_strided(tensor: &LazyTensor) -> bool {
+    match &tensor.source {
+        Source::Derived(derived) => is_strided(&derived.input),
+        _ => tensor.strides.is_some(),
+    }
+}

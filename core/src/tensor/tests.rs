@@ -1,0 +1,374 @@
+//! Views and transforms against evaluations that take no shortcut.
+
+use super::transform::{Bits, Blocks, Part, Quantise};
+use super::{DType, Error, LazyTensor, MappedFile, Source, Transform};
+
+/// Numbers that look random and are always the same.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 >> 33
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+}
+
+/// The element of `tensor` at `index`, by the definition of strides.
+fn element(tensor: &LazyTensor, bytes: &[u8], index: &[u64]) -> Vec<u8> {
+    let size = u64::from(tensor.dtype.bits() / 8);
+    let strides = tensor.strides().unwrap();
+    let at = tensor.offset + index.iter().zip(&strides).map(|(i, s)| i * s).sum::<u64>();
+    bytes[(at * size) as usize..((at + 1) * size) as usize].to_vec()
+}
+
+fn indices(shape: &[u64]) -> Vec<Vec<u64>> {
+    shape.iter().fold(vec![vec![]], |all, extent| {
+        all.iter().flat_map(|head| (0..*extent).map(move |i| [head.as_slice(), &[i]].concat())).collect()
+    })
+}
+
+fn naive(tensor: &LazyTensor, bytes: &[u8]) -> Vec<u8> {
+    indices(&tensor.shape).iter().flat_map(|index| element(tensor, bytes, index)).collect()
+}
+
+fn streamed(tensor: &LazyTensor, range: std::ops::Range<u64>, budget: usize) -> Result<Vec<u8>, Error> {
+    let mut out = Vec::new();
+    tensor.stream(range, budget, &mut |bytes: &[u8]| {
+        out.extend_from_slice(bytes);
+        Ok(())
+    })?;
+    Ok(out)
+}
+
+fn f32s(values: &[f32]) -> LazyTensor {
+    let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+    LazyTensor::inline(DType::F32, vec![values.len() as u64], bytes)
+}
+
+fn as_f32(bytes: &[u8]) -> Vec<f32> {
+    bytes.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect()
+}
+
+#[test]
+fn chains_of_views_read_what_their_strides_say() {
+    let mut random = Random(7);
+    for round in 0..300 {
+        let dtype = [DType::U8, DType::F16, DType::F32, DType::F64, DType::C128][round % 5];
+        let shape: Vec<u64> = (0..=random.below(4)).map(|_| 1 + random.below(40) / 5).collect();
+        let count: u64 = shape.iter().product();
+        let bytes: Vec<u8> = (0..count * u64::from(dtype.bits() / 8)).map(|_| random.next() as u8).collect();
+        let mut tensor = LazyTensor::inline(dtype, shape, bytes.clone());
+        // What the view shows, as bytes that are moved by hand.
+        let mut expected = bytes.clone();
+        for _ in 0..random.below(5) {
+            let rank = tensor.shape.len();
+            let before = LazyTensor::inline(dtype, tensor.shape.clone(), expected.clone());
+            let turn = |tensor: &LazyTensor, random: &mut Random| match random.below(4) {
+                0 => {
+                    let mut axes: Vec<usize> = (0..rank).collect();
+                    axes.rotate_left(random.below(rank as u64) as usize);
+                    tensor.permute(&axes)
+                }
+                1 => {
+                    let axis = random.below(rank as u64) as usize;
+                    let extent = tensor.shape[axis];
+                    let start = random.below(extent);
+                    tensor.slice(axis, start, extent, 1 + random.below(3))
+                }
+                2 => {
+                    let mut wide = tensor.shape.clone();
+                    for extent in &mut wide {
+                        if *extent == 1 {
+                            *extent = 3;
+                        }
+                    }
+                    tensor.expand(&[&[2], wide.as_slice()].concat())
+                }
+                _ => {
+                    let count: u64 = tensor.shape.iter().product();
+                    let first = (1..=count).rev().find(|n| count.is_multiple_of(*n) && *n <= 6).unwrap();
+                    tensor.reshape(&[first, 1, count / first])
+                }
+            };
+            let seed = random.0;
+            let Some(next) = turn(&tensor, &mut random) else { continue };
+            random.0 = seed;
+            let moved = turn(&before, &mut random).expect("dense tensors take every view");
+            if next.shape.iter().product::<u64>() > 4000 {
+                break;
+            }
+            expected = naive(&moved, &expected);
+            tensor = next;
+        }
+        assert_eq!(naive(&tensor, &bytes), expected);
+        assert_eq!(tensor.read().unwrap(), expected, "{tensor:?}");
+        let len = expected.len() as u64;
+        let start = random.below(len + 1);
+        let end = start + random.below(len - start + 1);
+        let part = streamed(&tensor, start..end, 1 << 16).unwrap();
+        assert_eq!(part, expected[start as usize..end as usize], "{start}..{end} of {tensor:?}");
+    }
+}
+
+#[test]
+fn large_transposes_are_the_same_in_every_budget() {
+    let (rows, columns) = (337u64, 703u64);
+    let values: Vec<u8> = (0..rows * columns).flat_map(|i| (i as u32).to_le_bytes()).collect();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("weights");
+    std::fs::write(&path, &values).unwrap();
+    let file = MappedFile::open(&path).unwrap();
+    let source = Source::Mapped { file, offset: 0, len: values.len() as u64 };
+    let dense =
+        LazyTensor { dtype: DType::I32, shape: vec![rows, columns], source, offset: 0, strides: None };
+    let turned = dense.permute(&[1, 0]).unwrap();
+    for budget in [4096, 1 << 18, usize::MAX] {
+        let bytes = streamed(&turned, 0..values.len() as u64, budget).unwrap();
+        let all_right = bytes.chunks_exact(4).enumerate().all(|(i, bytes)| {
+            let (column, row) = (i as u64 / rows, i as u64 % rows);
+            bytes == ((row * columns + column) as u32).to_le_bytes()
+        });
+        assert!(all_right && bytes.len() == values.len());
+    }
+    // A cast behind the transpose, and one in front of it, are one tensor.
+    let half = dense.then(Transform::Cast(DType::I64)).unwrap().permute(&[1, 0]).unwrap();
+    assert!(half.same_bytes(&turned.then(Transform::Cast(DType::I64)).unwrap()));
+    assert_eq!(half.fingerprint(), turned.then(Transform::Cast(DType::I64)).unwrap().fingerprint());
+    assert!(!half.same_bytes(&dense.then(Transform::Cast(DType::I64)).unwrap()));
+    std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(1000).unwrap();
+    assert!(matches!(streamed(&dense, 0..values.len() as u64, 1 << 20), Err(Error::Truncated)));
+    assert!(matches!(streamed(&turned, 0..values.len() as u64, 1 << 20), Err(Error::Truncated)));
+}
+
+#[test]
+fn hostile_views_are_errors() {
+    let view = |shape: &[u64], strides: Option<&[u64]>, offset| LazyTensor {
+        shape: shape.to_vec(),
+        strides: strides.map(<[u64]>::to_vec),
+        offset,
+        ..f32s(&[0.0; 12])
+    };
+    for bad in [
+        view(&[13], None, 0),
+        view(&[12], None, 1),
+        view(&[12], None, u64::MAX),
+        view(&[u64::MAX, 2], None, 0),
+        view(&[3, 4], Some(&[5, 1]), 0),
+        view(&[3, 4], Some(&[u64::MAX, 1]), 0),
+        view(&[3, 4], Some(&[4]), 0),
+        view(&[1 << 62], Some(&[0]), 0),
+    ] {
+        assert!(bad.check().is_err(), "{bad:?}");
+        assert!(bad.read().is_none() && streamed(&bad, 0..4, 1 << 20).is_err());
+    }
+    assert!(view(&[1000, 12], Some(&[0, 1]), 0).check().is_ok());
+    assert!(view(&[0, 12], Some(&[u64::MAX, 1]), 0).check().is_ok());
+    let twelve = f32s(&[0.0; 12]);
+    assert!(twelve.slice(0, 3, 13, 1).is_none() && twelve.slice(0, 3, 2, 1).is_none());
+    assert!(twelve.slice(0, 0, 12, 0).is_none() && twelve.permute(&[0, 0]).is_none());
+    assert!(twelve.expand(&[13]).is_none() && twelve.reshape(&[u64::MAX, 2]).is_none());
+    assert!(streamed(&twelve, 40..50, 1 << 20).is_err());
+    assert!(streamed(&twelve, 0..48, 0).is_err(), "nothing fits into no memory");
+}
+
+#[test]
+fn casts_go_in_pieces_and_in_parallel() {
+    let values: Vec<f32> = (0..200_000u32).map(|i| (i as f32 - 1e5) * 0.37).collect();
+    let half = f32s(&values).then(Transform::Cast(DType::F16)).unwrap();
+    let expected: Vec<u8> = values.iter().flat_map(|v| half::f16::from_f32(*v).to_le_bytes()).collect();
+    for budget in [2000, 1 << 18, 1 << 26] {
+        assert!(streamed(&half, 0..400_000, budget).unwrap() == expected);
+        assert!(streamed(&half, 777..399_001, budget).unwrap() == expected[777..399_001]);
+    }
+    let back = half.then(Transform::Cast(DType::F32)).unwrap();
+    assert_eq!(back.transforms().1.len(), 2);
+    let rounded = as_f32(&back.read().unwrap());
+    assert!(rounded.iter().zip(&values).all(|(a, b)| *a == half::f16::from_f32(*b).to_f32()));
+}
+
+#[test]
+fn integers_are_cast_exactly_or_not_at_all() {
+    let ints = |values: &[i64]| {
+        let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        LazyTensor::inline(DType::I64, vec![values.len() as u64], bytes)
+    };
+    let cast =
+        |values: &[i64], to| ints(values).then(Transform::Cast(to)).unwrap().read().map(|b| b.to_vec());
+    assert_eq!(cast(&[-128, 127], DType::I8), Some(vec![128, 127]));
+    assert_eq!(cast(&[128], DType::I8), None);
+    assert_eq!(cast(&[-1], DType::U64), None);
+    assert_eq!(cast(&[1, 0], DType::Bool), Some(vec![1, 0]));
+    assert_eq!(cast(&[2], DType::Bool), None);
+    assert_eq!(cast(&[1 << 24], DType::F32), Some(16_777_216f32.to_le_bytes().to_vec()));
+    assert_eq!(cast(&[(1 << 24) + 1], DType::F32), None);
+    assert_eq!(cast(&[i64::MIN, 1 << 53], DType::F64).map(|b| b.len()), Some(16));
+    assert_eq!(cast(&[i64::MAX], DType::F64), None);
+    assert!(f32s(&[1.0]).then(Transform::Cast(DType::I8)).is_none());
+}
+
+/// The quantised form and what it stands for, by the formulas.
+fn quantised(values: &[f32], shape: &[u64], q: Quantise) -> (Vec<i32>, Vec<f32>, Vec<i32>, Vec<f32>) {
+    let Blocks { axis, size } = q.blocks;
+    let mut blocks = shape.to_vec();
+    blocks[axis] = shape[axis].div_ceil(size);
+    let flat = |index: &[u64], shape: &[u64]| index.iter().zip(shape).fold(0, |n, (i, d)| n * d + i) as usize;
+    let mut bounds = vec![(0f32, 0f32); blocks.iter().product::<u64>() as usize];
+    let block_of = |index: &Vec<u64>| {
+        let mut index = index.clone();
+        index[axis] /= size;
+        flat(&index, &blocks)
+    };
+    for (index, value) in indices(shape).iter().zip(values) {
+        let (low, high) = &mut bounds[block_of(index)];
+        (*low, *high) = (low.min(*value), high.max(*value));
+    }
+    let levels = |bits: u32| f64::from((1u32 << bits) - 1);
+    let bits = q.bits.count();
+    let scales: Vec<f32> = bounds
+        .iter()
+        .map(|(low, high)| {
+            let (low, high) = (f64::from(*low), f64::from(*high));
+            let scale =
+                if q.symmetric { high.max(-low) / levels(bits - 1) } else { (high - low) / levels(bits) };
+            if scale == 0.0 { 1.0 } else { scale as f32 }
+        })
+        .collect();
+    let zeros: Vec<i32> = bounds
+        .iter()
+        .zip(&scales)
+        .map(
+            |((low, _), s)| {
+                if q.symmetric { 0 } else { (-f64::from(*low) / f64::from(*s)).round_ties_even() as i32 }
+            },
+        )
+        .collect();
+    let (low, high) =
+        if q.symmetric { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) };
+    let mut codes = Vec::new();
+    let mut meant = Vec::new();
+    for (index, value) in indices(shape).iter().zip(values) {
+        let block = block_of(index);
+        let code = ((value / scales[block]).round_ties_even() as i32 + zeros[block]).clamp(low, high);
+        codes.push(code);
+        meant.push((code - zeros[block]) as f32 * scales[block]);
+    }
+    (codes, scales, zeros, meant)
+}
+
+fn nibbles(codes: &[i32], bits: u32) -> Vec<u8> {
+    if bits == 8 {
+        return codes.iter().map(|c| *c as u8).collect();
+    }
+    codes.chunks(2).map(|c| (c[0] as u8 & 15) | (c.get(1).map_or(0, |c| *c as u8 & 15) << 4)).collect()
+}
+
+#[test]
+fn quantised_forms_follow_their_formulas() {
+    let mut random = Random(3);
+    for round in 0..160 {
+        let rank = 1 + random.below(3);
+        let shape: Vec<u64> = (0..rank).map(|_| 1 + random.below(23)).collect();
+        let count: u64 = shape.iter().product();
+        let values: Vec<f32> = (0..count)
+            .map(|_| (random.below(2001) as f32 - 1000.0) * if round % 7 == 0 { 0.0 } else { 0.013 })
+            .collect();
+        let q = Quantise {
+            bits: [Bits::Four, Bits::Eight][round % 2],
+            symmetric: round % 4 < 2,
+            blocks: Blocks { axis: random.below(rank) as usize, size: 1 + random.below(30) },
+            part: Part::Codes,
+        };
+        let (codes, scales, zeros, _) = quantised(&values, &shape, q);
+        let weight = LazyTensor { shape: shape.clone(), ..f32s(&values) };
+        let part = |part| {
+            let tensor = weight.then(Transform::Quantise(Quantise { part, ..q })).unwrap();
+            let bytes = streamed(&tensor, 0..tensor.byte_len().unwrap(), 1 << 21).unwrap();
+            let start = bytes.len() as u64 / 3;
+            assert_eq!(
+                streamed(&tensor, start..bytes.len() as u64, 1 << 21).unwrap(),
+                bytes[start as usize..]
+            );
+            bytes
+        };
+        assert_eq!(part(Part::Codes), nibbles(&codes, q.bits.count()), "{q:?} of {shape:?}");
+        assert_eq!(as_f32(&part(Part::Scales)), scales);
+        assert_eq!(part(Part::ZeroPoints), nibbles(&zeros, q.bits.count()));
+    }
+}
+
+#[test]
+fn long_axes_are_quantised_in_pieces() {
+    // Blocks that are larger than a tile, side by side and in a row.
+    let (rows, columns) = (264u64, 256u64);
+    let values: Vec<f32> = (0..rows * columns).map(|i| ((i * 7919) % 4001) as f32 - 2000.0).collect();
+    for (shape, axis) in [(vec![rows, columns], 0), (vec![rows * columns], 0), (vec![rows, columns], 1)] {
+        let blocks = Blocks { axis, size: shape[axis] };
+        let q = Quantise { bits: Bits::Eight, symmetric: true, blocks, part: Part::Codes };
+        let (codes, scales, ..) = quantised(&values, &shape, q);
+        let weight = LazyTensor { shape, ..f32s(&values) };
+        let made = weight.then(Transform::Quantise(q)).unwrap();
+        for budget in [1 << 21, 1 << 26] {
+            assert!(streamed(&made, 0..rows * columns, budget).unwrap() == nibbles(&codes, 8));
+        }
+        let made = weight.then(Transform::Quantise(Quantise { part: Part::Scales, ..q })).unwrap();
+        assert_eq!(as_f32(&made.read().unwrap()), scales);
+    }
+}
+
+#[test]
+fn both_forms_of_int4_stand_for_the_same_weights() {
+    for (bits, symmetric) in
+        [(Bits::Four, true), (Bits::Four, false), (Bits::Eight, true), (Bits::Eight, false)]
+    {
+        let (n, k, size) = (5u64, 83u64, 32u64);
+        let values: Vec<f32> = (0..n * k).map(|i| ((i * 7919) % 401) as f32 * 0.01 - 1.3).collect();
+        let weight = LazyTensor { shape: vec![n, k], ..f32s(&values) };
+        let q = Quantise { bits, symmetric, blocks: Blocks { axis: 1, size }, part: Part::Codes };
+        let (_, scales, _, meant) = quantised(&values, &[n, k], q);
+        let part = |part| {
+            weight.then(Transform::Quantise(Quantise { part, ..q })).unwrap().read().unwrap().into_owned()
+        };
+        let (codes, zeros) = (part(Part::MatMulCodes), part(Part::MatMulZeroPoints));
+        let (blocks, per_code) = (k.div_ceil(size), bits.count() as usize);
+        let get = |bytes: &[u8], i: usize| match per_code {
+            4 => i32::from(bytes[i / 2] >> (4 * (i % 2)) & 15),
+            _ => i32::from(bytes[i]),
+        };
+        for row in 0..n as usize {
+            let zero_row = &zeros[row * zeros.len() / n as usize..];
+            for column in 0..k as usize {
+                let block = column / size as usize;
+                let flat = row * (blocks * size) as usize + column;
+                let value =
+                    (get(&codes, flat) - get(zero_row, block)) as f32 * scales[row * blocks as usize + block];
+                assert_eq!(value.to_bits(), meant[row * k as usize + column].to_bits());
+            }
+        }
+    }
+}
+
+#[test]
+fn values_that_are_no_numbers_are_not_quantised() {
+    for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+        let mut values = vec![1.0; 64];
+        values[40] = bad;
+        for (size, part) in [(32, Part::Codes), (64, Part::Scales)] {
+            let blocks = Blocks { axis: 0, size };
+            let q = Quantise { bits: Bits::Four, symmetric: true, blocks, part };
+            let made = f32s(&values).then(Transform::Quantise(q)).unwrap();
+            let error = streamed(&made, 0..made.byte_len().unwrap(), 1 << 24).unwrap_err();
+            assert_eq!(error.code(), crate::diagnose::Code::WEIGHT_VALUE, "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_fill_is_one_element() {
+    let sevens = LazyTensor::fill(DType::I16, vec![3, 5], &7i16.to_le_bytes());
+    assert_eq!(sevens.read().unwrap(), [7, 0].repeat(15));
+    assert_eq!(sevens.permute(&[1, 0]).unwrap().read().unwrap(), [7, 0].repeat(15));
+}

@@ -1,0 +1,221 @@
+//! Casts of elements: see [`Transform::Cast`](super::Transform::Cast).
+
+use half::slice::HalfFloatSliceExt;
+use half::{bf16, f16};
+
+use super::super::{DType, Error, Kind};
+use super::float8;
+
+/// A cast that there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::tensor) struct Cast {
+    from: DType,
+    to: DType,
+}
+
+/// Elements that are converted at a time, on the stack.
+const LANES: usize = 256;
+
+impl Cast {
+    /// The cast, if both types have room for its values.
+    pub(in crate::tensor) fn of(from: DType, to: DType) -> Option<Self> {
+        let known = |dtype| is_float(dtype) || is_int(dtype);
+        let possible = known(from) && known(to) && (is_float(to) || is_int(from));
+        possible.then_some(Self { from, to })
+    }
+
+    /// Converts `input` to `out`, which have as many elements.
+    ///
+    /// # Errors
+    /// When an integer has no place in the new type.
+    pub(in crate::tensor) fn apply(self, input: &[u8], out: &mut [u8]) -> Result<(), Error> {
+        let Self { from, to } = self;
+        if from == to {
+            out.copy_from_slice(input);
+            return Ok(());
+        }
+        if is_int(from) {
+            return self.exactly(input, out);
+        }
+        if from == DType::F64 || to == DType::F64 {
+            self.through_f64(input, out);
+            return Ok(());
+        }
+        // Every other float is exactly an f32.
+        let (from_size, to_size) = (size(from), size(to));
+        let mut lanes = [0f32; LANES];
+        for (input, out) in input.chunks(LANES * from_size).zip(out.chunks_mut(LANES * to_size)) {
+            let lanes = &mut lanes[..input.len() / from_size];
+            load(from, input, lanes);
+            store(to, lanes, out);
+        }
+        Ok(())
+    }
+
+    fn through_f64(self, input: &[u8], out: &mut [u8]) {
+        let (from, to) = (size(self.from), size(self.to));
+        let mut one = [0f32; 1];
+        for (input, out) in input.chunks_exact(from).zip(out.chunks_exact_mut(to)) {
+            let value = if let (DType::F64, Ok(bytes)) = (self.from, input.try_into()) {
+                f64::from_le_bytes(bytes)
+            } else {
+                load(self.from, input, &mut one);
+                f64::from(one[0])
+            };
+            match self.to {
+                DType::F64 => out.copy_from_slice(&value.to_le_bytes()),
+                DType::F32 => out.copy_from_slice(&(value as f32).to_le_bytes()),
+                DType::F16 => out.copy_from_slice(&f16::from_f64(value).to_le_bytes()),
+                DType::BF16 => out.copy_from_slice(&to_bf16(odd(value)).to_le_bytes()),
+                to => out.fill(float8::encode(to, value).unwrap_or_default()),
+            }
+        }
+    }
+
+    fn exactly(self, input: &[u8], out: &mut [u8]) -> Result<(), Error> {
+        let (from, to) = (size(self.from), size(self.to));
+        for (input, out) in input.chunks_exact(from).zip(out.chunks_exact_mut(to)) {
+            let value = integer(self.from, input);
+            if !put(self.to, value, out) {
+                return Err(Error::Value(format!("{value} has no place in {}", self.to)));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_float(dtype: DType) -> bool {
+    dtype.kind() == Kind::Float && dtype.bits() >= 8 && dtype != DType::F8E8M0
+}
+
+fn is_int(dtype: DType) -> bool {
+    matches!(dtype.kind(), Kind::Int | Kind::Bool) && dtype.bits() >= 8
+}
+
+/// Bytes of an element.
+fn size(dtype: DType) -> usize {
+    (dtype.bits() / 8) as usize
+}
+
+/// Widens elements of a float type other than f64.
+pub(super) fn load(from: DType, input: &[u8], out: &mut [f32]) {
+    match from {
+        DType::F32 => {
+            for (bytes, out) in input.as_chunks::<4>().0.iter().zip(out) {
+                *out = f32::from_le_bytes(*bytes);
+            }
+        }
+        DType::F16 => {
+            let mut halves = [f16::ZERO; LANES];
+            for (bytes, out) in input.chunks(2 * LANES).zip(out.chunks_mut(LANES)) {
+                let halves = &mut halves[..out.len()];
+                for (bytes, half) in bytes.as_chunks::<2>().0.iter().zip(halves.iter_mut()) {
+                    *half = f16::from_le_bytes(*bytes);
+                }
+                halves.convert_to_f32_slice(out);
+            }
+        }
+        DType::BF16 => {
+            for (bytes, out) in input.as_chunks::<2>().0.iter().zip(out) {
+                *out = f32::from_bits(u32::from(u16::from_le_bytes(*bytes)) << 16);
+            }
+        }
+        from => {
+            for (code, out) in input.iter().zip(out) {
+                *out = float8::decode(from, *code).unwrap_or(f32::NAN);
+            }
+        }
+    }
+}
+
+/// Rounds to a float type other than f64. At most [`LANES`] elements.
+fn store(to: DType, lanes: &[f32], out: &mut [u8]) {
+    match to {
+        DType::F32 => {
+            for (out, lane) in out.as_chunks_mut::<4>().0.iter_mut().zip(lanes) {
+                *out = lane.to_le_bytes();
+            }
+        }
+        DType::F16 => {
+            let mut halves = [f16::ZERO; LANES];
+            let halves = &mut halves[..lanes.len()];
+            // By the processor's own instruction, where it has one.
+            halves.convert_from_f32_slice(lanes);
+            for (out, half) in out.as_chunks_mut::<2>().0.iter_mut().zip(halves) {
+                *out = half.to_le_bytes();
+            }
+        }
+        DType::BF16 => {
+            for (out, lane) in out.as_chunks_mut::<2>().0.iter_mut().zip(lanes) {
+                *out = to_bf16(*lane).to_le_bytes();
+            }
+        }
+        to => {
+            for (out, lane) in out.iter_mut().zip(lanes) {
+                *out = float8::encode(to, f64::from(*lane)).unwrap_or_default();
+            }
+        }
+    }
+}
+
+/// The upper half of an f32, rounded to nearest, ties to even; every NaN becomes PyTorch's.
+fn to_bf16(x: f32) -> u16 {
+    let bits = x.to_bits();
+    let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
+    if x.is_nan() { bf16::NAN.to_bits() } else { rounded as u16 }
+}
+
+/// The f32 next to `x` that rounds as `x` does to anything with fewer bits: the last bit is set when
+/// any is lost ("rounding to odd").
+fn odd(x: f64) -> f32 {
+    let near = x as f32;
+    if f64::from(near) == x || near.is_nan() || near.is_infinite() && x.is_infinite() {
+        return near;
+    }
+    // Towards zero, then the sticky bit.
+    let bits = near.to_bits();
+    let truncated = if f64::from(near).abs() > x.abs() { bits - 1 } else { bits };
+    f32::from_bits(truncated | 1)
+}
+
+fn integer(dtype: DType, bytes: &[u8]) -> i128 {
+    let mut wide = [0; 16];
+    for (place, byte) in wide.iter_mut().zip(bytes) {
+        *place = *byte;
+    }
+    let value = i128::from_le_bytes(wide);
+    let signed = matches!(dtype, DType::I8 | DType::I16 | DType::I32 | DType::I64);
+    // The sign moves up to the top and back.
+    let unused = 128 - dtype.bits();
+    if signed { value << unused >> unused } else { value }
+}
+
+/// Stores `value` if `dtype` has it.
+fn put(dtype: DType, value: i128, out: &mut [u8]) -> bool {
+    let bits = dtype.bits();
+    let fits = match dtype {
+        DType::Bool => (0..=1).contains(&value),
+        DType::I8 | DType::I16 | DType::I32 | DType::I64 => {
+            (-(1i128 << (bits - 1))..1i128 << (bits - 1)).contains(&value)
+        }
+        dtype if is_int(dtype) => (0..1i128 << bits).contains(&value),
+        DType::F64 => {
+            let float = value as f64;
+            out.copy_from_slice(&float.to_le_bytes());
+            return float as i128 == value;
+        }
+        dtype => {
+            let float = value as f32;
+            store(dtype, &[float], out);
+            let mut back = [0f32];
+            load(dtype, out, &mut back);
+            return float as i128 == value && back[0] == float;
+        }
+    };
+    if fits {
+        for (place, byte) in out.iter_mut().zip(value.to_le_bytes()) {
+            *place = byte;
+        }
+    }
+    fits
+}

@@ -1,0 +1,123 @@
+//! What happens to the elements of a view on their way into a file.
+//!
+//! Transforms are data: a type of element and a shape go in, a type and a shape come out, and the
+//! smallest piece that can be made on its own, the granule, is known before anything is read.
+
+mod cast;
+mod float8;
+mod foreign;
+mod quantise;
+
+use std::sync::Arc;
+
+pub(super) use cast::Cast;
+pub use foreign::{Foreign, Kernel};
+pub(super) use quantise::Kept;
+pub use quantise::{Bits, Blocks, Part, Quantise};
+
+use super::{DType, Error, LazyTensor, Source};
+
+/// The elements of `input` after `transform`.
+#[derive(Clone, Debug)]
+pub struct Derived {
+    /// What goes in; its view lies in front of the transform.
+    pub input: LazyTensor,
+    /// What happens to it.
+    pub transform: Transform,
+}
+
+/// A transform.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Transform {
+    /// To another type of element, rounded to the nearest value, ties to even, as ONNX's `Cast` with
+    /// `saturate = 1` does. A cast between integers, or of integers to floats, must be exact.
+    Cast(DType),
+    /// To a part of a quantised form.
+    Quantise(Quantise),
+    /// What a plugin does.
+    Foreign(Foreign),
+}
+
+/// The smallest piece of a result that can be made on its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Granule {
+    /// An element.
+    Element,
+    /// A block of this many elements of the input.
+    Block(u64),
+    /// The elements along the last axis.
+    Row,
+    /// Everything.
+    Whole,
+}
+
+impl Transform {
+    /// The type and the extents of the result; `None` when the transform does not take the input.
+    pub fn output(&self, dtype: DType, shape: &[u64]) -> Option<(DType, Vec<u64>)> {
+        match self {
+            Transform::Cast(to) => Cast::of(dtype, *to).map(|_| (*to, shape.to_vec())),
+            Transform::Quantise(quantise) => quantise.output(dtype, shape),
+            Transform::Foreign(foreign) => foreign.output(dtype, shape),
+        }
+    }
+
+    /// The smallest piece that can be made on its own.
+    pub fn granule(&self, shape: &[u64]) -> Granule {
+        match self {
+            Transform::Cast(_) => Granule::Element,
+            Transform::Quantise(quantise) => quantise.granule(shape),
+            Transform::Foreign(foreign) => foreign.granule(),
+        }
+    }
+
+    /// Whether each element of the result depends on the element at the same place alone.
+    pub fn is_elementwise(&self) -> bool {
+        matches!(self, Transform::Cast(_))
+    }
+
+    /// What it does, for people: `cast f16`.
+    pub fn describe(&self) -> String {
+        match self {
+            Transform::Cast(to) => format!("cast {to}"),
+            Transform::Quantise(quantise) => quantise.describe(),
+            Transform::Foreign(foreign) => foreign.describe(),
+        }
+    }
+}
+
+impl Derived {
+    /// The type and the extents of the result.
+    pub fn output(&self) -> Option<(DType, Vec<u64>)> {
+        self.transform.output(self.input.dtype, &self.input.shape)
+    }
+
+    pub(super) fn check(&self) -> Result<(), Error> {
+        if !self.input.dtype.bits().is_multiple_of(8) || self.output().is_none() {
+            return Err(Error::View("a transform does not take its type of element"));
+        }
+        self.input.check()
+    }
+}
+
+impl LazyTensor {
+    /// This tensor after `transform`; `None` when the transform does not take it.
+    pub fn then(&self, transform: Transform) -> Option<Self> {
+        if !self.dtype.bits().is_multiple_of(8) {
+            return None;
+        }
+        let (dtype, shape) = transform.output(self.dtype, &self.shape)?;
+        let source = Source::Derived(Arc::new(Derived { input: self.clone(), transform }));
+        Some(Self { dtype, shape, source, offset: 0, strides: None })
+    }
+
+    /// The tensor that the first transform takes, and the transforms, first to last.
+    pub fn transforms(&self) -> (&Self, Vec<&Transform>) {
+        let (mut base, mut all) = (self, Vec::new());
+        while let Source::Derived(derived) = &base.source {
+            all.push(&derived.transform);
+            base = &derived.input;
+        }
+        all.reverse();
+        (base, all)
+    }
+}

@@ -1,5 +1,7 @@
 //! What a conversion costs: beside `torch.onnx.export`, and as programs grow.
 //!
-//! [`chain`] generates programs of any length, also for tests.
+//! [`chain`] generates programs of any length and [`llama`] programs with any number of bytes of
+//! weights, also for tests.
 
 pub mod chain;
+pub mod llama;

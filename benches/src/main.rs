@@ -3,7 +3,9 @@
 mod cold_build;
 mod crossing;
 mod growth;
+mod limit;
 mod measure;
+mod memory;
 mod models;
 mod ours;
 mod statistics;
@@ -16,6 +18,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use onnxport_benches::chain::Chain;
+use onnxport_benches::llama::Llama;
 use serde::Serialize;
 
 /// Measures what conversions cost.
@@ -32,6 +35,15 @@ enum Command {
     Models(models::Arguments),
     /// Convert chains of growing length
     Chain(growth::Arguments),
+    /// Convert programs with more and more bytes of weights inside of a memory limit. Linux only
+    Memory(memory::Arguments),
+    /// Write a program in the shape of Llama, whose weights are holes, to a file
+    WriteLlama {
+        /// About how many bytes of weights it has
+        bytes: u64,
+        /// The archive to write
+        path: PathBuf,
+    },
     /// Compare plugins that are linked in with plugins that are loaded
     Plugin(crossing::Arguments),
     /// Build the workspace from nothing, and list what takes long
@@ -52,6 +64,8 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Models(arguments) => models::run(&arguments),
         Command::Chain(arguments) => growth::run(&arguments),
+        Command::Memory(arguments) => memory::run(&arguments),
+        Command::WriteLlama { bytes, path } => Llama::of_bytes(bytes).write(&path),
         Command::Plugin(arguments) => crossing::run(&arguments),
         Command::Build(arguments) => cold_build::run(&arguments),
         Command::WriteChain { nodes, path, functional } => Chain { nodes, writes: !functional }.write(&path),

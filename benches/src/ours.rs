@@ -73,6 +73,11 @@ impl Onnxport {
         Ok(Self { binary })
     }
 
+    /// Where it is.
+    pub(crate) fn binary(&self) -> &Path {
+        &self.binary
+    }
+
     /// The command, without arguments.
     pub(crate) fn command(&self) -> Command {
         Command::new(&self.binary)

@@ -106,7 +106,7 @@ fn input_specs(names: &[String], parameters: usize) -> Vec<Value> {
 }
 
 /// One positional argument, one result.
-fn call_signature() -> Value {
+pub(crate) fn call_signature() -> Value {
     let leaf = json!({ "type": null, "context": null, "children_spec": [] });
     let tuple = json!({ "type": "builtins.tuple", "context": "null", "children_spec": [leaf] });
     let dict = json!({ "type": "builtins.dict", "context": "[]", "children_spec": [] });

@@ -174,7 +174,7 @@ pub(super) fn batch() -> Value {
 }
 
 /// The type of an f32 tensor.
-pub(super) fn tensor_meta(sizes: &Value, strides: &Value) -> Value {
+pub(crate) fn tensor_meta(sizes: &Value, strides: &Value) -> Value {
     json!({
         "dtype": 7,
         "sizes": sizes,
@@ -187,7 +187,7 @@ pub(super) fn tensor_meta(sizes: &Value, strides: &Value) -> Value {
 }
 
 /// A tensor as an argument.
-pub(super) fn tensor(name: &str) -> Value {
+pub(crate) fn tensor(name: &str) -> Value {
     json!({ "as_tensor": { "name": name } })
 }
 

@@ -5,8 +5,8 @@
 //! [`Chain::writes`] some activations happen in place, one of them through a view, and the buffer is
 //! added to now and then.
 
-mod archive;
-mod graph;
+pub(crate) mod archive;
+pub(crate) mod graph;
 
 use std::io;
 use std::path::Path;

@@ -1,0 +1,44 @@
+//! What a large program takes: memory while it is converted, and bytes of output.
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use onnxport_benches::llama::Llama;
+
+/// The anonymous memory of a process in bytes; `None` once it is gone.
+fn anonymous(child: &Child) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+}
+
+#[test]
+fn weights_are_never_held_in_memory() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let archive = folder.path().join("llama.pt2");
+    let llama = Llama::of_bytes(300_000_000);
+    llama.write(&archive).expect("an archive");
+    let model = folder.path().join("llama.onnx");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_onnxport"));
+    command.args(["convert", "--no-verify", "--quiet", "--max-memory", "64MiB"]);
+    let mut child =
+        command.arg(&archive).arg("-o").arg(&model).stdin(Stdio::null()).spawn().expect("a start");
+    let mut peak = 0;
+    let status = loop {
+        peak = peak.max(anonymous(&child).unwrap_or(0));
+        if let Some(status) = child.try_wait().expect("a process") {
+            break status;
+        }
+        thread::sleep(Duration::from_micros(200));
+    };
+    assert!(status.success());
+    assert!(peak > 0 && peak < 64 << 20, "{peak} bytes of anonymous memory");
+    let data = fs::metadata(folder.path().join("llama.onnx.data")).expect("a data file").len();
+    let output = data + fs::metadata(&model).expect("a model").len();
+    let weights = llama.weight_bytes();
+    assert!(data >= weights, "{data} bytes for {weights}");
+    assert!(output * 100 <= weights * 102, "{output} bytes for {weights}");
+}

@@ -78,7 +78,7 @@ pub fn convert(host: &Host, program: Program, options: &ConvertOptions) -> Resul
     let program = clock.time("normalise", || normalise::normalise(program, &host.schemas))?;
     let lowered = clock.time("lower", || lower::lower(host, program, &options.lower, &names))?;
     let mut model = lowered.model;
-    clock.time("tidy", || ir::tidy::tidy(&mut model.graph));
+    clock.time("tidy", || ir::tidy::model(&mut model));
     let mut diagnostics = lowered.diagnostics;
     let mut partitioned = None;
     if !options.backend.backends.is_empty() {

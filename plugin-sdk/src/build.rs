@@ -20,16 +20,17 @@ enum Attr<'a> {
     Strs(Vec<RStr<'a>>),
     Tensor(Value),
     Block(Block),
+    Ref(&'a str),
 }
 
 /// A node that is being described; [`NodeBuilder::one`] or [`NodeBuilder::many`] emits it.
 #[must_use = "a node is emitted by `one` or `many`"]
 pub struct NodeBuilder<'c, 'h, 'a> {
-    lower: &'c mut Lower<'h>,
+    pub(crate) lower: &'c mut Lower<'h>,
     domain: &'a str,
     version: i64,
     op: &'a str,
-    inputs: SmallVec<[u32; 4]>,
+    pub(crate) inputs: SmallVec<[u32; 4]>,
     attributes: SmallVec<[(&'a str, Attr<'a>); 4]>,
 }
 
@@ -153,6 +154,12 @@ impl<'a> NodeBuilder<'_, '_, 'a> {
         self
     }
 
+    /// Sets an attribute to what the call of the function around gives for its attribute `outer`.
+    pub fn refer(mut self, name: &'a str, outer: &'a str) -> Self {
+        self.attributes.push((name, Attr::Ref(outer)));
+        self
+    }
+
     /// Emits the node and returns its only output, or the first one.
     pub fn one(self) -> Value {
         let [output] = self.emit::<1>();
@@ -177,22 +184,31 @@ impl<'a> NodeBuilder<'_, '_, 'a> {
         outputs.map(Value)
     }
 
-    fn emit_into(mut self, outputs: &mut [u32]) {
-        while self.inputs.last() == Some(&ABSENT) {
-            self.inputs.pop();
-        }
-        let attributes: SmallVec<[AttrRecord<'_>; 4]> =
-            self.attributes.iter().map(|(name, attr)| record(name, attr)).collect();
-        let node = NodeRecord {
+    pub(crate) fn records(&self) -> SmallVec<[AttrRecord<'_>; 4]> {
+        self.attributes.iter().map(|(name, attr)| record(name, attr)).collect()
+    }
+
+    pub(crate) fn record<'r>(&'r self, attributes: &'r [AttrRecord<'r>]) -> NodeRecord<'r> {
+        NodeRecord {
             domain: RStr::from_str(self.domain),
             version: self.version,
             op: RStr::from_str(self.op),
             inputs: RSlice::from_slice(&self.inputs),
-            attributes: RSlice::from_slice(&attributes),
-        };
+            attributes: RSlice::from_slice(attributes),
+        }
+    }
+
+    fn emit_into(mut self, outputs: &mut [u32]) {
+        while self.inputs.last() == Some(&ABSENT) {
+            self.inputs.pop();
+        }
+        let attributes = self.records();
+        let node = self.record(&attributes);
         let answer = (self.lower.host.emit)(self.lower.cx, &node, RSliceMut::from_mut_slice(outputs));
+        drop(attributes);
         if answer != status::OK {
-            self.lower.fail(format!("the host refused a node `{}`: one of its inputs is not valid", self.op));
+            let why = "one of its inputs or attributes is not valid there";
+            self.lower.fail(format!("the host refused a node `{}`: {why}", self.op));
         }
     }
 }
@@ -236,6 +252,10 @@ fn record<'r>(name: &'r str, attr: &'r Attr<'r>) -> AttrRecord<'r> {
         Attr::Block(block) => {
             record.kind = attr_kind::BLOCK;
             record.value = block.0;
+        }
+        Attr::Ref(outer) => {
+            record.kind = attr_kind::REF;
+            record.text = RStr::from_str(outer);
         }
     }
     record

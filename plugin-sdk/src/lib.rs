@@ -40,6 +40,7 @@ mod dim;
 mod error;
 pub mod executor;
 mod facts;
+mod function;
 mod glue;
 pub mod graph;
 mod handle;

@@ -40,7 +40,7 @@ fn files() {
         let names = output_names(&program);
         match lower(&host, program, &options, &names) {
             Ok(mut lowered) => {
-                ir::tidy::tidy(&mut lowered.model.graph);
+                ir::tidy::model(&mut lowered.model);
                 let found = ir::validate::validate(&lowered.model, &lowered.stated);
                 assert!(found.is_empty(), "{found:?}");
                 ("output", lowered.model.to_text())

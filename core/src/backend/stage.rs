@@ -142,7 +142,11 @@ impl<'a> Running<'a> {
         let Refusal { code, message, help } = refusal.unwrap_or_else(Refusal::none);
         let mut problem = match answer {
             status::REFUSED => {
-                let code = if code.is_empty() { Code::BACKEND_REFUSED } else { Code::custom(code) };
+                let code = if code.is_empty() {
+                    Code::BACKEND_REFUSED
+                } else {
+                    Code::of_plugin(backend.plugin_id, &code)
+                };
                 Diagnostic::error(code, format!("the backend `{id}` gave up when {when}: {message}"))
             }
             status::PANICKED => {

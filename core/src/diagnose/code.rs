@@ -21,9 +21,10 @@ macro_rules! codes {
 pub struct Code(Cow<'static, str>);
 
 impl Code {
-    /// The code of a plugin.
-    pub fn custom(text: impl Into<String>) -> Self {
-        Self(Cow::Owned(text.into()))
+    /// A code of a plugin's own: what the plugin calls it, after the plugin's id, so that it is never taken
+    /// for another plugin's or for one of onnxport's.
+    pub fn of_plugin(plugin: &str, code: &str) -> Self {
+        Self(Cow::Owned(format!("{plugin}:{code}")))
     }
 
     /// The text of the code.
@@ -77,6 +78,8 @@ codes! {
     LOWER_OPSET = "OP306";
     /// A name that the user asked for matches nothing, or is taken.
     LOWER_NAME = "OP307";
+    /// A plugin defined a local function again, with another body.
+    LOWER_FUNCTION = "OP308";
     /// The graph breaks a rule of ONNX or disagrees with what the program states.
     VALIDATE = "OP401";
     /// The backend that was asked for does not exist, or two plugins have it.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use onnxport_proto::FunctionProto;
 use serde::Serialize;
 
 use super::program::{InputSummary, OpSummary, ValueSummary};
@@ -27,7 +28,7 @@ pub struct ModelSummary {
     pub states: Vec<InputSummary>,
     /// The operators, most used first; the provider is not of interest.
     pub ops: Vec<OpSummary>,
-    /// The names of local functions.
+    /// The local functions, `domain::name`.
     pub functions: Vec<String>,
     /// How many initializers there are.
     pub initializers: usize,
@@ -48,7 +49,8 @@ impl ModelSummary {
         let file = OnnxFile::open(path)?;
         let signature = Signature::of(&file)?;
         let model = &file.proto;
-        let functions: Vec<String> = model.functions.iter().filter_map(|f| f.name.clone()).collect();
+        let called = |f: &FunctionProto| Some(format!("{}::{}", f.domain.as_deref()?, f.name.as_deref()?));
+        let functions: Vec<String> = model.functions.iter().filter_map(called).collect();
         let target =
             |(domain, op): (String, String)| if domain.is_empty() { op } else { format!("{domain}.{op}") };
         let counts = file.op_counts().into_iter();

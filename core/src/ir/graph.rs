@@ -234,6 +234,11 @@ impl Graph {
         }
     }
 
+    /// Forgets the contents of small integer values that were followed.
+    pub(crate) fn forget_contents(&mut self) {
+        self.shape_values.clear();
+    }
+
     fn add_value(&mut self, name: Option<String>, ty: Type, def: Def) -> ValueId {
         self.values.push(ValueInfo { name, ty, def, uses: SmallVec::new() })
     }

@@ -25,7 +25,7 @@ mod tests;
 pub(crate) use dtype::formal;
 use smallvec::SmallVec;
 
-use super::{Graph, NodeId, Shape, Type, ValueId};
+use super::{Attr, Graph, NodeId, Shape, Type, ValueId};
 use crate::sym::{Dim, Symbols};
 use crate::tensor::LazyTensor;
 use cx::Cx;
@@ -63,12 +63,13 @@ pub fn infer(graph: &mut Graph, symbols: &mut Symbols, opset: i64, node: NodeId)
 pub fn outputs(graph: &Graph, symbols: &mut Symbols, opset: i64, node: NodeId) -> SmallVec<[Inferred; 2]> {
     let data = &graph.nodes[node];
     let mut cx = Cx { graph, symbols, node: data };
-    if data.domain.is_empty() && matches!(data.op.as_str(), "If" | "Loop" | "Scan") {
-        return control::outputs(&mut cx);
-    }
-    if !data.domain.is_empty() {
+    // What an attribute of a function is, only a call of it says.
+    if !data.domain.is_empty() || data.attributes.iter().any(|a| matches!(a.value, Attr::Ref(_))) {
         let unknown = Inferred { ty: Type::Unknown, contents: None };
         return data.outputs.iter().map(|_| unknown.clone()).collect();
+    }
+    if data.domain.is_empty() && matches!(data.op.as_str(), "If" | "Loop" | "Scan") {
+        return control::outputs(&mut cx);
     }
     let dtypes = dtype::dtypes(&cx, opset);
     let mut shapes = rules::rule(&data.op).and_then(|rule| rule(&mut cx)).unwrap_or_default();

@@ -12,6 +12,7 @@ pub mod infer;
 mod model;
 mod node;
 pub mod opset;
+mod same;
 pub mod text;
 pub mod tidy;
 pub mod validate;

@@ -8,7 +8,9 @@ mod duplicates;
 #[cfg(test)]
 mod tests;
 
-use super::Graph;
+use std::collections::BTreeSet;
+
+use super::{Graph, Model};
 
 /// What was removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,6 +23,27 @@ pub struct Tidied {
     pub merged_constants: usize,
     /// Computations with sizes that equal an earlier one.
     pub merged_nodes: usize,
+}
+
+/// [`tidy`] of the main graph, and removes the functions that nothing calls. Bodies of functions are tidy from
+/// the start.
+pub fn model(model: &mut Model) -> Tidied {
+    let tidied = tidy(&mut model.graph);
+    // A function calls earlier ones only.
+    let mut called = calls(&model.graph);
+    for function in model.functions.iter().rev() {
+        if called.contains(&(function.domain.clone(), function.name.clone())) {
+            called.extend(calls(&function.graph));
+        }
+    }
+    model.functions.retain(|f| called.contains(&(f.domain.clone(), f.name.clone())));
+    tidied
+}
+
+/// The operators outside of ONNX that a graph uses, by domain and name.
+fn calls(graph: &Graph) -> BTreeSet<(String, String)> {
+    let nodes = graph.nodes.iter().filter(|(_, node)| node.block.is_some() && !node.domain.is_empty());
+    nodes.map(|(_, node)| (node.domain.clone(), node.op.clone())).collect()
 }
 
 /// Merges equal small constants and equal computations with sizes, then removes the nodes and the

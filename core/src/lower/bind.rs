@@ -87,6 +87,7 @@ impl<'p> Driver<'p> {
             told: Told::default(),
             scratch: Scratch::default(),
             answer: None,
+            problem: None,
             refusal: None,
         };
         let cx = Binder { body, scope, call, origins: &self.model.origins };

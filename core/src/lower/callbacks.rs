@@ -15,7 +15,7 @@ use onnxport_abi::{Table, status};
 use super::bind::{describe, dim_record, type_record};
 use super::driver::Driver;
 use super::frame::{Frame, Refusal};
-use crate::ir::{Attr, Attribute, OpsetImport, Shape, Type};
+use crate::ir::{Attr, Attribute, Shape, Type};
 use crate::program::Body;
 use crate::sym::Dim;
 use crate::tensor::{DType, LazyTensor};
@@ -41,6 +41,8 @@ static HOST: LoweringHost = LoweringHost {
     end_block,
     finish,
     refuse,
+    begin_function: Some(begin_function),
+    end_function: Some(end_function),
 };
 
 /// The envelope of the host's functions.
@@ -207,11 +209,8 @@ extern "C" fn emit(cx: Context, node: &NodeRecord<'_>, mut outputs: RSliceMut<'_
         let attributes = node.attributes.iter().map(|a| attribute(frame, driver, a));
         let attributes = attributes.collect::<Option<Vec<_>>>()?;
         let (domain, count) = (node.domain.as_str(), outputs.len());
-        if !domain.is_empty() && !driver.model.opsets.iter().any(|o| o.domain == domain) {
-            let import = OpsetImport { domain: domain.to_owned(), version: node.version.max(1) };
-            driver.model.opsets.push(import);
-        }
-        let made = driver.emit(domain, node.op.as_str(), inputs, attributes, count);
+        let made = driver.emit(domain, node.op.as_str(), inputs, attributes, count)?;
+        driver.import(domain, node.version);
         for (place, value) in outputs.iter_mut().zip(made) {
             *place = value.map_or(ABSENT, |value| frame.told.tell(value));
         }
@@ -232,6 +231,7 @@ fn attribute(frame: &mut Frame<'_>, driver: &Driver<'_>, record: &AttrRecord<'_>
             Attr::Tensor(driver.model.graph.initializer(value)?.clone())
         }
         attr_kind::BLOCK => Attr::Block(frame.told.block(record.value)?),
+        attr_kind::REF => Attr::Ref(record.text.as_str().to_owned()),
         _ => return None,
     };
     Some(Attribute { name: record.name.as_str().to_owned(), value })
@@ -319,6 +319,10 @@ extern "C" fn inline_graph(
 ) -> u32 {
     with(cx, |frame, driver| {
         let graph = *frame.graphs.get(graph as usize)?;
+        // What a nested graph captures lies outside of a function.
+        if !driver.functions.is_empty() {
+            return None;
+        }
         let inputs = inputs.iter().map(|raw| frame.told.value(*raw)).collect::<Option<Vec<_>>>()?;
         let values = driver.inline(&graph.body, &inputs)?;
         if values.len() != outputs.len() {
@@ -336,21 +340,20 @@ extern "C" fn end_block(cx: Context, outputs: RSlice<'_, u32>, out: &mut u32) ->
         let block = driver.block;
         let outer = driver.model.graph.blocks.get(block)?.parent?;
         let outputs = outputs.iter().map(|raw| frame.told.value(*raw)).collect::<Option<Vec<_>>>()?;
-        frame.told.end(block, &driver.model.graph)?;
+        *out = frame.told.end(block, &driver.model.graph)?;
         driver.block = outer;
         driver.model.graph.blocks[block].outputs = outputs;
-        *out = block.raw();
         Some(())
     })
 }
 
 extern "C" fn finish(cx: Context, results: RSlice<'_, u32>) -> u32 {
-    with(cx, |frame, _| {
+    with(cx, |frame, driver| {
         let values = results
             .iter()
             .map(|raw| if *raw == ABSENT { Some(None) } else { frame.told.value(*raw).map(Some) })
             .collect::<Option<Vec<_>>>()?;
-        if values.len() != frame.results.len() {
+        if values.len() != frame.results.len() || !driver.functions.is_empty() {
             return None;
         }
         frame.answer = Some(values);
@@ -367,4 +370,47 @@ extern "C" fn refuse(cx: Context, code: RStr<'_>, message: RStr<'_>, help: RStr<
         });
         Some(())
     });
+}
+
+extern "C" fn begin_function(cx: Context, call: &NodeRecord<'_>, mut inputs: RSliceMut<'_, u32>) -> u32 {
+    with(cx, |frame, driver| {
+        let values = call.inputs.iter().map(|raw| frame.told.value(*raw)).collect::<Option<Vec<_>>>()?;
+        let attributes = call.attributes.iter().map(|a| attribute(frame, driver, a));
+        let attributes = attributes.collect::<Option<Vec<_>>>()?;
+        if values.len() != inputs.len() {
+            return None;
+        }
+        let about = (call.domain.as_str(), call.op.as_str(), call.version);
+        let formal = driver.begin_function(about, values, attributes)?;
+        frame.told.enter();
+        for (place, value) in inputs.iter_mut().zip(formal) {
+            *place = frame.told.tell(value);
+        }
+        Some(())
+    })
+}
+
+extern "C" fn end_function(cx: Context, outputs: RSlice<'_, u32>, mut results: RSliceMut<'_, u32>) -> u32 {
+    let mut refused = false;
+    let answer = with(cx, |frame, driver| {
+        let values = outputs.iter().map(|raw| frame.told.value(*raw)).collect::<Option<Vec<_>>>()?;
+        if values.len() != results.len() {
+            return None;
+        }
+        let made = driver.end_function(values).transpose()?;
+        frame.told.leave();
+        match made {
+            Ok(made) => {
+                for (place, value) in results.iter_mut().zip(made) {
+                    *place = frame.told.tell(value);
+                }
+            }
+            Err(problem) => {
+                refused = true;
+                frame.problem.get_or_insert(Box::new(problem));
+            }
+        }
+        Some(())
+    });
+    if refused { status::REFUSED } else { answer }
 }

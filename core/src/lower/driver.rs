@@ -43,6 +43,9 @@ impl Scope {
     }
 }
 
+/// Constants by their contents: element type, extents and bytes.
+pub(super) type Constants = FxHashMap<(DType, Vec<u64>, Vec<u8>), ValueId>;
+
 /// The state of a lowering.
 pub(super) struct Driver<'p> {
     pub(super) host: &'p Host,
@@ -55,7 +58,9 @@ pub(super) struct Driver<'p> {
     pub(super) origin: Option<OriginId>,
     /// Extents and symbolic integers that exist as values, per block.
     pub(super) dims: super::dims::DimValues,
-    constants: FxHashMap<(DType, Vec<u64>, Vec<u8>), ValueId>,
+    pub(super) constants: Constants,
+    /// Bodies of functions that are being stated, the innermost last.
+    pub(super) functions: Vec<super::functions::Open>,
     diagnostics: Vec<Diagnostic>,
     /// How many plugins the host had set aside at the start.
     set_aside: usize,
@@ -80,7 +85,8 @@ pub(super) fn run(
         stated: FxHashMap::default(),
         origin: None,
         dims: super::dims::DimValues::default(),
-        constants: FxHashMap::default(),
+        constants: Constants::default(),
+        functions: Vec::new(),
         diagnostics: Vec::new(),
         set_aside: host.quarantine.len(),
     };
@@ -246,9 +252,15 @@ impl<'p> Driver<'p> {
         let subject = table.entries.get(provider.entry as usize).map_or("", |entry| entry.target.as_str());
         let site = Site { plugin, task: "lowering", subject };
         let answer = cross(site, || (table.lower)(provider.entry, &host_table(), cx));
-        // A plugin that gave up inside a block leaves it open.
+        // A plugin that gave up inside a function or a block leaves it open.
+        self.leave_functions();
         self.block = depth;
         self.origin = Some(call.origin);
+        if let Some(mut problem) = frame.problem.take() {
+            problem.origin = Some(call.origin);
+            problem.provider = Some(plugin.to_owned());
+            return Err(Some(problem));
+        }
         let refusal = frame.refusal.take();
         let (code, text, help) = match refusal {
             Some(r) => (r.code, r.message, r.help),
@@ -263,7 +275,7 @@ impl<'p> Driver<'p> {
         match (answer, frame.answer.take()) {
             (status::OK, Some(values)) => Ok(values),
             (status::REFUSED, _) => {
-                let code = if code.is_empty() { Code::LOWER_REFUSED } else { Code::custom(code) };
+                let code = if code.is_empty() { Code::LOWER_REFUSED } else { Code::of_plugin(plugin, &code) };
                 error(code, format!("`{}` cannot be lowered: {text}", call.target))
             }
             (status::PANICKED, _) => {

@@ -7,7 +7,8 @@ use crate::ir::{Attr, Attribute, ValueId};
 use crate::tensor::DType;
 
 impl Driver<'_> {
-    /// Appends a node and returns its outputs.
+    /// Appends a node and returns its outputs; `None` when an attribute refers to one that the function
+    /// around does not have, or has of another type.
     ///
     /// Many of ONNX's operators take no bfloat16 before opset 22. They compute in float32 then, and
     /// the results are bfloat16 again.
@@ -16,15 +17,20 @@ impl Driver<'_> {
         domain: &str,
         op: &str,
         mut inputs: Vec<Option<ValueId>>,
-        attributes: Vec<Attribute>,
+        mut attributes: Vec<Attribute>,
         outputs: usize,
-    ) -> Vec<Option<ValueId>> {
+    ) -> Option<Vec<Option<ValueId>>> {
+        let referred = self.resolve(domain, op, &mut attributes)?;
         let schema = if domain.is_empty() { opset::lookup(op, self.model.opset()) } else { None };
         let widened = schema.map(|schema| self.widen(schema, &mut inputs)).unwrap_or_default();
         let typed = attributes.iter().any(|a| a.name == "dtype");
         let (block, origin) = (self.block, self.origin);
         let id = self.model.graph.append(block, domain, op, inputs, attributes, outputs, origin);
         self.infer(id);
+        for (name, outer) in referred {
+            let attributes = &mut self.model.graph.nodes[id].attributes;
+            attributes.iter_mut().filter(|a| a.name == name).for_each(|a| a.value = Attr::Ref(outer.clone()));
+        }
         let mut made = self.model.graph.nodes[id].outputs.to_vec();
         if let (Some(schema), false) = (schema, widened.is_empty()) {
             for (index, output) in made.iter_mut().enumerate() {
@@ -40,7 +46,23 @@ impl Driver<'_> {
                 }
             }
         }
-        made
+        Some(made)
+    }
+
+    /// Puts what the call in progress gives in the place of references to attributes of the function around,
+    /// for the types to be inferred; returns the references. Only ONNX's own operators take them: their
+    /// signatures say of which type an attribute is.
+    fn resolve(&self, domain: &str, op: &str, attributes: &mut [Attribute]) -> Option<Vec<(String, String)>> {
+        let mut referred = Vec::new();
+        for attribute in attributes {
+            let Attr::Ref(outer) = &attribute.value else { continue };
+            let schema = opset::lookup(op, self.model.opset()).filter(|_| domain.is_empty())?;
+            let kind = schema.attributes.iter().find(|a| a.name == attribute.name)?.kind;
+            let given = self.given(outer).filter(|value| kind.fits(value))?.clone();
+            referred.push((attribute.name.clone(), outer.clone()));
+            attribute.value = given;
+        }
+        Some(referred)
     }
 
     /// Casts the inputs whose type variable stands for no bfloat16, and returns these variables.

@@ -2,11 +2,12 @@
 
 use std::thread::ThreadId;
 
-use indexmap::IndexSet;
+use indexmap::IndexMap;
 use onnxport_abi::lowering::{ArgRecord, DimRecord, TypeRecord, arg_kind};
 use rustc_hash::FxBuildHasher;
 
 use super::driver::Driver;
+use crate::diagnose::Diagnostic;
 use crate::ir::{BlockId, Graph, ValueId};
 use crate::program::Subgraph;
 
@@ -35,37 +36,60 @@ pub(super) struct Frame<'p> {
     pub(super) scratch: Scratch,
     /// The results that the plugin set.
     pub(super) answer: Option<Vec<Option<ValueId>>>,
+    /// What the host found wrong with something that the plugin asked for.
+    pub(super) problem: Option<Box<Diagnostic>>,
     /// Why the plugin refused.
     pub(super) refusal: Option<Refusal>,
 }
 
 /// What the plugin was told of the graph during the call. An id that it kept from another call is not
 /// among it, so that it cannot name an unrelated value by chance.
+///
+/// The body of a function is a graph of its own, and its values have ids that nothing else in the call has: a
+/// value from outside cannot name one inside, nor the other way round.
 #[derive(Default)]
 pub(super) struct Told {
-    values: IndexSet<u32, FxBuildHasher>,
+    values: IndexMap<u32, ValueId, FxBuildHasher>,
     /// The blocks that it began, each with the number of values known before.
     open: Vec<(BlockId, usize)>,
     /// The blocks that it ended and did not use yet.
-    ended: Vec<BlockId>,
+    ended: Vec<(u32, BlockId)>,
+    /// The surroundings, where this is the body of a function.
+    outside: Option<Box<Told>>,
+    /// How many ids were given inside of functions.
+    given: u32,
 }
+
+/// The first id inside of a function; those of the model's own graph are smaller.
+const FIRST_INSIDE: u32 = 1 << 31;
 
 impl Told {
     /// Notes the values among `records`.
     pub(super) fn args(&mut self, records: &[ArgRecord<'_>]) {
         let values = [arg_kind::TENSOR, arg_kind::SYM_INT, arg_kind::SYM_FLOAT, arg_kind::SYM_BOOL];
-        self.values.extend(records.iter().filter(|r| values.contains(&r.kind)).map(|r| r.value));
+        let values = records.iter().filter(|r| values.contains(&r.kind));
+        self.values.extend(values.map(|r| (r.value, ValueId::new(r.value))));
     }
 
     /// The id of `value` for the plugin.
     pub(super) fn tell(&mut self, value: ValueId) -> u32 {
-        self.values.insert(value.raw());
-        value.raw()
+        let raw = self.id(value.raw());
+        self.values.insert(raw, value);
+        raw
     }
 
     /// The value that the plugin means.
     pub(super) fn value(&self, raw: u32) -> Option<ValueId> {
-        self.values.contains(&raw).then(|| ValueId::new(raw))
+        self.values.get(&raw).copied()
+    }
+
+    /// What the plugin calls the value or block `raw` of the graph that it builds.
+    fn id(&mut self, raw: u32) -> u32 {
+        if self.outside.is_none() {
+            return raw;
+        }
+        self.given += 1;
+        FIRST_INSIDE | (self.given - 1)
     }
 
     /// Notes a block that the plugin begins.
@@ -73,21 +97,37 @@ impl Told {
         self.open.push((block, self.values.len()));
     }
 
-    /// Ends `block` if it is the innermost one that the plugin began; what was made in it is not
-    /// visible any more, constants apart.
-    pub(super) fn end(&mut self, block: BlockId, graph: &Graph) -> Option<()> {
+    /// Ends `block` if it is the innermost one that the plugin began, and returns its id; what was made in it
+    /// is not visible any more, constants apart.
+    pub(super) fn end(&mut self, block: BlockId, graph: &Graph) -> Option<u32> {
         let (_, known) = self.open.pop_if(|(open, _)| *open == block)?;
         let inner = self.values.split_off(known);
-        let constant = |raw: &u32| graph.initializer(ValueId::new(*raw)).is_some();
-        self.values.extend(inner.into_iter().filter(constant));
-        self.ended.push(block);
-        Some(())
+        self.values.extend(inner.into_iter().filter(|(_, value)| graph.initializer(*value).is_some()));
+        let raw = self.id(block.raw());
+        self.ended.push((raw, block));
+        Some(raw)
     }
 
     /// The ended block that the plugin means; it can be used once.
     pub(super) fn block(&mut self, raw: u32) -> Option<BlockId> {
-        let at = self.ended.iter().position(|block| block.raw() == raw)?;
-        Some(self.ended.swap_remove(at))
+        let at = self.ended.iter().position(|(id, _)| *id == raw)?;
+        Some(self.ended.swap_remove(at).1)
+    }
+
+    /// Notes that the body of a function begins.
+    pub(super) fn enter(&mut self) {
+        let outside = std::mem::take(self);
+        self.given = outside.given;
+        self.outside = Some(Box::new(outside));
+    }
+
+    /// Notes that it ends.
+    pub(super) fn leave(&mut self) {
+        if let Some(outside) = self.outside.take() {
+            let given = self.given;
+            *self = *outside;
+            self.given = given;
+        }
     }
 }
 

@@ -9,6 +9,7 @@ mod dims;
 mod driver;
 mod emit;
 mod frame;
+mod functions;
 mod interface;
 
 use rustc_hash::FxHashMap;

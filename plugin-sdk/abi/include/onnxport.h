@@ -86,6 +86,7 @@ typedef struct onnxport_plugin_root {
 #define ONNXPORT_LOWERING_ATTR_KIND_STRS ((uint32_t)(6))
 #define ONNXPORT_LOWERING_ATTR_KIND_TENSOR ((uint32_t)(7))
 #define ONNXPORT_LOWERING_ATTR_KIND_BLOCK ((uint32_t)(8))
+#define ONNXPORT_LOWERING_ATTR_KIND_REF ((uint32_t)(9))
 #define ONNXPORT_LOWERING_DIM_OP_ADD ((uint32_t)(0))
 #define ONNXPORT_LOWERING_DIM_OP_SUB ((uint32_t)(1))
 #define ONNXPORT_LOWERING_DIM_OP_MUL ((uint32_t)(2))
@@ -464,11 +465,28 @@ struct onnxport_lowering_host {
      * Takes: what is passed is borrowed until the call returns. Gives: nothing.
      * Answers OK, INVALID. */
     uint32_t (*finish)(onnxport_lowering_context cx, onnxport_slice_uint32 results);
-    /* Says why the call cannot be lowered. `code` is empty for the host's own code.
+    /* Says why the call cannot be lowered. `code` is empty for the host's own code; any other is shown after
+     * the plugin's id, `mylib:W01`.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: nothing. */
     void (*refuse)(onnxport_lowering_context cx, onnxport_str code, onnxport_str message, onnxport_str help);
+    /* Begins the body of a local function, of which `call` is a call: its domain, its name, the values and
+     * attributes that it passes. Nodes are emitted into the body until it ends, and a value from outside is
+     * not valid there. Stores the ids of the body's inputs, one for each that the call passes and typed as
+     * that.
+     * Since contract 1.1; there when the table's envelope has so many fields.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Answers OK, INVALID. */
+    uint32_t (*begin_function)(onnxport_lowering_context cx, const onnxport_lowering_node_record *call, onnxport_slice_mut_uint32 inputs);
+    /* Ends the body with these outputs, calls the function where it began, and stores the ids of the
+     * call's outputs, one for each. `REFUSED` when the model has a function of this name with another body.
+     * Since contract 1.1; there when the table's envelope has so many fields.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Answers OK, REFUSED, INVALID. */
+    uint32_t (*end_function)(onnxport_lowering_context cx, onnxport_slice_uint32 outputs, onnxport_slice_mut_uint32 results);
 };
 
 /* What the plugin provides. */

@@ -2,6 +2,7 @@
 
 mod generated;
 
+use super::Attr;
 use crate::tensor::DType;
 
 /// The lowest opset that is emitted.
@@ -117,6 +118,23 @@ pub enum AttrKind {
     Graphs,
     SparseTensors,
     TypeProtos,
+}
+
+impl AttrKind {
+    /// Whether an attribute of this type can be `value`. A reference fits any: the caller gives its value.
+    pub(crate) fn fits(self, value: &Attr) -> bool {
+        match value {
+            Attr::Int(_) => self == AttrKind::Int,
+            Attr::Float(_) => self == AttrKind::Float,
+            Attr::Str(_) => self == AttrKind::String,
+            Attr::Ints(_) => self == AttrKind::Ints,
+            Attr::Floats(_) => self == AttrKind::Floats,
+            Attr::Strs(_) => self == AttrKind::Strings,
+            Attr::Tensor(_) => self == AttrKind::Tensor,
+            Attr::Block(_) => self == AttrKind::Graph,
+            Attr::Ref(_) => true,
+        }
+    }
 }
 
 /// The version of `name` in force at `opset`, if ONNX has it there.

@@ -4,8 +4,8 @@ use rustc_hash::FxHashSet;
 
 use super::Cx;
 use crate::ir::infer::formal;
-use crate::ir::opset::{self, AttrKind, AttrSchema, FormalKind, FormalType, OpSchema, TypeTag};
-use crate::ir::{Attr, Graph, Node, NodeId, Type};
+use crate::ir::opset::{self, AttrSchema, FormalKind, FormalType, OpSchema, TypeTag};
+use crate::ir::{Function, Graph, Node, NodeId, Type};
 
 pub(super) fn check(cx: &mut Cx<'_>, graph: &Graph) {
     let model = cx.model;
@@ -17,6 +17,7 @@ pub(super) fn check(cx: &mut Cx<'_>, graph: &Graph) {
             if !domains.contains(node.domain.as_str()) {
                 cx.at(graph, id, "the model does not import the operator's domain");
             }
+            call(cx, graph, id);
             continue;
         }
         match opset::lookup(&node.op, opset) {
@@ -26,6 +27,38 @@ pub(super) fn check(cx: &mut Cx<'_>, graph: &Graph) {
                 types(cx, graph, id, schema);
             }
             None => cx.at(graph, id, &format!("opset {opset} has no such operator")),
+        }
+    }
+}
+
+/// A call of a local function passes what the function takes. A function calls those before it only, so that
+/// none calls itself.
+fn call(cx: &mut Cx<'_>, graph: &Graph, id: NodeId) {
+    let (model, node) = (cx.model, &graph.nodes[id]);
+    let named = |f: &Function| f.domain == node.domain && f.name == node.op;
+    let Some(position) = model.functions.iter().position(named) else { return };
+    let function = &model.functions[position];
+    let inside = model.functions.iter().position(|f| std::ptr::eq(&raw const f.graph, graph));
+    if inside.is_some_and(|caller| caller <= position) {
+        cx.at(graph, id, "is a function that is not defined before the one that calls it");
+    }
+    let body = &function.graph.blocks[function.graph.main()];
+    if node.inputs.len() != body.inputs.len() {
+        let message = format!("takes {} inputs, not {}", body.inputs.len(), node.inputs.len());
+        cx.at(graph, id, &message);
+    }
+    if node.outputs.len() > body.outputs.len() {
+        let message = format!("returns {} outputs, not {}", body.outputs.len(), node.outputs.len());
+        cx.at(graph, id, &message);
+    }
+    for attribute in &node.attributes {
+        if !function.attributes.contains(&attribute.name) {
+            cx.at(graph, id, &format!("has no attribute `{}`", attribute.name));
+        }
+    }
+    for name in &function.attributes {
+        if node.attr(name).is_none() {
+            cx.at(graph, id, &format!("the attribute `{name}` is missing"));
         }
     }
 }
@@ -54,7 +87,7 @@ fn attributes(cx: &mut Cx<'_>, graph: &Graph, id: NodeId, schema: &'static OpSch
     for attribute in &node.attributes {
         match schema.attributes.iter().find(|a| a.name == attribute.name) {
             None => cx.at(graph, id, &format!("has no attribute `{}`", attribute.name)),
-            Some(AttrSchema { kind, .. }) if !fits(*kind, &attribute.value) => {
+            Some(AttrSchema { kind, .. }) if !kind.fits(&attribute.value) => {
                 cx.at(graph, id, &format!("the attribute `{}` is not of type {kind:?}", attribute.name));
             }
             Some(_) => {}
@@ -67,20 +100,6 @@ fn attributes(cx: &mut Cx<'_>, graph: &Graph, id: NodeId, schema: &'static OpSch
         if node.attr(required.name).is_none() {
             cx.at(graph, id, &format!("the attribute `{}` is missing", required.name));
         }
-    }
-}
-
-fn fits(kind: AttrKind, value: &Attr) -> bool {
-    match value {
-        Attr::Int(_) => kind == AttrKind::Int,
-        Attr::Float(_) => kind == AttrKind::Float,
-        Attr::Str(_) => kind == AttrKind::String,
-        Attr::Ints(_) => kind == AttrKind::Ints,
-        Attr::Floats(_) => kind == AttrKind::Floats,
-        Attr::Strs(_) => kind == AttrKind::Strings,
-        Attr::Tensor(_) => kind == AttrKind::Tensor,
-        Attr::Block(_) => kind == AttrKind::Graph,
-        Attr::Ref(_) => true,
     }
 }
 

@@ -214,6 +214,9 @@ pub mod attr_kind {
     pub const TENSOR: u32 = 7;
     /// A block that was ended: `value`.
     pub const BLOCK: u32 = 8;
+    /// What the call of the function around gives for its attribute called `text`; since 1.1, and for
+    /// ONNX's own operators only.
+    pub const REF: u32 = 9;
 }
 
 /// An attribute of a node.
@@ -442,13 +445,36 @@ pub struct LoweringHost {
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub finish: extern "C" fn(cx: Context, results: RSlice<'_, u32>) -> u32,
-    /// Says why the call cannot be lowered. `code` is empty for the host's own code.
+    /// Says why the call cannot be lowered. `code` is empty for the host's own code; any other is shown after
+    /// the plugin's id, `mylib:W01`.
     ///
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Cannot fail.
     pub refuse: extern "C" fn(cx: Context, code: RStr<'_>, message: RStr<'_>, help: RStr<'_>),
+    /// Begins the body of a local function, of which `call` is a call: its domain, its name, the values and
+    /// attributes that it passes. Nodes are emitted into the body until it ends, and a value from outside is
+    /// not valid there. Stores the ids of the body's inputs, one for each that the call passes and typed as
+    /// that.
+    ///
+    /// - Since contract 1.1; `None` before.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Gives: plain values, the caller's own.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
+    pub begin_function:
+        Option<extern "C" fn(cx: Context, call: &NodeRecord<'_>, inputs: RSliceMut<'_, u32>) -> u32>,
+    /// Ends the body with these outputs, calls the function where it began, and stores the ids of the
+    /// call's outputs, one for each. `REFUSED` when the model has a function of this name with another body.
+    ///
+    /// - Since contract 1.1; `None` before.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Gives: plain values, the caller's own.
+    /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`INVALID`](crate::status::INVALID).
+    pub end_function:
+        Option<extern "C" fn(cx: Context, outputs: RSlice<'_, u32>, results: RSliceMut<'_, u32>) -> u32>,
 }
 
 crate::table::interface!(LoweringHost, INTERFACE, base: 17);

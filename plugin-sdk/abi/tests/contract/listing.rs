@@ -165,6 +165,8 @@ pub(crate) fn structs() -> Vec<Struct> {
                 ("end_block", offset_of!(onnxport_abi::lowering::LoweringHost, end_block)),
                 ("finish", offset_of!(onnxport_abi::lowering::LoweringHost, finish)),
                 ("refuse", offset_of!(onnxport_abi::lowering::LoweringHost, refuse)),
+                ("begin_function", offset_of!(onnxport_abi::lowering::LoweringHost, begin_function)),
+                ("end_function", offset_of!(onnxport_abi::lowering::LoweringHost, end_function)),
             ],
         },
         Struct {
@@ -482,6 +484,8 @@ pub(crate) fn tables() -> Vec<Table> {
                 Version { major: 1, minor: 0 },
                 Version { major: 1, minor: 0 },
                 Version { major: 1, minor: 0 },
+                Version { major: 1, minor: 1 },
+                Version { major: 1, minor: 1 },
             ],
         },
         Table {

@@ -39,6 +39,8 @@ static HOST: LoweringHost = LoweringHost {
     end_block,
     finish,
     refuse,
+    begin_function: None,
+    end_function: None,
 };
 
 /// The envelope of the test kit's functions.

@@ -65,7 +65,7 @@ pub(crate) enum Color {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Convert a program and verify the result
-    Convert(convert::Arguments),
+    Convert(Box<convert::Arguments>),
     /// List everything in a program that cannot be converted
     Check(check::Arguments),
     /// Show what a .pt2 or .onnx file holds

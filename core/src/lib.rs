@@ -7,8 +7,6 @@
 pub mod arena;
 pub mod backend;
 pub mod diagnose;
-// The interfaces that hand graphs to plugins use it.
-#[allow(dead_code)]
 pub(crate) mod graph_access;
 pub mod host;
 pub mod inspect;
@@ -16,6 +14,7 @@ pub mod ir;
 pub mod lower;
 pub mod normalise;
 pub mod onnx;
+pub mod optimise;
 pub mod pipeline;
 pub mod program;
 pub mod pt2;

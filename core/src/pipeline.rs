@@ -1,8 +1,8 @@
 //! The stages of a conversion, in order. Each takes what the one above made.
 //!
 //! ```text
-//! archive → program → functional program → model → tidy model → partitioned → (validated) → files
-//!   read      normalise        lower          tidy      backend     validate     write
+//! archive → program → functional program → model → tidy → optimised → partitioned → (validated) → files
+//!   read      normalise        lower          tidy   optimise    backend     validate       write
 //! ```
 
 use std::collections::BTreeSet;
@@ -16,6 +16,7 @@ use crate::ir::opset::{MAX_OPSET, MIN_OPSET};
 use crate::ir::{self, Model};
 use crate::lower::{self, LowerOptions};
 use crate::normalise;
+use crate::optimise::{self, OptimiseOptions, Optimised};
 use crate::program::Program;
 use crate::pt2::{self, Archive};
 use crate::weights;
@@ -25,6 +26,8 @@ use crate::weights;
 pub struct ConvertOptions {
     /// The opset and the model's interface.
     pub lower: LowerOptions,
+    /// Which rules and passes run.
+    pub optimise: OptimiseOptions,
     /// Which backends take their parts of the model.
     pub backend: BackendOptions,
     /// Check the model against the rules of ONNX and what the program states.
@@ -47,6 +50,8 @@ pub struct Stage {
 pub struct Converted {
     /// The model.
     pub model: Model,
+    /// What rules and passes did.
+    pub optimised: Optimised,
     /// Warnings and notes.
     pub diagnostics: Vec<Diagnostic>,
     /// What backends took; `None` when there was none to ask.
@@ -79,7 +84,11 @@ pub fn convert(host: &Host, program: Program, options: &ConvertOptions) -> Resul
     let lowered = clock.time("lower", || lower::lower(host, program, &options.lower, &names))?;
     let mut model = lowered.model;
     clock.time("tidy", || ir::tidy::model(&mut model));
-    let mut diagnostics = lowered.diagnostics;
+    let (mut diagnostics, mut stated) = (lowered.diagnostics, lowered.stated);
+    let mut work = || optimise::optimise(host, &mut model, &mut stated, &options.optimise);
+    let optimised = if host.catalog.is_empty() { work() } else { clock.time("optimise", work) };
+    let (optimised, found) = optimised?;
+    diagnostics.extend(found);
     let mut partitioned = None;
     if !options.backend.backends.is_empty() {
         let backed = clock.time("backend", || backend::run(host, &mut model, &options.backend))?;
@@ -87,14 +96,14 @@ pub fn convert(host: &Host, program: Program, options: &ConvertOptions) -> Resul
         partitioned = Some(backed.partitioned);
     }
     if options.validate {
-        let found = clock.time("validate", || ir::validate::validate(&model, &lowered.stated));
+        let found = clock.time("validate", || ir::validate::validate(&model, &stated));
         let report = Report { diagnostics: found, origins: model.origins.clone() };
         if report.has_errors() {
             return Err(report);
         }
         diagnostics.extend(report.diagnostics);
     }
-    Ok(Converted { model, diagnostics, partitioned, stages: clock.stages })
+    Ok(Converted { model, optimised, diagnostics, partitioned, stages: clock.stages })
 }
 
 /// Finds everything in a program that cannot be converted: unlike [`convert`], it goes on to the

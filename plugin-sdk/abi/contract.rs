@@ -649,6 +649,21 @@ pub mod graph {
         pub offset: u64,
     }
 
+    /// A node that a plugin adds to the graph.
+    pub struct NewNode<'a> {
+        /// The domain; empty for ONNX's own operators.
+        pub domain: RStr<'a>,
+        /// The version of the domain's operator set; ignored for ONNX's own, and refused when the model
+        /// imports another one.
+        pub version: i64,
+        /// The operator.
+        pub op: RStr<'a>,
+        /// The inputs, values; [`NOTHING`] where an optional one is left out.
+        pub inputs: RSlice<'a, u64>,
+        /// The attributes.
+        pub attributes: RSlice<'a, AttributeView<'a>>,
+    }
+
     /// Reads the graph. Used on the thread that called the plugin and only until that call returns. All
     /// functions that return a number return a [`status`](crate::status).
     #[table(host, thread = callback, takes = call, answers(OK, INVALID))]
@@ -684,7 +699,8 @@ pub mod graph {
         /// returned twice.
         #[slot(gives = next_call)]
         pub output_name: for<'a> extern "C" fn(cx: GraphContext, index: u32, out: &mut RStr<'a>) -> u32,
-        /// The contents of an initializer of at most 64 KiB; `dtype` is 0 when the value is none.
+        /// The contents of an initializer of at most 64 KiB; `dtype` is 0 when the value is none. Parameters
+        /// and buffers are none: a graph is to be the same with and without their bytes.
         #[slot(gives = next_call)]
         pub constant: for<'a> extern "C" fn(cx: GraphContext, value: u64, out: &mut DataView<'a>) -> u32,
         /// The symbolic contents of a vector of integers, where the host knows them.
@@ -694,8 +710,9 @@ pub mod graph {
         #[slot(gives = next_call)]
         pub initializer:
             for<'a> extern "C" fn(cx: GraphContext, value: u64, out: &mut InitializerView<'a>) -> u32,
-        /// Copies `out.len()` of an initializer's bytes from byte `offset` of its row-major form. Refused when
-        /// they cannot be read; invalid when they end behind its last byte.
+        /// Copies `out.len()` of an initializer's bytes from byte `offset` of its row-major form. `REFUSED`
+        /// when they cannot be read, as those of a weight that nobody gave yet; `INVALID` when they end behind
+        /// its last byte.
         #[slot(gives = values, answers(OK, INVALID, REFUSED))]
         pub read: extern "C" fn(cx: GraphContext, value: u64, offset: u64, out: RSliceMut<'_, u8>) -> u32,
         /// The bounds of an extent.
@@ -704,6 +721,311 @@ pub mod graph {
         /// An extent as text, `s0` or `2*batch + 1`; `?` for an unknown one.
         #[slot(gives = next_call)]
         pub dim_text: for<'a> extern "C" fn(cx: GraphContext, dim: DimRecord, out: &mut RStr<'a>) -> u32,
+    }
+}
+
+#[interface(id = "rules/1", since = 1.1)]
+pub mod rules {
+    //! `rules/1`: a plugin rewrites small parts of the graph.
+    //!
+    //! A rule is a pattern, which is data, and at most two functions. The host compiles all patterns and
+    //! finds the places; only there it asks [`RulesTable::check`] (when the rule has a condition) and then
+    //! [`RulesTable::build`], which describes a patch through [`RulesHost`]. The host checks the patch, sets
+    //! where its nodes come from, and applies it or leaves the graph as it was.
+
+    use crate::graph::{GraphContext, NewNode};
+    use crate::lowering::TypeRecord;
+
+    /// What the plugin provides.
+    #[table(plugin, thread = conversion, takes = call, answers(OK, REFUSED, PANICKED, INVALID))]
+    pub struct RulesTable {
+        /// The rules.
+        pub rules: RSlice<'static, RuleRecord>,
+        /// Whether the rule at `index` applies where its pattern fits. `host` and `graph` are the envelopes
+        /// of [`RulesHost`] and `GraphHost`. Called on the thread of the conversion; the graph does not
+        /// change meanwhile. `OK`, or `REFUSED` after [`RulesHost::refuse`], or `PANICKED`.
+        pub check: extern "C" fn(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32,
+        /// Describes what stands in the place of what the rule at `index` matched. `OK` after
+        /// [`RulesHost::finish`], or as for [`RulesTable::check`].
+        pub build: extern "C" fn(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32,
+    }
+
+    /// A rule: what it looks for, and what is said about it.
+    pub struct RuleRecord {
+        /// The name, unique in the plugin: `transpose_transpose`.
+        pub name: RStr<'static>,
+        /// What it does, in a line.
+        pub documentation: RStr<'static>,
+        /// The lowest opset at which it is right.
+        pub min_opset: u32,
+        /// The highest opset at which it is right.
+        pub max_opset: u32,
+        /// Among several rules for one place, the highest priority is tried first.
+        pub priority: i32,
+        /// [`rule_flags`].
+        pub flags: u32,
+        /// The nodes of the pattern; the first is its root, whose outputs the patch replaces.
+        pub nodes: RSlice<'static, PatternNode>,
+        /// The operands of all nodes.
+        pub operands: RSlice<'static, PatternOperand>,
+        /// The attributes of all nodes.
+        pub attributes: RSlice<'static, PatternAttribute>,
+        /// The names of the variables that stand for values.
+        pub variables: RSlice<'static, RStr<'static>>,
+        /// The names of the variables that stand for attributes.
+        pub captures: RSlice<'static, RStr<'static>>,
+    }
+
+    /// Flags of [`RuleRecord`].
+    pub mod rule_flags {
+        /// The host asks `check` before `build`.
+        pub const CONDITION: u32 = 1;
+    }
+
+    /// A node of a pattern.
+    pub struct PatternNode {
+        /// The domain; empty for ONNX's own operators.
+        pub domain: RStr<'static>,
+        /// The operator.
+        pub op: RStr<'static>,
+        /// Where its operands start in [`RuleRecord::operands`].
+        pub first_operand: u32,
+        /// How many operands it has.
+        pub operands: u32,
+        /// Where its attributes start in [`RuleRecord::attributes`].
+        pub first_attribute: u32,
+        /// How many attributes it has.
+        pub attributes: u32,
+        /// The output that the pattern around it reads.
+        pub output: u32,
+        /// [`node_flags`].
+        pub flags: u32,
+    }
+
+    /// Flags of [`PatternNode`].
+    pub mod node_flags {
+        /// The first two operands may stand in either order.
+        pub const COMMUTATIVE: u32 = 1;
+        /// There may be further inputs and attributes; otherwise a node with any does not match.
+        pub const OPEN: u32 = 2;
+        /// Its outputs may be read elsewhere; otherwise only the matched nodes may read them. Such a node
+        /// may lie in a block around that of the root.
+        pub const SHARED: u32 = 4;
+    }
+
+    /// An operand of a node of a pattern.
+    pub struct PatternOperand {
+        /// One of [`operand_kind`].
+        pub kind: u32,
+        /// The variable, or the node.
+        pub index: u32,
+        /// 1 when the input may be left out.
+        pub optional: u32,
+        /// The number.
+        pub number: f64,
+    }
+
+    /// Kinds of [`PatternOperand`].
+    pub mod operand_kind {
+        /// Any value.
+        pub const ANY: u32 = 0;
+        /// A value that the variable `index` stands for, everywhere in the pattern.
+        pub const VALUE: u32 = 1;
+        /// The same, and an initializer.
+        pub const CONSTANT: u32 = 2;
+        /// What the node `index` makes. A node is the operand of one node only, and its index is larger.
+        pub const NODE: u32 = 3;
+        /// An initializer of at most 64 KiB, all elements of which are `number`; there is at least one. Not a
+        /// parameter or buffer: their bytes are not read.
+        pub const NUMBER: u32 = 4;
+    }
+
+    /// An attribute of a node of a pattern.
+    pub struct PatternAttribute {
+        /// The name.
+        pub name: RStr<'static>,
+        /// `attr_kind` of `lowering/1` for a value that the attribute must have (`INT`, `FLOAT`, `STR`,
+        /// `INTS` or `FLOATS`), or [`CAPTURE`].
+        pub kind: u32,
+        /// The variable that stands for the attribute, everywhere in the pattern.
+        pub index: u32,
+        /// 1 when the attribute may be absent.
+        pub optional: u32,
+        /// Integers; one for an `INT`.
+        pub ints: RSlice<'static, i64>,
+        /// Floats; one for a `FLOAT`.
+        pub floats: RSlice<'static, f32>,
+        /// The text of a `STR`.
+        pub text: RStr<'static>,
+    }
+
+    /// The kind of a [`PatternAttribute`] that takes what is there.
+    pub const CAPTURE: u32 = 0;
+
+    /// What a rule matched.
+    pub struct MatchView<'a> {
+        /// One per node of the pattern.
+        pub nodes: RSlice<'a, u64>,
+        /// One per variable that stands for a value; `NOTHING` where an optional input is left out.
+        pub values: RSlice<'a, u64>,
+    }
+
+    /// What the host offers while a rule is checked or builds its patch. Used on the thread of the call and
+    /// only until it returns. All functions that return a number return a [`status`](crate::status); those
+    /// that build answer `INVALID` during a check.
+    #[table(host, thread = callback, takes = call, answers(OK, INVALID))]
+    pub struct RulesHost {
+        /// What was matched; borrowed until the plugin's next call into the host.
+        #[slot(gives = next_call)]
+        pub matched: for<'a> extern "C" fn(cx: GraphContext, out: &mut MatchView<'a>) -> u32,
+        /// Adds a node before the root and stores the ids of its outputs; the number of outputs is the
+        /// slice's length.
+        #[slot(gives = values)]
+        pub emit: extern "C" fn(cx: GraphContext, node: &NewNode<'_>, outputs: RSliceMut<'_, u64>) -> u32,
+        /// Adds an initializer of little-endian, row-major `bytes` and stores its id.
+        #[slot(gives = values)]
+        pub constant: extern "C" fn(
+            cx: GraphContext,
+            dtype: i32,
+            dims: RSlice<'_, u64>,
+            bytes: RSlice<'_, u8>,
+            out: &mut u64,
+        ) -> u32,
+        /// Adds an initializer that shows the bytes of another one with its axes in the order `axes`, then
+        /// with the extents `dims`, and stores its id. Nothing is copied before the model is written.
+        /// `REFUSED` when such a view would need a copy.
+        #[slot(gives = values, answers(OK, INVALID, REFUSED))]
+        pub view: extern "C" fn(
+            cx: GraphContext,
+            initializer: u64,
+            axes: RSlice<'_, u32>,
+            dims: RSlice<'_, u64>,
+            out: &mut u64,
+        ) -> u32,
+        /// States the type of a value of the patch that the host could not infer.
+        pub set_type: extern "C" fn(cx: GraphContext, value: u64, ty: &TypeRecord<'_>) -> u32,
+        /// Ends the patch: what stands for each output of the root; `NOTHING` for one that is not read.
+        pub finish: extern "C" fn(cx: GraphContext, outputs: RSlice<'_, u64>) -> u32,
+        /// Says why the rule does not apply here. `code` is empty for the host's own code.
+        pub refuse: extern "C" fn(cx: GraphContext, code: RStr<'_>, message: RStr<'_>, help: RStr<'_>),
+    }
+}
+
+#[interface(id = "pass/1", since = 1.1)]
+pub mod pass {
+    //! `pass/1`: a plugin edits the whole graph.
+    //!
+    //! A pass reads by `graph/1` and edits by [`PassHost`], in a transaction: when it returns, the host checks
+    //! the graph against the rules of ONNX and what the program states, and takes all edits back when the
+    //! pass broke it, refused or panicked.
+
+    use crate::graph::{AttributeView, GraphContext, NewNode};
+    use crate::lowering::TypeRecord;
+
+    /// What the plugin provides.
+    #[table(plugin, thread = conversion, takes = call, answers(OK, REFUSED, PANICKED, INVALID))]
+    pub struct PassTable {
+        /// The passes.
+        pub passes: RSlice<'static, PassRecord>,
+        /// Runs the pass at `index`. `host` and `graph` are the envelopes of [`PassHost`] and `GraphHost`.
+        /// Called on the thread of the conversion. Returns a [`status`](crate::status).
+        pub run: extern "C" fn(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32,
+    }
+
+    /// A pass.
+    pub struct PassRecord {
+        /// The name, unique in the plugin: `conv_to_matmul`.
+        pub name: RStr<'static>,
+        /// What it does, in a line.
+        pub documentation: RStr<'static>,
+        /// The lowest version of ONNX's own operator set that it knows.
+        pub min_opset: u32,
+        /// The highest.
+        pub max_opset: u32,
+        /// Among several passes the highest priority runs first.
+        pub priority: i32,
+        /// One of [`when`].
+        pub when: u32,
+        /// The further domains that it needs; it does not run on a model that imports one of them at
+        /// another version. A domain that the model does not import is no obstacle.
+        pub domains: RSlice<'static, DomainRecord>,
+    }
+
+    /// When a pass runs.
+    pub mod when {
+        /// Before the rules, which then tidy up what it made.
+        pub const BEFORE_RULES: u32 = 0;
+        /// After the rules.
+        pub const AFTER_RULES: u32 = 1;
+    }
+
+    /// A domain and the versions of its operator set that a pass knows.
+    pub struct DomainRecord {
+        /// The domain.
+        pub domain: RStr<'static>,
+        /// The lowest version.
+        pub min: u32,
+        /// The highest version.
+        pub max: u32,
+    }
+
+    /// Where nodes are added, relative to a node.
+    pub mod place {
+        /// Before it, in the order in which they are added.
+        pub const BEFORE: u32 = 0;
+        /// After it, in the order in which they are added.
+        pub const AFTER: u32 = 1;
+    }
+
+    /// What the host offers while a pass runs. Used on the thread of the call and only until it returns. All
+    /// functions that return a number return a [`status`](crate::status).
+    #[table(host, thread = callback, takes = call, answers(OK, INVALID))]
+    pub struct PassHost {
+        /// Says where the nodes go that are added from now on: one of [`place`], relative to `node`. They
+        /// are taken to come from where `node` comes from. A pass starts without a place.
+        pub place: extern "C" fn(cx: GraphContext, node: u64, place: u32) -> u32,
+        /// Adds a node and stores the ids of its outputs; the number of outputs is the slice's length.
+        #[slot(gives = values)]
+        pub emit: extern "C" fn(cx: GraphContext, node: &NewNode<'_>, outputs: RSliceMut<'_, u64>) -> u32,
+        /// Adds an initializer of little-endian, row-major `bytes` and stores its id.
+        #[slot(gives = values)]
+        pub constant: extern "C" fn(
+            cx: GraphContext,
+            dtype: i32,
+            dims: RSlice<'_, u64>,
+            bytes: RSlice<'_, u8>,
+            out: &mut u64,
+        ) -> u32,
+        /// Adds an initializer that shows the bytes of another one with its axes in the order `axes`, then
+        /// with the extents `dims`, and stores its id. Nothing is copied before the model is written.
+        /// `REFUSED` when such a view would need a copy.
+        #[slot(gives = values, answers(OK, INVALID, REFUSED))]
+        pub view: extern "C" fn(
+            cx: GraphContext,
+            initializer: u64,
+            axes: RSlice<'_, u32>,
+            dims: RSlice<'_, u64>,
+            out: &mut u64,
+        ) -> u32,
+        /// States the type of a value that the pass added and the host could not infer.
+        pub set_type: extern "C" fn(cx: GraphContext, value: u64, ty: &TypeRecord<'_>) -> u32,
+        /// Makes everything that reads `old`, outputs of blocks included, read `new`; only the node that makes
+        /// `new` goes on reading `old`. `new` takes over the name of what a node made when it has none.
+        /// `REFUSED` when both cannot have one type.
+        #[slot(answers(OK, INVALID, REFUSED))]
+        pub replace_uses: extern "C" fn(cx: GraphContext, old: u64, new: u64) -> u32,
+        /// Makes input `index` of a node read `value`; `NOTHING` leaves an optional one out.
+        pub set_input: extern "C" fn(cx: GraphContext, node: u64, index: u32, value: u64) -> u32,
+        /// Sets an attribute; one of kind `NONE` is removed. Blocks cannot be set.
+        pub set_attribute: extern "C" fn(cx: GraphContext, node: u64, attribute: &AttributeView<'_>) -> u32,
+        /// Removes a node. `REFUSED` when one of its outputs is still read.
+        #[slot(answers(OK, INVALID, REFUSED))]
+        pub remove: extern "C" fn(cx: GraphContext, node: u64) -> u32,
+        /// Tells the user something that the pass did or left alone; shown with `--explain-rule`.
+        pub note: extern "C" fn(cx: GraphContext, node: u64, message: RStr<'_>) -> u32,
+        /// Says why the pass cannot do its work on this graph: all its edits are taken back. `code` is empty
+        /// for the host's own code.
+        pub refuse: extern "C" fn(cx: GraphContext, code: RStr<'_>, message: RStr<'_>, help: RStr<'_>),
     }
 }
 

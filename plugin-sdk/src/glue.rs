@@ -5,7 +5,10 @@ use std::sync::OnceLock;
 
 use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
 
+use crate::abi::graph::{self, GraphHost};
 use crate::abi::lowering::{Context, INTERFACE, LoweringEntry, LoweringHost, LoweringTable, entry_flags};
+use crate::abi::pass::{self, PassHost};
+use crate::abi::rules::{self, RulesHost};
 use crate::abi::{HostRoot, Table, Version, status};
 use crate::register::of_package;
 use crate::{Lower, Lowering, Refusal, panic};
@@ -50,9 +53,15 @@ pub fn answer(query: impl FnOnce() -> Table) -> Table {
 /// Whether the tables of this host can be used.
 pub fn attach(host: &HostRoot) -> u32 {
     let fits = catch_unwind(AssertUnwindSafe(|| {
-        let table = (host.query)(RStr::from_str(INTERFACE));
-        // SAFETY: the host answered for the interface that `LoweringHost` is the host's side of.
-        host.version.major == Version::CURRENT.major && unsafe { table.read::<LoweringHost>() }.is_ok()
+        let ask = |interface: &'static str| (host.query)(RStr::from_str(interface));
+        host.version.major == Version::CURRENT.major
+            // SAFETY: the host answered for the interface that each table is the host's side of.
+            && unsafe {
+                ask(INTERFACE).read::<LoweringHost>().is_ok()
+                    && ask(graph::INTERFACE).read::<GraphHost>().is_ok()
+                    && ask(rules::INTERFACE).read::<RulesHost>().is_ok()
+                    && ask(pass::INTERFACE).read::<PassHost>().is_ok()
+            }
     }));
     match fits {
         Ok(true) => status::OK,
@@ -100,6 +109,8 @@ pub fn lower_entry(list: &LoweringList, index: u32, host: &Table, cx: Context) -
 /// onnxport_sdk::export_plugin! { id: "mine", comparer: MyComparer }
 /// // Backends, which are `Default`; each adds another.
 /// onnxport_sdk::export_plugin! { id: "npu", backend: Npu, backend: NpuLite }
+/// // An optimizer: the crate's `rules!` and `#[pass]`.
+/// onnxport_sdk::export_plugin! { id: "faster", rules: true, passes: true }
 /// ```
 ///
 /// The version and the description are those of the package. A crate has one plugin.
@@ -111,6 +122,8 @@ macro_rules! export_plugin {
         $(, executor: $executor:ty)?
         $(, comparer: $comparer:ty)?
         $(, backend: $backend:ty $(, backend: $more:ty)*)?
+        $(, rules: $rules:literal)?
+        $(, passes: $passes:literal)?
         $(,)?
     ) => {
         /// The root of this plugin.
@@ -150,6 +163,14 @@ macro_rules! export_plugin {
                     $({
                         const _: Option<$backend> = None;
                         RStr::from_str($crate::abi::backend::INTERFACE)
+                    },)?
+                    $({
+                        const _: () = assert!($rules, "leave `rules` out instead");
+                        RStr::from_str($crate::abi::rules::INTERFACE)
+                    },)?
+                    $({
+                        const _: () = assert!($passes, "leave `passes` out instead");
+                        RStr::from_str($crate::abi::pass::INTERFACE)
                     },)?
                 ]),
             };
@@ -201,6 +222,33 @@ macro_rules! export_plugin {
                                 ]
                             };
                             Table::of($crate::backend_table(&BACKENDS, backends, claim, compile))
+                        }
+                    )?
+                    $(
+                        $crate::abi::rules::INTERFACE => {
+                            use $crate::abi::graph::GraphContext;
+
+                            const _: bool = $rules;
+                            static RULES: $crate::RuleList = $crate::RuleList::new();
+                            extern "C" fn check(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32 {
+                                $crate::check_rule(&RULES, index, host, graph, cx)
+                            }
+                            extern "C" fn build(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32 {
+                                $crate::build_rule(&RULES, index, host, graph, cx)
+                            }
+                            Table::of($crate::rules_table(&RULES, env!("CARGO_PKG_NAME"), check, build))
+                        }
+                    )?
+                    $(
+                        $crate::abi::pass::INTERFACE => {
+                            use $crate::abi::graph::GraphContext;
+
+                            const _: bool = $passes;
+                            static PASSES: $crate::PassList = $crate::PassList::new();
+                            extern "C" fn run(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32 {
+                                $crate::run_pass(&PASSES, index, host, graph, cx)
+                            }
+                            Table::of($crate::pass_table(&PASSES, env!("CARGO_PKG_NAME"), run))
                         }
                     )?
                     _ => Table::NONE,

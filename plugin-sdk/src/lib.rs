@@ -37,6 +37,7 @@ pub mod backend;
 mod build;
 pub mod comparer;
 mod dim;
+mod edit;
 mod error;
 pub mod executor;
 mod facts;
@@ -48,9 +49,11 @@ mod literal;
 mod lower;
 mod ops;
 mod panic;
+mod pass;
 mod promote;
 mod register;
 mod results;
+mod rules;
 mod shape;
 mod simple;
 #[cfg(feature = "testkit")]
@@ -61,6 +64,7 @@ pub use arg::{Arg, Axes, Axis, FromArg, GraphArg, Operand, Scalar, Str, SymInt};
 pub use backend::{BackendList, backend_table, claim_entry, compile_entry};
 pub use build::NodeBuilder;
 pub use dim::{Dim, Range};
+pub use edit::{AttributeValue, Editor, NodeSpec, compose};
 pub use error::{Refusal, Res};
 pub use facts::{Fact, ResultFact};
 #[doc(hidden)]
@@ -73,17 +77,26 @@ pub use literal::Literal;
 pub use lower::{Lower, Value};
 pub use onnxport_abi as abi;
 pub use onnxport_abi::{DType, Kind};
-pub use onnxport_macros::{lowering, simple};
+pub use onnxport_macros::{lowering, pass, rules, simple};
 #[doc(hidden)]
 pub use panic::keep_panics;
+pub use pass::{Edit, Pass};
+#[doc(hidden)]
+pub use pass::{PassList, pass_table, run_pass};
 pub use register::Lowering;
+#[doc(hidden)]
+pub use register::{list, text};
 pub use results::Results;
+pub use rules::{Matched, Replacement, Rewrite, Rule, Verdict};
+#[doc(hidden)]
+pub use rules::{RuleList, build_rule, check_rule, rules_table};
 pub use simple::simple;
 
 /// Everything that a file of lowerings uses.
 pub mod prelude {
     pub use crate::{
-        Arg, Axes, Axis, DType, Dim, GraphArg, Kind, Lower, Operand, Refusal, Res, Scalar, Str, SymInt,
-        Value, lowering, simple,
+        Arg, Attribute, Axes, Axis, DType, Dim, Edit, GraphArg, GraphView, Kind, Lower, Matched, NodeRef,
+        Operand, Refusal, Res, Rewrite, Scalar, Str, SymInt, Value, ValueRef, compose, lowering, pass, rules,
+        simple,
     };
 }

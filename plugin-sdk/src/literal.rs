@@ -22,6 +22,14 @@ impl Literal {
         Some(Self { dtype, shape: view.dims.to_vec(), bytes: view.bytes.to_vec() })
     }
 
+    pub(crate) fn view(&self) -> DataView<'_> {
+        DataView {
+            dtype: self.dtype.onnx(),
+            dims: RSlice::from_slice(&self.shape),
+            bytes: RSlice::from_slice(&self.bytes),
+        }
+    }
+
     /// The elements as integers, for the integer types and `bool`.
     pub fn ints(&self) -> Option<Vec<i64>> {
         fn each<const N: usize>(bytes: &[u8], read: fn([u8; N]) -> i64) -> Option<Vec<i64>> {

@@ -1,5 +1,7 @@
 //! The list of lowerings that `#[lowering]` and `simple!` submit to.
 
+use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
+
 use crate::{Lower, Res};
 
 /// A registered lowering.
@@ -34,4 +36,16 @@ pub(crate) fn of_package(package: &str) -> Vec<(&'static str, &'static Lowering)
     // The order of submission depends on the linker; the order of the table must not.
     found.sort_by_key(|(target, l)| (*target, l.min_opset, l.max_opset, l.priority, l.complex));
     found
+}
+
+/// A text as it crosses, for what macros register.
+#[doc(hidden)]
+pub const fn text(text: &'static str) -> RStr<'static> {
+    RStr::from_str(text)
+}
+
+/// A list as it crosses, for what macros register.
+#[doc(hidden)]
+pub const fn list<T>(items: &'static [T]) -> RSlice<'static, T> {
+    RSlice::from_slice(items)
 }

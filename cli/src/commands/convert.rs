@@ -16,6 +16,7 @@ use onnxport_core::pt2::Archive;
 use onnxport_core::verify::{Against, Options, Port, Signature};
 use onnxport_core::write::{self, WriteOptions, WriteReport};
 
+use super::optimising::OptimiseArguments;
 use super::verify::{self, RuntimeArguments};
 use super::writing::{self, WriteArguments};
 use crate::backends::{self, BackendArguments};
@@ -63,6 +64,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, value_name = "FORM", conflicts_with = "output")]
     emit: Option<Form>,
     #[command(flatten)]
+    optimising: OptimiseArguments,
+    #[command(flatten)]
     backends: BackendArguments,
     #[command(flatten)]
     weights: WeightArguments,
@@ -107,6 +110,7 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
             dims: arguments.dims.clone(),
         },
         backend: arguments.backends.options(arguments.output.as_deref()),
+        optimise: arguments.optimising.options(),
         validate: arguments.validate,
         weightless: arguments.emit.is_some() || arguments.backends.explain_partition,
     };
@@ -149,6 +153,7 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
         outcome.put("backends", &partitioned.backends);
     }
     facts.json(&mut outcome);
+    arguments.optimising.describe(&converted.optimised, &mut outcome);
     if arguments.writing.no_initializers && against.is_some() {
         let why = Diagnostic::error(Code::VERIFY_EXPECTED, "the model is written without its weights");
         skipped(&mut outcome, &why);

@@ -7,6 +7,7 @@ pub(crate) mod explain;
 pub(crate) mod inspect;
 pub(crate) mod man;
 pub(crate) mod ops;
+pub(crate) mod optimising;
 pub(crate) mod plugin;
 pub(crate) mod verify;
 pub(crate) mod writing;

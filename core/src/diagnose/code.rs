@@ -82,6 +82,18 @@ codes! {
     LOWER_FUNCTION = "OP308";
     /// The graph breaks a rule of ONNX or disagrees with what the program states.
     VALIDATE = "OP401";
+    /// A rule's patch was not sound: a type, a shape, a use or an operator. The graph was left as it was.
+    OPTIMISE_PATCH = "OP402";
+    /// The rules still changed the graph when the largest number of sweeps was reached.
+    OPTIMISE_CAP = "OP403";
+    /// A pass broke the graph; its edits were taken back.
+    OPTIMISE_PASS = "OP404";
+    /// A rule or pass of a plugin is malformed.
+    OPTIMISE_MALFORMED = "OP405";
+    /// A pass cannot do its work on this graph; its edits were taken back.
+    OPTIMISE_REFUSED = "OP406";
+    /// The user asks about a rule or pass that no plugin has.
+    OPTIMISE_NAME = "OP407";
     /// The backend that was asked for does not exist, or two plugins have it.
     BACKEND_UNKNOWN = "OP501";
     /// What a backend says that it can take is malformed.

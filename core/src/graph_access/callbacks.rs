@@ -13,7 +13,7 @@ use super::{Access, read, with};
 use crate::diagnose::Origin;
 use crate::ir::{Attr, Def, Model, Shape, Type, ValueId};
 use crate::sym::Dim;
-use crate::tensor::{DType, LazyTensor, Source};
+use crate::tensor::{DType, LazyTensor};
 
 /// Constants of at most this many bytes are shown whole.
 const MAX_CONSTANT: u64 = 64 << 10;
@@ -267,7 +267,8 @@ extern "C" fn output_name<'a>(cx: GraphContext, index: u32, out: &mut RStr<'a>) 
 extern "C" fn constant<'a>(cx: GraphContext, value: u64, out: &mut DataView<'a>) -> u32 {
     with(cx, |access| {
         let id = access.value(value)?;
-        let data = access.model().graph.initializer(id).cloned();
+        let graph = &access.model().graph;
+        let data = graph.initializer(id).filter(|_| !graph.is_weight(id)).cloned();
         *out = match data {
             Some(data) => show(access, &data, false)?,
             None => NO_DATA,
@@ -328,18 +329,30 @@ extern "C" fn initializer<'a>(cx: GraphContext, value: u64, out: &mut Initialize
     })
 }
 
+/// What tells one storage from another.
+#[derive(PartialEq, Eq, Hash)]
+enum Storage<'m> {
+    /// The bytes at an address. Two sources over the same bytes are one storage.
+    Bytes(usize, usize),
+    /// Bytes that are still to be given.
+    Unbound(&'m str),
+    /// No bytes; such an initializer shares with none.
+    Empty(ValueId),
+}
+
 /// A number per initializer; those whose bytes lie in one storage have the same.
 fn storages(model: &Model) -> FxHashMap<ValueId, u64> {
-    let mut numbers: FxHashMap<(usize, usize), u64> = FxHashMap::default();
+    let mut numbers: FxHashMap<Storage<'_>, u64> = FxHashMap::default();
     let mut found = FxHashMap::default();
     for initializer in &model.graph.initializers {
-        // Two sources over the same bytes are one storage. An empty one has no place of its own.
         let bytes = initializer.data.source.bytes();
-        let inline = matches!(initializer.data.source, Source::Inline(_)) && bytes.is_empty();
-        let key =
-            if inline { (0, initializer.value.index()) } else { (bytes.as_ptr() as usize, bytes.len()) };
+        let storage = match initializer.data.unbound() {
+            Some(unbound) => Storage::Unbound(&unbound.storage),
+            None if bytes.is_empty() => Storage::Empty(initializer.value),
+            None => Storage::Bytes(bytes.as_ptr() as usize, bytes.len()),
+        };
         let next = numbers.len() as u64 + 1;
-        found.insert(initializer.value, *numbers.entry(key).or_insert(next));
+        found.insert(initializer.value, *numbers.entry(storage).or_insert(next));
     }
     found
 }

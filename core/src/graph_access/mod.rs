@@ -12,6 +12,7 @@ mod read;
 mod tests;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread::ThreadId;
 
 use onnxport_abi::graph::{GraphContext, UseRecord};
 use onnxport_abi::lowering::DimRecord;
@@ -32,6 +33,8 @@ enum Held<'m> {
 
 /// A model in the hands of a plugin, for one call.
 pub(crate) struct Access<'m> {
+    /// The thread of the call, the only one that may use it.
+    thread: ThreadId,
     held: Held<'m>,
     pub(crate) epoch: Epoch,
     scratch: Scratch,
@@ -54,12 +57,17 @@ struct Scratch {
 impl<'m> Access<'m> {
     /// Lends `model` for reading.
     pub(crate) fn read(model: &'m Model) -> Self {
-        Self { held: Held::Shared(model), epoch: Epoch::next(), scratch: Scratch::default() }
+        Self::new(Held::Shared(model))
     }
 
     /// Lends `model` to an interface that edits it.
     pub(crate) fn edit(model: &'m mut Model) -> Self {
-        Self { held: Held::Exclusive(model), epoch: Epoch::next(), scratch: Scratch::default() }
+        Self::new(Held::Exclusive(model))
+    }
+
+    fn new(held: Held<'m>) -> Self {
+        let thread = std::thread::current().id();
+        Self { thread, held, epoch: Epoch::next(), scratch: Scratch::default() }
     }
 
     /// The model.
@@ -122,24 +130,36 @@ impl<'m, S> Frame<'m, S> {
 ///
 /// # Safety
 /// The host made the context from a live [`Frame`] with a state of type `S`, which nothing else uses
-/// until the plugin returns; plugins call back on that thread only, one call at a time.
+/// until the plugin returns.
 pub(crate) unsafe fn with_frame<'m, S: 'm>(
     cx: GraphContext,
     body: impl FnOnce(&mut Frame<'m, S>) -> Option<()>,
 ) -> u32 {
-    // SAFETY: the caller's.
-    guard(|| body(unsafe { cx.0.cast::<Frame<'m, S>>().as_mut() }?))
+    guard(cx, || {
+        // SAFETY: the caller's; this is the thread of the call, on which plugins call back one call at a
+        // time.
+        body(unsafe { cx.0.cast::<Frame<'m, S>>().as_mut() }?)
+    })
 }
 
 /// Runs `body` with the access behind `cx`.
 fn with<'m>(cx: GraphContext, body: impl FnOnce(&mut Access<'m>) -> Option<()>) -> u32 {
-    // SAFETY: the host made the context from a live frame, which starts with its access and which
-    // nothing else uses until the plugin returns.
-    guard(|| body(unsafe { cx.0.cast::<Access<'m>>().as_mut() }?))
+    guard(cx, || {
+        // SAFETY: the host made the context from a live frame, which starts with its access and which
+        // nothing else uses until the plugin returns; this is the thread of the call.
+        body(unsafe { cx.0.cast::<Access<'m>>().as_mut() }?)
+    })
 }
 
-fn guard(body: impl FnOnce() -> Option<()>) -> u32 {
-    match catch_unwind(AssertUnwindSafe(body)) {
+/// Runs `body` on the thread of the call behind `cx`, and on no other.
+fn guard(cx: GraphContext, body: impl FnOnce() -> Option<()>) -> u32 {
+    let run = || {
+        // SAFETY: the host made the context from a live frame, which starts with its access; the thread in
+        // there never changes.
+        let thread = unsafe { cx.0.cast::<Access<'_>>().as_ref() }.map(|access| access.thread)?;
+        if thread == std::thread::current().id() { body() } else { None }
+    };
+    match catch_unwind(AssertUnwindSafe(run)) {
         Ok(Some(())) => status::OK,
         Ok(None) | Err(_) => status::INVALID,
     }

@@ -9,6 +9,8 @@ use onnxport_abi::compare::CompareTable;
 use onnxport_abi::executor::ExecutorTable;
 use onnxport_abi::graph;
 use onnxport_abi::lowering::{self, LoweringTable};
+use onnxport_abi::pass::{self, PassRecord, PassTable};
+use onnxport_abi::rules::{self, RuleRecord, RulesTable};
 use onnxport_abi::{HostRoot, Interface, Mismatch, PluginRoot, Table, status};
 
 use super::{CONTRACT, Plugin, Site, Source, cross};
@@ -22,6 +24,8 @@ extern "C" fn query(interface: RStr<'_>) -> Table {
         lowering::INTERFACE => crate::lower::host_table(),
         graph::INTERFACE => crate::graph_access::host_table(),
         backend::INTERFACE => crate::backend::host_table(),
+        rules::INTERFACE => crate::optimise::rules_table(),
+        pass::INTERFACE => crate::optimise::pass_table(),
         _ => Table::NONE,
     }
 }
@@ -79,6 +83,8 @@ pub(super) fn plugin(about: &AboutTable, source: Source, library: Option<PathBuf
         executor: None,
         comparer: None,
         backend: None,
+        rules: None,
+        pass: None,
     }
 }
 
@@ -107,11 +113,15 @@ pub(super) fn attach(plugin: &mut Plugin, root: &PluginRoot) -> Result<(), Diagn
     plugin.executor = table::<ExecutorTable>(root, id).map_err(misfit)?;
     plugin.comparer = table::<CompareTable>(root, id).map_err(misfit)?;
     plugin.backend = table::<BackendTable>(root, id).map_err(misfit)?;
+    plugin.rules = table::<RulesTable>(root, id).map_err(misfit)?;
+    plugin.pass = table::<PassTable>(root, id).map_err(misfit)?;
+    let optimises = plugin.rules.is_some() || plugin.pass.is_some();
     let tables = [
         plugin.lowering.is_some(),
         plugin.executor.is_some(),
         plugin.comparer.is_some(),
         plugin.backend.is_some(),
+        optimises,
     ];
     if !tables.contains(&true) {
         let message = format!("plugin `{id}` provides no interface that this host knows");
@@ -134,7 +144,34 @@ pub(super) fn attach(plugin: &mut Plugin, root: &PluginRoot) -> Result<(), Diagn
             return Err(failed(Code::PLUGIN_CONTRACT, format!("plugin `{id}` {what}")));
         }
     }
+    if optimises {
+        let site = Site { plugin: id, task: "listing its rules and passes", subject: "" };
+        let rules = plugin.rules.iter().flat_map(|table| table.rules.iter());
+        let passes = plugin.pass.iter().flat_map(|table| table.passes.iter());
+        if !cross(site, || rules.clone().all(rule_reads) && passes.clone().all(pass_reads)) {
+            let message = format!("plugin `{id}` lists rules or passes in texts that are not UTF-8");
+            return Err(failed(Code::PLUGIN_CONTRACT, message));
+        }
+        if cross(site, || rules.count() + passes.count()) == 0 {
+            let message = format!("plugin `{id}` lists no rules and no passes");
+            return Err(failed(Code::PLUGIN_CONTRACT, message));
+        }
+    }
     Ok(())
+}
+
+/// Whether every text of a rule is one.
+fn rule_reads(rule: &RuleRecord) -> bool {
+    let nodes = rule.nodes.iter().flat_map(|node| [&node.domain, &node.op]);
+    let attributes = rule.attributes.iter().flat_map(|attribute| [&attribute.name, &attribute.text]);
+    let names = rule.variables.iter().chain(rule.captures.iter());
+    [&rule.name, &rule.documentation].into_iter().chain(nodes).chain(attributes).chain(names).all(readable)
+}
+
+/// Whether every text of a pass is one.
+fn pass_reads(pass: &PassRecord) -> bool {
+    let domains = pass.domains.iter().map(|domain| &domain.domain);
+    [&pass.name, &pass.documentation].into_iter().chain(domains).all(readable)
 }
 
 fn table<T: Interface>(root: &PluginRoot, plugin: &'static str) -> Result<Option<T>, Mismatch> {

@@ -21,6 +21,8 @@ use onnxport_abi::backend::BackendTable;
 use onnxport_abi::compare::CompareTable;
 use onnxport_abi::executor::ExecutorTable;
 use onnxport_abi::lowering::{LoweringTable, entry_flags};
+use onnxport_abi::pass::PassTable;
+use onnxport_abi::rules::RulesTable;
 use onnxport_abi::{PluginRoot, Version};
 
 pub(crate) use crossing::{Site, cross};
@@ -29,6 +31,7 @@ pub use manifest::Manifest;
 pub use quarantine::{OnPanic, Quarantine};
 
 use crate::diagnose::{Code, Diagnostic, Report};
+use crate::optimise::Catalog;
 use crate::registry::{Choice, Provider, Registry, Schemas};
 use allow::AllowLists;
 use discover::{Candidate, Wanted};
@@ -63,6 +66,10 @@ pub struct Plugin {
     pub comparer: Option<CompareTable>,
     /// Its backends, if it has any.
     pub backend: Option<BackendTable>,
+    /// Its rewrite rules, if it has any.
+    pub rules: Option<RulesTable>,
+    /// Its passes, if it has any.
+    pub pass: Option<PassTable>,
 }
 
 /// The plugins of a run and what they provide.
@@ -78,6 +85,8 @@ pub struct Host {
     pub choice: Choice,
     /// The plugins that panicked.
     pub quarantine: Quarantine,
+    /// What optimises.
+    pub catalog: Catalog,
 }
 
 impl Host {
@@ -127,7 +136,7 @@ impl Host {
             }
         }
         let plugins: Vec<Plugin> = plugins.into_iter().map(|(plugin, _)| plugin).collect();
-        let mut host = Self::index(plugins);
+        let mut host = Self::index(plugins, &mut problems);
         host.quarantine = Quarantine::new(search.on_panic);
         for (target, id) in choices {
             if let Err(problem) = host.choose(&target, &id) {
@@ -140,10 +149,12 @@ impl Host {
         Err(Report { diagnostics: problems, ..Report::default() })
     }
 
-    fn index(plugins: Vec<Plugin>) -> Self {
+    fn index(plugins: Vec<Plugin>, problems: &mut Vec<Diagnostic>) -> Self {
         let mut registry = Registry::default();
         let mut schemas = Vec::new();
+        let mut catalog = Catalog::default();
         for (position, plugin) in plugins.iter().enumerate() {
+            catalog.add(position, plugin.id, plugin.rules.as_ref(), plugin.pass.as_ref(), problems);
             let Some(table) = &plugin.lowering else { continue };
             for (index, entry) in table.entries.iter().enumerate() {
                 let provider = Provider {
@@ -158,8 +169,10 @@ impl Host {
             }
             schemas.push(table.schemas.as_str());
         }
+        catalog.finish();
         let schemas = Schemas::new(schemas);
-        Self { plugins, registry, schemas, choice: Choice::new(), quarantine: Quarantine::default() }
+        let quarantine = Quarantine::default();
+        Self { plugins, registry, schemas, choice: Choice::new(), quarantine, catalog }
     }
 
     /// Makes the plugin `id` lower `target`, whatever others offer.

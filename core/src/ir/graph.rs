@@ -175,6 +175,53 @@ impl Graph {
         }
     }
 
+    /// Removes `node` with everything in its blocks; nothing may use its outputs any more.
+    pub fn remove_with_blocks(&mut self, node: NodeId) {
+        let mut doomed = vec![node];
+        let mut position = 0;
+        while let Some(outer) = doomed.get(position).copied() {
+            position += 1;
+            let blocks: Vec<BlockId> = self.nodes[outer].blocks().collect();
+            for block in blocks {
+                self.blocks[block].outputs.clear();
+                doomed.extend(self.order(block));
+            }
+        }
+        for node in doomed {
+            self.remove(node);
+        }
+    }
+
+    /// The node after `node` in its block.
+    pub fn next(&self, node: NodeId) -> Option<NodeId> {
+        self.nodes[node].next
+    }
+
+    /// Makes `node` read `value` as its input `index`, which is there.
+    pub fn set_input(&mut self, node: NodeId, index: usize, value: Option<ValueId>) {
+        let Some(place) = self.nodes[node].inputs.get_mut(index) else { return };
+        let old = std::mem::replace(place, value);
+        let here = Use { node, index: index as u32 };
+        if let Some(old) = old {
+            self.values[old].uses.retain(|u| *u != here);
+        }
+        if let Some(new) = value {
+            self.values[new].uses.push(here);
+        }
+    }
+
+    /// Drops the initializers from `count` on, which nothing may use any more.
+    pub fn drop_initializers(&mut self, count: usize) {
+        for initializer in self.initializers.drain(count.min(self.initializers.len())..) {
+            self.values[initializer.value].def = Def::Gone;
+        }
+    }
+
+    /// Whether a block returns `value`.
+    pub fn is_returned(&self, value: ValueId) -> bool {
+        self.blocks.iter().any(|(_, block)| block.outputs.contains(&value))
+    }
+
     /// Makes every use of `old`, block outputs included, use `new`.
     pub fn replace_uses(&mut self, old: ValueId, new: ValueId) {
         if old == new {

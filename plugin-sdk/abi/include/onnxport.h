@@ -110,6 +110,26 @@ typedef struct onnxport_plugin_root {
 #define ONNXPORT_GRAPH_DEFINITION_INITIALIZER ((uint32_t)(2))
 #define ONNXPORT_GRAPH_DEFINITION_NODE ((uint32_t)(3))
 
+/* rules/1: a plugin rewrites small parts of the graph. */
+#define ONNXPORT_RULES_INTERFACE "rules/1"
+#define ONNXPORT_RULES_RULE_FLAGS_CONDITION ((uint32_t)(1))
+#define ONNXPORT_RULES_NODE_FLAGS_COMMUTATIVE ((uint32_t)(1))
+#define ONNXPORT_RULES_NODE_FLAGS_OPEN ((uint32_t)(2))
+#define ONNXPORT_RULES_NODE_FLAGS_SHARED ((uint32_t)(4))
+#define ONNXPORT_RULES_OPERAND_KIND_ANY ((uint32_t)(0))
+#define ONNXPORT_RULES_OPERAND_KIND_VALUE ((uint32_t)(1))
+#define ONNXPORT_RULES_OPERAND_KIND_CONSTANT ((uint32_t)(2))
+#define ONNXPORT_RULES_OPERAND_KIND_NODE ((uint32_t)(3))
+#define ONNXPORT_RULES_OPERAND_KIND_NUMBER ((uint32_t)(4))
+#define ONNXPORT_RULES_CAPTURE ((uint32_t)(0))
+
+/* pass/1: a plugin edits the whole graph. */
+#define ONNXPORT_PASS_INTERFACE "pass/1"
+#define ONNXPORT_PASS_WHEN_BEFORE_RULES ((uint32_t)(0))
+#define ONNXPORT_PASS_WHEN_AFTER_RULES ((uint32_t)(1))
+#define ONNXPORT_PASS_PLACE_BEFORE ((uint32_t)(0))
+#define ONNXPORT_PASS_PLACE_AFTER ((uint32_t)(1))
+
 /* compare/1: a plugin says how far tensors are from what they should be. */
 #define ONNXPORT_COMPARE_INTERFACE "compare/1"
 #define ONNXPORT_COMPARE_NOWHERE UINT64_MAX
@@ -153,7 +173,19 @@ typedef struct onnxport_graph_value_view onnxport_graph_value_view;
 typedef struct onnxport_graph_use_record onnxport_graph_use_record;
 typedef struct onnxport_graph_uses_view onnxport_graph_uses_view;
 typedef struct onnxport_graph_initializer_view onnxport_graph_initializer_view;
+typedef struct onnxport_graph_new_node onnxport_graph_new_node;
 typedef struct onnxport_graph_host onnxport_graph_host;
+typedef struct onnxport_rules_table onnxport_rules_table;
+typedef struct onnxport_rules_rule_record onnxport_rules_rule_record;
+typedef struct onnxport_rules_pattern_node onnxport_rules_pattern_node;
+typedef struct onnxport_rules_pattern_operand onnxport_rules_pattern_operand;
+typedef struct onnxport_rules_pattern_attribute onnxport_rules_pattern_attribute;
+typedef struct onnxport_rules_match_view onnxport_rules_match_view;
+typedef struct onnxport_rules_host onnxport_rules_host;
+typedef struct onnxport_pass_table onnxport_pass_table;
+typedef struct onnxport_pass_record onnxport_pass_record;
+typedef struct onnxport_pass_domain_record onnxport_pass_domain_record;
+typedef struct onnxport_pass_host onnxport_pass_host;
 typedef struct onnxport_compare_table onnxport_compare_table;
 typedef struct onnxport_compare_pair_record onnxport_compare_pair_record;
 typedef struct onnxport_compare_metrics_record onnxport_compare_metrics_record;
@@ -182,6 +214,12 @@ typedef struct onnxport_slice_lowering_type_record { const onnxport_lowering_typ
 typedef struct onnxport_slice_mut_uint32 { uint32_t *data; size_t length; } onnxport_slice_mut_uint32;
 typedef struct onnxport_slice_mut_uint64 { uint64_t *data; size_t length; } onnxport_slice_mut_uint64;
 typedef struct onnxport_slice_mut_uint8 { uint8_t *data; size_t length; } onnxport_slice_mut_uint8;
+typedef struct onnxport_slice_pass_domain_record { const onnxport_pass_domain_record *data; size_t length; } onnxport_slice_pass_domain_record;
+typedef struct onnxport_slice_pass_record { const onnxport_pass_record *data; size_t length; } onnxport_slice_pass_record;
+typedef struct onnxport_slice_rules_pattern_attribute { const onnxport_rules_pattern_attribute *data; size_t length; } onnxport_slice_rules_pattern_attribute;
+typedef struct onnxport_slice_rules_pattern_node { const onnxport_rules_pattern_node *data; size_t length; } onnxport_slice_rules_pattern_node;
+typedef struct onnxport_slice_rules_pattern_operand { const onnxport_rules_pattern_operand *data; size_t length; } onnxport_slice_rules_pattern_operand;
+typedef struct onnxport_slice_rules_rule_record { const onnxport_rules_rule_record *data; size_t length; } onnxport_slice_rules_rule_record;
 typedef struct onnxport_slice_str { const onnxport_str *data; size_t length; } onnxport_slice_str;
 typedef struct onnxport_slice_uint32 { const uint32_t *data; size_t length; } onnxport_slice_uint32;
 typedef struct onnxport_slice_uint64 { const uint64_t *data; size_t length; } onnxport_slice_uint64;
@@ -676,6 +714,21 @@ struct onnxport_graph_initializer_view {
     uint64_t offset;
 };
 
+/* A node that a plugin adds to the graph. */
+struct onnxport_graph_new_node {
+    /* The domain; empty for ONNX's own operators. */
+    onnxport_str domain;
+    /* The version of the domain's operator set; ignored for ONNX's own, and refused when the model
+     * imports another one. */
+    int64_t version;
+    /* The operator. */
+    onnxport_str op;
+    /* The inputs, values; `NOTHING` where an optional one is left out. */
+    onnxport_slice_uint64 inputs;
+    /* The attributes. */
+    onnxport_slice_graph_attribute_view attributes;
+};
+
 /* Reads the graph. Used on the thread that called the plugin and only until that call returns. All
  * functions that return a number return a `status`(crate::status). */
 struct onnxport_graph_host {
@@ -728,7 +781,8 @@ struct onnxport_graph_host {
      * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*output_name)(onnxport_graph_context cx, uint32_t index, onnxport_str *out);
-    /* The contents of an initializer of at most 64 KiB; `dtype` is 0 when the value is none.
+    /* The contents of an initializer of at most 64 KiB; `dtype` is 0 when the value is none. Parameters
+     * and buffers are none: a graph is to be the same with and without their bytes.
      * Since contract 1.1.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
@@ -746,8 +800,9 @@ struct onnxport_graph_host {
      * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*initializer)(onnxport_graph_context cx, uint64_t value, onnxport_graph_initializer_view *out);
-    /* Copies `out.len()` of an initializer's bytes from byte `offset` of its row-major form. Refused when
-     * they cannot be read; invalid when they end behind its last byte.
+    /* Copies `out.len()` of an initializer's bytes from byte `offset` of its row-major form. `REFUSED`
+     * when they cannot be read, as those of a weight that nobody gave yet; `INVALID` when they end behind
+     * its last byte.
      * Since contract 1.1.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: nothing borrowed. Gives: plain values, the caller's own.
@@ -764,6 +819,282 @@ struct onnxport_graph_host {
      * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*dim_text)(onnxport_graph_context cx, onnxport_lowering_dim_record dim, onnxport_str *out);
+};
+
+/* What the plugin provides. */
+struct onnxport_rules_table {
+    /* The rules.
+     * Since contract 1.1. */
+    onnxport_slice_rules_rule_record rules;
+    /* Whether the rule at `index` applies where its pattern fits. `host` and `graph` are the envelopes
+     * of `RulesHost` and `GraphHost`. Called on the thread of the conversion; the graph does not
+     * change meanwhile. `OK`, or `REFUSED` after `RulesHost::refuse`, or `PANICKED`.
+     * Since contract 1.1.
+     * Thread: the one of the conversion.
+     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
+     * Answers OK, REFUSED, PANICKED, INVALID. */
+    uint32_t (*check)(uint32_t index, const onnxport_table *host, const onnxport_table *graph, onnxport_graph_context cx);
+    /* Describes what stands in the place of what the rule at `index` matched. `OK` after
+     * `RulesHost::finish`, or as for `RulesTable::check`.
+     * Since contract 1.1.
+     * Thread: the one of the conversion.
+     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
+     * Answers OK, REFUSED, PANICKED, INVALID. */
+    uint32_t (*build)(uint32_t index, const onnxport_table *host, const onnxport_table *graph, onnxport_graph_context cx);
+};
+
+/* A rule: what it looks for, and what is said about it. */
+struct onnxport_rules_rule_record {
+    /* The name, unique in the plugin: `transpose_transpose`. */
+    onnxport_str name;
+    /* What it does, in a line. */
+    onnxport_str documentation;
+    /* The lowest opset at which it is right. */
+    uint32_t min_opset;
+    /* The highest opset at which it is right. */
+    uint32_t max_opset;
+    /* Among several rules for one place, the highest priority is tried first. */
+    int32_t priority;
+    /* `rule_flags`. */
+    uint32_t flags;
+    /* The nodes of the pattern; the first is its root, whose outputs the patch replaces. */
+    onnxport_slice_rules_pattern_node nodes;
+    /* The operands of all nodes. */
+    onnxport_slice_rules_pattern_operand operands;
+    /* The attributes of all nodes. */
+    onnxport_slice_rules_pattern_attribute attributes;
+    /* The names of the variables that stand for values. */
+    onnxport_slice_str variables;
+    /* The names of the variables that stand for attributes. */
+    onnxport_slice_str captures;
+};
+
+/* A node of a pattern. */
+struct onnxport_rules_pattern_node {
+    /* The domain; empty for ONNX's own operators. */
+    onnxport_str domain;
+    /* The operator. */
+    onnxport_str op;
+    /* Where its operands start in `RuleRecord::operands`. */
+    uint32_t first_operand;
+    /* How many operands it has. */
+    uint32_t operands;
+    /* Where its attributes start in `RuleRecord::attributes`. */
+    uint32_t first_attribute;
+    /* How many attributes it has. */
+    uint32_t attributes;
+    /* The output that the pattern around it reads. */
+    uint32_t output;
+    /* `node_flags`. */
+    uint32_t flags;
+};
+
+/* An operand of a node of a pattern. */
+struct onnxport_rules_pattern_operand {
+    /* One of `operand_kind`. */
+    uint32_t kind;
+    /* The variable, or the node. */
+    uint32_t index;
+    /* 1 when the input may be left out. */
+    uint32_t optional;
+    /* The number. */
+    double number;
+};
+
+/* An attribute of a node of a pattern. */
+struct onnxport_rules_pattern_attribute {
+    /* The name. */
+    onnxport_str name;
+    /* `attr_kind` of `lowering/1` for a value that the attribute must have (`INT`, `FLOAT`, `STR`,
+     * `INTS` or `FLOATS`), or `CAPTURE`. */
+    uint32_t kind;
+    /* The variable that stands for the attribute, everywhere in the pattern. */
+    uint32_t index;
+    /* 1 when the attribute may be absent. */
+    uint32_t optional;
+    /* Integers; one for an `INT`. */
+    onnxport_slice_int64 ints;
+    /* Floats; one for a `FLOAT`. */
+    onnxport_slice_float floats;
+    /* The text of a `STR`. */
+    onnxport_str text;
+};
+
+/* What a rule matched. */
+struct onnxport_rules_match_view {
+    /* One per node of the pattern. */
+    onnxport_slice_uint64 nodes;
+    /* One per variable that stands for a value; `NOTHING` where an optional input is left out. */
+    onnxport_slice_uint64 values;
+};
+
+/* What the host offers while a rule is checked or builds its patch. Used on the thread of the call and
+ * only until it returns. All functions that return a number return a `status`(crate::status); those
+ * that build answer `INVALID` during a check. */
+struct onnxport_rules_host {
+    /* What was matched; borrowed until the plugin's next call into the host.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Answers OK, INVALID. */
+    uint32_t (*matched)(onnxport_graph_context cx, onnxport_rules_match_view *out);
+    /* Adds a node before the root and stores the ids of its outputs; the number of outputs is the
+     * slice's length.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Answers OK, INVALID. */
+    uint32_t (*emit)(onnxport_graph_context cx, const onnxport_graph_new_node *node, onnxport_slice_mut_uint64 outputs);
+    /* Adds an initializer of little-endian, row-major `bytes` and stores its id.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Answers OK, INVALID. */
+    uint32_t (*constant)(onnxport_graph_context cx, int32_t dtype, onnxport_slice_uint64 dims, onnxport_slice_uint8 bytes, uint64_t *out);
+    /* Adds an initializer that shows the bytes of another one with its axes in the order `axes`, then
+     * with the extents `dims`, and stores its id. Nothing is copied before the model is written.
+     * `REFUSED` when such a view would need a copy.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Answers OK, INVALID, REFUSED. */
+    uint32_t (*view)(onnxport_graph_context cx, uint64_t initializer, onnxport_slice_uint32 axes, onnxport_slice_uint64 dims, uint64_t *out);
+    /* States the type of a value of the patch that the host could not infer.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
+     * Answers OK, INVALID. */
+    uint32_t (*set_type)(onnxport_graph_context cx, uint64_t value, const onnxport_lowering_type_record *ty);
+    /* Ends the patch: what stands for each output of the root; `NOTHING` for one that is not read.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
+     * Answers OK, INVALID. */
+    uint32_t (*finish)(onnxport_graph_context cx, onnxport_slice_uint64 outputs);
+    /* Says why the rule does not apply here. `code` is empty for the host's own code.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: nothing. */
+    void (*refuse)(onnxport_graph_context cx, onnxport_str code, onnxport_str message, onnxport_str help);
+};
+
+/* What the plugin provides. */
+struct onnxport_pass_table {
+    /* The passes.
+     * Since contract 1.1. */
+    onnxport_slice_pass_record passes;
+    /* Runs the pass at `index`. `host` and `graph` are the envelopes of `PassHost` and `GraphHost`.
+     * Called on the thread of the conversion. Returns a `status`(crate::status).
+     * Since contract 1.1.
+     * Thread: the one of the conversion.
+     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
+     * Answers OK, REFUSED, PANICKED, INVALID. */
+    uint32_t (*run)(uint32_t index, const onnxport_table *host, const onnxport_table *graph, onnxport_graph_context cx);
+};
+
+/* A pass. */
+struct onnxport_pass_record {
+    /* The name, unique in the plugin: `conv_to_matmul`. */
+    onnxport_str name;
+    /* What it does, in a line. */
+    onnxport_str documentation;
+    /* The lowest version of ONNX's own operator set that it knows. */
+    uint32_t min_opset;
+    /* The highest. */
+    uint32_t max_opset;
+    /* Among several passes the highest priority runs first. */
+    int32_t priority;
+    /* One of `when`. */
+    uint32_t when;
+    /* The further domains that it needs; it does not run on a model that imports one of them at
+     * another version. A domain that the model does not import is no obstacle. */
+    onnxport_slice_pass_domain_record domains;
+};
+
+/* A domain and the versions of its operator set that a pass knows. */
+struct onnxport_pass_domain_record {
+    /* The domain. */
+    onnxport_str domain;
+    /* The lowest version. */
+    uint32_t min;
+    /* The highest version. */
+    uint32_t max;
+};
+
+/* What the host offers while a pass runs. Used on the thread of the call and only until it returns. All
+ * functions that return a number return a `status`(crate::status). */
+struct onnxport_pass_host {
+    /* Says where the nodes go that are added from now on: one of `place`, relative to `node`. They
+     * are taken to come from where `node` comes from. A pass starts without a place.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: nothing borrowed. Gives: nothing.
+     * Answers OK, INVALID. */
+    uint32_t (*place)(onnxport_graph_context cx, uint64_t node, uint32_t place);
+    /* Adds a node and stores the ids of its outputs; the number of outputs is the slice's length.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Answers OK, INVALID. */
+    uint32_t (*emit)(onnxport_graph_context cx, const onnxport_graph_new_node *node, onnxport_slice_mut_uint64 outputs);
+    /* Adds an initializer of little-endian, row-major `bytes` and stores its id.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Answers OK, INVALID. */
+    uint32_t (*constant)(onnxport_graph_context cx, int32_t dtype, onnxport_slice_uint64 dims, onnxport_slice_uint8 bytes, uint64_t *out);
+    /* Adds an initializer that shows the bytes of another one with its axes in the order `axes`, then
+     * with the extents `dims`, and stores its id. Nothing is copied before the model is written.
+     * `REFUSED` when such a view would need a copy.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Answers OK, INVALID, REFUSED. */
+    uint32_t (*view)(onnxport_graph_context cx, uint64_t initializer, onnxport_slice_uint32 axes, onnxport_slice_uint64 dims, uint64_t *out);
+    /* States the type of a value that the pass added and the host could not infer.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
+     * Answers OK, INVALID. */
+    uint32_t (*set_type)(onnxport_graph_context cx, uint64_t value, const onnxport_lowering_type_record *ty);
+    /* Makes everything that reads `old`, outputs of blocks included, read `new`; only the node that makes
+     * `new` goes on reading `old`. `new` takes over the name of what a node made when it has none.
+     * `REFUSED` when both cannot have one type.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: nothing borrowed. Gives: nothing.
+     * Answers OK, INVALID, REFUSED. */
+    uint32_t (*replace_uses)(onnxport_graph_context cx, uint64_t old, uint64_t new_);
+    /* Makes input `index` of a node read `value`; `NOTHING` leaves an optional one out.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: nothing borrowed. Gives: nothing.
+     * Answers OK, INVALID. */
+    uint32_t (*set_input)(onnxport_graph_context cx, uint64_t node, uint32_t index, uint64_t value);
+    /* Sets an attribute; one of kind `NONE` is removed. Blocks cannot be set.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
+     * Answers OK, INVALID. */
+    uint32_t (*set_attribute)(onnxport_graph_context cx, uint64_t node, const onnxport_graph_attribute_view *attribute);
+    /* Removes a node. `REFUSED` when one of its outputs is still read.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: nothing borrowed. Gives: nothing.
+     * Answers OK, INVALID, REFUSED. */
+    uint32_t (*remove)(onnxport_graph_context cx, uint64_t node);
+    /* Tells the user something that the pass did or left alone; shown with `--explain-rule`.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
+     * Answers OK, INVALID. */
+    uint32_t (*note)(onnxport_graph_context cx, uint64_t node, onnxport_str message);
+    /* Says why the pass cannot do its work on this graph: all its edits are taken back. `code` is empty
+     * for the host's own code.
+     * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: nothing. */
+    void (*refuse)(onnxport_graph_context cx, onnxport_str code, onnxport_str message, onnxport_str help);
 };
 
 /* What the plugin provides. */

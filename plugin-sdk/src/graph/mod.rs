@@ -126,7 +126,7 @@ impl<'h> GraphView<'h> {
         &self.session.host
     }
 
-    fn cx(self) -> GraphContext {
+    pub(crate) fn cx(self) -> GraphContext {
         self.session.cx
     }
 

@@ -121,7 +121,7 @@ impl<'h> ValueRef<'h> {
         }
     }
 
-    /// The contents, when the value is an initializer of at most 64 KiB.
+    /// The contents, when the value is an initializer of at most 64 KiB and no parameter or buffer.
     pub fn constant(self) -> Option<Literal> {
         let mut view = DataView { dtype: 0, dims: RSlice::EMPTY, bytes: RSlice::EMPTY };
         let answer = (self.graph.host().constant)(self.graph.cx(), self.id, &mut view);

@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 pub(crate) use types::dims_differ;
 
 use super::opset::{MAX_OPSET, MIN_OPSET};
-use super::{Graph, Model, NodeId, Shape, ValueId};
+use super::{Graph, Model, NodeId, Shape, Type, ValueId};
 use crate::diagnose::{Code, Diagnostic, Origins};
 use crate::sym::Symbols;
 use crate::tensor::DType;
@@ -32,11 +32,33 @@ pub fn validate(model: &Model, stated: &Stated) -> Vec<Diagnostic> {
     for (graph, stated) in std::iter::once((&model.graph, stated)).chain(functions) {
         // What follows relies on the structure.
         if topology::check(&mut cx, graph) {
-            schema::check(&mut cx, graph);
-            types::check(&mut cx, graph, stated);
+            let nodes = || graph.nodes.ids().filter(|n| graph.nodes[*n].block.is_some());
+            schema::check(&mut cx, graph, nodes());
+            types::check(&mut cx, graph, stated, nodes());
+            types::ends(&mut cx, graph);
         }
     }
     cx.found
+}
+
+/// What is wrong with the structure of the main graph; everything else relies on it.
+pub(crate) fn structure(model: &Model) -> Vec<Diagnostic> {
+    let mut cx = Cx { model, origins: &model.origins, symbols: model.symbols.clone(), found: Vec::new() };
+    topology::check(&mut cx, &model.graph);
+    cx.found
+}
+
+/// What is wrong with the signatures and types of some nodes of the main graph.
+pub(crate) fn nodes(model: &Model, nodes: &[NodeId]) -> Vec<Diagnostic> {
+    let mut cx = Cx { model, origins: &model.origins, symbols: model.symbols.clone(), found: Vec::new() };
+    schema::check(&mut cx, &model.graph, nodes.iter().copied());
+    types::check(&mut cx, &model.graph, &Stated::default(), nodes.iter().copied());
+    cx.found
+}
+
+/// The two types as text, when no value can have both.
+pub(crate) fn contradiction(symbols: &mut Symbols, a: &Type, b: &Type) -> Option<(String, String)> {
+    types::differs(symbols, a, b)
 }
 
 struct Cx<'a> {

@@ -7,11 +7,11 @@ use crate::ir::infer::formal;
 use crate::ir::opset::{self, AttrSchema, FormalKind, FormalType, OpSchema, TypeTag};
 use crate::ir::{Function, Graph, Node, NodeId, Type};
 
-pub(super) fn check(cx: &mut Cx<'_>, graph: &Graph) {
+pub(super) fn check(cx: &mut Cx<'_>, graph: &Graph, nodes: impl Iterator<Item = NodeId>) {
     let model = cx.model;
     let opset = model.opset();
     let domains: FxHashSet<&str> = model.opsets.iter().map(|o| o.domain.as_str()).collect();
-    for id in graph.nodes.ids().filter(|n| graph.nodes[*n].block.is_some()) {
+    for id in nodes {
         let node = &graph.nodes[id];
         if !node.domain.is_empty() {
             if !domains.contains(node.domain.as_str()) {

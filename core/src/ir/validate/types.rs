@@ -2,12 +2,12 @@
 //! program states.
 
 use super::{Cx, Stated, describe};
-use crate::ir::{Graph, Shape, Type, infer};
+use crate::ir::{Graph, NodeId, Shape, Type, infer};
 use crate::sym::{Dim, Symbols};
 
-pub(super) fn check(cx: &mut Cx<'_>, graph: &Graph, stated: &Stated) {
+pub(super) fn check(cx: &mut Cx<'_>, graph: &Graph, stated: &Stated, nodes: impl Iterator<Item = NodeId>) {
     let opset = cx.model.opset();
-    for id in graph.nodes.ids().filter(|n| graph.nodes[*n].block.is_some()) {
+    for id in nodes {
         let inferred = infer::outputs(graph, &mut cx.symbols, opset, id);
         for (value, inferred) in graph.nodes[id].outputs.iter().zip(inferred) {
             let Some(value) = *value else { continue };
@@ -29,11 +29,10 @@ pub(super) fn check(cx: &mut Cx<'_>, graph: &Graph, stated: &Stated) {
             }
         }
     }
-    ends(cx, graph);
 }
 
 /// What a caller passes and receives has a type.
-fn ends(cx: &mut Cx<'_>, graph: &Graph) {
+pub(super) fn ends(cx: &mut Cx<'_>, graph: &Graph) {
     let main = &graph.blocks[graph.main()];
     let is_function = !std::ptr::eq(graph, &raw const cx.model.graph);
     let ends = main.inputs.iter().map(|v| ("input", *v)).chain(main.outputs.iter().map(|v| ("output", *v)));
@@ -54,7 +53,7 @@ fn negative(shape: Option<&Shape>) -> Option<i64> {
 }
 
 /// The two types as text, when no value can have both.
-fn differs(symbols: &mut Symbols, a: &Type, b: &Type) -> Option<(String, String)> {
+pub(super) fn differs(symbols: &mut Symbols, a: &Type, b: &Type) -> Option<(String, String)> {
     let clash = match (a, b) {
         (Type::Unknown, _) | (_, Type::Unknown) => false,
         (Type::Tensor { dtype, shape }, Type::Tensor { dtype: other, shape: with }) => {

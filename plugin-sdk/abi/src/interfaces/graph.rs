@@ -183,6 +183,23 @@ pub struct InitializerView<'a> {
     pub offset: u64,
 }
 
+/// A node that a plugin adds to the graph.
+#[repr(C)]
+#[derive(Clone, Copy, StableAbi)]
+pub struct NewNode<'a> {
+    /// The domain; empty for ONNX's own operators.
+    pub domain: RStr<'a>,
+    /// The version of the domain's operator set; ignored for ONNX's own, and refused when the model
+    /// imports another one.
+    pub version: i64,
+    /// The operator.
+    pub op: RStr<'a>,
+    /// The inputs, values; [`NOTHING`] where an optional one is left out.
+    pub inputs: RSlice<'a, u64>,
+    /// The attributes.
+    pub attributes: RSlice<'a, AttributeView<'a>>,
+}
+
 /// Reads the graph. Used on the thread that called the plugin and only until that call returns. All
 /// functions that return a number return a [`status`](crate::status).
 #[repr(C)]
@@ -259,7 +276,8 @@ pub struct GraphHost {
     /// - Gives: what is given is borrowed until the next call into the same table.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub output_name: for<'a> extern "C" fn(cx: GraphContext, index: u32, out: &mut RStr<'a>) -> u32,
-    /// The contents of an initializer of at most 64 KiB; `dtype` is 0 when the value is none.
+    /// The contents of an initializer of at most 64 KiB; `dtype` is 0 when the value is none. Parameters
+    /// and buffers are none: a graph is to be the same with and without their bytes.
     ///
     /// - Since contract 1.1.
     /// - Thread: the one of the call that passed this on, and only until that returns.
@@ -284,8 +302,9 @@ pub struct GraphHost {
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub initializer:
         for<'a> extern "C" fn(cx: GraphContext, value: u64, out: &mut InitializerView<'a>) -> u32,
-    /// Copies `out.len()` of an initializer's bytes from byte `offset` of its row-major form. Refused when
-    /// they cannot be read; invalid when they end behind its last byte.
+    /// Copies `out.len()` of an initializer's bytes from byte `offset` of its row-major form. `REFUSED`
+    /// when they cannot be read, as those of a weight that nobody gave yet; `INVALID` when they end behind
+    /// its last byte.
     ///
     /// - Since contract 1.1.
     /// - Thread: the one of the call that passed this on, and only until that returns.

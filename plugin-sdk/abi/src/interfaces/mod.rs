@@ -7,6 +7,8 @@ pub mod compare;
 pub mod executor;
 pub mod graph;
 pub mod lowering;
+pub mod pass;
+pub mod rules;
 pub mod status;
 
 /// The newest revision that the specification states.

@@ -1,0 +1,77 @@
+//! What rules and passes do in a conversion: options, and what is said about it.
+
+use std::fmt::Write;
+
+use clap::Args;
+use onnxport_core::optimise::{MAX_SWEEPS, OptimiseOptions, Optimised, Outcome as Became};
+
+use crate::format::{bold, count, faint, table};
+use crate::outcome::Outcome;
+
+/// Arguments about rules and passes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Optimizing")]
+pub(crate) struct OptimiseArguments {
+    /// Run no rules and no passes
+    #[arg(long)]
+    no_optimise: bool,
+    /// Say of a rule or pass, at every place where it was tried, whether it was applied and why not
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["emit", "no_optimise"])]
+    explain_rule: Option<String>,
+    /// Stop after this many patches, to find the one that makes a difference
+    #[arg(long, value_name = "N", conflicts_with = "no_optimise")]
+    stop_after: Option<usize>,
+    /// How often the rules go over the graph at most
+    #[arg(long, value_name = "N", default_value_t = MAX_SWEEPS, conflicts_with = "no_optimise")]
+    max_sweeps: usize,
+}
+
+impl OptimiseArguments {
+    /// What is asked of the optimizer.
+    pub(crate) fn options(&self) -> OptimiseOptions {
+        OptimiseOptions {
+            enabled: !self.no_optimise,
+            explain: self.explain_rule.clone(),
+            stop_after: self.stop_after,
+            max_sweeps: self.max_sweeps,
+        }
+    }
+
+    /// Adds to `outcome` what was done; nothing where there was nothing to do.
+    pub(crate) fn describe(&self, done: &Optimised, outcome: &mut Outcome) {
+        if *done == Optimised::default() {
+            return;
+        }
+        outcome.put("optimised", done);
+        let counts: Vec<String> =
+            done.counts.iter().map(|c| format!("{} {} ({})", c.name, c.applied, c.plugin)).collect();
+        let counts = if counts.is_empty() { String::new() } else { format!(": {}", counts.join(", ")) };
+        let stopped = if done.stopped { ", stopped" } else { "" };
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            outcome.summary,
+            "{}  {} in {}{stopped}{counts}",
+            bold("optimised"),
+            if done.applied == 1 { "1 patch".to_owned() } else { format!("{} patches", done.applied) },
+            count(done.sweeps, "sweep")
+        );
+        let Some(name) = &self.explain_rule else { return };
+        let rows: Vec<Vec<String>> = done
+            .places
+            .iter()
+            .map(|place| vec![became(place.outcome).to_owned(), place.node.clone(), faint(&place.reason)])
+            .collect();
+        let _ = writeln!(outcome.summary, "{}", bold(&format!("places of {name}")));
+        outcome.summary.push_str(&if rows.is_empty() { "  none\n".to_owned() } else { table(&rows) });
+    }
+}
+
+fn became(outcome: Became) -> &'static str {
+    match outcome {
+        Became::Applied => "applied",
+        Became::NoMatch => "no match",
+        Became::Refused => "refused",
+        Became::Rejected => "not sound",
+        Became::Note => "note",
+    }
+}

@@ -1,0 +1,198 @@
+//! Additions to a graph on behalf of a plugin, with a journal by which they are checked and taken back.
+
+use onnxport_abi::graph::{AttributeView, NOTHING, NewNode};
+use onnxport_abi::lowering::{DimRecord, TypeRecord, attr_kind, dim_kind};
+
+use super::view::NoView;
+use crate::diagnose::OriginId;
+use crate::graph_access::Access;
+use crate::ir::{Attr, Attribute, BlockId, Model, NodeId, OpsetImport, Shape, Type, ValueId, infer};
+use crate::sym::Dim;
+use crate::tensor::{DType, LazyTensor};
+
+/// What was added, in order.
+#[derive(Debug)]
+pub(super) struct Journal {
+    pub(super) nodes: Vec<NodeId>,
+    constants: Vec<ValueId>,
+    /// The operator sets that the model imported before.
+    opsets: Vec<OpsetImport>,
+    /// The number of initializers before.
+    initializers: usize,
+    /// What was asked for and is not possible; the first counts.
+    pub(super) problem: Option<String>,
+}
+
+/// Where nodes are added.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) block: BlockId,
+    /// The node before which they go; `None` for the end of the block.
+    pub(super) before: Option<NodeId>,
+    /// Where they come from.
+    pub(super) origin: Option<OriginId>,
+}
+
+impl Journal {
+    pub(super) fn new(model: &Model) -> Self {
+        Self {
+            nodes: Vec::new(),
+            constants: Vec::new(),
+            opsets: model.opsets.clone(),
+            initializers: model.graph.initializers.len(),
+            problem: None,
+        }
+    }
+
+    /// Whether `value` was added.
+    pub(super) fn made(&self, model: &Model, value: ValueId) -> bool {
+        match model.graph.values[value].def {
+            crate::ir::Def::Node(node, _) => self.nodes.contains(&node),
+            crate::ir::Def::Initializer(_) => self.constants.contains(&value),
+            _ => false,
+        }
+    }
+
+    /// Takes back everything that was added; nothing else may use it.
+    pub(super) fn undo(self, model: &mut Model) {
+        for node in self.nodes.into_iter().rev() {
+            model.graph.remove(node);
+        }
+        model.graph.drop_initializers(self.initializers);
+        model.opsets = self.opsets;
+    }
+
+    /// Adds a node; returns its outputs.
+    pub(super) fn emit(
+        &mut self,
+        access: &mut Access<'_>,
+        place: Place,
+        record: &NewNode<'_>,
+        outputs: usize,
+    ) -> Option<Vec<ValueId>> {
+        let inputs: Vec<Option<ValueId>> = record
+            .inputs
+            .iter()
+            .map(|id| if *id == NOTHING { Some(None) } else { access.value(*id).map(Some) })
+            .collect::<Option<_>>()?;
+        let attributes: Vec<Attribute> = record.attributes.iter().map(attribute).collect::<Option<_>>()?;
+        let (domain, op) = (record.domain.as_str(), record.op.as_str());
+        let model = access.model_mut()?;
+        self.import(model, domain, record.version);
+        let opset = model.opset();
+        let node = model.graph.append(place.block, domain, op, inputs, attributes, outputs, place.origin);
+        if let Some(before) = place.before {
+            model.graph.move_before(node, before);
+        }
+        self.nodes.push(node);
+        infer::infer(&mut model.graph, &mut model.symbols, opset, node);
+        Some(model.graph.nodes[node].outputs.iter().copied().flatten().collect())
+    }
+
+    fn import(&mut self, model: &mut Model, domain: &str, version: i64) {
+        if domain.is_empty() {
+            return;
+        }
+        match model.opsets.iter().find(|o| o.domain == domain) {
+            None => {
+                model.opsets.push(OpsetImport { domain: domain.to_owned(), version: version.max(1) });
+                model.opsets.sort();
+            }
+            Some(found) if found.version != version.max(1) => {
+                let problem = format!(
+                    "it needs version {} of `{domain}`, but the model imports version {}",
+                    version.max(1),
+                    found.version
+                );
+                self.problem.get_or_insert(problem);
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Adds an initializer.
+    pub(super) fn constant(
+        &mut self,
+        access: &mut Access<'_>,
+        dtype: i32,
+        dims: &[u64],
+        bytes: &[u8],
+    ) -> Option<ValueId> {
+        let data = LazyTensor::inline(DType::from_onnx(dtype)?, dims.to_vec(), bytes.to_vec());
+        if data.byte_len()? != bytes.len() as u64 {
+            return None;
+        }
+        let value = access.model_mut()?.graph.add_initializer(None, data);
+        self.constants.push(value);
+        Some(value)
+    }
+
+    /// Adds a view of an initializer.
+    pub(super) fn view(
+        &mut self,
+        access: &mut Access<'_>,
+        initializer: u64,
+        axes: &[u32],
+        dims: &[u64],
+    ) -> Result<ValueId, NoView> {
+        let value = access.value(initializer).ok_or(NoView::Invalid)?;
+        let data = access.model().graph.initializer(value).ok_or(NoView::Invalid)?.clone();
+        let weight = access.model().graph.is_weight(value);
+        let view = super::view::view(&data, axes, dims)?;
+        let graph = &mut access.model_mut().ok_or(NoView::Invalid)?.graph;
+        let value = if weight { graph.add_weight(None, view) } else { graph.add_initializer(None, view) };
+        self.constants.push(value);
+        Ok(value)
+    }
+
+    /// States the type of a value that was added and that the host could not infer.
+    pub(super) fn set_type(&self, access: &mut Access<'_>, value: u64, ty: &TypeRecord<'_>) -> Option<()> {
+        let value = access.value(value)?;
+        if !self.made(access.model(), value) {
+            return None;
+        }
+        let model = access.model_mut()?;
+        let ty = type_of(model, ty)?;
+        model.graph.values[value].ty = ty;
+        Some(())
+    }
+}
+
+/// The attribute that a record describes; blocks and references cannot be made.
+pub(super) fn attribute(record: &AttributeView<'_>) -> Option<Attribute> {
+    let value = match record.kind {
+        attr_kind::INT => Attr::Int(*record.ints.first()?),
+        attr_kind::FLOAT => Attr::Float(*record.floats.first()?),
+        attr_kind::STR => Attr::Str(record.text.as_str().to_owned()),
+        attr_kind::INTS => Attr::Ints(record.ints.to_vec()),
+        attr_kind::FLOATS => Attr::Floats(record.floats.to_vec()),
+        attr_kind::STRS => Attr::Strs(record.texts.iter().map(|t| t.as_str().to_owned()).collect()),
+        attr_kind::TENSOR => {
+            let tensor = &record.tensor;
+            let dtype = DType::from_onnx(tensor.dtype)?;
+            let data = LazyTensor::inline(dtype, tensor.dims.to_vec(), tensor.bytes.to_vec());
+            if data.byte_len()? != tensor.bytes.len() as u64 {
+                return None;
+            }
+            Attr::Tensor(data)
+        }
+        _ => return None,
+    };
+    let name = record.name.as_str();
+    (!name.is_empty()).then(|| Attribute { name: name.to_owned(), value })
+}
+
+fn type_of(model: &Model, record: &TypeRecord<'_>) -> Option<Type> {
+    let dim = |record: &DimRecord| match record.kind {
+        dim_kind::CONST => Some(Some(Dim::Const(record.value))),
+        dim_kind::EXPR => model.symbols.check(record.expr).map(|expr| Some(Dim::Expr(expr))),
+        dim_kind::UNKNOWN => Some(None),
+        _ => None,
+    };
+    let shape = if record.rank < 0 {
+        Shape::Unranked
+    } else {
+        Shape::Ranked(record.dims.iter().map(dim).collect::<Option<_>>()?)
+    };
+    Some(Type::tensor(DType::from_onnx(record.dtype)?, shape))
+}

@@ -1,0 +1,343 @@
+//! The engine: rules go over the graph in node order until nothing changes.
+
+use std::collections::BTreeMap;
+
+use onnxport_abi::rules::RulesTable;
+use onnxport_abi::status;
+use rustc_hash::FxHashSet;
+
+use super::callbacks::{Attempt, Refusal, host_table};
+use super::catalog::Rule;
+use super::edit::{Journal, Place};
+use super::explain::{self, Journal as Explanation};
+use super::matcher::{self, Match};
+use super::origin::Merged;
+use super::report::{Count, Optimised, Outcome};
+use super::{OptimiseOptions, patch, versions};
+use crate::diagnose::{Code, Diagnostic, OriginId};
+use crate::graph_access::{self, Access, Frame};
+use crate::host::{Host, Site, cross};
+use crate::ir::validate::Stated;
+use crate::ir::{BlockId, Model, NodeId, ValueId};
+
+/// The state of a run.
+pub(super) struct Engine<'a> {
+    pub(super) host: &'a Host,
+    pub(super) model: &'a mut Model,
+    pub(super) stated: &'a mut Stated,
+    options: &'a OptimiseOptions,
+    /// How many plugins the host had set aside at the start.
+    set_aside: usize,
+    pub(super) explanation: Explanation,
+    pub(super) diagnostics: Vec<Diagnostic>,
+    /// Applications by plugin, then rules before passes, then position.
+    counts: BTreeMap<(usize, bool, usize), usize>,
+    applied: usize,
+    sweeps: usize,
+    stopped: bool,
+    /// What blocks return.
+    returned: FxHashSet<ValueId>,
+    /// Patches that were not sound; they are not asked for again.
+    rejected: FxHashSet<(usize, NodeId)>,
+    /// Rules of which a rejected patch was reported.
+    reported: FxHashSet<usize>,
+    merged: Merged,
+}
+
+/// What came of a rule at a place.
+enum Tried {
+    Applied,
+    Not(Outcome, String),
+    /// It was not asked.
+    Skipped,
+}
+
+impl<'a> Engine<'a> {
+    pub(super) fn new(
+        host: &'a Host,
+        model: &'a mut Model,
+        stated: &'a mut Stated,
+        options: &'a OptimiseOptions,
+    ) -> Self {
+        Self {
+            host,
+            model,
+            stated,
+            options,
+            set_aside: host.quarantine.len(),
+            explanation: Explanation::new(options.explain.clone()),
+            diagnostics: Vec::new(),
+            counts: BTreeMap::new(),
+            applied: 0,
+            sweeps: 0,
+            stopped: false,
+            returned: FxHashSet::default(),
+            rejected: FxHashSet::default(),
+            reported: FxHashSet::default(),
+            merged: Merged::default(),
+        }
+    }
+
+    /// Runs the rules to a fixed point.
+    pub(super) fn rules(&mut self) {
+        if self.host.catalog.rules.is_empty() {
+            return;
+        }
+        let opset = self.model.opset();
+        for (index, rule) in self.host.catalog.rules.iter().enumerate() {
+            let name = self.host.catalog.rule_name(index);
+            if !rule.opsets.contains(&opset) && self.explanation.wants(name) {
+                let reason = format!("it is right at opsets {}, not at {opset}", versions(&rule.opsets));
+                let plugin = self.plugin_id(rule.plugin);
+                self.explanation.add(plugin, "the model".to_owned(), Outcome::Note, reason);
+            }
+        }
+        while !self.is_done() {
+            if self.sweeps == self.options.max_sweeps {
+                self.capped();
+                return;
+            }
+            self.sweeps += 1;
+            self.explanation.sweep(self.sweeps);
+            self.note_returned();
+            let before = self.applied;
+            let main = self.model.graph.main();
+            self.sweep(main);
+            if self.applied == before {
+                return;
+            }
+        }
+    }
+
+    /// Whether the user's number of patches is reached.
+    pub(super) fn is_done(&mut self) -> bool {
+        let done = self.options.stop_after.is_some_and(|limit| self.applied >= limit);
+        self.stopped |= done;
+        done || self.host.quarantine.stops(self.set_aside)
+    }
+
+    /// Counts an application of a rule, or of a pass.
+    pub(super) fn count(&mut self, plugin: usize, is_pass: bool, position: usize) {
+        self.applied += 1;
+        *self.counts.entry((plugin, is_pass, position)).or_default() += 1;
+    }
+
+    pub(super) fn plugin_id(&self, plugin: usize) -> &'static str {
+        self.host.plugins.get(plugin).map_or("unknown", |p| p.id)
+    }
+
+    pub(super) fn finish(self) -> (Optimised, Vec<Diagnostic>) {
+        let Self { host, mut diagnostics, explanation, counts, .. } = self;
+        diagnostics.extend(host.set_aside());
+        let counts = counts.into_iter().map(|((plugin, is_pass, position), applied)| Count {
+            plugin: host.plugins.get(plugin).map_or("unknown", |p| p.id).to_owned(),
+            name: if is_pass {
+                host.catalog.pass_name(position).to_owned()
+            } else {
+                host.catalog.rule_name(position).to_owned()
+            },
+            applied,
+        });
+        let done = Optimised {
+            counts: counts.collect(),
+            applied: self.applied,
+            sweeps: self.sweeps,
+            stopped: self.stopped,
+            places: explanation.finish(),
+        };
+        (done, diagnostics)
+    }
+
+    fn note_returned(&mut self) {
+        self.returned = self.model.graph.blocks.iter().flat_map(|(_, b)| b.outputs.iter().copied()).collect();
+    }
+
+    /// The rules still changed the graph when they were stopped.
+    fn capped(&mut self) {
+        let mut names: Vec<String> = Vec::new();
+        for (plugin, is_pass, position) in self.counts.keys() {
+            if !is_pass {
+                let (rule, id) = (self.host.catalog.rule_name(*position), self.plugin_id(*plugin));
+                names.push(format!("`{rule}` of `{id}`"));
+            }
+        }
+        let message = format!("the rules still changed the graph after {} sweeps", self.sweeps);
+        let diagnostic = Diagnostic::warning(Code::OPTIMISE_CAP, message)
+            .note(format!("applied were {}", names.join(", ")))
+            .help("two of them may undo each other; the model is right, but more could be done to it");
+        self.diagnostics.push(diagnostic);
+    }
+
+    fn sweep(&mut self, block: BlockId) {
+        let mut next = self.model.graph.order(block).next();
+        while let Some(node) = next {
+            let inner: Vec<BlockId> = self.model.graph.nodes[node].blocks().collect();
+            for block in inner {
+                self.sweep(block);
+            }
+            next = self.model.graph.next(node);
+            self.visit(node);
+            if self.is_done() {
+                return;
+            }
+        }
+    }
+
+    /// Applies the first rule that fits at `node`.
+    fn visit(&mut self, node: NodeId) {
+        let host = self.host;
+        let (op, opset) = (self.model.graph.nodes[node].op.clone(), self.model.opset());
+        for index in host.catalog.at(&op) {
+            let Some(rule) = host.catalog.rules.get(*index) else { continue };
+            if !rule.opsets.contains(&opset) {
+                continue;
+            }
+            let explained = self.explanation.wants(host.catalog.rule_name(*index));
+            let place = if explained { explain::place(self.model, node) } else { String::new() };
+            let tried = self.attempt(*index, rule, node);
+            if explained {
+                let plugin = self.plugin_id(rule.plugin);
+                match &tried {
+                    Tried::Applied => {
+                        self.explanation.add(plugin, place, Outcome::Applied, String::new());
+                    }
+                    Tried::Not(outcome, reason) => {
+                        self.explanation.add(plugin, place, *outcome, reason.clone());
+                    }
+                    Tried::Skipped => {}
+                }
+            }
+            if matches!(tried, Tried::Applied) {
+                return;
+            }
+        }
+    }
+
+    fn attempt(&mut self, index: usize, rule: &Rule, root: NodeId) -> Tried {
+        if self.rejected.contains(&(index, root)) {
+            return Tried::Skipped;
+        }
+        let matched = match matcher::find(&rule.pattern, &self.model.graph, &self.returned, root) {
+            Ok(matched) => matched,
+            Err(mismatch) => {
+                let wanted = self.explanation.wants(self.host.catalog.rule_name(index));
+                let reason =
+                    if wanted { mismatch.describe(&rule.pattern, &self.model.graph) } else { String::new() };
+                return Tried::Not(Outcome::NoMatch, reason);
+            }
+        };
+        let Some(table) = self.host.plugins.get(rule.plugin).and_then(|p| p.rules) else {
+            return Tried::Skipped;
+        };
+        if self.host.quarantine.skips(rule.plugin) {
+            return Tried::Skipped;
+        }
+        if rule.condition
+            && let Err(not) = self.check(index, rule, table, matched.clone())
+        {
+            return not;
+        }
+        self.build(index, rule, table, matched, root)
+    }
+
+    /// Asks the plugin whether the rule applies.
+    fn check(&mut self, index: usize, rule: &Rule, table: RulesTable, matched: Match) -> Result<(), Tried> {
+        let origin = self.origin(&matched);
+        let site = self.site(index, rule, "checking the rule");
+        let mut frame = Frame::new(Access::read(self.model), Attempt::new(matched, None));
+        let (cx, graph) = (frame.context(), graph_access::host_table());
+        let answer = cross(site, || (table.check)(rule.index, &host_table(), &graph, cx));
+        let refusal = frame.state.refusal.take();
+        if answer == status::OK {
+            return Ok(());
+        }
+        Err(self.declined(index, rule, answer, refusal, origin))
+    }
+
+    /// Asks the plugin for a patch, checks it and applies it.
+    fn build(&mut self, index: usize, rule: &Rule, table: RulesTable, matched: Match, root: NodeId) -> Tried {
+        let origin = self.origin(&matched);
+        let Some(block) = self.model.graph.nodes[root].block else { return Tried::Skipped };
+        let journal = Journal::new(self.model);
+        let place = Place { block, before: Some(root), origin };
+        let state = Attempt::new(matched, Some((place, journal)));
+        let site = self.site(index, rule, "applying the rule");
+        let mut frame = Frame::new(Access::edit(self.model), state);
+        let (cx, graph) = (frame.context(), graph_access::host_table());
+        let answer = cross(site, || (table.build)(rule.index, &host_table(), &graph, cx));
+        let Attempt { matched, patch, answer: outputs, refusal, .. } = frame.state;
+        let Some((_, journal)) = patch else { return Tried::Skipped };
+        let (true, Some(outputs)) = (answer == status::OK, outputs) else {
+            journal.undo(self.model);
+            let answer = if answer == status::OK { status::INVALID } else { answer };
+            return self.declined(index, rule, answer, refusal, origin);
+        };
+        if let Err(why) = patch::check(self.model, &journal, &matched, root, &outputs) {
+            journal.undo(self.model);
+            self.rejected.insert((index, root));
+            self.reject(index, rule, &why, origin);
+            return Tried::Not(Outcome::Rejected, why);
+        }
+        let parts = matched.nodes.iter().flatten().filter_map(|node| self.model.graph.nodes[*node].origin);
+        let parts: Vec<OriginId> = parts.collect();
+        let origin = self.merged.of(&mut self.model.origins, parts.into_iter());
+        patch::apply(self.model, self.stated, &journal, &matched, root, &outputs, origin);
+        self.note_returned();
+        self.count(rule.plugin, false, index);
+        Tried::Applied
+    }
+
+    fn site(&self, index: usize, rule: &Rule, task: &'static str) -> Site {
+        Site { plugin: self.plugin_id(rule.plugin), task, subject: self.host.catalog.rule_name(index) }
+    }
+
+    fn origin(&self, matched: &Match) -> Option<OriginId> {
+        let root = matched.nodes.first().copied().flatten()?;
+        self.model.graph.nodes[root].origin.filter(|o| o.index() < self.model.origins.len())
+    }
+
+    /// The plugin did not say yes.
+    fn declined(
+        &mut self,
+        index: usize,
+        rule: &Rule,
+        answer: u32,
+        refusal: Option<Refusal>,
+        origin: Option<OriginId>,
+    ) -> Tried {
+        let reason = refusal.unwrap_or_default();
+        match answer {
+            status::REFUSED => Tried::Not(Outcome::Refused, reason.text()),
+            status::PANICKED => {
+                self.host.quarantine.add(rule.plugin);
+                let (name, id) = (self.host.catalog.rule_name(index), self.plugin_id(rule.plugin));
+                let message = format!("the rule `{name}` of plugin `{id}` panicked: {}", reason.message);
+                self.report(Diagnostic::warning(Code::PLUGIN_PANIC, message), id, origin);
+                Tried::Not(Outcome::Rejected, "it panicked".to_owned())
+            }
+            _ => {
+                let why = "the plugin did not finish it".to_owned();
+                self.reject(index, rule, &why, origin);
+                Tried::Not(Outcome::Rejected, why)
+            }
+        }
+    }
+
+    /// Reports a patch that is not sound, once per rule.
+    fn reject(&mut self, index: usize, rule: &Rule, why: &str, origin: Option<OriginId>) {
+        if !self.reported.insert(index) {
+            return;
+        }
+        let (name, id) = (self.host.catalog.rule_name(index), self.plugin_id(rule.plugin));
+        let message = format!("a patch of the rule `{name}` of plugin `{id}` was refused: {why}");
+        let diagnostic = Diagnostic::warning(Code::OPTIMISE_PATCH, message)
+            .help(format!("the graph was left as it was; `--explain-rule {name}` lists every such place"));
+        self.report(diagnostic, id, origin);
+    }
+
+    pub(super) fn report(&mut self, mut diagnostic: Diagnostic, plugin: &str, origin: Option<OriginId>) {
+        diagnostic.provider = Some(plugin.to_owned());
+        diagnostic.origin = origin;
+        self.diagnostics.push(diagnostic);
+    }
+}

@@ -1,0 +1,109 @@
+//! Optimising: rules and passes of plugins rewrite the graph.
+//!
+//! A rule's pattern is data: the host compiles it ([`pattern`]), finds where it fits ([`matcher`]), asks
+//! the plugin for a condition and a patch ([`callbacks`]), checks the patch and applies it ([`patch`]).
+//! Rules go over the graph until nothing changes, serially and in node order ([`engine`]). A pass edits
+//! the graph as a whole, in a transaction ([`pass`]). Whatever is not sound is taken back and reported;
+//! the model is then as good as without it.
+
+mod callbacks;
+mod catalog;
+mod edit;
+mod engine;
+mod explain;
+mod matcher;
+mod origin;
+mod pass;
+mod patch;
+mod pattern;
+mod report;
+mod view;
+
+pub use catalog::{Catalog, Listed};
+pub use report::{Count, Optimised, Outcome, Place};
+
+pub(crate) use callbacks::host_table as rules_table;
+pub(crate) use pass::host_table as pass_table;
+
+use crate::diagnose::{Code, Diagnostic};
+use crate::host::Host;
+use crate::ir::validate::Stated;
+use crate::ir::{Model, tidy};
+
+/// How often the rules go over a graph unless the user says otherwise.
+pub const MAX_SWEEPS: usize = 64;
+
+/// What the user asks of optimising.
+#[derive(Clone, Debug)]
+pub struct OptimiseOptions {
+    /// Whether rules and passes run at all.
+    pub enabled: bool,
+    /// A rule or pass about which to tell why it was applied or not, at every place.
+    pub explain: Option<String>,
+    /// Apply this many patches and no more.
+    pub stop_after: Option<usize>,
+    /// How often the rules go over the graph at most.
+    pub max_sweeps: usize,
+}
+
+impl Default for OptimiseOptions {
+    fn default() -> Self {
+        Self { enabled: true, explain: None, stop_after: None, max_sweeps: MAX_SWEEPS }
+    }
+}
+
+/// Applies the rules and passes of `host` to `model`; `stated` is what the program says about its values,
+/// and moves with them. Returns what was done, and what was found wrong with rules and passes.
+///
+/// # Errors
+/// [`Code::OPTIMISE_NAME`] when the user asks about a rule that no plugin has.
+pub fn optimise(
+    host: &Host,
+    model: &mut Model,
+    stated: &mut Stated,
+    options: &OptimiseOptions,
+) -> Result<(Optimised, Vec<Diagnostic>), Diagnostic> {
+    if let Some(name) = &options.explain {
+        known(host, name)?;
+    }
+    if !options.enabled || host.catalog.is_empty() {
+        return Ok((Optimised::default(), Vec::new()));
+    }
+    let mut engine = engine::Engine::new(host, model, stated, options);
+    for pass in host.catalog.passes(false) {
+        engine.pass(pass);
+    }
+    engine.rules();
+    for pass in host.catalog.passes(true) {
+        engine.pass(pass);
+    }
+    let (done, diagnostics) = engine.finish();
+    if done.applied > 0 {
+        tidy::model(model);
+    }
+    Ok((done, diagnostics))
+}
+
+fn known(host: &Host, name: &str) -> Result<(), Diagnostic> {
+    let listed = host.catalog.listed();
+    if listed.iter().any(|rule| rule.name == name) {
+        return Ok(());
+    }
+    let names: Vec<&str> = listed.iter().map(|rule| rule.name).collect();
+    let help = if names.is_empty() {
+        "no plugin has rules or passes".to_owned()
+    } else {
+        format!("there are {}", names.join(", "))
+    };
+    let message = format!("there is no rule or pass `{name}`");
+    Err(Diagnostic::error(Code::OPTIMISE_NAME, message).help(help))
+}
+
+/// A range of versions in words: `18 to 20`, `up to 18`, `from 21 on`.
+fn versions(range: &std::ops::RangeInclusive<i64>) -> String {
+    match (*range.start(), *range.end()) {
+        (0, last) => format!("up to {last}"),
+        (first, last) if last == i64::from(u32::MAX) => format!("from {first} on"),
+        (first, last) => format!("{first} to {last}"),
+    }
+}

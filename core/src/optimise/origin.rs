@@ -1,0 +1,95 @@
+//! Where a rewritten node comes from: everything that it stands for.
+
+use rustc_hash::FxHashMap;
+
+use crate::diagnose::{Origin, OriginId, Origins};
+
+/// Origins made by merging, so that the same ones are merged once.
+#[derive(Debug, Default)]
+pub(super) struct Merged {
+    known: FxHashMap<Vec<OriginId>, OriginId>,
+}
+
+impl Merged {
+    /// One origin for what came from `parts`; the source lines are those of the first.
+    pub(super) fn of(
+        &mut self,
+        origins: &mut Origins,
+        parts: impl Iterator<Item = OriginId>,
+    ) -> Option<OriginId> {
+        let mut unique: Vec<OriginId> = Vec::new();
+        for part in parts {
+            if !unique.contains(&part) {
+                unique.push(part);
+            }
+        }
+        match unique[..] {
+            [] => None,
+            [only] => Some(only),
+            [first, ..] => Some(*self.known.entry(unique.clone()).or_insert_with(|| {
+                let all: Vec<&Origin> = unique.iter().map(|id| origins.get(*id)).collect();
+                let merged = Origin {
+                    node: joined(all.iter().map(|o| o.node.as_str())),
+                    target: joined(all.iter().map(|o| o.target.as_str())),
+                    module: common(all.iter().map(|o| o.module.as_str())),
+                    class: String::new(),
+                    frames: origins.get(first).frames.clone(),
+                };
+                origins.push(merged)
+            })),
+        }
+    }
+}
+
+/// The texts, each once; one that was merged before falls into its parts.
+fn joined<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in texts.flat_map(|text| text.split('+')).filter(|part| !part.is_empty()) {
+        if !parts.contains(&part) {
+            parts.push(part);
+        }
+    }
+    parts.join("+")
+}
+
+/// The path of the innermost module that holds all.
+fn common<'a>(mut paths: impl Iterator<Item = &'a str>) -> String {
+    let Some(first) = paths.next() else { return String::new() };
+    let mut shared: Vec<&str> = first.split('.').collect();
+    for path in paths {
+        let equal = shared.iter().zip(path.split('.')).take_while(|(a, b)| **a == *b).count();
+        shared.truncate(equal);
+    }
+    shared.join(".")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Merged;
+    use crate::diagnose::{Origin, Origins};
+
+    #[test]
+    fn everything_that_was_replaced_is_named() {
+        let mut origins = Origins::default();
+        let mut add = |node: &str, module: &str| {
+            origins.push(Origin {
+                node: node.into(),
+                target: format!("aten.{node}.default"),
+                module: module.into(),
+                ..Origin::default()
+            })
+        };
+        let (a, b, c) = (add("relu", "layer.0.act"), add("conv", "layer.0.conv"), add("add", "layer.1"));
+        let mut merged = Merged::default();
+        let one = merged.of(&mut origins, [a, b, a].into_iter()).unwrap();
+        assert_eq!(merged.of(&mut origins, [a, b].into_iter()), Some(one));
+        assert_eq!(origins.get(one).node, "relu+conv");
+        assert_eq!(origins.get(one).module, "layer.0");
+        let two = merged.of(&mut origins, [one, c, b].into_iter()).unwrap();
+        assert_eq!(origins.get(two).node, "relu+conv+add");
+        assert_eq!(origins.get(two).target, "aten.relu.default+aten.conv.default+aten.add.default");
+        assert_eq!(origins.get(two).module, "layer");
+        assert_eq!(merged.of(&mut origins, [c].into_iter()), Some(c));
+        assert_eq!(merged.of(&mut origins, std::iter::empty()), None);
+    }
+}

@@ -1,0 +1,127 @@
+//! File tests of optimising: `tests/optimise/*.txt`, with the rules and passes of [`plugin`].
+//!
+//! - `options`: `explain NAME`, `stop-after N` and `sweeps N`, a line each;
+//! - `input`: a model in text form;
+//! - `output`: the model that comes out, then what was applied, what was found wrong, and what is said
+//!   about the rule in `explain`.
+
+mod plugin;
+
+use std::fmt::Write;
+
+use onnxport_core::diagnose::Code;
+use onnxport_core::host::Host;
+use onnxport_core::ir::Model;
+use onnxport_core::ir::validate::{Stated, validate};
+use onnxport_core::optimise::{OptimiseOptions, Outcome, optimise};
+use onnxport_tests::{Sections, run_files};
+
+fn host() -> Host {
+    Host::new(&[&plugin::ROOT]).unwrap_or_else(|report| panic!("{:?}", report.diagnostics))
+}
+
+fn options(text: &str) -> OptimiseOptions {
+    let mut options = OptimiseOptions::default();
+    for line in text.lines().filter(|line| !line.is_empty()) {
+        match line.split_once(' ') {
+            Some(("explain", name)) => options.explain = Some(name.to_owned()),
+            Some(("stop-after", count)) => options.stop_after = Some(count.parse().expect("a number")),
+            Some(("sweeps", count)) => options.max_sweeps = count.parse().expect("a number"),
+            _ => panic!("there is no option `{line}`"),
+        }
+    }
+    options
+}
+
+fn outcome(sections: &Sections) -> (&'static str, String) {
+    let input = sections.get("input").expect("an input section");
+    let mut model = Model::parse(input).unwrap_or_else(|error| panic!("input:{error}"));
+    let sound = validate(&model, &Stated::default()).is_empty();
+    let options = options(sections.get("options").unwrap_or_default());
+    let (done, found) = match optimise(&host(), &mut model, &mut Stated::default(), &options) {
+        Ok(done) => done,
+        Err(problem) => {
+            let help = problem.help.unwrap_or_default();
+            return ("error", format!("{}: {}\n{help}\n", problem.code, problem.message));
+        }
+    };
+    let after = validate(&model, &Stated::default());
+    assert!(!sound || after.is_empty(), "a sound model became {after:?}");
+    let mut text = model.to_text();
+    for count in &done.counts {
+        let _ = writeln!(text, "applied {} {}", count.name, count.applied);
+    }
+    let _ = writeln!(text, "sweeps {}{}", done.sweeps, if done.stopped { ", stopped" } else { "" });
+    for diagnostic in found {
+        let place = diagnostic.origin.map(|origin| format!(" [{}]", model.origins.get(origin).node));
+        let message = format!("{}{}", diagnostic.message, place.unwrap_or_default());
+        let _ = writeln!(text, "{}: {message}", diagnostic.code);
+        for note in diagnostic.notes {
+            let _ = writeln!(text, "  {note}");
+        }
+    }
+    for place in done.places {
+        let reason = if place.reason.is_empty() { String::new() } else { format!(": {}", place.reason) };
+        let _ = writeln!(text, "{}: {:?}{reason}", place.node, place.outcome);
+    }
+    ("output", text)
+}
+
+#[test]
+fn files_say_what_comes_out() {
+    run_files("optimise", outcome);
+}
+
+#[test]
+fn nothing_happens_unless_it_is_enabled() {
+    let text = "opset 20\ngraph {\n  input %x: f32[2]\n  %a: f32[2] = Relu(%x)\n  %b: f32[2] = Relu(%a)\n  output %b as y\n}\n";
+    let mut model = Model::parse(text).expect("a model");
+    let options = OptimiseOptions { enabled: false, ..OptimiseOptions::default() };
+    let (done, found) =
+        optimise(&host(), &mut model, &mut Stated::default(), &options).expect("nothing to do");
+    assert_eq!((model.to_text().as_str(), done.applied, found.len()), (text, 0, 0));
+    let nobody = Host::new(&[&onnxport_aten::ROOT]).expect("the plugin attaches");
+    let (done, _) = optimise(&nobody, &mut model, &mut Stated::default(), &OptimiseOptions::default())
+        .expect("nobody has rules");
+    assert_eq!((done.applied, done.sweeps), (0, 0));
+}
+
+#[test]
+fn what_the_program_states_moves_with_the_values() {
+    let text = "opset 20\ngraph {\n  input %x: f32[2]\n  %a: f32[2] = Relu(%x)\n  %b: f32[2] = Relu(%a)\n  output %b as y\n}\n";
+    let mut model = Model::parse(text).expect("a model");
+    let output = model.graph.blocks[model.graph.main()].outputs[0];
+    let dtype = model.graph.values[output].ty.dtype().expect("a type");
+    let shape = model.graph.values[output].ty.shape().expect("a shape").clone();
+    let mut stated = Stated::from_iter([(output, (dtype, shape))]);
+    optimise(&host(), &mut model, &mut stated, &OptimiseOptions::default()).expect("it runs");
+    let new = model.graph.blocks[model.graph.main()].outputs[0];
+    assert!(new != output && stated.contains_key(&new));
+}
+
+#[test]
+fn a_panic_sets_the_plugin_aside() {
+    let text = "opset 20\nopset t 1\ngraph {\n  input %x: f32[2]\n  %a: f32[2] = t::Panics(%x)\n  %b: f32[2] = Relu(%a)\n  %c: f32[2] = Relu(%b)\n  output %c as y\n}\n";
+    let mut model = Model::parse(text).expect("a model");
+    let (done, found) =
+        optimise(&host(), &mut model, &mut Stated::default(), &OptimiseOptions::default()).expect("it runs");
+    assert_eq!((done.applied, model.to_text().as_str()), (0, text));
+    let codes: Vec<_> = found.iter().map(|d| d.code.clone()).collect();
+    assert_eq!(codes, [Code::PLUGIN_PANIC, Code::PLUGIN_PANIC], "{found:?}");
+    assert!(found[0].message.contains("the rule `panics` of plugin `test` panicked: out of tea"));
+    assert!(found[1].message.contains("not tried: "), "{}", found[1].message);
+}
+
+#[test]
+fn the_order_of_everything_is_that_of_the_graph() {
+    let input = "opset 20\ngraph {\n  input %x: f32[2, 3, 4]\n  %0 = Transpose(%x) {perm = [1, 2, 0]}\n  %1 = Transpose(%0) {perm = [1, 2, 0]}\n  %2 = Transpose(%1) {perm = [1, 2, 0]}\n  %y: f32[2, 3, 4] = Relu(%2)\n  output %y as y\n}\n";
+    let run = || {
+        let mut model = Model::parse(input).expect("a model");
+        let options = OptimiseOptions { explain: Some("transpose_transpose".into()), ..Default::default() };
+        let (done, _) = optimise(&host(), &mut model, &mut Stated::default(), &options).expect("it runs");
+        (model.to_text(), done.places)
+    };
+    let first = run();
+    assert!(first.1.iter().any(|place| place.outcome == Outcome::Applied));
+    assert_eq!(first, run());
+}

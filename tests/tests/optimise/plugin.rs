@@ -1,0 +1,224 @@
+//! Rules and passes for the tests. Operators of the domain `t` stand where a rule is to be tried.
+
+use onnxport_sdk::prelude::*;
+
+rules! {
+    /// Two transposes in a row are one.
+    transpose_transpose:
+        Transpose(Transpose(x, perm = p), perm = q) => Transpose(x, perm = compose(p, q));
+
+    /// A relu of a relu is a relu.
+    relu_relu: Relu(Relu(x)) => Relu(x);
+
+    /// Adding zeros changes nothing where the shape stays.
+    add_zero: commutative Add(x, 0) if same_shape(matched, x) => x;
+
+    /// A quotient of a value by itself is written as ones.
+    quotient_of_itself: Div(x, x) => "t"::Ones(x);
+
+    /// A sum with an inner sum: the inner one may stand on either side.
+    three_terms: commutative Add(commutative Add(x, const b), const c) => Sum(x, b, c);
+
+    /// The patch has another element type.
+    wrong_dtype: "t"::WrongDtype(x) => Cast(x, to = 7);
+
+    /// The patch has another rank.
+    wrong_shape: "t"::WrongShape(x) => Reshape(x, { cx.ints(&[-1]) });
+
+    /// The patch is of an operator that the opset does not have.
+    not_yet: "t"::NotYet(x) => Gelu(x);
+
+    /// The patch lacks a required attribute.
+    no_attribute: "t"::NoAttribute(x) => Cast(x);
+
+    /// The patch reads what it replaces.
+    reads_itself: "t"::ReadsItself(x) => read_the_root;
+
+    /// The patch has too few outputs.
+    one_of_two: "t"::OneOfTwo(x) => Relu(x);
+
+    /// Two outputs for two.
+    two_of_two: "t"::TwoOfTwo(x) => both;
+
+    /// The patch needs another version of a domain.
+    other_version: "t"::OtherVersion(x) => newer;
+
+    /// Does not apply, and says why.
+    never: "t"::Never(x) => refuses;
+
+    /// Asks about a node that is not there.
+    stale: "t"::Stale(x) => { cx.op("Relu").input(cx.graph().inputs()[0]).maybe(None).one() };
+
+    /// Ping becomes pong.
+    ping: "t"::Ping(x) => "t"::Pong(x);
+
+    /// Pong becomes ping.
+    pong: "t"::Pong(x) => "t"::Ping(x);
+
+    /// An operand that may be left out.
+    optional: "t"::Optional(x, y?) => Clip(x, y);
+
+    /// Attributes that must have a value, or may be absent.
+    attributes:
+        "t"::Attributes(x, axis = 1, alpha = 0.5, mode = "up", sizes = [1, 2], keep = 1?) => Relu(x);
+
+    /// The second output of a node.
+    second_output: Identity("t"::Halves(x).1) => "t"::Second(x);
+
+    /// An inner node whose value others may read, too.
+    shared: "t"::Outer(shared "t"::Inner(x)) => Relu(x);
+
+    /// Further inputs and attributes do not matter.
+    open: "t"::Open(x, ..) => Relu(x);
+
+    /// Tried after the other one for the same operator.
+    low (priority = -1): "t"::Both(x) => Tanh(x);
+
+    /// Tried first.
+    high (priority = 1): "t"::Both(x) => Relu(x);
+
+    /// Right at early opsets only.
+    early (opset = ..=18): "t"::Early(x) => Relu(x);
+
+    /// Panics.
+    panics: "t"::Panics(x) => out_of_tea;
+}
+
+fn same_shape(matched: &Matched<'_>, x: ValueRef<'_>) -> Res<()> {
+    let sum = matched.root().output(0).and_then(ValueRef::shape);
+    if sum.is_some() && sum == x.shape() {
+        return Ok(());
+    }
+    Err("the sum has another shape than the operand".into())
+}
+
+fn read_the_root<'h>(cx: &Rewrite<'h>) -> Res<ValueRef<'h>> {
+    let own = cx.matched().root().output(0).ok_or("the root has no output")?;
+    Ok(cx.op("Relu").input(own).one())
+}
+
+fn both<'h>(cx: &Rewrite<'h>) -> Res<Vec<ValueRef<'h>>> {
+    let x = cx.value("x")?;
+    Ok(vec![cx.op("Relu").input(x).one(), cx.op("Tanh").input(x).one()])
+}
+
+fn newer<'h>(cx: &Rewrite<'h>) -> Res<ValueRef<'h>> {
+    Ok(cx.op_in("t", 2, "New").input(cx.value("x")?).one())
+}
+
+fn refuses<'h>(_: &Rewrite<'h>) -> Res<ValueRef<'h>> {
+    Err("not on a Friday".into())
+}
+
+fn out_of_tea<'h>(_: &Rewrite<'h>) -> Res<ValueRef<'h>> {
+    panic!("out of tea")
+}
+
+/// The nodes of the operator `op` of the domain `t`.
+fn marked<'h>(cx: &Edit<'h>, op: &str) -> Vec<NodeRef<'h>> {
+    cx.graph().nodes().into_iter().filter(|node| node.is_in("t", op)).collect()
+}
+
+/// Every softplus becomes a logarithm of a sum.
+#[pass(priority = 2)]
+fn softplus(cx: &Edit<'_>) -> Res<()> {
+    for node in marked(cx, "Softplus") {
+        let (Some(x), Some(y)) = (node.input(0), node.output(0)) else { continue };
+        cx.before(node);
+        let exp = cx.op("Exp").input(x).one();
+        let sum = cx.op("Add").input(exp).input(cx.float(1.0)).one();
+        cx.replace_uses(y, cx.op("Log").input(sum).one())?;
+        cx.remove(node)?;
+        if node.exists() {
+            return Err("the node is still there".into());
+        }
+    }
+    Ok(())
+}
+
+/// A node goes behind another one, in front of its readers.
+#[pass]
+fn insert_behind(cx: &Edit<'_>) -> Res<()> {
+    for node in marked(cx, "Behind") {
+        let Some(y) = node.output(0) else { continue };
+        cx.after(node);
+        cx.replace_uses(y, cx.op("Relu").input(y).one())?;
+        cx.set_attribute(node, "done", &Attribute::Int(1))?;
+        cx.set_attribute(node, "gone", &Attribute::None)?;
+        cx.note(node, "a relu was put behind it");
+    }
+    Ok(())
+}
+
+/// A node reads a value that is defined behind it.
+#[pass]
+fn breaks_the_order(cx: &Edit<'_>) -> Res<()> {
+    for node in marked(cx, "Break") {
+        let (_, last) = cx.graph().outputs().pop().ok_or("there is no output")?;
+        cx.set_input(node, 0, Some(last))?;
+    }
+    Ok(())
+}
+
+/// A value is replaced by one of another type.
+#[pass]
+fn changes_a_type(cx: &Edit<'_>) -> Res<()> {
+    for node in marked(cx, "ChangeType") {
+        let (Some(x), Some(y)) = (node.input(0), node.output(0)) else { continue };
+        cx.before(node);
+        cx.replace_uses(y, cx.op("Cast").input(x).int("to", 7).one())?;
+    }
+    Ok(())
+}
+
+/// An attribute makes an output of the model something else.
+#[pass]
+fn retypes_an_output(cx: &Edit<'_>) -> Res<()> {
+    for node in marked(cx, "Retype") {
+        for (reader, _) in node.output(0).ok_or("no output")?.uses() {
+            cx.set_attribute(reader, "to", &Attribute::Int(7))?;
+        }
+    }
+    Ok(())
+}
+
+/// Emits an operator with an input too many.
+#[pass]
+fn bad_operator(cx: &Edit<'_>) -> Res<()> {
+    for node in marked(cx, "BadOperator") {
+        let (Some(x), Some(y)) = (node.input(0), node.output(0)) else { continue };
+        cx.before(node);
+        cx.replace_uses(y, cx.op("Relu").input(x).input(x).one())?;
+    }
+    Ok(())
+}
+
+/// Removes what is still read.
+#[pass]
+fn removes_too_much(cx: &Edit<'_>) -> Res<()> {
+    for node in marked(cx, "RemoveMe") {
+        cx.remove(node)?;
+    }
+    Ok(())
+}
+
+/// Knows one version of a domain only.
+#[pass(domain("u", 2..=3))]
+fn knows_version_two(cx: &Edit<'_>) -> Res<()> {
+    for node in marked(cx, "Behind") {
+        cx.note(node, "it ran");
+    }
+    Ok(())
+}
+
+/// Runs when the rules are through.
+#[pass(when = after_rules)]
+fn after_the_rules(cx: &Edit<'_>) -> Res<()> {
+    for node in marked(cx, "Count") {
+        let relus = cx.graph().nodes().into_iter().filter(|n| n.is("Relu")).count();
+        cx.set_attribute(node, "relus", &Attribute::Int(relus as i64))?;
+    }
+    Ok(())
+}
+
+onnxport_sdk::export_plugin! { id: "test", rules: true, passes: true }

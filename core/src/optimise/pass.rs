@@ -79,7 +79,7 @@ impl Engine<'_> {
             status::REFUSED => {
                 let code = match refusal.code.as_str() {
                     "" => Code::OPTIMISE_REFUSED,
-                    own => Code::custom(own),
+                    own => Code::of_plugin(id, own),
                 };
                 (code, Outcome::Refused, vec![refusal.text()])
             }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::commands::{check, completions, convert, explain, inspect, ops, plugin, verify};
+use crate::commands::{check, completions, convert, explain, inspect, ops, plugin, verify, weights};
 use crate::exit;
 
 const STYLES: Styles = Styles::styled()
@@ -76,6 +76,8 @@ pub(crate) enum Command {
     Ops(ops::Arguments),
     /// Show, make and check plugins
     Plugin(plugin::Arguments),
+    /// Give a model weights
+    Weights(weights::Arguments),
     /// Explain a diagnostic code
     Explain(explain::Arguments),
     /// Print a completion script for a shell
@@ -94,6 +96,7 @@ impl Command {
             Command::Verify(_) => "verify",
             Command::Ops(_) => "ops",
             Command::Plugin(_) => "plugin",
+            Command::Weights(_) => "weights",
             Command::Explain(_) => "explain",
             Command::Completions(_) => "completions",
             Command::Man => "man",

@@ -76,6 +76,7 @@ fn run(command: &Command, progress: &Progress) -> CommandResult {
         Command::Verify(arguments) => commands::verify::run(arguments, progress),
         Command::Ops(arguments) => commands::ops::run(arguments),
         Command::Plugin(arguments) => commands::plugin::run(arguments),
+        Command::Weights(arguments) => commands::weights::run(arguments, progress),
         Command::Explain(arguments) => commands::explain::run(arguments),
         Command::Completions(arguments) => Ok(commands::completions::run(arguments)),
         Command::Man => commands::man::run(),

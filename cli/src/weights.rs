@@ -17,6 +17,18 @@ pub(crate) struct WeightArguments {
     paths: Vec<PathBuf>,
     #[command(flatten)]
     names: NameArguments,
+    /// Write a model that waits for weights which are not there; `onnxport weights bind` gives them
+    #[arg(long)]
+    pub weightless: bool,
+}
+
+/// What giving a program other weights did.
+#[derive(Debug, Default)]
+pub(crate) struct Given {
+    /// Whether the program computes with other weights than it was saved with.
+    pub any: bool,
+    /// Warnings.
+    pub diagnostics: Vec<Diagnostic>,
 }
 
 /// How names in the files become the program's.
@@ -35,13 +47,14 @@ pub(crate) struct NameArguments {
 }
 
 impl WeightArguments {
-    /// Gives `program` the weights that the user named; returns warnings.
-    pub(crate) fn bind(&self, program: &mut Program) -> Result<Vec<Diagnostic>, Report> {
+    /// Gives `program` the weights that the user named.
+    pub(crate) fn bind(&self, program: &mut Program) -> Result<Given, Report> {
         if self.paths.is_empty() {
-            return Ok(Vec::new());
+            return Ok(Given::default());
         }
         let (set, names) = self.names.open(&self.paths)?;
-        Ok(weights::bind(program, &set, &names)?.diagnostics)
+        let bound = weights::bind(program, &set, &names, self.weightless)?;
+        Ok(Given { any: bound.replaced > 0, diagnostics: bound.diagnostics })
     }
 }
 

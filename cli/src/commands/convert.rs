@@ -112,7 +112,9 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
         backend: arguments.backends.options(arguments.output.as_deref()),
         optimise: arguments.optimising.options(),
         validate: arguments.validate,
-        weightless: arguments.emit.is_some() || arguments.backends.explain_partition,
+        weightless: arguments.weights.weightless
+            || arguments.emit.is_some()
+            || arguments.backends.explain_partition,
     };
     if arguments.backends.explain_partition {
         return backends::explain(&host, archive.program, &options);
@@ -122,27 +124,29 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
         (_, form) => return emit(&host, archive, &options, form.unwrap_or(Form::Ir)),
     };
     let verified = !arguments.no_verify && !arguments.writing.plan;
-    let against = if verified { Some(calls(&arguments.program, &archive)) } else { None };
+    let against = if verified { Some(calls(&arguments.program, &archive, given.any)) } else { None };
 
     progress.stage("converting");
     let converted = pipeline::convert(&host, archive.program, &options)?;
     let nodes = converted.model.graph.node_count();
-    let weights = archive.weight_bytes;
 
     let writing = Instant::now();
-    let write_options = arguments.writing.options(archive.file);
+    let weightless = arguments.weights.weightless;
+    let write_options = WriteOptions { weightless, ..arguments.writing.options(archive.file) };
     if arguments.writing.plan {
         return writing::plan(&converted, path, &write_options);
     }
     let bar = progress.bytes("writing");
     let write_options = WriteOptions { progress: Some(Arc::new(bar)), ..write_options };
     let written = write::write(&converted.model, path, &write_options)?;
+    let weights = if given.any { written.weight_bytes } else { archive.weight_bytes };
     let mut stages = vec![("read", reading)];
     stages.extend(converted.stages.iter().map(|stage| (stage.name, stage.time)));
     stages.push(("write", writing.elapsed()));
 
     let mut outcome = Outcome::ok();
-    let diagnostics = given.into_iter().chain(converted.diagnostics).collect();
+    let diagnostics = given.diagnostics.into_iter().chain(converted.diagnostics);
+    let diagnostics = diagnostics.chain(written.diagnostics.iter().cloned()).collect();
     outcome.report = Report { diagnostics, origins: converted.model.origins };
     let signature = Signature::read(path)?;
     let facts =
@@ -154,7 +158,7 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     }
     facts.json(&mut outcome);
     arguments.optimising.describe(&converted.optimised, &mut outcome);
-    if arguments.writing.no_initializers && against.is_some() {
+    if (arguments.writing.no_initializers || written.unbound > 0) && against.is_some() {
         let why = Diagnostic::error(Code::VERIFY_EXPECTED, "the model is written without its weights");
         skipped(&mut outcome, &why);
     } else if let Some(against) = against {
@@ -164,9 +168,10 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
 }
 
 /// The calls to verify with, and the file that they come from.
-fn calls(program: &Path, archive: &Archive) -> Result<(Against, PathBuf), Report> {
+fn calls(program: &Path, archive: &Archive, reweighted: bool) -> Result<(Against, PathBuf), Report> {
     let sidecar = Against::sidecar_path(program);
-    if sidecar.exists() {
+    // Values that were recorded with other weights say nothing about these.
+    if sidecar.exists() && !reweighted {
         return Ok((Against::read(&sidecar)?, sidecar));
     }
     Ok((Against::of_archive(archive)?, program.to_owned()))
@@ -275,9 +280,13 @@ impl Facts<'_> {
             0 => String::new(),
             n => format!(", {n} tied"),
         };
+        let unbound = match self.written.unbound {
+            0 => String::new(),
+            n => format!(", {n} of them still to be given"),
+        };
         let _ = writeln!(
             out,
-            "{}  opset {}, {}, {}{tied}, {} of weights",
+            "{}  opset {}, {}, {}{unbound}{tied}, {} of weights",
             bold("model"),
             self.arguments.opset,
             count(self.nodes, "node"),
@@ -294,6 +303,9 @@ impl Facts<'_> {
                 let (first, last) = (first.display(), last.display());
                 let _ = write!(files, ", {first} to {last} ({})", bytes(self.written.data_bytes));
             }
+        }
+        if !self.written.sources.is_empty() {
+            let _ = write!(files, ", {} read where they are", bytes(self.written.source_bytes));
         }
         if let Some(manifest) = &self.written.manifest {
             let _ = write!(files, ", {}", manifest.display());
@@ -331,6 +343,9 @@ impl Facts<'_> {
         outcome.put("nodes", self.nodes);
         outcome.put("initializers", self.written.tensors);
         outcome.put("weight_bytes", self.weights);
+        outcome.put("unbound", self.written.unbound);
+        outcome.put("sources", &self.written.sources);
+        outcome.put("source_bytes", self.written.source_bytes);
         outcome.put("files", files);
         outcome.put("seconds", seconds);
     }

@@ -10,4 +10,5 @@ pub(crate) mod ops;
 pub(crate) mod optimising;
 pub(crate) mod plugin;
 pub(crate) mod verify;
+pub(crate) mod weights;
 pub(crate) mod writing;

@@ -14,10 +14,26 @@ use crate::format::{bold, bytes, parse_bytes, table};
 use crate::outcome::{CommandResult, Outcome};
 
 /// Arguments about what is written.
-#[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Writing")]
 pub(crate) struct WriteArguments {
+    #[command(flatten)]
+    places: PlaceArguments,
+    /// Leave out the data of parameters, buffers and constants of the program
+    #[arg(long)]
+    pub no_initializers: bool,
+    /// Declare parameters, buffers and constants of the program as inputs, behind the others
+    #[arg(long)]
+    initializers_as_inputs: bool,
+    /// Print what would be written, and how much space and memory it takes; write nothing
+    #[arg(long)]
+    pub plan: bool,
+}
+
+/// Arguments about where weights go, of every command that writes a model.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Writing")]
+pub(crate) struct PlaceArguments {
     /// Where the weights go
     #[arg(long, value_enum, default_value_t = Weights::Auto, value_name = "WHERE")]
     external_data: Weights,
@@ -25,21 +41,12 @@ pub(crate) struct WriteArguments {
     /// its own
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     shard_size: Option<u64>,
-    /// Leave out the data of parameters, buffers and constants of the program
-    #[arg(long)]
-    pub no_initializers: bool,
-    /// Declare parameters, buffers and constants of the program as inputs, behind the others
-    #[arg(long)]
-    initializers_as_inputs: bool,
     /// Also write OUTPUT.sha256, a list of hashes that `sha256sum --check` reads
     #[arg(long)]
     manifest: bool,
     /// The most anonymous memory that the process may take while it writes, such as 256MiB
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     max_memory: Option<u64>,
-    /// Print what would be written, and how much space and memory it takes; write nothing
-    #[arg(long)]
-    pub plan: bool,
 }
 
 /// Where the weights go.
@@ -51,23 +58,35 @@ enum Weights {
     Inline,
     /// Into data files beside it
     External,
+    /// Nowhere: the model points into the files that hold them, in its folder
+    Reference,
 }
 
 impl WriteArguments {
     /// How to write what comes from `program`.
     pub(crate) fn options(&self, program: MappedFile) -> WriteOptions {
         WriteOptions {
+            initializers: !self.no_initializers,
+            initializers_as_inputs: self.initializers_as_inputs,
+            program: Some(program),
+            ..self.places.options()
+        }
+    }
+}
+
+impl PlaceArguments {
+    /// How to write a model.
+    pub(crate) fn options(&self) -> WriteOptions {
+        WriteOptions {
             external_data: match self.external_data {
                 Weights::Auto => ExternalData::Auto,
                 Weights::Inline => ExternalData::Inline,
                 Weights::External => ExternalData::External,
+                Weights::Reference => ExternalData::Reference,
             },
             shard_bytes: self.shard_size,
-            initializers: !self.no_initializers,
-            initializers_as_inputs: self.initializers_as_inputs,
             manifest: self.manifest,
             max_memory: self.max_memory,
-            program: Some(program),
             ..WriteOptions::default()
         }
     }
@@ -97,14 +116,21 @@ fn text(plan: &WritePlan, options: &WriteOptions) -> String {
         .collect();
     let mut out = format!("{}\n{}", bold("files"), table(&rows));
     let counts = plan.tensors;
-    let left_out = match counts.left_out {
-        0 => String::new(),
-        n => format!(", {n} left out"),
-    };
+    let mut others = String::new();
+    for (n, what) in [
+        (counts.pointed, "where they are"),
+        (counts.unbound, "still to be given"),
+        (counts.left_out, "left out"),
+    ] {
+        if n > 0 {
+            // Writing to a String cannot fail.
+            let _ = write!(others, ", {n} {what}");
+        }
+    }
     // Writing to a String cannot fail.
     let _ = writeln!(
         out,
-        "{}  {} stored ({}), {} tied, {} in the model ({}){left_out}; {} of padding",
+        "{}  {} stored ({}), {} tied, {} in the model ({}){others}; {} of padding",
         bold("tensors"),
         counts.stored,
         bytes(plan.stored_bytes),

@@ -150,6 +150,8 @@ codes! {
     REFERENCE_PLACE = "OP640";
     /// Weights that a model cannot point at were copied: compressed, strided, changed or small ones.
     REFERENCE_COPIED = "OP641";
+    /// A model points at weights in files that it does not own: they must stay in its folder, unchanged.
+    REFERENCE_KEPT = "OP642";
     /// A value of a weight has no place in the type that it is to be stored in.
     WEIGHT_VALUE = "OP660";
     /// The smallest piece in which a weight can be transformed takes more memory than is allowed.

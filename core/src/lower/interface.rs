@@ -134,7 +134,7 @@ impl Driver<'_> {
             scope.bind(val, Bound::Poisoned);
             return;
         };
-        let data = if data.dtype.is_complex() { real_data(data) } else { data.clone() };
+        let data = if data.dtype.is_complex() { data.pairs() } else { data.clone() };
         let value = if let Some((kind, state)) = mutated {
             let block = self.model.graph.main();
             let shape = Shape::of(data.shape.iter().map(|d| Dim::Const(*d as i64)));
@@ -287,21 +287,6 @@ pub(super) fn real_type(dtype: DType, dims: &[Dim]) -> (DType, Shape) {
         DType::C128 => pair(DType::F64),
         _ => (dtype, Shape::of(dims.iter().copied())),
     }
-}
-
-/// The same bytes, seen as pairs of reals.
-fn real_data(data: &LazyTensor) -> LazyTensor {
-    let mut real = data.clone();
-    real.dtype = if data.dtype == DType::C64 { DType::F32 } else { DType::F64 };
-    real.shape.push(2);
-    real.offset *= 2;
-    if let Some(strides) = &mut real.strides {
-        for stride in strides.iter_mut() {
-            *stride *= 2;
-        }
-        strides.push(1);
-    }
-    real
 }
 
 fn name_error(message: String, help: &str) -> Diagnostic {

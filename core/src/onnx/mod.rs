@@ -19,6 +19,7 @@ pub use weights::{Location, Weight};
 
 use crate::diagnose::{Code, Diagnostic};
 use crate::tensor::MappedFile;
+use crate::write::{SOURCES_KEY, SourceFile, UNBOUND_LOCATION};
 
 /// A decoded ONNX file.
 #[derive(Clone, Debug)]
@@ -74,11 +75,18 @@ impl OnnxFile {
         counts
     }
 
-    /// Whether every data file is there and long enough for what the model places in it.
+    /// Whether every data file is there and long enough for what the model places in it, and those that
+    /// the model does not own have the size that they had.
     ///
     /// # Errors
-    /// `OP110` that names the weight and its file.
+    /// `OP110` that names the weight and its file, `OP630` when the model was written without weights.
     pub fn check_data(&self) -> Result<(), Diagnostic> {
+        let waiting = self.weights.iter().filter(|w| w.location.file() == Some(UNBOUND_LOCATION)).count();
+        if waiting > 0 {
+            let message = format!("`{}` waits for {waiting} of its weights", self.path.display());
+            return Err(Diagnostic::error(Code::WEIGHTS_MISSING, message)
+                .help("give them with `onnxport weights bind`"));
+        }
         let mut lengths: BTreeMap<&str, Option<u64>> = BTreeMap::new();
         let folder = self.path.parent().unwrap_or(Path::new(""));
         for weight in &self.weights {
@@ -101,7 +109,25 @@ impl OnnxFile {
                 return Err(invalid(&self.path, &message));
             }
         }
+        for source in self.sources() {
+            let held = std::fs::metadata(folder.join(&source.location)).map(|m| m.len());
+            if held.as_ref().is_ok_and(|held| *held != source.bytes) {
+                let message = format!(
+                    "`{}`, into which it points, had {} bytes when it was written and has {}",
+                    source.location,
+                    source.bytes,
+                    held.unwrap_or(0)
+                );
+                return Err(invalid(&self.path, &message));
+            }
+        }
         Ok(())
+    }
+
+    /// The files that the model points into and does not own.
+    pub fn sources(&self) -> Vec<SourceFile> {
+        let listed = self.metadata(SOURCES_KEY).and_then(|text| serde_json::from_str(text).ok());
+        listed.unwrap_or_default()
     }
 }
 
@@ -118,7 +144,7 @@ fn count(nodes: &[NodeProto], counts: &mut BTreeMap<(String, String), usize>) {
     }
 }
 
-fn invalid(path: &Path, why: &str) -> Diagnostic {
+pub(crate) fn invalid(path: &Path, why: &str) -> Diagnostic {
     Diagnostic::error(
         Code::READ_ONNX,
         format!("`{}` is not an ONNX model that can be used: {why}", path.display()),

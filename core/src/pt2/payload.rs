@@ -1,7 +1,5 @@
 //! Parameters, buffers and constants: where their bytes lie. None of them is read.
 
-use std::sync::Arc;
-
 use indexmap::IndexMap;
 
 use super::decode::dtype;
@@ -13,7 +11,7 @@ use super::view::{Claim, unbound, view};
 use super::zip_index::{Region, ZipIndex};
 use crate::diagnose::{Code, Diagnostic};
 use crate::program::TensorType;
-use crate::tensor::{LazyTensor, Source, Unbound};
+use crate::tensor::{LazyTensor, Unbound};
 
 /// The number of the strided layout in the schema.
 const STRIDED: i64 = 7;
@@ -125,10 +123,9 @@ fn payload(
 /// A tensor of which nothing is left but what the graph states; `None` when its shape is symbolic.
 pub(crate) fn stated(name: &str, ty: &TensorType) -> Option<LazyTensor> {
     let shape = ty.shape.iter().map(|d| u64::try_from(d.as_const()?).ok()).collect::<Option<Vec<_>>>()?;
-    let unbound = Unbound { name: name.to_owned(), storage: name.to_owned(), dtype: ty.dtype, shape };
-    let (dtype, shape) = (unbound.dtype, unbound.shape.clone());
-    let tensor =
-        LazyTensor { dtype, shape, source: Source::Unbound(Arc::new(unbound)), offset: 0, strides: None };
+    let (name, storage) = (name.to_owned(), name.to_owned());
+    let unbound = Unbound { name, storage, dtype: ty.dtype, shape, offset: 0, strides: None };
+    let tensor = unbound.into_tensor();
     tensor.byte_len().is_some().then_some(tensor)
 }
 

@@ -1,7 +1,5 @@
 //! Strided views of storages, checked against the bytes that there are.
 
-use std::sync::Arc;
-
 use super::zip_index::Region;
 use crate::diagnose::{Code, Diagnostic};
 use crate::tensor::{DType, LazyTensor, Source, Unbound};
@@ -42,9 +40,10 @@ pub(crate) fn unbound(
     storage: String,
     what: &str,
 ) -> Result<LazyTensor, Diagnostic> {
-    let reach = claim.reach(what)?;
-    let unbound = Unbound { name: name.to_owned(), storage, dtype: claim.dtype, shape: claim.shape.clone() };
-    Ok(claim.over(Source::Unbound(Arc::new(unbound)), reach))
+    claim.reach(what)?;
+    let Claim { dtype, shape, strides, offset } = claim;
+    let strides = (!is_dense(&shape, &strides)).then_some(strides);
+    Ok(Unbound { name: name.to_owned(), storage, dtype, shape, offset, strides }.into_tensor())
 }
 
 impl Claim {

@@ -41,6 +41,25 @@ pub struct Unbound {
     pub dtype: DType,
     /// The extents that the program states, outermost first.
     pub shape: Vec<u64>,
+    /// Elements to skip from the start of the storage.
+    pub offset: u64,
+    /// Elements to step per axis in the storage; `None` means dense, row-major.
+    pub strides: Option<Vec<u64>>,
+}
+
+impl Unbound {
+    /// The tensor, as dense as the one that will be given: its place in the storage says only which
+    /// tensors are one.
+    pub fn into_tensor(self) -> LazyTensor {
+        let (dtype, shape) = (self.dtype, self.shape.clone());
+        LazyTensor { dtype, shape, source: Source::Unbound(Arc::new(self)), offset: 0, strides: None }
+    }
+
+    /// Whether both show the same elements of one storage.
+    pub fn same(&self, other: &Self) -> bool {
+        let view = |u: &Self| (u.dtype, u.offset, u.strides.clone());
+        self.storage == other.storage && self.shape == other.shape && view(self) == view(other)
+    }
 }
 
 impl Source {
@@ -98,6 +117,22 @@ impl LazyTensor {
         }
     }
 
+    /// A complex tensor as pairs of reals in a last axis of extent 2, over the same bytes.
+    #[must_use]
+    pub fn pairs(&self) -> Self {
+        let mut real = self.clone();
+        real.dtype = if self.dtype == DType::C64 { DType::F32 } else { DType::F64 };
+        real.shape.push(2);
+        real.offset = real.offset.saturating_mul(2);
+        if let Some(strides) = &mut real.strides {
+            for stride in strides.iter_mut() {
+                *stride = stride.saturating_mul(2);
+            }
+            strides.push(1);
+        }
+        real
+    }
+
     /// The number of elements, or `None` on overflow.
     pub fn elements(&self) -> Option<u64> {
         self.shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d))
@@ -153,21 +188,21 @@ impl LazyTensor {
 
     /// The bytes from the first element to the last: of the file, or of a storage without bytes.
     fn stored_range(&self) -> Option<std::ops::Range<u64>> {
-        let offset = match &self.source {
-            Source::Mapped { offset, .. } => *offset,
-            Source::Unbound(_) => 0,
+        let (first, dtype, shape, skipped, strides) = match &self.source {
+            Source::Mapped { offset, .. } => (*offset, self.dtype, &self.shape, self.offset, &self.strides),
+            Source::Unbound(u) => (0, u.dtype, &u.shape, u.offset, &u.strides),
             Source::Inline(_) | Source::Produced(_) => return None,
             Source::Derived(derived) => return derived.input.stored_range(),
         };
-        let elements = match &self.strides {
-            None => self.elements()?,
-            Some(_) if self.shape.contains(&0) => 0,
+        let elements = match strides {
+            _ if shape.contains(&0) => 0,
+            None => shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d))?,
             Some(strides) => {
-                let last = self.shape.iter().zip(strides).map(|(extent, stride)| (extent - 1) * stride);
+                let last = shape.iter().zip(strides).map(|(extent, stride)| (extent - 1) * stride);
                 last.sum::<u64>() + 1
             }
         };
-        let start = offset.checked_add(self.dtype.byte_len(self.offset)?)?;
-        Some(start..start.checked_add(self.dtype.byte_len(elements)?)?)
+        let start = first.checked_add(dtype.byte_len(skipped)?)?;
+        Some(start..start.checked_add(dtype.byte_len(elements)?)?)
     }
 }

@@ -20,7 +20,7 @@ impl LazyTensor {
                     Source::Mapped { file: g, offset: p, len: m },
                 ) => f.same(g) && o == p && l == m,
                 (Source::Inline(a), Source::Inline(b)) => a == b,
-                (Source::Unbound(a), Source::Unbound(b)) => a.storage == b.storage,
+                (Source::Unbound(a), Source::Unbound(b)) => a.same(b),
                 (Source::Produced(a), Source::Produced(b)) => a.same(b),
                 (Source::Derived(a), Source::Derived(b)) => {
                     a.transform == b.transform && a.input.same_bytes(&b.input)

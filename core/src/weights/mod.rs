@@ -2,7 +2,7 @@
 //! `torch.save`, other exported programs, bytes of a caller.
 //!
 //! [`WeightSet`] names the tensors of such sources; their bytes stay in the mapped files. [`bind`]
-//! gives them to a program's tensors by name, [`model::bind`] to those of a model that was written
+//! gives them to a program's tensors by name, [`bind_model`] to those of a model that was written
 //! without weights. What does not fit is reported at once, never guessed.
 
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
@@ -11,6 +11,7 @@
 mod checkpoint;
 mod index;
 mod matching;
+mod model;
 mod names;
 mod program;
 mod safetensors;
@@ -20,9 +21,10 @@ mod summary;
 #[cfg(test)]
 mod tests;
 
+pub use model::bind_model;
 pub use names::NameMap;
-pub(crate) use program::missing_constants;
 pub use program::{Bound, bind, missing};
+pub(crate) use program::{lacking_weights, missing_constants};
 pub(crate) use safetensors::dtype as safetensors_dtype;
 
 use bytes::Bytes;

@@ -7,7 +7,7 @@ use super::summary::{grouped, type_of};
 use super::{NameMap, WeightSet};
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::program::{InputKind, Program};
-use crate::tensor::LazyTensor;
+use crate::tensor::{LazyTensor, Source};
 
 /// What [`bind`] did.
 #[derive(Debug)]
@@ -19,11 +19,12 @@ pub struct Bound {
 }
 
 /// Gives the tensors of `program` the bytes of those in `set` that `names` calls so. A tensor that the
-/// set does not hold keeps what it has; tensors that are one in the program are given together.
+/// set does not hold keeps what it has; tensors that are one in the program are given together. With
+/// `partial`, it may lack tensors that have no bytes, and they stay so.
 ///
 /// # Errors
 /// Everything that does not fit, at once: see codes `OP632` to `OP638`. The program is not changed then.
-pub fn bind(program: &mut Program, set: &WeightSet, names: &NameMap) -> Result<Bound, Report> {
+pub fn bind(program: &mut Program, set: &WeightSet, names: &NameMap, partial: bool) -> Result<Bound, Report> {
     let used = used(program);
     let remarks = remarks(program);
     let ties = ties(program.tensors.values());
@@ -36,7 +37,7 @@ pub fn bind(program: &mut Program, set: &WeightSet, names: &NameMap) -> Result<B
             dtype: tensor.dtype,
             shape: &tensor.shape,
             tie,
-            required: tensor.unbound().is_some() && used.contains(name.as_str()),
+            required: !partial && tensor.unbound().is_some() && used.contains(name.as_str()),
             remark: remarks.get(name.as_str()).copied().unwrap_or_default(),
         })
         .collect();
@@ -98,8 +99,15 @@ fn remarks(program: &Program) -> BTreeMap<&str, &'static str> {
     kinds.filter_map(|kind| Some((kind.tensor_name()?, remark(kind)))).collect()
 }
 
+/// The error that says which weights of a model have no bytes; `None` when all have.
+pub(crate) fn lacking_weights<'a>(
+    weights: impl Iterator<Item = (String, &'a LazyTensor)>,
+) -> Option<Diagnostic> {
+    lacking("model", weights.map(|(name, data)| (name, type_of(data))).collect())
+}
+
 /// The error that says which tensors of `what` have no bytes.
-pub(super) fn lacking(what: &str, names: Vec<(String, String)>) -> Option<Diagnostic> {
+fn lacking(what: &str, names: Vec<(String, String)>) -> Option<Diagnostic> {
     if names.is_empty() {
         return None;
     }
@@ -116,7 +124,7 @@ fn ties<'a>(tensors: impl Iterator<Item = &'a LazyTensor>) -> Vec<usize> {
     tensors
         .map(|tensor| {
             let alike = by_size.entry((tensor.byte_len().unwrap_or(0), tensor.offset)).or_default();
-            let known = alike.iter().find(|at| kinds.get(**at).is_some_and(|k| k.same_bytes(tensor)));
+            let known = alike.iter().find(|at| kinds.get(**at).is_some_and(|k| is_one(k, tensor)));
             if let Some(at) = known {
                 return *at;
             }
@@ -125,6 +133,16 @@ fn ties<'a>(tensors: impl Iterator<Item = &'a LazyTensor>) -> Vec<usize> {
             kinds.len() - 1
         })
         .collect()
+}
+
+/// Whether both tensors show the same elements of the same memory. Equal bytes are not enough: many
+/// tensors are all zeros before they are trained.
+fn is_one(a: &LazyTensor, b: &LazyTensor) -> bool {
+    let shared = match (&a.source, &b.source) {
+        (Source::Inline(a), Source::Inline(b)) => !a.is_empty() && a.as_ptr() == b.as_ptr(),
+        _ => true,
+    };
+    shared && a.same_bytes(b)
 }
 
 /// Refuses to give a tensor other bytes while another one shows a part of its memory and keeps the old.

@@ -36,7 +36,7 @@ fn program(storages: [&str; 2]) -> Program {
 fn add(program: &mut Program, name: &str, storage: &str) {
     use crate::program::{Arg, InputKind, InputSpec, TensorType, Value, ValueType};
     use crate::sym::Dim;
-    use crate::tensor::{Source, Unbound};
+    use crate::tensor::Unbound;
     let ty = TensorType::dense(DType::F32, vec![Dim::Const(2)]);
     let val = program.body.values.push(Value { name: name.replace('.', "_"), ty: ValueType::Tensor(ty) });
     program.body.inputs.push(Arg::Value(val));
@@ -45,10 +45,15 @@ fn add(program: &mut Program, name: &str, storage: &str) {
         .signature
         .inputs
         .push(InputSpec { name: name.to_owned(), kind: InputKind::Parameter(name.to_owned()) });
-    let unbound =
-        Unbound { name: name.to_owned(), storage: storage.to_owned(), dtype: DType::F32, shape: vec![2] };
-    let source = Source::Unbound(std::sync::Arc::new(unbound));
-    let tensor = LazyTensor { dtype: DType::F32, shape: vec![2], source, offset: 0, strides: None };
+    let unbound = Unbound {
+        name: name.to_owned(),
+        storage: storage.to_owned(),
+        dtype: DType::F32,
+        shape: vec![2],
+        offset: 0,
+        strides: None,
+    };
+    let tensor = unbound.into_tensor();
     program.tensors.insert(name.to_owned(), tensor);
 }
 
@@ -75,7 +80,7 @@ fn tensors_are_found_by_name_and_stay_in_their_file() {
     let file = save(folder.path(), "w.safetensors", &[("a.w", &[2], 1.0), ("b.w", &[2], 2.0)]);
     let mut program = program(["1", "2"]);
     assert!(missing(&program).unwrap().message.contains("2 of its tensors"));
-    let bound = bind(&mut program, &open(&[file]).unwrap(), &NameMap::default()).unwrap();
+    let bound = bind(&mut program, &open(&[file]).unwrap(), &NameMap::default(), false).unwrap();
     assert_eq!((bound.replaced, bound.diagnostics.len()), (2, 0));
     assert_eq!((value(&program, "a.w"), value(&program, "b.w")), (1.0, 2.0));
     assert!(matches!(program.tensors["a.w"].source, crate::tensor::Source::Mapped { .. }));
@@ -90,7 +95,7 @@ fn everything_that_does_not_fit_is_said_at_once() {
     set.insert_bytes("b.w", DType::F16, vec![2], vec![0; 4]).unwrap();
     let mut program = program(["1", "2"]);
     add(&mut program, "c.w", "3");
-    let report = bind(&mut program, &set, &rules("[rename]\n\"d.w\" = \"e.w\"")).unwrap_err();
+    let report = bind(&mut program, &set, &rules("[rename]\n\"d.w\" = \"e.w\""), false).unwrap_err();
     assert_eq!(codes(&report), ["OP632", "OP634", "OP635", "OP637", "OP633"]);
     assert!(report.diagnostics[0].notes[0].contains("c.w"));
     assert!(report.diagnostics[1].notes[0].contains("f32[3]"));
@@ -107,19 +112,24 @@ fn tied_tensors_are_given_together() {
     let folder = tempfile::tempdir().unwrap();
     let one = save(folder.path(), "one.safetensors", &[("b.w", &[2], 3.0)]);
     let mut tied = program(["same", "same"]);
-    bind(&mut tied, &open(std::slice::from_ref(&one)).unwrap(), &NameMap::default()).unwrap();
+    bind(&mut tied, &open(std::slice::from_ref(&one)).unwrap(), &NameMap::default(), false).unwrap();
     assert_eq!((value(&tied, "a.w"), value(&tied, "b.w")), (3.0, 3.0));
     assert!(tied.tensors["a.w"].same_bytes(&tied.tensors["b.w"]));
     // Without the program's word for it, a rule has to say so.
-    let report =
-        bind(&mut program(["1", "2"]), &open(std::slice::from_ref(&one)).unwrap(), &NameMap::default());
+    let report = bind(
+        &mut program(["1", "2"]),
+        &open(std::slice::from_ref(&one)).unwrap(),
+        &NameMap::default(),
+        false,
+    );
     assert_eq!(codes(&report.unwrap_err()), ["OP632"]);
     let map = rules("[rename]\n\"a.w\" = \"b.w\"");
-    assert_eq!(bind(&mut program(["1", "2"]), &open(&[one]).unwrap(), &map).unwrap().replaced, 2);
+    assert_eq!(bind(&mut program(["1", "2"]), &open(&[one]).unwrap(), &map, false).unwrap().replaced, 2);
     // Two equal copies are one, two different ones an error.
     for (second, outcome) in [(3.0, None), (4.0, Some("OP638"))] {
         let both = save(folder.path(), "both.safetensors", &[("a.w", &[2], 3.0), ("b.w", &[2], second)]);
-        let result = bind(&mut program(["same", "same"]), &open(&[both]).unwrap(), &NameMap::default());
+        let result =
+            bind(&mut program(["same", "same"]), &open(&[both]).unwrap(), &NameMap::default(), false);
         assert_eq!(result.err().map(|r| codes(&r)[0].to_owned()).as_deref(), outcome);
     }
 }
@@ -149,7 +159,8 @@ fn a_prefix_that_is_missing_is_suggested() {
     let short = save(folder.path(), "s.safetensors", &[("w", &[2], 1.0)]);
     let help = |file: &PathBuf, mut program: Program| {
         let report =
-            bind(&mut program, &open(std::slice::from_ref(file)).unwrap(), &NameMap::default()).unwrap_err();
+            bind(&mut program, &open(std::slice::from_ref(file)).unwrap(), &NameMap::default(), false)
+                .unwrap_err();
         report.diagnostics[0].help.clone().unwrap()
     };
     assert!(help(&long, program(["1", "2"])).contains("`--weights-prefix m.`"));

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::publish::{Target, failed};
 use crate::diagnose::Report;
-use crate::ir::{Artefact, Model};
+use crate::ir::Artefact;
 
 /// Files that were written for a model. They vanish again unless they are kept.
 #[derive(Debug)]
@@ -36,13 +36,13 @@ impl Drop for Beside {
     }
 }
 
-/// Writes the files of `model` beside `target`.
+/// Writes `artefacts` beside `target`.
 ///
 /// # Errors
 /// Those of [`write`](super::write()); nothing new remains.
-pub(super) fn write(model: &Model, target: &Target) -> Result<Beside, Report> {
+pub(super) fn write(artefacts: &[Artefact], target: &Target) -> Result<Beside, Report> {
     let mut beside = Beside { paths: Vec::new(), fresh: Vec::new() };
-    for artefact in &model.artefacts {
+    for artefact in artefacts {
         let path = target.model.with_file_name(&artefact.file);
         if let Some(bytes) = wanted(artefact, &path).map_err(|e| failed(&path, &e))? {
             let mut staged = target.stage(&path)?;
@@ -96,13 +96,12 @@ fn holds(path: &Path, bytes: &[u8]) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::{Target, write};
-    use crate::ir::{Artefact, Model};
+    use crate::ir::Artefact;
     use crate::tensor::{DType, LazyTensor};
 
-    fn model(bytes: &[u8]) -> Model {
+    fn artefacts(bytes: &[u8]) -> Vec<Artefact> {
         let data = LazyTensor::inline(DType::U8, vec![bytes.len() as u64], bytes.to_vec());
-        let artefact = Artefact { file: "m.onnx.a.bin".into(), data, sha256: String::new() };
-        Model { artefacts: vec![artefact], ..Model::default() }
+        vec![Artefact { file: "m.onnx.a.bin".into(), data, sha256: String::new() }]
     }
 
     #[test]
@@ -110,13 +109,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("m.onnx.a.bin");
         let target = Target::new(&folder.path().join("m.onnx"), 0);
-        drop(write(&model(b"one"), &target).unwrap());
+        drop(write(&artefacts(b"one"), &target).unwrap());
         assert!(!file.exists(), "the model was not published");
-        assert_eq!(write(&model(b"one"), &target).unwrap().keep(), std::slice::from_ref(&file));
+        assert_eq!(write(&artefacts(b"one"), &target).unwrap().keep(), std::slice::from_ref(&file));
         // An equal file that is there already belongs to another model as well.
-        drop(write(&model(b"one"), &target).unwrap());
+        drop(write(&artefacts(b"one"), &target).unwrap());
         assert_eq!(std::fs::read(&file).unwrap(), b"one");
-        write(&model(b""), &target).unwrap().keep();
+        write(&artefacts(b""), &target).unwrap().keep();
         assert_eq!(std::fs::read(&file).unwrap(), b"");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
@@ -125,7 +124,7 @@ mod tests {
     fn a_name_that_is_taken_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("m.onnx.a.bin")).unwrap();
-        let report = write(&model(b"one"), &Target::new(&folder.path().join("m.onnx"), 0)).unwrap_err();
+        let report = write(&artefacts(b"one"), &Target::new(&folder.path().join("m.onnx"), 0)).unwrap_err();
         assert!(report.diagnostics[0].message.ends_with("is not a regular file"));
     }
 }

@@ -15,7 +15,7 @@ use super::names::{GraphNames, Names, Output};
 use super::plan::{Place, Plan, Weight};
 use super::stream::{self, Meter};
 use super::value_info::Types;
-use super::{WriteOptions, metadata};
+use super::{UNBOUND_LOCATION, WriteOptions, metadata};
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::ir::opset::{self, AttrKind};
 use crate::ir::{Attr, BlockId, Def, Function, Graph, Model, Node, NodeId};
@@ -52,7 +52,49 @@ impl Part<'_> {
     }
 }
 
-impl Message<'_> {
+impl<'a> Message<'a> {
+    /// A model whose graph is `graph` with `weights` as its initializers, placed as `plan` says.
+    /// `model` has no graph, `graph` no initializers.
+    pub(super) fn of(
+        model: &ModelProto,
+        graph: &GraphProto,
+        weights: &[Weight<'a>],
+        plan: &Plan,
+        data_names: &[String],
+    ) -> Self {
+        let initializers = weights.iter().zip(&plan.places);
+        let initializers = initializers.filter_map(|(weight, place)| {
+            let mut head = tensor_head(weight.name, weight.data);
+            let (file, offset, len) = match place {
+                Place::Left => return None,
+                Place::Inline => {
+                    let raw = Some((weight.data, weight.data.byte_len().unwrap_or(u64::MAX)));
+                    return Some(Part { head: head.encode_to_vec(), raw });
+                }
+                Place::Data(extent) => {
+                    (data_names.get(extent.file).map_or("", String::as_str), extent.offset, extent.len)
+                }
+                Place::Pointed(extent) => {
+                    let file = plan.pointed.get(extent.file);
+                    (file.map_or("", |f| f.location.as_str()), extent.offset, extent.len)
+                }
+                Place::Unbound(len) => (UNBOUND_LOCATION, 0, *len),
+            };
+            head.data_location = Some(DataLocation::External as i32);
+            head.external_data = vec![
+                metadata::entry("location", file),
+                metadata::entry("offset", offset.to_string()),
+                metadata::entry("length", len.to_string()),
+            ];
+            Some(Part { head: head.encode_to_vec(), raw: None })
+        });
+        Message {
+            initializers: initializers.collect(),
+            model: model.encode_to_vec(),
+            graph: graph.encode_to_vec(),
+        }
+    }
+
     fn graph_len(&self) -> u64 {
         let parts = self.initializers.iter().map(Part::len).map(|len| 1 + varint_len(len) + len);
         parts.fold(self.graph.len() as u64, u64::saturating_add)
@@ -138,39 +180,18 @@ impl<'a> Encoder<'a> {
         let weight_inputs = weights.iter().filter(|weight| weight.is_input);
         let weight_inputs = weight_inputs.map(|w| self.types.value(w.name, &model.graph.values[w.value].ty));
         graph.input.extend(weight_inputs);
+        let mut metadata_props = metadata::model(model, names);
+        metadata::extend(&mut metadata_props, metadata::of_weights(weights, plan));
         let proto = ModelProto {
             ir_version: Some(ir_version(model)),
             opset_import: self.opsets(),
             producer_name: Some("onnxport".to_owned()),
             producer_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
-            metadata_props: metadata::model(model, names),
+            metadata_props,
             functions,
             ..ModelProto::default()
         };
-        let initializers = weights.iter().zip(&plan.places);
-        let initializers = initializers.filter_map(|(weight, place)| {
-            let mut head = tensor_head(weight.name, weight.data);
-            let raw = match place {
-                Place::Left => return None,
-                Place::Inline => Some((weight.data, weight.data.byte_len().unwrap_or(u64::MAX))),
-                Place::Data(extent) => {
-                    let file = data_names.get(extent.file).map_or("", String::as_str);
-                    head.data_location = Some(DataLocation::External as i32);
-                    head.external_data = vec![
-                        metadata::entry("location", file),
-                        metadata::entry("offset", extent.offset.to_string()),
-                        metadata::entry("length", extent.len.to_string()),
-                    ];
-                    None
-                }
-            };
-            Some(Part { head: head.encode_to_vec(), raw })
-        });
-        Message {
-            initializers: initializers.collect(),
-            model: proto.encode_to_vec(),
-            graph: graph.encode_to_vec(),
-        }
+        Message::of(&proto, &graph, weights, plan, data_names)
     }
 
     fn opsets(&self) -> Vec<OperatorSetIdProto> {

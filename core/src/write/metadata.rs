@@ -5,12 +5,19 @@ use serde::Serialize;
 
 use super::WriteOptions;
 use super::names::Names;
+use super::plan::{Plan, Weight};
 use crate::diagnose::{Frame, Origin};
 use crate::ir::Model;
 use crate::program::StateKind;
 
 /// The key under which a model lists its states.
 pub const STATE_KEY: &str = "onnxport.state";
+
+/// The key under which a model lists the weights that are still to be given.
+pub const UNBOUND_KEY: &str = "onnxport.unbound";
+
+/// The key under which a model lists the files that it points into and does not own.
+pub const SOURCES_KEY: &str = "onnxport.sources";
 
 #[derive(Serialize)]
 struct StateEntry<'a> {
@@ -47,6 +54,28 @@ pub(super) fn model(model: &Model, names: &Names) -> Vec<StringStringEntryProto>
         entries.push(entry(STATE_KEY, serde_json::to_string(&states).unwrap_or_default()));
     }
     entries.sort_by(|a, b| a.key.cmp(&b.key));
+    entries
+}
+
+/// Adds entries and keeps them sorted by key; one of a key that is there already replaces it.
+pub(super) fn extend(entries: &mut Vec<StringStringEntryProto>, more: Vec<StringStringEntryProto>) {
+    entries.retain(|entry| !more.iter().any(|new| new.key == entry.key));
+    entries.extend(more);
+    entries.sort_by(|a, b| a.key.cmp(&b.key));
+}
+
+/// What the model says about weights that are not its own: those that are still to be given, and the
+/// files that it points into.
+pub(super) fn of_weights(weights: &[Weight<'_>], plan: &Plan) -> Vec<StringStringEntryProto> {
+    let unbound = super::unbound::entries(weights, plan);
+    let mut entries = Vec::new();
+    // Strings and numbers always serialise.
+    if !unbound.is_empty() {
+        entries.push(entry(UNBOUND_KEY, serde_json::to_string(&unbound).unwrap_or_default()));
+    }
+    if !plan.pointed.is_empty() {
+        entries.push(entry(SOURCES_KEY, serde_json::to_string(&plan.pointed).unwrap_or_default()));
+    }
     entries
 }
 

@@ -12,9 +12,11 @@ mod metadata;
 mod names;
 mod plan;
 mod publish;
+mod reference;
 mod resources;
 mod stream;
 mod summary;
+mod unbound;
 mod value_info;
 
 #[cfg(test)]
@@ -27,12 +29,16 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::diagnose::{Code, Diagnostic, Report};
-use crate::ir::Model;
-use crate::tensor::{self, MappedFile};
+use onnxport_proto::{ModelProto, StringStringEntryProto};
 
-pub use metadata::STATE_KEY;
+use crate::diagnose::{Code, Diagnostic, Report};
+use crate::ir::{Artefact, Model};
+use crate::tensor::{self, LazyTensor, MappedFile};
+
+pub use metadata::{SOURCES_KEY, STATE_KEY, UNBOUND_KEY};
+pub use reference::SourceFile;
 pub use summary::{PlannedFile, TensorCounts, WritePlan};
+pub use unbound::{UNBOUND_LOCATION, UnboundEntry};
 
 /// Under [`ExternalData::Auto`], a model whose weights take at most this many bytes is one file.
 ///
@@ -53,6 +59,9 @@ pub enum ExternalData {
     Inline,
     /// Into a data file, tensors under [`SMALL_TENSOR_BYTES`] excepted.
     External,
+    /// Nowhere: the model points into the files that hold them, which must lie in its folder. What it
+    /// cannot point at goes where [`ExternalData::External`] puts it.
+    Reference,
 }
 
 impl FromStr for ExternalData {
@@ -62,6 +71,7 @@ impl FromStr for ExternalData {
             "auto" => Ok(Self::Auto),
             "inline" => Ok(Self::Inline),
             "external" => Ok(Self::External),
+            "reference" => Ok(Self::Reference),
             _ => Err(()),
         }
     }
@@ -84,6 +94,8 @@ pub struct WriteOptions {
     /// Declare parameters, buffers and constants of the program as inputs, behind the others, in the
     /// order of the program. With their data they are defaults that a call can replace.
     pub initializers_as_inputs: bool,
+    /// Write a model that waits for weights whose bytes are not there. Without it they are an error.
+    pub weightless: bool,
     /// Also write a list of hashes, to the model's path with `.sha256` appended.
     pub manifest: bool,
     /// The anonymous memory in bytes that the process may take while it writes.
@@ -109,6 +121,7 @@ impl Default for WriteOptions {
             shard_bytes: None,
             initializers: true,
             initializers_as_inputs: false,
+            weightless: false,
             manifest: false,
             max_memory: None,
             module_paths: true,
@@ -128,7 +141,7 @@ impl fmt::Debug for WriteOptions {
 }
 
 /// What was written.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct WriteReport {
     /// The model.
     pub model: PathBuf,
@@ -146,6 +159,16 @@ pub struct WriteReport {
     pub tensors: usize,
     /// Of them, those that share the stored bytes of another one.
     pub tied: usize,
+    /// The bytes of all weights; those that several share in a file count once.
+    pub weight_bytes: u64,
+    /// Of the initializers, those whose bytes are still to be given.
+    pub unbound: usize,
+    /// The files that the model points into.
+    pub sources: Vec<SourceFile>,
+    /// The bytes of weights in them.
+    pub source_bytes: u64,
+    /// What the user should know about it.
+    pub diagnostics: Vec<Diagnostic>,
 }
 
 /// A model that is ready to be written.
@@ -165,12 +188,23 @@ impl<'a> Prepared<'a> {
         options: &'a WriteOptions,
     ) -> Result<Self, Report> {
         let weights = plan::weights(model, names, options);
-        let places = plan::Plan::of(&weights, options)?;
+        Self::with(weights, path, options, |weights, places, data_names| {
+            encode::Encoder::new(model, options).model(names, weights, places, data_names)
+        })
+    }
+
+    fn with(
+        weights: Vec<plan::Weight<'a>>,
+        path: &Path,
+        options: &WriteOptions,
+        encode: impl FnOnce(&[plan::Weight<'a>], &plan::Plan, &[String]) -> encode::Message<'a>,
+    ) -> Result<Self, Report> {
+        unbound::check(&weights, options)?;
+        let places = plan::Plan::of(&weights, path, options)?;
         let target = publish::Target::new(path, places.files.len());
         target.refuse_others()?;
         target.refuse_sources(options.program.as_ref(), &weights)?;
-        let encoder = encode::Encoder::new(model, options);
-        let message = encoder.model(names, &weights, &places, &target.data_names());
+        let message = encode(&weights, &places, &target.data_names());
         let summary = WritePlan::of(&target, &places, message.len()?, stream::needs(&weights), options);
         Ok(Self { target, weights, places, message, summary })
     }
@@ -195,8 +229,38 @@ pub fn plan(model: &Model, path: &Path, options: &WriteOptions) -> Result<WriteP
 /// source changed meanwhile. After an error the files are as they were.
 pub fn write(model: &Model, path: &Path, options: &WriteOptions) -> Result<WriteReport, Report> {
     let names = names::Names::of(model);
-    let prepared = Prepared::of(model, &names, path, options)?;
-    let Prepared { target, weights, places, message, summary } = &prepared;
+    publish(&Prepared::of(model, &names, path, options)?, &model.artefacts, options)
+}
+
+/// Writes a model that was decoded from a file, with other weights: `initializers` by name, in order,
+/// instead of those of the message.
+///
+/// # Errors
+/// Those of [`write()`].
+pub(crate) fn rewrite(
+    mut proto: ModelProto,
+    initializers: &[(String, LazyTensor)],
+    path: &Path,
+    options: &WriteOptions,
+) -> Result<WriteReport, Report> {
+    let mut graph = proto.graph.take().unwrap_or_default();
+    graph.initializer.clear();
+    let kept = |entry: &StringStringEntryProto| ![UNBOUND_KEY, SOURCES_KEY].contains(&entry.key());
+    proto.metadata_props.retain(kept);
+    let weights = initializers.iter().map(|(name, data)| plan::Weight::named(name, data)).collect();
+    let prepared = Prepared::with(weights, path, options, |weights, places, data_names| {
+        metadata::extend(&mut proto.metadata_props, metadata::of_weights(weights, places));
+        encode::Message::of(&proto, &graph, weights, places, data_names)
+    })?;
+    publish(&prepared, &[], options)
+}
+
+fn publish(
+    prepared: &Prepared<'_>,
+    artefacts: &[Artefact],
+    options: &WriteOptions,
+) -> Result<WriteReport, Report> {
+    let Prepared { target, weights, places, message, summary } = prepared;
     // What a killed run left behind also takes space.
     target.recover()?;
     summary.check(options)?;
@@ -212,10 +276,11 @@ pub fn write(model: &Model, path: &Path, options: &WriteOptions) -> Result<Write
         note(&mut manifest, path, hash);
         data.push(staged);
     }
-    let beside = artefacts::write(model, target)?;
-    for (artefact, path) in model.artefacts.iter().zip(&beside.paths) {
+    let beside = artefacts::write(artefacts, target)?;
+    for (artefact, path) in artefacts.iter().zip(&beside.paths) {
         note(&mut manifest, path, Some(artefact.sha256.clone()));
     }
+    let path = &target.model;
     let mut staged = target.stage(path)?;
     let hash = fill_model(staged.file(), message, &meter, options.manifest);
     note(&mut manifest, path, hash.map_err(|e| publish::failed(path, &e))?);
@@ -235,6 +300,11 @@ pub fn write(model: &Model, path: &Path, options: &WriteOptions) -> Result<Write
         manifest: listed.then(|| target.manifest.clone()),
         tensors: weights.len() - summary.tensors.left_out,
         tied: places.tied,
+        weight_bytes: places.inline_bytes + places.stored_bytes() + places.pointed_bytes(),
+        unbound: places.places.iter().filter(|p| matches!(p, plan::Place::Unbound(_))).count(),
+        sources: places.pointed.clone(),
+        source_bytes: places.pointed_bytes(),
+        diagnostics: reference::remarks(weights, places, options),
     })
 }
 

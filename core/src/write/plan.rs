@@ -1,10 +1,12 @@
 //! Which weights go where, decided before a byte is written.
 
 use std::hash::Hasher;
+use std::path::Path;
 
 use rustc_hash::{FxHashMap, FxHasher};
 
 use super::names::Names;
+use super::reference::{Pointers, SourceFile};
 use super::{AUTO_INLINE_BYTES, ExternalData, SMALL_TENSOR_BYTES, WriteOptions};
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::ir::{Model, ValueId};
@@ -26,6 +28,13 @@ pub(super) struct Weight<'a> {
     pub(super) is_input: bool,
     /// Whether the model holds its data.
     pub(super) is_written: bool,
+}
+
+impl<'a> Weight<'a> {
+    /// An initializer of a model that is not converted but read from a file.
+    pub(super) fn named(name: &'a str, data: &'a LazyTensor) -> Self {
+        Self { name, value: ValueId::new(0), data, is_input: false, is_written: true }
+    }
 }
 
 /// Every initializer of the main graph, and the first values of states.
@@ -73,6 +82,10 @@ pub(super) enum Place {
     Inline,
     /// Into a data file.
     Data(Extent),
+    /// Where it is: the model points into one of [`Plan::pointed`].
+    Pointed(Extent),
+    /// Nowhere yet: the model waits for this many bytes.
+    Unbound(u64),
 }
 
 /// A data file: what it holds, in order.
@@ -91,6 +104,8 @@ pub(super) struct Plan {
     pub(super) places: Vec<Place>,
     /// The data files.
     pub(super) files: Vec<DataFile>,
+    /// The files that are not written, into which the model points.
+    pub(super) pointed: Vec<SourceFile>,
     /// The number of weights that share another one's bytes.
     pub(super) tied: usize,
     /// The bytes of the weights in the model.
@@ -104,7 +119,8 @@ impl Plan {
     ///
     /// # Errors
     /// `OP602` when a size is beyond what a file can have.
-    pub(super) fn of(weights: &[Weight<'_>], options: &WriteOptions) -> Result<Self, Report> {
+    /// `OP640` when the model at `path` cannot point at the weights where they are.
+    pub(super) fn of(weights: &[Weight<'_>], path: &Path, options: &WriteOptions) -> Result<Self, Report> {
         let mut sizes = Vec::with_capacity(weights.len());
         let mut total = 0;
         for weight in weights {
@@ -123,13 +139,19 @@ impl Plan {
         let external = match options.external_data {
             ExternalData::Auto => total > AUTO_INLINE_BYTES,
             ExternalData::Inline => false,
-            ExternalData::External => true,
+            ExternalData::External | ExternalData::Reference => true,
         };
         let mut plan = Self { places: Vec::with_capacity(weights.len()), ..Self::default() };
+        let mut pointers = match options.external_data {
+            ExternalData::Reference => Some(Pointers::of(path, weights)?),
+            _ => None,
+        };
         let mut known: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
         for (index, (weight, len)) in weights.iter().zip(sizes).enumerate() {
             let place = if !weight.is_written {
                 Place::Left
+            } else if len > 0 && weight.data.unbound().is_some() {
+                Place::Unbound(len)
             } else if !external || len < SMALL_TENSOR_BYTES {
                 plan.inline_bytes += len;
                 Place::Inline
@@ -142,12 +164,16 @@ impl Plan {
                     }
                     None => {
                         twins.push(index);
-                        Place::Data(plan.append(index, len, options.shard_bytes))
+                        match pointers.as_mut().and_then(|p| p.point(weight.data)) {
+                            Some(extent) => Place::Pointed(extent),
+                            None => Place::Data(plan.append(index, len, options.shard_bytes)),
+                        }
                     }
                 }
             };
             plan.places.push(place);
         }
+        plan.pointed = pointers.map(Pointers::into_files).unwrap_or_default();
         Ok(plan)
     }
 
@@ -172,6 +198,16 @@ impl Plan {
     /// The bytes of all data files.
     pub(super) fn data_bytes(&self) -> u64 {
         self.files.iter().map(|file| file.bytes).fold(0, u64::saturating_add)
+    }
+
+    /// The bytes that the model reads where they are; those that several tensors show count once.
+    pub(super) fn pointed_bytes(&self) -> u64 {
+        let extents = self.places.iter().filter_map(|place| match place {
+            Place::Pointed(extent) => Some((extent.file, extent.offset, extent.len)),
+            _ => None,
+        });
+        let extents: std::collections::BTreeSet<_> = extents.collect();
+        extents.iter().map(|(_, _, len)| *len).fold(0, u64::saturating_add)
     }
 
     /// The bytes of weights in data files.

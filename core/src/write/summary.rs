@@ -33,6 +33,10 @@ pub struct TensorCounts {
     pub stored: usize,
     /// Into data files, sharing the bytes of another one.
     pub tied: usize,
+    /// Where they are: the model points at them.
+    pub pointed: usize,
+    /// Nowhere yet: their bytes are still to be given.
+    pub unbound: usize,
     /// Into the model.
     pub inline: usize,
     /// Nowhere.
@@ -84,9 +88,12 @@ impl WritePlan {
         let files: Vec<PlannedFile> = files.collect();
         let count = |of: fn(&Place) -> bool| plan.places.iter().filter(|place| of(place)).count();
         let data = count(|place| matches!(place, Place::Data(_)));
+        let stored = plan.files.iter().map(|file| file.stored.len()).sum();
         let tensors = TensorCounts {
-            stored: data - plan.tied,
-            tied: plan.tied,
+            stored,
+            tied: data.saturating_sub(stored),
+            pointed: count(|place| matches!(place, Place::Pointed(_))),
+            unbound: count(|place| matches!(place, Place::Unbound(_))),
             inline: count(|place| matches!(place, Place::Inline)),
             left_out: count(|place| matches!(place, Place::Left)),
         };

@@ -1,0 +1,79 @@
+//! `onnxport weights`.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::{Args, Subcommand};
+use onnxport_core::diagnose::Report;
+use onnxport_core::weights;
+use onnxport_core::write::WriteOptions;
+
+use super::writing::PlaceArguments;
+use crate::format::{bold, bytes, count};
+use crate::outcome::{CommandResult, Outcome};
+use crate::progress::Progress;
+use crate::weights::NameArguments;
+
+/// Arguments of `weights`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Give a model the weights for which it waits
+    Bind(BindArguments),
+}
+
+#[derive(Debug, Args)]
+struct BindArguments {
+    /// A model that `onnxport convert --weightless` wrote
+    model: PathBuf,
+    /// A file of weights, or a folder of shards: .safetensors, an index of shards, a checkpoint of
+    /// torch.save, a .pt2; can be repeated
+    #[arg(long = "from", value_name = "PATH", required = true)]
+    from: Vec<PathBuf>,
+    /// The model to write, if not over the one that waits
+    #[arg(short, long, value_name = "ONNX")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    names: NameArguments,
+    #[command(flatten)]
+    places: PlaceArguments,
+}
+
+/// Runs the subcommand.
+pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
+    match &arguments.command {
+        Command::Bind(arguments) => bind(arguments, progress),
+    }
+}
+
+fn bind(arguments: &BindArguments, progress: &Progress) -> CommandResult {
+    progress.stage("reading the weights");
+    let (set, names) = arguments.names.open(&arguments.from)?;
+    let output = arguments.output.as_ref().unwrap_or(&arguments.model);
+    let bar = progress.bytes("writing");
+    let options = WriteOptions { progress: Some(Arc::new(bar)), ..arguments.places.options() };
+    let written = weights::bind_model(&arguments.model, &set, &names, output, &options)?;
+    let mut outcome = Outcome::ok();
+    let mut files = format!("{} ({})", written.model.display(), bytes(written.model_bytes));
+    // Writing to a String cannot fail.
+    if !written.data.is_empty() {
+        let _ = write!(files, ", {} ({})", count(written.data.len(), "data file"), bytes(written.data_bytes));
+    }
+    if !written.sources.is_empty() {
+        let _ = write!(files, ", {} read where they are", bytes(written.source_bytes));
+    }
+    outcome.summary = format!("{}  {files}\n", bold("bound"));
+    let paths = std::iter::once(&written.model).chain(&written.data).chain(&written.manifest);
+    outcome.put("files", paths.map(|path| path.display().to_string()).collect::<Vec<_>>());
+    outcome.put("initializers", written.tensors);
+    outcome.put("sources", &written.sources);
+    outcome.put("source_bytes", written.source_bytes);
+    outcome.report = Report { diagnostics: written.diagnostics, ..Report::default() };
+    Ok(outcome)
+}

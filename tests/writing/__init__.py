@@ -1,0 +1,1 @@
+"""What is written: with and without weights, and how large it is."""

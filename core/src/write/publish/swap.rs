@@ -168,39 +168,40 @@ fn divert<'a>(
     named: &[String],
     done: &mut Done,
 ) -> Result<(), Failed> {
-    for (at, path) in paths.filter(|path| fs::symlink_metadata(path).is_ok()).enumerate() {
-        let hidden = target.hidden(&format!("old-{at}"));
-        // Without hard links there is no second name: the old model is unreadable for a moment.
-        if step(path, || link(path, &hidden))? {
-            done.kept.push((path.clone(), hidden));
-        } else {
-            return Ok(());
-        }
-    }
+    let paths = paths.filter(|path| fs::symlink_metadata(path).is_ok());
+    let hidden = |(at, path): (usize, &PathBuf)| (path.clone(), target.hidden(&format!("old-{at}")));
+    let seconds: Vec<(PathBuf, PathBuf)> = paths.enumerate().map(hidden).collect();
     let second = |name: &str| {
         let path = target.folder().join(name);
-        let (_, hidden) = done.kept.iter().find(|(old, _)| *old == path)?;
+        let (_, hidden) = seconds.iter().find(|(old, _)| *old == path)?;
         Some(hidden.file_name()?.to_str()?.to_owned())
     };
-    if !named.iter().any(|name| second(name).is_some()) {
-        return Ok(());
-    }
     let copy = target.hidden("old-copy");
-    step(&target.model, || {
-        if !link(&target.model, &target.old_model())? {
-            return Err(io::ErrorKind::Unsupported.into());
+    let is_used = named.iter().any(|name| second(name).is_some());
+    if is_used {
+        // Before there are links: some readers refuse a file while it has two names.
+        step(&target.model, || {
+            let old = MappedFile::open(&target.model)?;
+            let file = File::create(&copy)?;
+            file.set_permissions(old.file().metadata()?.permissions())?;
+            let mut out = BufWriter::new(file);
+            redirect(old.bytes(), &second, &mut out)?;
+            out.flush()?;
+            out.get_ref().sync_all()
+        })?;
+    }
+    for (path, hidden) in &seconds {
+        // Without hard links there is no second name: the old model is unreadable for a moment.
+        if !step(path, || link(path, hidden))? {
+            return Ok(());
         }
-        let old = MappedFile::open(&target.model)?;
-        let file = File::create(&copy)?;
-        file.set_permissions(old.file().metadata()?.permissions())?;
-        let mut out = BufWriter::new(file);
-        redirect(old.bytes(), &second, &mut out)?;
-        out.flush()?;
-        out.get_ref().sync_all()
-    })?;
-    step(&target.model, || fs::rename(&copy, &target.model))?;
-    done.diverted = true;
-    target.sync();
+        done.kept.push((path.clone(), hidden.clone()));
+    }
+    if is_used && step(&target.model, || link(&target.model, &target.old_model()))? {
+        step(&target.model, || fs::rename(&copy, &target.model))?;
+        done.diverted = true;
+        target.sync();
+    }
     Ok(())
 }
 

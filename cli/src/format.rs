@@ -90,21 +90,35 @@ pub(crate) fn count(n: usize, noun: &str) -> String {
 /// Rows with aligned columns, two spaces apart, each line indented by two.
 pub(crate) fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        rows.iter().filter_map(|r| r.get(column)).map(|c| c.chars().count()).max().unwrap_or(0)
-    };
+    let width =
+        |column: usize| rows.iter().filter_map(|r| r.get(column)).map(|c| shown(c)).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut out = String::new();
     for row in rows {
         let mut line = String::from(" ");
         for (cell, width) in row.iter().zip(&widths) {
             // Writing to a String cannot fail.
-            let _ = write!(line, " {cell:<width$} ");
+            let _ = write!(line, " {cell}{:1$} ", "", width - shown(cell));
         }
         out.push_str(line.trim_end());
         out.push('\n');
     }
     out
+}
+
+/// How many characters of a cell are seen: its styles are not.
+fn shown(cell: &str) -> usize {
+    let mut count = 0;
+    let mut escape = false;
+    for c in cell.chars() {
+        match (escape, c) {
+            (false, '\u{1b}') => escape = true,
+            (false, _) => count += 1,
+            (true, 'm') => escape = false,
+            (true, _) => {}
+        }
+    }
+    count
 }
 
 #[cfg(test)]

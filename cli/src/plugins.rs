@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use onnxport_core::diagnose::{Code, Diagnostic, Report};
-use onnxport_core::host::{Host, OnPanic, Search};
+use onnxport_core::host::{Host, OnPanic, PluginRoot, Search};
 use onnxport_core::verify::{Executor, Runtime};
 
 /// Arguments about plugins.
@@ -47,6 +47,10 @@ fn parse_choice(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// The plugins that are linked in.
+pub(crate) const LINKED: &[&PluginRoot] =
+    &[&onnxport_aten::ROOT, &onnxport_ort::ROOT, &onnxport_torchvision::ROOT];
+
 /// The host with the bundled plugins and those that the user adds.
 pub(crate) fn host(arguments: &PluginArguments) -> Result<Host, Report> {
     let search = Search {
@@ -60,7 +64,7 @@ pub(crate) fn host(arguments: &PluginArguments) -> Result<Host, Report> {
         },
         ..Search::of_environment()
     };
-    Host::with(&[&onnxport_aten::ROOT, &onnxport_ort::ROOT, &onnxport_torchvision::ROOT], &search)
+    Host::with(LINKED, &search)
 }
 
 /// Opens the runtime that runs models.

@@ -1,6 +1,6 @@
 //! The glue between the contract's tables and the author's functions.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::OnceLock;
 
 use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
@@ -43,6 +43,11 @@ pub fn lowering_table(
         (table, found.into_iter().map(|(_, l)| l).collect())
     });
     table
+}
+
+/// Panics without a word, so that a check of the plugin sees the guard of [`answer`] at work.
+pub fn panic_probe() -> Table {
+    resume_unwind(Box::new("asked to by a check"))
 }
 
 /// What `query` answers, guarded against panics.
@@ -133,6 +138,9 @@ macro_rules! export_plugin {
         #[cfg(feature = "cdylib")]
         $crate::abi::export_root!(ROOT);
 
+        #[cfg(all(feature = "cdylib", panic = "abort"))]
+        compile_error!("a plugin with `panic = \"abort\"` ends the program that loads it: build with \"unwind\"");
+
         mod onnxport_plugin {
             #[allow(unused_imports)]
             use super::*;
@@ -177,6 +185,7 @@ macro_rules! export_plugin {
 
             pub(super) extern "C" fn query(interface: RStr<'_>) -> Table {
                 $crate::answer(|| match interface.as_str() {
+                    $crate::abi::PANIC_PROBE => $crate::panic_probe(),
                     $crate::abi::about::INTERFACE => Table::of(&ABOUT),
                     $(
                         $crate::abi::lowering::INTERFACE => {

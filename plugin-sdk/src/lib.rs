@@ -68,7 +68,7 @@ pub use edit::{AttributeValue, Editor, NodeSpec, compose};
 pub use error::{Refusal, Res};
 pub use facts::{Fact, ResultFact};
 #[doc(hidden)]
-pub use glue::{LoweringList, answer, attach, lower_entry, lowering_table};
+pub use glue::{LoweringList, answer, attach, lower_entry, lowering_table, panic_probe};
 #[doc(hidden)]
 pub use graph::GraphSession;
 pub use graph::{Attribute, BlockRef, GraphView, Initializer, NodeRef, ValueRef};

@@ -1,5 +1,6 @@
 //! `onnxport plugin`.
 
+mod check;
 mod new;
 
 use std::path::PathBuf;
@@ -26,6 +27,10 @@ enum Command {
     List(ListArguments),
     /// Load a plugin library and show what it is
     Info(InfoArguments),
+    /// Check a plugin library, each step in a process of its own
+    Check(check::Arguments),
+    #[command(hide = true)]
+    Probe(check::ProbeArguments),
     /// Make a new plugin project
     New(new::Arguments),
 }
@@ -47,6 +52,8 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     match &arguments.command {
         Command::List(arguments) => list(arguments),
         Command::Info(arguments) => info(arguments),
+        Command::Check(arguments) => check::run(arguments),
+        Command::Probe(arguments) => check::probe(arguments),
         Command::New(arguments) => new::run(arguments),
     }
 }

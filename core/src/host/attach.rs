@@ -19,7 +19,7 @@ use crate::diagnose::{Code, Diagnostic};
 static HOST_ROOT: HostRoot = HostRoot { version: CONTRACT, query };
 
 /// The host's side of the interfaces.
-extern "C" fn query(interface: RStr<'_>) -> Table {
+pub(super) extern "C" fn query(interface: RStr<'_>) -> Table {
     match interface.as_str() {
         lowering::INTERFACE => crate::lower::host_table(),
         graph::INTERFACE => crate::graph_access::host_table(),

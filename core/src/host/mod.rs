@@ -5,6 +5,7 @@
 
 mod allow;
 mod attach;
+pub mod check;
 pub mod crash;
 mod crossing;
 pub mod discover;
@@ -17,13 +18,14 @@ pub mod watch;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+pub use onnxport_abi::PluginRoot;
+use onnxport_abi::Version;
 use onnxport_abi::backend::BackendTable;
 use onnxport_abi::compare::CompareTable;
 use onnxport_abi::executor::ExecutorTable;
 use onnxport_abi::lowering::{LoweringTable, entry_flags};
 use onnxport_abi::pass::PassTable;
 use onnxport_abi::rules::RulesTable;
-use onnxport_abi::{PluginRoot, Version};
 
 pub(crate) use crossing::{Site, cross};
 pub use discover::{Search, Source};

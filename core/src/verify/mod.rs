@@ -12,6 +12,7 @@ mod source;
 
 pub use compare::{Difference, Tolerance, Wrong};
 pub use comparer::Comparer;
+pub(crate) use executor::discard;
 pub use executor::{Executor, Feed, Output, Runtime, Session};
 pub use expected::{Against, Case, Expected};
 pub use report::{CaseReport, OutputReport, TensorReport, Verification};

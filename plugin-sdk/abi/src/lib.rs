@@ -22,5 +22,5 @@ pub use abi_stable;
 pub use dtype::{DType, Kind};
 pub use fingerprint::Shape;
 pub use interfaces::*;
-pub use root::{HostRoot, PluginRoot, PluginRootRef};
+pub use root::{HostRoot, PANIC_PROBE, PluginRoot, PluginRootRef};
 pub use table::{Interface, Mismatch, Table, Version, Why};

@@ -21,6 +21,10 @@ pub struct HostRoot {
     pub query: extern "C" fn(interface: RStr<'_>) -> Table,
 }
 
+/// A name that `query` may be asked for to see that a panic stays inside of the plugin: one that guards
+/// its functions panics on the way and answers [`Table::NONE`], as every other plugin does.
+pub const PANIC_PROBE: &str = "onnxport.panic/1";
+
 /// The root of a plugin. It never changes.
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]

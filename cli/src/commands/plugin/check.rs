@@ -1,0 +1,103 @@
+//! `onnxport plugin check`, and the processes that it starts.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use clap::Args;
+use onnxport_core::diagnose::{Code, Diagnostic};
+use onnxport_core::host::check::{self, CheckOptions, Finding, Probe, Verdict};
+
+use crate::exit::Exit;
+use crate::format::{bad, bold, count, faint, good, table};
+use crate::outcome::{CommandResult, Outcome};
+
+/// Arguments of `plugin check`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The library
+    library: PathBuf,
+    /// Write the manifest that the library should have beside it
+    #[arg(long)]
+    write_manifest: bool,
+    /// How long one step may take, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
+    timeout: u64,
+}
+
+/// Arguments of the hidden `plugin probe`.
+#[derive(Debug, Args)]
+pub(crate) struct ProbeArguments {
+    library: PathBuf,
+    #[arg(long)]
+    name: String,
+    #[arg(long)]
+    journal: PathBuf,
+    #[arg(long)]
+    skip: usize,
+}
+
+/// Checks a library, each probe in a process of its own.
+pub(crate) fn run(arguments: &Arguments) -> CommandResult {
+    let library = &arguments.library;
+    if !library.is_file() {
+        let message = format!("there is no plugin library {}", library.display());
+        return Err(Diagnostic::error(Code::PLUGIN_FILE, message).into());
+    }
+    let program = std::env::current_exe().map_err(|error| {
+        Diagnostic::error(Code::PLUGIN_CHECK, format!("this program cannot be found again: {error}"))
+    })?;
+    let command = |probe: &Probe| {
+        let mut command = Command::new(&program);
+        command.args(["plugin", "probe"]).arg(&probe.library).args(["--name", &probe.name]);
+        command.arg("--journal").arg(&probe.journal).args(["--skip", &probe.skip.to_string()]);
+        command
+    };
+    let options = CheckOptions {
+        limit: Duration::from_secs(arguments.timeout),
+        write_manifest: arguments.write_manifest,
+    };
+    let checked = check::run(library, options, &command)?;
+    let report = checked.report();
+    let counts = [Verdict::Pass, Verdict::Fail, Verdict::Skip].map(|verdict| checked.count(verdict));
+    let mut outcome = Outcome::ok()
+        .with("library", library.display().to_string())
+        .with("passed", counts[0])
+        .with("failed", counts[1])
+        .with("skipped", counts[2])
+        .with("checks", &checked.findings);
+    outcome.exit = Exit::of(&report);
+    outcome.text = table(&checked.findings.iter().flat_map(rows).collect::<Vec<_>>());
+    let [passed, failed, skipped] = counts;
+    outcome.summary = format!(
+        "{}: {passed} passed, {failed} failed, {skipped} skipped\n",
+        bold(&count(checked.findings.len(), "check"))
+    );
+    Ok(outcome)
+}
+
+/// A finding, and below it what the author can do.
+fn rows(finding: &Finding) -> Vec<Vec<String>> {
+    let verdict = match finding.verdict {
+        Verdict::Pass => good("pass"),
+        Verdict::Fail => bad("fail"),
+        Verdict::Skip => faint("skip"),
+    };
+    let mut rows = vec![vec![verdict, bold(&finding.check), finding.reason.clone()]];
+    if !finding.next.is_empty() && finding.verdict != Verdict::Pass {
+        rows.push(vec![String::new(), String::new(), faint(&finding.next)]);
+    }
+    rows
+}
+
+/// What a process that [`run`] starts does.
+pub(crate) fn probe(arguments: &ProbeArguments) -> CommandResult {
+    let probe = Probe {
+        name: arguments.name.clone(),
+        library: arguments.library.clone(),
+        journal: arguments.journal.clone(),
+        skip: arguments.skip,
+    };
+    check::probe(&probe, crate::plugins::LINKED)?;
+    Ok(Outcome::ok())
+}

@@ -1,0 +1,151 @@
+//! What the author of a plugin meets: a new project that builds, tests itself and passes the check; and what
+//! the check finds in libraries that misbehave. Libraries are built without optimisation, and kept.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace").to_owned()
+}
+
+fn onnxport(arguments: &[&str], folder: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_onnxport"))
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .expect("the binary starts")
+}
+
+/// Where everything is built, so that the builds of dependencies are shared.
+fn target() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("a target folder").to_owned()
+}
+
+fn cargo(arguments: &[&str], folder: &Path) -> Output {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(arguments).arg("--target-dir").arg(target()).current_dir(folder);
+    let output = cargo.output().expect("cargo starts");
+    assert!(output.status.success(), "{cargo:?}: {}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+/// A library that lies where cargo puts it.
+fn library(name: &str) -> PathBuf {
+    let file = format!("{}{name}{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
+    target().join("debug").join(file)
+}
+
+/// The exit code of a check and what it says.
+fn check(library: &Path, more: &[&str]) -> (Option<i32>, Value) {
+    let path = library.to_str().expect("UTF-8");
+    let output = onnxport(&[&["plugin", "check", path, "--json"], more].concat(), &repository());
+    (output.status.code(), serde_json::from_slice(&output.stdout).expect("one JSON object"))
+}
+
+/// The findings with this verdict: check and reason.
+fn of(checked: &Value, verdict: &str) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let all = checked["checks"].as_array().expect("a list").iter();
+    all.filter(|f| f["verdict"] == verdict).map(|f| (text(&f["check"]), text(&f["reason"]))).collect()
+}
+
+#[test]
+fn a_new_project_tests_itself_and_passes_the_check() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let sdk = repository().join("plugin-sdk");
+    let sdk = sdk.to_str().expect("UTF-8");
+    let made = onnxport(&["plugin", "new", "fresh-ops", "--sdk", sdk, "--json"], folder.path());
+    assert_eq!(made.status.code(), Some(0), "{}", String::from_utf8_lossy(&made.stdout));
+    let project = folder.path().join("fresh-ops");
+    // The versions that this workspace has are there already.
+    std::fs::copy(repository().join("Cargo.lock"), project.join("Cargo.lock")).expect("a copy");
+    let tests = cargo(&["test", "--offline"], &project);
+    let said = String::from_utf8_lossy(&tests.stdout).into_owned();
+    assert!(said.contains("3 passed; 0 failed"), "{said}");
+    cargo(&["build", "--offline", "--quiet"], &project);
+    let library = folder.path().join("libfresh_ops.so");
+    std::fs::copy(self::library("fresh_ops"), &library).expect("a copy");
+    let (exit, checked) = check(&library, &["--write-manifest"]);
+    assert_eq!((exit, of(&checked, "fail"), of(&checked, "skip")), (Some(0), vec![], vec![]));
+    assert!(checked["passed"].as_u64().is_some_and(|n| n >= 20), "{checked:#}");
+    // The manifest that was written is right, and noticed when it is wrong.
+    let (exit, checked) = check(&library, &[]);
+    assert_eq!((exit, of(&checked, "skip")), (Some(0), vec![]));
+    let path = folder.path().join("libfresh_ops.so.toml");
+    let manifest = std::fs::read_to_string(&path).expect("a manifest");
+    std::fs::write(&path, manifest.replace("0.1.0", "0.2.0")).expect("a file");
+    let (exit, checked) = check(&library, &[]);
+    let wrong = ("manifest".to_owned(), "version is `0.2.0` where the library has `0.1.0`".to_owned());
+    assert_eq!((exit, of(&checked, "fail")), (Some(70), vec![wrong]));
+    // A second one is not written over the first.
+    let again = onnxport(&["plugin", "new", "fresh-ops", "--sdk", sdk, "--json"], folder.path());
+    assert_eq!(again.status.code(), Some(2));
+}
+
+#[test]
+fn the_plugins_of_this_repository_pass() {
+    for (package, name) in [("onnxport-aten", "onnxport_aten"), ("onnxport-ort", "onnxport_ort")] {
+        let build =
+            ["rustc", "--quiet", "-p", package, "--lib", "--crate-type", "cdylib", "--features", "cdylib"];
+        cargo(&build, &repository());
+        let (exit, checked) = check(&library(name), &["--timeout", "60"]);
+        assert_eq!((exit, of(&checked, "fail")), (Some(0), vec![]), "{package}");
+    }
+}
+
+#[test]
+fn a_panic_is_named_with_its_lowering() {
+    cargo(&["build", "--quiet"], &repository().join("tests/faults/plugin"));
+    let (exit, checked) = check(&library("faulty"), &[]);
+    assert_eq!(exit, Some(70));
+    let failures = of(&checked, "fail");
+    let expected =
+        "plugin `faulty` panicked while lowering `faulty.panics.default`: out of cheese (src/lib.rs:";
+    let found = failures.iter().find(|(check, _)| check == "lowering/1 faulty.panics.default");
+    assert!(found.is_some_and(|(_, reason)| reason.starts_with(expected)), "{failures:?}");
+    // The lowerings beside it are checked all the same.
+    let calls = of(&checked, "pass").into_iter().find(|(check, _)| check == "lowering/1 calls");
+    assert!(calls.is_some_and(|(_, reason)| reason.starts_with("2 lowered")), "{checked:#}");
+}
+
+#[cfg(unix)]
+#[test]
+fn what_ends_or_holds_up_the_process_is_a_finding() {
+    cargo(&["build", "--quiet"], &repository().join("tests/faults/wild"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let wild = |mode: &str| {
+        let copy = folder.path().join(format!("libwild.{mode}.so"));
+        std::fs::copy(library("wild"), &copy).expect("a copy");
+        let (exit, checked) = check(&copy, &["--timeout", "2"]);
+        assert_eq!(exit, Some(70), "{mode}");
+        (of(&checked, "fail"), of(&checked, "pass").len())
+    };
+    for (mode, step, reason) in [
+        ("abort", "lowering/1 aten.relu.default", "aborted while lowering `aten.relu.default`"),
+        ("segfault", "lowering/1 aten.relu.default", "accessed memory that is not there"),
+        ("loop", "lowering/1 aten.relu.default", "did not come back within 2 s"),
+        ("stale", "lowering/1 aten.relu.default", "lowered to something else the second time"),
+        ("panic_attach", "attach", "ended the process"),
+        ("loop_attach", "attach", "did not come back within 2 s"),
+    ] {
+        let (failures, passed) = wild(mode);
+        let found = failures.iter().any(|(check, why)| check == step && why.contains(reason));
+        assert!(found, "{mode}: {failures:?}");
+        // What does not depend on it is checked all the same.
+        assert!(passed >= if step == "attach" { 5 } else { 15 }, "{mode}: {passed}");
+    }
+}
+
+#[test]
+fn what_is_no_plugin_is_said() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = folder.path().join("text.so");
+    std::fs::write(&text, "not a library").expect("a file");
+    let (exit, checked) = check(&text, &[]);
+    assert_eq!(exit, Some(5));
+    assert_eq!(checked["checks"][0]["code"], "OP803");
+    assert!(of(&checked, "fail")[0].1.ends_with("is not a shared library"), "{checked:#}");
+    assert_eq!(check(&folder.path().join("missing.so"), &[]).0, Some(5));
+}

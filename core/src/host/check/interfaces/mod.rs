@@ -1,0 +1,32 @@
+//! What is checked of each interface, a file per interface. To add one: a file with a function of
+//! [`Interface::probe`]'s type, and a line in [`ALL`].
+
+mod executor;
+mod lowering;
+
+use super::journal::Journal;
+use crate::host::Plugin;
+
+/// The checks of an interface.
+pub(super) struct Interface {
+    /// The interface, `lowering/1`.
+    pub name: &'static str,
+    /// Does the steps, in the probe's process.
+    pub probe: fn(&Subject, &mut Journal),
+    /// Whether what the probe sees ([`Event::Seen`](super::journal::Event::Seen)) must be the same in a
+    /// second process.
+    pub repeats: bool,
+}
+
+/// The interfaces that have checks.
+pub(super) const ALL: &[Interface] = &[
+    Interface { name: "lowering/1", probe: lowering::probe, repeats: true },
+    Interface { name: "executor/1", probe: executor::probe, repeats: false },
+];
+
+/// The plugin that is checked, attached.
+pub(super) struct Subject {
+    pub plugin: Plugin,
+    /// Schemas of the operators of plugins that come with the host.
+    pub schemas: Vec<&'static str>,
+}

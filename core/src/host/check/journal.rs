@@ -1,0 +1,83 @@
+//! The file through which a probe says what it does and finds, a line of JSON per event. It is flushed
+//! before every step, so that it says which one ended the process.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::Finding;
+
+/// What a probe says.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Event {
+    /// A step begins.
+    Begin { step: String, number: usize },
+    /// The step ends with a finding.
+    Found(Finding),
+    /// The step ends and has nothing to say.
+    End,
+    /// What the library says that it is.
+    Said(Said),
+    /// Something that must be the same in every process.
+    Seen { key: String, value: String },
+}
+
+/// What a library says that it is.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Said {
+    pub id: String,
+    pub version: String,
+    pub contract: String,
+    pub provides: Vec<String>,
+}
+
+/// What a probe left for others.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    pub said: Option<Said>,
+    pub seen: BTreeMap<String, String>,
+}
+
+/// The writing side.
+pub(super) struct Journal {
+    file: File,
+    /// Steps of an earlier process, which are not done again.
+    skip: usize,
+    count: usize,
+}
+
+impl Journal {
+    pub(super) fn create(path: &Path, skip: usize) -> std::io::Result<Self> {
+        Ok(Self { file: File::create(path)?, skip, count: 0 })
+    }
+
+    /// What cannot be written is missing when it is read, which the other side takes for an early end.
+    pub(super) fn write(&mut self, event: &Event) {
+        let Ok(mut line) = serde_json::to_vec(event) else { return };
+        line.push(b'\n');
+        // One write per line: there is nothing to flush.
+        let _ = self.file.write_all(&line);
+    }
+
+    /// Does a step, unless an earlier process did. `None` is a step that has nothing to say.
+    pub(super) fn step(&mut self, name: &str, work: impl FnOnce(&mut Self) -> Option<Finding>) {
+        let number = self.count;
+        self.count += 1;
+        if number < self.skip {
+            return;
+        }
+        self.write(&Event::Begin { step: name.to_owned(), number });
+        let event = work(self).map_or(Event::End, Event::Found);
+        self.write(&event);
+    }
+}
+
+/// The events of a journal; a line that was cut off ends them.
+pub(super) fn read(path: &Path) -> Vec<Event> {
+    let bytes = std::fs::read(path).unwrap_or_default();
+    let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    lines.map_while(|line| serde_json::from_slice(line).ok()).collect()
+}

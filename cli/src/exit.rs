@@ -60,6 +60,12 @@ impl Exit {
         {
             return Exit::Usage;
         }
+        if [Code::WEIGHT_SCHEME, Code::WEIGHT_PATTERN].contains(code) {
+            return Exit::Usage;
+        }
+        if *code == Code::WEIGHT_VALUE {
+            return Exit::Unsupported;
+        }
         if [Code::VERIFY_NO_EXECUTOR, Code::VERIFY_EXPECTED].contains(code) {
             return Exit::Unverified;
         }

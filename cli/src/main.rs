@@ -7,6 +7,7 @@ mod exit;
 mod format;
 mod outcome;
 mod plugins;
+mod precision;
 mod progress;
 mod render;
 mod signals;

@@ -16,6 +16,7 @@ pub mod normalise;
 pub mod onnx;
 pub mod optimise;
 pub mod pipeline;
+pub mod precision;
 pub mod program;
 pub mod pt2;
 pub mod registry;

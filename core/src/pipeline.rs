@@ -1,8 +1,8 @@
 //! The stages of a conversion, in order. Each takes what the one above made.
 //!
 //! ```text
-//! archive → program → functional program → model → tidy → optimised → partitioned → (validated) → files
-//!   read      normalise        lower          tidy   optimise    backend     validate       write
+//! archive → program → functional program → model → tidy → optimised → narrowed → partitioned → (validated) → files
+//!   read      normalise        lower          tidy   optimise   precision    backend     validate       write
 //! ```
 
 use std::collections::BTreeSet;
@@ -17,6 +17,7 @@ use crate::ir::{self, Model};
 use crate::lower::{self, LowerOptions};
 use crate::normalise;
 use crate::optimise::{self, OptimiseOptions, Optimised};
+use crate::precision::{self, Changed, PrecisionOptions};
 use crate::program::Program;
 use crate::pt2::{self, Archive};
 use crate::weights;
@@ -28,6 +29,8 @@ pub struct ConvertOptions {
     pub lower: LowerOptions,
     /// Which rules and passes run.
     pub optimise: OptimiseOptions,
+    /// The types in which weights are stored.
+    pub precision: PrecisionOptions,
     /// Which backends take their parts of the model.
     pub backend: BackendOptions,
     /// Check the model against the rules of ONNX and what the program states.
@@ -54,6 +57,8 @@ pub struct Converted {
     pub optimised: Optimised,
     /// Warnings and notes.
     pub diagnostics: Vec<Diagnostic>,
+    /// What happened to weights.
+    pub changed: Changed,
     /// What backends took; `None` when there was none to ask.
     pub partitioned: Option<Partitioned>,
     /// What was done, in order.
@@ -89,6 +94,13 @@ pub fn convert(host: &Host, program: Program, options: &ConvertOptions) -> Resul
     let optimised = if host.catalog.is_empty() { work() } else { clock.time("optimise", work) };
     let (optimised, found) = optimised?;
     diagnostics.extend(found);
+    let mut changed = Changed::default();
+    if !options.precision.is_empty() {
+        let (weights, notes) =
+            clock.time("precision", || precision::apply(&mut model, &options.precision))?;
+        changed = weights;
+        diagnostics.extend(notes);
+    }
     let mut partitioned = None;
     if !options.backend.backends.is_empty() {
         let backed = clock.time("backend", || backend::run(host, &mut model, &options.backend))?;
@@ -103,7 +115,7 @@ pub fn convert(host: &Host, program: Program, options: &ConvertOptions) -> Resul
         }
         diagnostics.extend(report.diagnostics);
     }
-    Ok(Converted { model, optimised, diagnostics, partitioned, stages: clock.stages })
+    Ok(Converted { model, optimised, diagnostics, changed, partitioned, stages: clock.stages })
 }
 
 /// Finds everything in a program that cannot be converted: unlike [`convert`], it goes on to the

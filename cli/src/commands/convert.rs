@@ -12,6 +12,7 @@ use onnxport_core::ir::opset::DEFAULT_OPSET;
 use onnxport_core::lower::{DimName, LowerOptions};
 use onnxport_core::normalise::normalise;
 use onnxport_core::pipeline::{self, ConvertOptions};
+use onnxport_core::precision::Changed;
 use onnxport_core::pt2::Archive;
 use onnxport_core::verify::{Against, Options, Port, Signature};
 use onnxport_core::write::{self, WriteOptions, WriteReport};
@@ -24,6 +25,7 @@ use crate::exit::Exit;
 use crate::format::{bold, bytes, count, duration, faint, table};
 use crate::outcome::{CommandResult, Outcome};
 use crate::plugins::{self, PluginArguments};
+use crate::precision::{self, PrecisionArguments};
 use crate::progress::Progress;
 use crate::weights::WeightArguments;
 
@@ -65,6 +67,8 @@ pub(crate) struct Arguments {
     emit: Option<Form>,
     #[command(flatten)]
     optimising: OptimiseArguments,
+    #[command(flatten)]
+    precision: PrecisionArguments,
     #[command(flatten)]
     backends: BackendArguments,
     #[command(flatten)]
@@ -109,6 +113,7 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
             output_names: arguments.output_names.clone(),
             dims: arguments.dims.clone(),
         },
+        precision: arguments.precision.options(),
         backend: arguments.backends.options(arguments.output.as_deref()),
         optimise: arguments.optimising.options(),
         validate: arguments.validate,
@@ -156,9 +161,14 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
         outcome.summary.push_str(&backends::summary(partitioned));
         outcome.put("backends", &partitioned.backends);
     }
+    precision::describe(&converted.changed, &mut outcome);
     facts.json(&mut outcome);
     arguments.optimising.describe(&converted.optimised, &mut outcome);
-    if (arguments.writing.no_initializers || written.unbound > 0) && against.is_some() {
+    if converted.changed != Changed::default() && against.is_some() {
+        let why = Diagnostic::error(Code::VERIFY_EXPECTED, "its weights are not PyTorch's any more")
+            .help("`onnxport verify --rtol` or `--atol` compares within tolerances of your choice");
+        skipped(&mut outcome, &why);
+    } else if (arguments.writing.no_initializers || written.unbound > 0) && against.is_some() {
         let why = Diagnostic::error(Code::VERIFY_EXPECTED, "the model is written without its weights");
         skipped(&mut outcome, &why);
     } else if let Some(against) = against {

@@ -160,6 +160,8 @@ codes! {
     WEIGHT_SCHEME = "OP662";
     /// A pattern that selects weights matches none.
     WEIGHT_PATTERN = "OP663";
+    /// A weight stays as it is: the form that was asked for has no place for it.
+    WEIGHT_KEPT = "OP664";
     /// The outputs differ from the expected values.
     VERIFY_MISMATCH = "OP701";
     /// No executor is available, or it lacks something that the model uses.

@@ -77,6 +77,16 @@ impl Graph {
         value
     }
 
+    /// Swaps the places of two initializers in their order.
+    pub fn swap_initializers(&mut self, a: ValueId, b: ValueId) {
+        let (Def::Initializer(i), Def::Initializer(j)) = (self.values[a].def, self.values[b].def) else {
+            return;
+        };
+        self.initializers.swap(i as usize, j as usize);
+        self.values[a].def = Def::Initializer(j);
+        self.values[b].def = Def::Initializer(i);
+    }
+
     /// Whether `value` is a parameter or a buffer.
     pub fn is_weight(&self, value: ValueId) -> bool {
         match self.values[value].def {

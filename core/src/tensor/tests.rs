@@ -372,3 +372,52 @@ fn a_fill_is_one_element() {
     assert_eq!(sevens.read().unwrap(), [7, 0].repeat(15));
     assert_eq!(sevens.permute(&[1, 0]).unwrap().read().unwrap(), [7, 0].repeat(15));
 }
+
+/// Every column of the table that `tests/data/casts.py` makes.
+const NARROW: [DType; 6] =
+    [DType::F16, DType::BF16, DType::F8E4M3FN, DType::F8E4M3FNUZ, DType::F8E5M2, DType::F8E5M2FNUZ];
+
+#[test]
+fn casts_give_the_bits_that_pytorch_and_onnx_give() {
+    let table = include_str!("../../../tests/data/casts.txt");
+    let rows: Vec<Vec<u32>> = table
+        .lines()
+        .map(|line| line.split(' ').map(|word| u32::from_str_radix(word, 16).unwrap()).collect())
+        .collect();
+    assert!(rows.len() > 5000);
+    let values: Vec<f32> = rows.iter().map(|row| f32::from_bits(row[0])).collect();
+    let f64s: Vec<u8> = values.iter().flat_map(|v| f64::from(*v).to_le_bytes()).collect();
+    let wide = LazyTensor::inline(DType::F64, vec![values.len() as u64], f64s);
+    for (column, dtype) in NARROW.iter().enumerate() {
+        let size = (dtype.bits() / 8) as usize;
+        for source in [&f32s(&values), &wide] {
+            let made = source.then(Transform::Cast(*dtype)).unwrap();
+            let bytes = made.read().unwrap();
+            for (row, bytes) in rows.iter().zip(bytes.chunks(size)) {
+                let expected = &row[column + 1].to_le_bytes()[..size];
+                assert_eq!(bytes, expected, "{} as {dtype}", f32::from_bits(row[0]));
+            }
+            // What was rounded once is exact in the wider type, and stays as it is.
+            let back = made.then(Transform::Cast(DType::F32)).unwrap();
+            let again = back.then(Transform::Cast(*dtype)).unwrap();
+            let infinite = |i: usize| as_f32(&back.read().unwrap())[i].is_infinite();
+            let again = again.read().unwrap();
+            for (i, (a, b)) in bytes.chunks(size).zip(again.chunks(size)).enumerate() {
+                assert!(a == b || infinite(i), "{dtype}");
+            }
+        }
+    }
+}
+
+#[test]
+fn rounding_from_f64_happens_once() {
+    // Just above the middle of two neighbours, by less than an f32 can tell.
+    let value = 1.0 + 2f64.powi(-11) + 2f64.powi(-40);
+    let wide = LazyTensor::inline(DType::F64, vec![1], value.to_le_bytes().to_vec());
+    let cast = |to| wide.then(Transform::Cast(to)).unwrap().read().unwrap().to_vec();
+    assert_eq!(cast(DType::F16), half::f16::from_f32(1.0 + 2f32.powi(-10)).to_le_bytes());
+    let value = 1.0 + 2f64.powi(-8) + 2f64.powi(-40);
+    let wide = LazyTensor::inline(DType::F64, vec![1], value.to_le_bytes().to_vec());
+    let cast = wide.then(Transform::Cast(DType::BF16)).unwrap().read().unwrap().to_vec();
+    assert_eq!(cast, half::bf16::from_f32(1.0 + 2f32.powi(-7)).to_le_bytes());
+}

@@ -65,7 +65,7 @@ impl Cast {
             match self.to {
                 DType::F64 => out.copy_from_slice(&value.to_le_bytes()),
                 DType::F32 => out.copy_from_slice(&(value as f32).to_le_bytes()),
-                DType::F16 => out.copy_from_slice(&f16::from_f64(value).to_le_bytes()),
+                DType::F16 => out.copy_from_slice(&f16::from_f32(odd(value)).to_le_bytes()),
                 DType::BF16 => out.copy_from_slice(&to_bf16(odd(value)).to_le_bytes()),
                 to => out.fill(float8::encode(to, value).unwrap_or_default()),
             }

@@ -23,12 +23,12 @@ const fn format(dtype: DType) -> Option<Format> {
     })
 }
 
-/// The code of `x`, rounded to the nearest value, ties to even; what is too large becomes the largest
-/// value. So does infinity, or NaN where zero has no sign, as ONNX's `Cast` has it. `None` when `dtype`
-/// is no 8-bit float.
+/// The code of `x`, rounded to the nearest value, ties to even; what is too large, infinities
+/// included, becomes the largest value, as the reference implementation of ONNX's `Cast` has it. `None`
+/// when `dtype` is no 8-bit float.
 pub(super) fn encode(dtype: DType, x: f64) -> Option<u8> {
     let Format { mantissa_bits, bias, max, unsigned_zero } = format(dtype)?;
-    if x.is_nan() || x.is_infinite() && unsigned_zero {
+    if x.is_nan() {
         return Some(if unsigned_zero { 0x80 } else { 0x7f });
     }
     let sign = if x.is_sign_negative() { 0x80 } else { 0 };

@@ -1,0 +1,128 @@
+//! The types in which weights are stored.
+
+use std::fmt::Write;
+
+use clap::{Args, ValueEnum};
+use onnxport_core::precision::{Changed, Form, Overflow, Patterns, PrecisionOptions, Scheme};
+use onnxport_core::tensor::DType;
+
+use crate::format::{bold, bytes};
+use crate::outcome::Outcome;
+
+/// Arguments about how weights are stored.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Precision of weights")]
+pub(crate) struct PrecisionArguments {
+    /// Store parameters and buffers of wider floating-point types in this one, with a cast to the type
+    /// in which the model computes. Those with fewer than two axes stay: scales of norms, biases
+    #[arg(long, value_enum, value_name = "DTYPE")]
+    dtype: Option<Stored>,
+    /// Weights whose type stays, such as head.*; can be repeated
+    #[arg(long = "keep-dtype", value_name = "PATTERN", requires = "dtype")]
+    keep: Vec<String>,
+    /// What happens to a weight with values beyond the range of that type
+    #[arg(long, value_enum, default_value_t = Beyond::Refuse, value_name = "WHAT", requires = "dtype")]
+    dtype_overflow: Beyond,
+    /// Quantise the weights of matrix products: int4 or int8, and behind a colon block=N or
+    /// block=channel, symmetric or asymmetric, such as int4:block=32,symmetric
+    #[arg(long, value_name = "SCHEME")]
+    quantize: Option<Scheme>,
+    /// How a quantised weight appears in the graph
+    #[arg(long, value_enum, default_value_t = QuantizeForm::Dequantize, value_name = "FORM", requires = "quantize")]
+    quantize_form: QuantizeForm,
+    /// Quantise these matrices instead, whatever reads them; can be repeated
+    #[arg(long, value_name = "PATTERN", requires = "quantize")]
+    quantize_only: Vec<String>,
+    /// Weights that are not quantised; can be repeated
+    #[arg(long, value_name = "PATTERN", requires = "quantize")]
+    quantize_skip: Vec<String>,
+}
+
+/// A type in which weights can be stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Stored {
+    F32,
+    F16,
+    Bf16,
+    F8e4m3fn,
+    F8e4m3fnuz,
+    F8e5m2,
+    F8e5m2fnuz,
+}
+
+/// What happens to values that do not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Beyond {
+    /// The conversion fails
+    Refuse,
+    /// The weight keeps its type
+    Keep,
+    /// The values become infinite, or the largest of an 8-bit type
+    Allow,
+}
+
+/// How a quantised weight appears in the graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum QuantizeForm {
+    #[value(help = "DequantizeLinear in front of what reads it; blocks and 4 bits need opset 21")]
+    Dequantize,
+    #[value(help = "com.microsoft::MatMulNBits in place of the product")]
+    Matmulnbits,
+}
+
+impl PrecisionArguments {
+    /// The options.
+    pub(crate) fn options(&self) -> PrecisionOptions {
+        let form = match self.quantize_form {
+            QuantizeForm::Dequantize => Form::Dequantize,
+            QuantizeForm::Matmulnbits => Form::MatMulNBits,
+        };
+        PrecisionOptions {
+            dtype: self.dtype.map(|dtype| match dtype {
+                Stored::F32 => DType::F32,
+                Stored::F16 => DType::F16,
+                Stored::Bf16 => DType::BF16,
+                Stored::F8e4m3fn => DType::F8E4M3FN,
+                Stored::F8e4m3fnuz => DType::F8E4M3FNUZ,
+                Stored::F8e5m2 => DType::F8E5M2,
+                Stored::F8e5m2fnuz => DType::F8E5M2FNUZ,
+            }),
+            keep: Patterns::new(self.keep.iter().cloned()),
+            overflow: match self.dtype_overflow {
+                Beyond::Refuse => Overflow::Refuse,
+                Beyond::Keep => Overflow::Keep,
+                Beyond::Allow => Overflow::Allow,
+            },
+            quantise: self.quantize.map(|scheme| Scheme { form, ..scheme }),
+            quantise_only: Patterns::new(self.quantize_only.iter().cloned()),
+            quantise_skip: Patterns::new(self.quantize_skip.iter().cloned()),
+        }
+    }
+}
+
+/// Adds what happened to weights to an outcome.
+pub(crate) fn describe(changed: &Changed, outcome: &mut Outcome) {
+    let Changed { narrowed, quantised, bytes_before, bytes_after } = *changed;
+    if narrowed + quantised == 0 {
+        return;
+    }
+    let mut what = Vec::new();
+    if quantised > 0 {
+        what.push(format!("{quantised} quantised"));
+    }
+    if narrowed > 0 {
+        what.push(format!("{narrowed} in a lower type"));
+    }
+    // Writing to a String cannot fail.
+    let _ = writeln!(
+        outcome.summary,
+        "{}  {}, {} instead of {}",
+        bold("weights"),
+        what.join(", "),
+        bytes(bytes_after),
+        bytes(bytes_before)
+    );
+    outcome.put("weights_quantised", quantised);
+    outcome.put("weights_narrowed", narrowed);
+    outcome.put("changed_weight_bytes", bytes_after);
+}

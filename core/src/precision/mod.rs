@@ -1,0 +1,112 @@
+//! Storing weights with fewer bits.
+//!
+//! The computation keeps its types: a weight that is stored in a lower type goes through a `Cast`, a
+//! quantised one through `DequantizeLinear`, right where the initializer is read, so that a runtime can
+//! fold it. Only `MatMulNBits` takes the place of a product. No weight is held in memory: what happens
+//! to its bytes is a transform of its [`LazyTensor`](crate::tensor::LazyTensor), and the writer streams.
+
+mod edit;
+mod narrow;
+mod probe;
+mod products;
+mod quantise;
+mod scheme;
+mod select;
+
+#[cfg(test)]
+mod tests;
+
+pub use scheme::{Block, Form, Scheme};
+pub use select::Patterns;
+
+use crate::diagnose::{Code, Diagnostic, Report};
+use crate::ir::{Model, tidy};
+use crate::tensor::DType;
+
+/// What is to happen to weights.
+#[derive(Clone, Debug, Default)]
+pub struct PrecisionOptions {
+    /// The type in which parameters and buffers of a wider floating-point type are stored. Those with
+    /// fewer than two axes stay: scales of norms and biases are small, and much depends on them.
+    pub dtype: Option<DType>,
+    /// Weights whose type stays besides.
+    pub keep: Patterns,
+    /// What happens to a weight that has values beyond the range of [`dtype`](Self::dtype).
+    pub overflow: Overflow,
+    /// How weights are quantised, if they are.
+    pub quantise: Option<Scheme>,
+    /// The weights to quantise; without patterns those that products (`MatMul`, `Gemm`) take, and
+    /// nothing else.
+    pub quantise_only: Patterns,
+    /// Weights that are not quantised.
+    pub quantise_skip: Patterns,
+}
+
+/// What happens to a weight that has values beyond the range of the type that it is to be stored in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Overflow {
+    /// The conversion fails.
+    #[default]
+    Refuse,
+    /// The weight keeps its type, which is reported.
+    Keep,
+    /// The values become infinite, or the largest of an 8-bit type, which is reported.
+    Allow,
+}
+
+/// What happened to weights.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Changed {
+    /// Weights that are stored in a lower type.
+    pub narrowed: usize,
+    /// Weights that are quantised.
+    pub quantised: usize,
+    /// The bytes of both, as they were.
+    pub bytes_before: u64,
+    /// The bytes that take their place.
+    pub bytes_after: u64,
+}
+
+impl PrecisionOptions {
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.dtype.is_none() && self.quantise.is_none()
+    }
+}
+
+/// Stores the weights of `model` as `options` say. Quantised weights come first; what is left takes the
+/// lower type.
+///
+/// # Errors
+/// `OP660` when values do not fit, `OP662` when the opset or the form lacks what is asked for, `OP663`
+/// when a pattern matches no weight, and whatever reading a weight brings.
+pub fn apply(model: &mut Model, options: &PrecisionOptions) -> Result<(Changed, Vec<Diagnostic>), Report> {
+    let mut changed = Changed::default();
+    let mut notes = Vec::new();
+    if options.is_empty() {
+        return Ok((changed, notes));
+    }
+    let unmatched = [&options.keep, &options.quantise_only, &options.quantise_skip]
+        .into_iter()
+        .flat_map(|patterns| patterns.unmatched(model))
+        .map(|pattern| {
+            let message = format!("`{pattern}` matches no weight of the model");
+            let help = "`onnxport inspect --weights` lists them";
+            Diagnostic::error(Code::WEIGHT_PATTERN, message).help(help)
+        });
+    let mut report = Report { diagnostics: unmatched.collect(), ..Report::default() };
+    if report.diagnostics.is_empty() {
+        if let Some(scheme) = &options.quantise {
+            quantise::apply(model, options, scheme, &mut changed, &mut notes, &mut report.diagnostics);
+        }
+        if let Some(dtype) = options.dtype {
+            narrow::apply(model, options, dtype, &mut changed, &mut notes, &mut report.diagnostics);
+        }
+    }
+    if !report.diagnostics.is_empty() {
+        report.origins = model.origins.clone();
+        return Err(report);
+    }
+    tidy::tidy(&mut model.graph);
+    Ok((changed, notes))
+}

@@ -1,0 +1,67 @@
+//! The one description of a quantised form.
+
+use std::str::FromStr;
+
+use crate::tensor::transform::Bits;
+
+/// What shares a scale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Block {
+    /// This many weights that a sum runs over.
+    Size(u64),
+    /// All weights of an output.
+    Channel,
+}
+
+/// How a quantised weight appears in the graph.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// As `DequantizeLinear` in front of whatever reads the weight.
+    #[default]
+    Dequantize,
+    /// As `com.microsoft::MatMulNBits` in place of the product.
+    MatMulNBits,
+}
+
+/// A quantised form: `int4:block=32,symmetric`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scheme {
+    /// Bits of a code.
+    pub bits: Bits,
+    /// What shares a scale.
+    pub block: Block,
+    /// Whether there are no zero points.
+    pub symmetric: bool,
+    /// How it appears in the graph.
+    pub form: Form,
+}
+
+impl FromStr for Scheme {
+    type Err = String;
+
+    /// Reads `int4` or `int8`, and behind a colon `block=N` or `block=channel`, and `symmetric` or
+    /// `asymmetric`, separated by commas. Blocks have 32 weights, and are symmetric, unless it says
+    /// otherwise.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, rest) = text.split_once(':').unwrap_or((text, ""));
+        let bits = match name {
+            "int4" => Bits::Four,
+            "int8" => Bits::Eight,
+            _ => return Err(format!("{name:?} is not int4 or int8")),
+        };
+        let mut scheme = Self { bits, block: Block::Size(32), symmetric: true, form: Form::default() };
+        for word in rest.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+            match word.split_once('=') {
+                None if word == "symmetric" => scheme.symmetric = true,
+                None if word == "asymmetric" => scheme.symmetric = false,
+                Some(("block", "channel")) => scheme.block = Block::Channel,
+                Some(("block", size)) => {
+                    let size = size.parse().ok().filter(|size| (1..1 << 32).contains(size));
+                    scheme.block = Block::Size(size.ok_or("a block has a number of weights, or `channel`")?);
+                }
+                _ => return Err(format!("{word:?} is not block=N, block=channel, symmetric or asymmetric")),
+            }
+        }
+        Ok(scheme)
+    }
+}

@@ -1,0 +1,203 @@
+use super::{Block, Form, Overflow, Patterns, PrecisionOptions, Scheme, apply};
+use crate::diagnose::Code;
+use crate::ir::{Model, validate};
+use crate::tensor::transform::Bits;
+use crate::tensor::{DType, LazyTensor};
+
+fn model(text: &str, opset: i64) -> Model {
+    let mut model = Model::parse(&format!("opset {opset}\ngraph {{\n{text}\n}}\n")).unwrap();
+    for initializer in &mut model.graph.initializers {
+        initializer.weight = true;
+        let count = initializer.data.elements().unwrap();
+        if initializer.data.dtype == DType::F32 {
+            let values = (0..count).flat_map(|i| ((i % 97) as f32 - 40.0).to_le_bytes());
+            let bytes: Vec<u8> = values.collect();
+            initializer.data = LazyTensor::inline(DType::F32, initializer.data.shape.clone(), bytes);
+        }
+    }
+    model
+}
+
+const LINEAR: &str = "  constant %w: f32[8, 64] = ...
+  constant %b: f32[8] = ...
+  input %x: f32[s0, 3, 64]
+  %t: f32[64, 8] = Transpose(%w) {perm = [1, 0]}
+  %y: f32[s0, 3, 8] = MatMul(%x, %t)
+  %z: f32[s0, 3, 8] = Add(%y, %b)
+  output %z as z";
+
+fn run(model: &mut Model, options: &PrecisionOptions) -> Result<Vec<(Code, String)>, Vec<Code>> {
+    let result = apply(model, options);
+    let found = validate::validate(model, &validate::Stated::default());
+    assert!(found.is_empty(), "{found:?}");
+    match result {
+        Ok((_, notes)) => Ok(notes.into_iter().map(|note| (note.code, note.message)).collect()),
+        Err(report) => Err(report.diagnostics.into_iter().map(|d| d.code).collect()),
+    }
+}
+
+fn quantise(scheme: &str, form: Form) -> PrecisionOptions {
+    let scheme = Scheme { form, ..scheme.parse().unwrap() };
+    PrecisionOptions { quantise: Some(scheme), ..PrecisionOptions::default() }
+}
+
+fn narrow(dtype: DType, overflow: Overflow) -> PrecisionOptions {
+    PrecisionOptions { dtype: Some(dtype), overflow, ..PrecisionOptions::default() }
+}
+
+fn ops(model: &Model) -> Vec<&str> {
+    let graph = &model.graph;
+    graph.order(graph.main()).map(|n| graph.nodes[n].op.as_str()).collect()
+}
+
+#[test]
+fn descriptions_are_read() {
+    let scheme = |text: &str| text.parse::<Scheme>();
+    let plain = Scheme { bits: Bits::Four, block: Block::Size(32), symmetric: true, form: Form::Dequantize };
+    assert_eq!(scheme("int4"), Ok(plain));
+    assert_eq!(
+        scheme("int4:block=64,asymmetric").map(|s| (s.block, s.symmetric)),
+        Ok((Block::Size(64), false))
+    );
+    assert_eq!(scheme("int8:block=channel").map(|s| (s.bits, s.block)), Ok((Bits::Eight, Block::Channel)));
+    for bad in
+        ["int3", "int4:block", "int4:block=0", "int4:block=-1", "int4:block=99999999999999", "int4:fast", ""]
+    {
+        assert!(scheme(bad).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn a_lower_type_is_cast_where_it_is_read() {
+    let mut m = model(LINEAR, 20);
+    assert_eq!(run(&mut m, &narrow(DType::F16, Overflow::Refuse)), Ok(vec![]));
+    assert_eq!(ops(&m), ["Cast", "Transpose", "MatMul", "Add"]);
+    let stored: Vec<DType> = m.graph.initializers.iter().map(|i| i.data.dtype).collect();
+    assert_eq!(stored, [DType::F16, DType::F32], "vectors stay, and so does the order");
+    assert_eq!(m.graph.values[m.graph.initializers[0].value].name.as_deref(), Some("w"));
+    let mut m = model(LINEAR, 20);
+    let keep =
+        PrecisionOptions { keep: Patterns::new(["w".to_owned()]), ..narrow(DType::F16, Overflow::Refuse) };
+    run(&mut m, &keep).unwrap();
+    assert_eq!(ops(&m), ["Transpose", "MatMul", "Add"]);
+}
+
+#[test]
+fn tied_weights_share_a_cast_and_returned_ones_stay() {
+    let text = "  constant %a: f32[8, 8] = ...
+  constant %b: f32[8, 8] = ...
+  constant %c: f32[4, 16] = ...
+  input %x: f32[8, 8]
+  %y: f32[8, 8] = MatMul(%x, %a)
+  %z: f32[8, 8] = MatMul(%y, %b)
+  output %z as z
+  output %c as d";
+    let mut m = model(text, 20);
+    let data = m.graph.initializers[0].data.clone();
+    m.graph.initializers[1].data = data;
+    run(&mut m, &narrow(DType::BF16, Overflow::Refuse)).unwrap();
+    assert_eq!(ops(&m), ["Cast", "MatMul", "MatMul"]);
+    let stored: Vec<DType> = m.graph.initializers.iter().map(|i| i.data.dtype).collect();
+    assert_eq!(stored, [DType::BF16, DType::F32], "what is returned keeps its type");
+}
+
+#[test]
+fn values_that_do_not_fit_are_the_users_choice() {
+    let overflowing = || {
+        let mut m = model(LINEAR, 20);
+        let mut bytes = m.graph.initializers[0].data.read().unwrap().into_owned();
+        bytes[..4].copy_from_slice(&70000f32.to_le_bytes());
+        // The largest number that is rounded down.
+        bytes[4..8].copy_from_slice(&65519f32.to_le_bytes());
+        m.graph.initializers[0].data = LazyTensor::inline(DType::F32, vec![8, 64], bytes);
+        m
+    };
+    assert_eq!(run(&mut overflowing(), &narrow(DType::F16, Overflow::Refuse)), Err(vec![Code::WEIGHT_VALUE]));
+    let mut m = overflowing();
+    let notes = run(&mut m, &narrow(DType::F16, Overflow::Keep)).unwrap();
+    assert!(notes[0].1.contains("`w` has 1 value beyond the range of f16 (up to 7e4)"), "{notes:?}");
+    assert_eq!(ops(&m), ["Transpose", "MatMul", "Add"]);
+    let mut m = overflowing();
+    assert_eq!(run(&mut m, &narrow(DType::F16, Overflow::Allow)).unwrap().len(), 1);
+    assert_eq!(m.graph.initializers[0].data.read().unwrap()[..4], [0x00, 0x7c, 0xff, 0x7b]);
+    assert_eq!(run(&mut overflowing(), &narrow(DType::BF16, Overflow::Refuse)), Ok(vec![]));
+}
+
+#[test]
+fn blocks_lie_along_the_axis_of_the_sum() {
+    let mut m = model(LINEAR, 21);
+    run(&mut m, &quantise("int4:block=16,asymmetric", Form::Dequantize)).unwrap();
+    assert_eq!(ops(&m), ["DequantizeLinear", "Transpose", "MatMul", "Add"]);
+    let types: Vec<(DType, &[u64])> =
+        m.graph.initializers.iter().map(|i| (i.data.dtype, i.data.shape.as_slice())).collect();
+    let scales: [&[u64]; 2] = [&[8, 64], &[8, 4]];
+    assert_eq!(
+        types,
+        [(DType::U4, scales[0]), (DType::F32, &[8]), (DType::F32, scales[1]), (DType::U4, scales[1])]
+    );
+    let direct = "  constant %w: f32[64, 8] = ...
+  input %x: f32[s0, 64]
+  %y: f32[s0, 8] = Gemm(%x, %w)
+  output %y as y";
+    let mut m = model(direct, 21);
+    run(&mut m, &quantise("int8:block=16", Form::Dequantize)).unwrap();
+    assert_eq!(m.graph.initializers[1].data.shape, [4, 8]);
+    let mut m = model(direct, 20);
+    run(&mut m, &quantise("int8:block=channel", Form::Dequantize)).unwrap();
+    assert_eq!(m.graph.initializers[1].data.shape, [8]);
+}
+
+#[test]
+fn products_become_matmul_nbits() {
+    let mut m = model(LINEAR, 20);
+    run(&mut m, &quantise("int4:block=16", Form::MatMulNBits)).unwrap();
+    assert_eq!(ops(&m), ["MatMulNBits", "Add"]);
+    assert_eq!(m.opsets.len(), 2);
+    let gemm = "  constant %w: f32[8, 64] = ...
+  constant %b: f32[8] = ...
+  input %x: f32[s0, 64]
+  %y: f32[s0, 8] = Gemm(%x, %w, %b) {transB = 1}
+  output %y as y";
+    let mut m = model(gemm, 20);
+    run(&mut m, &quantise("int4:block=16", Form::MatMulNBits)).unwrap();
+    assert_eq!(ops(&m), ["MatMulNBits", "Add"]);
+    let mut m = model(&gemm.replace("transB = 1", "transB = 1, alpha = 2.0"), 20);
+    let notes = run(&mut m, &quantise("int4:block=16", Form::MatMulNBits)).unwrap();
+    assert_eq!((notes[0].0.clone(), ops(&m)), (Code::WEIGHT_KEPT, vec!["Gemm"]));
+}
+
+#[test]
+fn what_cannot_be_is_refused_and_what_is_quantised_stays() {
+    let refused =
+        |scheme: &str, form, opset| run(&mut model(LINEAR, opset), &quantise(scheme, form)).unwrap_err();
+    assert_eq!(refused("int4", Form::Dequantize, 20), [Code::WEIGHT_SCHEME]);
+    assert_eq!(refused("int4:block=channel", Form::Dequantize, 20), [Code::WEIGHT_SCHEME]);
+    assert_eq!(refused("int4:block=channel", Form::MatMulNBits, 20), [Code::WEIGHT_SCHEME]);
+    assert_eq!(refused("int4:block=24", Form::MatMulNBits, 20), [Code::WEIGHT_SCHEME]);
+    let unmatched = PrecisionOptions {
+        quantise_skip: Patterns::new(["lm_head.*".to_owned()]),
+        ..quantise("int8:block=channel", Form::Dequantize)
+    };
+    assert_eq!(run(&mut model(LINEAR, 20), &unmatched), Err(vec![Code::WEIGHT_PATTERN]));
+    let codes =
+        "  constant %w: i8[8, 4] = hex \"0001020304050607ff01020304050607000102030405060700010203040506f8\"
+  constant %s: f32[8] = ...
+  input %x: f32[s0, 8]
+  %d: f32[8, 4] = DequantizeLinear(%w, %s) {axis = 0}
+  %y: f32[s0, 4] = MatMul(%x, %d)
+  output %y as y";
+    let mut m = model(codes, 20);
+    let before = m.to_text();
+    assert_eq!(run(&mut m, &quantise("int8:block=channel", Form::Dequantize)), Ok(vec![]));
+    assert_eq!(run(&mut m, &narrow(DType::F16, Overflow::Refuse)), Ok(vec![]));
+    assert_eq!(m.to_text(), before);
+    let tied = LINEAR
+        .replace(
+            "  output %z as z",
+            "  %u: f32[3, 64] = Gather(%w, %i) {axis = 0}\n  output %z as z\n  output %u as u",
+        )
+        .replace("  input %x", "  input %i: i64[3]\n  input %x");
+    let mut m = model(&tied, 21);
+    let notes = run(&mut m, &quantise("int4", Form::Dequantize)).unwrap();
+    assert_eq!((notes.len(), m.graph.initializers.len()), (1, 2));
+}

@@ -1,0 +1,1 @@
+"""Tests of the types in which weights are stored."""

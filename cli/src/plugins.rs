@@ -1,12 +1,14 @@
 //! The plugins that are linked into this binary, those that the user adds, and the runtime that
 //! verifies.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use onnxport_core::diagnose::{Code, Diagnostic, Report};
 use onnxport_core::host::{Host, OnPanic, PluginRoot, Search};
 use onnxport_core::verify::{Executor, Runtime};
+
+use crate::commands::verify::RuntimeArguments;
 
 /// Arguments about plugins.
 #[derive(Debug, Args)]
@@ -68,11 +70,13 @@ pub(crate) fn host(arguments: &PluginArguments) -> Result<Host, Report> {
 }
 
 /// Opens the runtime that runs models.
-pub(crate) fn runtime(host: &Host, library: Option<&Path>) -> Result<Runtime, Diagnostic> {
+pub(crate) fn runtime(host: &Host, arguments: &RuntimeArguments) -> Result<Runtime, Diagnostic> {
     let executor = host.plugins.iter().find_map(Executor::of);
     let executor =
         executor.ok_or_else(|| Diagnostic::error(Code::VERIFY_NO_EXECUTOR, "no plugin can run models"))?;
-    let library = library.map(|path| path.to_string_lossy());
-    let options: Vec<(&str, &str)> = library.iter().map(|path| ("library", path.as_ref())).collect();
+    let library = arguments.ort_library.as_ref().map(|path| path.to_string_lossy());
+    let library = library.iter().map(|path| ("library", path.as_ref()));
+    let named = arguments.executor_options.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let options: Vec<(&str, &str)> = library.chain(named).collect();
     executor.open(&options)
 }

@@ -62,6 +62,11 @@ impl<'a> Options<'a> {
         self.records.iter().find(|o| o.name.as_str() == name).map(|o| o.value.as_str())
     }
 
+    /// Every option called `name`, in the user's order.
+    pub fn all(&self, name: &str) -> impl Iterator<Item = &'a str> {
+        self.records.iter().filter(move |o| o.name.as_str() == name).map(|o| o.value.as_str())
+    }
+
     /// The option called `name` as a number.
     pub fn number(&self, name: &str) -> Result<Option<usize>, Failure> {
         self.get(name)

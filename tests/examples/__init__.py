@@ -1,1 +1,1 @@
-"""One operator at a time: lines of hand-written cases, and PyTorch's own OpInfo samples."""
+"""Tests of the examples, as their users run them."""

@@ -6,6 +6,7 @@
 
 mod contract;
 mod counts;
+mod examples;
 mod generate;
 mod python;
 mod step;

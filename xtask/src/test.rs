@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::counts::Counts;
 use crate::step::Steps;
-use crate::{contract, generate, python, root, target};
+use crate::{contract, examples, generate, python, root, target};
 
 /// How much is tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +51,7 @@ pub(crate) fn run(scope: Scope) -> bool {
     steps.check("cargo clippy", &mut cargo(&clippy));
     let tests = ["test", "--workspace", "--no-fail-fast", "--quiet"];
     steps.run("cargo test", &mut cargo(&tests), Counts::of_cargo);
+    examples::steps(cargo, &mut steps);
     if scope == Scope::All {
         let built = steps.check("cargo build", &mut cargo(&["build", "--release", "--quiet"]));
         if let Some(python) = &environment {

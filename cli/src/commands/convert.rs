@@ -187,7 +187,7 @@ fn calls(program: &Path, archive: &Archive, reweighted: bool) -> Result<(Against
     Ok((Against::of_archive(archive)?, program.to_owned()))
 }
 
-/// Verifies when it can; that it cannot is a note unless the user named a library.
+/// Verifies when it can; that it cannot is a note unless the user said with what.
 fn verify_written(
     host: &Host,
     arguments: &Arguments,
@@ -196,10 +196,10 @@ fn verify_written(
     progress: &Progress,
     outcome: &mut Outcome,
 ) -> Result<(), Outcome> {
-    let library = arguments.runtime.ort_library.as_deref();
-    let runtime = match plugins::runtime(host, library) {
+    let asked = arguments.runtime.ort_library.is_some() || !arguments.runtime.executor_options.is_empty();
+    let runtime = match plugins::runtime(host, &arguments.runtime) {
         Ok(runtime) => runtime,
-        Err(diagnostic) if library.is_none() && diagnostic.code == Code::VERIFY_NO_EXECUTOR => {
+        Err(diagnostic) if !asked && diagnostic.code == Code::VERIFY_NO_EXECUTOR => {
             skipped(outcome, &diagnostic);
             return Ok(());
         }
@@ -216,7 +216,7 @@ fn verify_written(
     };
     match verify::execute(&runtime, path, &against, &Options::default(), progress) {
         Ok(verification) => verify::describe(&verification, &source, outcome),
-        Err(diagnostic) if library.is_none() && diagnostic.code == Code::VERIFY_NO_EXECUTOR => {
+        Err(diagnostic) if !asked && diagnostic.code == Code::VERIFY_NO_EXECUTOR => {
             skipped(outcome, &diagnostic);
         }
         Err(diagnostic) => {

@@ -44,6 +44,17 @@ pub(crate) struct RuntimeArguments {
     /// system's folders are searched
     #[arg(long, value_name = "PATH")]
     pub ort_library: Option<PathBuf>,
+    /// An option of the runtime, such as `custom_ops=PATH` for a library of custom operators; can
+    /// be repeated
+    #[arg(long = "executor-option", value_name = "NAME=VALUE", value_parser = parse_option)]
+    pub executor_options: Vec<(String, String)>,
+}
+
+fn parse_option(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("expected NAME=VALUE".to_owned()),
+    }
 }
 
 fn tolerance(text: &str) -> Result<f64, String> {
@@ -61,7 +72,7 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     }
     let (against, source) = Against::open(&arguments.against)?;
     let host = plugins::host(&arguments.plugins)?;
-    let runtime = plugins::runtime(&host, arguments.runtime.ort_library.as_deref())?;
+    let runtime = plugins::runtime(&host, &arguments.runtime)?;
     let comparer = arguments.comparer.as_deref().map(|id| Comparer::open(&host, id, &[])).transpose()?;
     let options = Options { rtol: arguments.rtol, atol: arguments.atol, comparer: comparer.as_ref() };
     let verification = execute(&runtime, &arguments.model, &against, &options, progress)?;

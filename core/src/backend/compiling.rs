@@ -38,7 +38,7 @@ impl Running<'_> {
         }
         if !changed.is_empty() {
             // Weights that went into blobs.
-            tidy::tidy(&mut self.model.graph);
+            tidy::model(self.model);
         }
     }
 

@@ -105,9 +105,12 @@ fn finished(
     }
     // A name of its own for every content: see `core/src/write/artefacts.rs`.
     let hash = sha256.get(..16).unwrap_or_default();
-    let file = format!("{stem}.{}.{hash}.bin", compile.name);
+    let file = format!("{stem}.{hash}.bin");
     replaced.files.push(file.clone());
-    model.artefacts.push(Artefact { file: file.clone(), data, sha256: sha256.clone() });
+    // Equal regions share one.
+    if !model.artefacts.iter().any(|known| known.file == file) {
+        model.artefacts.push(Artefact { file: file.clone(), data, sha256: sha256.clone() });
+    }
     Ok(vec![
         attribute(format!("{name}_file"), Attr::Str(file)),
         attribute(format!("{name}_sha256"), Attr::Str(sha256)),

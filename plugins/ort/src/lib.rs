@@ -1,7 +1,8 @@
 //! ONNX Runtime as an onnxport executor.
 //!
 //! The library is loaded at run time; see [`discover`] for where it is looked for. Options:
-//! `library` (a path) and `threads` (per operator; 0 lets ONNX Runtime choose).
+//! `library` (a path), `threads` (per operator; 0 lets ONNX Runtime choose) and `custom_ops` (the path of a
+//! library of custom operators; can be given several times).
 
 pub mod discover;
 mod session;
@@ -29,9 +30,13 @@ struct Loaded {
     environment: Environment,
 }
 
+/// How ONNX Runtime says that it does not have an operator at all.
+const UNKNOWN_OPERATOR: [&str; 2] = ["is not a registered function/op", "No Op registered for"];
+
 struct OnnxRuntime {
     loaded: Loaded,
     threads: usize,
+    custom_ops: Vec<PathBuf>,
 }
 
 impl Executor for OnnxRuntime {
@@ -56,7 +61,14 @@ impl Executor for OnnxRuntime {
             }
             None => slot.insert(load_library(wanted)?).clone(),
         };
-        Ok(Self { loaded, threads })
+        let custom_ops: Vec<PathBuf> = options.all("custom_ops").map(PathBuf::from).collect();
+        if let Some(missing) = custom_ops.iter().find(|path| !path.is_file()) {
+            return Err(Failure::new(format!(
+                "there is no library of custom operators at {}",
+                missing.display()
+            )));
+        }
+        Ok(Self { loaded, threads, custom_ops })
     }
 
     fn describe(&self) -> String {
@@ -67,7 +79,14 @@ impl Executor for OnnxRuntime {
         let fail = |message: String| Failure::new(format!("ONNX Runtime does not load the model: {message}"));
         let mut builder = self.builder().map_err(|e| fail(first_line(&e)))?;
         let session = builder.commit_from_file(path).map_err(|e| {
-            let failure = fail(first_line(&e.to_string()));
+            let message = first_line(&e.to_string());
+            let unknown = UNKNOWN_OPERATOR.iter().any(|text| message.contains(text));
+            let failure = fail(message);
+            if unknown && self.custom_ops.is_empty() {
+                return failure.unsupported().help(
+                    "if a backend's runtime has the operator, load its library: --executor-option custom_ops=PATH",
+                );
+            }
             if e.code() == ErrorCode::NotImplemented { failure.unsupported() } else { failure }
         })?;
         Ok(session::OrtSession::new(session))
@@ -78,7 +97,12 @@ impl OnnxRuntime {
     fn builder(&self) -> Result<SessionBuilder, String> {
         let builder = Session::builder(&self.loaded.environment).map_err(|e| e.to_string())?;
         // Errors arrive as results; printing them as well would break quiet and JSON output.
-        let builder = builder.with_log_level(ort::logging::LogLevel::Fatal).map_err(|e| e.to_string())?;
+        let mut builder = builder.with_log_level(ort::logging::LogLevel::Fatal).map_err(|e| e.to_string())?;
+        for library in &self.custom_ops {
+            let path = canonical(library);
+            let failed = |e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
+            builder = builder.with_operator_library(&path).map_err(|e| failed(&e))?;
+        }
         if self.threads == 0 {
             return Ok(builder);
         }

@@ -44,7 +44,7 @@ fn a_blob_beside_the_model_is_named_hashed_and_written_with_it() {
     let Some(Attr::Str(name)) = program(&model, "program_file") else { panic!("a file") };
     let Some(Attr::Str(hash)) = program(&model, "program_sha256") else { panic!("a hash") };
     assert_eq!(hash, HASH);
-    assert_eq!(name, format!("m.onnx.plain_0.{}.bin", &hash[..16]));
+    assert_eq!(name, format!("m.onnx.{}.bin", &hash[..16]));
     assert_eq!(file.file_name().and_then(|n| n.to_str()), Some(name.as_str()));
 }
 

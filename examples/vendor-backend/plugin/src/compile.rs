@@ -1,0 +1,130 @@
+//! From a region to a program.
+
+use std::collections::HashMap;
+
+use npu_program::{Constant, Instruction, NONE, Opcode, Program};
+use onnxport_sdk::backend::{Port, Region};
+use onnxport_sdk::{Attribute, DType, Literal, NodeRef, Res, ValueRef};
+
+/// A program, and what its node is given: the first inputs of the region, then its weights.
+pub(crate) struct Compiled {
+    pub program: Program,
+    pub inputs: Vec<Port>,
+}
+
+/// An instruction whose operands are still values of the model.
+pub(crate) struct Planned<'h> {
+    opcode: Opcode,
+    operands: Vec<Option<ValueRef<'h>>>,
+    ints: Vec<i64>,
+    floats: Vec<f32>,
+}
+
+/// Compiles a region.
+pub(crate) fn program(region: &Region<'_>) -> Res<Compiled> {
+    let planned = region.nodes().into_iter().map(|node| Ok((node, instruction(node)?)));
+    let planned = planned.collect::<Res<Vec<_>>>()?;
+    if !planned.iter().any(|(_, p)| matches!(p.opcode, Opcode::MatMul | Opcode::Gemm)) {
+        return Err("there is no product of matrices in it".into());
+    }
+    let used = |value: &ValueRef<'_>| planned.iter().any(|(_, p)| p.operands.contains(&Some(*value)));
+    let (mut given, mut constants) = (region.inputs(), Vec::new());
+    for weight in region.weights().into_iter().filter(used) {
+        // Shapes are part of the program; matrices stay where the model has them.
+        match shape_of(weight) {
+            Some(constant) => constants.push((weight, constant)),
+            None => given.push(weight),
+        }
+    }
+    let mut program = Program { inputs: given.len() as u32, ..Program::default() };
+    let values = given.iter().copied().chain(constants.iter().map(|(value, _)| *value));
+    let mut registers: HashMap<u64, u32> = values.map(ValueRef::id).zip(0..).collect();
+    program.constants = constants.into_iter().map(|(_, constant)| constant).collect();
+    let register = |registers: &HashMap<u64, u32>, value: ValueRef<'_>| {
+        registers.get(&value.id()).copied().ok_or("a value comes from nowhere")
+    };
+    for (index, (node, planned)) in planned.into_iter().enumerate() {
+        let mut operands = Vec::new();
+        for operand in planned.operands {
+            operands.push(operand.map_or(Ok(NONE), |value| register(&registers, value))?);
+        }
+        let Planned { opcode, ints, floats, .. } = planned;
+        program.instructions.push(Instruction { opcode, operands, ints, floats });
+        registers.extend(node.output(0).map(|value| (value.id(), program.register(index))));
+    }
+    for output in region.outputs() {
+        program.outputs.push(register(&registers, output)?);
+    }
+    Ok(Compiled { program, inputs: given.into_iter().map(Port::from).collect() })
+}
+
+/// The instruction for a node.
+///
+/// # Errors
+/// Why there is none.
+pub(crate) fn instruction(node: NodeRef<'_>) -> Res<Planned<'_>> {
+    let (mut operands, mut ints, mut floats) = (node.inputs(), Vec::new(), Vec::new());
+    let opcode = match node.op().as_str() {
+        "MatMul" => Opcode::MatMul,
+        "Gemm" => {
+            ints.extend(["transA", "transB"].map(|name| node.int(name).unwrap_or(0)));
+            floats.extend(["alpha", "beta"].map(|name| node.float(name).unwrap_or(1.0)));
+            Opcode::Gemm
+        }
+        "Add" => Opcode::Add,
+        "Sub" => Opcode::Sub,
+        "Mul" => Opcode::Mul,
+        "Div" => Opcode::Div,
+        "Relu" => Opcode::Relu,
+        "Gelu" => {
+            ints.push(i64::from(node.str("approximate").as_deref() == Some("tanh")));
+            Opcode::Gelu
+        }
+        "Tanh" => Opcode::Tanh,
+        "Sigmoid" => Opcode::Sigmoid,
+        "Softmax" => {
+            ints.push(node.int("axis").unwrap_or(-1));
+            Opcode::Softmax
+        }
+        "Reshape" if node.int("allowzero").unwrap_or(0) != 0 => {
+            return Err("an extent of 0 is meant literally".into());
+        }
+        "Reshape" => Opcode::Reshape,
+        "Transpose" => {
+            ints = node.ints("perm").ok_or("the axes are reversed")?;
+            Opcode::Transpose
+        }
+        "Squeeze" | "Unsqueeze" => {
+            let axes = operands.get(1).copied().flatten().and_then(ValueRef::constant);
+            ints = axes.and_then(|axes| axes.ints()).ok_or("the axes are computed")?;
+            operands.truncate(1);
+            if node.is("Squeeze") { Opcode::Squeeze } else { Opcode::Unsqueeze }
+        }
+        "Gather" => {
+            let index = operands.get(1).copied().flatten().and_then(ValueRef::constant);
+            let index = index.filter(|i| i.shape.is_empty()).and_then(|i| i.ints());
+            let index = index.ok_or("it looks up more than one slice")?;
+            ints.push(node.int("axis").unwrap_or(0));
+            ints.extend(index);
+            operands.truncate(1);
+            Opcode::Select
+        }
+        _ => return Err("the backend does not have the operator".into()),
+    };
+    // A shape is a vector; all other operands are floats.
+    let floats_only = if opcode == Opcode::Reshape { 1 } else { operands.len() };
+    if operands.iter().take(floats_only).flatten().any(|value| value.dtype() != Some(DType::F32)) {
+        return Err("an operand is not f32".into());
+    }
+    if let Attribute::Reference(_) = node.attribute("axis") {
+        return Err("an attribute is given by the caller of a function".into());
+    }
+    Ok(Planned { opcode, operands, ints, floats })
+}
+
+/// The elements of a constant shape.
+fn shape_of(value: ValueRef<'_>) -> Option<Constant> {
+    let literal: Literal = value.constant().filter(|l| l.dtype == DType::I64 && l.shape.len() < 2)?;
+    let shape = literal.shape.iter().map(|extent| *extent as u32).collect();
+    Some(Constant { shape, elements: literal.ints()? })
+}

@@ -2,9 +2,12 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// Generous, for unoptimised builds on busy machines; quadratic work is far beyond it.
+use cpu_time::ThreadTime;
+
+/// Of CPU time, which a busy machine does not change. Generous, for unoptimised builds; quadratic work is
+/// far beyond it.
 const LIMIT: Duration = Duration::from_secs(10);
 
 thread_local! {
@@ -45,7 +48,7 @@ static COUNTING: Counting = Counting;
 pub(crate) fn measured<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let before = CURRENT.get();
     PEAK.set(before);
-    let start = Instant::now();
+    let start = ThreadTime::now();
     let result = work();
     let took = start.elapsed();
     assert!(took < LIMIT, "took {took:?}");

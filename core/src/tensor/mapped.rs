@@ -63,6 +63,19 @@ impl MappedFile {
         &self.inner.map
     }
 
+    /// Whether the kernel reads ahead of what is asked for, as it does unless told otherwise. A header at
+    /// the start of a file of weights does not need the megabytes behind it.
+    pub fn read_ahead(&self, wanted: bool) {
+        #[cfg(unix)]
+        {
+            let advice = if wanted { memmap2::Advice::Normal } else { memmap2::Advice::Random };
+            // Advice changes nothing but speed.
+            let _ = self.inner.map.advise(advice);
+        }
+        #[cfg(not(unix))]
+        let _ = wanted;
+    }
+
     /// Whether both are the same mapping.
     pub fn same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)

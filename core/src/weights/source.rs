@@ -55,9 +55,16 @@ pub(super) fn file(path: &Path, key: Option<&str>) -> Result<WeightSet, Report> 
         Diagnostic::error(Code::READ_IO, format!("{} cannot be read: {e}", label(path)))
             .help("give a .safetensors file, an index of shards, a checkpoint of torch.save, or their folder")
     })?;
+    file.read_ahead(false);
+    let set = mapped(&file, path, key);
+    file.read_ahead(true);
+    set
+}
+
+fn mapped(file: &MappedFile, path: &Path, key: Option<&str>) -> Result<WeightSet, Report> {
     let bytes = file.bytes();
     if safetensors::looks_like(bytes) || path.extension().is_some_and(|e| e == "safetensors") {
-        return Ok(safetensors::read(&file, path)?);
+        return Ok(safetensors::read(file, path)?);
     }
     if !bytes.starts_with(b"PK") {
         return Err(foreign(path, bytes).into());
@@ -76,7 +83,7 @@ pub(super) fn file(path: &Path, key: Option<&str>) -> Result<WeightSet, Report> 
             .help("save its weights: `torch.save(torch.jit.load(path).state_dict(), \"weights.pt\")`")
             .into());
     }
-    Ok(checkpoint::read(file, path, key)?)
+    Ok(checkpoint::read(file.clone(), path, key)?)
 }
 
 /// The tensors of another exported program, as far as it has their bytes.

@@ -126,11 +126,12 @@ pub(super) fn remarks(weights: &[Weight<'_>], plan: &Plan, options: &WriteOption
     let inline = weights.iter().zip(&plan.places).filter(|(weight, place)| {
         **place == Place::Inline && matches!(weight.data.source, Source::Mapped { .. })
     });
-    let small = inline.count();
-    if small > 0 {
+    let sizes: Vec<u64> = inline.filter_map(|(weight, _)| weight.data.byte_len()).collect();
+    if !sizes.is_empty() {
         let message = format!(
-            "{small} tensors under {SMALL_TENSOR_BYTES} bytes each were copied into the model, {} bytes in all",
-            plan.inline_bytes
+            "small tensors (under {SMALL_TENSOR_BYTES} bytes) were copied into the model: {}, {} bytes in all",
+            sizes.len(),
+            sizes.iter().sum::<u64>()
         );
         remarks.push(note(Code::REFERENCE_COPIED, message));
     }

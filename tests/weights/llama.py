@@ -86,6 +86,16 @@ def write_shards(folder: Path, tensors: dict[str, torch.Tensor], shard_bytes: in
     return total
 
 
+def write(folder: Path, config: LlamaConfig, shard_bytes: int) -> tuple[int, int]:
+    """Write the program and its shards; return the number and the bytes of the tensors."""
+    folder.mkdir(parents=True, exist_ok=True)
+    exported = program(config)
+    save(exported, folder / "program.pt2")
+    # The wrapper's name is not in a checkpoint.
+    tensors = {name.removeprefix("model."): tensor for name, tensor in exported.state_dict.items()}
+    return len(tensors), write_shards(folder, tensors, shard_bytes)
+
+
 def main() -> None:
     """Parse arguments and write both."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -98,7 +108,6 @@ def main() -> None:
     parser.add_argument("--vocabulary", type=int, default=128256)
     parser.add_argument("--shard-gb", type=float, default=5.0)
     arguments = parser.parse_args()
-    arguments.folder.mkdir(parents=True, exist_ok=True)
     config = LlamaConfig(
         num_hidden_layers=arguments.layers,
         hidden_size=arguments.hidden,
@@ -111,13 +120,9 @@ def main() -> None:
         attn_implementation="sdpa",
     )
     start = time.perf_counter()
-    exported = program(config)
-    save(exported, arguments.folder / "program.pt2")
-    # The wrapper's name is not in a checkpoint.
-    tensors = {name.removeprefix("model."): tensor for name, tensor in exported.state_dict.items()}
-    total = write_shards(arguments.folder, tensors, int(arguments.shard_gb * 1e9))
+    tensors, total = write(arguments.folder, config, int(arguments.shard_gb * 1e9))
     seconds = time.perf_counter() - start
-    print(f"{len(tensors)} tensors, {total / 1e9:.1f} GB of weights, {seconds:.0f} s to export")
+    print(f"{tensors} tensors, {total / 1e9:.1f} GB of weights, {seconds:.0f} s to export")
 
 
 if __name__ == "__main__":

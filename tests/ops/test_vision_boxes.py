@@ -10,7 +10,8 @@ from torch import Tensor
 from torch.export import Dim
 from torchvision import ops
 
-from tests.onnx_runtime import OrtModel, check_model, convert
+from tests.loaded import convert_both
+from tests.onnx_runtime import OrtModel, check_model
 from tests.ops.harness import Random, case, export, f32, f64, i64, suite
 
 
@@ -165,7 +166,7 @@ def test_suppression_is_that_of_torchvision(
     count = {0: Dim("n")}
     inputs = (torch.rand(7, 4, dtype=dtype), torch.rand(7, dtype=dtype))
     torch.export.save(export(nms(threshold), inputs, (count, count)), archive)
-    convert(archive, model, "--opset", str(opset))
+    convert_both(archive, model, "--opset", str(opset))
     check_model(model)
     runner = OrtModel(model)
     kept = 0

@@ -1,5 +1,6 @@
 //! `cargo xtask test`.
 
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::Command;
 
@@ -55,13 +56,27 @@ pub(crate) fn run(scope: Scope) -> bool {
     if scope == Scope::All {
         let built = steps.check("cargo build", &mut cargo(&["build", "--release", "--quiet"]));
         if let Some(python) = &environment {
-            python_steps(&root, python, built, &mut steps);
+            let libraries = op_sets(cargo, &mut steps);
+            python_steps(&root, python, built, &libraries, &mut steps);
         }
     }
     steps.close()
 }
 
-fn python_steps(root: &Path, python: &Path, built: bool, steps: &mut Steps) {
+/// Builds the op sets as shared libraries, as the Rust tests do, and returns their paths as
+/// `ONNXPORT_LOADED` takes them. Without optimisation: one costs some 10 ms for each program of a test.
+fn op_sets(cargo: impl Fn(&[&str]) -> Command, steps: &mut Steps) -> OsString {
+    let build = |name: &str| {
+        let package = format!("onnxport-{name}");
+        let arguments = ["rustc", "-p", &package, "--lib", "--crate-type", "cdylib", "--features", "cdylib"];
+        steps.check(&format!("{package} as a library"), cargo(&arguments).arg("--quiet"));
+        let (prefix, suffix) = (std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
+        target().join("debug").join(format!("{prefix}onnxport_{name}{suffix}"))
+    };
+    std::env::join_paths(["aten", "torchvision"].map(build)).unwrap_or_default()
+}
+
+fn python_steps(root: &Path, python: &Path, built: bool, libraries: &OsStr, steps: &mut Steps) {
     let module = |arguments: &[&str]| {
         let mut command = Command::new(python);
         let binary = target().join("release").join(format!("onnxport{}", std::env::consts::EXE_SUFFIX));
@@ -77,7 +92,9 @@ fn python_steps(root: &Path, python: &Path, built: bool, steps: &mut Steps) {
     }
     if built {
         let pytest = ["pytest", "-p", "no:cacheprovider", "python/tests", "tests"];
-        steps.run("pytest", &mut module(&pytest), Counts::of_pytest);
+        let mut pytest = module(&pytest);
+        pytest.env("ONNXPORT_LOADED", libraries);
+        steps.run("pytest", &mut pytest, Counts::of_pytest);
     } else {
         steps.fail("pytest", "there is no release binary to test");
     }

@@ -1,0 +1,1 @@
+"""The guides, as readers follow them."""

@@ -202,4 +202,40 @@ mod tests {
         drop(file);
         assert_ne!(found(start), Some(true));
     }
+
+    /// The variable that makes this test the process that faults.
+    #[cfg(unix)]
+    const FAULTING: &str = "ONNXPORT_TEST_FAULT";
+
+    #[cfg(unix)]
+    #[test]
+    fn a_read_of_a_truncated_file_ends_with_a_message() {
+        if let Ok(path) = std::env::var(FAULTING) {
+            report(5, path.ends_with("json"));
+            let file = MappedFile::open(Path::new(&path)).unwrap();
+            std::fs::File::options().write(true).open(&path).unwrap().set_len(0).unwrap();
+            let sum: u32 = file.bytes().iter().map(|byte| u32::from(*byte)).sum();
+            panic!("{sum} was read from nothing");
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let name = "tensor::fault::tests::a_read_of_a_truncated_file_ends_with_a_message";
+        for end in ["text", "json"] {
+            let path = dir.path().join(format!("a \"file\".{end}"));
+            std::fs::write(&path, vec![1; 10_000]).unwrap();
+            let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+            let output = child.args(["--exact", name, "--nocapture"]).env(FAULTING, &path).output().unwrap();
+            assert_eq!(output.status.code(), Some(5), "{output:?}");
+            let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+            if end == "text" {
+                let said = format!("error[OP613]: `{}` was truncated while it was read\n", path.display());
+                assert!(text(&output.stderr).contains(&said), "{output:?}");
+                continue;
+            }
+            let stdout = text(&output.stdout);
+            let json = stdout.lines().find(|line| line.starts_with('{')).unwrap();
+            let said: serde_json::Value = serde_json::from_str(json).unwrap();
+            assert_eq!((&said["exit"], &said["diagnostics"][0]["code"]), (&5.into(), &"OP613".into()));
+            assert!(said["diagnostics"][0]["message"].as_str().unwrap().contains("a ?file?.json"));
+        }
+    }
 }

@@ -30,12 +30,22 @@ mod unix {
     use crate::progress::Progress;
     use crate::render;
 
+    /// The signals that the process was told to ignore, by `nohup` or a shell that put it into the
+    /// background: a mask as Linux states it, bit 0 for signal 1.
+    fn ignored() -> u64 {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+        mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+    }
+
     /// From now on these signals end the command called `name` with a message, and nothing
     /// half-written remains. A file beyond its size limit is an error, not the end.
     pub(crate) fn handle(name: &'static str, global: Global, progress: &Progress) {
         // Without a handler the system does what it always did: the process ends.
         let _ = flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
-        let Ok(mut signals) = Signals::new([SIGHUP, SIGINT, SIGTERM]) else { return };
+        let ignored = ignored();
+        let handled = [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);
+        let Ok(mut signals) = Signals::new(handled) else { return };
         let progress = progress.clone();
         let wait = move || {
             let Some(signal) = signals.forever().next() else { return };

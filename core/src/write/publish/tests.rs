@@ -225,6 +225,26 @@ fn temporary_files_of_the_dead_are_removed_and_of_the_living_kept() {
 }
 
 #[test]
+fn files_with_hidden_names_become_the_output_as_well() {
+    let dir = folder();
+    let path = dir.path().join("m.onnx");
+    put(&path, 10, Form::One, false).unwrap();
+    let target = Target::new(&path, 1);
+    let staged = |from: &Path| {
+        let mut staged = Staged::named(dir.path(), &target.stem).unwrap();
+        staged.file().write_all(&fs::read(from).unwrap()).unwrap();
+        staged
+    };
+    let other = folder();
+    put(&other.path().join("m.onnx"), 20, Form::One, false).unwrap();
+    let data = vec![staged(&other.path().join("m.onnx.data"))];
+    let model = staged(&other.path().join("m.onnx"));
+    assert_eq!(listing(dir.path()).len(), 4);
+    target.publish(super::Ready { data, model, manifest: None }).unwrap();
+    assert_eq!(listing(dir.path()), expected(20, Form::One, false));
+}
+
+#[test]
 fn names_of_data_files_are_told_from_others() {
     let model = Path::new("/a/m.onnx");
     for name in ["m.onnx.data", "m-00001-of-00002.onnx.data", "m-00007-of-00012.onnx.data"] {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{check, completions, convert, explain, inspect, ops, plugin, verify, weights};
 use crate::exit;
@@ -34,6 +34,9 @@ pub(crate) struct Global {
     /// Print nothing but results and problems
     #[arg(short, long, global = true)]
     pub quiet: bool,
+    /// Show what plugins say besides warnings; twice for what their authors want to know
+    #[arg(short, long, global = true, action = ArgAction::Count, conflicts_with = "quiet")]
+    pub verbose: u8,
     /// When to use colours
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
     pub color: Color,

@@ -19,6 +19,7 @@ use std::sync::Mutex;
 
 use clap::Parser;
 use onnxport_core::diagnose::{Code, Diagnostic};
+use onnxport_core::host::log::{self, Level};
 use onnxport_core::host::{crash, watch};
 use onnxport_core::tensor::fault;
 
@@ -47,6 +48,11 @@ fn main() -> ExitCode {
     }
     crash::report(exit::Exit::Internal as u8);
     let Cli { global, command } = cli;
+    log::show(match global.verbose {
+        0 => Level::Warnings,
+        1 => Level::Info,
+        _ => Level::Debug,
+    });
     let name = command.name();
     let progress = Progress::new(!global.quiet && !global.json);
     fault::report(exit::Exit::Io as u8, global.json);
@@ -54,7 +60,7 @@ fn main() -> ExitCode {
     let shown = progress.clone();
     // A plugin that does not come back is left behind on that thread.
     let result =
-        watch::run(global.plugin_timeout, move || catch_unwind(AssertUnwindSafe(|| run(&command, &shown))));
+        watch::run(global.plugin_timeout, move || catch_unwind(AssertUnwindSafe(|| heard(&command, &shown))));
     progress.clear();
     let outcome = match result {
         Ok(Ok(Ok(outcome) | Err(outcome))) => outcome,
@@ -67,6 +73,14 @@ fn main() -> ExitCode {
         Err(_) => exit::Exit::Io.into(),
         Ok(()) => outcome.exit.into(),
     }
+}
+
+/// Runs the command, and adds what plugins said outside of a conversion, which reports that itself.
+fn heard(command: &Command, progress: &Progress) -> CommandResult {
+    let (mut result, messages) = log::collect(|| run(command, progress));
+    let (Ok(outcome) | Err(outcome)) = &mut result;
+    outcome.report.diagnostics.extend(messages.into_iter().chain(log::others()));
+    result
 }
 
 fn run(command: &Command, progress: &Progress) -> CommandResult {

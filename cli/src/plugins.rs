@@ -22,6 +22,9 @@ pub(crate) struct PluginArguments {
     /// repeated
     #[arg(long = "use", value_name = "OP=PLUGIN", value_parser = parse_choice)]
     choices: Vec<(String, String)>,
+    /// An option of a plugin; can be repeated. `onnxport plugin info` lists what there is
+    #[arg(long = "plugin-option", value_name = "ID.NAME=VALUE", value_parser = parse_option)]
+    options: Vec<(String, String, String)>,
     /// A project file, onnxport.toml, with plugins and choices; none is read unless it is named here
     #[arg(long, value_name = "FILE")]
     project: Option<PathBuf>,
@@ -53,12 +56,23 @@ fn parse_choice(text: &str) -> Result<(String, String), String> {
 pub(crate) const LINKED: &[&PluginRoot] =
     &[&onnxport_aten::ROOT, &onnxport_ort::ROOT, &onnxport_torchvision::ROOT];
 
+fn parse_option(text: &str) -> Result<(String, String, String), String> {
+    let parts = text.split_once('=').and_then(|(key, value)| Some((key.rsplit_once('.')?, value)));
+    match parts {
+        Some(((id, name), value)) if !id.is_empty() && !name.is_empty() => {
+            Ok((id.to_owned(), name.to_owned(), value.to_owned()))
+        }
+        _ => Err("expected ID.NAME=VALUE".to_owned()),
+    }
+}
+
 /// The host with the bundled plugins and those that the user adds.
 pub(crate) fn host(arguments: &PluginArguments) -> Result<Host, Report> {
     let search = Search {
         plugins: arguments.plugins.clone(),
         project: arguments.project.clone(),
         choices: arguments.choices.clone(),
+        options: arguments.options.clone(),
         allow: arguments.plugin_allow.clone(),
         on_panic: match arguments.on_plugin_panic {
             OnPluginPanic::Continue => OnPanic::Continue,

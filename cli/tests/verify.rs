@@ -3,6 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use onnxport_core::host::Host;
+use onnxport_core::ir::Model;
+use onnxport_core::tensor::DType;
+use onnxport_core::verify::{Executor, Feed, Output as Tensor};
+use onnxport_core::write::{self, WriteOptions};
 use serde_json::Value;
 
 const MLP: &str = "examples/mlp/mlp.pt2";
@@ -137,4 +142,37 @@ fn a_library_that_is_none_is_named() {
         assert_eq!(output.status.code(), Some(6), "{message}");
         assert!(message.contains("error[OP702]") && message.contains(library), "{message}");
     }
+}
+
+#[test]
+fn a_run_can_also_give_intermediate_values() {
+    if !has_runtime() {
+        return;
+    }
+    let text = "opset 20
+graph {
+  input %x: f32[3]
+  %a: f32[3] = Relu(%x)
+  %b: f32[3] = Neg(%a)
+  output %b as b
+}
+";
+    let model = Model::parse(text).expect("a model");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("model.onnx");
+    write::write(&model, &path, &WriteOptions::default()).expect("a written model");
+    let host = Host::new(&[&onnxport_ort::ROOT]).expect("the plugin attaches");
+    let executor = host.plugins.iter().find_map(Executor::of).expect("it runs models");
+    let runtime = executor.open(&[]).expect("there is a library");
+    let bytes: Vec<u8> = [1.0_f32, -2.0, 3.0].iter().flat_map(|x| x.to_le_bytes()).collect();
+    let feed = [Feed { name: "x", dtype: DType::F32, dims: vec![3], bytes: &bytes }];
+    let mut session = runtime.load_with(&path, &["a"]).expect("the model is loaded");
+    let mut got = Vec::new();
+    let mut take = |output: Tensor<'_>| {
+        let floats = output.bytes.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b));
+        got.push((output.name.to_owned(), floats.collect::<Vec<f32>>()));
+    };
+    session.run(&feed, &mut take).expect("it runs");
+    assert_eq!(got, [("b".to_owned(), vec![-1.0, 0.0, -3.0]), ("a".to_owned(), vec![1.0, 0.0, 3.0])]);
+    assert!(runtime.load_with(&path, &["nothing"]).is_err(), "there is no such value");
 }

@@ -59,6 +59,8 @@ pub mod status {
 pub mod about {
     //! `about/1`: what a plugin is. The only table that may be read before the plugin is attached.
 
+    use crate::executor::{OptionRecord, Sink};
+
     /// What the plugin is.
     #[table(plugin)]
     pub struct AboutTable {
@@ -74,6 +76,45 @@ pub mod about {
         pub needs: Version,
         /// The interfaces that it provides besides this one, `lowering/1`.
         pub provides: RSlice<'static, RStr<'static>>,
+        /// The options that the plugin takes, sorted by name.
+        #[slot(since = 1.1, thread = any, gives = process)]
+        pub options: extern "C" fn() -> RSlice<'static, OptionEntry<'static>>,
+        /// Tells the plugin what the user set, names and values that fit [`AboutTable::options`]; what is not
+        /// among them has its default. Called by every host after the plugin was attached and before another
+        /// table is used, also when nothing was set. A plugin is one for its process: the last call counts.
+        #[slot(since = 1.1, thread = one, takes = call, answers(OK, REFUSED, PANICKED))]
+        pub configure: extern "C" fn(options: RSlice<'_, OptionRecord<'_>>, sink: &Sink) -> u32,
+    }
+
+    /// Kinds of [`OptionEntry`]: what the text of a value must be.
+    pub mod option_kind {
+        /// Any text.
+        pub const TEXT: u32 = 0;
+        /// `true` or `false`.
+        pub const BOOL: u32 = 1;
+        /// A decimal integer of 64 bits.
+        pub const INT: u32 = 2;
+        /// A decimal number.
+        pub const FLOAT: u32 = 3;
+        /// A path of this system.
+        pub const PATH: u32 = 4;
+    }
+
+    /// An option that a plugin takes.
+    #[derive(Debug)]
+    pub struct OptionEntry<'a> {
+        /// The name, `threads`.
+        pub name: RStr<'a>,
+        /// One of [`option_kind`].
+        pub kind: u32,
+        /// 1 when a plugin without it cannot be used.
+        pub required: u32,
+        /// The default as text; empty when there is none.
+        pub default: RStr<'a>,
+        /// What it does, one line.
+        pub doc: RStr<'a>,
+        /// The values that it may have; empty when every value of the kind is right.
+        pub allowed: RSlice<'a, RStr<'a>>,
     }
 }
 
@@ -421,6 +462,27 @@ pub mod lowering {
         #[slot(since = 1.1, gives = values, answers(OK, REFUSED, INVALID))]
         pub end_function:
             extern "C" fn(cx: Context, outputs: RSlice<'_, u32>, results: RSliceMut<'_, u32>) -> u32,
+        /// Where the call comes from: its module, and the line of the user's code.
+        #[slot(since = 1.1, gives = next_call)]
+        pub origin: for<'a> extern "C" fn(cx: Context, out: &mut OriginView<'a>) -> u32,
+    }
+
+    /// Where a call comes from. Texts are empty, and the line is 0, where the program does not say.
+    pub struct OriginView<'a> {
+        /// The exported node, `conv2d_3`.
+        pub node: RStr<'a>,
+        /// The path of the module, `layer1.0.conv1`; empty for the root.
+        pub module: RStr<'a>,
+        /// The class of the module, `torch.nn.modules.conv.Conv2d`.
+        pub class: RStr<'a>,
+        /// The file of the user's code.
+        pub file: RStr<'a>,
+        /// The function in it.
+        pub function: RStr<'a>,
+        /// The text of the line.
+        pub code: RStr<'a>,
+        /// The line, from 1.
+        pub line: u32,
     }
 }
 
@@ -450,6 +512,16 @@ pub mod executor {
         pub unload: extern "C" fn(session: Handle),
         /// Releases the runtime.
         pub close: extern "C" fn(runtime: Handle),
+        /// Loads the model at `path` so that a run also hands over the intermediate values of these names: after
+        /// the model's outputs, in the order of `values`. Refused when the model has no such value.
+        #[slot(since = 1.1, gives = until(unload))]
+        pub load_with: extern "C" fn(
+            runtime: Handle,
+            path: RStr<'_>,
+            values: RSlice<'_, RStr<'_>>,
+            out: &mut Handle,
+            sink: &Sink,
+        ) -> u32,
     }
 
     /// Something that the plugin owns.
@@ -1299,5 +1371,36 @@ pub mod backend {
         pub finish: extern "C" fn(cx: GraphContext, outputs: RSlice<'_, u64>) -> u32,
         /// Says why the plugin returns `REFUSED`. `code` is empty for the host's own code.
         pub refuse: extern "C" fn(cx: GraphContext, code: RStr<'_>, message: RStr<'_>, help: RStr<'_>),
+    }
+}
+
+#[interface(id = "log/1", since = 1.1)]
+pub mod log {
+    //! `log/1`: a plugin tells the user something.
+    //!
+    //! A host-side interface: no plugin provides it. The host collects what plugins say during a run and shows it
+    //! with its own diagnostics, never on standard output.
+
+    use crate::lowering::Context;
+
+    /// How much a message matters.
+    pub mod level {
+        /// The result may not be what the user expects.
+        pub const WARN: u32 = 1;
+        /// For a user who wants to follow what happens.
+        pub const INFO: u32 = 2;
+        /// For the plugin's author.
+        pub const DEBUG: u32 = 3;
+    }
+
+    /// Takes messages.
+    #[table(host, thread = any, takes = call)]
+    pub struct LogHost {
+        /// The largest [`level`] that is shown; a message above it need not be made.
+        #[slot(answers = number)]
+        pub level: extern "C" fn() -> u32,
+        /// Takes one message of the plugin with this id. `cx` is that of the call of `lowering/1` which the message
+        /// is about, on its thread and before it returns; null for none.
+        pub message: extern "C" fn(plugin: RStr<'_>, level: u32, text: RStr<'_>, cx: Context),
     }
 }

@@ -106,6 +106,14 @@ pub trait Executor: Sized + 'static {
     fn describe(&self) -> String;
     /// Loads the model at `path`.
     fn load(&mut self, path: &Path) -> Result<Self::Session, Failure>;
+    /// Loads the model so that runs also push the intermediate values called `values`, after the model's
+    /// outputs and in this order.
+    fn load_with(&mut self, path: &Path, values: &[&str]) -> Result<Self::Session, Failure> {
+        if values.is_empty() {
+            return self.load(path);
+        }
+        Err(Failure::new(format!("{} does not hand over intermediate values", Self::NAME)).unsupported())
+    }
 }
 
 /// A loaded model.
@@ -124,6 +132,7 @@ pub const fn table<E: Executor>() -> ExecutorTable {
         run: run::<E>,
         unload: unload::<E>,
         close: close::<E>,
+        load_with: Some(load_with::<E>),
     }
 }
 
@@ -149,6 +158,22 @@ extern "C" fn load<E: Executor>(runtime: Handle, path: RStr<'_>, out: &mut Handl
         // SAFETY: the host passes back what `open::<E>` stored, and has not closed it.
         let runtime = unsafe { borrow::<E>(runtime) }?;
         *out = into_handle(exclusive(runtime)?.load(Path::new(path.as_str()))?);
+        Ok(())
+    })
+}
+
+extern "C" fn load_with<E: Executor>(
+    runtime: Handle,
+    path: RStr<'_>,
+    values: RSlice<'_, RStr<'_>>,
+    out: &mut Handle,
+    sink: &Sink,
+) -> u32 {
+    guard(sink, || {
+        // SAFETY: the host passes back what `open::<E>` stored, and has not closed it.
+        let runtime = unsafe { borrow::<E>(runtime) }?;
+        let values: Vec<&str> = values.iter().map(RStr::as_str).collect();
+        *out = into_handle(exclusive(runtime)?.load_with(Path::new(path.as_str()), &values)?);
         Ok(())
     })
 }

@@ -55,18 +55,22 @@ pub fn answer(query: impl FnOnce() -> Table) -> Table {
     catch_unwind(AssertUnwindSafe(query)).unwrap_or(Table::NONE)
 }
 
-/// Whether the tables of this host can be used.
-pub fn attach(host: &HostRoot) -> u32 {
+/// Whether the tables of this host can be used. Its messages from now on are those of the plugin `id`.
+pub fn attach(host: &HostRoot, package: &'static str, id: &'static str) -> u32 {
     let fits = catch_unwind(AssertUnwindSafe(|| {
         let ask = |interface: &'static str| (host.query)(RStr::from_str(interface));
-        host.version.major == Version::CURRENT.major
+        let fits = host.version.major == Version::CURRENT.major
             // SAFETY: the host answered for the interface that each table is the host's side of.
             && unsafe {
                 ask(INTERFACE).read::<LoweringHost>().is_ok()
                     && ask(graph::INTERFACE).read::<GraphHost>().is_ok()
                     && ask(rules::INTERFACE).read::<RulesHost>().is_ok()
                     && ask(pass::INTERFACE).read::<PassHost>().is_ok()
-            }
+            };
+        if fits {
+            crate::log::attach(host, package, id);
+        }
+        fits
     }));
     match fits {
         Ok(true) => status::OK,
@@ -79,10 +83,10 @@ pub fn attach(host: &HostRoot) -> u32 {
 pub fn lower_entry(list: &LoweringList, index: u32, host: &Table, cx: Context) -> u32 {
     let lowering = list.get().and_then(|(_, lowerings)| lowerings.get(index as usize));
     // SAFETY: the host passes the envelope of its table of this interface.
-    let host = unsafe { host.read::<LoweringHost>() };
+    let (host, contract) = (unsafe { host.read::<LoweringHost>() }, host.version);
     let (Some(lowering), Ok(Some(host))) = (lowering, host) else { return status::INVALID };
     let outcome = catch_unwind(AssertUnwindSafe(|| {
-        let Some(mut lower) = Lower::new(&host, cx) else {
+        let Some(mut lower) = Lower::new(&host, contract, cx) else {
             return Err(Refusal::new("the host states no call"));
         };
         (lowering.lower)(&mut lower)
@@ -116,6 +120,8 @@ pub fn lower_entry(list: &LoweringList, index: u32, host: &Table, cx: Context) -
 /// onnxport_sdk::export_plugin! { id: "npu", backend: Npu, backend: NpuLite }
 /// // An optimizer: the crate's `rules!` and `#[pass]`.
 /// onnxport_sdk::export_plugin! { id: "faster", rules: true, passes: true }
+/// // Any of them with options, a struct that `options!` makes.
+/// onnxport_sdk::export_plugin! { id: "mine", executor: MyRuntime, options: Settings }
 /// ```
 ///
 /// The version and the description are those of the package. A crate has one plugin.
@@ -129,6 +135,7 @@ macro_rules! export_plugin {
         $(, backend: $backend:ty $(, backend: $more:ty)*)?
         $(, rules: $rules:literal)?
         $(, passes: $passes:literal)?
+        $(, options: $options:ty)?
         $(,)?
     ) => {
         /// The root of this plugin.
@@ -145,8 +152,12 @@ macro_rules! export_plugin {
             #[allow(unused_imports)]
             use super::*;
 
+            #[allow(unused_imports)]
+            use std::sync::OnceLock;
+
             use $crate::abi::abi_stable::std_types::{RSlice, RStr};
-            use $crate::abi::about::AboutTable;
+            use $crate::abi::about::{AboutTable, OptionEntry};
+            use $crate::abi::executor::{OptionRecord, Sink};
             use $crate::abi::{HostRoot, Table, Version};
 
             static ABOUT: AboutTable = AboutTable {
@@ -181,7 +192,27 @@ macro_rules! export_plugin {
                         RStr::from_str($crate::abi::pass::INTERFACE)
                     },)?
                 ]),
+                options: Some(options),
+                configure: Some(configure),
             };
+
+            extern "C" fn options() -> RSlice<'static, OptionEntry<'static>> {
+                $({
+                    static ENTRIES: OnceLock<Vec<OptionEntry<'static>>> = OnceLock::new();
+                    return RSlice::from_slice(
+                        ENTRIES.get_or_init($crate::options::entries::<$options>),
+                    );
+                })?
+                #[allow(unreachable_code)]
+                RSlice::EMPTY
+            }
+
+            #[allow(unused_variables)]
+            extern "C" fn configure(options: RSlice<'_, OptionRecord<'_>>, sink: &Sink) -> u32 {
+                $(return $crate::options::configure::<$options>(options, sink);)?
+                #[allow(unreachable_code)]
+                $crate::abi::status::OK
+            }
 
             pub(super) extern "C" fn query(interface: RStr<'_>) -> Table {
                 $crate::answer(|| match interface.as_str() {
@@ -268,7 +299,7 @@ macro_rules! export_plugin {
                 // In a test binary the hook would swallow what a failing test says.
                 #[cfg(all(feature = "cdylib", not(test)))]
                 $crate::keep_panics();
-                $crate::attach(host)
+                $crate::attach(host, env!("CARGO_PKG_NAME"), $id)
             }
         }
     };

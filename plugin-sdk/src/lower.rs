@@ -3,7 +3,7 @@
 use crate::abi::lowering::{
     ABSENT, CallView, Context, DataView, DimRecord, LoweringHost, TypeRecord, arg_kind,
 };
-use crate::abi::status;
+use crate::abi::{Version, status};
 use crate::{Arg, Fact, FromArg, Literal, Refusal, Res};
 use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
 
@@ -25,6 +25,8 @@ impl Value {
 /// call when the lowering returns.
 pub struct Lower<'h> {
     pub(crate) host: &'h LoweringHost,
+    /// The contract of the host.
+    pub(crate) contract: Version,
     pub(crate) cx: Context,
     pub(crate) call: CallView<'h>,
     pub(crate) failure: Option<Refusal>,
@@ -32,7 +34,7 @@ pub struct Lower<'h> {
 }
 
 impl<'h> Lower<'h> {
-    pub(crate) fn new(host: &'h LoweringHost, cx: Context) -> Option<Self> {
+    pub(crate) fn new(host: &'h LoweringHost, contract: Version, cx: Context) -> Option<Self> {
         let mut call = CallView {
             target: RStr::from_str(""),
             opset: 0,
@@ -41,7 +43,7 @@ impl<'h> Lower<'h> {
             results: RSlice::EMPTY,
         };
         let answer = (host.call)(cx, &mut call);
-        (answer == status::OK).then_some(Self { host, cx, call, failure: None, finished: false })
+        (answer == status::OK).then_some(Self { host, contract, cx, call, failure: None, finished: false })
     }
 
     /// The operator and overload: `aten.add.Tensor`.

@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
 use onnxport_core::diagnose::{Code, Report, Severity};
-use onnxport_core::host::{CONTRACT, Host, Manifest, Search, Source, manifest};
+use onnxport_core::host::{CONTRACT, Host, Manifest, Search, Source, log, manifest};
 use onnxport_core::ir::opset::DEFAULT_OPSET;
 use onnxport_core::pipeline::{self, ConvertOptions};
 use onnxport_core::program::Program;
@@ -36,6 +36,9 @@ fn op_set(package: &str) -> PathBuf {
     let arguments = ["rustc", "-p", package, "--lib", "--crate-type", "cdylib", "--features", "cdylib"];
     build(repository(), &arguments, &package.replace('-', "_"))
 }
+
+/// A plugin's options are those of its process: tests that set them and use them take turns.
+static OPTIONS: Mutex<()> = Mutex::new(());
 
 fn aten() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
@@ -274,4 +277,86 @@ fn a_panic_sets_the_plugin_aside_and_the_run_goes_on() {
     assert!(panic.message.starts_with(expected), "{}", panic.message);
     let expected = "plugin `faulty` was set aside after its panic; not tried: 1 more call";
     assert_eq!(report.diagnostics[2].message, expected);
+}
+
+/// A search for the faulty plugin with options.
+fn setting(options: &[(&str, &str, &str)]) -> Search {
+    let own =
+        |(id, name, value): &(&str, &str, &str)| ((*id).to_owned(), (*name).to_owned(), (*value).to_owned());
+    Search { options: options.iter().map(own).collect(), ..loading(&[faulty()]) }
+}
+
+#[test]
+fn options_are_checked_before_a_plugin_is_used() {
+    for (option, message, help) in [
+        (("faulty", "slop", "1"), "plugin `faulty` has no option `slop`", "there are count, slope, voice"),
+        (
+            ("faulty", "slope", "steep"),
+            "the option `slope` of plugin `faulty` cannot be \"steep\"",
+            "it is a number; default 0: The slope of negative numbers.",
+        ),
+        (
+            ("faulty", "voice", "shout"),
+            "the option `voice` of plugin `faulty` cannot be \"shout\"",
+            "it is note, listen; default note: How warnings begin.",
+        ),
+        (
+            ("nobody", "slope", "1"),
+            "there are options for the plugin `nobody`, but there is no such plugin",
+            "there are aten, torchvision, faulty",
+        ),
+        (("aten", "slope", "1"), "plugin `aten` has no option `slope`", "it takes no options"),
+    ] {
+        let report = host(&setting(&[option])).err().expect("the option is refused");
+        let problem = &report.diagnostics[0];
+        assert_eq!((&problem.code, problem.message.as_str()), (&Code::PLUGIN_OPTION, message));
+        assert_eq!(problem.help.as_deref(), Some(help));
+    }
+    // The schema cannot say that it is not negative; the plugin's own type does.
+    let (code, text) = refused(&setting(&[("faulty", "count", "-1")]));
+    let expected = "plugin `faulty` refuses its options: the option `count` cannot be \"-1\"";
+    assert_eq!((code, text.as_str()), (Code::PLUGIN_OPTION, expected));
+}
+
+#[test]
+fn options_reach_the_author_from_the_command_line_before_the_project() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let project = folder.path().join("onnxport.toml");
+    let text = format!(
+        "plugins = [{:?}]\n[use]\n\"aten.relu.default\" = \"faulty\"\n[options.faulty]\nslope = 0.5\nvoice = \"listen\"\n",
+        faulty()
+    );
+    std::fs::write(&project, text).expect("a file");
+    let of_project = Search { project: Some(project), ..Search::default() };
+    let both = Search {
+        options: vec![("faulty".to_owned(), "slope".to_owned(), "0.25".to_owned())],
+        ..of_project.clone()
+    };
+    let _alone = OPTIONS.lock();
+    for (search, slope) in [(of_project, "0.5"), (both, "0.25")] {
+        let model = lowered(&host(&search).expect("it is right"), Program::parse(RELU).expect("a program"));
+        assert!(model.contains(&format!("LeakyRelu(%x) {{alpha = {slope}}}")), "{model}");
+    }
+}
+
+#[test]
+fn what_a_plugin_says_is_in_the_report() {
+    let text = "graph {
+  input %x: f32[2] = user
+  %a: f32[2] = faulty.talks.default(x=%x)
+  output %a = user
+}
+";
+    let _alone = OPTIONS.lock();
+    let host = host(&setting(&[("faulty", "voice", "listen")])).expect("the plugin attaches");
+    let program = Program::parse(text).expect("a program");
+    let converted = pipeline::convert(&host, program, &options()).expect("it can be lowered");
+    let said: Vec<_> =
+        converted.diagnostics.iter().map(|d| (d.severity, d.message.as_str(), d.origin.is_some())).collect();
+    assert_eq!(said, [(Severity::Warning, "plugin `faulty`: listen: a in ``, line 0 of ", true)]);
+    let warning = &converted.diagnostics[0];
+    assert_eq!((&warning.code, warning.provider.as_deref()), (&Code::PLUGIN_MESSAGE, Some("faulty")));
+    // What comes from the plugin's own threads belongs to no conversion.
+    let others: Vec<_> = log::others().into_iter().map(|d| d.message).collect();
+    assert_eq!(others, ["plugin `faulty`: from a thread of its own"]);
 }

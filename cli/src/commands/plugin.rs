@@ -106,6 +106,9 @@ fn info(arguments: &InfoArguments) -> CommandResult {
             Some(_) => "matches, without a hash".to_owned(),
         },
     ));
+    for option in &plugin.options {
+        rows.push(("option", format!("{}: {} ({})", option.name, option.doc, option.summary())));
+    }
     rows.retain(|(_, value)| !value.is_empty());
     let rows: Vec<Vec<String>> = rows.into_iter().map(|(name, value)| vec![bold(name), value]).collect();
     let mut outcome = Outcome::text(table(&rows));
@@ -136,6 +139,7 @@ fn json(plugin: &Plugin) -> Map<String, Value> {
         "contract": plugin.contract.to_string(),
         "provides": plugin.provides,
         "lowerings": lowerings,
+        "options": plugin.options,
         "source": plugin.source,
         "library": plugin.library.as_ref().map(|path| path.display().to_string()),
         "replaces_linked": plugin.replaces_linked,

@@ -194,6 +194,10 @@ codes! {
     PLUGIN_CRASH = "OP812";
     /// A library is not on the list of those that may be loaded, or is another file than the one listed.
     PLUGIN_ALLOW = "OP813";
+    /// An option of a plugin does not exist, has a value that it cannot have, or is missing.
+    PLUGIN_OPTION = "OP820";
+    /// A plugin has something to say to the user.
+    PLUGIN_MESSAGE = "OP821";
     /// A plugin's library fails a check of `onnxport plugin check`.
     PLUGIN_CHECK = "OP830";
     /// A plugin project cannot be made: its name, its folder or the place of the plugin SDK.

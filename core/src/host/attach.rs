@@ -7,13 +7,13 @@ use onnxport_abi::about::AboutTable;
 use onnxport_abi::backend::{self, BackendTable};
 use onnxport_abi::compare::CompareTable;
 use onnxport_abi::executor::ExecutorTable;
-use onnxport_abi::graph;
 use onnxport_abi::lowering::{self, LoweringTable};
 use onnxport_abi::pass::{self, PassRecord, PassTable};
 use onnxport_abi::rules::{self, RuleRecord, RulesTable};
 use onnxport_abi::{HostRoot, Interface, Mismatch, PluginRoot, Table, status};
+use onnxport_abi::{graph, log};
 
-use super::{CONTRACT, Plugin, Site, Source, cross};
+use super::{CONTRACT, Plugin, Site, Source, cross, options};
 use crate::diagnose::{Code, Diagnostic};
 
 static HOST_ROOT: HostRoot = HostRoot { version: CONTRACT, query };
@@ -22,6 +22,7 @@ static HOST_ROOT: HostRoot = HostRoot { version: CONTRACT, query };
 pub(super) extern "C" fn query(interface: RStr<'_>) -> Table {
     match interface.as_str() {
         lowering::INTERFACE => crate::lower::host_table(),
+        log::INTERFACE => super::log::host_table(),
         graph::INTERFACE => crate::graph_access::host_table(),
         backend::INTERFACE => crate::backend::host_table(),
         rules::INTERFACE => crate::optimise::rules_table(),
@@ -79,6 +80,8 @@ pub(super) fn plugin(about: &AboutTable, source: Source, library: Option<PathBuf
         source,
         library,
         replaces_linked: false,
+        options: Vec::new(),
+        configure: about.configure,
         lowering: None,
         executor: None,
         comparer: None,
@@ -109,6 +112,9 @@ pub(super) fn attach(plugin: &mut Plugin, root: &PluginRoot) -> Result<(), Diagn
     let misfit = |mismatch: Mismatch| {
         failed(Code::PLUGIN_VERSION, format!("plugin `{id}` cannot be used: {mismatch}"))
     };
+    if let Some(about) = table::<AboutTable>(root, id).map_err(misfit)? {
+        plugin.options = options::schema(&about)?;
+    }
     plugin.lowering = table::<LoweringTable>(root, id).map_err(misfit)?;
     plugin.executor = table::<ExecutorTable>(root, id).map_err(misfit)?;
     plugin.comparer = table::<CompareTable>(root, id).map_err(misfit)?;

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::allow::{AllowLists, Hashes};
+use super::options::Given;
 use super::{Manifest, OnPanic};
 use crate::diagnose::{Code, Diagnostic};
 
@@ -55,6 +56,8 @@ pub struct Search {
     pub user: Option<PathBuf>,
     /// Operators and the plugins that must lower them; these go before those of the project file.
     pub choices: Vec<(String, String)>,
+    /// Options of plugins: the plugin, the name, the value. These go before those of the project file.
+    pub options: Vec<(String, String, String)>,
     /// A list of the libraries that may be loaded, by SHA-256.
     pub allow: Option<PathBuf>,
     /// What happens after a plugin panicked.
@@ -98,6 +101,8 @@ pub(super) struct Wanted {
     pub candidates: Vec<Candidate>,
     /// Operators and the plugins that must lower them.
     pub choices: BTreeMap<String, String>,
+    /// Options of plugins.
+    pub options: Given,
     /// The libraries that may be loaded.
     pub allow: AllowLists,
 }
@@ -112,8 +117,43 @@ struct Project {
     /// Operators and the plugins that must lower them.
     #[serde(default, rename = "use")]
     choices: BTreeMap<String, String>,
+    /// Options by plugin and name.
+    #[serde(default)]
+    options: BTreeMap<String, BTreeMap<String, Setting>>,
     /// The libraries that may be loaded.
     allow: Option<Hashes>,
+}
+
+/// The value of an option, as TOML writes it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+enum Setting {
+    Bool(bool),
+    Int(i64),
+    Float(f64),
+    Text(String),
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bool(value) => write!(f, "{value}"),
+            Self::Int(value) => write!(f, "{value}"),
+            Self::Float(value) => write!(f, "{value}"),
+            Self::Text(value) => f.write_str(value),
+        }
+    }
+}
+
+/// What is set: the project file's options, then those of the command line over them.
+fn options(project: BTreeMap<String, BTreeMap<String, Setting>>, search: &Search) -> Given {
+    let text = |(name, setting): (String, Setting)| (name, setting.to_string());
+    let mut given: Given =
+        project.into_iter().map(|(id, set)| (id, set.into_iter().map(text).collect())).collect();
+    for (id, name, value) in &search.options {
+        given.entry(id.clone()).or_default().insert(name.clone(), value.clone());
+    }
+    given
 }
 
 /// Finds the libraries that `search` asks for.
@@ -146,13 +186,14 @@ pub(super) fn wanted(search: &Search, problems: &mut Vec<Diagnostic>) -> Wanted 
     }
     let mut choices = project.choices;
     choices.extend(search.choices.iter().cloned());
+    let options = options(project.options, search);
     let of_project = search.project.as_deref().zip(project.allow);
     match AllowLists::read(search.allow.as_deref(), search.user.as_deref(), of_project) {
-        Ok(allow) => Wanted { candidates, choices, allow },
+        Ok(allow) => Wanted { candidates, choices, options, allow },
         Err(problem) => {
             problems.push(problem);
             // What may be loaded is not known, so nothing is.
-            Wanted { candidates: Vec::new(), choices, allow: AllowLists::default() }
+            Wanted { candidates: Vec::new(), choices, options, allow: AllowLists::default() }
         }
     }
 }

@@ -10,19 +10,22 @@ pub mod crash;
 mod crossing;
 pub mod discover;
 mod load;
+pub mod log;
 pub mod manifest;
+mod options;
 mod quarantine;
 pub mod template;
 pub mod watch;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 pub use onnxport_abi::PluginRoot;
 use onnxport_abi::Version;
+use onnxport_abi::abi_stable::std_types::RSlice;
 use onnxport_abi::backend::BackendTable;
 use onnxport_abi::compare::CompareTable;
-use onnxport_abi::executor::ExecutorTable;
+use onnxport_abi::executor::{ExecutorTable, OptionRecord, Sink};
 use onnxport_abi::lowering::{LoweringTable, entry_flags};
 use onnxport_abi::pass::PassTable;
 use onnxport_abi::rules::RulesTable;
@@ -30,6 +33,7 @@ use onnxport_abi::rules::RulesTable;
 pub(crate) use crossing::{Site, cross};
 pub use discover::{Search, Source};
 pub use manifest::Manifest;
+pub use options::{OptionKind, PluginOption};
 pub use quarantine::{OnPanic, Quarantine};
 
 use crate::diagnose::{Code, Diagnostic, Report};
@@ -40,6 +44,9 @@ use discover::{Candidate, Wanted};
 
 /// The contract of this host.
 pub const CONTRACT: Version = Version::CURRENT;
+
+/// [`AboutTable::configure`](onnxport_abi::about::AboutTable::configure).
+type Configure = extern "C" fn(RSlice<'_, OptionRecord<'_>>, &Sink) -> u32;
 
 /// A plugin that was attached.
 #[derive(Clone)]
@@ -60,6 +67,10 @@ pub struct Plugin {
     pub library: Option<PathBuf>,
     /// Whether it stands in for a linked-in plugin with the same id.
     pub replaces_linked: bool,
+    /// The options that it takes.
+    pub options: Vec<PluginOption>,
+    /// What takes them; `None` in plugins of contract 1.0.
+    configure: Option<Configure>,
     /// Its lowerings, if it has any.
     pub lowering: Option<LoweringTable>,
     /// Its executor, if it has one.
@@ -110,7 +121,7 @@ impl Host {
     /// A report of every plugin that cannot be used.
     pub fn with(linked: &[&'static PluginRoot], search: &Search) -> Result<Self, Report> {
         let mut problems = Vec::new();
-        let Wanted { candidates, choices, allow } = discover::wanted(search, &mut problems);
+        let Wanted { candidates, choices, options, allow } = discover::wanted(search, &mut problems);
         let loaded = load_all(&candidates, &allow, &mut problems);
         let mut plugins = Vec::new();
         for root in linked {
@@ -132,11 +143,15 @@ impl Host {
                 plugins.push((plugin, root));
             }
         }
+        let none = BTreeMap::new();
         for (plugin, root) in &mut plugins {
-            if let Err(problem) = attach::attach(plugin, root) {
-                problems.push(problem);
+            let given = options.get(plugin.id).unwrap_or(&none);
+            match attach::attach(plugin, root) {
+                Ok(()) => problems.extend(options::configure(plugin, given).err().into_iter().flatten()),
+                Err(problem) => problems.push(problem),
             }
         }
+        problems.extend(options::unknown(&options, plugins.iter().map(|(plugin, _)| plugin)));
         let plugins: Vec<Plugin> = plugins.into_iter().map(|(plugin, _)| plugin).collect();
         let mut host = Self::index(plugins, &mut problems);
         host.quarantine = Quarantine::new(search.on_panic);

@@ -8,13 +8,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use onnxport_abi::abi_stable::std_types::{RSlice, RSliceMut, RStr};
 use onnxport_abi::lowering::{
     ABSENT, ArgRecord, AttrRecord, CallView, Context, DataView, DimRecord, GraphView, LoweringHost,
-    NodeRecord, RangeRecord, ShapeView, TypeRecord, arg_kind, attr_kind, dim_kind, dim_op,
+    NodeRecord, OriginView, RangeRecord, ShapeView, TypeRecord, arg_kind, attr_kind, dim_kind, dim_op,
 };
 use onnxport_abi::{Table, status};
 
 use super::bind::{describe, dim_record, type_record};
 use super::driver::Driver;
 use super::frame::{Frame, Refusal};
+use crate::diagnose::OriginId;
 use crate::ir::{Attr, Attribute, Shape, Type};
 use crate::program::Body;
 use crate::sym::Dim;
@@ -43,6 +44,7 @@ static HOST: LoweringHost = LoweringHost {
     refuse,
     begin_function: Some(begin_function),
     end_function: Some(end_function),
+    origin: Some(origin),
 };
 
 /// The envelope of the host's functions.
@@ -413,4 +415,36 @@ extern "C" fn end_function(cx: Context, outputs: RSlice<'_, u32>, mut results: R
         Some(())
     });
     if refused { status::REFUSED } else { answer }
+}
+
+extern "C" fn origin<'a>(cx: Context, out: &mut OriginView<'a>) -> u32 {
+    with(cx, |_, driver| {
+        let origin = driver.model.origins.get(driver.origin?);
+        let frame = origin.user_frame();
+        let text = |text: Option<&str>| {
+            let text = text.unwrap_or_default();
+            // SAFETY: as for `lend`; a call makes no origins, and changes none. The bytes are a text's.
+            unsafe { RStr::from_raw_parts(text.as_ptr(), text.len()) }
+        };
+        *out = OriginView {
+            node: text(Some(&origin.node)),
+            module: text(Some(&origin.module)),
+            class: text(Some(&origin.class)),
+            file: text(frame.map(|frame| frame.file.as_str())),
+            function: text(frame.map(|frame| frame.function.as_str())),
+            code: text(frame.map(|frame| frame.code.trim())),
+            line: frame.map_or(0, |frame| frame.line),
+        };
+        Some(())
+    })
+}
+
+/// Where the call behind `cx` comes from, when this thread lowers it.
+pub(crate) fn origin_of(cx: Context) -> Option<OriginId> {
+    let mut found = None;
+    with(cx, |_, driver| {
+        found = driver.origin;
+        Some(())
+    });
+    found
 }

@@ -9,7 +9,7 @@ use super::callbacks::host_table;
 use super::interface::{real_type, rename_dims};
 use super::{LowerOptions, Lowered};
 use crate::diagnose::{Code, Diagnostic, OriginId, Origins, Report, Severity};
-use crate::host::{Host, Site, cross};
+use crate::host::{Host, Site, cross, log};
 use crate::ir::{self, Attribute, BlockId, Model, OpsetImport, Shape, ValueId};
 use crate::program::{Arg, Body, Call, Output, Program, Val, ValueType};
 use crate::registry::Resolved;
@@ -93,10 +93,11 @@ pub(super) fn run(
     rename_dims(&mut driver, options);
     let mut scope = Scope::default();
     driver.make_inputs(&mut scope, options);
-    driver.lower_calls(&program.body, &mut scope);
+    let ((), messages) = log::collect(|| driver.lower_calls(&program.body, &mut scope));
     driver.origin = None;
     driver.make_outputs(&scope, options, output_names);
     let Driver { mut model, stated, mut diagnostics, .. } = driver;
+    diagnostics.extend(messages);
     let mut set_aside = host.set_aside();
     if !diagnostics.iter().any(|d| d.severity == Severity::Error) {
         // The panic was in an earlier conversion; without these calls the model is not whole.

@@ -14,7 +14,7 @@ mod interface;
 
 use rustc_hash::FxHashMap;
 
-pub(crate) use callbacks::host_table;
+pub(crate) use callbacks::{host_table, origin_of};
 pub use interface::DimName;
 
 use crate::diagnose::{Diagnostic, Report};

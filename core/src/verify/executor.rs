@@ -6,23 +6,25 @@ use std::path::Path;
 
 use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
 use onnxport_abi::executor::{ExecutorTable, Handle, OptionRecord, Sink, TensorView};
-use onnxport_abi::status;
+use onnxport_abi::{Version, status};
 
 use crate::diagnose::{Code, Diagnostic};
-use crate::host::Plugin;
+use crate::host::{CONTRACT, Plugin};
 use crate::tensor::DType;
 
 /// A plugin that runs ONNX models.
 #[derive(Clone, Copy)]
 pub struct Executor {
     id: &'static str,
+    /// The contract that the plugin was built with.
+    contract: Version,
     table: ExecutorTable,
 }
 
 impl Executor {
     /// The executor that a plugin provides, if it provides one.
     pub fn of(plugin: &Plugin) -> Option<Self> {
-        plugin.executor.map(|table| Self { id: plugin.id, table })
+        plugin.executor.map(|table| Self { id: plugin.id, contract: plugin.contract, table })
     }
 
     /// The plugin's id, `ort`.
@@ -70,15 +72,46 @@ impl Runtime {
 
     /// Loads the model at `path`.
     pub fn load(&self, path: &Path) -> Result<Session<'_>, Diagnostic> {
-        let text = path.to_str().ok_or_else(|| {
-            Diagnostic::error(Code::VERIFY_EXECUTOR, format!("the path {} is not UTF-8", path.display()))
-        })?;
+        let text = path_text(path)?;
         let mut handle = Handle::NULL;
         self.executor.call(&mut |_| {}).run(Code::VERIFY_EXECUTOR, |sink| {
             (self.executor.table.load)(self.handle, RStr::from_str(text), &mut handle, sink)
         })?;
         Ok(Session { runtime: self, handle })
     }
+
+    /// Loads the model at `path` so that runs also give the intermediate values called `values`, after the
+    /// model's outputs and in this order.
+    ///
+    /// # Errors
+    /// [`Code::PLUGIN_VERSION`] when the plugin is older than contract 1.1, which brought this;
+    /// [`Code::VERIFY_NO_EXECUTOR`] when the runtime cannot do it.
+    pub fn load_with(&self, path: &Path, values: &[&str]) -> Result<Session<'_>, Diagnostic> {
+        let Executor { id, contract, table } = self.executor;
+        let Some(load_with) = table.load_with else {
+            let message = format!(
+                "plugin `{id}` of plugin contract {contract} cannot hand over intermediate values; this host \
+                 has {CONTRACT}"
+            );
+            let mut problem = Diagnostic::error(Code::PLUGIN_VERSION, message)
+                .help("use a version of the plugin that is built for contract 1.1 or later");
+            problem.provider = Some(id.to_owned());
+            return Err(problem);
+        };
+        let values: Vec<RStr<'_>> = values.iter().map(|name| RStr::from_str(name)).collect();
+        let text = path_text(path)?;
+        let mut handle = Handle::NULL;
+        self.executor.call(&mut |_| {}).run(Code::VERIFY_EXECUTOR, |sink| {
+            load_with(self.handle, RStr::from_str(text), RSlice::from_slice(&values), &mut handle, sink)
+        })?;
+        Ok(Session { runtime: self, handle })
+    }
+}
+
+fn path_text(path: &Path) -> Result<&str, Diagnostic> {
+    path.to_str().ok_or_else(|| {
+        Diagnostic::error(Code::VERIFY_EXECUTOR, format!("the path {} is not UTF-8", path.display()))
+    })
 }
 
 impl Drop for Runtime {

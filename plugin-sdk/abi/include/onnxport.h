@@ -52,6 +52,11 @@ typedef struct onnxport_plugin_root {
 
 /* about/1: what a plugin is. The only table that may be read before the plugin is attached. */
 #define ONNXPORT_ABOUT_INTERFACE "about/1"
+#define ONNXPORT_ABOUT_OPTION_KIND_TEXT ((uint32_t)(0))
+#define ONNXPORT_ABOUT_OPTION_KIND_BOOL ((uint32_t)(1))
+#define ONNXPORT_ABOUT_OPTION_KIND_INT ((uint32_t)(2))
+#define ONNXPORT_ABOUT_OPTION_KIND_FLOAT ((uint32_t)(3))
+#define ONNXPORT_ABOUT_OPTION_KIND_PATH ((uint32_t)(4))
 
 /* lowering/1: a plugin turns calls of exported operators into ONNX nodes. */
 #define ONNXPORT_LOWERING_INTERFACE "lowering/1"
@@ -144,8 +149,15 @@ typedef struct onnxport_plugin_root {
 #define ONNXPORT_BACKEND_CLAIM_FLAGS_TOGETHER ((uint32_t)(1))
 #define ONNXPORT_BACKEND_NO_BLOB UINT32_MAX
 
+/* log/1: a plugin tells the user something. */
+#define ONNXPORT_LOG_INTERFACE "log/1"
+#define ONNXPORT_LOG_LEVEL_WARN ((uint32_t)(1))
+#define ONNXPORT_LOG_LEVEL_INFO ((uint32_t)(2))
+#define ONNXPORT_LOG_LEVEL_DEBUG ((uint32_t)(3))
+
 /* Handles, and all structs. */
 typedef struct onnxport_about_table onnxport_about_table;
+typedef struct onnxport_about_option_entry onnxport_about_option_entry;
 typedef struct onnxport_lowering_table onnxport_lowering_table;
 typedef struct onnxport_lowering_entry onnxport_lowering_entry;
 typedef void *onnxport_lowering_context;
@@ -160,6 +172,7 @@ typedef struct onnxport_lowering_data_view onnxport_lowering_data_view;
 typedef struct onnxport_lowering_shape_view onnxport_lowering_shape_view;
 typedef struct onnxport_lowering_graph_view onnxport_lowering_graph_view;
 typedef struct onnxport_lowering_host onnxport_lowering_host;
+typedef struct onnxport_lowering_origin_view onnxport_lowering_origin_view;
 typedef struct onnxport_executor_table onnxport_executor_table;
 typedef void *onnxport_executor_handle;
 typedef struct onnxport_executor_option_record onnxport_executor_option_record;
@@ -195,8 +208,10 @@ typedef struct onnxport_backend_op_record onnxport_backend_op_record;
 typedef struct onnxport_backend_region_view onnxport_backend_region_view;
 typedef struct onnxport_backend_emit_record onnxport_backend_emit_record;
 typedef struct onnxport_backend_host onnxport_backend_host;
+typedef struct onnxport_log_host onnxport_log_host;
 
 /* Slices: `data` is never null. */
+typedef struct onnxport_slice_about_option_entry { const onnxport_about_option_entry *data; size_t length; } onnxport_slice_about_option_entry;
 typedef struct onnxport_slice_backend_entry { const onnxport_backend_entry *data; size_t length; } onnxport_slice_backend_entry;
 typedef struct onnxport_slice_backend_op_record { const onnxport_backend_op_record *data; size_t length; } onnxport_slice_backend_op_record;
 typedef struct onnxport_slice_executor_option_record { const onnxport_executor_option_record *data; size_t length; } onnxport_slice_executor_option_record;
@@ -245,6 +260,35 @@ struct onnxport_about_table {
     /* The interfaces that it provides besides this one, `lowering/1`.
      * Since contract 1.0. */
     onnxport_slice_str provides;
+    /* The options that the plugin takes, sorted by name.
+     * Since contract 1.1; there when the table's envelope has so many fields.
+     * Thread: any, also several at once.
+     * Takes: nothing borrowed. Gives: what is given stays valid for the rest of the process. */
+    onnxport_slice_about_option_entry (*options)(void);
+    /* Tells the plugin what the user set, names and values that fit `AboutTable::options`; what is not
+     * among them has its default. Called by every host after the plugin was attached and before another
+     * table is used, also when nothing was set. A plugin is one for its process: the last call counts.
+     * Since contract 1.1; there when the table's envelope has so many fields.
+     * Thread: any, but one at a time for one handle.
+     * Takes: what is passed is borrowed until the call returns. Gives: through the sink; borrowed until the sink's function returns.
+     * Answers OK, REFUSED, PANICKED. */
+    uint32_t (*configure)(onnxport_slice_executor_option_record options, const onnxport_executor_sink *sink);
+};
+
+/* An option that a plugin takes. */
+struct onnxport_about_option_entry {
+    /* The name, `threads`. */
+    onnxport_str name;
+    /* One of `option_kind`. */
+    uint32_t kind;
+    /* 1 when a plugin without it cannot be used. */
+    uint32_t required;
+    /* The default as text; empty when there is none. */
+    onnxport_str default_;
+    /* What it does, one line. */
+    onnxport_str doc;
+    /* The values that it may have; empty when every value of the kind is right. */
+    onnxport_slice_str allowed;
 };
 
 /* What the plugin provides. */
@@ -525,6 +569,30 @@ struct onnxport_lowering_host {
      * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, REFUSED, INVALID. */
     uint32_t (*end_function)(onnxport_lowering_context cx, onnxport_slice_uint32 outputs, onnxport_slice_mut_uint32 results);
+    /* Where the call comes from: its module, and the line of the user's code.
+     * Since contract 1.1; there when the table's envelope has so many fields.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Answers OK, INVALID. */
+    uint32_t (*origin)(onnxport_lowering_context cx, onnxport_lowering_origin_view *out);
+};
+
+/* Where a call comes from. Texts are empty, and the line is 0, where the program does not say. */
+struct onnxport_lowering_origin_view {
+    /* The exported node, `conv2d_3`. */
+    onnxport_str node;
+    /* The path of the module, `layer1.0.conv1`; empty for the root. */
+    onnxport_str module;
+    /* The class of the module, `torch.nn.modules.conv.Conv2d`. */
+    onnxport_str class_;
+    /* The file of the user's code. */
+    onnxport_str file;
+    /* The function in it. */
+    onnxport_str function;
+    /* The text of the line. */
+    onnxport_str code;
+    /* The line, from 1. */
+    uint32_t line;
 };
 
 /* What the plugin provides. */
@@ -567,6 +635,13 @@ struct onnxport_executor_table {
      * Thread: any, but one at a time for one handle.
      * Takes: nothing borrowed. Gives: nothing. */
     void (*close)(onnxport_executor_handle runtime);
+    /* Loads the model at `path` so that a run also hands over the intermediate values of these names: after
+     * the model's outputs, in the order of `values`. Refused when the model has no such value.
+     * Since contract 1.1; there when the table's envelope has so many fields.
+     * Thread: any, but one at a time for one handle.
+     * Takes: what is passed is borrowed until the call returns. Gives: what is given stays valid until `unload` takes it back.
+     * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
+    uint32_t (*load_with)(onnxport_executor_handle runtime, onnxport_str path, onnxport_slice_str values, onnxport_executor_handle *out, const onnxport_executor_sink *sink);
 };
 
 /* An option, such as `library` = a path. */
@@ -1356,6 +1431,21 @@ struct onnxport_backend_host {
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: nothing. */
     void (*refuse)(onnxport_graph_context cx, onnxport_str code, onnxport_str message, onnxport_str help);
+};
+
+/* Takes messages. */
+struct onnxport_log_host {
+    /* The largest `level` that is shown; a message above it need not be made.
+     * Since contract 1.1.
+     * Thread: any, also several at once.
+     * Takes: nothing borrowed. Gives: nothing. */
+    uint32_t (*level)(void);
+    /* Takes one message of the plugin with this id. `cx` is that of the call of `lowering/1` which the message
+     * is about, on its thread and before it returns; null for none.
+     * Since contract 1.1.
+     * Thread: any, also several at once.
+     * Takes: what is passed is borrowed until the call returns. Gives: nothing. */
+    void (*message)(onnxport_str plugin, uint32_t level, onnxport_str text, onnxport_lowering_context cx);
 };
 
 #ifdef __cplusplus

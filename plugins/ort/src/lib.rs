@@ -6,6 +6,7 @@
 
 pub mod discover;
 mod session;
+mod tapped;
 mod tensor;
 
 use std::ffi::CStr;
@@ -18,7 +19,17 @@ use ort::environment::Environment;
 use ort::session::Session;
 use ort::session::builder::SessionBuilder;
 
-onnxport_sdk::export_plugin! { id: "ort", executor: OnnxRuntime }
+onnxport_sdk::export_plugin! { id: "ort", executor: OnnxRuntime, options: Settings }
+
+onnxport_sdk::options! {
+    /// What holds for every runtime that is opened, unless it is opened with an option of its own.
+    struct Settings {
+        /// Threads per operator; 0 lets ONNX Runtime choose.
+        threads: usize = 0,
+        /// The ONNX Runtime library; otherwise it is searched for.
+        library: Option<PathBuf>,
+    }
+}
 
 /// The library that the process uses, once one was loaded: ONNX Runtime allows one environment.
 static LOADED: Mutex<Option<Loaded>> = Mutex::new(None);
@@ -44,8 +55,9 @@ impl Executor for OnnxRuntime {
     type Session = session::OrtSession;
 
     fn open(options: Options<'_>) -> Result<Self, Failure> {
-        let threads = options.number("threads")?.unwrap_or(0);
-        let wanted = options.get("library").map(Path::new);
+        let settings = Settings::get()?;
+        let threads = options.number("threads")?.unwrap_or(settings.threads);
+        let wanted = options.get("library").map(Path::new).or(settings.library.as_deref());
         let mut slot = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
         let loaded = match slot.as_ref() {
             Some(loaded) => {
@@ -76,24 +88,41 @@ impl Executor for OnnxRuntime {
     }
 
     fn load(&mut self, path: &Path) -> Result<session::OrtSession, Failure> {
-        let fail = |message: String| Failure::new(format!("ONNX Runtime does not load the model: {message}"));
-        let mut builder = self.builder().map_err(|e| fail(first_line(&e)))?;
-        let session = builder.commit_from_file(path).map_err(|e| {
-            let message = first_line(&e.to_string());
-            let unknown = UNKNOWN_OPERATOR.iter().any(|text| message.contains(text));
-            let failure = fail(message);
-            if unknown && self.custom_ops.is_empty() {
-                return failure.unsupported().help(
-                    "if a backend's runtime has the operator, load its library: --executor-option custom_ops=PATH",
-                );
-            }
-            if e.code() == ErrorCode::NotImplemented { failure.unsupported() } else { failure }
-        })?;
+        let mut builder = self.builder().map_err(|e| unloadable(&e))?;
+        let session = builder.commit_from_file(path).map_err(|e| self.refused(&e))?;
+        Ok(session::OrtSession::new(session))
+    }
+
+    fn load_with(&mut self, path: &Path, values: &[&str]) -> Result<session::OrtSession, Failure> {
+        let model = tapped::model(path, values)?;
+        let folder = path.parent().map_or("", |folder| folder.to_str().unwrap_or_default());
+        let mut builder = self
+            .builder()
+            .and_then(|builder| {
+                // The bytes have no place of their own; weights beside the model are found through it.
+                let key = "session.model_external_initializers_file_folder_path";
+                builder.with_config_entry(key, folder).map_err(|e| e.to_string())
+            })
+            .map_err(|e| unloadable(&e))?;
+        let session = builder.commit_from_memory(&model).map_err(|e| self.refused(&e))?;
         Ok(session::OrtSession::new(session))
     }
 }
 
 impl OnnxRuntime {
+    /// Why ONNX Runtime does not take a model.
+    fn refused<T>(&self, error: &ort::Error<T>) -> Failure {
+        let message = first_line(&error.to_string());
+        let unknown = UNKNOWN_OPERATOR.iter().any(|text| message.contains(text));
+        let failure = unloadable(&message);
+        if unknown && self.custom_ops.is_empty() {
+            return failure.unsupported().help(
+                "if a backend's runtime has the operator, load its library: --executor-option custom_ops=PATH",
+            );
+        }
+        if error.code() == ErrorCode::NotImplemented { failure.unsupported() } else { failure }
+    }
+
     fn builder(&self) -> Result<SessionBuilder, String> {
         let builder = Session::builder(&self.loaded.environment).map_err(|e| e.to_string())?;
         // Errors arrive as results; printing them as well would break quiet and JSON output.
@@ -108,6 +137,10 @@ impl OnnxRuntime {
         }
         builder.with_intra_threads(self.threads).map_err(|e| e.to_string())
     }
+}
+
+fn unloadable(message: &str) -> Failure {
+    Failure::new(format!("ONNX Runtime does not load the model: {}", first_line(message)))
 }
 
 fn load_library(wanted: Option<&Path>) -> Result<Loaded, Failure> {

@@ -18,6 +18,8 @@ static ABOUT: AboutTable = AboutTable {
     contract: Version::CURRENT,
     needs: Version { major: 1, minor: 0 },
     provides: RSlice::from_slice(&[RStr::from_str(backend::INTERFACE)]),
+    options: None,
+    configure: None,
 };
 
 const fn relu(outputs: RSlice<'static, i32>) -> OpRecord {

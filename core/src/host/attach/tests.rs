@@ -18,6 +18,8 @@ macro_rules! fixture {
                 contract: $contract,
                 needs: $needs,
                 provides: RSlice::from_slice(&[RStr::from_str("sorting/1")]),
+                options: None,
+                configure: None,
             };
 
             extern "C" fn query(interface: RStr<'_>) -> Table {

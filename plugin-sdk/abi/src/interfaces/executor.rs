@@ -67,6 +67,23 @@ pub struct ExecutorTable {
     /// - Takes: nothing borrowed.
     /// - Cannot fail.
     pub close: extern "C" fn(runtime: Handle),
+    /// Loads the model at `path` so that a run also hands over the intermediate values of these names: after
+    /// the model's outputs, in the order of `values`. Refused when the model has no such value.
+    ///
+    /// - Since contract 1.1; `None` before.
+    /// - Thread: any, but one at a time for one handle.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Gives: what is given stays valid until `unload` takes it back.
+    /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`UNSUPPORTED`](crate::status::UNSUPPORTED).
+    pub load_with: Option<
+        extern "C" fn(
+            runtime: Handle,
+            path: RStr<'_>,
+            values: RSlice<'_, RStr<'_>>,
+            out: &mut Handle,
+            sink: &Sink,
+        ) -> u32,
+    >,
 }
 
 crate::table::interface!(ExecutorTable, INTERFACE, base: 7);

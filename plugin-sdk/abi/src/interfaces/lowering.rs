@@ -475,6 +475,34 @@ pub struct LoweringHost {
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`INVALID`](crate::status::INVALID).
     pub end_function:
         Option<extern "C" fn(cx: Context, outputs: RSlice<'_, u32>, results: RSliceMut<'_, u32>) -> u32>,
+    /// Where the call comes from: its module, and the line of the user's code.
+    ///
+    /// - Since contract 1.1; `None` before.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: nothing borrowed.
+    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
+    pub origin: Option<for<'a> extern "C" fn(cx: Context, out: &mut OriginView<'a>) -> u32>,
 }
 
 crate::table::interface!(LoweringHost, INTERFACE, base: 17);
+
+/// Where a call comes from. Texts are empty, and the line is 0, where the program does not say.
+#[repr(C)]
+#[derive(Clone, Copy, StableAbi)]
+pub struct OriginView<'a> {
+    /// The exported node, `conv2d_3`.
+    pub node: RStr<'a>,
+    /// The path of the module, `layer1.0.conv1`; empty for the root.
+    pub module: RStr<'a>,
+    /// The class of the module, `torch.nn.modules.conv.Conv2d`.
+    pub class: RStr<'a>,
+    /// The file of the user's code.
+    pub file: RStr<'a>,
+    /// The function in it.
+    pub function: RStr<'a>,
+    /// The text of the line.
+    pub code: RStr<'a>,
+    /// The line, from 1.
+    pub line: u32,
+}

@@ -6,6 +6,7 @@ pub mod backend;
 pub mod compare;
 pub mod executor;
 pub mod graph;
+pub mod log;
 pub mod lowering;
 pub mod pass;
 pub mod rules;

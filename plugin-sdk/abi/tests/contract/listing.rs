@@ -20,6 +20,20 @@ pub(crate) fn structs() -> Vec<Struct> {
                 ("contract", offset_of!(onnxport_abi::about::AboutTable, contract)),
                 ("needs", offset_of!(onnxport_abi::about::AboutTable, needs)),
                 ("provides", offset_of!(onnxport_abi::about::AboutTable, provides)),
+                ("options", offset_of!(onnxport_abi::about::AboutTable, options)),
+                ("configure", offset_of!(onnxport_abi::about::AboutTable, configure)),
+            ],
+        },
+        Struct {
+            name: "onnxport_about_option_entry",
+            size: size_of::<onnxport_abi::about::OptionEntry<'static>>(),
+            fields: vec![
+                ("name", offset_of!(onnxport_abi::about::OptionEntry<'static>, name)),
+                ("kind", offset_of!(onnxport_abi::about::OptionEntry<'static>, kind)),
+                ("required", offset_of!(onnxport_abi::about::OptionEntry<'static>, required)),
+                ("default_", offset_of!(onnxport_abi::about::OptionEntry<'static>, default)),
+                ("doc", offset_of!(onnxport_abi::about::OptionEntry<'static>, doc)),
+                ("allowed", offset_of!(onnxport_abi::about::OptionEntry<'static>, allowed)),
             ],
         },
         Struct {
@@ -167,6 +181,20 @@ pub(crate) fn structs() -> Vec<Struct> {
                 ("refuse", offset_of!(onnxport_abi::lowering::LoweringHost, refuse)),
                 ("begin_function", offset_of!(onnxport_abi::lowering::LoweringHost, begin_function)),
                 ("end_function", offset_of!(onnxport_abi::lowering::LoweringHost, end_function)),
+                ("origin", offset_of!(onnxport_abi::lowering::LoweringHost, origin)),
+            ],
+        },
+        Struct {
+            name: "onnxport_lowering_origin_view",
+            size: size_of::<onnxport_abi::lowering::OriginView<'static>>(),
+            fields: vec![
+                ("node", offset_of!(onnxport_abi::lowering::OriginView<'static>, node)),
+                ("module", offset_of!(onnxport_abi::lowering::OriginView<'static>, module)),
+                ("class_", offset_of!(onnxport_abi::lowering::OriginView<'static>, class)),
+                ("file", offset_of!(onnxport_abi::lowering::OriginView<'static>, file)),
+                ("function", offset_of!(onnxport_abi::lowering::OriginView<'static>, function)),
+                ("code", offset_of!(onnxport_abi::lowering::OriginView<'static>, code)),
+                ("line", offset_of!(onnxport_abi::lowering::OriginView<'static>, line)),
             ],
         },
         Struct {
@@ -180,6 +208,7 @@ pub(crate) fn structs() -> Vec<Struct> {
                 ("run", offset_of!(onnxport_abi::executor::ExecutorTable, run)),
                 ("unload", offset_of!(onnxport_abi::executor::ExecutorTable, unload)),
                 ("close", offset_of!(onnxport_abi::executor::ExecutorTable, close)),
+                ("load_with", offset_of!(onnxport_abi::executor::ExecutorTable, load_with)),
             ],
         },
         Struct {
@@ -572,6 +601,14 @@ pub(crate) fn structs() -> Vec<Struct> {
                 ("refuse", offset_of!(onnxport_abi::backend::BackendHost, refuse)),
             ],
         },
+        Struct {
+            name: "onnxport_log_host",
+            size: size_of::<onnxport_abi::log::LogHost>(),
+            fields: vec![
+                ("level", offset_of!(onnxport_abi::log::LogHost, level)),
+                ("message", offset_of!(onnxport_abi::log::LogHost, message)),
+            ],
+        },
     ]
 }
 
@@ -590,6 +627,8 @@ pub(crate) fn tables() -> Vec<Table> {
                 Version { major: 1, minor: 0 },
                 Version { major: 1, minor: 0 },
                 Version { major: 1, minor: 0 },
+                Version { major: 1, minor: 1 },
+                Version { major: 1, minor: 1 },
             ],
         },
         Table {
@@ -628,6 +667,7 @@ pub(crate) fn tables() -> Vec<Table> {
                 Version { major: 1, minor: 0 },
                 Version { major: 1, minor: 1 },
                 Version { major: 1, minor: 1 },
+                Version { major: 1, minor: 1 },
             ],
         },
         Table {
@@ -643,6 +683,7 @@ pub(crate) fn tables() -> Vec<Table> {
                 Version { major: 1, minor: 0 },
                 Version { major: 1, minor: 0 },
                 Version { major: 1, minor: 0 },
+                Version { major: 1, minor: 1 },
             ],
         },
         Table {
@@ -762,6 +803,13 @@ pub(crate) fn tables() -> Vec<Table> {
                 Version { major: 1, minor: 1 },
                 Version { major: 1, minor: 1 },
             ],
+        },
+        Table {
+            interface: onnxport_abi::log::INTERFACE,
+            name: "LogHost",
+            shape: onnxport_abi::log::LogHost::shape(),
+            base: onnxport_abi::log::LogHost::BASE,
+            since: vec![Version { major: 1, minor: 1 }, Version { major: 1, minor: 1 }],
         },
     ]
 }

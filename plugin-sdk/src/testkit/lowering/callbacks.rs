@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use onnxport_abi::abi_stable::std_types::{RSlice, RSliceMut, RStr};
 use onnxport_abi::lowering::{
     ArgRecord, AttrRecord, CallView, Context, DataView, DimRecord, GraphView, LoweringHost, NodeRecord,
-    RangeRecord, ShapeView, TypeRecord, arg_kind, attr_kind,
+    OriginView, RangeRecord, ShapeView, TypeRecord, arg_kind, attr_kind,
 };
 
 use super::super::graph::{Attr, Block, Node, ValueInfo};
@@ -41,6 +41,7 @@ static HOST: LoweringHost = LoweringHost {
     refuse,
     begin_function: None,
     end_function: None,
+    origin: Some(origin),
 };
 
 /// The envelope of the test kit's functions.
@@ -290,4 +291,21 @@ extern "C" fn refuse(cx: Context, code: RStr<'_>, message: RStr<'_>, help: RStr<
         frame.refusal = Some(Refusal { code, message, help });
         Some(())
     });
+}
+
+/// A call of a test comes from nowhere in a program.
+extern "C" fn origin<'a>(cx: Context, out: &mut OriginView<'a>) -> u32 {
+    with(cx, |_| {
+        let empty = RStr::from_str("");
+        *out = OriginView {
+            node: empty,
+            module: empty,
+            class: empty,
+            file: empty,
+            function: empty,
+            code: empty,
+            line: 0,
+        };
+        Some(())
+    })
 }

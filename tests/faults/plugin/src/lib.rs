@@ -1,13 +1,28 @@
 //! A plugin that misbehaves on purpose, for the tests.
 
+use onnxport_sdk::log;
 use onnxport_sdk::prelude::*;
+
+onnxport_sdk::options! {
+    /// What a user can set.
+    struct Settings {
+        /// The slope of negative numbers.
+        slope: f64 = 0.0,
+        /// How warnings begin.
+        voice: String = "note" in ["note", "listen"],
+        /// A number that only the plugin checks.
+        count: Option<u32>,
+    }
+}
 
 simple! { "faulty.fine.default" => Relu(self) }
 
 /// Another lowering of an operator that `aten` has as well.
 #[lowering("aten.relu.default")]
 fn relu(cx: &mut Lower, x: Value) -> Res<Value> {
-    Ok(cx.op("LeakyRelu").input(x).float("alpha", 0.0).one())
+    let slope = Settings::get()?.slope;
+    log::info!(cx => "a slope of {slope}");
+    Ok(cx.op("LeakyRelu").input(x).float("alpha", slope).one())
 }
 
 #[lowering("faulty.panics.default")]
@@ -15,9 +30,21 @@ fn panics(_: &mut Lower, _x: Value) -> Res<Value> {
     panic!("out of cheese")
 }
 
-onnxport_sdk::export_plugin! { id: "faulty", schemas: SCHEMAS }
+/// Tells the user where the call comes from.
+#[lowering("faulty.talks.default")]
+fn talks(cx: &mut Lower, x: Value) -> Res<Value> {
+    let voice = &Settings::get()?.voice;
+    let origin = cx.origin()?;
+    log::warn!(cx => "{voice}: {} in `{}`, line {} of {}", origin.node, origin.module, origin.line, origin.file);
+    log::info!("not shown unless it is asked for");
+    std::thread::spawn(|| log::warn!("from a thread of its own")).join().map_err(|_| "the thread is gone")?;
+    Ok(cx.op("Relu").input(x).one())
+}
+
+onnxport_sdk::export_plugin! { id: "faulty", schemas: SCHEMAS, options: Settings }
 
 const SCHEMAS: &str = "\
 faulty::fine(Tensor self) -> Tensor
 faulty::panics(Tensor x) -> Tensor
+faulty::talks(Tensor x) -> Tensor
 ";

@@ -1,0 +1,164 @@
+//! The host's side of `log/1`: what plugins tell the user, collected per stretch of work.
+//!
+//! Nothing is printed here. Messages of a thread that collects go to it; those of threads that a plugin
+//! started wait for [`others`], because nobody knows which of several conversions they belong to.
+
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use onnxport_abi::Table;
+use onnxport_abi::abi_stable::std_types::RStr;
+use onnxport_abi::log::{LogHost, level};
+use onnxport_abi::lowering::Context;
+
+use super::crossing;
+use crate::diagnose::{Code, Diagnostic, OriginId, Severity};
+
+/// How many messages one collection keeps; the rest is counted.
+const KEPT: usize = 1000;
+
+/// Which messages are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Warnings only.
+    Warnings = level::WARN as isize,
+    /// What a user may follow as well.
+    Info = level::INFO as isize,
+    /// Everything.
+    Debug = level::DEBUG as isize,
+}
+
+static LEVEL: AtomicU32 = AtomicU32::new(level::WARN);
+
+/// Sets which messages are collected, for the whole process. Plugins need not make the others.
+pub fn show(level: Level) {
+    LEVEL.store(level as u32, Ordering::Relaxed);
+}
+
+static HOST: LogHost = LogHost { level: shown, message };
+
+/// The envelope of the host's functions.
+pub(super) fn host_table() -> Table {
+    Table::of(&HOST)
+}
+
+#[derive(Default)]
+struct Messages {
+    kept: Vec<Diagnostic>,
+    dropped: usize,
+}
+
+impl Messages {
+    fn push(&mut self, message: Diagnostic) {
+        if self.kept.len() < KEPT {
+            self.kept.push(message);
+        } else {
+            self.dropped += 1;
+        }
+    }
+
+    fn into_diagnostics(self) -> Vec<Diagnostic> {
+        let mut all = self.kept;
+        if self.dropped > 0 {
+            let text = format!("plugins said more than {KEPT} things; not shown: {}", self.dropped);
+            all.push(Diagnostic {
+                severity: Severity::Note,
+                ..Diagnostic::error(Code::PLUGIN_MESSAGE, text)
+            });
+        }
+        all
+    }
+}
+
+thread_local! {
+    /// The collections of this thread, innermost last.
+    static OPEN: RefCell<Vec<Messages>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Messages of threads that collect nothing.
+static STRAY: Mutex<Messages> = Mutex::new(Messages { kept: Vec::new(), dropped: 0 });
+
+/// Runs `work`, and returns what plugins said meanwhile as warnings and notes.
+pub fn collect<T>(work: impl FnOnce() -> T) -> (T, Vec<Diagnostic>) {
+    let open = Collection::open();
+    let result = work();
+    (result, open.close())
+}
+
+/// What plugins said from threads that collect nothing, once.
+pub fn others() -> Vec<Diagnostic> {
+    std::mem::take(&mut *STRAY.lock().unwrap_or_else(PoisonError::into_inner)).into_diagnostics()
+}
+
+/// One collection; dropped without a close by a panic.
+struct Collection {
+    depth: usize,
+}
+
+impl Collection {
+    fn open() -> Self {
+        OPEN.with_borrow_mut(|open| open.push(Messages::default()));
+        Self { depth: OPEN.with_borrow(Vec::len) }
+    }
+
+    fn close(self) -> Vec<Diagnostic> {
+        let own = OPEN.with_borrow_mut(|open| {
+            open.truncate(self.depth);
+            open.pop()
+        });
+        own.unwrap_or_default().into_diagnostics()
+    }
+}
+
+impl Drop for Collection {
+    fn drop(&mut self) {
+        OPEN.with_borrow_mut(|open| open.truncate(self.depth.saturating_sub(1)));
+    }
+}
+
+extern "C" fn shown() -> u32 {
+    LEVEL.load(Ordering::Relaxed)
+}
+
+extern "C" fn message(plugin: RStr<'_>, level: u32, text: RStr<'_>, cx: Context) {
+    // Whatever goes wrong with a message, unwinding into the plugin would end the process.
+    let _ = catch_unwind(AssertUnwindSafe(|| {
+        if level > shown() {
+            return;
+        }
+        let site = crossing::current();
+        let text_of = |text: RStr<'_>| String::from_utf8_lossy(text.as_bytes()).into_owned();
+        // The plugin that this thread is in is known; its word counts elsewhere.
+        let plugin = site.map_or_else(|| text_of(plugin), |site| site.plugin.to_owned());
+        let origin = site.filter(|site| site.task == "lowering").and_then(|_| crate::lower::origin_of(cx));
+        take(diagnostic(plugin, level, &text_of(text), origin));
+    }));
+}
+
+fn diagnostic(plugin: String, level: u32, text: &str, origin: Option<OriginId>) -> Diagnostic {
+    let severity = if level <= level::WARN { Severity::Warning } else { Severity::Note };
+    let message = format!("plugin `{plugin}`: {text}");
+    Diagnostic {
+        severity,
+        origin,
+        provider: Some(plugin),
+        ..Diagnostic::error(Code::PLUGIN_MESSAGE, message)
+    }
+}
+
+fn take(message: Diagnostic) {
+    let mut message = Some(message);
+    let _ = OPEN.try_with(|open| {
+        if let Ok(mut open) = open.try_borrow_mut()
+            && let Some(inner) = open.last_mut()
+            && let Some(message) = message.take()
+        {
+            inner.push(message);
+        }
+    });
+    if let Some(message) = message {
+        STRAY.lock().unwrap_or_else(PoisonError::into_inner).push(message);
+    }
+}

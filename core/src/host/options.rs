@@ -1,0 +1,238 @@
+//! Options of plugins: what there is, and whether what the user gave fits.
+
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+
+use onnxport_abi::Version;
+use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
+use onnxport_abi::about::{AboutTable, OptionEntry, option_kind};
+use onnxport_abi::executor::{OptionRecord, Sink, TensorView};
+use onnxport_abi::status;
+use serde::Serialize;
+
+use super::{CONTRACT, Plugin, Site, cross};
+use crate::diagnose::{Code, Diagnostic};
+
+/// The contract that brought options.
+const SINCE: Version = Version { major: 1, minor: 1 };
+
+/// What a value must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OptionKind {
+    /// Any text.
+    Text,
+    /// `true` or `false`.
+    Bool,
+    /// An integer of 64 bits.
+    Int,
+    /// A number.
+    Float,
+    /// A path.
+    Path,
+}
+
+impl OptionKind {
+    fn read(number: u32) -> Option<Self> {
+        Some(match number {
+            option_kind::TEXT => Self::Text,
+            option_kind::BOOL => Self::Bool,
+            option_kind::INT => Self::Int,
+            option_kind::FLOAT => Self::Float,
+            option_kind::PATH => Self::Path,
+            _ => return None,
+        })
+    }
+
+    /// What it is called where options are listed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Bool => "true or false",
+            Self::Int => "an integer",
+            Self::Float => "a number",
+            Self::Path => "a path",
+        }
+    }
+
+    fn fits(self, value: &str) -> bool {
+        match self {
+            Self::Text => true,
+            Self::Bool => matches!(value, "true" | "false"),
+            Self::Int => value.parse::<i64>().is_ok(),
+            Self::Float => value.parse::<f64>().is_ok(),
+            Self::Path => !value.is_empty(),
+        }
+    }
+}
+
+/// An option that a plugin takes.
+#[derive(Clone, Debug, Serialize)]
+pub struct PluginOption {
+    /// The name.
+    pub name: &'static str,
+    /// What a value must be.
+    pub kind: OptionKind,
+    /// Whether the plugin cannot be used without it.
+    pub required: bool,
+    /// The default as text; `None` when there is none.
+    pub default: Option<&'static str>,
+    /// What it does, one line.
+    pub doc: &'static str,
+    /// The values that it may have; empty when every one of the kind is right.
+    pub allowed: Vec<&'static str>,
+}
+
+impl PluginOption {
+    /// The kind, the values and the default in a few words.
+    pub fn summary(&self) -> String {
+        let values =
+            if self.allowed.is_empty() { self.kind.name().to_owned() } else { self.allowed.join(", ") };
+        match (self.default, self.required) {
+            (Some(default), _) => format!("{values}; default {default}"),
+            (None, true) => format!("{values}; required"),
+            (None, false) => values,
+        }
+    }
+}
+
+/// What the user set for plugins, by plugin and name.
+pub(super) type Given = BTreeMap<String, BTreeMap<String, String>>;
+
+/// The options that an attached plugin says it takes.
+pub(super) fn schema(about: &AboutTable) -> Result<Vec<PluginOption>, Diagnostic> {
+    let Some(options) = about.options else { return Ok(Vec::new()) };
+    let id = about.id.as_str();
+    let site = Site { plugin: id, task: "listing its options", subject: "" };
+    let entries = cross(site, || (options)());
+    entries.iter().map(|entry| read(id, entry)).collect()
+}
+
+fn read(id: &str, entry: &OptionEntry<'static>) -> Result<PluginOption, Diagnostic> {
+    let broken = |what: &str| {
+        let message = format!("plugin `{id}` lists an option {what}");
+        named(Diagnostic::error(Code::PLUGIN_CONTRACT, message), id)
+    };
+    let text = |text: RStr<'static>| {
+        std::str::from_utf8(text.as_rslice().as_slice()).map_err(|_| broken("in a text that is not UTF-8"))
+    };
+    let kind =
+        OptionKind::read(entry.kind).ok_or_else(|| broken("of a kind that this host does not know"))?;
+    let default = Some(text(entry.default)?).filter(|default| !default.is_empty());
+    let allowed = entry.allowed.iter().map(|value| text(*value)).collect::<Result<Vec<_>, _>>()?;
+    if default.is_some_and(|default| !kind.fits(default))
+        || !allowed.iter().all(|value| kind.fits(value))
+        || default.is_some_and(|default| !allowed.is_empty() && !allowed.contains(&default))
+    {
+        return Err(broken("whose own values are not of its kind"));
+    }
+    let (name, doc) = (text(entry.name)?, text(entry.doc)?);
+    Ok(PluginOption { name, kind, required: entry.required != 0, default, doc, allowed })
+}
+
+/// Hands the user's options to `plugin` after they were checked.
+pub(super) fn configure(plugin: &Plugin, given: &BTreeMap<String, String>) -> Result<(), Vec<Diagnostic>> {
+    let id = plugin.id;
+    let problems = check(plugin, given);
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let Some(configure) = plugin.configure else { return Ok(()) };
+    let records: Vec<OptionRecord<'_>> = given
+        .iter()
+        .map(|(name, value)| OptionRecord { name: RStr::from_str(name), value: RStr::from_str(value) })
+        .collect();
+    let mut words = Words::default();
+    let sink = Sink {
+        receiver: std::ptr::from_mut(&mut words).cast(),
+        tensor: on_tensor,
+        text: on_text,
+        error: on_error,
+    };
+    let site = Site { plugin: id, task: "taking its options", subject: "" };
+    let answer = cross(site, || configure(RSlice::from_slice(&records), &sink));
+    let (code, what) = match answer {
+        status::OK => return Ok(()),
+        status::REFUSED => (Code::PLUGIN_OPTION, "refuses its options"),
+        status::PANICKED => (Code::PLUGIN_PANIC, "panicked while it took its options"),
+        _ => (Code::PLUGIN_CONTRACT, "answers its options with a status that is none"),
+    };
+    let mut problem = Diagnostic::error(code, format!("plugin `{id}` {what}: {}", words.message));
+    problem.help = Some(words.help).filter(|help| !help.is_empty());
+    Err(vec![named(problem, id)])
+}
+
+/// Whether what the user gave is what the plugin takes.
+fn check(plugin: &Plugin, given: &BTreeMap<String, String>) -> Vec<Diagnostic> {
+    let id = plugin.id;
+    let problem =
+        |message: String, help: String| named(Diagnostic::error(Code::PLUGIN_OPTION, message).help(help), id);
+    if plugin.configure.is_none() && !given.is_empty() {
+        let message = format!(
+            "plugin `{id}` is built for plugin contract {}, which has no options; this host has {CONTRACT}",
+            plugin.contract
+        );
+        return vec![problem(message, format!("use a version of it for contract {SINCE}"))];
+    }
+    let mut problems = Vec::new();
+    for (name, value) in given {
+        let Some(option) = plugin.options.iter().find(|option| option.name == name) else {
+            let names: Vec<&str> = plugin.options.iter().map(|option| option.name).collect();
+            let help = if names.is_empty() {
+                "it takes no options".to_owned()
+            } else {
+                format!("there are {}", names.join(", "))
+            };
+            problems.push(problem(format!("plugin `{id}` has no option `{name}`"), help));
+            continue;
+        };
+        let allowed = option.allowed.is_empty() || option.allowed.contains(&value.as_str());
+        if !option.kind.fits(value) || !allowed {
+            let message = format!("the option `{name}` of plugin `{id}` cannot be {value:?}");
+            problems.push(problem(message, format!("it is {}: {}", option.summary(), option.doc)));
+        }
+    }
+    for option in plugin.options.iter().filter(|option| option.required) {
+        if option.default.is_none() && !given.contains_key(option.name) {
+            let message = format!("plugin `{id}` needs its option `{}`", option.name);
+            let help = format!("set it with --plugin-option {id}.{}=VALUE: {}", option.name, option.doc);
+            problems.push(problem(message, help));
+        }
+    }
+    problems
+}
+
+/// Options for plugins that are not there.
+pub(super) fn unknown<'a>(given: &Given, plugins: impl Iterator<Item = &'a Plugin>) -> Vec<Diagnostic> {
+    let ids: Vec<&str> = plugins.map(|plugin| plugin.id).collect();
+    let stray = given.keys().filter(|id| !ids.contains(&id.as_str()));
+    stray
+        .map(|id| {
+            let message = format!("there are options for the plugin `{id}`, but there is no such plugin");
+            Diagnostic::error(Code::PLUGIN_OPTION, message).help(format!("there are {}", ids.join(", ")))
+        })
+        .collect()
+}
+
+fn named(mut diagnostic: Diagnostic, id: &str) -> Diagnostic {
+    diagnostic.provider = Some(id.to_owned());
+    diagnostic
+}
+
+/// What a plugin says about options that it refuses.
+#[derive(Default)]
+struct Words {
+    message: String,
+    help: String,
+}
+
+extern "C" fn on_tensor(_: *mut c_void, _: &TensorView<'_>) {}
+
+extern "C" fn on_text(_: *mut c_void, _: RStr<'_>) {}
+
+extern "C" fn on_error(receiver: *mut c_void, message: RStr<'_>, help: RStr<'_>) {
+    // SAFETY: the sink is only alive during `configure`, whose words are not otherwise used then.
+    let words = unsafe { &mut *receiver.cast::<Words>() };
+    let text = |text: RStr<'_>| String::from_utf8_lossy(text.as_bytes()).into_owned();
+    (words.message, words.help) = (text(message), text(help));
+}

@@ -86,6 +86,7 @@ const fn host(call: for<'a> extern "C" fn(Context, &mut CallView<'a>) -> u32) ->
         refuse,
         begin_function: None,
         end_function: None,
+        origin: None,
     }
 }
 

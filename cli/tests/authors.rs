@@ -93,6 +93,15 @@ fn the_plugins_of_this_repository_pass() {
         let (exit, checked) = check(&library(name), &["--timeout", "60"]);
         assert_eq!((exit, of(&checked, "fail")), (Some(0), vec![]), "{package}");
     }
+    for (folder, name, step) in [
+        ("examples/optimizer", "optimizer", "rules/1 patterns"),
+        ("examples/vendor-backend", "npu_plugin", "backend/1 claims, no graph"),
+    ] {
+        cargo(&["build", "--quiet"], &repository().join(folder));
+        let (exit, checked) = check(&library(name), &[]);
+        assert_eq!((exit, of(&checked, "fail")), (Some(0), vec![]), "{name}");
+        assert!(of(&checked, "pass").iter().any(|(check, _)| check == step), "{checked:#}");
+    }
 }
 
 #[test]

@@ -1,8 +1,13 @@
 //! What is checked of each interface, a file per interface. To add one: a file with a function of
 //! [`Interface::probe`]'s type, and a line in [`ALL`].
 
+mod backend;
+mod compare;
 mod executor;
+mod graph;
 mod lowering;
+mod pass;
+mod rules;
 
 use super::journal::Journal;
 use crate::host::Plugin;
@@ -22,6 +27,10 @@ pub(super) struct Interface {
 pub(super) const ALL: &[Interface] = &[
     Interface { name: "lowering/1", probe: lowering::probe, repeats: true },
     Interface { name: "executor/1", probe: executor::probe, repeats: false },
+    Interface { name: "rules/1", probe: rules::probe, repeats: false },
+    Interface { name: "pass/1", probe: pass::probe, repeats: false },
+    Interface { name: "compare/1", probe: compare::probe, repeats: false },
+    Interface { name: "backend/1", probe: backend::probe, repeats: false },
 ];
 
 /// The plugin that is checked, attached.

@@ -1,0 +1,65 @@
+//! Plans, limits and lists of hashes from outside.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Runs the command in `folder` on the example; the exit code, and what it printed as JSON.
+fn run(folder: &Path, arguments: &[&str]) -> (Option<i32>, Value) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_onnxport"));
+    let output = command.args(arguments).arg("--json").current_dir(folder).output().expect("a start");
+    (output.status.code(), serde_json::from_slice(&output.stdout).expect("JSON"))
+}
+
+fn convert(folder: &Path, more: &[&str]) -> (Option<i32>, Value) {
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/mlp/mlp.pt2");
+    let example = example.to_str().expect("a path in UTF-8");
+    let arguments = ["convert", example, "-o", "m.onnx", "--no-verify", "--external-data", "external"];
+    run(folder, &[&arguments, more].concat())
+}
+
+fn count(folder: &Path) -> usize {
+    fs::read_dir(folder).expect("a folder").count()
+}
+
+#[test]
+fn a_plan_writes_nothing_and_is_kept() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (code, said) = convert(folder.path(), &["--plan"]);
+    assert_eq!((code, count(folder.path())), (Some(0), 0));
+    let planned = said["plan"]["files"].as_array().expect("files").clone();
+    assert_eq!(convert(folder.path(), &[]).0, Some(0));
+    assert_eq!(count(folder.path()), planned.len());
+    for file in planned {
+        let path = folder.path().join(file["path"].as_str().expect("a path"));
+        assert_eq!(file["bytes"], fs::metadata(path).expect("a file").len());
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn too_little_memory_is_refused_before_anything_is_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for more in [&["--max-memory", "100kB"][..], &["--max-memory", "100kB", "--plan"]] {
+        let (code, said) = convert(folder.path(), more);
+        assert_eq!((code, count(folder.path())), (Some(5), 0));
+        assert_eq!(said["diagnostics"][0]["code"], "OP611");
+    }
+}
+
+#[test]
+fn a_manifest_finds_what_changed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (code, said) = convert(folder.path(), &["--manifest"]);
+    assert_eq!(code, Some(0), "{said}");
+    let inspect = || run(folder.path(), &["inspect", "m.onnx", "--manifest"]);
+    assert_eq!(inspect().0, Some(0));
+    let model = folder.path().join("m.onnx");
+    let mut bytes = fs::read(&model).expect("a model");
+    *bytes.last_mut().expect("some bytes") ^= 1;
+    fs::write(&model, bytes).expect("a model");
+    let (code, said) = inspect();
+    assert_eq!((code, &said["diagnostics"][0]["code"]), (Some(5), &"OP615".into()));
+}

@@ -134,7 +134,8 @@ fn exchange(target: &Target, done: &mut Done) -> Result<(), Failed> {
         if !hidden.exists() {
             continue;
         }
-        let fresh = fs::symlink_metadata(path).is_err();
+        let is_kept = done.kept.iter().any(|(old, _)| old == path);
+        let fresh = !is_kept && fs::symlink_metadata(path).is_err();
         step(path, || fs::rename(&hidden, path))?;
         if fresh {
             done.fresh.push(path.clone());
@@ -191,18 +192,22 @@ fn divert<'a>(
         })?;
     }
     for (path, hidden) in &seconds {
-        // Without hard links there is no second name: the old model is unreadable for a moment.
-        if !step(path, || link(path, hidden))? {
-            return Ok(());
-        }
+        step(path, || rename_or_link(path, hidden))?;
         done.kept.push((path.clone(), hidden.clone()));
     }
-    if is_used && step(&target.model, || link(&target.model, &target.old_model()))? {
-        step(&target.model, || fs::rename(&copy, &target.model))?;
+    if is_used {
+        step(&target.model, || rename_or_link(&target.model, &target.old_model()))?;
         done.diverted = true;
+        step(&target.model, || fs::rename(&copy, &target.model))?;
         target.sync();
     }
     Ok(())
+}
+
+/// Gives a file a second name. Where there are no hard links that is its only one, and the old model
+/// cannot be read for a moment; what it must not do is to find new data under the old name.
+fn rename_or_link(path: &Path, second: &Path) -> io::Result<()> {
+    if link(path, second)? { Ok(()) } else { fs::rename(path, second) }
 }
 
 /// Makes a hard link; false where there are none, or none to this file.
@@ -211,6 +216,10 @@ fn link(path: &Path, second: &Path) -> io::Result<bool> {
 
     // One that was made before its run was killed.
     remove(second)?;
+    #[cfg(test)]
+    if super::tests::without_links() {
+        return Ok(false);
+    }
     match fs::hard_link(path, second) {
         Ok(()) => Ok(true),
         Err(e) if matches!(e.kind(), CrossesDevices | PermissionDenied | TooManyLinks | Unsupported) => {
@@ -227,7 +236,8 @@ fn undo(target: &Target, done: &Done) {
     let restore = target.hidden("restore");
     for (path, hidden) in &done.kept {
         // The second name stays until the model stops using it.
-        let _ = fs::hard_link(hidden, &restore).and_then(|()| fs::rename(&restore, path));
+        let from = if link(hidden, &restore).unwrap_or(false) { &restore } else { hidden };
+        let _ = fs::rename(from, path);
         // Renaming one name of a file to another one of the same file does nothing.
         let _ = remove(&restore);
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
-use crate::commands::{check, completions, convert, explain, inspect, ops, plugin, verify, weights};
+use crate::commands::{check, completions, convert, explain, inspect, ops, package, plugin, verify, weights};
 use crate::exit;
 
 const STYLES: Styles = Styles::styled()
@@ -79,6 +79,8 @@ pub(crate) enum Command {
     Ops(ops::Arguments),
     /// Show, make and check plugins
     Plugin(plugin::Arguments),
+    /// Convert several programs into a folder, with one data file for all
+    Package(package::Arguments),
     /// Give a model weights
     Weights(weights::Arguments),
     /// Explain a diagnostic code
@@ -99,6 +101,7 @@ impl Command {
             Command::Verify(_) => "verify",
             Command::Ops(_) => "ops",
             Command::Plugin(_) => "plugin",
+            Command::Package(_) => "package",
             Command::Weights(_) => "weights",
             Command::Explain(_) => "explain",
             Command::Completions(_) => "completions",

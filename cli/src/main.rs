@@ -91,6 +91,7 @@ fn run(command: &Command, progress: &Progress) -> CommandResult {
         Command::Verify(arguments) => commands::verify::run(arguments, progress),
         Command::Ops(arguments) => commands::ops::run(arguments),
         Command::Plugin(arguments) => commands::plugin::run(arguments),
+        Command::Package(arguments) => commands::package::run(arguments, progress),
         Command::Weights(arguments) => commands::weights::run(arguments, progress),
         Command::Explain(arguments) => commands::explain::run(arguments),
         Command::Completions(arguments) => Ok(commands::completions::run(arguments)),

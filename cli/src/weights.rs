@@ -11,15 +11,23 @@ use onnxport_core::weights::{self, NameMap, WeightSet};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Weights")]
 pub(crate) struct WeightArguments {
+    #[command(flatten)]
+    shared: SharedWeights,
+    /// Write a model that waits for weights which are not there; `onnxport weights bind` gives them
+    #[arg(long)]
+    pub weightless: bool,
+}
+
+/// Where weights come from, for one program or several.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Weights")]
+pub(crate) struct SharedWeights {
     /// A file of weights, or a folder of shards: .safetensors, an index of shards, a checkpoint of
     /// torch.save, another .pt2; can be repeated
     #[arg(long = "weights", value_name = "PATH")]
     paths: Vec<PathBuf>,
     #[command(flatten)]
     names: NameArguments,
-    /// Write a model that waits for weights which are not there; `onnxport weights bind` gives them
-    #[arg(long)]
-    pub weightless: bool,
 }
 
 /// What giving a program other weights did.
@@ -49,12 +57,19 @@ pub(crate) struct NameArguments {
 impl WeightArguments {
     /// Gives `program` the weights that the user named.
     pub(crate) fn bind(&self, program: &mut Program) -> Result<Given, Report> {
-        if self.paths.is_empty() {
-            return Ok(Given::default());
-        }
-        let (set, names) = self.names.open(&self.paths)?;
+        let Some((set, names)) = self.shared.open()? else { return Ok(Given::default()) };
         let bound = weights::bind(program, &set, &names, self.weightless)?;
         Ok(Given { any: bound.replaced > 0, diagnostics: bound.diagnostics })
+    }
+}
+
+impl SharedWeights {
+    /// The weights that the user named, if any.
+    pub(crate) fn open(&self) -> Result<Option<(WeightSet, NameMap)>, Report> {
+        if self.paths.is_empty() {
+            return Ok(None);
+        }
+        self.names.open(&self.paths).map(Some)
     }
 }
 

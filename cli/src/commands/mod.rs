@@ -8,6 +8,7 @@ pub(crate) mod inspect;
 pub(crate) mod man;
 pub(crate) mod ops;
 pub(crate) mod optimising;
+pub(crate) mod package;
 pub(crate) mod plugin;
 pub(crate) mod verify;
 pub(crate) mod weights;

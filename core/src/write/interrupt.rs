@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Hidden files that have a name and must not outlive the process.
+/// Hidden files and folders that have a name and must not outlive the process.
 static WATCHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// Held while the files of an output change their names.
@@ -17,7 +17,7 @@ pub fn stop() -> Stopped {
     let guard = publishing();
     for path in WATCHED.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
         // It may have been given its final name a moment ago.
-        let _ = fs::remove_file(path);
+        let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
     }
     Stopped { _guard: guard }
 }
@@ -33,7 +33,7 @@ pub(super) fn publishing() -> MutexGuard<'static, ()> {
     PUBLISHING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A file that [`stop`] removes.
+/// A file or folder that [`stop`] removes.
 #[derive(Debug)]
 pub(super) struct Watch(PathBuf);
 

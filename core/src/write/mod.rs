@@ -10,6 +10,7 @@ pub mod interrupt;
 pub mod manifest;
 mod metadata;
 mod names;
+mod package;
 mod plan;
 mod publish;
 mod reference;
@@ -36,6 +37,7 @@ use crate::ir::{Artefact, Model};
 use crate::tensor::{self, LazyTensor, MappedFile};
 
 pub use metadata::{SOURCES_KEY, STATE_KEY, UNBOUND_KEY};
+pub use package::{PACKAGE_DATA, PackageReport, package};
 pub use reference::SourceFile;
 pub use summary::{PlannedFile, TensorCounts, WritePlan};
 pub use unbound::{UNBOUND_LOCATION, UnboundEntry};

@@ -43,6 +43,23 @@ fn sizes(cx: &mut Lower, x: Value, shift: Value) -> Res<(Value, Value)> {
     Ok((cx.dims_value(&[sum]), x))
 }
 
+#[lowering("kit.swish.default")]
+fn swish(cx: &mut Lower, x: Value, beta: f64) -> Res<Value> {
+    let [y] = cx.function("kit", "Swish").input(x).float("beta", beta).body(|cx, [x]| {
+        let beta = cx.op("Constant").refer("value_float", "beta").one();
+        let scaled = cx.mul(x, beta);
+        let gate = cx.sigmoid(scaled);
+        Ok([cx.mul(x, gate)])
+    })?;
+    Ok(y)
+}
+
+#[lowering("kit.leak.default")]
+fn leak(cx: &mut Lower, x: Value) -> Res<Value> {
+    let [y] = cx.function("kit", "Leak").input(x).body(|cx, [_]| Ok([cx.neg(x)]))?;
+    Ok(y)
+}
+
 #[lowering("kit.wrong.default")]
 fn wrong(cx: &mut Lower, x: Value) -> Res<Value> {
     Ok(cx.cast(x, DType::I64))
@@ -61,11 +78,13 @@ fn typo(cx: &mut Lower, x: Value, facter: Scalar) -> Res<Value> {
 
 onnxport_sdk::export_plugin! { id: "kit", schemas: "\
 kit::branch(Tensor x, Tensor flag) -> Tensor
+kit::leak(Tensor x) -> Tensor
 kit::panics(Tensor x) -> Tensor
 kit::relu(Tensor self) -> Tensor
 kit::rows(Tensor x) -> Tensor
 kit::scaled(Tensor x, float factor=2.0, str mode='times') -> Tensor
 kit::sizes(Tensor x, Tensor shift) -> (SymInt, Tensor)
+kit::swish(Tensor x, float beta=1.0) -> Tensor
 kit::typo(Tensor x, Scalar factor=1) -> Tensor
 kit::wrong(Tensor x) -> Tensor
 " }
@@ -119,6 +138,23 @@ fn bodies_of_control_flow_are_shown_and_run() {
         let outputs = lowered.run(&[("flag", &flag)]).expect("numbers");
         assert_close(&outputs[0], &Tensor::f32([2], expected), Tolerance::EXACT);
     }
+}
+
+#[test]
+fn local_functions_are_shown_and_run_and_see_nothing_from_outside() {
+    let call = plugin().call("kit.swish.default").arg("x", input("f32[n]")).arg("beta", 2.0);
+    let lowered = call.gives("f32[n]").lower().expect("a lowered call");
+    assert_eq!(
+        lowered.to_text(),
+        "%0: f32[n] = kit.Swish(%x) {beta = 2.0} body {\n  input %1: f32[n]\n  %2: f32[] = Constant() \
+         {value_float = @beta}\n  %3: f32[n] = Mul(%1, %2)\n  %4: f32[n] = Sigmoid(%3)\n  \
+         %5: f32[n] = Mul(%1, %4)\n  output %5\n}\nresults %0\n"
+    );
+    let outputs = lowered.run(&[("x", &Tensor::f32([2], [0.0, 1.0]))]).expect("numbers");
+    assert_close(&outputs[0], &Tensor::f32([2], [0.0, 0.880_797]), Tolerance::default());
+    let leak = plugin().call("kit.leak.default").arg("x", input("f32[n]")).gives("f32[n]").lower();
+    let refusal = leak.expect_err("a refusal").refusal();
+    assert!(refusal.message.contains("the host refused a node `Neg`"), "{}", refusal.message);
 }
 
 #[test]

@@ -74,16 +74,31 @@ pub enum Attr {
     Strs(Vec<String>),
     /// A constant.
     Tensor(Tensor),
-    /// A block, by its number.
+    /// A block, by its number; that of a call of a local function is called `body`.
     Block(usize),
+    /// What the call of the local function around gives for its attribute `name`: here, `value`.
+    Ref {
+        /// The attribute of the function.
+        name: String,
+        /// What this call gives for it.
+        value: Box<Attr>,
+    },
     /// Extents that are computed at run time; only of the test kit's own node `Dims`.
     Dims(Vec<Dim>),
 }
 
 impl Node {
+    /// The attribute `name`; what stands for one of a function's, as this call gives it.
+    pub fn attribute(&self, name: &str) -> Option<&Attr> {
+        match self.attributes.get(name)? {
+            Attr::Ref { value, .. } => Some(value),
+            attr => Some(attr),
+        }
+    }
+
     /// The integer attribute `name`.
     pub fn int(&self, name: &str) -> Option<i64> {
-        match self.attributes.get(name)? {
+        match self.attribute(name)? {
             Attr::Int(n) => Some(*n),
             _ => None,
         }
@@ -91,7 +106,7 @@ impl Node {
 
     /// The attribute `name` of integers.
     pub fn ints(&self, name: &str) -> Option<&[i64]> {
-        match self.attributes.get(name)? {
+        match self.attribute(name)? {
             Attr::Ints(ints) => Some(ints),
             _ => None,
         }
@@ -99,15 +114,29 @@ impl Node {
 
     /// The float attribute `name`.
     pub fn float(&self, name: &str) -> Option<f64> {
-        match self.attributes.get(name)? {
+        match self.attribute(name)? {
             Attr::Float(x) => Some(f64::from(*x)),
             _ => None,
         }
     }
 
+    /// What a `Constant` is.
+    pub(super) fn constant(&self) -> Option<Tensor> {
+        Some(match (self.attribute("value"), self.attribute("value_float"), self.attribute("value_int")) {
+            (Some(Attr::Tensor(tensor)), ..) => tensor.clone(),
+            (_, Some(Attr::Float(x)), _) => Tensor::f32([], [*x]),
+            (_, _, Some(Attr::Int(n))) => Tensor::i64([], [*n]),
+            _ => match (self.ints("value_ints"), self.attribute("value_floats")) {
+                (Some(ints), _) => Tensor::i64([ints.len()], ints.iter().copied()),
+                (_, Some(Attr::Floats(floats))) => Tensor::f32([floats.len()], floats.iter().copied()),
+                _ => return None,
+            },
+        })
+    }
+
     /// The text attribute `name`.
     pub fn str(&self, name: &str) -> Option<&str> {
-        match self.attributes.get(name)? {
+        match self.attribute(name)? {
             Attr::Str(text) => Some(text),
             _ => None,
         }

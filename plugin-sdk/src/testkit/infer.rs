@@ -124,9 +124,10 @@ impl Inference<'_> {
             "IsNaN" | "IsInf" => Some(DType::Bool),
             "Cast" => DType::from_onnx(self.node.int("to")? as i32),
             "CastLike" | "Where" => self.dtype_of(1),
-            "Constant" | "ConstantOfShape" => match self.node.attributes.get("value") {
+            "Constant" => self.node.constant().map(|tensor| tensor.dtype()),
+            "ConstantOfShape" => match self.node.attribute("value") {
                 Some(Attr::Tensor(tensor)) => Some(tensor.dtype()),
-                _ => (op == "ConstantOfShape").then_some(DType::F32),
+                _ => Some(DType::F32),
             },
             "MatMul" | "Gemm" | "Reshape" | "Transpose" | "Unsqueeze" | "Squeeze" | "Flatten" | "Concat"
             | "Slice" | "Split" | "Gather" | "GatherElements" | "Expand" | "Tile" | "Pad" | "Range" => {
@@ -162,10 +163,9 @@ impl Inference<'_> {
             "Expand" => self.expand(),
             "Tile" => self.per_axis(dim_op::MUL),
             "Pad" => self.pad(),
-            "Constant" => match self.node.attributes.get("value") {
-                Some(Attr::Tensor(t)) => Some(t.shape().iter().map(|n| Dim::Const(*n as i64)).collect()),
-                _ => None,
-            },
+            "Constant" => {
+                self.node.constant().map(|t| t.shape().iter().map(|n| Dim::Const(*n as i64)).collect())
+            }
             "ConstantOfShape" => self.input(0).and_then(|value| self.graph.known_dims(value)),
             "Range" => Some(vec![Dim::Unknown]),
             "ArgMax" | "ArgMin" => {

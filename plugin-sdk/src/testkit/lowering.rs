@@ -29,6 +29,16 @@ pub(super) struct Input {
     pub(super) tensor: Option<Tensor>,
 }
 
+/// A local function whose body is emitted.
+struct Open {
+    /// The block of the call.
+    outer: usize,
+    /// The first value that the body may use.
+    first: usize,
+    /// The call, without its outputs.
+    call: Node,
+}
+
 /// Everything behind the context of a call.
 struct Frame<'p> {
     target: &'p str,
@@ -36,6 +46,10 @@ struct Frame<'p> {
     symbols: Symbols,
     graph: Graph,
     block: usize,
+    /// The local functions that are emitted, the innermost last.
+    functions: Vec<Open>,
+    /// The values of bodies that ended.
+    closed: Vec<std::ops::Range<usize>>,
     inputs: Vec<Input>,
     args: Vec<ArgRecord<'p>>,
     elements: Vec<ArgRecord<'p>>,
@@ -58,6 +72,8 @@ pub(super) fn run(call: Call, args: &[BoundArgument], results: Vec<Type>) -> Res
         symbols,
         graph: Graph { blocks: vec![Block::default()], ..Graph::default() },
         block: 0,
+        functions: Vec::new(),
+        closed: Vec::new(),
         inputs: Vec::new(),
         args: Vec::new(),
         elements: Vec::new(),
@@ -222,7 +238,9 @@ impl<'p> Frame<'p> {
 
     /// A constant; an equal one is the same value.
     fn constant(&mut self, tensor: Tensor) -> usize {
-        let found = self.graph.values.iter().position(|v| v.constant.as_ref() == Some(&tensor));
+        let equal = |index: &usize| self.graph.values[*index].constant.as_ref() == Some(&tensor);
+        let found =
+            (0..self.graph.values.len()).find(|index| equal(index) && self.value(*index as u32).is_some());
         found.unwrap_or_else(|| {
             let shape = tensor.shape().iter().map(|n| Dim::Const(*n as i64)).collect();
             self.graph.add(ValueInfo {
@@ -235,7 +253,9 @@ impl<'p> Frame<'p> {
     }
 
     fn value(&self, raw: u32) -> Option<usize> {
-        Some(raw as usize).filter(|index| *index < self.graph.values.len())
+        let first = self.functions.last().map_or(0, |open| open.first);
+        let visible = |index: &usize| !self.closed.iter().any(|body| body.contains(index));
+        Some(raw as usize).filter(|index| (first..self.graph.values.len()).contains(index)).filter(visible)
     }
 
     /// Values, some of them absent; `None` when one does not exist.

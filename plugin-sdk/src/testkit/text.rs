@@ -106,6 +106,7 @@ impl Printer<'_> {
             Attr::Strs(texts) => format!("{texts:?}"),
             Attr::Tensor(tensor) => elements(tensor),
             Attr::Dims(dims) => format!("[{}]", self.lowered.symbols.list(dims)),
+            Attr::Ref { name, .. } => format!("@{name}"),
             Attr::Block(_) => return None,
         })
     }

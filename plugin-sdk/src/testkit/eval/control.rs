@@ -1,4 +1,4 @@
-//! `If` and `Loop`.
+//! `If`, `Loop` and local functions.
 
 use super::super::graph::{Attr, Node};
 use super::super::tensor::Tensor;
@@ -40,6 +40,15 @@ impl Run<'_> {
         Ok(carried)
     }
 
+    /// A call of a local function.
+    pub(super) fn function(&mut self, node: &Node) -> Result<Vec<Tensor>, String> {
+        let mut arguments = Vec::new();
+        for index in 0..node.inputs.len() {
+            arguments.push(self.input(node, index)?.ok_or("a function takes no absent values")?);
+        }
+        self.body(node, "body", &arguments)
+    }
+
     fn input(&self, node: &Node, index: usize) -> Result<Option<Tensor>, String> {
         let value = node.inputs.get(index).copied().flatten();
         value.map(|value| self.value(value).cloned()).transpose()
@@ -47,7 +56,7 @@ impl Run<'_> {
 
     /// The outputs of the body `name`.
     fn body(&mut self, node: &Node, name: &str, arguments: &[Tensor]) -> Result<Vec<Tensor>, String> {
-        let Some(Attr::Block(index)) = node.attributes.get(name) else {
+        let Some(Attr::Block(index)) = node.attribute(name) else {
             return Err(format!("it has no `{name}`"));
         };
         let lowered = self.lowered;

@@ -166,6 +166,9 @@ impl Run<'_> {
             return self.dims(node);
         }
         let unknown = || Err("the test kit's evaluator does not know this operator".to_owned());
+        if node.attribute("body").is_some() && !node.domain.is_empty() {
+            return self.function(node);
+        }
         if !node.domain.is_empty() {
             return unknown();
         }
@@ -184,7 +187,7 @@ impl Run<'_> {
 
     /// The test kit's own node: extents at run time.
     fn dims(&self, node: &Node) -> Result<Vec<Tensor>, String> {
-        let Some(Attr::Dims(dims)) = node.attributes.get("dims") else {
+        let Some(Attr::Dims(dims)) = node.attribute("dims") else {
             return Err("it has no extents".to_owned());
         };
         let ints = dims.iter().map(|dim| self.lowered.symbols.eval(*dim, &self.binding));

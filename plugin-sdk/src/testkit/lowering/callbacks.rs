@@ -14,7 +14,7 @@ use onnxport_abi::lowering::{
 
 use super::super::graph::{Attr, Block, Node, ValueInfo};
 use super::super::{Tensor, infer};
-use super::Frame;
+use super::{Frame, Open};
 use crate::abi::{Table, status};
 use crate::{DType, Dim, Refusal};
 
@@ -39,8 +39,8 @@ static HOST: LoweringHost = LoweringHost {
     end_block,
     finish,
     refuse,
-    begin_function: None,
-    end_function: None,
+    begin_function: Some(begin_function),
+    end_function: Some(end_function),
     origin: Some(origin),
 };
 
@@ -177,6 +177,11 @@ fn attribute(frame: &Frame<'_>, record: &AttrRecord<'_>) -> Option<Attr> {
         attr_kind::BLOCK => {
             Attr::Block(Some(record.value as usize).filter(|b| *b > 0 && *b < frame.graph.blocks.len())?)
         }
+        attr_kind::REF => {
+            let name = record.text.as_str().to_owned();
+            let value = frame.functions.last()?.call.attributes.get(&name)?.clone();
+            Attr::Ref { name, value: Box::new(value) }
+        }
         _ => return None,
     })
 }
@@ -201,6 +206,10 @@ extern "C" fn dims_value(cx: Context, dims: RSlice<'_, DimRecord>, out: &mut u32
         if let Some(ints) = dims.iter().map(|d| d.as_const()).collect::<Option<Vec<i64>>>() {
             *out = frame.constant(Tensor::i64([ints.len()], ints)) as u32;
             return Some(());
+        }
+        // The body of a function sees no extents but those of its inputs.
+        if !frame.functions.is_empty() {
+            return None;
         }
         let value = frame.graph.add(ValueInfo {
             dtype: Some(DType::I64),
@@ -269,6 +278,63 @@ extern "C" fn end_block(cx: Context, outputs: RSlice<'_, u32>, out: &mut u32) ->
         let outputs = outputs.iter().map(|raw| frame.value(*raw)).collect::<Option<Vec<_>>>()?;
         frame.graph.blocks[block].outputs = outputs;
         *out = block as u32;
+        Some(())
+    })
+}
+
+extern "C" fn begin_function(cx: Context, call: &NodeRecord<'_>, mut inputs: RSliceMut<'_, u32>) -> u32 {
+    with(cx, |frame| {
+        let values = frame.optional(call.inputs.as_slice())?;
+        let values = values.into_iter().collect::<Option<Vec<_>>>()?;
+        if call.domain.is_empty() || values.len() != inputs.len() {
+            return None;
+        }
+        let plain = [attr_kind::TENSOR, attr_kind::BLOCK, attr_kind::REF];
+        let attributes = call
+            .attributes
+            .iter()
+            .filter(|a| !plain.contains(&a.kind))
+            .map(|a| Some((a.name.as_str().to_owned(), attribute(frame, a)?)))
+            .collect::<Option<BTreeMap<_, _>>>()?;
+        if attributes.len() != call.attributes.len() {
+            return None;
+        }
+        let (domain, op) = (call.domain.as_str().to_owned(), call.op.as_str().to_owned());
+        let (outer, first) = (frame.block, frame.graph.values.len());
+        let mut body = Block { parent: Some(outer), ..Block::default() };
+        for (place, value) in inputs.iter_mut().zip(&values) {
+            let ValueInfo { dtype, shape, .. } = frame.graph.values[*value].clone();
+            let formal = frame.graph.add(ValueInfo { dtype, shape, ..ValueInfo::default() });
+            body.inputs.push(formal);
+            *place = formal as u32;
+        }
+        frame.graph.blocks.push(body);
+        frame.block = frame.graph.blocks.len() - 1;
+        let inputs = values.into_iter().map(Some).collect();
+        let call = Node { domain, op, inputs, outputs: Vec::new(), attributes };
+        frame.functions.push(Open { outer, first, call });
+        Some(())
+    })
+}
+
+extern "C" fn end_function(cx: Context, outputs: RSlice<'_, u32>, mut results: RSliceMut<'_, u32>) -> u32 {
+    with(cx, |frame| {
+        let values = outputs.iter().map(|raw| frame.value(*raw)).collect::<Option<Vec<_>>>()?;
+        if values.len() != results.len() {
+            return None;
+        }
+        let Open { outer, first, mut call } = frame.functions.pop()?;
+        let body = std::mem::replace(&mut frame.block, outer);
+        frame.closed.push(first..frame.graph.values.len());
+        frame.graph.blocks[body].outputs.clone_from(&values);
+        call.attributes.insert("body".to_owned(), Attr::Block(body));
+        for (place, value) in results.iter_mut().zip(values) {
+            let ValueInfo { dtype, shape, .. } = frame.graph.values[value].clone();
+            let made = frame.graph.add(ValueInfo { dtype, shape, ..ValueInfo::default() });
+            call.outputs.push(made);
+            *place = made as u32;
+        }
+        frame.graph.blocks[outer].nodes.push(call);
         Some(())
     })
 }

@@ -55,6 +55,9 @@ pub(crate) fn run(scope: Scope) -> bool {
     examples::steps(cargo, &mut steps);
     if scope == Scope::All {
         let built = steps.check("cargo build", &mut cargo(&["build", "--release", "--quiet"]));
+        // After the release build, whose dependencies it uses.
+        let frozen = ["test", "-p", "onnxport-tests", "--test", "abi", "--quiet", "--", "--ignored"];
+        steps.run("frozen contracts, release", &mut cargo(&frozen), Counts::of_cargo);
         if let Some(python) = &environment {
             let libraries = op_sets(cargo, &mut steps);
             python_steps(&root, python, built, &libraries, &mut steps);

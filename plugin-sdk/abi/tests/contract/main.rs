@@ -29,6 +29,11 @@ struct Table {
 }
 
 #[test]
+fn the_package_has_the_version_that_the_root_is_checked_with() {
+    assert_eq!(env!("CARGO_PKG_VERSION"), "0.1.0", "abi_stable refuses a root of another 0.x");
+}
+
+#[test]
 fn exactly_the_fields_of_an_interfaces_first_revision_are_needed() {
     for table in listing::tables() {
         let name = table.name;

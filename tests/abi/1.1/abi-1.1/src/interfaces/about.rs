@@ -1,0 +1,84 @@
+//! `about/1`: what a plugin is. The only table that may be read before the plugin is attached.
+// Generated from plugin-sdk/abi/contract.rs by `cargo xtask gen contract`. Do not edit.
+
+use crate::Version;
+use crate::executor::OptionRecord;
+use crate::executor::Sink;
+use abi_stable::StableAbi;
+use abi_stable::std_types::{RSlice, RStr};
+
+/// The name of the interface.
+pub const INTERFACE: &str = "about/1";
+
+/// The revision of the contract that brought the interface.
+pub const SINCE: crate::Version = crate::Version { major: 1, minor: 0 };
+
+/// What the plugin is.
+#[repr(C)]
+#[derive(Clone, Copy, StableAbi)]
+pub struct AboutTable {
+    /// The plugin's id, `aten`: what diagnostics and options call it.
+    pub id: RStr<'static>,
+    /// The plugin's own version, `0.3.1`.
+    pub version: RStr<'static>,
+    /// One sentence; may be empty.
+    pub description: RStr<'static>,
+    /// The contract that the plugin was built with.
+    pub contract: Version,
+    /// The oldest contract of a host that the plugin works with.
+    pub needs: Version,
+    /// The interfaces that it provides besides this one, `lowering/1`.
+    pub provides: RSlice<'static, RStr<'static>>,
+    /// The options that the plugin takes, sorted by name.
+    ///
+    /// - Since contract 1.1; `None` before.
+    /// - Thread: any, also several at once.
+    /// - Takes: nothing borrowed.
+    /// - Gives: what is given stays valid for the rest of the process.
+    /// - Cannot fail.
+    pub options: Option<extern "C" fn() -> RSlice<'static, OptionEntry<'static>>>,
+    /// Tells the plugin what the user set, names and values that fit [`AboutTable::options`]; what is not
+    /// among them has its default. Called by every host after the plugin was attached and before another
+    /// table is used, also when nothing was set. A plugin is one for its process: the last call counts.
+    ///
+    /// - Since contract 1.1; `None` before.
+    /// - Thread: any, but one at a time for one handle.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Gives: through the sink; borrowed until the sink's function returns.
+    /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED).
+    pub configure: Option<extern "C" fn(options: RSlice<'_, OptionRecord<'_>>, sink: &Sink) -> u32>,
+}
+
+crate::table::interface!(AboutTable, INTERFACE, base: 6);
+
+/// Kinds of [`OptionEntry`]: what the text of a value must be.
+pub mod option_kind {
+    /// Any text.
+    pub const TEXT: u32 = 0;
+    /// `true` or `false`.
+    pub const BOOL: u32 = 1;
+    /// A decimal integer of 64 bits.
+    pub const INT: u32 = 2;
+    /// A decimal number.
+    pub const FLOAT: u32 = 3;
+    /// A path of this system.
+    pub const PATH: u32 = 4;
+}
+
+/// An option that a plugin takes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, StableAbi)]
+pub struct OptionEntry<'a> {
+    /// The name, `threads`.
+    pub name: RStr<'a>,
+    /// One of [`option_kind`].
+    pub kind: u32,
+    /// 1 when a plugin without it cannot be used.
+    pub required: u32,
+    /// The default as text; empty when there is none.
+    pub default: RStr<'a>,
+    /// What it does, one line.
+    pub doc: RStr<'a>,
+    /// The values that it may have; empty when every value of the kind is right.
+    pub allowed: RSlice<'a, RStr<'a>>,
+}

@@ -1,0 +1,134 @@
+//! `compare/1`: a plugin says how far tensors are from what they should be.
+//!
+//! A comparison sees two tensors of one element type and shape in chunks, so that neither has to be in
+//! the plugin's memory, or on its device, as a whole. The host gives all chunks of the expected tensor
+//! to [`CompareTable::scan`] first, then all pairs to [`CompareTable::chunk`], both in order. One
+//! comparison is used by one thread at a time. All functions may block.
+// Generated from plugin-sdk/abi/contract.rs by `cargo xtask gen contract`. Do not edit.
+
+use crate::executor::Handle;
+use crate::executor::OptionRecord;
+use crate::executor::Sink;
+use abi_stable::StableAbi;
+use abi_stable::std_types::{RSlice, RStr};
+
+/// The name of the interface.
+pub const INTERFACE: &str = "compare/1";
+
+/// The revision of the contract that brought the interface.
+pub const SINCE: crate::Version = crate::Version { major: 1, minor: 1 };
+
+/// The position that stands for none.
+pub const NOWHERE: u64 = u64::MAX;
+
+/// What the plugin provides.
+#[repr(C)]
+#[derive(Clone, Copy, StableAbi)]
+pub struct CompareTable {
+    /// The name to show, `CUDA`.
+    pub name: RStr<'static>,
+    /// Opens the comparer. Stores a handle for [`CompareTable::close`]. Returns a
+    /// [`status`](crate::status).
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: any, but one at a time for one handle.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Gives: what is given stays valid until `close` takes it back.
+    /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`UNSUPPORTED`](crate::status::UNSUPPORTED).
+    pub open: extern "C" fn(options: RSlice<'_, OptionRecord<'_>>, out: &mut Handle, sink: &Sink) -> u32,
+    /// Begins a comparison. Stores a handle for [`CompareTable::end`]. `UNSUPPORTED` for an element type
+    /// that the plugin does not compare.
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: any, but one at a time for one handle.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Gives: what is given stays valid until `end` takes it back.
+    /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`UNSUPPORTED`](crate::status::UNSUPPORTED).
+    pub begin: extern "C" fn(comparer: Handle, pair: &PairRecord<'_>, out: &mut Handle, sink: &Sink) -> u32,
+    /// Looks at the next elements of the expected tensor.
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: any, but one at a time for one handle.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Gives: through the sink; borrowed until the sink's function returns.
+    /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`UNSUPPORTED`](crate::status::UNSUPPORTED).
+    pub scan: extern "C" fn(comparison: Handle, expected: RSlice<'_, u8>, sink: &Sink) -> u32,
+    /// Compares the next elements, whole ones and as many of both.
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: any, but one at a time for one handle.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Gives: through the sink; borrowed until the sink's function returns.
+    /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`UNSUPPORTED`](crate::status::UNSUPPORTED).
+    pub chunk:
+        extern "C" fn(comparison: Handle, got: RSlice<'_, u8>, expected: RSlice<'_, u8>, sink: &Sink) -> u32,
+    /// States what was found; after it the comparison is only ended.
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: any, but one at a time for one handle.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Gives: plain values, the caller's own.
+    /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`UNSUPPORTED`](crate::status::UNSUPPORTED).
+    pub finish: extern "C" fn(comparison: Handle, out: &mut MetricsRecord, sink: &Sink) -> u32,
+    /// Releases a comparison.
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: any, but one at a time for one handle.
+    /// - Takes: nothing borrowed.
+    /// - Cannot fail.
+    pub end: extern "C" fn(comparison: Handle),
+    /// Releases the comparer.
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: any, but one at a time for one handle.
+    /// - Takes: nothing borrowed.
+    /// - Cannot fail.
+    pub close: extern "C" fn(comparer: Handle),
+}
+
+crate::table::interface!(CompareTable, INTERFACE, base: 8);
+
+/// The tensors of a comparison, and what is allowed: an element is wrong when
+/// `|got - expected| > atol * s + rtol * |expected|`, where `s` is the largest finite `|expected|` of
+/// the tensor, held between `scale_min` and `scale_max`. A NaN equals a NaN, an infinity the same one.
+#[repr(C)]
+#[derive(Clone, Copy, StableAbi)]
+pub struct PairRecord<'a> {
+    /// The name of the output.
+    pub name: RStr<'a>,
+    /// The number in `TensorProto.DataType`; complex numbers count as two elements.
+    pub dtype: i32,
+    /// The extents.
+    pub dims: RSlice<'a, u64>,
+    /// The relative tolerance.
+    pub rtol: f64,
+    /// The absolute tolerance.
+    pub atol: f64,
+    /// The smallest factor of the absolute tolerance.
+    pub scale_min: f64,
+    /// The largest factor of the absolute tolerance.
+    pub scale_max: f64,
+}
+
+/// What a comparison found.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, StableAbi)]
+pub struct MetricsRecord {
+    /// The number of elements that were compared.
+    pub elements: u64,
+    /// How many of them are wrong.
+    pub wrong: u64,
+    /// The position of the first wrong one, row-major; [`NOWHERE`] when there is none.
+    pub first: u64,
+    /// The largest `|got - expected|` over the finite elements.
+    pub max_abs: f64,
+    /// The largest `|got - expected| / |expected|` where `|expected|` exceeds the absolute tolerance.
+    pub max_rel: f64,
+    /// The largest finite `|expected|`.
+    pub largest: f64,
+    /// The square root of the mean of `(got - expected)²` over the finite elements.
+    pub rms: f64,
+    /// The cosine of the angle between the two as vectors, over the finite elements; 1 when both are
+    /// zero.
+    pub cosine: f64,
+}

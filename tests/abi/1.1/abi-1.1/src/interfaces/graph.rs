@@ -1,0 +1,333 @@
+//! `graph/1`: a plugin reads an ONNX graph.
+//!
+//! A host-side interface: no plugin provides it. The interfaces that hand graphs to plugins (`rules/1`,
+//! `pass/1`, `backend/1`) pass the envelope of the [`GraphHost`] beside that of their own table, with
+//! one context for both.
+//!
+//! Ids are 64 bits wide. Their upper half says what they name and which call of the plugin they were
+//! given to; an id of another call, of another kind, or of something that was removed is answered with
+//! [`INVALID`](crate::status::INVALID).
+//!
+//! Everything borrowed from the host is valid until the plugin's next call into the host.
+// Generated from plugin-sdk/abi/contract.rs by `cargo xtask gen contract`. Do not edit.
+
+use std::ffi::c_void;
+
+use crate::lowering::DataView;
+use crate::lowering::DimRecord;
+use crate::lowering::RangeRecord;
+use crate::lowering::ShapeView;
+use abi_stable::StableAbi;
+use abi_stable::std_types::{RSlice, RSliceMut, RStr};
+
+/// The name of the interface.
+pub const INTERFACE: &str = "graph/1";
+
+/// The revision of the contract that brought the interface.
+pub const SINCE: crate::Version = crate::Version { major: 1, minor: 1 };
+
+/// The id that stands for nothing: an optional input that is left out.
+pub const NOTHING: u64 = 0;
+
+/// The graph that a plugin was called for; meaningful only to the host that made it.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, StableAbi)]
+pub struct GraphContext(pub *mut c_void);
+
+/// A block: the main graph, or the body of a control-flow node.
+#[repr(C)]
+#[derive(Clone, Copy, StableAbi)]
+pub struct BlockView<'a> {
+    /// The block around this one; [`NOTHING`] for the main block.
+    pub parent: u64,
+    /// Its inputs, values.
+    pub inputs: RSlice<'a, u64>,
+    /// Its outputs, values; a value may stand more than once.
+    pub outputs: RSlice<'a, u64>,
+    /// Its nodes, in order; those of nested blocks are not among them.
+    pub nodes: RSlice<'a, u64>,
+}
+
+/// A node.
+#[repr(C)]
+#[derive(Clone, Copy, StableAbi)]
+pub struct NodeView<'a> {
+    /// The block that holds it.
+    pub block: u64,
+    /// The domain; empty for ONNX's own operators.
+    pub domain: RStr<'a>,
+    /// The operator.
+    pub op: RStr<'a>,
+    /// The inputs, values; [`NOTHING`] where an optional one is left out.
+    pub inputs: RSlice<'a, u64>,
+    /// The outputs, values; [`NOTHING`] where an optional one is left out.
+    pub outputs: RSlice<'a, u64>,
+    /// The names of the attributes, sorted.
+    pub attributes: RSlice<'a, RStr<'a>>,
+    /// The exported node that it comes from, `conv2d_3`; empty where there is none.
+    pub exported: RStr<'a>,
+    /// The exported operator that it comes from, `aten.conv2d.default`; empty where there is none.
+    pub target: RStr<'a>,
+    /// The path of the module that it comes from, `layer1.0.conv1`; empty for the root.
+    pub module: RStr<'a>,
+}
+
+/// Kinds of [`AttributeView`] that `attr_kind` of `lowering/1` does not have; the others are as there.
+pub mod attribute_kind {
+    /// The node has no such attribute.
+    pub const NONE: u32 = 0;
+    /// The attribute `text` of the function that holds the node.
+    pub const REFERENCE: u32 = 9;
+}
+
+/// The value of an attribute, to read or to set.
+#[repr(C)]
+#[derive(Clone, Copy, StableAbi)]
+pub struct AttributeView<'a> {
+    /// The name.
+    pub name: RStr<'a>,
+    /// One of `attr_kind` of `lowering/1`, or of [`attribute_kind`].
+    pub kind: u32,
+    /// The block of a `BLOCK`.
+    pub block: u64,
+    /// Integers; one for an `INT`.
+    pub ints: RSlice<'a, i64>,
+    /// Floats; one for a `FLOAT`.
+    pub floats: RSlice<'a, f32>,
+    /// The text of a `STR` or `REFERENCE`.
+    pub text: RStr<'a>,
+    /// The texts of `STRS`.
+    pub texts: RSlice<'a, RStr<'a>>,
+    /// The tensor of a `TENSOR`. One of more than 64 KiB shows no bytes.
+    pub tensor: DataView<'a>,
+}
+
+/// Kinds of [`ValueView`]: what a value holds.
+pub mod value_kind {
+    /// Nothing is known.
+    pub const UNKNOWN: u32 = 0;
+    /// A tensor.
+    pub const TENSOR: u32 = 1;
+    /// A sequence of tensors.
+    pub const SEQUENCE: u32 = 2;
+}
+
+/// What defines a value.
+pub mod definition {
+    /// It is the input at `index` of the block `by`.
+    pub const INPUT: u32 = 1;
+    /// It is an initializer, visible in every block.
+    pub const INITIALIZER: u32 = 2;
+    /// It is the output at `index` of the node `by`.
+    pub const NODE: u32 = 3;
+}
+
+/// A value.
+#[repr(C)]
+#[derive(Clone, Copy, StableAbi)]
+pub struct ValueView<'a> {
+    /// The name; empty for a value that nobody named. It may be made unique when the model is written.
+    pub name: RStr<'a>,
+    /// One of [`value_kind`].
+    pub kind: u32,
+    /// The element type, a number of `TensorProto.DataType`; 0 where unknown.
+    pub dtype: i32,
+    /// The number of axes; -1 where unknown.
+    pub rank: i32,
+    /// One of [`definition`].
+    pub definition: u32,
+    /// The extents, `rank` of them.
+    pub dims: RSlice<'a, DimRecord>,
+    /// The node or block that defines it; [`NOTHING`] for an initializer.
+    pub by: u64,
+    /// The position among the outputs or inputs of what defines it.
+    pub index: u32,
+}
+
+/// One place where a value is read.
+#[repr(C)]
+#[derive(Clone, Copy, StableAbi)]
+pub struct UseRecord {
+    /// The node.
+    pub node: u64,
+    /// The position among its inputs.
+    pub index: u32,
+}
+
+/// Where a value is read.
+#[repr(C)]
+#[derive(Clone, Copy, StableAbi)]
+pub struct UsesView<'a> {
+    /// The nodes, in the order in which they were made.
+    pub uses: RSlice<'a, UseRecord>,
+    /// How often it stands among the outputs of blocks.
+    pub returned: u32,
+}
+
+/// What an initializer is, without its bytes.
+#[repr(C)]
+#[derive(Clone, Copy, StableAbi)]
+pub struct InitializerView<'a> {
+    /// The element type, a number of `TensorProto.DataType`.
+    pub dtype: i32,
+    /// 1 when its elements lie row-major and without gaps where they are stored.
+    pub dense: u32,
+    /// The extents.
+    pub dims: RSlice<'a, u64>,
+    /// The bytes of its elements, row-major and without gaps.
+    pub byte_length: u64,
+    /// The storage that holds it; initializers with one number share bytes. Counted from 1 in the order
+    /// of the graph's initializers, for the time of the call.
+    pub storage: u64,
+    /// Where its first element lies in the storage, in elements.
+    pub offset: u64,
+}
+
+/// A node that a plugin adds to the graph.
+#[repr(C)]
+#[derive(Clone, Copy, StableAbi)]
+pub struct NewNode<'a> {
+    /// The domain; empty for ONNX's own operators.
+    pub domain: RStr<'a>,
+    /// The version of the domain's operator set; ignored for ONNX's own, and refused when the model
+    /// imports another one.
+    pub version: i64,
+    /// The operator.
+    pub op: RStr<'a>,
+    /// The inputs, values; [`NOTHING`] where an optional one is left out.
+    pub inputs: RSlice<'a, u64>,
+    /// The attributes.
+    pub attributes: RSlice<'a, AttributeView<'a>>,
+}
+
+/// Reads the graph. Used on the thread that called the plugin and only until that call returns. All
+/// functions that return a number return a [`status`](crate::status).
+#[repr(C)]
+#[derive(Clone, Copy, StableAbi)]
+pub struct GraphHost {
+    /// The version of a domain's operator set, the empty domain being ONNX's own; 0 when the model does
+    /// not import it.
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Gives: plain values, the caller's own.
+    /// - Cannot fail.
+    pub opset: extern "C" fn(cx: GraphContext, domain: RStr<'_>) -> i64,
+    /// The main block.
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: nothing borrowed.
+    /// - Gives: plain values, the caller's own.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
+    pub main: extern "C" fn(cx: GraphContext, out: &mut u64) -> u32,
+    /// A block.
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: nothing borrowed.
+    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
+    pub block: for<'a> extern "C" fn(cx: GraphContext, block: u64, out: &mut BlockView<'a>) -> u32,
+    /// A node.
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: nothing borrowed.
+    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
+    pub node: for<'a> extern "C" fn(cx: GraphContext, node: u64, out: &mut NodeView<'a>) -> u32,
+    /// An attribute of a node; its kind is `NONE` when the node has none of the name.
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
+    pub attribute: for<'a> extern "C" fn(
+        cx: GraphContext,
+        node: u64,
+        name: RStr<'_>,
+        out: &mut AttributeView<'a>,
+    ) -> u32,
+    /// A value.
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: nothing borrowed.
+    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
+    pub value: for<'a> extern "C" fn(cx: GraphContext, value: u64, out: &mut ValueView<'a>) -> u32,
+    /// Where a value is read.
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: nothing borrowed.
+    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
+    pub uses: for<'a> extern "C" fn(cx: GraphContext, value: u64, out: &mut UsesView<'a>) -> u32,
+    /// The name of the model's output at `index`; an output has a name of its own, because a value may be
+    /// returned twice.
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: nothing borrowed.
+    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
+    pub output_name: for<'a> extern "C" fn(cx: GraphContext, index: u32, out: &mut RStr<'a>) -> u32,
+    /// The contents of an initializer of at most 64 KiB; `dtype` is 0 when the value is none. Parameters
+    /// and buffers are none: a graph is to be the same with and without their bytes.
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: nothing borrowed.
+    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
+    pub constant: for<'a> extern "C" fn(cx: GraphContext, value: u64, out: &mut DataView<'a>) -> u32,
+    /// The symbolic contents of a vector of integers, where the host knows them.
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: nothing borrowed.
+    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
+    pub contents: for<'a> extern "C" fn(cx: GraphContext, value: u64, out: &mut ShapeView<'a>) -> u32,
+    /// What an initializer is; `dtype` is 0 when the value is none.
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: nothing borrowed.
+    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
+    pub initializer:
+        for<'a> extern "C" fn(cx: GraphContext, value: u64, out: &mut InitializerView<'a>) -> u32,
+    /// Copies `out.len()` of an initializer's bytes from byte `offset` of its row-major form. `REFUSED`
+    /// when they cannot be read, as those of a weight that nobody gave yet; `INVALID` when they end behind
+    /// its last byte.
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: nothing borrowed.
+    /// - Gives: plain values, the caller's own.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID), [`REFUSED`](crate::status::REFUSED).
+    pub read: extern "C" fn(cx: GraphContext, value: u64, offset: u64, out: RSliceMut<'_, u8>) -> u32,
+    /// The bounds of an extent.
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: nothing borrowed.
+    /// - Gives: plain values, the caller's own.
+    /// - Cannot fail.
+    pub dim_range: extern "C" fn(cx: GraphContext, dim: DimRecord) -> RangeRecord,
+    /// An extent as text, `s0` or `2*batch + 1`; `?` for an unknown one.
+    ///
+    /// - Since contract 1.1.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: nothing borrowed.
+    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
+    pub dim_text: for<'a> extern "C" fn(cx: GraphContext, dim: DimRecord, out: &mut RStr<'a>) -> u32,
+}
+
+crate::table::interface!(GraphHost, INTERFACE, base: 14);

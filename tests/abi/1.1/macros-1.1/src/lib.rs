@@ -1,0 +1,100 @@
+//! `#[lowering]`, `simple!`, `rules!` and `#[pass]`: registration without glue.
+
+mod lowering;
+mod pass;
+mod rules;
+mod simple;
+
+use proc_macro::TokenStream;
+
+/// Registers a function as the lowering of one or more operators.
+///
+/// ```ignore
+/// #[lowering("aten.add.Tensor", "aten.add.Scalar")]
+/// fn add(cx: &mut Lower, a: Operand, b: Operand, alpha: Scalar) -> Res<Value> { … }
+/// ```
+///
+/// After the targets may stand `opset = 21..` (also `..=20`, `18..=20`), `priority = 5` and
+/// `complex`. The first parameter is the context; every other one is read from the argument that
+/// the operator's schema calls by the parameter's name. A parameter called `x`, `a` or `this` is the
+/// first argument and one called `y` or `b` the second, unless the schema knows these names.
+#[proc_macro_attribute]
+pub fn lowering(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    lowering::expand(attribute.into(), item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Registers operators that are a single ONNX node over their tensor arguments.
+///
+/// ```ignore
+/// simple! { "aten.relu.default" => Relu(self), "aten.tanh.default" => Tanh(self) }
+/// ```
+///
+/// The arguments name those of the operator's schema, in the order of the node's inputs; they are
+/// cast to the element type that the program states for the result (left as they are when that is
+/// `bool`). `Op(self; axis = dim)` forms are not simple: write a `#[lowering]`.
+#[proc_macro]
+pub fn simple(item: TokenStream) -> TokenStream {
+    simple::expand(item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Registers rewrite rules. A rule is a documentation comment, a name, a pattern and what takes its place:
+///
+/// ```ignore
+/// rules! {
+///     /// Two transposes in a row are one.
+///     transpose_transpose:
+///         Transpose(Transpose(x, perm = p), perm = q) => Transpose(x, perm = compose(p, q));
+///
+///     /// Adding zeros of the same shape changes nothing.
+///     add_zero (opset = 13.., priority = 1): commutative Add(x, 0) if keeps_shape(matched, x) => x;
+///
+///     /// A product with a constant and a sum are one operator.
+///     linear: commutative Add(shared MatMul(x, const w), const b) => build_gemm;
+/// }
+/// ```
+///
+/// In a pattern, an operator has operands, then attributes:
+///
+/// | operand | what it matches |
+/// |---|---|
+/// | `x` | any value; the same one everywhere in the pattern |
+/// | `const w` | the same, and an initializer |
+/// | `x?` | an input that may be left out; `x` is an `Option` then |
+/// | `_` | any value, which gets no name |
+/// | `1.5` | a small constant that is 1.5 throughout |
+/// | `Op(…)` | what a node makes; `Op(…).1` is its second output |
+///
+/// | attribute | what it matches |
+/// |---|---|
+/// | `perm = p` | any value, which `p` stands for; the same one everywhere in the pattern |
+/// | `axis = 1` | this integer; also a float, a text, a list of numbers |
+/// | `axis = 1?`, `perm = p?` | the same, or no such attribute |
+///
+/// Inputs and attributes that a pattern does not mention must not be there, unless `..` stands last. Before
+/// an operator may stand `node @` (a name for the node), `commutative` (the first two operands may be
+/// swapped), `shared` (others may read what an inner node makes as well) and `"domain"::`.
+///
+/// After the name may stand `(opset = 18..=20, priority = 1)`. After the pattern may stand `if` and a
+/// condition, an expression over the pattern's names: a truth value, or a `Res` with a reason.
+///
+/// What takes the place is an operator over the pattern's values, whose attributes are expressions; one of
+/// the values; a block of code over `cx`, a `Rewrite`, that makes a value; or the name of a function
+/// `fn(&Rewrite<'h>) -> Res<ValueRef<'h>>` (a `Vec` for several outputs).
+#[proc_macro]
+pub fn rules(item: TokenStream) -> TokenStream {
+    rules::expand(item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Registers a function as a pass over the graph.
+///
+/// ```ignore
+/// /// Convolutions become products of matrices.
+/// #[pass(opset = 18..=23, when = before_rules, priority = 1, domain("com.microsoft", 1..=1))]
+/// fn conv_to_matmul(cx: &Edit<'_>) -> Res<()> { … }
+/// ```
+///
+/// Everything in the parentheses may be left out.
+#[proc_macro_attribute]
+pub fn pass(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    pass::expand(attribute.into(), item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
+}

@@ -1,0 +1,84 @@
+//! The glue between the tables of `backend/1` and an author's backends.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
+
+use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
+
+use super::{Backend, Claim, Region};
+use crate::abi::backend::{BackendEntry, BackendHost, BackendTable};
+use crate::abi::graph::GraphContext;
+use crate::abi::{Table, status};
+use crate::{GraphSession, GraphView, Res, panic};
+
+/// The `backend/1` table of a plugin and what is behind its entries.
+pub type BackendList = OnceLock<(BackendTable, Vec<Box<dyn Backend>>)>;
+
+type Entry = extern "C" fn(u32, &Table, &Table, GraphContext) -> u32;
+
+/// The table of these backends, built once.
+pub fn backend_table(
+    list: &'static BackendList,
+    backends: impl FnOnce() -> Vec<Box<dyn Backend>>,
+    claim: Entry,
+    compile: Entry,
+) -> &'static BackendTable {
+    let (table, _) = list.get_or_init(|| {
+        let backends = backends();
+        let entries: Vec<BackendEntry> = backends.iter().map(|b| b.profile().leak()).collect();
+        let entries = RSlice::from_slice(Vec::leak(entries));
+        (BackendTable { entries, claim, compile }, backends)
+    });
+    table
+}
+
+/// Lets the backend at `index` claim.
+pub fn claim_entry(list: &BackendList, index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32 {
+    run(list, index, host, graph, cx, |backend, _, host, graph| backend.claim(&mut Claim { host, cx, graph }))
+}
+
+/// Lets the backend at `index` compile.
+pub fn compile_entry(list: &BackendList, index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32 {
+    run(list, index, host, graph, cx, |backend, entry, host, graph| {
+        // Entries are made of texts that live as long as the process.
+        backend.compile(&mut Region::new(host, cx, graph, entry.domain.as_str())?)
+    })
+}
+
+fn run(
+    list: &BackendList,
+    index: u32,
+    host: &Table,
+    graph: &Table,
+    cx: GraphContext,
+    body: impl FnOnce(&dyn Backend, &BackendEntry, &BackendHost, GraphView<'_>) -> Res<()>,
+) -> u32 {
+    let found = list.get().and_then(|(table, backends)| {
+        Some((table.entries.get(index as usize)?, backends.get(index as usize)?))
+    });
+    // SAFETY: the host passes the envelope of its table of this interface.
+    let host = unsafe { host.read::<BackendHost>() };
+    let session = GraphSession::new(graph, cx);
+    let (Some((entry, backend)), Ok(Some(host)), Some(session)) = (found, host, session) else {
+        return status::INVALID;
+    };
+    let refuse = |code: &str, message: &str, help: &str| {
+        let [code, message, help] = [code, message, help].map(RStr::from_str);
+        (host.refuse)(cx, code, message, help);
+    };
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        body(backend.as_ref(), entry, &host, session.graph())?;
+        session.take_failure().map_or(Ok(()), Err)
+    }));
+    match outcome {
+        Ok(Ok(())) => status::OK,
+        Ok(Err(refusal)) => {
+            refuse(&refusal.code, &refusal.message, &refusal.help);
+            status::REFUSED
+        }
+        Err(payload) => {
+            refuse("", &panic::message(payload.as_ref()), "");
+            status::PANICKED
+        }
+    }
+}

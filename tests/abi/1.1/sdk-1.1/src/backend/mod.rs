@@ -1,0 +1,61 @@
+//! Backends: parts of a model for a piece of hardware.
+//!
+//! ```ignore
+//! #[derive(Default)]
+//! struct Npu;
+//!
+//! impl Backend for Npu {
+//!     fn profile(&self) -> Profile {
+//!         Profile::new("npu")
+//!             .domain("com.example.npu", 1)
+//!             .op(Op::named(["MatMul", "Add", "Relu"]).inputs(&[DType::F32]).outputs(&[DType::F32]).dynamic())
+//!     }
+//!
+//!     fn compile(&self, region: &mut Region<'_>) -> Res<()> {
+//!         let mut program = region.blob();
+//!         program.write(b"...")?;
+//!         let (inputs, outputs) = (region.inputs(), region.outputs());
+//!         let made = region.own("Program").inputs(inputs).blob("program", &program).outputs_like(&outputs).emit()?;
+//!         region.replace(&made)
+//!     }
+//! }
+//!
+//! onnxport_sdk::export_plugin! { id: "npu", backend: Npu }
+//! ```
+//!
+//! `docs/backends.md` is the guide.
+
+mod claim;
+mod emit;
+mod glue;
+mod profile;
+mod region;
+
+pub use claim::Claim;
+pub use emit::Emit;
+#[doc(hidden)]
+pub use glue::{BackendList, backend_table, claim_entry, compile_entry};
+pub use profile::{Layout, Op, Profile};
+pub use region::{Blob, Port, Region};
+
+use crate::Res;
+
+/// A backend. Its methods hold no state: equal calls give equal results.
+pub trait Backend: Send + Sync + 'static {
+    /// What it is called and what it can take. Asked once.
+    fn profile(&self) -> Profile;
+
+    /// Takes or refuses the nodes that the profile covers. Takes all of them unless it is overridden.
+    ///
+    /// # Errors
+    /// When it cannot work on this model at all; nothing is claimed then.
+    fn claim(&self, claim: &mut Claim<'_>) -> Res<()> {
+        claim.offered().into_iter().try_for_each(|node| claim.take(node))
+    }
+
+    /// Compiles a region: emits what replaces it, and ends with [`Region::replace`].
+    ///
+    /// # Errors
+    /// When it cannot; the region stays as it is, and the report says why.
+    fn compile(&self, region: &mut Region<'_>) -> Res<()>;
+}

@@ -1,0 +1,193 @@
+//! `compare/1` for plugin authors: implement [`Comparer`] and [`Comparison`], then export the plugin.
+//!
+//! ```ignore
+//! onnxport_sdk::export_plugin! { id: "mine", comparer: MyComparer }
+//! ```
+//!
+//! The glue owns handles, catches panics and carries errors over the boundary.
+
+use onnxport_abi::DType;
+use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
+use onnxport_abi::compare::{CompareTable, MetricsRecord, NOWHERE, PairRecord};
+use onnxport_abi::executor::{Handle, OptionRecord, Sink};
+
+use crate::executor::{Failure, Options};
+use crate::handle::{borrow, exclusive, guard, into_handle, release};
+
+/// The tensors to compare: one element type, one shape.
+#[derive(Clone, Copy)]
+pub struct Pair<'a> {
+    record: &'a PairRecord<'a>,
+}
+
+impl<'a> Pair<'a> {
+    /// The name of the output.
+    pub fn name(&self) -> &'a str {
+        self.record.name.as_str()
+    }
+
+    /// The element type; `None` for one that this SDK does not know. Complex numbers are two elements.
+    pub fn dtype(&self) -> Option<DType> {
+        DType::from_onnx(self.record.dtype)
+    }
+
+    /// The extents.
+    pub fn dims(&self) -> &'a [u64] {
+        self.record.dims.as_slice()
+    }
+
+    /// The relative tolerance.
+    pub fn rtol(&self) -> f64 {
+        self.record.rtol
+    }
+
+    /// The absolute tolerance of a tensor whose largest finite expected magnitude is `largest`.
+    pub fn atol(&self, largest: f64) -> f64 {
+        self.record.atol * largest.max(self.record.scale_min).min(self.record.scale_max)
+    }
+}
+
+/// What a comparison found; see [`MetricsRecord`] for the definitions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Metrics {
+    /// The number of elements.
+    pub elements: u64,
+    /// How many of them are wrong.
+    pub wrong: u64,
+    /// The position of the first wrong one, row-major.
+    pub first: Option<u64>,
+    /// The largest absolute difference.
+    pub max_abs: f64,
+    /// The largest relative difference.
+    pub max_rel: f64,
+    /// The largest finite expected magnitude.
+    pub largest: f64,
+    /// The root of the mean of the squared differences.
+    pub rms: f64,
+    /// The cosine of the angle between both tensors.
+    pub cosine: f64,
+}
+
+/// Something that compares tensors.
+pub trait Comparer: Sized + 'static {
+    /// The name to show, `CUDA`.
+    const NAME: &'static str;
+    /// One comparison.
+    type Comparison: Comparison;
+
+    /// Opens the comparer.
+    ///
+    /// # Errors
+    /// When it cannot work here: no such device.
+    fn open(options: Options<'_>) -> Result<Self, Failure>;
+    /// Begins a comparison.
+    ///
+    /// # Errors
+    /// When it cannot compare such tensors.
+    fn begin(&mut self, pair: Pair<'_>) -> Result<Self::Comparison, Failure>;
+}
+
+/// A comparison of two tensors, which arrive in chunks of whole elements, little-endian, row-major.
+pub trait Comparison: 'static {
+    /// Looks at the next chunk of the expected tensor; all of them come before the first
+    /// [`Comparison::chunk`].
+    ///
+    /// # Errors
+    /// Whatever goes wrong.
+    fn scan(&mut self, expected: &[u8]) -> Result<(), Failure>;
+    /// Compares the next chunk.
+    ///
+    /// # Errors
+    /// Whatever goes wrong.
+    fn chunk(&mut self, got: &[u8], expected: &[u8]) -> Result<(), Failure>;
+    /// What was found.
+    ///
+    /// # Errors
+    /// Whatever goes wrong.
+    fn finish(&mut self) -> Result<Metrics, Failure>;
+}
+
+/// The table of a comparer, to be stored in a static.
+pub const fn table<C: Comparer>() -> CompareTable {
+    CompareTable {
+        name: RStr::from_str(C::NAME),
+        open: open::<C>,
+        begin: begin::<C>,
+        scan: scan::<C>,
+        chunk: chunk::<C>,
+        finish: finish::<C>,
+        end: end::<C>,
+        close: close::<C>,
+    }
+}
+
+extern "C" fn open<C: Comparer>(options: RSlice<'_, OptionRecord<'_>>, out: &mut Handle, sink: &Sink) -> u32 {
+    guard(sink, || {
+        *out = into_handle(C::open(Options::new(options.as_slice()))?);
+        Ok(())
+    })
+}
+
+extern "C" fn begin<C: Comparer>(
+    comparer: Handle,
+    pair: &PairRecord<'_>,
+    out: &mut Handle,
+    sink: &Sink,
+) -> u32 {
+    guard(sink, || {
+        // SAFETY: the host passes back what `open::<C>` stored, and has not closed it.
+        let comparer = unsafe { borrow::<C>(comparer) }?;
+        *out = into_handle(exclusive(comparer)?.begin(Pair { record: pair })?);
+        Ok(())
+    })
+}
+
+extern "C" fn scan<C: Comparer>(comparison: Handle, expected: RSlice<'_, u8>, sink: &Sink) -> u32 {
+    guard(sink, || {
+        // SAFETY: the host passes back what `begin::<C>` stored, and has not ended it.
+        let comparison = unsafe { borrow::<C::Comparison>(comparison) }?;
+        exclusive(comparison)?.scan(expected.as_slice())
+    })
+}
+
+extern "C" fn chunk<C: Comparer>(
+    comparison: Handle,
+    got: RSlice<'_, u8>,
+    expected: RSlice<'_, u8>,
+    sink: &Sink,
+) -> u32 {
+    guard(sink, || {
+        // SAFETY: the host passes back what `begin::<C>` stored, and has not ended it.
+        let comparison = unsafe { borrow::<C::Comparison>(comparison) }?;
+        exclusive(comparison)?.chunk(got.as_slice(), expected.as_slice())
+    })
+}
+
+extern "C" fn finish<C: Comparer>(comparison: Handle, out: &mut MetricsRecord, sink: &Sink) -> u32 {
+    guard(sink, || {
+        // SAFETY: the host passes back what `begin::<C>` stored, and has not ended it.
+        let comparison = unsafe { borrow::<C::Comparison>(comparison) }?;
+        let found = exclusive(comparison)?.finish()?;
+        *out = MetricsRecord {
+            elements: found.elements,
+            wrong: found.wrong,
+            first: found.first.unwrap_or(NOWHERE),
+            max_abs: found.max_abs,
+            max_rel: found.max_rel,
+            largest: found.largest,
+            rms: found.rms,
+            cosine: found.cosine,
+        };
+        Ok(())
+    })
+}
+
+extern "C" fn end<C: Comparer>(comparison: Handle) {
+    // SAFETY: the host passes back what `begin::<C>` stored, once.
+    unsafe { release::<C::Comparison>(comparison) };
+}
+
+extern "C" fn close<C: Comparer>(comparer: Handle) {
+    // SAFETY: the host passes back what `open::<C>` stored, once.
+    unsafe { release::<C>(comparer) };
+}

@@ -1,0 +1,214 @@
+//! Nodes.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
+
+use super::{Attribute, BlockRef, GraphView, ValueRef};
+use crate::abi::graph::{AttributeView, NOTHING, NodeView, attribute_kind};
+use crate::abi::lowering::DataView;
+use crate::abi::status;
+
+/// A node of a graph.
+#[derive(Clone, Copy)]
+pub struct NodeRef<'h> {
+    pub(super) graph: GraphView<'h>,
+    pub(super) id: u64,
+}
+
+impl<'h> NodeRef<'h> {
+    /// The id as it crosses.
+    pub fn id(self) -> u64 {
+        self.id
+    }
+
+    /// The graph.
+    pub fn graph(self) -> GraphView<'h> {
+        self.graph
+    }
+
+    /// Whether the node is still in the graph.
+    pub fn exists(self) -> bool {
+        (self.graph.host().node)(self.graph.cx(), self.id, &mut empty()) == status::OK
+    }
+
+    /// The domain; empty for ONNX's own operators.
+    pub fn domain(self) -> String {
+        self.view().domain.as_str().to_owned()
+    }
+
+    /// The operator.
+    pub fn op(self) -> String {
+        self.view().op.as_str().to_owned()
+    }
+
+    /// Whether this is ONNX's own operator `op`.
+    pub fn is(self, op: &str) -> bool {
+        self.is_in("", op)
+    }
+
+    /// Whether this is the operator `op` of `domain`.
+    pub fn is_in(self, domain: &str, op: &str) -> bool {
+        let view = self.view();
+        view.domain.as_str() == domain && view.op.as_str() == op
+    }
+
+    /// The block that holds the node.
+    pub fn block(self) -> BlockRef<'h> {
+        BlockRef { graph: self.graph, id: self.view().block }
+    }
+
+    /// The inputs; `None` where an optional one is left out.
+    pub fn inputs(self) -> Vec<Option<ValueRef<'h>>> {
+        self.view().inputs.iter().map(|id| self.given(*id)).collect()
+    }
+
+    /// The input at `index`, if there is one.
+    pub fn input(self, index: usize) -> Option<ValueRef<'h>> {
+        self.view().inputs.get(index).and_then(|id| self.given(*id))
+    }
+
+    /// The outputs; `None` where an optional one is left out.
+    pub fn outputs(self) -> Vec<Option<ValueRef<'h>>> {
+        self.view().outputs.iter().map(|id| self.given(*id)).collect()
+    }
+
+    /// The output at `index`, if there is one.
+    pub fn output(self, index: usize) -> Option<ValueRef<'h>> {
+        self.view().outputs.get(index).and_then(|id| self.given(*id))
+    }
+
+    /// The names of the attributes, sorted.
+    pub fn attributes(self) -> Vec<String> {
+        self.view().attributes.iter().map(|name| name.as_str().to_owned()).collect()
+    }
+
+    /// The attribute called `name`; [`Attribute::None`] when the node has none.
+    pub fn attribute(self, name: &str) -> Attribute {
+        let mut view = AttributeView {
+            name: RStr::from_str(""),
+            kind: attribute_kind::NONE,
+            block: NOTHING,
+            ints: RSlice::EMPTY,
+            floats: RSlice::EMPTY,
+            text: RStr::from_str(""),
+            texts: RSlice::EMPTY,
+            tensor: DataView { dtype: 0, dims: RSlice::EMPTY, bytes: RSlice::EMPTY },
+        };
+        let answer = (self.graph.host().attribute)(self.graph.cx(), self.id, RStr::from_str(name), &mut view);
+        self.graph.expect(answer, "a node");
+        Attribute::read(&view)
+    }
+
+    /// The integer attribute called `name`.
+    pub fn int(self, name: &str) -> Option<i64> {
+        self.attribute(name).int()
+    }
+
+    /// The float attribute called `name`.
+    pub fn float(self, name: &str) -> Option<f32> {
+        self.attribute(name).float()
+    }
+
+    /// The text attribute called `name`.
+    pub fn str(self, name: &str) -> Option<String> {
+        match self.attribute(name) {
+            Attribute::Str(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The integers of the attribute called `name`.
+    pub fn ints(self, name: &str) -> Option<Vec<i64>> {
+        match self.attribute(name) {
+            Attribute::Ints(ints) => Some(ints),
+            _ => None,
+        }
+    }
+
+    /// The blocks among the attributes, by the attributes' names.
+    pub fn blocks(self) -> Vec<BlockRef<'h>> {
+        let block = |name: String| match self.attribute(&name) {
+            Attribute::Block(id) => Some(BlockRef { graph: self.graph, id }),
+            _ => None,
+        };
+        self.attributes().into_iter().filter_map(block).collect()
+    }
+
+    /// The exported node that this one comes from, `conv2d_3`; empty where there is none.
+    pub fn exported(self) -> String {
+        self.view().exported.as_str().to_owned()
+    }
+
+    /// The exported operator that this one comes from, `aten.conv2d.default`; empty where there is none.
+    pub fn target(self) -> String {
+        self.view().target.as_str().to_owned()
+    }
+
+    /// The path of the module that this one comes from, `layer1.0.conv1`; empty for the root.
+    pub fn module(self) -> String {
+        self.view().module.as_str().to_owned()
+    }
+
+    fn given(self, id: u64) -> Option<ValueRef<'h>> {
+        (id != NOTHING).then(|| self.graph.value(id))
+    }
+
+    /// Borrowed until the next call into the host.
+    fn view(self) -> NodeView<'h> {
+        let mut view = empty();
+        let answer = (self.graph.host().node)(self.graph.cx(), self.id, &mut view);
+        self.graph.expect(answer, "a node");
+        view
+    }
+}
+
+fn empty<'a>() -> NodeView<'a> {
+    let none = RStr::from_str("");
+    NodeView {
+        block: NOTHING,
+        domain: none,
+        op: none,
+        inputs: RSlice::EMPTY,
+        outputs: RSlice::EMPTY,
+        attributes: RSlice::EMPTY,
+        exported: none,
+        target: none,
+        module: none,
+    }
+}
+
+impl PartialEq for NodeRef<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+impl Eq for NodeRef<'_> {}
+
+impl PartialOrd for NodeRef<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// By the order in which the nodes were made, which need not be that of the graph.
+impl Ord for NodeRef<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.id.cmp(&other.id)
+    }
+}
+
+impl Hash for NodeRef<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.id.hash(state);
+    }
+}
+
+impl fmt::Debug for NodeRef<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "NodeRef({:#x})", self.id)
+    }
+}

@@ -1,0 +1,103 @@
+//! The onnxport plugin SDK: write lowerings as functions with typed arguments.
+//!
+//! ```ignore
+//! use onnxport_sdk::prelude::*;
+//!
+//! simple! { "aten.relu.default" => Relu(self) }
+//!
+//! #[lowering("aten.addcmul.default")]
+//! fn addcmul(cx: &mut Lower, x: Value, tensor1: Value, tensor2: Value, value: Scalar) -> Res<Value> {
+//!     let dtype = cx.result(0)?.dtype;
+//!     let product = cx.mul(tensor1, tensor2);
+//!     let factor = cx.number(&value, dtype);
+//!     let scaled = cx.mul(product, factor);
+//!     Ok(cx.add(x, scaled))
+//! }
+//! ```
+//!
+//! A plugin is one crate. [`export_plugin!`] makes it one, linked into a program or as a shared
+//! library; the binary contract, versions, panics and memory are the glue's business.
+//!
+//! ```toml
+//! [lib]
+//! crate-type = ["cdylib"]       # a shared library; add "rlib" to link it in as well
+//!
+//! [features]
+//! default = ["cdylib"]
+//! cdylib = []                   # exports the library's root: off where the crate is linked in
+//! ```
+//!
+//!
+//! A panic in the author's code is caught and named in the report, and the plugin is not called again
+//! in that run. Do not build a plugin with `panic = "abort"`: it would end the host.
+
+mod arg;
+pub mod backend;
+mod build;
+pub mod comparer;
+mod dim;
+mod edit;
+mod error;
+pub mod executor;
+mod facts;
+mod function;
+mod glue;
+pub mod graph;
+mod handle;
+mod literal;
+pub mod log;
+mod lower;
+mod ops;
+pub mod options;
+mod origin;
+mod panic;
+mod pass;
+mod promote;
+mod register;
+mod results;
+mod rules;
+mod shape;
+mod simple;
+
+pub use arg::{Arg, Axes, Axis, FromArg, GraphArg, Operand, Scalar, Str, SymInt};
+#[doc(hidden)]
+pub use backend::{BackendList, backend_table, claim_entry, compile_entry};
+pub use build::NodeBuilder;
+pub use dim::{Dim, Range};
+pub use edit::{AttributeValue, Editor, NodeSpec, compose};
+pub use error::{Refusal, Res};
+pub use facts::{Fact, ResultFact};
+#[doc(hidden)]
+pub use glue::{LoweringList, answer, attach, lower_entry, lowering_table, panic_probe};
+#[doc(hidden)]
+pub use graph::GraphSession;
+pub use graph::{Attribute, BlockRef, GraphView, Initializer, NodeRef, ValueRef};
+pub use inventory;
+pub use literal::Literal;
+pub use lower::{Lower, Value};
+pub use onnxport_abi as abi;
+pub use onnxport_abi::{DType, Kind};
+pub use onnxport_macros::{lowering, pass, rules, simple};
+pub use origin::Origin;
+#[doc(hidden)]
+pub use panic::keep_panics;
+pub use pass::{Edit, Pass};
+#[doc(hidden)]
+pub use pass::{PassList, pass_table, run_pass};
+pub use register::Lowering;
+#[doc(hidden)]
+pub use register::{list, text};
+pub use results::Results;
+pub use rules::{Matched, Replacement, Rewrite, Rule, Verdict};
+#[doc(hidden)]
+pub use rules::{RuleList, build_rule, check_rule, rules_table};
+pub use simple::simple;
+
+/// Everything that a file of lowerings uses.
+pub mod prelude {
+    pub use crate::{
+        Arg, Attribute, Axes, Axis, DType, Dim, Edit, GraphArg, GraphView, Kind, Lower, Matched, NodeRef,
+        Operand, Refusal, Res, Rewrite, Scalar, Str, SymInt, Value, ValueRef, compose, lowering, pass, rules,
+        simple,
+    };
+}

@@ -1,0 +1,51 @@
+//! The list of lowerings that `#[lowering]` and `simple!` submit to.
+
+use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
+
+use crate::{Lower, Res};
+
+/// A registered lowering.
+pub struct Lowering {
+    /// The package that registered it.
+    pub package: &'static str,
+    /// The operators.
+    pub targets: &'static [&'static str],
+    /// The names of the parameters, as they are looked up in the schema.
+    pub parameters: &'static [&'static str],
+    /// The lowest opset.
+    pub min_opset: u32,
+    /// The highest opset.
+    pub max_opset: u32,
+    /// The priority.
+    pub priority: i32,
+    /// Whether it takes complex tensors.
+    pub complex: bool,
+    /// The function.
+    pub lower: fn(&mut Lower<'_>) -> Res<()>,
+}
+
+inventory::collect!(Lowering);
+
+/// The lowerings of `package`, each with one of its operators, sorted by operator.
+pub(crate) fn of_package(package: &str) -> Vec<(&'static str, &'static Lowering)> {
+    let mut found: Vec<_> = inventory::iter::<Lowering>
+        .into_iter()
+        .filter(|l| l.package == package)
+        .flat_map(|l| l.targets.iter().map(move |t| (*t, l)))
+        .collect();
+    // The order of submission depends on the linker; the order of the table must not.
+    found.sort_by_key(|(target, l)| (*target, l.min_opset, l.max_opset, l.priority, l.complex));
+    found
+}
+
+/// A text as it crosses, for what macros register.
+#[doc(hidden)]
+pub const fn text(text: &'static str) -> RStr<'static> {
+    RStr::from_str(text)
+}
+
+/// A list as it crosses, for what macros register.
+#[doc(hidden)]
+pub const fn list<T>(items: &'static [T]) -> RSlice<'static, T> {
+    RSlice::from_slice(items)
+}

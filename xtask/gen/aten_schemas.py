@@ -1,8 +1,8 @@
 """Write `plugins/aten/schemas.txt`: one operator per line, as PyTorch's dispatcher states it.
 
 The table holds every `aten` overload that an exported program can name (functional, view and
-in-place ones) and the `prims` operators. Out-variants and kernels that no exporter emits
-(sparse, nested, vendor libraries, autograd's own) are left out.
+in-place ones), the `prims` operators and those of quantised programs. Out-variants and kernels that
+no exporter emits (sparse, nested, vendor libraries, autograd's own) are left out.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import torch
 import torch._prims
+import torch.ao.quantization.fx._decomposed
 
 VENDOR_OR_LAYOUT = re.compile(
     r"foreach|_fused_(?!rms_norm$|moving_avg)|nested|jagged|sparse|mkldnn|miopen|mps|thnn"
@@ -60,7 +61,7 @@ def registered_overloads() -> Iterator[tuple[str, str]]:
     """Yield (`namespace::op`, overload) of every operator known to the dispatcher."""
     for name in torch._C._dispatch_get_all_op_names():
         op, _, overload = name.partition(".")
-        if op.startswith(("aten::", "prims::")):
+        if op.startswith(("aten::", "prims::", "quantized_decomposed::")):
             yield op, overload
 
 
@@ -69,6 +70,8 @@ def is_wanted(op: str, schema: torch._C.FunctionSchema) -> bool:
     namespace, name = op.split("::")
     if any(argument.is_out for argument in schema.arguments) or "Dimname" in str(schema):
         return False
+    if namespace == "quantized_decomposed":
+        return not name.startswith("_")
     if namespace == "prims" or name in NEEDED_BACKWARDS:
         return True
     return not (VENDOR_OR_LAYOUT.search(name) or AUTOGRAD_OR_RUNTIME.search(name))

@@ -126,6 +126,12 @@ def test_extents_that_do_not_fit_are_an_error_and_no_crash(example, programs, tm
         session.run(None, {port.name: image})
 
 
+def test_the_plugin_passes_its_check(example):
+    said = example.onnxport("plugin", "check", example.library("npu_plugin"))
+    assert "backend/1 npu profile" in said
+    assert "it takes 4 of 10 nodes" in said
+
+
 def test_the_runtime_is_asked_for_by_name(example, programs, tmp_path):
     plugin = ["--plugin", example.library("npu_plugin"), "--backend", "npu"]
     said = example.onnxport("convert", programs["classifier"], "-o", tmp_path / "m.onnx", *plugin)

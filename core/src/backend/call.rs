@@ -157,6 +157,11 @@ pub(super) fn run(
     (status, frame.state)
 }
 
+/// A text of the plugin; what is not UTF-8 in it is replaced.
+fn owned(text: &RStr<'_>) -> String {
+    String::from_utf8_lossy(text.as_bytes()).into_owned()
+}
+
 /// A slice that the plugin may use until its next call into the host.
 fn lend<'a, T>(items: &[T]) -> RSlice<'a, T> {
     // SAFETY: the items live in the state of the call, which changes them only in a later call of the
@@ -202,7 +207,7 @@ extern "C" fn claim(cx: GraphContext, nodes: RSlice<'_, u64>, flags: u32) -> u32
 extern "C" fn refuse_node(cx: GraphContext, node: u64, reason: RStr<'_>) -> u32 {
     with_claim(cx, |access, claim| {
         let node = access.node(node).filter(|node| claim.claimed.contains_key(node))?;
-        claim.reasons.insert(node, reason.as_str().to_owned());
+        claim.reasons.insert(node, owned(&reason));
         Some(())
     })
 }
@@ -294,7 +299,7 @@ extern "C" fn finish(cx: GraphContext, outputs: RSlice<'_, u64>) -> u32 {
 
 extern "C" fn refuse(cx: GraphContext, code: RStr<'_>, message: RStr<'_>, help: RStr<'_>) {
     with(cx, |_, call| {
-        let [code, message, help] = [code, message, help].map(|text| text.as_str().to_owned());
+        let [code, message, help] = [code, message, help].map(|text| owned(&text));
         let refusal = Some(Refusal { code, message, help });
         match call {
             Call::Claim(claim) => claim.refusal = refusal,
@@ -334,7 +339,7 @@ impl Compile {
         record: &EmitRecord<'_>,
         outputs: usize,
     ) -> Result<Emitted, String> {
-        let (domain, op) = (record.domain.as_str(), record.op.as_str());
+        let (domain, op) = (owned(&record.domain), owned(&record.op));
         if op.is_empty() {
             return Err("a node has no operator".to_owned());
         }
@@ -352,15 +357,15 @@ impl Compile {
         let inputs = inputs.ok_or_else(|| format!("an input of `{op}` is a value that it may not use"))?;
         let mut attributes = Vec::new();
         for view in record.attributes {
-            let name = view.name.as_str();
+            let name = owned(&view.name);
             let value = attribute(view);
             let value = value.ok_or_else(|| format!("the attribute `{name}` of `{op}` cannot be given"))?;
-            attributes.push(Attribute { name: name.to_owned(), value });
+            attributes.push(Attribute { name, value });
         }
         let blob = match record.blob {
             NO_BLOB => None,
             number if self.blobs.contains_key(&number) && !record.blob_attribute.is_empty() => {
-                Some((number, record.blob_attribute.as_str().to_owned()))
+                Some((number, owned(&record.blob_attribute)))
             }
             number => return Err(format!("`{op}` has the blob {number}, which was not made or named")),
         };
@@ -374,7 +379,7 @@ impl Compile {
         let types = types.collect::<Option<Vec<_>>>();
         let types = types.ok_or_else(|| format!("the type of an output of `{op}` is none"))?;
         let outputs = types.into_iter().map(|ty| (self.fresh(access), ty)).collect();
-        Ok(Emitted { domain: domain.to_owned(), op: op.to_owned(), inputs, attributes, outputs, blob })
+        Ok(Emitted { domain, op, inputs, attributes, outputs, blob })
     }
 }
 
@@ -382,10 +387,10 @@ fn attribute(view: &AttributeView<'_>) -> Option<Attr> {
     Some(match view.kind {
         attr_kind::INT => Attr::Int(*view.ints.first()?),
         attr_kind::FLOAT => Attr::Float(*view.floats.first()?),
-        attr_kind::STR => Attr::Str(view.text.as_str().to_owned()),
+        attr_kind::STR => Attr::Str(owned(&view.text)),
         attr_kind::INTS => Attr::Ints(view.ints.to_vec()),
         attr_kind::FLOATS => Attr::Floats(view.floats.to_vec()),
-        attr_kind::STRS => Attr::Strs(view.texts.iter().map(|t| t.as_str().to_owned()).collect()),
+        attr_kind::STRS => Attr::Strs(view.texts.iter().map(owned).collect()),
         attr_kind::TENSOR => {
             let data = &view.tensor;
             let tensor =

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use onnxport_abi::abi_stable::std_types::RStr;
 use onnxport_abi::about::AboutTable;
-use onnxport_abi::backend::{self, BackendTable};
+use onnxport_abi::backend::{self, BackendEntry, BackendTable};
 use onnxport_abi::compare::CompareTable;
 use onnxport_abi::executor::ExecutorTable;
 use onnxport_abi::lowering::{self, LoweringTable};
@@ -150,6 +150,21 @@ pub(super) fn attach(plugin: &mut Plugin, root: &PluginRoot) -> Result<(), Diagn
             return Err(failed(Code::PLUGIN_CONTRACT, format!("plugin `{id}` {what}")));
         }
     }
+    if let Some(table) = &plugin.backend {
+        let site = Site { plugin: id, task: "listing its backends", subject: "" };
+        let broken = cross(site, || {
+            if table.entries.is_empty() {
+                Some("lists no backends")
+            } else if !table.entries.iter().all(backend_reads) {
+                Some("lists backends in texts that are not UTF-8")
+            } else {
+                None
+            }
+        });
+        if let Some(what) = broken {
+            return Err(failed(Code::PLUGIN_CONTRACT, format!("plugin `{id}` {what}")));
+        }
+    }
     if optimises {
         let site = Site { plugin: id, task: "listing its rules and passes", subject: "" };
         let rules = plugin.rules.iter().flat_map(|table| table.rules.iter());
@@ -172,6 +187,12 @@ fn rule_reads(rule: &RuleRecord) -> bool {
     let attributes = rule.attributes.iter().flat_map(|attribute| [&attribute.name, &attribute.text]);
     let names = rule.variables.iter().chain(rule.captures.iter());
     [&rule.name, &rule.documentation].into_iter().chain(nodes).chain(attributes).chain(names).all(readable)
+}
+
+/// Whether every text of a backend is one.
+fn backend_reads(entry: &BackendEntry) -> bool {
+    let ops = entry.ops.iter().flat_map(|record| [&record.domain, &record.op]);
+    [&entry.id, &entry.description, &entry.domain].into_iter().chain(ops).all(readable)
 }
 
 /// Whether every text of a pass is one.

@@ -30,7 +30,7 @@ pub(super) const ALL: &[Interface] = &[
     Interface { name: "rules/1", probe: rules::probe, repeats: false },
     Interface { name: "pass/1", probe: pass::probe, repeats: false },
     Interface { name: "compare/1", probe: compare::probe, repeats: false },
-    Interface { name: "backend/1", probe: backend::probe, repeats: false },
+    Interface { name: "backend/1", probe: backend::probe, repeats: true },
 ];
 
 /// The plugin that is checked, attached.

@@ -144,11 +144,16 @@ fn problem(result: Result<Host, Report>) -> Diagnostic {
 
 /// The model of a chain of calls, or every problem.
 fn lowered(host: &Host, targets: &[&str]) -> String {
-    let mut text = String::from("graph {\n  input %v0: f32[2] = user\n");
-    for (i, target) in targets.iter().enumerate() {
-        text.push_str(&format!("  %v{}: f32[2] = {target}(self=%v{i})\n", i + 1));
-    }
-    text.push_str(&format!("  output %v{} = user\n}}\n", targets.len()));
+    let calls: Vec<String> = targets
+        .iter()
+        .enumerate()
+        .map(|(i, target)| format!("  %v{}: f32[2] = {target}(self=%v{i})\n", i + 1))
+        .collect();
+    let text = format!(
+        "graph {{\n  input %v0: f32[2] = user\n{}  output %v{} = user\n}}\n",
+        calls.concat(),
+        targets.len()
+    );
     let program = Program::parse(&text).expect("a program");
     let mut options = ConvertOptions::default();
     options.lower.opset = DEFAULT_OPSET;

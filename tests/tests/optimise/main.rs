@@ -1,4 +1,5 @@
-//! File tests of optimising: `tests/optimise/*.txt`, with the rules and passes of [`plugin`].
+//! File tests of optimising: `tests/optimise/*.txt`, with the rules and passes of [`plugin`], and
+//! `tests/standard/*.txt`, with the rules of `plugins/optimise`.
 //!
 //! - `options`: `explain NAME`, `stop-after N` and `sweeps N`, a line each;
 //! - `input`: a model in text form;
@@ -33,12 +34,12 @@ fn options(text: &str) -> OptimiseOptions {
     options
 }
 
-fn outcome(sections: &Sections) -> (&'static str, String) {
+fn outcome(host: &Host, sections: &Sections) -> (&'static str, String) {
     let input = sections.get("input").expect("an input section");
     let mut model = Model::parse(input).unwrap_or_else(|error| panic!("input:{error}"));
     let sound = validate(&model, &Stated::default()).is_empty();
     let options = options(sections.get("options").unwrap_or_default());
-    let (done, found) = match optimise(&host(), &mut model, &mut Stated::default(), &options) {
+    let (done, found) = match optimise(host, &mut model, &mut Stated::default(), &options) {
         Ok(done) => done,
         Err(problem) => {
             let help = problem.help.unwrap_or_default();
@@ -69,7 +70,13 @@ fn outcome(sections: &Sections) -> (&'static str, String) {
 
 #[test]
 fn files_say_what_comes_out() {
-    run_files("optimise", outcome);
+    run_files("optimise", |sections| outcome(&host(), sections));
+}
+
+#[test]
+fn the_standard_rules_are_exact() {
+    let standard = Host::new(&[&onnxport_optimise::ROOT]).expect("the plugin attaches");
+    run_files("standard", |sections| outcome(&standard, sections));
 }
 
 #[test]

@@ -1,0 +1,9 @@
+//! Rewrite rules for every model, as a plugin: what computes nothing goes, and what two operators do in a
+//! row one does. Every rule is exact: the results are the same, bit for bit.
+
+mod arithmetic;
+mod casts;
+mod shapes;
+mod transposes;
+
+onnxport_sdk::export_plugin! { id: "optimise", rules: true }

@@ -116,7 +116,7 @@ fn a_panic_is_named_with_its_lowering() {
     assert!(found.is_some_and(|(_, reason)| reason.starts_with(expected)), "{failures:?}");
     // The lowerings beside it are checked all the same.
     let calls = of(&checked, "pass").into_iter().find(|(check, _)| check == "lowering/1 calls");
-    assert!(calls.is_some_and(|(_, reason)| reason.starts_with("2 lowered")), "{checked:#}");
+    assert!(calls.is_some_and(|(_, reason)| reason.contains("lowered, 0 refused")), "{checked:#}");
 }
 
 #[cfg(unix)]
@@ -127,17 +127,17 @@ fn what_ends_or_holds_up_the_process_is_a_finding() {
     let wild = |mode: &str| {
         let copy = folder.path().join(format!("libwild.{mode}.so"));
         std::fs::copy(library("wild"), &copy).expect("a copy");
-        let (exit, checked) = check(&copy, &["--timeout", "2"]);
+        let (exit, checked) = check(&copy, &["--timeout", "4"]);
         assert_eq!(exit, Some(70), "{mode}");
         (of(&checked, "fail"), of(&checked, "pass").len())
     };
     for (mode, step, reason) in [
         ("abort", "lowering/1 aten.relu.default", "aborted while lowering `aten.relu.default`"),
         ("segfault", "lowering/1 aten.relu.default", "accessed memory that is not there"),
-        ("loop", "lowering/1 aten.relu.default", "did not come back within 2 s"),
+        ("loop", "lowering/1 aten.relu.default", "did not come back within 4 s"),
         ("stale", "lowering/1 aten.relu.default", "lowered to something else the second time"),
         ("panic_attach", "attach", "ended the process"),
-        ("loop_attach", "attach", "did not come back within 2 s"),
+        ("loop_attach", "attach", "did not come back within 4 s"),
     ] {
         let (failures, passed) = wild(mode);
         let found = failures.iter().any(|(check, why)| check == step && why.contains(reason));

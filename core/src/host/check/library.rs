@@ -55,12 +55,14 @@ pub(super) fn probe(library: &Path, journal: &mut Journal) {
         })
     });
     let mut attached = false;
+    let mut options: Vec<&str> = Vec::new();
     journal.step("attach", |_| {
         let mut plugin = attach::plugin(&about, Source::Flag, Some(library.to_owned()));
         let start = Instant::now();
         Some(match attach::attach(&mut plugin, &root) {
             Ok(()) => {
                 attached = true;
+                options = plugin.options.iter().map(|option| option.name).collect();
                 Finding::pass(
                     "attach",
                     format!("to this host of contract {CONTRACT}, in {}", ms(start.elapsed())),
@@ -70,6 +72,9 @@ pub(super) fn probe(library: &Path, journal: &mut Journal) {
         })
     });
     if attached {
+        // What is wrong with the options refuses the host.
+        let listed = if options.is_empty() { "the plugin takes none".to_owned() } else { options.join(", ") };
+        journal.step("options", |_| Some(Finding::pass("options", listed)));
         journal.write(&Event::Said(Said {
             id: about.id.as_str().to_owned(),
             version: about.version.as_str().to_owned(),

@@ -1,5 +1,6 @@
 //! What the process of a probe does.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use onnxport_abi::{PluginRoot, Version};
@@ -8,7 +9,7 @@ use super::interfaces::{self, Subject};
 use super::journal::Journal;
 use super::{launch, library, limits, revisions};
 use crate::diagnose::Diagnostic;
-use crate::host::{Source, attach, load};
+use crate::host::{Source, attach, load, options};
 
 /// What a process is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +39,8 @@ pub fn probe(probe: &Probe, linked: &[&'static PluginRoot]) -> Result<(), Diagno
             let about = attach::about(&root, said)?;
             let mut plugin = attach::plugin(&about, Source::Flag, Some(probe.library.clone()));
             attach::attach(&mut plugin, &root)?;
+            // With its defaults. One that needs an option goes on without, and may refuse calls.
+            let _ = options::configure(&plugin, &BTreeMap::new());
             let mut schemas = Vec::new();
             for root in linked {
                 let about = attach::about(root, "linked in")?;

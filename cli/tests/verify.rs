@@ -175,4 +175,8 @@ graph {
     session.run(&feed, &mut take).expect("it runs");
     assert_eq!(got, [("b".to_owned(), vec![-1.0, 0.0, -3.0]), ("a".to_owned(), vec![1.0, 0.0, 3.0])]);
     assert!(runtime.load_with(&path, &["nothing"]).is_err(), "there is no such value");
+    // Weights beside the model are found although its bytes are handed over.
+    let (_folder, external) = convert(&["--external-data", "external"]);
+    let loaded = runtime.load_with(Path::new(&external), &["linear"]);
+    assert!(loaded.is_ok(), "{:?}", loaded.err().map(|problem| problem.message));
 }

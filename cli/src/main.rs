@@ -61,6 +61,7 @@ fn main() -> ExitCode {
     // A plugin that does not come back is left behind on that thread.
     let result =
         watch::run(global.plugin_timeout, move || catch_unwind(AssertUnwindSafe(|| heard(&command, &shown))));
+    signals::done();
     progress.clear();
     let outcome = match result {
         Ok(Ok(Ok(outcome) | Err(outcome))) => outcome,

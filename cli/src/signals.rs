@@ -1,7 +1,24 @@
 //! Ending on request: Ctrl-C, SIGTERM, SIGHUP.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 #[cfg(unix)]
 pub(crate) use unix::handle;
+
+/// Whether somebody has the last word: the command, which is done, or a signal that came before.
+static ENDING: AtomicBool = AtomicBool::new(false);
+
+/// Takes the last word; false when it is taken. Only who has it prints.
+fn take_last_word() -> bool {
+    !ENDING.swap(true, Ordering::AcqRel)
+}
+
+/// Says that the command is done. Does not return when a signal is ending the process already.
+pub(crate) fn done() {
+    while !take_last_word() {
+        std::thread::park();
+    }
+}
 
 /// On this system a process is ended from outside without being asked.
 #[cfg(not(unix))]
@@ -17,6 +34,7 @@ mod unix {
     use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
     use std::thread;
+    use std::time::Duration;
 
     use onnxport_core::diagnose::{Code, Diagnostic};
     use onnxport_core::write::interrupt;
@@ -29,6 +47,9 @@ mod unix {
     use crate::outcome::Outcome;
     use crate::progress::Progress;
     use crate::render;
+
+    /// How long printing may take once a signal came.
+    const PATIENCE: Duration = Duration::from_secs(1);
 
     /// The signals that the process was told to ignore, by `nohup` or a shell that put it into the
     /// background: a mask as Linux states it, bit 0 for signal 1.
@@ -50,12 +71,17 @@ mod unix {
         let wait = move || {
             let Some(signal) = signals.forever().next() else { return };
             let _stopped = interrupt::stop();
-            progress.clear();
             let (exit, what) = match signal {
                 SIGHUP => (Exit::HangUp, "ended: the terminal is gone"),
                 SIGINT => (Exit::Interrupted, "interrupted"),
                 _ => (Exit::Terminated, "ended on request"),
             };
+            if !super::take_last_word() {
+                // The command is printing what it did, to somebody who may not read it.
+                thread::sleep(PATIENCE);
+                std::process::exit(exit as i32);
+            }
+            progress.clear();
             let mut outcome = Outcome::from(Diagnostic::error(Code::INTERRUPTED, what));
             outcome.exit = exit;
             // Whoever ends us need not listen.

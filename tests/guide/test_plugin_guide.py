@@ -70,7 +70,7 @@ def plain(text: str) -> str:
     """Return `text` without what differs from run to run: times, random sizes, versions."""
     text = re.sub(r"\d+(\.\d+)? ?(ms|s)\b", "T", text)
     text = re.sub(r"ONNX Runtime .*", "ONNX Runtime", text)
-    text = re.sub(r"\d+(\.\d+)?e[-+]\d+", "E", text)
+    text = re.sub(r"max (abs|rel) [^\s,]+", r"max \1 E", text)
     text = re.sub(r"size-(\d)   x\[\d+", r"size-\1   x[N", text)
     text = re.sub(r"\bs\d+\b", "S", text)
     text = re.sub(r"slowest `[^`]*`", "slowest", text)

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use onnxport_core::diagnose::{Diagnostic, Report};
 use onnxport_core::program::Program;
-use onnxport_core::weights::{self, NameMap, WeightSet};
+use onnxport_core::weights::{self, BindOptions, NameMap, WeightSet};
 
 /// Where weights come from.
 #[derive(Debug, Args)]
@@ -52,18 +52,27 @@ pub(crate) struct NameArguments {
     /// The entry of a checkpoint that holds the weights, with dots between levels
     #[arg(long = "weights-key", value_name = "KEY")]
     key: Option<String>,
+    /// Round floats of another type to the program's
+    #[arg(long = "weights-cast")]
+    pub cast: bool,
 }
 
 impl WeightArguments {
     /// Gives `program` the weights that the user named.
     pub(crate) fn bind(&self, program: &mut Program) -> Result<Given, Report> {
         let Some((set, names)) = self.shared.open()? else { return Ok(Given::default()) };
-        let bound = weights::bind(program, &set, &names, self.weightless)?;
+        let options = BindOptions { partial: self.weightless, ..self.shared.options() };
+        let bound = weights::bind(program, &set, &names, options)?;
         Ok(Given { any: bound.replaced > 0, diagnostics: bound.diagnostics })
     }
 }
 
 impl SharedWeights {
+    /// How strict to be.
+    pub(crate) fn options(&self) -> BindOptions {
+        BindOptions { cast: self.names.cast, partial: false }
+    }
+
     /// The weights that the user named, if any.
     pub(crate) fn open(&self) -> Result<Option<(WeightSet, NameMap)>, Report> {
         if self.paths.is_empty() {

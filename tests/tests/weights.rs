@@ -9,7 +9,7 @@ use onnxport_core::ir::opset::DEFAULT_OPSET;
 use onnxport_core::onnx::{Location, OnnxFile};
 use onnxport_core::pipeline::{self, ConvertOptions};
 use onnxport_core::program::Program;
-use onnxport_core::weights::{NameMap, WeightSet, bind, bind_model};
+use onnxport_core::weights::{BindOptions, NameMap, WeightSet, bind, bind_model};
 use onnxport_core::write::{self, ExternalData, WriteOptions, WriteReport};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
@@ -92,7 +92,15 @@ fn binding_gives_what_a_conversion_with_weights_gives() {
                 );
                 let set = WeightSet::open(std::slice::from_ref(&program), None).unwrap();
                 let options = WriteOptions { external_data: mode, ..WriteOptions::default() };
-                bind_model(&waiting, &set, &NameMap::default(), &bound.join("m.onnx"), &options).unwrap();
+                bind_model(
+                    &waiting,
+                    &set,
+                    &NameMap::default(),
+                    BindOptions::default(),
+                    &bound.join("m.onnx"),
+                    &options,
+                )
+                .unwrap();
                 assert!(files(&direct) == files(&bound), "{} {mode:?}", program.display());
             }
         }
@@ -117,7 +125,9 @@ fn a_model_is_not_written_without_weights_unless_asked() {
     // A model that has its weights waits for none.
     convert(&host(), &archives()[0], &out, ExternalData::Inline, false);
     let set = WeightSet::open(&[archives()[0].clone()], None).unwrap();
-    let refused = bind_model(&out, &set, &NameMap::default(), &out, &WriteOptions::default()).unwrap_err();
+    let refused =
+        bind_model(&out, &set, &NameMap::default(), BindOptions::default(), &out, &WriteOptions::default())
+            .unwrap_err();
     assert_eq!(refused.diagnostics[0].code.as_str(), "OP639");
 }
 
@@ -166,7 +176,7 @@ fn weighted(path: &Path) -> onnxport_core::ir::Model {
     let set = WeightSet::open(&[path.to_owned()], None).unwrap();
     let map = path.with_extension("toml");
     fs::write(&map, "rename = { tied = \"a\" }").unwrap();
-    bind(&mut program, &set, &NameMap::read(&map).unwrap(), false).unwrap();
+    bind(&mut program, &set, &NameMap::read(&map).unwrap(), BindOptions::default()).unwrap();
     let mut options = ConvertOptions::default();
     options.lower.opset = DEFAULT_OPSET;
     pipeline::convert(&host(), program, &options).unwrap().model

@@ -69,7 +69,9 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
         progress.stage(format!("converting {name}"));
         let mut archive = pipeline::read(path)?;
         let mut found = match &given {
-            Some((set, names)) => weights::bind(&mut archive.program, set, names, false)?.diagnostics,
+            Some((set, names)) => {
+                weights::bind(&mut archive.program, set, names, arguments.weights.options())?.diagnostics
+            }
             None => Vec::new(),
         };
         let converted = pipeline::convert(&host, archive.program, &options)?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use onnxport_core::diagnose::Report;
-use onnxport_core::weights;
+use onnxport_core::weights::{self, BindOptions};
 use onnxport_core::write::WriteOptions;
 
 use super::writing::PlaceArguments;
@@ -58,7 +58,8 @@ fn bind(arguments: &BindArguments, progress: &Progress) -> CommandResult {
     let output = arguments.output.as_ref().unwrap_or(&arguments.model);
     let bar = progress.bytes("writing");
     let options = WriteOptions { progress: Some(Arc::new(bar)), ..arguments.places.options() };
-    let written = weights::bind_model(&arguments.model, &set, &names, output, &options)?;
+    let binding = BindOptions { cast: arguments.names.cast, ..BindOptions::default() };
+    let written = weights::bind_model(&arguments.model, &set, &names, binding, output, &options)?;
     let mut outcome = Outcome::ok();
     let mut files = format!("{} ({})", written.model.display(), bytes(written.model_bytes));
     // Writing to a String cannot fail.

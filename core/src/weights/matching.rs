@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::summary::{grouped, type_of, type_text};
 use super::{NameMap, WeightSet};
 use crate::diagnose::{Code, Diagnostic, Report};
-use crate::tensor::{DType, LazyTensor};
+use crate::tensor::{DType, LazyTensor, Transform};
 
 /// So many missing names are compared with all that are left over.
 const SUGGESTIONS: usize = 10;
@@ -39,12 +39,17 @@ pub(super) struct Matched {
     pub(super) diagnostics: Vec<Diagnostic>,
 }
 
-/// Finds `wanted` in `set`.
+/// Finds `wanted` in `set`; with `cast`, floats of another type are rounded to the wanted one.
 ///
 /// # Errors
 /// Everything at once: `OP632` for what is missing, `OP634` and `OP635` for what has another shape or
 /// element type, `OP637` for rules that meet nothing, `OP638` for tied tensors that differ.
-pub(super) fn find(wanted: &[Wanted<'_>], set: &WeightSet, names: &NameMap) -> Result<Matched, Report> {
+pub(super) fn find(
+    wanted: &[Wanted<'_>],
+    set: &WeightSet,
+    names: &NameMap,
+    cast: bool,
+) -> Result<Matched, Report> {
     let keys: Vec<String> = wanted.iter().map(|w| names.key(w.name)).collect();
     let (mut misshapen, mut mistyped) = (Vec::new(), Vec::new());
     let mut found: Vec<Option<LazyTensor>> = vec![None; wanted.len()];
@@ -63,6 +68,8 @@ pub(super) fn find(wanted: &[Wanted<'_>], set: &WeightSet, names: &NameMap) -> R
             refused.insert(want.tie);
         } else if given.tensor.dtype == want.dtype {
             *slot = Some(given.tensor.clone());
+        } else if let Some(tensor) = rounded(&given.tensor, want.dtype).filter(|_| cast) {
+            *slot = Some(tensor);
         } else {
             mistyped.push(about());
             refused.insert(want.tie);
@@ -103,7 +110,7 @@ pub(super) fn find(wanted: &[Wanted<'_>], set: &WeightSet, names: &NameMap) -> R
         ));
     }
     if !mistyped.is_empty() {
-        let help = "export the program in the element type of the files, or save the files in the program's";
+        let help = "export the program in the element type of the files, or round floats: `--weights-cast`";
         let what = "tensors have another element type in the files";
         diagnostics.push(listed(Code::WEIGHTS_DTYPE, what, help, mistyped));
     }
@@ -125,6 +132,12 @@ pub(super) fn find(wanted: &[Wanted<'_>], set: &WeightSet, names: &NameMap) -> R
         return Err(Report { diagnostics, ..Report::default() });
     }
     Ok(Matched { found, diagnostics })
+}
+
+/// Floats in another type of floats; what else is of another type is most likely another tensor.
+fn rounded(tensor: &LazyTensor, dtype: DType) -> Option<LazyTensor> {
+    let floats = tensor.dtype.is_float() && dtype.is_float();
+    floats.then(|| tensor.then(Transform::Cast(dtype)))?
 }
 
 /// Gives every member of a tie the same tensor; returns those for which the files hold another one.

@@ -23,7 +23,7 @@ mod tests;
 
 pub use model::bind_model;
 pub use names::NameMap;
-pub use program::{Bound, bind, missing};
+pub use program::{BindOptions, Bound, bind, missing};
 pub(crate) use program::{lacking_weights, missing_constants};
 pub(crate) use safetensors::dtype as safetensors_dtype;
 

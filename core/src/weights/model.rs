@@ -7,7 +7,7 @@ use onnxport_proto::tensor_proto::DataLocation;
 use onnxport_proto::{ModelProto, TensorProto};
 
 use super::matching::{self, Wanted};
-use super::{NameMap, WeightSet};
+use super::{BindOptions, NameMap, WeightSet};
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::onnx::{self, Location, OnnxFile};
 use crate::tensor::{DType, LazyTensor, MappedFile, Source};
@@ -24,6 +24,7 @@ pub fn bind_model(
     path: &Path,
     set: &WeightSet,
     names: &NameMap,
+    binding: BindOptions,
     out: &Path,
     options: &WriteOptions,
 ) -> Result<WriteReport, Report> {
@@ -45,7 +46,7 @@ pub fn bind_model(
             remark: "",
         })
         .collect();
-    let matched = matching::find(&wanted, set, names)?;
+    let matched = matching::find(&wanted, set, names, binding.cast)?;
     let mut data = DataFiles { path, files: HashMap::new() };
     let mut initializers = Vec::with_capacity(weights.len());
     for (tensor, weight) in proto.graph.iter().flat_map(|g| &g.initializer).zip(&weights) {

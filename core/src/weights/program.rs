@@ -9,6 +9,15 @@ use crate::diagnose::{Code, Diagnostic, Report};
 use crate::program::{InputKind, Program};
 use crate::tensor::{LazyTensor, Source};
 
+/// How strict [`bind`] and [`bind_model`](super::bind_model) are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BindOptions {
+    /// Tensors without bytes may stay so; for programs only.
+    pub partial: bool,
+    /// Floats of another type are rounded to the program's. Otherwise they are an error.
+    pub cast: bool,
+}
+
 /// What [`bind`] did.
 #[derive(Debug)]
 pub struct Bound {
@@ -19,12 +28,16 @@ pub struct Bound {
 }
 
 /// Gives the tensors of `program` the bytes of those in `set` that `names` calls so. A tensor that the
-/// set does not hold keeps what it has; tensors that are one in the program are given together. With
-/// `partial`, it may lack tensors that have no bytes, and they stay so.
+/// set does not hold keeps what it has; tensors that are one in the program are given together.
 ///
 /// # Errors
 /// Everything that does not fit, at once: see codes `OP632` to `OP638`. The program is not changed then.
-pub fn bind(program: &mut Program, set: &WeightSet, names: &NameMap, partial: bool) -> Result<Bound, Report> {
+pub fn bind(
+    program: &mut Program,
+    set: &WeightSet,
+    names: &NameMap,
+    options: BindOptions,
+) -> Result<Bound, Report> {
     let used = used(program);
     let remarks = remarks(program);
     let ties = ties(program.tensors.values());
@@ -37,11 +50,11 @@ pub fn bind(program: &mut Program, set: &WeightSet, names: &NameMap, partial: bo
             dtype: tensor.dtype,
             shape: &tensor.shape,
             tie,
-            required: !partial && tensor.unbound().is_some() && used.contains(name.as_str()),
+            required: !options.partial && tensor.unbound().is_some() && used.contains(name.as_str()),
             remark: remarks.get(name.as_str()).copied().unwrap_or_default(),
         })
         .collect();
-    let matched = matching::find(&wanted, set, names)?;
+    let matched = matching::find(&wanted, set, names, options.cast)?;
     torn(program, &matched.found)?;
     let mut replaced = 0;
     for (tensor, found) in program.tensors.values_mut().zip(matched.found) {

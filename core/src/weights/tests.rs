@@ -80,7 +80,8 @@ fn tensors_are_found_by_name_and_stay_in_their_file() {
     let file = save(folder.path(), "w.safetensors", &[("a.w", &[2], 1.0), ("b.w", &[2], 2.0)]);
     let mut program = program(["1", "2"]);
     assert!(missing(&program).unwrap().message.contains("2 of its tensors"));
-    let bound = bind(&mut program, &open(&[file]).unwrap(), &NameMap::default(), false).unwrap();
+    let bound =
+        bind(&mut program, &open(&[file]).unwrap(), &NameMap::default(), BindOptions::default()).unwrap();
     assert_eq!((bound.replaced, bound.diagnostics.len()), (2, 0));
     assert_eq!((value(&program, "a.w"), value(&program, "b.w")), (1.0, 2.0));
     assert!(matches!(program.tensors["a.w"].source, crate::tensor::Source::Mapped { .. }));
@@ -95,7 +96,8 @@ fn everything_that_does_not_fit_is_said_at_once() {
     set.insert_bytes("b.w", DType::F16, vec![2], vec![0; 4]).unwrap();
     let mut program = program(["1", "2"]);
     add(&mut program, "c.w", "3");
-    let report = bind(&mut program, &set, &rules("[rename]\n\"d.w\" = \"e.w\""), false).unwrap_err();
+    let report =
+        bind(&mut program, &set, &rules("[rename]\n\"d.w\" = \"e.w\""), BindOptions::default()).unwrap_err();
     assert_eq!(codes(&report), ["OP632", "OP634", "OP635", "OP637", "OP633"]);
     assert!(report.diagnostics[0].notes[0].contains("c.w"));
     assert!(report.diagnostics[1].notes[0].contains("f32[3]"));
@@ -108,11 +110,32 @@ fn everything_that_does_not_fit_is_said_at_once() {
 }
 
 #[test]
+fn floats_are_rounded_when_asked() {
+    let mut set = WeightSet::default();
+    set.insert_bytes("a.w", DType::BF16, vec![2], vec![0x80, 0x3f, 0, 0x40]).unwrap();
+    set.insert_bytes("b.w", DType::F64, vec![2], 3f64.to_le_bytes().repeat(2)).unwrap();
+    let names = NameMap::default();
+    let strict = bind(&mut program(["1", "2"]), &set, &names, BindOptions::default()).unwrap_err();
+    assert_eq!(codes(&strict), ["OP635"]);
+    let mut program = program(["1", "2"]);
+    let options = BindOptions { cast: true, ..BindOptions::default() };
+    bind(&mut program, &set, &names, options).unwrap();
+    assert_eq!((value(&program, "a.w"), value(&program, "b.w")), (1.0, 3.0));
+    // Integers are not taken for floats.
+    let mut set = WeightSet::default();
+    for name in ["a.w", "b.w"] {
+        set.insert_bytes(name, DType::I32, vec![2], vec![0; 8]).unwrap();
+    }
+    assert_eq!(codes(&bind(&mut program, &set, &names, options).unwrap_err()), ["OP635"]);
+}
+
+#[test]
 fn tied_tensors_are_given_together() {
     let folder = tempfile::tempdir().unwrap();
     let one = save(folder.path(), "one.safetensors", &[("b.w", &[2], 3.0)]);
     let mut tied = program(["same", "same"]);
-    bind(&mut tied, &open(std::slice::from_ref(&one)).unwrap(), &NameMap::default(), false).unwrap();
+    bind(&mut tied, &open(std::slice::from_ref(&one)).unwrap(), &NameMap::default(), BindOptions::default())
+        .unwrap();
     assert_eq!((value(&tied, "a.w"), value(&tied, "b.w")), (3.0, 3.0));
     assert!(tied.tensors["a.w"].same_bytes(&tied.tensors["b.w"]));
     // Without the program's word for it, a rule has to say so.
@@ -120,16 +143,25 @@ fn tied_tensors_are_given_together() {
         &mut program(["1", "2"]),
         &open(std::slice::from_ref(&one)).unwrap(),
         &NameMap::default(),
-        false,
+        BindOptions::default(),
     );
     assert_eq!(codes(&report.unwrap_err()), ["OP632"]);
     let map = rules("[rename]\n\"a.w\" = \"b.w\"");
-    assert_eq!(bind(&mut program(["1", "2"]), &open(&[one]).unwrap(), &map, false).unwrap().replaced, 2);
+    assert_eq!(
+        bind(&mut program(["1", "2"]), &open(&[one]).unwrap(), &map, BindOptions::default())
+            .unwrap()
+            .replaced,
+        2
+    );
     // Two equal copies are one, two different ones an error.
     for (second, outcome) in [(3.0, None), (4.0, Some("OP638"))] {
         let both = save(folder.path(), "both.safetensors", &[("a.w", &[2], 3.0), ("b.w", &[2], second)]);
-        let result =
-            bind(&mut program(["same", "same"]), &open(&[both]).unwrap(), &NameMap::default(), false);
+        let result = bind(
+            &mut program(["same", "same"]),
+            &open(&[both]).unwrap(),
+            &NameMap::default(),
+            BindOptions::default(),
+        );
         assert_eq!(result.err().map(|r| codes(&r)[0].to_owned()).as_deref(), outcome);
     }
 }
@@ -158,9 +190,13 @@ fn a_prefix_that_is_missing_is_suggested() {
     let long = save(folder.path(), "l.safetensors", &[("m.a.w", &[2], 1.0), ("m.b.w", &[2], 1.0)]);
     let short = save(folder.path(), "s.safetensors", &[("w", &[2], 1.0)]);
     let help = |file: &PathBuf, mut program: Program| {
-        let report =
-            bind(&mut program, &open(std::slice::from_ref(file)).unwrap(), &NameMap::default(), false)
-                .unwrap_err();
+        let report = bind(
+            &mut program,
+            &open(std::slice::from_ref(file)).unwrap(),
+            &NameMap::default(),
+            BindOptions::default(),
+        )
+        .unwrap_err();
         report.diagnostics[0].help.clone().unwrap()
     };
     assert!(help(&long, program(["1", "2"])).contains("`--weights-prefix m.`"));

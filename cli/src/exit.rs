@@ -63,7 +63,7 @@ impl Exit {
         if [Code::WEIGHT_SCHEME, Code::WEIGHT_PATTERN].contains(code) {
             return Exit::Usage;
         }
-        if *code == Code::WEIGHT_VALUE {
+        if [Code::WEIGHT_VALUE, Code::WEIGHT_PLUGIN].contains(code) {
             return Exit::Unsupported;
         }
         if [Code::VERIFY_NO_EXECUTOR, Code::VERIFY_EXPECTED].contains(code) {

@@ -3,7 +3,9 @@
 use std::fmt::Write;
 
 use clap::{Args, ValueEnum};
-use onnxport_core::precision::{Changed, Form, Overflow, Patterns, PrecisionOptions, Scheme};
+use onnxport_core::precision::{
+    Changed, Form, Overflow, Patterns, PluginTransform, PrecisionOptions, Scheme,
+};
 use onnxport_core::tensor::DType;
 
 use crate::format::{bold, bytes};
@@ -36,6 +38,22 @@ pub(crate) struct PrecisionArguments {
     /// Weights that are not quantised; can be repeated
     #[arg(long, value_name = "PATTERN", requires = "quantize")]
     quantize_skip: Vec<String>,
+    /// Change weights by the transform of a plugin, before anything else, such as mylib/prune:conv*; can
+    /// be repeated
+    #[arg(long = "transform", value_name = "PLUGIN/NAME[:PATTERN]", value_parser = parse_transform)]
+    transforms: Vec<PluginTransform>,
+}
+
+fn parse_transform(text: &str) -> Result<PluginTransform, String> {
+    let (place, pattern) = text.split_once(':').unwrap_or((text, "*"));
+    match place.split_once('/') {
+        Some((plugin, name)) if !plugin.is_empty() && !name.is_empty() => Ok(PluginTransform {
+            plugin: plugin.to_owned(),
+            name: name.to_owned(),
+            only: Patterns::new([pattern.to_owned()]),
+        }),
+        _ => Err("expected PLUGIN/NAME or PLUGIN/NAME:PATTERN".to_owned()),
+    }
 }
 
 /// A type in which weights can be stored.
@@ -96,19 +114,23 @@ impl PrecisionArguments {
             quantise: self.quantize.map(|scheme| Scheme { form, ..scheme }),
             quantise_only: Patterns::new(self.quantize_only.iter().cloned()),
             quantise_skip: Patterns::new(self.quantize_skip.iter().cloned()),
+            transforms: self.transforms.clone(),
         }
     }
 }
 
 /// Adds what happened to weights to an outcome.
 pub(crate) fn describe(changed: &Changed, outcome: &mut Outcome) {
-    let Changed { narrowed, quantised, bytes_before, bytes_after } = *changed;
-    if narrowed + quantised == 0 {
+    let Changed { narrowed, quantised, foreign, bytes_before, bytes_after } = *changed;
+    if narrowed + quantised + foreign == 0 {
         return;
     }
     let mut what = Vec::new();
     if quantised > 0 {
         what.push(format!("{quantised} quantised"));
+    }
+    if foreign > 0 {
+        what.push(format!("{foreign} changed by plugins"));
     }
     if narrowed > 0 {
         what.push(format!("{narrowed} in a lower type"));
@@ -124,5 +146,6 @@ pub(crate) fn describe(changed: &Changed, outcome: &mut Outcome) {
     );
     outcome.put("weights_quantised", quantised);
     outcome.put("weights_narrowed", narrowed);
+    outcome.put("weights_changed_by_plugins", foreign);
     outcome.put("changed_weight_bytes", bytes_after);
 }

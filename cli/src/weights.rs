@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use onnxport_core::diagnose::{Diagnostic, Report};
+use onnxport_core::host::Host;
 use onnxport_core::program::Program;
 use onnxport_core::weights::{self, BindOptions, NameMap, WeightSet};
 
@@ -26,6 +27,9 @@ pub(crate) struct SharedWeights {
     /// torch.save, another .pt2; can be repeated
     #[arg(long = "weights", value_name = "PATH")]
     paths: Vec<PathBuf>,
+    /// A plugin that makes weights, by its id; can be repeated
+    #[arg(long = "weights-plugin", value_name = "ID")]
+    makers: Vec<String>,
     #[command(flatten)]
     names: NameArguments,
 }
@@ -59,8 +63,8 @@ pub(crate) struct NameArguments {
 
 impl WeightArguments {
     /// Gives `program` the weights that the user named.
-    pub(crate) fn bind(&self, program: &mut Program) -> Result<Given, Report> {
-        let Some((set, names)) = self.shared.open()? else { return Ok(Given::default()) };
+    pub(crate) fn bind(&self, host: &Host, program: &mut Program) -> Result<Given, Report> {
+        let Some((set, names)) = self.shared.open(host)? else { return Ok(Given::default()) };
         let options = BindOptions { partial: self.weightless, ..self.shared.options() };
         let bound = weights::bind(program, &set, &names, options)?;
         Ok(Given { any: bound.replaced > 0, diagnostics: bound.diagnostics })
@@ -74,11 +78,15 @@ impl SharedWeights {
     }
 
     /// The weights that the user named, if any.
-    pub(crate) fn open(&self) -> Result<Option<(WeightSet, NameMap)>, Report> {
-        if self.paths.is_empty() {
+    pub(crate) fn open(&self, host: &Host) -> Result<Option<(WeightSet, NameMap)>, Report> {
+        if self.paths.is_empty() && self.makers.is_empty() {
             return Ok(None);
         }
-        self.names.open(&self.paths).map(Some)
+        let (mut set, names) = self.names.open(&self.paths)?;
+        for maker in &self.makers {
+            set.insert_plugin(host, maker)?;
+        }
+        Ok(Some((set, names)))
     }
 }
 

@@ -97,7 +97,7 @@ pub fn convert(host: &Host, program: Program, options: &ConvertOptions) -> Resul
     let mut changed = Changed::default();
     if !options.precision.is_empty() {
         let (weights, notes) =
-            clock.time("precision", || precision::apply(&mut model, &options.precision))?;
+            clock.time("precision", || precision::apply(host, &mut model, &options.precision))?;
         changed = weights;
         diagnostics.extend(notes);
     }

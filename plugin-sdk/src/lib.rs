@@ -61,6 +61,7 @@ mod shape;
 mod simple;
 #[cfg(feature = "testkit")]
 pub mod testkit;
+pub mod weights;
 
 pub use arg::{Arg, Axes, Axis, FromArg, GraphArg, Operand, Scalar, Str, SymInt};
 #[doc(hidden)]

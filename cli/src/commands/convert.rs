@@ -103,9 +103,9 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     let start = Instant::now();
     progress.stage("reading the program");
     let mut archive = pipeline::read(&arguments.program)?;
-    let given = arguments.weights.bind(&mut archive.program)?;
-    let reading = start.elapsed();
     let host = plugins::host(&arguments.plugins)?;
+    let given = arguments.weights.bind(&host, &mut archive.program)?;
+    let reading = start.elapsed();
     let options = ConvertOptions {
         lower: LowerOptions {
             opset: arguments.opset,

@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
         return Err(Diagnostic::error(Code::LOWER_NAME, message).help("give names: `first=a.pt2`").into());
     }
     let host = plugins::host(&arguments.plugins)?;
-    let given = arguments.weights.open()?;
+    let given = arguments.weights.open(&host)?;
     let lower = LowerOptions { opset: arguments.opset, ..LowerOptions::default() };
     let options = ConvertOptions { lower, ..ConvertOptions::default() };
     let mut outcome = Outcome::ok();

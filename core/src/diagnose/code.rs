@@ -162,6 +162,8 @@ codes! {
     WEIGHT_PATTERN = "OP663";
     /// A weight stays as it is: the form that was asked for has no place for it.
     WEIGHT_KEPT = "OP664";
+    /// A plugin cannot make or change a weight.
+    WEIGHT_PLUGIN = "OP665";
     /// The outputs differ from the expected values.
     VERIFY_MISMATCH = "OP701";
     /// No executor is available, or it lacks something that the model uses.

@@ -10,11 +10,13 @@ use onnxport_abi::executor::ExecutorTable;
 use onnxport_abi::lowering::{self, LoweringTable};
 use onnxport_abi::pass::{self, PassRecord, PassTable};
 use onnxport_abi::rules::{self, RuleRecord, RulesTable};
+use onnxport_abi::weights::WeightsTable;
 use onnxport_abi::{HostRoot, Interface, Mismatch, PluginRoot, Table, status};
 use onnxport_abi::{graph, log};
 
 use super::{CONTRACT, Plugin, Site, Source, cross, options};
 use crate::diagnose::{Code, Diagnostic};
+use crate::weights::WeightsPlugin;
 
 static HOST_ROOT: HostRoot = HostRoot { version: CONTRACT, query };
 
@@ -85,6 +87,7 @@ pub(super) fn plugin(about: &AboutTable, source: Source, library: Option<PathBuf
         lowering: None,
         executor: None,
         comparer: None,
+        weights: None,
         backend: None,
         rules: None,
         pass: None,
@@ -118,6 +121,7 @@ pub(super) fn attach(plugin: &mut Plugin, root: &PluginRoot) -> Result<(), Diagn
     plugin.lowering = table::<LoweringTable>(root, id).map_err(misfit)?;
     plugin.executor = table::<ExecutorTable>(root, id).map_err(misfit)?;
     plugin.comparer = table::<CompareTable>(root, id).map_err(misfit)?;
+    plugin.weights = table::<WeightsTable>(root, id).map_err(misfit)?.map(WeightsPlugin::new);
     plugin.backend = table::<BackendTable>(root, id).map_err(misfit)?;
     plugin.rules = table::<RulesTable>(root, id).map_err(misfit)?;
     plugin.pass = table::<PassTable>(root, id).map_err(misfit)?;
@@ -126,6 +130,7 @@ pub(super) fn attach(plugin: &mut Plugin, root: &PluginRoot) -> Result<(), Diagn
         plugin.lowering.is_some(),
         plugin.executor.is_some(),
         plugin.comparer.is_some(),
+        plugin.weights.is_some(),
         plugin.backend.is_some(),
         optimises,
     ];

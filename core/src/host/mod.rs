@@ -39,6 +39,7 @@ pub use quarantine::{OnPanic, Quarantine};
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::optimise::Catalog;
 use crate::registry::{Choice, Provider, Registry, Schemas};
+use crate::weights::WeightsPlugin;
 use allow::AllowLists;
 use discover::{Candidate, Wanted};
 
@@ -77,6 +78,8 @@ pub struct Plugin {
     pub executor: Option<ExecutorTable>,
     /// Its comparer, if it has one.
     pub comparer: Option<CompareTable>,
+    /// What it makes of weights, if it has anything to do with them.
+    pub weights: Option<WeightsPlugin>,
     /// Its backends, if it has any.
     pub backend: Option<BackendTable>,
     /// Its rewrite rules, if it has any.

@@ -6,6 +6,7 @@
 //! to its bytes is a transform of its [`LazyTensor`](crate::tensor::LazyTensor), and the writer streams.
 
 mod edit;
+mod foreign;
 mod narrow;
 mod probe;
 mod products;
@@ -20,6 +21,7 @@ pub use scheme::{Block, Form, Scheme};
 pub use select::Patterns;
 
 use crate::diagnose::{Code, Diagnostic, Report};
+use crate::host::Host;
 use crate::ir::{Model, tidy};
 use crate::tensor::DType;
 
@@ -40,6 +42,19 @@ pub struct PrecisionOptions {
     pub quantise_only: Patterns,
     /// Weights that are not quantised.
     pub quantise_skip: Patterns,
+    /// Transforms of plugins, in order. They come before everything else.
+    pub transforms: Vec<PluginTransform>,
+}
+
+/// A transform of a plugin, and the weights that it changes.
+#[derive(Clone, Debug)]
+pub struct PluginTransform {
+    /// The id of the plugin.
+    pub plugin: String,
+    /// The name of the transform.
+    pub name: String,
+    /// The weights.
+    pub only: Patterns,
 }
 
 /// What happens to a weight that has values beyond the range of the type that it is to be stored in.
@@ -61,7 +76,9 @@ pub struct Changed {
     pub narrowed: usize,
     /// Weights that are quantised.
     pub quantised: usize,
-    /// The bytes of both, as they were.
+    /// Weights that a plugin changes.
+    pub foreign: usize,
+    /// The bytes of all of these, as they were.
     pub bytes_before: u64,
     /// The bytes that take their place.
     pub bytes_after: u64,
@@ -70,7 +87,7 @@ pub struct Changed {
 impl PrecisionOptions {
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
-        self.dtype.is_none() && self.quantise.is_none()
+        self.dtype.is_none() && self.quantise.is_none() && self.transforms.is_empty()
     }
 }
 
@@ -80,7 +97,11 @@ impl PrecisionOptions {
 /// # Errors
 /// `OP660` when values do not fit, `OP662` when the opset or the form lacks what is asked for, `OP663`
 /// when a pattern matches no weight, and whatever reading a weight brings.
-pub fn apply(model: &mut Model, options: &PrecisionOptions) -> Result<(Changed, Vec<Diagnostic>), Report> {
+pub fn apply(
+    host: &Host,
+    model: &mut Model,
+    options: &PrecisionOptions,
+) -> Result<(Changed, Vec<Diagnostic>), Report> {
     let mut changed = Changed::default();
     let mut notes = Vec::new();
     if options.is_empty() {
@@ -88,6 +109,7 @@ pub fn apply(model: &mut Model, options: &PrecisionOptions) -> Result<(Changed, 
     }
     let unmatched = [&options.keep, &options.quantise_only, &options.quantise_skip]
         .into_iter()
+        .chain(options.transforms.iter().map(|transform| &transform.only))
         .flat_map(|patterns| patterns.unmatched(model))
         .map(|pattern| {
             let message = format!("`{pattern}` matches no weight of the model");
@@ -96,6 +118,9 @@ pub fn apply(model: &mut Model, options: &PrecisionOptions) -> Result<(Changed, 
         });
     let mut report = Report { diagnostics: unmatched.collect(), ..Report::default() };
     if report.diagnostics.is_empty() {
+        for transform in &options.transforms {
+            foreign::apply(host, model, transform, &mut changed, &mut report.diagnostics);
+        }
         if let Some(scheme) = &options.quantise {
             quantise::apply(model, options, scheme, &mut changed, &mut notes, &mut report.diagnostics);
         }

@@ -27,7 +27,8 @@ const LINEAR: &str = "  constant %w: f32[8, 64] = ...
   output %z as z";
 
 fn run(model: &mut Model, options: &PrecisionOptions) -> Result<Vec<(Code, String)>, Vec<Code>> {
-    let result = apply(model, options);
+    let host = crate::host::Host::new(&[]).unwrap_or_else(|_| panic!("a host without plugins"));
+    let result = apply(&host, model, options);
     let found = validate::validate(model, &validate::Stated::default());
     assert!(found.is_empty(), "{found:?}");
     match result {

@@ -13,6 +13,7 @@ mod index;
 mod matching;
 mod model;
 mod names;
+mod plugin;
 mod program;
 mod safetensors;
 mod source;
@@ -23,6 +24,8 @@ mod tests;
 
 pub use model::bind_model;
 pub use names::NameMap;
+pub use plugin::WeightsPlugin;
+pub(crate) use plugin::transform;
 pub use program::{BindOptions, Bound, bind, missing};
 pub(crate) use program::{lacking_weights, missing_constants};
 pub(crate) use safetensors::dtype as safetensors_dtype;

@@ -155,6 +155,12 @@ typedef struct onnxport_plugin_root {
 #define ONNXPORT_LOG_LEVEL_INFO ((uint32_t)(2))
 #define ONNXPORT_LOG_LEVEL_DEBUG ((uint32_t)(3))
 
+/* weights/1: a plugin makes weights, or changes them on their way into a file. */
+#define ONNXPORT_WEIGHTS_INTERFACE "weights/1"
+#define ONNXPORT_WEIGHTS_GRANULE_BLOCK ((uint32_t)(1))
+#define ONNXPORT_WEIGHTS_GRANULE_ROW ((uint32_t)(2))
+#define ONNXPORT_WEIGHTS_GRANULE_WHOLE ((uint32_t)(3))
+
 /* Handles, and all structs. */
 typedef struct onnxport_about_table onnxport_about_table;
 typedef struct onnxport_about_option_entry onnxport_about_option_entry;
@@ -209,6 +215,10 @@ typedef struct onnxport_backend_region_view onnxport_backend_region_view;
 typedef struct onnxport_backend_emit_record onnxport_backend_emit_record;
 typedef struct onnxport_backend_host onnxport_backend_host;
 typedef struct onnxport_log_host onnxport_log_host;
+typedef struct onnxport_weights_table onnxport_weights_table;
+typedef struct onnxport_weights_tensor_entry onnxport_weights_tensor_entry;
+typedef struct onnxport_weights_transform_entry onnxport_weights_transform_entry;
+typedef struct onnxport_weights_weight_record onnxport_weights_weight_record;
 
 /* Slices: `data` is never null. */
 typedef struct onnxport_slice_about_option_entry { const onnxport_about_option_entry *data; size_t length; } onnxport_slice_about_option_entry;
@@ -239,6 +249,8 @@ typedef struct onnxport_slice_str { const onnxport_str *data; size_t length; } o
 typedef struct onnxport_slice_uint32 { const uint32_t *data; size_t length; } onnxport_slice_uint32;
 typedef struct onnxport_slice_uint64 { const uint64_t *data; size_t length; } onnxport_slice_uint64;
 typedef struct onnxport_slice_uint8 { const uint8_t *data; size_t length; } onnxport_slice_uint8;
+typedef struct onnxport_slice_weights_tensor_entry { const onnxport_weights_tensor_entry *data; size_t length; } onnxport_slice_weights_tensor_entry;
+typedef struct onnxport_slice_weights_transform_entry { const onnxport_weights_transform_entry *data; size_t length; } onnxport_slice_weights_transform_entry;
 
 /* What the plugin is. */
 struct onnxport_about_table {
@@ -1446,6 +1458,65 @@ struct onnxport_log_host {
      * Thread: any, also several at once.
      * Takes: what is passed is borrowed until the call returns. Gives: nothing. */
     void (*message)(onnxport_str plugin, uint32_t level, onnxport_str text, onnxport_lowering_context cx);
+};
+
+/* What the plugin provides. */
+struct onnxport_weights_table {
+    /* The tensors that the plugin makes.
+     * Since contract 1.1. */
+    onnxport_slice_weights_tensor_entry tensors;
+    /* The transforms that the plugin has.
+     * Since contract 1.1. */
+    onnxport_slice_weights_transform_entry transforms;
+    /* Fills `out` with the bytes of the tensor at `index` from byte `offset` on: dense, row-major,
+     * little-endian. They lie inside of the tensor. Returns a `status`(crate::status).
+     * Since contract 1.1.
+     * Thread: any, also several at once.
+     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Answers OK, REFUSED, PANICKED, INVALID. */
+    uint32_t (*fill)(uint32_t index, uint64_t offset, onnxport_slice_mut_uint8 out, const onnxport_executor_sink *sink);
+    /* Says what the transform at `index` makes of `input`: hands one tensor without a name and without
+     * bytes to the sink. `REFUSED` for an input that it does not take.
+     * Since contract 1.1.
+     * Thread: any, also several at once.
+     * Takes: what is passed is borrowed until the call returns. Gives: through the sink; borrowed until the sink's function returns.
+     * Answers OK, REFUSED, PANICKED, INVALID. */
+    uint32_t (*output)(uint32_t index, const onnxport_weights_weight_record *input, const onnxport_executor_sink *sink);
+    /* Makes `out` of `bytes`: whole granules of the input, the first of which has the number `first`.
+     * Every granule becomes equally many bytes, the last one perhaps fewer.
+     * Since contract 1.1.
+     * Thread: any, also several at once.
+     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Answers OK, REFUSED, PANICKED, INVALID. */
+    uint32_t (*apply)(uint32_t index, const onnxport_weights_weight_record *input, uint64_t first, onnxport_slice_uint8 bytes, onnxport_slice_mut_uint8 out, const onnxport_executor_sink *sink);
+};
+
+/* A tensor that the plugin makes. */
+struct onnxport_weights_tensor_entry {
+    /* The name, as the program has it. */
+    onnxport_str name;
+    /* The number in `TensorProto.DataType`. */
+    int32_t dtype;
+    /* The extents. */
+    onnxport_slice_uint64 dims;
+};
+
+/* A transform of the plugin. */
+struct onnxport_weights_transform_entry {
+    /* The name; unique in the plugin. */
+    onnxport_str name;
+    /* One of `granule`. */
+    uint32_t granule;
+    /* The elements of a granule of the kind `BLOCK`; 0 otherwise. */
+    uint64_t block;
+};
+
+/* A weight that goes into a transform. */
+struct onnxport_weights_weight_record {
+    /* The number in `TensorProto.DataType`. */
+    int32_t dtype;
+    /* The extents. */
+    onnxport_slice_uint64 dims;
 };
 
 #ifdef __cplusplus

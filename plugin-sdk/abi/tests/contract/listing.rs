@@ -609,6 +609,43 @@ pub(crate) fn structs() -> Vec<Struct> {
                 ("message", offset_of!(onnxport_abi::log::LogHost, message)),
             ],
         },
+        Struct {
+            name: "onnxport_weights_table",
+            size: size_of::<onnxport_abi::weights::WeightsTable>(),
+            fields: vec![
+                ("tensors", offset_of!(onnxport_abi::weights::WeightsTable, tensors)),
+                ("transforms", offset_of!(onnxport_abi::weights::WeightsTable, transforms)),
+                ("fill", offset_of!(onnxport_abi::weights::WeightsTable, fill)),
+                ("output", offset_of!(onnxport_abi::weights::WeightsTable, output)),
+                ("apply", offset_of!(onnxport_abi::weights::WeightsTable, apply)),
+            ],
+        },
+        Struct {
+            name: "onnxport_weights_tensor_entry",
+            size: size_of::<onnxport_abi::weights::TensorEntry>(),
+            fields: vec![
+                ("name", offset_of!(onnxport_abi::weights::TensorEntry, name)),
+                ("dtype", offset_of!(onnxport_abi::weights::TensorEntry, dtype)),
+                ("dims", offset_of!(onnxport_abi::weights::TensorEntry, dims)),
+            ],
+        },
+        Struct {
+            name: "onnxport_weights_transform_entry",
+            size: size_of::<onnxport_abi::weights::TransformEntry>(),
+            fields: vec![
+                ("name", offset_of!(onnxport_abi::weights::TransformEntry, name)),
+                ("granule", offset_of!(onnxport_abi::weights::TransformEntry, granule)),
+                ("block", offset_of!(onnxport_abi::weights::TransformEntry, block)),
+            ],
+        },
+        Struct {
+            name: "onnxport_weights_weight_record",
+            size: size_of::<onnxport_abi::weights::WeightRecord<'static>>(),
+            fields: vec![
+                ("dtype", offset_of!(onnxport_abi::weights::WeightRecord<'static>, dtype)),
+                ("dims", offset_of!(onnxport_abi::weights::WeightRecord<'static>, dims)),
+            ],
+        },
     ]
 }
 
@@ -810,6 +847,19 @@ pub(crate) fn tables() -> Vec<Table> {
             shape: onnxport_abi::log::LogHost::shape(),
             base: onnxport_abi::log::LogHost::BASE,
             since: vec![Version { major: 1, minor: 1 }, Version { major: 1, minor: 1 }],
+        },
+        Table {
+            interface: onnxport_abi::weights::INTERFACE,
+            name: "WeightsTable",
+            shape: onnxport_abi::weights::WeightsTable::shape(),
+            base: onnxport_abi::weights::WeightsTable::BASE,
+            since: vec![
+                Version { major: 1, minor: 1 },
+                Version { major: 1, minor: 1 },
+                Version { major: 1, minor: 1 },
+                Version { major: 1, minor: 1 },
+                Version { major: 1, minor: 1 },
+            ],
         },
     ]
 }

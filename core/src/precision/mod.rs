@@ -113,7 +113,7 @@ pub fn apply(
         .flat_map(|patterns| patterns.unmatched(model))
         .map(|pattern| {
             let message = format!("`{pattern}` matches no weight of the model");
-            let help = "`onnxport inspect --weights` lists them";
+            let help = "`onnxport convert MODEL --emit ir` shows the names";
             Diagnostic::error(Code::WEIGHT_PATTERN, message).help(help)
         });
     let mut report = Report { diagnostics: unmatched.collect(), ..Report::default() };

@@ -176,7 +176,8 @@ def product(model: ModelProto, name: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("bits", "kind", "block"), itertools.product((4, 8), ("symmetric", "asymmetric"), (16, 32, 128))
+    ("bits", "kind", "block"),
+    list(itertools.product((4, 8), ("symmetric", "asymmetric"), (16, 32, 128))),
 )
 def test_both_forms_stand_for_the_same_weights(archive, tmp_path, bits, kind, block):
     scheme = ("--quantize", f"int{bits}:block={block},{kind}")

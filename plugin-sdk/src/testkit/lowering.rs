@@ -18,7 +18,7 @@ use super::types::Type;
 use super::{Failure, Tensor, infer};
 use crate::abi::status;
 use crate::{DType, Dim, Refusal};
-use callbacks::lend;
+pub(super) use callbacks::lend;
 
 /// An input of the call.
 #[derive(Clone, Debug)]

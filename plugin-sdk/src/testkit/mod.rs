@@ -35,7 +35,18 @@
 //! - nested graphs as arguments (higher-order operators) are not available;
 //! - the evaluator knows a useful set of operators, and says so when it meets another.
 //!
-//! An interface of the contract has a file of its own here; `lowering/1` is in `lowering.rs`.
+//! A rule is applied to a graph that the test writes down, or to a lowered call:
+//!
+//! ```ignore
+//! let mut sample = Sample::new();
+//! let x = sample.input("x", "f32[n, 3]");
+//! let negative = sample.node("Neg", &[x]);
+//! let y = sample.node("Neg", &[negative]);
+//! let rewritten = Plugin::attach(&crate::ROOT).rewrite("negate_twice", &sample.returns(&[y])).unwrap();
+//! assert_eq!((rewritten.applied, rewritten.graph.ops().len()), (1, 0));
+//! ```
+//!
+//! An interface of the contract has a module of its own here: `lowering`, `rules`.
 
 mod call;
 mod close;
@@ -45,6 +56,8 @@ mod graph;
 mod infer;
 mod lowering;
 mod plugin;
+mod rules;
+mod sample;
 mod sym;
 mod tensor;
 mod text;
@@ -56,4 +69,6 @@ pub use eval::Lowered;
 pub use failure::Failure;
 pub use graph::{Attr, Block, Graph, Node, ValueInfo};
 pub use plugin::Plugin;
+pub use rules::Rewritten;
+pub use sample::Sample;
 pub use tensor::Tensor;

@@ -64,7 +64,7 @@ fn with<'p>(cx: Context, body: impl FnOnce(&mut Frame<'p>) -> Option<()>) -> u32
 }
 
 /// A slice that the plugin may use until its next call.
-pub(super) fn lend<'a, T>(items: &[T]) -> RSlice<'a, T> {
+pub(in super::super) fn lend<'a, T>(items: &[T]) -> RSlice<'a, T> {
     // SAFETY: the items live in the frame, which changes them only in a later call of the plugin; the
     // contract ends the borrow there.
     RSlice::from_slice(unsafe { std::slice::from_raw_parts(items.as_ptr(), items.len()) })

@@ -5,7 +5,7 @@ use onnxport_abi::abi_stable::std_types::{RSlice, RSliceMut};
 use crate::abi::lowering::ABSENT;
 use crate::abi::status;
 use crate::build::NodeBuilder;
-use crate::{Lower, Refusal, Res, Value};
+use crate::{Lower, Res, Value};
 
 impl<'h> Lower<'h> {
     /// Begins a call of the local function `name` in `domain`; [`NodeBuilder::body`] says what it computes.
@@ -39,8 +39,7 @@ impl<'h> NodeBuilder<'_, 'h, '_> {
     ) -> Res<[Value; O]> {
         let host = self.lower.host;
         let (Some(begin), Some(end)) = (host.begin_function, host.end_function) else {
-            return Err(Refusal::new("this onnxport knows no local functions")
-                .help("use a version whose contract is 1.1 or later"));
+            return Err(self.lower.too_old("a local function"));
         };
         let mut inputs = [ABSENT; I];
         let attributes = self.records();

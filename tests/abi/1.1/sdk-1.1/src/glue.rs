@@ -116,6 +116,8 @@ pub fn lower_entry(list: &LoweringList, index: u32, host: &Table, cx: Context) -
 /// onnxport_sdk::export_plugin! { id: "mine", executor: MyRuntime }
 /// // A comparer.
 /// onnxport_sdk::export_plugin! { id: "mine", comparer: MyComparer }
+/// // Weights that are made, or changed on their way into a file.
+/// onnxport_sdk::export_plugin! { id: "mine", weights: MyWeights }
 /// // Backends, which are `Default`; each adds another.
 /// onnxport_sdk::export_plugin! { id: "npu", backend: Npu, backend: NpuLite }
 /// // An optimizer: the crate's `rules!` and `#[pass]`.
@@ -132,6 +134,7 @@ macro_rules! export_plugin {
         $(, schemas: $schemas:expr)?
         $(, executor: $executor:ty)?
         $(, comparer: $comparer:ty)?
+        $(, weights: $weights:ty)?
         $(, backend: $backend:ty $(, backend: $more:ty)*)?
         $(, rules: $rules:literal)?
         $(, passes: $passes:literal)?
@@ -178,6 +181,10 @@ macro_rules! export_plugin {
                     $({
                         const _: Option<$comparer> = None;
                         RStr::from_str($crate::abi::compare::INTERFACE)
+                    },)?
+                    $({
+                        const _: Option<$weights> = None;
+                        RStr::from_str($crate::abi::weights::INTERFACE)
                     },)?
                     $({
                         const _: Option<$backend> = None;
@@ -242,6 +249,33 @@ macro_rules! export_plugin {
                             static COMPARER: $crate::abi::compare::CompareTable =
                                 $crate::comparer::table::<$comparer>();
                             Table::of(&COMPARER)
+                        }
+                    )?
+                    $(
+                        $crate::abi::weights::INTERFACE => {
+                            use $crate::abi::abi_stable::std_types::RSliceMut;
+                            use $crate::abi::executor::Sink;
+                            use $crate::abi::weights::WeightRecord;
+
+                            static WEIGHTS: $crate::weights::WeightsList<$weights> =
+                                $crate::weights::WeightsList::new();
+                            extern "C" fn fill(i: u32, at: u64, out: RSliceMut<'_, u8>, sink: &Sink) -> u32 {
+                                WEIGHTS.fill(i, at, out, sink)
+                            }
+                            extern "C" fn output(i: u32, input: &WeightRecord<'_>, sink: &Sink) -> u32 {
+                                WEIGHTS.output(i, input, sink)
+                            }
+                            extern "C" fn apply(
+                                i: u32,
+                                input: &WeightRecord<'_>,
+                                first: u64,
+                                bytes: RSlice<'_, u8>,
+                                out: RSliceMut<'_, u8>,
+                                sink: &Sink,
+                            ) -> u32 {
+                                WEIGHTS.apply(i, input, first, bytes, out, sink)
+                            }
+                            Table::of(WEIGHTS.table(fill, output, apply))
                         }
                     )?
                     $(

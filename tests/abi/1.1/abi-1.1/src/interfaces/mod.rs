@@ -11,6 +11,7 @@ pub mod lowering;
 pub mod pass;
 pub mod rules;
 pub mod status;
+pub mod weights;
 
 /// The newest revision that the specification states.
 pub(crate) const CURRENT: crate::Version = crate::Version { major: 1, minor: 1 };

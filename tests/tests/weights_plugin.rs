@@ -1,7 +1,9 @@
 //! `weights/1`: tensors that a plugin makes, transforms that it has, and what happens when it fails.
 
+use std::time::Duration;
+
 use onnxport_core::diagnose::{Code, Report};
-use onnxport_core::host::Host;
+use onnxport_core::host::{Host, watch};
 use onnxport_core::ir::Model;
 use onnxport_core::precision::{self, Patterns, PluginTransform, PrecisionOptions};
 use onnxport_core::tensor::{DType, LazyTensor};
@@ -37,7 +39,7 @@ mod plugin {
         }
 
         fn transforms(&self) -> Vec<Box<dyn Transform>> {
-            vec![Box::new(Reverse), Box::new(Sums), Box::new(Panics)]
+            vec![Box::new(Reverse), Box::new(Sums), Box::new(Panics), Box::new(Waits)]
         }
     }
 
@@ -124,6 +126,29 @@ mod plugin {
 
         fn apply(&self, _: DType, _: &[u64], _: u64, _: &[u8], _: &mut [u8]) -> Result<(), Failure> {
             panic!("out of cheese")
+        }
+    }
+
+    /// Never comes back.
+    struct Waits;
+
+    impl Transform for Waits {
+        fn name(&self) -> &'static str {
+            "waits"
+        }
+
+        fn granule(&self) -> Granule {
+            Granule::Row
+        }
+
+        fn output(&self, dtype: DType, shape: &[u64]) -> Option<(DType, Vec<u64>)> {
+            Some((dtype, shape.to_vec()))
+        }
+
+        fn apply(&self, _: DType, _: &[u64], _: u64, _: &[u8], _: &mut [u8]) -> Result<(), Failure> {
+            loop {
+                std::thread::park();
+            }
         }
     }
 
@@ -216,4 +241,16 @@ fn a_plugin_that_fails_is_named() {
     let data = &model.graph.initializers[0].data;
     assert_eq!(collect(data, 1 << 20), Err(Code::PLUGIN_PANIC));
     assert_eq!(collect(data, 1 << 20), Err(Code::PLUGIN_PANIC), "and is not called again");
+}
+
+#[test]
+fn one_that_does_not_come_back_is_named() {
+    // Several pieces at a time, on threads of a pool.
+    let work = || {
+        let model = changed("waits", "w").unwrap_or_else(|_| panic!("it takes everything"));
+        collect(&model.graph.initializers[0].data, 4000)
+    };
+    let problem = watch::run(Some(Duration::from_millis(100)), work).expect_err("it waits forever");
+    assert_eq!(problem.code, Code::PLUGIN_TIMEOUT);
+    assert!(problem.message.starts_with("plugin `mine` did not come back from "), "{}", problem.message);
 }

@@ -46,7 +46,7 @@ impl SharedText {
 
 /// What a time limit covers: the work that was started together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Run(u64);
+pub(crate) struct Run(u64);
 
 impl Run {
     /// A run of its own.
@@ -55,8 +55,13 @@ impl Run {
         Self(NEXT.fetch_add(1, Ordering::Relaxed))
     }
 
+    /// The run of this thread. Work that goes on in a pool takes it along.
+    pub(crate) fn current() -> Self {
+        RUN.get()
+    }
+
     /// From now on this thread works for the run.
-    pub(super) fn join(self) {
+    pub(crate) fn join(self) {
         RUN.set(self);
     }
 }

@@ -30,7 +30,7 @@ use onnxport_abi::lowering::{LoweringTable, entry_flags};
 use onnxport_abi::pass::PassTable;
 use onnxport_abi::rules::RulesTable;
 
-pub(crate) use crossing::{Site, cross};
+pub(crate) use crossing::{Run, Site, cross};
 pub use discover::{Search, Source};
 pub use manifest::Manifest;
 pub use options::{OptionKind, PluginOption};

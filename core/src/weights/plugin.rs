@@ -11,7 +11,7 @@ use onnxport_abi::weights::{TensorEntry, TransformEntry, WeightRecord, WeightsTa
 
 use super::{WeightSet, into_result};
 use crate::diagnose::{Code, Diagnostic, Report};
-use crate::host::{Host, Plugin, Site, cross};
+use crate::host::{Host, Plugin, Run, Site, cross};
 use crate::tensor::transform::{Foreign, Kernel};
 use crate::tensor::{DType, Error, Granule, LazyTensor, Produce, Producer, Source};
 
@@ -34,6 +34,8 @@ struct Table {
     plugin: &'static str,
     table: WeightsTable,
     panicked: Arc<AtomicBool>,
+    /// What the calls count for, on whatever thread of a pool they are made.
+    run: Run,
 }
 
 impl Table {
@@ -52,7 +54,7 @@ impl Table {
             };
             return Err(Diagnostic::error(Code::WEIGHT_SCHEME, message).help(help));
         };
-        Ok(Self { plugin, table, panicked })
+        Ok(Self { plugin, table, panicked, run: Run::current() })
     }
 
     /// One call into the plugin; a tensor that it hands to the sink goes to `take`.
@@ -76,6 +78,7 @@ impl Table {
         let mut answer = Answer { take, error: None };
         let receiver = std::ptr::from_mut(&mut answer).cast::<c_void>();
         let sink = Sink { receiver, tensor: on_tensor, text: on_text, error: on_error };
+        self.run.join();
         let outcome = cross(Site { plugin: self.plugin, task, subject }, || call(&sink));
         let (message, help) = answer.error.take().unwrap_or_default();
         let mut problem = match outcome {

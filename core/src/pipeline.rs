@@ -37,6 +37,9 @@ pub struct ConvertOptions {
     pub validate: bool,
     /// Convert a program whose weights are not there, to a model that waits for them.
     pub weightless: bool,
+    /// Every parameter and buffer stays an initializer of its own, so that somebody else can give it;
+    /// else one that shows the memory of another with its axes in another order is made from that.
+    pub separate: bool,
 }
 
 /// A stage and how long it took.
@@ -88,7 +91,12 @@ pub fn convert(host: &Host, program: Program, options: &ConvertOptions) -> Resul
     let program = clock.time("normalise", || normalise::normalise(program, &host.schemas))?;
     let lowered = clock.time("lower", || lower::lower(host, program, &options.lower, &names))?;
     let mut model = lowered.model;
-    clock.time("tidy", || ir::tidy::model(&mut model));
+    clock.time("tidy", || {
+        ir::tidy::model(&mut model);
+        if !options.separate {
+            ir::tidy::layouts(&mut model.graph);
+        }
+    });
     let (mut diagnostics, mut stated) = (lowered.diagnostics, lowered.stated);
     let mut work = || optimise::optimise(host, &mut model, &mut stated, &options.optimise);
     let optimised = if host.catalog.is_empty() { work() } else { clock.time("optimise", work) };

@@ -120,6 +120,8 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
         weightless: arguments.weights.weightless
             || arguments.emit.is_some()
             || arguments.backends.explain_partition,
+        // A model that waits for weights does not know which of them are one.
+        separate: given.any || arguments.writing.names_weights(),
     };
     if arguments.backends.explain_partition {
         return backends::explain(&host, archive.program, &options);

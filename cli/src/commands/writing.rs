@@ -63,6 +63,11 @@ enum Weights {
 }
 
 impl WriteArguments {
+    /// Whether whoever uses the model gives it weights by name.
+    pub(crate) fn names_weights(&self) -> bool {
+        self.no_initializers || self.initializers_as_inputs
+    }
+
     /// How to write what comes from `program`.
     pub(crate) fn options(&self, program: MappedFile) -> WriteOptions {
         WriteOptions {

@@ -4,6 +4,7 @@
 
 mod dead;
 mod duplicates;
+mod layouts;
 
 #[cfg(test)]
 mod tests;
@@ -11,6 +12,8 @@ mod tests;
 use std::collections::BTreeSet;
 
 use super::{Graph, Model};
+
+pub use layouts::layouts;
 
 /// What was removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-use super::{Tidied, tidy};
+use super::{Tidied, layouts, tidy};
 use crate::ir::{Attr, Attribute, BlockId, Graph, Shape, Type, ValueId, infer};
 use crate::sym::{Dim, Symbols};
 use crate::tensor::{DType, LazyTensor};
@@ -103,4 +103,46 @@ fn a_value_with_many_readers_takes_linear_time() {
     b.graph.blocks[main].outputs = vec![x];
     assert_eq!(tidy(&mut b.graph).dead_nodes, 50_000);
     assert!(b.graph.values[x].uses.is_empty());
+}
+
+#[test]
+fn axes_in_another_order_are_a_node() {
+    let (mut b, _) = Bench::new();
+    let main = b.graph.main();
+    let dense = LazyTensor::inline(DType::F32, vec![8, 4, 16], vec![7; 8 * 4 * 16 * 4]);
+    let view = |shape: &[u64], strides: &[u64]| LazyTensor {
+        shape: shape.to_vec(),
+        strides: Some(strides.to_vec()),
+        ..dense.clone()
+    };
+    let weights = [
+        ("turned", view(&[16, 8, 4], &[1, 64, 16])),
+        ("dense", dense.clone()),
+        ("tied", dense.clone()),
+        ("part", view(&[16, 4, 4], &[1, 64, 16])),
+        (
+            "other",
+            LazyTensor {
+                source: crate::tensor::Source::Inline(vec![7; 2048].into()),
+                ..view(&[16, 8, 4], &[1, 64, 16])
+            },
+        ),
+    ];
+    let values = weights.map(|(name, data)| b.graph.add_weight(Some(name.to_owned()), data));
+    for value in values {
+        let read = b.op(main, "Relu", &[value], &[]);
+        b.graph.blocks[main].outputs.push(read);
+    }
+    assert_eq!(layouts(&mut b.graph), 1);
+    let names: Vec<_> =
+        b.graph.initializers.iter().map(|i| b.graph.values[i.value].name.clone().unwrap()).collect();
+    assert_eq!(names, ["dense", "tied", "part", "other"]);
+    let node = b.graph.order(main).next().unwrap();
+    let node = &b.graph.nodes[node];
+    assert_eq!((node.op.as_str(), node.inputs[0]), ("Transpose", Some(values[1])));
+    assert!(matches!(node.attr("perm"), Some(Attr::Ints(perm)) if *perm == [2, 0, 1]));
+    let output = &b.graph.values[node.outputs[0].unwrap()];
+    assert_eq!((output.name.as_deref(), output.uses.len()), (Some("turned"), 1));
+    // The same again changes nothing.
+    assert_eq!(layouts(&mut b.graph), 0);
 }

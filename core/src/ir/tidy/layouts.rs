@@ -1,0 +1,90 @@
+//! One stored copy for weights that show the same memory with their axes in another order.
+
+use rustc_hash::FxHashMap;
+
+use crate::ir::{Attr, Attribute, Graph, ValueId};
+use crate::tensor::{LazyTensor, Source};
+
+/// Smaller ones are stored as they are: a node costs as much.
+const SMALL_BYTES: u64 = 1024;
+
+/// Makes a weight that shows the memory of another one with permuted axes a `Transpose` of that, so that
+/// it is stored once; returns how many weights became nodes. The one that is dense stays, else the first.
+pub fn layouts(graph: &mut Graph) -> usize {
+    let mut memories: FxHashMap<(usize, u64), Vec<ValueId>> = FxHashMap::default();
+    for initializer in graph.initializers.iter().filter(|i| i.weight) {
+        let data = &initializer.data;
+        if let Some(memory) = memory(data).filter(|_| data.byte_len().is_some_and(|n| n >= SMALL_BYTES)) {
+            memories.entry(memory).or_default().push(initializer.value);
+        }
+    }
+    let mut turned: Vec<(ValueId, ValueId, Vec<i64>)> = Vec::new();
+    for initializer in &graph.initializers {
+        let Some(memory) = memory(&initializer.data).filter(|_| initializer.data.strides.is_some()) else {
+            continue;
+        };
+        let Some(alike) = memories.get(&memory).filter(|alike| alike.contains(&initializer.value)) else {
+            continue;
+        };
+        let stored = |dense: bool| {
+            alike.iter().take_while(move |other| dense || **other != initializer.value).find_map(|other| {
+                let data = graph.initializer(*other).filter(|data| !dense || data.strides.is_none())?;
+                Some((*other, permutation(data, &initializer.data)?))
+            })
+        };
+        if let Some((kept, axes)) = stored(true).or_else(|| stored(false)) {
+            turned.push((initializer.value, kept, axes));
+        }
+    }
+    for (value, kept, axes) in &turned {
+        let (ty, name) = (graph.values[*value].ty.clone(), graph.values[*value].name.take());
+        let axes = Attribute { name: "perm".to_owned(), value: Attr::Ints(axes.clone()) };
+        let main = graph.main();
+        let first = graph.order(main).next();
+        let node = graph.append(main, "", "Transpose", [Some(*kept)], vec![axes], 1, None);
+        if let Some(first) = first {
+            graph.move_before(node, first);
+        }
+        let Some(output) = graph.nodes[node].outputs.first().copied().flatten() else { continue };
+        (graph.values[output].ty, graph.values[output].name) = (ty, name);
+        graph.replace_uses(*value, output);
+    }
+    super::dead::initializers(graph);
+    turned.len()
+}
+
+/// Equal for tensors of one source; `None` for those that are in no file and not in memory.
+fn memory(data: &LazyTensor) -> Option<(usize, u64)> {
+    match &data.source {
+        Source::Mapped { .. } | Source::Inline(_) => {
+            let bytes = data.source.bytes();
+            Some((bytes.as_ptr() as usize, bytes.len() as u64))
+        }
+        Source::Unbound(_) | Source::Produced(_) | Source::Derived(_) => None,
+    }
+}
+
+/// The `perm` of the `Transpose` that makes `wanted` of `stored`, two tensors over one source; `None`
+/// when there is none, and when both are the same view.
+fn permutation(stored: &LazyTensor, wanted: &LazyTensor) -> Option<Vec<i64>> {
+    if stored.dtype != wanted.dtype
+        || stored.offset != wanted.offset
+        || stored.shape.len() != wanted.shape.len()
+        || stored.same_bytes(wanted)
+    {
+        return None;
+    }
+    let mut axes: Vec<Option<(u64, u64)>> =
+        stored.shape.iter().copied().zip(stored.strides()?).map(Some).collect();
+    let mut perm = Vec::with_capacity(axes.len());
+    for (extent, stride) in wanted.shape.iter().zip(wanted.strides()?) {
+        // The stride of an axis with one element means nothing.
+        let fits = |axis: &Option<(u64, u64)>| {
+            axis.is_some_and(|(own, step)| own == *extent && (own == 1 || step == stride))
+        };
+        let at = axes.iter().position(fits)?;
+        *axes.get_mut(at)? = None;
+        perm.push(at as i64);
+    }
+    Some(perm)
+}

@@ -71,7 +71,7 @@ pub(crate) enum Command {
     Convert(Box<convert::Arguments>),
     /// List everything in a program that cannot be converted
     Check(check::Arguments),
-    /// Show what a .pt2 or .onnx file holds
+    /// Show what a .pt2 or .onnx file, or a file of weights, holds
     Inspect(inspect::Arguments),
     /// Run a model and compare what it computes with what PyTorch computed
     Verify(verify::Arguments),

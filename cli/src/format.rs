@@ -87,18 +87,45 @@ pub(crate) fn count(n: usize, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
 
+/// A name out of a file, without what would move the cursor of a terminal or break a row.
+pub(crate) fn plain(name: &str) -> String {
+    if !name.contains(char::is_control) {
+        return name.to_owned();
+    }
+    let escaped = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    name.chars().map(escaped).collect()
+}
+
+/// Cells wider than this push what follows in their own row only.
+const WIDEST: usize = 48;
+
+/// A title and the first `shown` rows, with a note about the others; nothing when there are none.
+pub(crate) fn limited(out: &mut String, title: &str, rows: &[Vec<String>], shown: usize) {
+    if rows.is_empty() {
+        return;
+    }
+    // Writing to a String cannot fail.
+    let _ = writeln!(out, "{}", bold(title));
+    out.push_str(&table(&rows[..rows.len().min(shown)]));
+    if rows.len() > shown {
+        let _ = writeln!(out, "  {}", faint(&format!("... {} more, see --all", rows.len() - shown)));
+    }
+}
+
 /// Rows with aligned columns, two spaces apart, each line indented by two.
 pub(crate) fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width =
-        |column: usize| rows.iter().filter_map(|r| r.get(column)).map(|c| shown(c)).max().unwrap_or(0);
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|r| r.get(column)).map(|c| shown(c));
+        cells.filter(|width| *width <= WIDEST).max().unwrap_or(0)
+    };
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut out = String::new();
     for row in rows {
         let mut line = String::from(" ");
         for (cell, width) in row.iter().zip(&widths) {
             // Writing to a String cannot fail.
-            let _ = write!(line, " {cell}{:1$} ", "", width - shown(cell));
+            let _ = write!(line, " {cell}{:1$} ", "", width.saturating_sub(shown(cell)));
         }
         out.push_str(line.trim_end());
         out.push('\n');
@@ -147,5 +174,11 @@ mod tests {
             table(&[vec!["a".into(), "b".into()], vec!["long".into(), "c".into()]]),
             "  a     b\n  long  c\n"
         );
+        let wide = "w".repeat(WIDEST + 1);
+        assert_eq!(
+            table(&[vec!["a".into(), "b".into()], vec![wide.clone(), "c".into()]]),
+            format!("  a  b\n  {wide}  c\n")
+        );
+        assert_eq!(plain("layer.0\u{1b}[2J\n\u{e9}"), "layer.0\\u{1b}[2J\\n\u{e9}");
     }
 }

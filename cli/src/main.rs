@@ -11,6 +11,7 @@ mod precision;
 mod progress;
 mod render;
 mod signals;
+mod tensors;
 mod weights;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

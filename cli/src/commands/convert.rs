@@ -130,7 +130,7 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
         (Some(path), None) => path,
         (_, form) => return emit(&host, archive, &options, form.unwrap_or(Form::Ir)),
     };
-    let verified = !arguments.no_verify && !arguments.writing.plan;
+    let verified = !arguments.no_verify && arguments.writing.plan.is_none();
     let against = if verified { Some(calls(&arguments.program, &archive, given.any)) } else { None };
 
     progress.stage("converting");
@@ -140,8 +140,8 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     let writing = Instant::now();
     let weightless = arguments.weights.weightless;
     let write_options = WriteOptions { weightless, ..arguments.writing.options(archive.file) };
-    if arguments.writing.plan {
-        return writing::plan(&converted, path, &write_options);
+    if let Some(planned) = arguments.writing.plan {
+        return writing::plan(&converted, path, &write_options, planned);
     }
     let bar = progress.bytes("writing");
     let write_options = WriteOptions { progress: Some(Arc::new(bar)), ..write_options };

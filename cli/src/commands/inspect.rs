@@ -6,16 +6,18 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use onnxport_core::diagnose::{Code, Diagnostic};
 use onnxport_core::inspect::{
-    DimSummary, InputSummary, ModelSummary, OpSummary, ProgramSummary, ValueSummary,
+    DimSummary, FileKind, InputSummary, ModelSummary, OpSummary, ProgramSummary, ValueSummary, WeightTable,
 };
 use onnxport_core::ir::opset::DEFAULT_OPSET;
 use onnxport_core::pipeline;
+use onnxport_core::weights::WeightSet;
 use onnxport_core::write::manifest::{self, Listed};
 
 use crate::exit::Exit;
-use crate::format::{bad, bold, bytes, count, faint, good, table};
+use crate::format::{bad, bold, bytes, count, good, limited, plain, table};
 use crate::outcome::{CommandResult, Outcome};
 use crate::plugins::{self, PluginArguments};
+use crate::tensors;
 
 /// How many guards and operators are shown unless all are asked for.
 const SHOWN: usize = 20;
@@ -23,11 +25,19 @@ const SHOWN: usize = 20;
 /// Arguments of `inspect`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// A .pt2 or .onnx file
+    /// A .pt2 or .onnx file, or weights: .safetensors, an index of shards, a checkpoint of torch.save,
+    /// a folder of these
     file: PathBuf,
-    /// Show every operator and guard
+    /// Show every operator, guard and tensor
     #[arg(long)]
     all: bool,
+    /// Show every tensor: its source, which part of it, its size, and which tensors share it. Files that
+    /// hold nothing but weights are shown so in any case
+    #[arg(long, conflicts_with = "manifest")]
+    weights: bool,
+    /// The entry of a checkpoint that holds the weights, with dots between levels
+    #[arg(long, value_name = "KEY")]
+    weights_key: Option<String>,
     /// Compare the files of a model with FILE.sha256, as `convert --manifest` writes it
     #[arg(long)]
     manifest: bool,
@@ -41,7 +51,11 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
         return check(&arguments.file);
     }
     let shown = if arguments.all { usize::MAX } else { SHOWN };
-    if arguments.file.extension().is_some_and(|extension| extension == "onnx") {
+    let kind = FileKind::of(&arguments.file);
+    if arguments.weights || kind == FileKind::Weights {
+        return weights(arguments, kind, shown);
+    }
+    if kind == FileKind::Model {
         let summary = ModelSummary::read(&arguments.file)?;
         return Ok(Outcome::text(model(&summary, shown)).with("model", &summary));
     }
@@ -49,6 +63,24 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     let host = plugins::host(&arguments.plugins)?;
     let summary = ProgramSummary::of(&archive, &host, DEFAULT_OPSET);
     Ok(Outcome::text(program(&summary, shown)).with("program", &summary))
+}
+
+/// Shows every tensor of a file.
+fn weights(arguments: &Arguments, kind: FileKind, shown: usize) -> CommandResult {
+    let table = match kind {
+        FileKind::Program => WeightTable::of_program(&pipeline::read(&arguments.file)?.program),
+        FileKind::Model => WeightTable::read_model(&arguments.file)?,
+        FileKind::Weights => {
+            let paths = std::slice::from_ref(&arguments.file);
+            WeightTable::of_set(&WeightSet::open(paths, arguments.weights_key.as_deref())?)
+        }
+    };
+    let mut outcome = Outcome::text(tensors::text(&table, shown)).with("weights", &table);
+    if let Err(report) = table.check() {
+        outcome.exit = Exit::of(&report);
+        outcome.report = report;
+    }
+    Ok(outcome)
 }
 
 /// Compares files with the list of hashes beside the model.
@@ -86,7 +118,7 @@ fn program(summary: &ProgramSummary, shown: usize) -> String {
         count(summary.constants, "constant"),
         bytes(summary.weight_bytes)
     );
-    let guards: Vec<_> = summary.guards.iter().map(|guard| vec![guard.clone()]).collect();
+    let guards: Vec<_> = summary.guards.iter().map(|guard| vec![plain(guard)]).collect();
     limited(&mut out, "guards", &guards, shown);
     limited(&mut out, "operators", &ops(&summary.ops, true), shown);
     out
@@ -124,9 +156,9 @@ fn model(summary: &ModelSummary, shown: usize) -> String {
         count(summary.initializers, "initializer"),
         bytes(summary.weight_bytes)
     );
-    let functions: Vec<_> = summary.functions.iter().map(|name| vec![name.clone()]).collect();
+    let functions: Vec<_> = summary.functions.iter().map(|name| vec![plain(name)]).collect();
     limited(&mut out, "functions", &functions, shown);
-    let metadata: Vec<_> = summary.metadata.iter().map(|(k, v)| vec![k.clone(), v.clone()]).collect();
+    let metadata: Vec<_> = summary.metadata.iter().map(|(k, v)| vec![plain(k), plain(v)]).collect();
     limited(&mut out, "metadata", &metadata, shown);
     limited(&mut out, "operators", &ops(&summary.ops, false), shown);
     out
@@ -136,25 +168,13 @@ fn section(out: &mut String, title: &str, rows: &[Vec<String>]) {
     limited(out, title, rows, usize::MAX);
 }
 
-fn limited(out: &mut String, title: &str, rows: &[Vec<String>], shown: usize) {
-    if rows.is_empty() {
-        return;
-    }
-    // Writing to a String cannot fail.
-    let _ = writeln!(out, "{}", bold(title));
-    out.push_str(&table(&rows[..rows.len().min(shown)]));
-    if rows.len() > shown {
-        let _ = writeln!(out, "  {}", faint(&format!("... {} more, see --all", rows.len() - shown)));
-    }
-}
-
 fn rows(inputs: &[InputSummary]) -> Vec<Vec<String>> {
-    let row = |input: &InputSummary| vec![input.name.clone(), input.ty.clone(), input.kind.to_owned()];
+    let row = |input: &InputSummary| vec![plain(&input.name), plain(&input.ty), input.kind.to_owned()];
     inputs.iter().map(row).collect()
 }
 
 fn values(values: &[ValueSummary]) -> Vec<Vec<String>> {
-    values.iter().map(|value| vec![value.name.clone(), value.ty.clone()]).collect()
+    values.iter().map(|value| vec![plain(&value.name), plain(&value.ty)]).collect()
 }
 
 fn dim(dim: &DimSummary) -> Vec<String> {
@@ -165,7 +185,7 @@ fn dim(dim: &DimSummary) -> Vec<String> {
 
 fn ops(ops: &[OpSummary], providers: bool) -> Vec<Vec<String>> {
     let row = |op: &OpSummary| {
-        let mut row = vec![op.count.to_string(), op.target.clone()];
+        let mut row = vec![op.count.to_string(), plain(&op.target)];
         if providers {
             row.push(op.provider.clone().unwrap_or_else(|| bad("nobody")));
         }

@@ -12,6 +12,7 @@ use onnxport_core::write::{self, ExternalData, WriteOptions, WritePlan};
 use crate::exit::Exit;
 use crate::format::{bold, bytes, parse_bytes, table};
 use crate::outcome::{CommandResult, Outcome};
+use crate::tensors;
 
 /// Arguments about what is written.
 #[derive(Debug, Args)]
@@ -25,9 +26,10 @@ pub(crate) struct WriteArguments {
     /// Declare parameters, buffers and constants of the program as inputs, behind the others
     #[arg(long)]
     initializers_as_inputs: bool,
-    /// Print what would be written, and how much space and memory it takes; write nothing
-    #[arg(long)]
-    pub plan: bool,
+    /// Print what would be written, and how much space and memory it takes; write nothing. With
+    /// =tensors, also where every tensor comes from, what happens to it and where it goes
+    #[arg(long, value_enum, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "files")]
+    pub plan: Option<Planned>,
 }
 
 /// Arguments about where weights go, of every command that writes a model.
@@ -60,6 +62,15 @@ enum Weights {
     External,
     /// Nowhere: the model points into the files that hold them, in its folder
     Reference,
+}
+
+/// What a plan shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Planned {
+    /// The files and what they take
+    Files,
+    /// Every tensor as well
+    Tensors,
 }
 
 impl WriteArguments {
@@ -98,9 +109,17 @@ impl PlaceArguments {
 }
 
 /// Shows what a conversion would write to `path`; a failure when it would be refused.
-pub(crate) fn plan(converted: &Converted, path: &Path, options: &WriteOptions) -> CommandResult {
-    let plan = write::plan(&converted.model, path, options)?;
-    let mut outcome = Outcome::text(text(&plan, options)).with("plan", &plan);
+pub(crate) fn plan(
+    converted: &Converted,
+    path: &Path,
+    options: &WriteOptions,
+    planned: Planned,
+) -> CommandResult {
+    let (plan, table) = write::plan_tensors(&converted.model, path, options)?;
+    let mut outcome = Outcome::text(text(&plan, options)).with("plan", &plan).with("weights", &table);
+    if planned == Planned::Tensors {
+        outcome.text.push_str(&tensors::text(&table, usize::MAX));
+    }
     let diagnostics = converted.diagnostics.clone();
     outcome.report = Report { diagnostics, origins: converted.model.origins.clone() };
     if let Err(report) = plan.check(options) {

@@ -1,7 +1,15 @@
 //! What a file holds, as data: for people who want to know before they convert or after.
 
+mod kind;
 mod model;
 mod program;
+mod weights;
 
+pub use kind::FileKind;
 pub use model::ModelSummary;
 pub use program::{DimSummary, InputSummary, NORMALISER, OpSummary, ProgramSummary, ValueSummary};
+pub(crate) use weights::Drafts;
+pub use weights::{
+    PlaceSummary, ProblemSummary, SharedStorage, SourceSummary, TensorKind, TensorSummary, ViewSummary,
+    WeightTable,
+};

@@ -2,19 +2,20 @@
 //!
 //! The file is mapped, and what the decoded message holds of weights borrows the mapping.
 
+mod beside;
 mod weights;
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
-use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use onnxport_proto::{GraphProto, ModelProto, NodeProto, StringStringEntryProto};
+use onnxport_proto::{GraphProto, ModelProto, NodeProto, StringStringEntryProto, TensorProto};
 use prost::Message;
 
+pub(crate) use beside::Beside;
 pub use weights::{Location, Weight};
 
 use crate::diagnose::{Code, Diagnostic};
@@ -39,14 +40,33 @@ impl OnnxFile {
     /// that cannot be: extents below zero, bytes that do not fit their shape, data outside of the
     /// model's folder.
     pub fn open(path: &Path) -> Result<Self, Diagnostic> {
+        let mut file = Self::declarations(path)?;
+        let tensors = file.proto.graph.iter().flat_map(|graph| &graph.initializer);
+        let read = |tensor: &TensorProto| Weight::read(tensor).map_err(|why| file.about(tensor.name(), &why));
+        file.weights = tensors.map(read).collect::<Result<_, _>>()?;
+        Ok(file)
+    }
+
+    /// Reads the file at `path`; its weights are still to be read.
+    pub(crate) fn declarations(path: &Path) -> Result<Self, Diagnostic> {
         let file = MappedFile::open(path).map_err(|e| {
             Diagnostic::error(Code::READ_IO, format!("cannot read `{}`: {e}", path.display()))
         })?;
         let proto = ModelProto::decode(Bytes::from_owner(file)).map_err(|e| invalid(path, &e.to_string()))?;
-        let Some(graph) = &proto.graph else { return Err(invalid(path, "it holds no graph")) };
-        let weights = graph.initializer.iter().map(|tensor| Weight::read(path, tensor));
-        let weights = weights.collect::<Result<_, _>>()?;
-        Ok(Self { path: path.to_owned(), weights, proto })
+        if proto.graph.is_none() {
+            return Err(invalid(path, "it holds no graph"));
+        }
+        Ok(Self { path: path.to_owned(), weights: Vec::new(), proto })
+    }
+
+    /// The path that was opened.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// An error about the initializer called `name`.
+    fn about(&self, name: &str, why: &str) -> Diagnostic {
+        invalid(&self.path, &format!("the initializer `{name}` {why}"))
     }
 
     /// The main graph.
@@ -87,41 +107,16 @@ impl OnnxFile {
             return Err(Diagnostic::error(Code::WEIGHTS_MISSING, message)
                 .help("give them with `onnxport weights bind`"));
         }
-        let mut lengths: BTreeMap<&str, Option<u64>> = BTreeMap::new();
-        let folder = self.path.parent().unwrap_or(Path::new(""));
+        let mut beside = Beside::of(&self.path);
         for weight in &self.weights {
-            let Location::External { file, offset, length } = &weight.location else { continue };
-            let known = lengths.entry(file).or_insert_with(|| {
-                std::fs::metadata(folder.join(file)).ok().filter(Metadata::is_file).map(|m| m.len())
-            });
-            let Some(available) = known else {
-                let message =
-                    format!("the data file `{file}` of the initializer `{}` is missing", weight.name);
-                return Err(invalid(&self.path, &message));
-            };
-            let end = offset.checked_add(length.unwrap_or(weight.bytes));
-            if end.is_none_or(|end| end > *available) {
-                let message = format!(
-                    "the initializer `{}` takes bytes up to {} of `{file}`, which has {available}",
-                    weight.name,
-                    end.unwrap_or(u64::MAX)
-                );
-                return Err(invalid(&self.path, &message));
+            if let Some(why) = beside.problem(weight) {
+                return Err(self.about(&weight.name, &why));
             }
         }
-        for source in self.sources() {
-            let held = std::fs::metadata(folder.join(&source.location)).map(|m| m.len());
-            if held.as_ref().is_ok_and(|held| *held != source.bytes) {
-                let message = format!(
-                    "`{}`, into which it points, had {} bytes when it was written and has {}",
-                    source.location,
-                    source.bytes,
-                    held.unwrap_or(0)
-                );
-                return Err(invalid(&self.path, &message));
-            }
+        match self.sources().iter().find_map(|source| beside.changed(source)) {
+            Some(why) => Err(invalid(&self.path, &why)),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// The files that the model points into and does not own.

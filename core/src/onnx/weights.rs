@@ -5,8 +5,6 @@ use std::path::{Component, Path};
 use onnxport_proto::tensor_proto::DataLocation;
 use onnxport_proto::{StringStringEntryProto, TensorProto};
 
-use super::invalid;
-use crate::diagnose::Diagnostic;
 use crate::tensor::DType;
 
 /// An initializer.
@@ -51,34 +49,36 @@ impl Location {
 }
 
 impl Weight {
-    pub(super) fn read(path: &Path, tensor: &TensorProto) -> Result<Self, Diagnostic> {
-        let name = tensor.name().to_owned();
-        let fail = |why: &str| invalid(path, &format!("the initializer `{name}` {why}"));
+    /// What `tensor` states.
+    ///
+    /// # Errors
+    /// What cannot be, to be read after its name.
+    pub(crate) fn read(tensor: &TensorProto) -> Result<Self, String> {
         let dtype = DType::from_onnx(tensor.data_type());
         let dims: Option<Vec<u64>> = tensor.dims.iter().map(|d| u64::try_from(*d).ok()).collect();
-        let dims = dims.ok_or_else(|| fail("has an extent below zero"))?;
+        let dims = dims.ok_or("has an extent below zero")?;
         let elements = dims.iter().try_fold(1u64, |n, d| n.checked_mul(*d));
         let bytes = match dtype {
             // Text has no fixed size.
             None | Some(DType::String) => Some(0),
             Some(dtype) => elements.and_then(|n| dtype.byte_len(n)),
         };
-        let bytes = bytes.ok_or_else(|| fail("is too large"))?;
+        let bytes = bytes.ok_or("is too large")?;
         let location = if tensor.data_location() == DataLocation::External {
-            external(tensor).map_err(|why| fail(&why))?
+            external(tensor)?
         } else {
             let stored = tensor.raw_data.as_ref().map(|raw| raw.len() as u64);
             if let Some(stored) = stored.filter(|n| *n != bytes && dtype.is_some()) {
-                return Err(fail(&format!("holds {stored} bytes where its shape takes {bytes}")));
+                return Err(format!("holds {stored} bytes where its shape takes {bytes}"));
             }
             Location::Inline
         };
         if let Location::External { length: Some(length), .. } = &location
             && *length < bytes
         {
-            return Err(fail(&format!("is given {length} bytes where its shape takes {bytes}")));
+            return Err(format!("is given {length} bytes where its shape takes {bytes}"));
         }
-        Ok(Self { name, dtype, dims, bytes, location })
+        Ok(Self { name: tensor.name().to_owned(), dtype, dims, bytes, location })
     }
 }
 

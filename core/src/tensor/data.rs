@@ -1,6 +1,7 @@
 //! Tensors whose bytes stay where they are until they are written.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -144,7 +145,7 @@ impl LazyTensor {
     }
 
     /// The dense bytes as a range of the source, when the view is dense.
-    pub fn dense_range(&self) -> Option<std::ops::Range<u64>> {
+    pub fn dense_range(&self) -> Option<Range<u64>> {
         if self.strides.is_some() {
             return None;
         }
@@ -187,22 +188,36 @@ impl LazyTensor {
     }
 
     /// The bytes from the first element to the last: of the file, or of a storage without bytes.
-    fn stored_range(&self) -> Option<std::ops::Range<u64>> {
-        let (first, dtype, shape, skipped, strides) = match &self.source {
-            Source::Mapped { offset, .. } => (*offset, self.dtype, &self.shape, self.offset, &self.strides),
-            Source::Unbound(u) => (0, u.dtype, &u.shape, u.offset, &u.strides),
+    fn stored_range(&self) -> Option<Range<u64>> {
+        let first = match &self.source {
+            Source::Mapped { offset, .. } => *offset,
+            Source::Unbound(_) => 0,
             Source::Inline(_) | Source::Produced(_) => return None,
             Source::Derived(derived) => return derived.input.stored_range(),
+        };
+        let reach = self.reach()?;
+        Some(first.checked_add(reach.start)?..first.checked_add(reach.end)?)
+    }
+
+    /// The bytes of the source from the first element to the last, what lies between them included.
+    pub(crate) fn reach(&self) -> Option<Range<u64>> {
+        let (dtype, shape, skipped, strides) = match &self.source {
+            Source::Unbound(u) => (u.dtype, &u.shape, u.offset, &u.strides),
+            Source::Derived(derived) => return derived.input.reach(),
+            _ => (self.dtype, &self.shape, self.offset, &self.strides),
         };
         let elements = match strides {
             _ if shape.contains(&0) => 0,
             None => shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d))?,
             Some(strides) => {
-                let last = shape.iter().zip(strides).map(|(extent, stride)| (extent - 1) * stride);
-                last.sum::<u64>() + 1
+                let mut axes = shape.iter().zip(strides);
+                let last = axes.try_fold(0u64, |at, (extent, stride)| {
+                    at.checked_add(extent.saturating_sub(1).checked_mul(*stride)?)
+                });
+                last?.checked_add(1)?
             }
         };
-        let start = first.checked_add(dtype.byte_len(skipped)?)?;
+        let start = dtype.byte_len(skipped)?;
         Some(start..start.checked_add(dtype.byte_len(elements)?)?)
     }
 }

@@ -37,6 +37,44 @@ impl LazyTensor {
         hash.finish()
     }
 
+    /// Whether one stored copy serves both: the same dense range of a file, whatever shape it is given,
+    /// or [`same_bytes`](Self::same_bytes).
+    pub fn same_stored(&self, other: &Self) -> bool {
+        let range = |data: &Self| match (&data.source, data.dense_range()) {
+            (Source::Mapped { file, offset, .. }, Some(range)) => {
+                Some((file.clone(), offset.checked_add(range.start)?, range.end - range.start))
+            }
+            _ => None,
+        };
+        match (range(self), range(other)) {
+            (Some((file, start, len)), Some((other, at, size))) => {
+                file.same(&other) && start == at && len == size
+            }
+            _ => self.same_bytes(other),
+        }
+    }
+
+    /// Equal for tensors of [`same_stored`](Self::same_stored), and as cheap as
+    /// [`fingerprint`](Self::fingerprint).
+    pub fn stored_fingerprint(&self) -> u64 {
+        let mut hash = FxHasher::default();
+        hash.write_u64(self.byte_len().unwrap_or(0));
+        match (&self.source, self.dense_range()) {
+            (Source::Mapped { offset, .. }, Some(range)) => {
+                hash.write_u64(offset.saturating_add(range.start));
+            }
+            (Source::Mapped { offset, .. }, None) => {
+                hash.write_u64(*offset);
+                hash.write_u64(self.offset);
+                self.strides.iter().flatten().for_each(|s| hash.write_u64(*s));
+            }
+            (Source::Inline(bytes), _) => hash.write(bytes),
+            (Source::Unbound(unbound), _) => hash.write(unbound.storage.as_bytes()),
+            (Source::Produced(_) | Source::Derived(_), _) => hash.write_u64(self.fingerprint()),
+        }
+        hash.finish()
+    }
+
     fn hash_into(&self, hash: &mut FxHasher) {
         hash.write_i32(self.dtype.onnx());
         self.shape.iter().for_each(|d| hash.write_u64(*d));

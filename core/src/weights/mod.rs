@@ -28,7 +28,8 @@ pub use plugin::WeightsPlugin;
 pub(crate) use plugin::transform;
 pub use program::{BindOptions, Bound, bind, missing};
 pub(crate) use program::{lacking_weights, missing_constants};
-pub(crate) use safetensors::dtype as safetensors_dtype;
+pub(crate) use safetensors::{dtype as safetensors_dtype, looks_like as is_safetensors};
+pub(crate) use source::is_checkpoint;
 
 use bytes::Bytes;
 use indexmap::IndexMap;

@@ -52,7 +52,7 @@ pub(super) fn read(file: &MappedFile, path: &Path) -> Result<WeightSet, Diagnost
 }
 
 /// Whether the file starts as safetensors files do: the length of the header, then a JSON object.
-pub(super) fn looks_like(bytes: &[u8]) -> bool {
+pub(crate) fn looks_like(bytes: &[u8]) -> bool {
     bytes.get(8) == Some(&b'{') && bytes.get(4..8) == Some(&[0; 4])
 }
 

@@ -70,20 +70,35 @@ fn mapped(file: &MappedFile, path: &Path, key: Option<&str>) -> Result<WeightSet
         return Err(foreign(path, bytes).into());
     }
     let zip = ZipIndex::open(Region::whole(file.clone()), "").map_err(|e| in_file(path, e))?;
-    let root = zip.root();
-    let holds = |part: &str| {
-        zip.iter().any(|(name, _)| name.strip_prefix(root).is_some_and(|name| name.starts_with(part)))
-    };
-    if holds("models/") || holds("serialized_exported_program.json") {
+    if is_program(&zip) {
         return program(path);
     }
-    if holds("code/") || holds("constants.pkl") {
+    if is_torch_script(&zip) {
         let message = format!("{} is a TorchScript file", label(path));
         return Err(Diagnostic::error(Code::WEIGHTS_SOURCE, message)
             .help("save its weights: `torch.save(torch.jit.load(path).state_dict(), \"weights.pt\")`")
             .into());
     }
     Ok(checkpoint::read(file.clone(), path, key)?)
+}
+
+/// Whether the archive holds an entry below its root whose name starts with `part`.
+fn holds(zip: &ZipIndex, part: &str) -> bool {
+    let root = zip.root();
+    zip.iter().any(|(name, _)| name.strip_prefix(root).is_some_and(|name| name.starts_with(part)))
+}
+
+fn is_program(zip: &ZipIndex) -> bool {
+    holds(zip, "models/") || holds(zip, "serialized_exported_program.json")
+}
+
+fn is_torch_script(zip: &ZipIndex) -> bool {
+    holds(zip, "code/") || holds(zip, "constants.pkl")
+}
+
+/// Whether the archive is a file of `torch.save`.
+pub(crate) fn is_checkpoint(zip: &ZipIndex) -> bool {
+    holds(zip, "data.pkl") && !is_program(zip) && !is_torch_script(zip)
 }
 
 /// The tensors of another exported program, as far as it has their bytes.

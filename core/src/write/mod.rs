@@ -17,6 +17,7 @@ mod reference;
 mod resources;
 mod stream;
 mod summary;
+mod table;
 mod unbound;
 mod value_info;
 
@@ -33,6 +34,7 @@ use std::sync::Arc;
 use onnxport_proto::{ModelProto, StringStringEntryProto};
 
 use crate::diagnose::{Code, Diagnostic, Report};
+use crate::inspect::WeightTable;
 use crate::ir::{Artefact, Model};
 use crate::tensor::{self, LazyTensor, MappedFile};
 
@@ -220,6 +222,21 @@ impl<'a> Prepared<'a> {
 pub fn plan(model: &Model, path: &Path, options: &WriteOptions) -> Result<WritePlan, Report> {
     let names = names::Names::of(model);
     Ok(Prepared::of(model, &names, path, options)?.summary)
+}
+
+/// As [`plan()`], with every tensor: where it comes from, what happens to it and where it goes.
+///
+/// # Errors
+/// Those of [`plan()`].
+pub fn plan_tensors(
+    model: &Model,
+    path: &Path,
+    options: &WriteOptions,
+) -> Result<(WritePlan, WeightTable), Report> {
+    let names = names::Names::of(model);
+    let prepared = Prepared::of(model, &names, path, options)?;
+    let table = table::of(&prepared);
+    Ok((prepared.summary, table))
 }
 
 /// Writes `model` to `path`, and its data file, if it has one, to `path` with `.data` appended; several

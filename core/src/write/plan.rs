@@ -1,16 +1,16 @@
 //! Which weights go where, decided before a byte is written.
 
-use std::hash::Hasher;
 use std::path::Path;
 
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::FxHashMap;
 
 use super::names::Names;
 use super::reference::{Pointers, SourceFile};
 use super::{AUTO_INLINE_BYTES, ExternalData, SMALL_TENSOR_BYTES, WriteOptions};
 use crate::diagnose::{Code, Diagnostic, Report};
+use crate::inspect::TensorKind;
 use crate::ir::{Model, ValueId};
-use crate::tensor::{LazyTensor, Source};
+use crate::tensor::LazyTensor;
 
 /// Half of the largest offset in a file.
 const MAX_BYTES: u64 = 1 << 62;
@@ -20,6 +20,8 @@ const MAX_BYTES: u64 = 1 << 62;
 pub(super) struct Weight<'a> {
     /// The name of the initializer.
     pub(super) name: &'a str,
+    /// What it is.
+    pub(super) kind: TensorKind,
     /// The value.
     pub(super) value: ValueId,
     /// The data.
@@ -33,7 +35,8 @@ pub(super) struct Weight<'a> {
 impl<'a> Weight<'a> {
     /// An initializer of a model that is not converted but read from a file.
     pub(super) fn named(name: &'a str, data: &'a LazyTensor) -> Self {
-        Self { name, value: ValueId::new(0), data, is_input: false, is_written: true }
+        let kind = TensorKind::Initializer;
+        Self { name, kind, value: ValueId::new(0), data, is_input: false, is_written: true }
     }
 }
 
@@ -48,6 +51,7 @@ pub(super) fn weights<'a>(model: &'a Model, names: &'a Names, options: &WriteOpt
         let named = graph.values[value].name.as_deref().is_some_and(|name| !name.is_empty());
         Weight {
             name: names.graph.value(value),
+            kind: if initializer.weight { TensorKind::Weight } else { TensorKind::Constant },
             value,
             data: &initializer.data,
             is_input: named && options.initializers_as_inputs,
@@ -57,13 +61,14 @@ pub(super) fn weights<'a>(model: &'a Model, names: &'a Names, options: &WriteOpt
     let states = model.states.iter().filter_map(|state| {
         let (value, data) = (state.input, state.initial.as_ref()?);
         let name = names.graph.value(value);
-        Some(Weight { name, value, data, is_input: false, is_written: options.initializers })
+        let kind = TensorKind::State;
+        Some(Weight { name, kind, value, data, is_input: false, is_written: options.initializers })
     });
     initializers.chain(states).collect()
 }
 
 /// A place in a data file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Extent {
     /// Which data file.
     pub(super) file: usize,
@@ -156,8 +161,8 @@ impl Plan {
                 plan.inline_bytes += len;
                 Place::Inline
             } else {
-                let twins = known.entry(fingerprint(weight.data)).or_default();
-                match twins.iter().find(|t| same_bytes(weights[**t].data, weight.data)) {
+                let twins = known.entry(weight.data.stored_fingerprint()).or_default();
+                match twins.iter().find(|t| weights[**t].data.same_stored(weight.data)) {
                     Some(twin) => {
                         plan.tied += 1;
                         plan.places[*twin]
@@ -223,40 +228,5 @@ const fn alignment(len: u64) -> u64 {
         0x10_0000.. => 0x1_0000,
         0x1_0000.. => 0x1000,
         _ => 64,
-    }
-}
-
-/// Equal for tensors whose stored bytes are the same.
-fn fingerprint(data: &LazyTensor) -> u64 {
-    let mut hash = FxHasher::default();
-    hash.write_u64(data.byte_len().unwrap_or(0));
-    match (&data.source, data.dense_range()) {
-        (Source::Mapped { offset, .. }, Some(range)) => hash.write_u64(offset.saturating_add(range.start)),
-        (Source::Mapped { offset, .. }, None) => {
-            hash.write_u64(*offset);
-            hash.write_u64(data.offset);
-            data.strides.iter().flatten().for_each(|s| hash.write_u64(*s));
-        }
-        (Source::Inline(bytes), _) => hash.write(bytes),
-        (Source::Unbound(unbound), _) => hash.write(unbound.storage.as_bytes()),
-        (Source::Produced(_) | Source::Derived(_), _) => hash.write_u64(data.fingerprint()),
-    }
-    hash.finish()
-}
-
-/// Whether one stored copy serves both: the same dense range, whatever shape it is given, or the
-/// same view.
-fn same_bytes(a: &LazyTensor, b: &LazyTensor) -> bool {
-    let range = |data: &LazyTensor| match (&data.source, data.dense_range()) {
-        (Source::Mapped { file, offset, .. }, Some(range)) => {
-            Some((file.clone(), offset.checked_add(range.start)?, range.end - range.start))
-        }
-        _ => None,
-    };
-    match (range(a), range(b)) {
-        (Some((file, start, len)), Some((other, at, size))) => {
-            file.same(&other) && start == at && len == size
-        }
-        _ => a.same_bytes(b),
     }
 }

@@ -1,5 +1,6 @@
 //! Text for terminals and logs.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use super::group::{Group, groups};
@@ -60,7 +61,7 @@ fn write_group(out: &mut String, group: &Group<'_>, palette: Palette) -> std::fm
     let Palette { strong, faint, note, reset, .. } = palette;
     let diagnostic = group.first;
     let (color, name) = palette.severity(diagnostic.severity);
-    write!(out, "{color}{name}[{}]{reset}{strong}: {}{reset}", diagnostic.code, diagnostic.message)?;
+    write!(out, "{color}{name}[{}]{reset}{strong}: {}{reset}", diagnostic.code, clean(&diagnostic.message))?;
     if group.count > 1 {
         write!(out, " {faint}({} times){reset}", group.count)?;
     }
@@ -86,25 +87,25 @@ fn write_group(out: &mut String, group: &Group<'_>, palette: Palette) -> std::fm
 fn write_place(out: &mut String, origin: &Origin, palette: Palette) -> std::fmt::Result {
     let Palette { faint, reset, .. } = palette;
     if let Some(frame) = origin.user_frame() {
-        write!(out, "  {faint}-->{reset} {}:{}", frame.file, frame.line)?;
+        write!(out, "  {faint}-->{reset} {}:{}", clean(&frame.file), frame.line)?;
         if !frame.function.is_empty() {
-            write!(out, " {faint}in {}{reset}", frame.function)?;
+            write!(out, " {faint}in {}{reset}", clean(&frame.function))?;
         }
         out.push('\n');
         if !frame.code.trim().is_empty() {
-            writeln!(out, "   {faint}|{reset}  {}", frame.code.trim())?;
+            writeln!(out, "   {faint}|{reset}  {}", clean(frame.code.trim()))?;
         }
     }
     let module = if origin.module.is_empty() { "the root module" } else { origin.module.as_str() };
     let class = origin.class.rsplit('.').next().filter(|class| !class.is_empty());
-    write!(out, "  {faint}={reset} in {module}")?;
+    write!(out, "  {faint}={reset} in {}", clean(module))?;
     if let Some(class) = class {
-        write!(out, " ({class})")?;
+        write!(out, " ({})", clean(class))?;
     }
     if !origin.node.is_empty() {
-        write!(out, ", node {}", origin.node)?;
+        write!(out, ", node {}", clean(&origin.node))?;
         if !origin.target.is_empty() {
-            write!(out, " = {}", origin.target)?;
+            write!(out, " = {}", clean(&origin.target))?;
         }
     }
     out.push('\n');
@@ -112,7 +113,17 @@ fn write_place(out: &mut String, origin: &Origin, palette: Palette) -> std::fmt:
 }
 
 fn indent(text: &str) -> String {
-    text.replace('\n', "\n    ")
+    clean(text).replace('\n', "\n    ")
+}
+
+/// Text that quotes names out of files, without what would move the cursor of a terminal.
+fn clean(text: &str) -> Cow<'_, str> {
+    let harmful = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    if !text.contains(harmful) {
+        return Cow::Borrowed(text);
+    }
+    let escaped = |c: char| if harmful(c) { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(escaped).collect::<String>().into()
 }
 
 #[cfg(test)]
@@ -174,6 +185,13 @@ warning[OP401]: odd
   = a fact
 ";
         assert_eq!(text(&report(), Palette::PLAIN), expected);
+    }
+
+    #[test]
+    fn quoted_names_do_not_move_the_cursor() {
+        let hostile = Diagnostic::error(Code::VALIDATE, "`a\u{1b}[2Jb`").note("c\rd\ne");
+        let shown = text(&hostile.into(), Palette::PLAIN);
+        assert_eq!(shown, "error[OP401]: `a\\u{1b}[2Jb`\n  = c\\rd\n    e\n");
     }
 
     #[test]

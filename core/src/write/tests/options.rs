@@ -1,7 +1,9 @@
 //! Shards, plans, limits, lists of hashes, and models without their weights.
 
 use super::*;
-use crate::write::{PlannedFile, WritePlan, manifest, plan};
+use crate::inspect::{PlaceSummary, SourceSummary, TensorKind, ViewSummary};
+use crate::tensor::Transform;
+use crate::write::{PlannedFile, WritePlan, manifest, plan, plan_tensors};
 
 fn external() -> WriteOptions {
     WriteOptions { external_data: ExternalData::External, ..WriteOptions::default() }
@@ -48,6 +50,46 @@ fn a_plan_is_what_happens() {
     assert_eq!((stored_bytes, inline_bytes, padding_bytes), (2048 + 4096, 0, 0));
     let after = plan(&model, &path, &options).unwrap();
     assert!(after.files.iter().all(|file| file.replaces == Some(file.bytes)));
+}
+
+#[test]
+fn a_plan_says_where_every_tensor_goes() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("m.onnx");
+    let mut model = small(dir.path());
+    let turned = &mut model.graph.initializers[2].data;
+    *turned = turned.then(Transform::Cast(DType::F16)).unwrap();
+    let (summary, table) = plan_tensors(&model, &path, &external()).unwrap();
+    let data = dir.path().join("m.onnx.data");
+    let stored = |offset, length, tied: Option<&str>| {
+        Some(PlaceSummary::Data { file: data.clone(), offset, length, tied: tied.map(str::to_owned) })
+    };
+    let places: Vec<_> = table.tensors.iter().map(|tensor| tensor.place.clone()).collect();
+    assert_eq!(places, [stored(0, 2048, None), stored(0, 2048, Some("a.weight")), stored(2048, 2048, None)]);
+    assert_eq!(summary.files[1].bytes, 4096);
+    let row = &table.tensors[2];
+    assert_eq!(
+        (row.kind, row.dtype.as_str(), row.transforms.as_slice()),
+        (TensorKind::Constant, "f16", ["cast f16".to_owned()].as_slice())
+    );
+    assert_eq!(row.view, ViewSummary::Strided { offset: 0, strides: vec![1, 2] });
+    assert!(matches!(&row.source, SourceSummary::File { length: 4096, offset: 0, .. }));
+    assert_eq!(table.shared[0].views, [vec!["a.weight", "b.weight"], vec!["c.weight"]]);
+    // What a plan says is what is written.
+    write(&model, &path, &external()).unwrap();
+    let written = crate::inspect::WeightTable::read_model(&path).unwrap();
+    for (planned, row) in table.tensors.iter().zip(&written.tensors) {
+        let Some(PlaceSummary::Data { file, offset, length, .. }) = &planned.place else {
+            panic!("{planned:?}")
+        };
+        let (entry, aligned) = (None, true);
+        let source =
+            SourceSummary::File { file: file.clone(), entry, offset: *offset, length: *length, aligned };
+        assert_eq!(row.source, source);
+    }
+    let options = WriteOptions { initializers: false, ..external() };
+    let (_, table) = plan_tensors(&model, &path, &options).unwrap();
+    assert!(table.tensors.iter().any(|tensor| tensor.place == Some(PlaceSummary::LeftOut)));
 }
 
 #[test]

@@ -1,0 +1,182 @@
+//! Tables of tensors: of what a file holds, and of what a conversion would write.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt::Write;
+use std::path::Path;
+
+use onnxport_core::inspect::{
+    PlaceSummary, SharedStorage, SourceSummary, TensorKind, TensorSummary, ViewSummary, WeightTable,
+};
+
+use crate::format::{bad, bold, bytes, count, limited, plain};
+
+/// The table as text, the first `shown` rows of it.
+pub(crate) fn text(table: &WeightTable, shown: usize) -> String {
+    let unbound = |tensor: &&TensorSummary| matches!(tensor.source, SourceSummary::Unbound { .. });
+    let waiting = match table.tensors.iter().filter(unbound).count() {
+        0 => String::new(),
+        n => format!(", {n} of them still to be given"),
+    };
+    let saved = match table.saved_bytes {
+        0 => String::new(),
+        saved => format!(
+            ", {} without what several show; sharing saves {}",
+            bytes(table.distinct_bytes),
+            bytes(saved)
+        ),
+    };
+    let mut out = format!(
+        "{}  {}{waiting}, {}{saved}\n",
+        bold("weights"),
+        count(table.tensors.len(), "tensor"),
+        bytes(table.bytes)
+    );
+    let context = Context::of(table);
+    let rows: Vec<Vec<String>> = table.tensors.iter().map(|tensor| context.row(tensor)).collect();
+    limited(&mut out, "tensors", &rows, shown);
+    let rows: Vec<Vec<String>> = table.shared.iter().map(storage).collect();
+    limited(&mut out, "shared storages", &rows, shown);
+    out
+}
+
+/// What a row says depends on the others.
+struct Context<'a> {
+    table: &'a WeightTable,
+    /// The other names of the view that a name shows.
+    views: HashMap<&'a str, &'a [String]>,
+    /// Whether the tensors lie in more than one file.
+    files: bool,
+    kinds: bool,
+    places: bool,
+}
+
+impl<'a> Context<'a> {
+    fn of(table: &'a WeightTable) -> Self {
+        let views = table.shared.iter().flat_map(|storage| &storage.views);
+        let files: BTreeSet<&Path> = table
+            .tensors
+            .iter()
+            .filter_map(|tensor| match &tensor.source {
+                SourceSummary::File { file, .. } => Some(file.as_path()),
+                _ => None,
+            })
+            .collect();
+        Self {
+            table,
+            views: views.flat_map(|view| view.iter().map(|name| (name.as_str(), view.as_slice()))).collect(),
+            files: files.len() > 1,
+            kinds: table.tensors.iter().any(|tensor| tensor.kind != TensorKind::Tensor),
+            places: table.tensors.iter().any(|tensor| tensor.place.is_some()),
+        }
+    }
+
+    fn row(&self, tensor: &TensorSummary) -> Vec<String> {
+        let shape = tensor.shape.as_ref().map_or_else(|| "[?]".to_owned(), |shape| format!("{shape:?}"));
+        let mut row = vec![plain(&tensor.name), format!("{}{shape}", tensor.dtype), bytes(tensor.bytes)];
+        if self.kinds {
+            row.push(tensor.kind.as_str().to_owned());
+        }
+        row.push(self.source(tensor));
+        if self.places {
+            row.push(tensor.place.as_ref().map(place).unwrap_or_default());
+        }
+        row.push(self.details(tensor).join("; "));
+        row
+    }
+
+    fn source(&self, tensor: &TensorSummary) -> String {
+        match &tensor.source {
+            SourceSummary::File { file, entry, offset, .. } => {
+                let place = match entry {
+                    Some(entry) if self.files => format!("{} {}", file_name(file), plain(entry)),
+                    Some(entry) => plain(entry),
+                    None => file_name(file),
+                };
+                format!("{place} at {offset}")
+            }
+            SourceSummary::Model { .. } => "in the model".to_owned(),
+            SourceSummary::Memory { .. } => "in memory".to_owned(),
+            SourceSummary::Made { by, .. } => plain(by),
+            SourceSummary::Unbound { tensor: name } if *name == tensor.name => "to be given".to_owned(),
+            SourceSummary::Unbound { tensor: name } => format!("to be given as {}", plain(name)),
+            SourceSummary::Nowhere => bad("nowhere"),
+        }
+    }
+
+    fn details(&self, tensor: &TensorSummary) -> Vec<String> {
+        let mut details = Vec::new();
+        let of = match &tensor.source {
+            SourceSummary::File { length, .. } | SourceSummary::Memory { length } => {
+                format!(" of {}", bytes(*length))
+            }
+            _ => String::new(),
+        };
+        match &tensor.view {
+            ViewSummary::Dense => {}
+            ViewSummary::Slice { offset } => details.push(format!("from element {offset}{of}")),
+            ViewSummary::Strided { offset: 0, strides } => details.push(format!("strides {strides:?}{of}")),
+            ViewSummary::Strided { offset, strides } => {
+                details.push(format!("strides {strides:?} from element {offset}{of}"));
+            }
+        }
+        if let SourceSummary::File { aligned: false, .. } = tensor.source {
+            details.push("not aligned to its elements".to_owned());
+        }
+        details.extend(self.sharing(tensor));
+        details.extend(tensor.transforms.iter().map(|transform| plain(transform)));
+        details.extend(tensor.problem.as_ref().map(|problem| bad(&plain(&problem.message))));
+        details
+    }
+
+    /// With whom a tensor shares its bytes.
+    fn sharing(&self, tensor: &TensorSummary) -> Option<String> {
+        let storage = self.table.shared.get(tensor.shared?)?;
+        let view = self.views.get(tensor.name.as_str()).copied().unwrap_or_default();
+        let more =
+            |others: usize| if others > 1 { format!(" and {} more", others - 1) } else { String::new() };
+        if let Some(other) = view.iter().find(|name| **name != tensor.name) {
+            return Some(format!("= {}{}", plain(other), more(view.len() - 1)));
+        }
+        let mut others = storage.views.iter().flatten().filter(|name| **name != tensor.name);
+        let other = plain(others.next()?);
+        let verb = if storage.overlapping { "overlaps" } else { "in one storage with" };
+        Some(format!("{verb} {other}{}", more(others.count() + 1)))
+    }
+}
+
+fn file_name(path: &Path) -> String {
+    plain(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy())
+}
+
+fn place(place: &PlaceSummary) -> String {
+    let mut out = String::from("-> ");
+    // Writing to a String cannot fail.
+    let _ = match place {
+        PlaceSummary::Data { file, offset, tied: None, .. } => {
+            write!(out, "{} at {offset}", file_name(file))
+        }
+        PlaceSummary::Data { tied: Some(first), .. } => write!(out, "tied to {}", plain(first)),
+        PlaceSummary::Pointed { .. } => write!(out, "stays there"),
+        PlaceSummary::Model => write!(out, "the model"),
+        PlaceSummary::Unbound => write!(out, "to be given"),
+        PlaceSummary::LeftOut => write!(out, "left out"),
+    };
+    out
+}
+
+/// The names of a shared storage, those of one view between equals signs.
+fn storage(shared: &SharedStorage) -> Vec<String> {
+    let views = shared.views.iter().map(|view| view.iter().map(|n| plain(n)).collect::<Vec<_>>().join(" = "));
+    let views: Vec<String> = views.collect();
+    let mut about = Vec::new();
+    if shared.views.len() > 1 {
+        about.push(format!("{} views", shared.views.len()));
+    }
+    if shared.overlapping {
+        about.push("overlapping".to_owned());
+    }
+    if shared.saved_bytes > 0 {
+        about.push(format!("saves {}", bytes(shared.saved_bytes)));
+    }
+    vec![views.join(", "), about.join(", ")]
+}

@@ -1,0 +1,38 @@
+//! Which kind of file a path is.
+
+use std::path::Path;
+
+use crate::pt2::zip_index::{Region, ZipIndex};
+use crate::tensor::MappedFile;
+use crate::weights;
+
+/// What a path holds, as far as its name and its beginning tell. Whether it is sound is not known yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// An exported program; also what is none of the others.
+    Program,
+    /// An ONNX model.
+    Model,
+    /// Weights: safetensors, an index of shards, a checkpoint, or a folder of these.
+    Weights,
+}
+
+impl FileKind {
+    /// The kind of `path`. A path that cannot be read is taken for a program, whose reader says why.
+    pub fn of(path: &Path) -> Self {
+        let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+        match extension {
+            "onnx" => return Self::Model,
+            "json" | "safetensors" => return Self::Weights,
+            _ if path.is_dir() => return Self::Weights,
+            _ => {}
+        }
+        let Ok(file) = MappedFile::open(path) else { return Self::Program };
+        let is_checkpoint = if file.bytes().starts_with(b"PK") {
+            ZipIndex::open(Region::whole(file.clone()), "").is_ok_and(|zip| weights::is_checkpoint(&zip))
+        } else {
+            matches!(extension, "pt" | "pth" | "bin" | "ckpt")
+        };
+        if is_checkpoint || weights::is_safetensors(file.bytes()) { Self::Weights } else { Self::Program }
+    }
+}

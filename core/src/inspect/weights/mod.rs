@@ -1,0 +1,118 @@
+//! Where the bytes of tensors are, how they are seen, what happens to them, and which share them.
+
+mod entries;
+mod lazy;
+mod model;
+mod sharing;
+mod summary;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+pub(crate) use lazy::Drafts;
+pub use summary::{
+    PlaceSummary, ProblemSummary, SharedStorage, SourceSummary, TensorKind, TensorSummary, ViewSummary,
+};
+
+use serde::Serialize;
+
+use crate::diagnose::{Code, Diagnostic, Report};
+use crate::onnx::OnnxFile;
+use crate::program::{InputKind, Program};
+use crate::weights::WeightSet;
+
+/// So many tensors are named in one diagnostic.
+const NAMED: usize = 20;
+
+/// The tensors of a file, of several, or of a model that is to be written. No weight is read for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct WeightTable {
+    /// The tensors, in the order of their source.
+    pub tensors: Vec<TensorSummary>,
+    /// The storages that several of them show.
+    pub shared: Vec<SharedStorage>,
+    /// The bytes of all tensors, each by itself.
+    pub bytes: u64,
+    /// The bytes of all different ones: what a copy of each takes, tensors that show the same elements
+    /// counted once. Views that overlap without being the same count each.
+    pub distinct_bytes: u64,
+    /// The bytes that are not needed twice: [`bytes`](Self::bytes) without
+    /// [`distinct_bytes`](Self::distinct_bytes).
+    pub saved_bytes: u64,
+}
+
+impl WeightTable {
+    /// The parameters, buffers and constants of a program.
+    pub fn of_program(program: &Program) -> Self {
+        let mut drafts = Drafts::default();
+        let specs = &program.signature.inputs;
+        let kinds: std::collections::HashMap<&str, TensorKind> = specs
+            .iter()
+            .filter_map(|spec| {
+                let kind = match &spec.kind {
+                    InputKind::Parameter(_) => TensorKind::Parameter,
+                    InputKind::Buffer { .. } => TensorKind::Buffer,
+                    _ => TensorKind::Constant,
+                };
+                Some((spec.kind.tensor_name()?, kind))
+            })
+            .collect();
+        for (name, tensor) in &program.tensors {
+            let kind = kinds.get(name.as_str()).copied().unwrap_or(TensorKind::Unused);
+            drafts.push(name, kind, tensor, None);
+        }
+        drafts.into_table()
+    }
+
+    /// The tensors of files of weights.
+    pub fn of_set(set: &WeightSet) -> Self {
+        let mut drafts = Drafts::default();
+        for name in set.names() {
+            if let Some(tensor) = set.get(name) {
+                drafts.push(name, TensorKind::Tensor, tensor, None);
+            }
+        }
+        drafts.into_table()
+    }
+
+    /// The initializers of the model at `path`, those of nested graphs included. What is wrong with one
+    /// of them stands in its [`problem`](TensorSummary::problem): see [`WeightTable::check`].
+    ///
+    /// # Errors
+    /// `OP101` and `OP110` for a file that is not readable or not a model.
+    pub fn read_model(path: &Path) -> Result<Self, Diagnostic> {
+        Ok(model::table(&OnnxFile::declarations(path)?))
+    }
+
+    /// Fails when the bytes of a tensor cannot be had: they lie outside of a model's folder or beyond the
+    /// end of a file, or the file is missing. Those that are still to be given are no error.
+    ///
+    /// # Errors
+    /// `OP106` and `OP110`, each with the names of its tensors.
+    pub fn check(&self) -> Result<(), Report> {
+        let mut by_code: Vec<(&str, Vec<String>)> = Vec::new();
+        for tensor in &self.tensors {
+            let Some(problem) = &tensor.problem else { continue };
+            let line = format!("`{}` {}", tensor.name, problem.message);
+            match by_code.iter_mut().find(|(code, _)| *code == problem.code) {
+                Some((_, lines)) => lines.push(line),
+                None => by_code.push((&problem.code, vec![line])),
+            }
+        }
+        let diagnostics = by_code.into_iter().map(|(code, mut lines)| {
+            let count = lines.len();
+            let what = if count == 1 { "tensor" } else { "tensors" };
+            lines.truncate(NAMED);
+            if count > NAMED {
+                lines.push(format!("and {} more", count - NAMED));
+            }
+            let code = if code == Code::READ_ONNX.as_str() { Code::READ_ONNX } else { Code::READ_PAYLOAD };
+            let message = format!("the bytes of {count} {what} cannot be had");
+            Diagnostic { notes: lines, ..Diagnostic::error(code, message) }
+        });
+        let diagnostics: Vec<Diagnostic> = diagnostics.collect();
+        if diagnostics.is_empty() { Ok(()) } else { Err(Report { diagnostics, ..Report::default() }) }
+    }
+}

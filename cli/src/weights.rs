@@ -1,6 +1,6 @@
 //! Weights that the user gives besides a program.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use onnxport_core::diagnose::{Diagnostic, Report};
@@ -39,6 +39,8 @@ pub(crate) struct SharedWeights {
 pub(crate) struct Given {
     /// Whether the program computes with other weights than it was saved with.
     pub any: bool,
+    /// The files that were read.
+    pub files: Vec<PathBuf>,
     /// Warnings.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -67,7 +69,8 @@ impl WeightArguments {
         let Some((set, names)) = self.shared.open(host)? else { return Ok(Given::default()) };
         let options = BindOptions { partial: self.weightless, ..self.shared.options() };
         let bound = weights::bind(program, &set, &names, options)?;
-        Ok(Given { any: bound.replaced > 0, diagnostics: bound.diagnostics })
+        let files = set.files().map(Path::to_owned).chain(self.shared.names.files()).collect();
+        Ok(Given { any: bound.replaced > 0, files, diagnostics: bound.diagnostics })
     }
 }
 
@@ -91,6 +94,11 @@ impl SharedWeights {
 }
 
 impl NameArguments {
+    /// The file of rules.
+    pub(crate) fn files(&self) -> impl Iterator<Item = PathBuf> {
+        self.map.iter().cloned()
+    }
+
     /// Opens `paths`, with the rules for their names.
     pub(crate) fn open(&self, paths: &[PathBuf]) -> Result<(WeightSet, NameMap), Report> {
         let mut names = match &self.map {

@@ -139,7 +139,9 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
 
     let writing = Instant::now();
     let weightless = arguments.weights.weightless;
-    let write_options = WriteOptions { weightless, ..arguments.writing.options(archive.file) };
+    let mut sources = given.files;
+    sources.push(Against::sidecar_path(&arguments.program));
+    let write_options = WriteOptions { weightless, sources, ..arguments.writing.options(archive.file) };
     if let Some(planned) = arguments.writing.plan {
         return writing::plan(&converted, path, &write_options, planned);
     }

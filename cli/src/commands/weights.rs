@@ -57,7 +57,11 @@ fn bind(arguments: &BindArguments, progress: &Progress) -> CommandResult {
     let (set, names) = arguments.names.open(&arguments.from)?;
     let output = arguments.output.as_ref().unwrap_or(&arguments.model);
     let bar = progress.bytes("writing");
-    let options = WriteOptions { progress: Some(Arc::new(bar)), ..arguments.places.options() };
+    let options = WriteOptions {
+        progress: Some(Arc::new(bar)),
+        sources: arguments.names.files().collect(),
+        ..arguments.places.options()
+    };
     let binding = BindOptions { cast: arguments.names.cast, ..BindOptions::default() };
     let written = weights::bind_model(&arguments.model, &set, &names, binding, output, &options)?;
     let mut outcome = Outcome::ok();

@@ -73,6 +73,7 @@ pub(super) fn read(path: &Path, key: Option<&str>) -> Result<WeightSet, Report> 
         }
     }
     let mut set = WeightSet::default();
+    set.files.extend(shards.values().flat_map(WeightSet::files).map(Path::to_owned));
     let mut absent = Vec::new();
     for (name, shard) in &index.weight_map.shards {
         let Some(held) = shards.get(shard.as_str()) else { continue };

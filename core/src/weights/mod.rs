@@ -31,6 +31,9 @@ pub(crate) use program::{lacking_weights, missing_constants};
 pub(crate) use safetensors::{dtype as safetensors_dtype, looks_like as is_safetensors};
 pub(crate) use source::is_checkpoint;
 
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
 use bytes::Bytes;
 use indexmap::IndexMap;
 
@@ -49,6 +52,7 @@ struct Given {
 #[derive(Clone, Debug, Default)]
 pub struct WeightSet {
     given: IndexMap<String, Given>,
+    files: BTreeSet<PathBuf>,
 }
 
 impl WeightSet {
@@ -70,6 +74,11 @@ impl WeightSet {
     /// The names, in the order of the sources.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.given.keys().map(String::as_str)
+    }
+
+    /// The files that were read for it, indices of shards included.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.files.iter().map(PathBuf::as_path)
     }
 
     /// Adds bytes of a caller as a dense tensor: little-endian, row-major, four-bit elements two to a
@@ -110,6 +119,7 @@ impl WeightSet {
     /// Adds all of `other`; every name that is taken is reported.
     fn extend(&mut self, other: Self) -> Result<(), Report> {
         let mut problems = Vec::new();
+        self.files.extend(other.files);
         for (name, given) in other.given {
             problems.extend(self.insert(name, given.tensor, &given.place).err());
         }

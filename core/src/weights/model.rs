@@ -19,7 +19,8 @@ use crate::write::{self, UNBOUND_KEY, UNBOUND_LOCATION, UnboundEntry, WriteOptio
 ///
 /// # Errors
 /// `OP101` and `OP110` for a file that is no model, `OP639` when no weights are missing, `OP632` to
-/// `OP638` for everything that does not fit, and those of [`write::write()`].
+/// `OP638` for everything that does not fit, and those of [`write::write()`]. `out` may be the path of the
+/// model, which is replaced then, as long as it has no data file.
 pub fn bind_model(
     path: &Path,
     set: &WeightSet,
@@ -63,9 +64,23 @@ pub fn bind_model(
         };
         initializers.push((weight.name.clone(), bound));
     }
-    let mut report = write::rewrite(proto, &initializers, out, options)?;
+    let mut options = options.clone();
+    options.sources.extend(set.files().map(Path::to_owned));
+    if !is_same_path(path, out) {
+        options.sources.push(path.to_owned());
+    }
+    let mut report = write::rewrite(proto, &initializers, out, &options)?;
     report.diagnostics.splice(0..0, matched.diagnostics);
     Ok(report)
+}
+
+/// Whether both are one name in one folder. Another name of a file is another output.
+fn is_same_path(a: &Path, b: &Path) -> bool {
+    let folder = |path: &Path| {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        std::fs::canonicalize(folder.unwrap_or(Path::new("."))).ok()
+    };
+    a.file_name() == b.file_name() && folder(a) == folder(b)
 }
 
 /// The weights for which the model waits.

@@ -48,9 +48,16 @@ pub(super) fn label(path: &Path) -> String {
 
 /// Reads one file.
 pub(super) fn file(path: &Path, key: Option<&str>) -> Result<WeightSet, Report> {
-    if path.extension().is_some_and(|e| e == "json") {
-        return index::read(path, key);
-    }
+    let mut set = if path.extension().is_some_and(|e| e == "json") {
+        index::read(path, key)?
+    } else {
+        opened(path, key)?
+    };
+    set.files.insert(path.to_owned());
+    Ok(set)
+}
+
+fn opened(path: &Path, key: Option<&str>) -> Result<WeightSet, Report> {
     let file = MappedFile::open(path).map_err(|e| {
         Diagnostic::error(Code::READ_IO, format!("{} cannot be read: {e}", label(path)))
             .help("give a .safetensors file, an index of shards, a checkpoint of torch.save, or their folder")
@@ -118,7 +125,7 @@ fn folder(path: &Path, key: Option<&str>) -> Result<WeightSet, Report> {
     for name in INDICES {
         let index = path.join(name);
         if index.is_file() {
-            return index::read(&index, key);
+            return file(&index, key);
         }
     }
     let unreadable = |e: std::io::Error| {

@@ -114,6 +114,9 @@ pub struct WriteOptions {
     pub value_info: bool,
     /// The file of the program, which is never overwritten.
     pub program: Option<MappedFile>,
+    /// Other files that were read and are never overwritten, whether or not the model takes something
+    /// from them. Those that weights are read from need not be named.
+    pub sources: Vec<PathBuf>,
     /// Told how far writing has come.
     pub progress: Option<Progress>,
 }
@@ -133,6 +136,7 @@ impl Default for WriteOptions {
             source_lines: false,
             value_info: true,
             program: None,
+            sources: Vec::new(),
             progress: None,
         }
     }
@@ -207,7 +211,7 @@ impl<'a> Prepared<'a> {
         let places = plan::Plan::of(&weights, path, options)?;
         let target = publish::Target::new(path, places.files.len());
         target.refuse_others()?;
-        target.refuse_sources(options.program.as_ref(), &weights)?;
+        target.refuse_sources(options, &weights)?;
         let message = encode(&weights, &places, &target.data_names());
         let summary = WritePlan::of(&target, &places, message.len()?, stream::needs(&weights), options);
         Ok(Self { target, weights, places, message, summary })

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use super::WriteOptions;
 use super::interrupt;
 use super::manifest::hex;
 use super::plan::Weight;
@@ -109,23 +110,46 @@ impl Target {
         Ok(())
     }
 
-    /// Fails when an output is the file of the program, or one that a weight is still to be read from.
+    /// Fails when an output is a file that was read: the program, one that a weight is still to be read
+    /// from, one that the caller names. So does one of these in the output's folder under the name that a
+    /// data file of this output has or may once have, since replacing the model removes such files.
+    ///
+    /// # Errors
+    /// `OP603`.
     pub(super) fn refuse_sources(
         &self,
-        program: Option<&MappedFile>,
+        options: &WriteOptions,
         weights: &[Weight<'_>],
     ) -> Result<(), Report> {
-        let mut sources: Vec<&MappedFile> = program.into_iter().collect();
+        let mut mapped: Vec<&MappedFile> = options.program.iter().collect();
         for weight in weights {
             match weight.data.file() {
-                Some(file) if !sources.iter().rev().any(|s| s.same(file)) => sources.push(file),
+                Some(file) if !mapped.iter().rev().any(|known| known.same(file)) => mapped.push(file),
                 _ => {}
             }
         }
-        for path in self.outputs() {
+        // What cannot be opened any more cannot be told from others, and is not read any more.
+        let named: Vec<File> = options.sources.iter().filter_map(|path| File::open(path).ok()).collect();
+        let files: Vec<&File> = mapped.iter().map(|file| file.file()).chain(&named).collect();
+        for path in self.outputs().chain([&self.manifest]) {
             let Ok(existing) = File::open(path) else { continue };
-            if sources.iter().any(|s| same_file(s.file(), &existing).unwrap_or(false)) {
+            if files.iter().any(|file| same_file(file, &existing).unwrap_or(false)) {
                 let message = format!("`{}` is what the model is made from", path.display());
+                let help = "choose another output path";
+                return Err(Diagnostic::error(Code::WRITE_SOURCE, message).help(help).into());
+            }
+        }
+        let Ok(folder) = fs::canonicalize(&self.folder) else { return Ok(()) };
+        let paths = mapped.iter().map(|file| file.path()).chain(options.sources.iter().map(PathBuf::as_path));
+        for path in paths {
+            let Ok(path) = fs::canonicalize(path) else { continue };
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            if path.parent() == Some(&folder) && is_data_name(&self.model, name) {
+                let model = self.model.display();
+                let message = format!(
+                    "the model is made from `{}`, which has the name of a data file of `{model}`",
+                    path.display()
+                );
                 let help = "choose another output path";
                 return Err(Diagnostic::error(Code::WRITE_SOURCE, message).help(help).into());
             }

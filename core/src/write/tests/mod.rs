@@ -219,6 +219,49 @@ fn a_source_is_never_overwritten() {
 }
 
 #[test]
+fn a_source_with_the_name_of_a_data_file_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("m.onnx");
+    let mut model = small(dir.path());
+    for name in ["m.onnx.data", "m-00002-of-00003.onnx.data"] {
+        // It would be removed with the model that is replaced, though nothing is written to it.
+        let source = dir.path().join(name);
+        fs::rename(dir.path().join("source.bin"), &source).unwrap();
+        let file = MappedFile::open(&source).unwrap();
+        for initializer in &mut model.graph.initializers {
+            let Source::Mapped { file: old, .. } = &mut initializer.data.source else { panic!("a file") };
+            *old = file.clone();
+        }
+        for external_data in [ExternalData::Inline, ExternalData::External, ExternalData::Reference] {
+            let options = WriteOptions { external_data, ..WriteOptions::default() };
+            let report = write(&model, &path, &options).unwrap_err();
+            assert_eq!(report.diagnostics[0].code.as_str(), "OP603");
+        }
+        assert_eq!(files(dir.path()), [name]);
+        write(&model, &dir.path().join("other.onnx"), &WriteOptions::default()).unwrap();
+        fs::remove_file(dir.path().join("other.onnx")).unwrap();
+        fs::rename(&source, dir.path().join("source.bin")).unwrap();
+    }
+}
+
+#[test]
+fn files_that_were_read_are_never_overwritten() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("rules.toml");
+    fs::write(&path, "rules").unwrap();
+    let gone = dir.path().join("gone");
+    let options = WriteOptions { sources: vec![gone, path.clone()], ..WriteOptions::default() };
+    let report = write(&Model::default(), &path, &options).unwrap_err();
+    assert_eq!(report.diagnostics[0].code.as_str(), "OP603");
+    let hidden = dir.path().join("m.onnx.sha256");
+    fs::rename(&path, &hidden).unwrap();
+    let options = WriteOptions { sources: vec![hidden.clone()], ..WriteOptions::default() };
+    let report = write(&Model::default(), &dir.path().join("m.onnx"), &options).unwrap_err();
+    assert_eq!(report.diagnostics[0].code.as_str(), "OP603");
+    assert_eq!(fs::read(&hidden).unwrap(), b"rules");
+}
+
+#[test]
 fn the_program_is_never_overwritten() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("program.pt2");

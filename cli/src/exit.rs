@@ -55,12 +55,17 @@ impl Exit {
     }
 
     fn of_code(code: &Code) -> Self {
-        if [Code::LOWER_OPSET, Code::LOWER_NAME, Code::PLUGIN_TWICE, Code::PLUGIN_CHOICE, Code::PLUGIN_NEW]
-            .contains(code)
-        {
-            return Exit::Usage;
-        }
-        if [Code::WEIGHT_SCHEME, Code::WEIGHT_PATTERN].contains(code) {
+        let usage = [
+            Code::USAGE,
+            Code::LOWER_OPSET,
+            Code::LOWER_NAME,
+            Code::PLUGIN_TWICE,
+            Code::PLUGIN_CHOICE,
+            Code::PLUGIN_NEW,
+            Code::WEIGHT_SCHEME,
+            Code::WEIGHT_PATTERN,
+        ];
+        if usage.contains(code) {
             return Exit::Usage;
         }
         if [Code::WEIGHT_VALUE, Code::WEIGHT_PLUGIN].contains(code) {

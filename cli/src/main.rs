@@ -12,6 +12,7 @@ mod progress;
 mod render;
 mod signals;
 mod tensors;
+mod usage;
 mod weights;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -41,7 +42,10 @@ fn main() -> ExitCode {
             *slot = Some(info.to_string());
         }
     }));
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage::answer(&error).into(),
+    };
     match cli.global.color {
         Color::Auto => {}
         Color::Always => anstream::ColorChoice::Always.write_global(),
@@ -69,12 +73,7 @@ fn main() -> ExitCode {
         Ok(Err(_)) => defect().into(),
         Err(problem) => problem.into(),
     };
-    match render::print(name, &outcome, global) {
-        // Whoever reads our output has seen enough: `onnxport ops | head`.
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => outcome.exit.into(),
-        Err(_) => exit::Exit::Io.into(),
-        Ok(()) => outcome.exit.into(),
-    }
+    render::exit(&render::print(name, &outcome, global), &outcome).into()
 }
 
 /// Runs the command, and adds what plugins said outside of a conversion, which reports that itself.

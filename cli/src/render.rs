@@ -12,7 +12,7 @@ use crate::outcome::Outcome;
 /// Prints the outcome of the command called `name`.
 pub(crate) fn print(name: &str, outcome: &Outcome, global: Global) -> io::Result<()> {
     if global.json {
-        return print_json(name, outcome);
+        return print_json(Some(name), outcome);
     }
     // These streams drop colours where they do not belong.
     let mut out = anstream::stdout().lock();
@@ -28,7 +28,17 @@ pub(crate) fn print(name: &str, outcome: &Outcome, global: Global) -> io::Result
     anstream::stderr().write_all(render::text(&report, Palette::COLOR).as_bytes())
 }
 
-fn print_json(name: &str, outcome: &Outcome) -> io::Result<()> {
+/// How the process ends once its outcome was printed, or could not be.
+pub(crate) fn exit(printed: &io::Result<()>, outcome: &Outcome) -> Exit {
+    match printed {
+        // Whoever reads our output has seen enough: `onnxport ops | head`.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Exit::Io,
+        _ => outcome.exit,
+    }
+}
+
+/// Prints the outcome as one JSON object; null stands for a command that is none.
+pub(crate) fn print_json(name: Option<&str>, outcome: &Outcome) -> io::Result<()> {
     let mut object = Map::new();
     object.insert("command".to_owned(), name.into());
     object.insert("ok".to_owned(), (outcome.exit == Exit::Ok).into());

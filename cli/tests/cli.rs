@@ -71,6 +71,38 @@ fn json_is_one_object_for_success_and_failure() {
 }
 
 #[test]
+fn a_wrong_command_line_is_answered_in_json_as_well() {
+    for (arguments, command) in [
+        (&["--json"][..], None),
+        (&["--json", "frobnicate"], None),
+        (&["--json", "plugin"], Some("plugin")),
+        (&["convert", MLP, "--json"], Some("convert")),
+        (&["check", MLP, "--opset", "many", "--json"], Some("check")),
+        (&["inspect", MLP, "--weights", "--manifest", "--json"], Some("inspect")),
+        (&["weights", "bind", "--json"], Some("weights")),
+        (&["ops", "--color", "sometimes", "--json"], Some("ops")),
+    ] {
+        let output = run(arguments);
+        assert_eq!(code(&output), Some(2), "{arguments:?}");
+        let value: serde_json::Value =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{arguments:?}: {e}"));
+        assert_eq!((value["exit"].as_i64(), value["ok"].as_bool()), (Some(2), Some(false)), "{arguments:?}");
+        assert_eq!(value["command"].as_str(), command, "{arguments:?}");
+        assert_eq!(value["diagnostics"][0]["code"], "OP001", "{arguments:?}");
+        assert_eq!(text(&output.stderr), "", "{arguments:?}");
+    }
+    for arguments in [&["--help", "--json"][..], &["--json", "inspect", "--help"], &["--version", "--json"]] {
+        let output = run(arguments);
+        assert_eq!(code(&output), Some(0), "{arguments:?}");
+        assert!(!output.stdout.starts_with(b"{"), "{arguments:?}");
+    }
+    // A file that is called so is no option.
+    let output = run(&["frobnicate", "--", "--json"]);
+    assert_eq!((code(&output), output.stdout.is_empty()), (Some(2), true));
+    assert!(text(&output.stderr).starts_with("error: "));
+}
+
+#[test]
 fn a_missing_file_is_named_with_its_code() {
     let output = run(&["inspect", "no/such/file.pt2"]);
     let message = text(&output.stderr);

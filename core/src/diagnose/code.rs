@@ -40,6 +40,8 @@ impl fmt::Display for Code {
 }
 
 codes! {
+    /// The command line cannot be understood.
+    USAGE = "OP001";
     /// The file cannot be opened or read.
     READ_IO = "OP101";
     /// The file is not a zip archive, or the archive is damaged.

@@ -1,0 +1,90 @@
+//! Command lines that cannot be understood: text as clap prints it, or one JSON object.
+
+use std::ffi::{OsStr, OsString};
+
+use clap::CommandFactory;
+use clap::error::ErrorKind;
+use onnxport_core::diagnose::{Code, Diagnostic};
+
+use crate::args::Cli;
+use crate::exit::Exit;
+use crate::outcome::Outcome;
+use crate::render;
+
+/// Answers what clap did not take for a command. Help, the version and text end the process.
+pub(crate) fn answer(error: &clap::Error) -> Exit {
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    // What is asked for by `--help` and `--version` is text.
+    if !error.use_stderr() || !wants_json(&arguments) {
+        error.exit();
+    }
+    let outcome = Outcome::from(diagnostic(error));
+    render::exit(&render::print_json(command(&arguments).as_deref(), &outcome), &outcome)
+}
+
+/// Whether `--json` is among the options, as far as that can be told of a command line that is wrong.
+fn wants_json(arguments: &[OsString]) -> bool {
+    arguments.iter().take_while(|argument| *argument != OsStr::new("--")).any(|argument| argument == "--json")
+}
+
+/// The command that was meant, if it is one.
+fn command(arguments: &[OsString]) -> Option<String> {
+    let known = Cli::command();
+    let named = |argument: &OsString| Some(known.find_subcommand(argument)?.get_name().to_owned());
+    arguments.iter().find_map(named)
+}
+
+/// What clap says, in parts: the problem, tips, and how the command is used.
+fn diagnostic(error: &clap::Error) -> Diagnostic {
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return Diagnostic::error(Code::USAGE, "the command line lacks a subcommand or an argument")
+            .help("try `--help`");
+    }
+    let text = error.to_string();
+    let mut parts =
+        text.trim().split("\n\n").map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "));
+    let problem = parts.next().unwrap_or_default();
+    let problem = problem.strip_prefix("error: ").unwrap_or(&problem);
+    let parts = parts.filter(|part| !part.starts_with("For more information"));
+    Diagnostic { notes: parts.collect(), ..Diagnostic::error(Code::USAGE, problem) }.help("try `--help`")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    fn said(arguments: &[&str]) -> Diagnostic {
+        diagnostic(
+            &Cli::try_parse_from([&["onnxport"], arguments].concat()).expect_err("a wrong command line"),
+        )
+    }
+
+    #[test]
+    fn what_is_wrong_is_one_line() {
+        let lacking = said(&["convert"]);
+        assert_eq!(
+            lacking.message,
+            "the following required arguments were not provided: --output <ONNX> <PROGRAM>"
+        );
+        assert_eq!(lacking.notes, ["Usage: onnxport convert --output <ONNX> <PROGRAM>"]);
+        let unknown = said(&["inspct", "x"]);
+        assert_eq!(unknown.message, "unrecognized subcommand 'inspct'");
+        assert_eq!(unknown.notes[0], "tip: a similar subcommand exists: 'inspect'");
+        for kind in [&["plugin"][..], &["convert", "a", "-o", "b", "--opset", "x"], &["ops", "--frobnicate"]]
+        {
+            let problem = said(kind);
+            assert!(!problem.message.is_empty() && !problem.message.contains('\n'), "{problem:?}");
+        }
+    }
+
+    #[test]
+    fn a_command_is_found_among_options() {
+        let of = |arguments: &[&str]| command(&arguments.iter().map(OsString::from).collect::<Vec<_>>());
+        assert_eq!(of(&["--color", "never", "inspect", "--x"]).as_deref(), Some("inspect"));
+        assert_eq!(of(&["inspct"]), None);
+        let json = |arguments: &[&str]| wants_json(&arguments.iter().map(OsString::from).collect::<Vec<_>>());
+        assert!(json(&["x", "--json"]) && !json(&["x", "--", "--json"]) && !json(&["x"]));
+    }
+}

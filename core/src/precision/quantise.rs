@@ -158,7 +158,8 @@ fn dequantize(model: &mut Model, target: &Target, scheme: &Scheme, size: u64) ->
     let extent = data.shape.get(*axis).copied()?;
     let blocks = Blocks { axis: *axis, size: size.min(extent) };
     let part = |part| {
-        let quantise = Quantise { bits: scheme.bits, symmetric: scheme.symmetric, blocks, part };
+        let quantise =
+            Quantise { bits: scheme.bits, symmetric: scheme.symmetric, blocks, part, quantiser: None };
         let made = data.then(Transform::Quantise(quantise))?;
         // One scale per output is a vector.
         let flat = matches!((scheme.block, part), (Block::Channel, Part::Scales | Part::ZeroPoints));
@@ -216,7 +217,8 @@ fn matmul_nbits(
     let [n, k] = rows.shape[..] else { return Err("it is not a matrix") };
     let part = |part| {
         let blocks = Blocks { axis: 1, size };
-        let quantise = Quantise { bits: scheme.bits, symmetric: scheme.symmetric, blocks, part };
+        let quantise =
+            Quantise { bits: scheme.bits, symmetric: scheme.symmetric, blocks, part, quantiser: None };
         rows.then(Transform::Quantise(quantise)).ok_or("it cannot be cut into blocks")
     };
     let (codes, scales) = (part(Part::MatMulCodes)?, part(Part::Scales)?);

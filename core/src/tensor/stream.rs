@@ -8,8 +8,8 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::transform::{Cast, Kept};
-use super::transform::{Part, Transform};
+use super::transform::quantise::{self, Kept, pack};
+use super::transform::{Cast, Part, Transform};
 use super::{Derived, Error, Granule, LazyTensor, Source, gather};
 
 /// What takes the bytes of a tensor, in order.
@@ -26,9 +26,22 @@ const STRIDED_PIECE: u64 = 16 << 20;
 struct Scratch {
     levels: Vec<Vec<u8>>,
     kept: Kept,
+    /// The granules that were made last for somebody who wanted a part of them.
+    granules: Granules,
+    /// Elements of a quantised weight that are looked at together.
+    tile: u64,
     result: Vec<u8>,
     /// The byte of the tensor at which the result starts.
     start: u64,
+}
+
+/// Whole granules of a plugin's transform.
+#[derive(Default)]
+struct Granules {
+    /// Transforms on the way from the result.
+    level: usize,
+    elements: Range<u64>,
+    bytes: Vec<u8>,
 }
 
 impl LazyTensor {
@@ -48,8 +61,8 @@ impl LazyTensor {
         }
         let pieces = Pieces::new(self, &range, budget as u64)?;
         let threads = pieces.threads();
-        let mut made: Vec<Scratch> = (0..threads).map(|_| Scratch::default()).collect();
-        let mut making: Vec<Scratch> = (0..threads).map(|_| Scratch::default()).collect();
+        let scratch = || (0..threads).map(|_| Scratch { tile: pieces.tile, ..Scratch::default() }).collect();
+        let (mut made, mut making): (Vec<Scratch>, Vec<Scratch>) = (scratch(), scratch());
         let mut next = pieces.all.start;
         let mut full = pieces.make(&mut made, &mut next)?;
         while next < pieces.all.end {
@@ -67,7 +80,7 @@ impl LazyTensor {
     /// they are.
     pub fn least_memory(&self) -> u64 {
         match &self.source {
-            Source::Derived(_) => cost(self, step(self)),
+            Source::Derived(_) => cost(self, smallest(self), quantise::tile(false)),
             _ => 0,
         }
     }
@@ -82,6 +95,8 @@ struct Pieces<'a> {
     size: u64,
     /// How many pieces fit into the budget at a time, twice.
     parallel: u64,
+    /// Elements of a quantised weight that are looked at together.
+    tile: u64,
     /// The bytes that are wanted.
     bytes: Range<u64>,
 }
@@ -90,19 +105,28 @@ impl<'a> Pieces<'a> {
     fn new(tensor: &'a LazyTensor, bytes: &Range<u64>, budget: u64) -> Result<Self, Error> {
         let bits = u64::from(tensor.dtype.bits());
         let total = tensor.elements().ok_or(Error::Short)?;
-        let step = step(tensor);
-        // Packed elements are cut at whole bytes as well.
-        let unit = if bits < 8 { step * (8 / bits) } else { step };
-        let smallest = cost(tensor, unit.min(total));
+        let unit = smallest(tensor);
+        let smallest = cost(tensor, unit.min(total), quantise::tile(false));
         if smallest > budget {
             return Err(Error::Budget { needed: smallest, budget });
         }
-        let wanted = if is_strided(tensor) { STRIDED_PIECE } else { PIECE }.min((budget / 4).max(1));
-        let per_unit = cost(tensor, unit).max(1);
-        let size = unit.saturating_mul((wanted / per_unit).max(1));
-        let parallel = (budget / 2 / cost(tensor, size.min(total)).max(1)).max(1);
+        let strided = is_strided(tensor);
+        let wanted = if strided { STRIDED_PIECE } else { PIECE }.min(budget / 4);
+        let tile = [strided, false].map(quantise::tile);
+        let tile = tile.into_iter().find(|tile| cost(tensor, unit.min(total), *tile) <= wanted);
+        let tile = tile.unwrap_or_else(|| quantise::tile(false));
+        // What every piece takes, however small it is, must not make it smaller.
+        let limit = wanted.max(smallest.saturating_add(PIECE).min(budget));
+        let fits = |elements: u64| cost(tensor, elements, tile) <= limit;
+        let whole = preferred(tensor).max(1);
+        let whole = whole.checked_next_multiple_of(unit).filter(|whole| fits(*whole)).unwrap_or(unit);
+        let mut size = whole;
+        while size < total && fits(size.saturating_mul(2)) {
+            size = size.saturating_mul(2);
+        }
+        let parallel = (budget / 2 / cost(tensor, size.min(total), tile).max(1)).max(1);
         let (first, last) = (bytes.start * 8 / bits, (bytes.end * 8).div_ceil(bits).min(total));
-        Ok(Self { tensor, all: first / unit * unit..last, size, parallel, bytes: bytes.clone() })
+        Ok(Self { tensor, all: first / size * size..last, size, parallel, tile, bytes: bytes.clone() })
     }
 
     /// How many pieces to make at a time: a single one is not worth a thread.
@@ -179,8 +203,11 @@ fn evaluate(
         }
         Transform::Quantise(quantise) => {
             let mut kept = std::mem::take(&mut scratch.kept);
-            let mut read = |range, bytes: &mut Vec<u8>| evaluate(input, level + 1, range, scratch, bytes);
-            quantise.evaluate((input.dtype, &input.shape), range, &mut read, &mut kept, out)?;
+            let tile = scratch.tile;
+            let mut read = |tensor: &LazyTensor, range, bytes: &mut Vec<u8>| {
+                evaluate(tensor, level + 1, range, scratch, bytes)
+            };
+            quantise.evaluate(input, range, &mut read, (&mut kept, tile), out)?;
             scratch.kept = kept;
             Ok(())
         }
@@ -189,7 +216,21 @@ fn evaluate(
             let per_granule = granule_input(derived);
             let total = input.elements().ok_or(Error::Short)?;
             let first = range.start / made;
-            let granules = (range.end - range.start).div_ceil(made);
+            let granules = range.end.div_ceil(made) - first;
+            let aligned = first * made..(first + granules).saturating_mul(made).min(elements(tensor)?);
+            if aligned != range {
+                // Somebody wants a part of a granule, and most often the next part after it.
+                let mut whole = std::mem::take(&mut scratch.granules);
+                if (whole.level, &whole.elements) != (level, &aligned) {
+                    evaluate(tensor, level, aligned.clone(), scratch, &mut whole.bytes)?;
+                }
+                let size = unit(tensor);
+                let part = (range.start - aligned.start) * size..(range.end - aligned.start) * size;
+                let part = whole.bytes.get(part.start as usize..part.end as usize);
+                out.copy_from_slice(part.ok_or(Error::Short)?);
+                scratch.granules = Granules { level, elements: aligned, ..whole };
+                return Ok(());
+            }
             let end = first.saturating_add(granules).saturating_mul(per_granule).min(total);
             let mut bytes = take_level(scratch, level);
             evaluate(input, level + 1, first * per_granule..end, scratch, &mut bytes)?;
@@ -225,19 +266,8 @@ fn unit(tensor: &LazyTensor) -> u64 {
     u64::from(tensor.dtype.bits()).div_ceil(8)
 }
 
-/// Puts codes of one byte each together, the first one in the low bits.
-fn pack(bits: u32, codes: &mut Vec<u8>) {
-    let mask = (1u8 << bits) - 1;
-    let per_byte = (8 / bits) as usize;
-    let len = codes.len().div_ceil(per_byte);
-    for index in 0..len {
-        let places = codes.iter().skip(index * per_byte).take(per_byte);
-        let byte = places.zip((0..8).step_by(bits as usize)).fold(0, |b, (code, s)| b | (code & mask) << s);
-        if let Some(place) = codes.get_mut(index) {
-            *place = byte;
-        }
-    }
-    codes.truncate(len);
+fn elements(tensor: &LazyTensor) -> Result<u64, Error> {
+    tensor.elements().ok_or(Error::Short)
 }
 
 /// Elements of the result that are made together.
@@ -252,9 +282,13 @@ fn step(tensor: &LazyTensor) -> u64 {
         },
         Transform::Foreign(_) => {
             let total = derived.input.elements().unwrap_or(1).max(1);
-            let granules = total.div_ceil(granule_input(derived)).max(1);
-            // All granules but the last give the same, so that what they give is a multiple.
-            tensor.elements().unwrap_or(1).div_ceil(granules).max(1)
+            let (made, taken) = (tensor.elements().unwrap_or(1), granule_input(derived));
+            // All granules but the last give as much; the last one may be short, most often by as much as
+            // what goes in.
+            match made.checked_mul(taken) {
+                Some(all) if all.is_multiple_of(total) => (all / total).max(1),
+                _ => made.div_ceil(total.div_ceil(taken).max(1)).max(1),
+            }
         }
     }
 }
@@ -270,18 +304,42 @@ fn granule_input(derived: &Derived) -> u64 {
     }
 }
 
-/// The bytes that making `elements` of the result takes, the result included.
-fn cost(tensor: &LazyTensor, elements: u64) -> u64 {
+/// The elements of the smallest piece: packed ones are cut at whole bytes as well.
+fn smallest(tensor: &LazyTensor) -> u64 {
+    let bits = u64::from(tensor.dtype.bits());
+    if bits < 8 { step(tensor) * (8 / bits) } else { step(tensor) }
+}
+
+/// How many elements of the result are best made together.
+fn preferred(tensor: &LazyTensor) -> u64 {
+    match &tensor.source {
+        Source::Derived(derived) => match &derived.transform {
+            Transform::Quantise(quantise) => quantise.preferred(&derived.input.shape),
+            _ => step(tensor),
+        },
+        _ => 1,
+    }
+}
+
+/// The bytes that making `elements` of the result takes, the result included, when about `tile`
+/// elements of a quantised weight are looked at together.
+fn cost(tensor: &LazyTensor, elements: u64, tile: u64) -> u64 {
     let own = elements.saturating_mul(unit(tensor));
     let Source::Derived(derived) = &tensor.source else { return own };
     let input = &derived.input;
     let needed = match &derived.transform {
-        Transform::Cast(_) => cost(input, elements),
-        // Weights are read in tiles, as bytes and as f32, and the bounds of a row of blocks are kept.
-        Transform::Quantise(quantise) => quantise.memory(&input.shape, elements, unit(input)),
+        Transform::Cast(_) => cost(input, elements, tile),
+        // What the weight itself is made from comes on top of its values.
+        Transform::Quantise(quantise) => quantise.memory(input, elements, tile).saturating_add(
+            if matches!(input.source, Source::Derived(_)) {
+                cost(input, step(input).max(tile), tile)
+            } else {
+                0
+            },
+        ),
         Transform::Foreign(_) => {
             let granules = elements.div_ceil(step(tensor));
-            cost(input, granules.saturating_mul(granule_input(derived)))
+            cost(input, granules.saturating_mul(granule_input(derived)), tile)
         }
     };
     own.saturating_add(needed)

@@ -100,6 +100,14 @@ impl LazyTensor {
         )
     }
 
+    /// Whether a view of it is read at the cost of what the view shows: its bytes can be reached at any
+    /// place, and no transform is bound to an order.
+    pub(super) fn is_open(&self) -> bool {
+        let (base, transforms) = self.transforms();
+        matches!(base.source, Source::Mapped { .. } | Source::Inline(_))
+            && transforms.iter().all(|transform| transform.is_elementwise())
+    }
+
     /// Applies a change of shape, strides and offset, or hands it on to what an elementwise transform
     /// takes: there it changes as much, and the view stays in front of the transforms.
     fn view(

@@ -6,14 +6,15 @@
 mod cast;
 mod float8;
 mod foreign;
-mod quantise;
+pub mod quantise;
 
 use std::sync::Arc;
 
 pub(super) use cast::Cast;
 pub use foreign::{Foreign, Kernel};
-pub(super) use quantise::Kept;
-pub use quantise::{Bits, Blocks, Part, Quantise};
+pub use quantise::{
+    Bits, Blocks, Part, Quantise, QuantisedMut, Quantiser, QuantiserGranule, Rectangle, SharedQuantiser,
+};
 
 use super::{DType, Error, LazyTensor, Source};
 

@@ -1,6 +1,7 @@
 //! Views and transforms against evaluations that take no shortcut.
 
-use super::transform::{Bits, Blocks, Part, Quantise};
+mod quantise;
+
 use super::{DType, Error, LazyTensor, MappedFile, Source, Transform};
 
 /// Numbers that look random and are always the same.
@@ -210,162 +211,6 @@ fn integers_are_cast_exactly_or_not_at_all() {
     assert!(f32s(&[1.0]).then(Transform::Cast(DType::I8)).is_none());
 }
 
-/// The quantised form and what it stands for, by the formulas.
-fn quantised(values: &[f32], shape: &[u64], q: Quantise) -> (Vec<i32>, Vec<f32>, Vec<i32>, Vec<f32>) {
-    let Blocks { axis, size } = q.blocks;
-    let mut blocks = shape.to_vec();
-    blocks[axis] = shape[axis].div_ceil(size);
-    let flat = |index: &[u64], shape: &[u64]| index.iter().zip(shape).fold(0, |n, (i, d)| n * d + i) as usize;
-    let mut bounds = vec![(0f32, 0f32); blocks.iter().product::<u64>() as usize];
-    let block_of = |index: &Vec<u64>| {
-        let mut index = index.clone();
-        index[axis] /= size;
-        flat(&index, &blocks)
-    };
-    for (index, value) in indices(shape).iter().zip(values) {
-        let (low, high) = &mut bounds[block_of(index)];
-        (*low, *high) = (low.min(*value), high.max(*value));
-    }
-    let levels = |bits: u32| f64::from((1u32 << bits) - 1);
-    let bits = q.bits.count();
-    let scales: Vec<f32> = bounds
-        .iter()
-        .map(|(low, high)| {
-            let (low, high) = (f64::from(*low), f64::from(*high));
-            let scale =
-                if q.symmetric { high.max(-low) / levels(bits - 1) } else { (high - low) / levels(bits) };
-            if scale == 0.0 { 1.0 } else { scale as f32 }
-        })
-        .collect();
-    let zeros: Vec<i32> = bounds
-        .iter()
-        .zip(&scales)
-        .map(
-            |((low, _), s)| {
-                if q.symmetric { 0 } else { (-f64::from(*low) / f64::from(*s)).round_ties_even() as i32 }
-            },
-        )
-        .collect();
-    let (low, high) =
-        if q.symmetric { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) };
-    let mut codes = Vec::new();
-    let mut meant = Vec::new();
-    for (index, value) in indices(shape).iter().zip(values) {
-        let block = block_of(index);
-        let code = ((value / scales[block]).round_ties_even() as i32 + zeros[block]).clamp(low, high);
-        codes.push(code);
-        meant.push((code - zeros[block]) as f32 * scales[block]);
-    }
-    (codes, scales, zeros, meant)
-}
-
-fn nibbles(codes: &[i32], bits: u32) -> Vec<u8> {
-    if bits == 8 {
-        return codes.iter().map(|c| *c as u8).collect();
-    }
-    codes.chunks(2).map(|c| (c[0] as u8 & 15) | (c.get(1).map_or(0, |c| *c as u8 & 15) << 4)).collect()
-}
-
-#[test]
-fn quantised_forms_follow_their_formulas() {
-    let mut random = Random(3);
-    for round in 0..160 {
-        let rank = 1 + random.below(3);
-        let shape: Vec<u64> = (0..rank).map(|_| 1 + random.below(23)).collect();
-        let count: u64 = shape.iter().product();
-        let values: Vec<f32> = (0..count)
-            .map(|_| (random.below(2001) as f32 - 1000.0) * if round % 7 == 0 { 0.0 } else { 0.013 })
-            .collect();
-        let q = Quantise {
-            bits: [Bits::Four, Bits::Eight][round % 2],
-            symmetric: round % 4 < 2,
-            blocks: Blocks { axis: random.below(rank) as usize, size: 1 + random.below(30) },
-            part: Part::Codes,
-        };
-        let (codes, scales, zeros, _) = quantised(&values, &shape, q);
-        let weight = LazyTensor { shape: shape.clone(), ..f32s(&values) };
-        let part = |part| {
-            let tensor = weight.then(Transform::Quantise(Quantise { part, ..q })).unwrap();
-            let bytes = streamed(&tensor, 0..tensor.byte_len().unwrap(), 1 << 21).unwrap();
-            let start = bytes.len() as u64 / 3;
-            assert_eq!(
-                streamed(&tensor, start..bytes.len() as u64, 1 << 21).unwrap(),
-                bytes[start as usize..]
-            );
-            bytes
-        };
-        assert_eq!(part(Part::Codes), nibbles(&codes, q.bits.count()), "{q:?} of {shape:?}");
-        assert_eq!(as_f32(&part(Part::Scales)), scales);
-        assert_eq!(part(Part::ZeroPoints), nibbles(&zeros, q.bits.count()));
-    }
-}
-
-#[test]
-fn long_axes_are_quantised_in_pieces() {
-    // Blocks that are larger than a tile, side by side and in a row.
-    let (rows, columns) = (264u64, 256u64);
-    let values: Vec<f32> = (0..rows * columns).map(|i| ((i * 7919) % 4001) as f32 - 2000.0).collect();
-    for (shape, axis) in [(vec![rows, columns], 0), (vec![rows * columns], 0), (vec![rows, columns], 1)] {
-        let blocks = Blocks { axis, size: shape[axis] };
-        let q = Quantise { bits: Bits::Eight, symmetric: true, blocks, part: Part::Codes };
-        let (codes, scales, ..) = quantised(&values, &shape, q);
-        let weight = LazyTensor { shape, ..f32s(&values) };
-        let made = weight.then(Transform::Quantise(q)).unwrap();
-        for budget in [1 << 21, 1 << 26] {
-            assert!(streamed(&made, 0..rows * columns, budget).unwrap() == nibbles(&codes, 8));
-        }
-        let made = weight.then(Transform::Quantise(Quantise { part: Part::Scales, ..q })).unwrap();
-        assert_eq!(as_f32(&made.read().unwrap()), scales);
-    }
-}
-
-#[test]
-fn both_forms_of_int4_stand_for_the_same_weights() {
-    for (bits, symmetric) in
-        [(Bits::Four, true), (Bits::Four, false), (Bits::Eight, true), (Bits::Eight, false)]
-    {
-        let (n, k, size) = (5u64, 83u64, 32u64);
-        let values: Vec<f32> = (0..n * k).map(|i| ((i * 7919) % 401) as f32 * 0.01 - 1.3).collect();
-        let weight = LazyTensor { shape: vec![n, k], ..f32s(&values) };
-        let q = Quantise { bits, symmetric, blocks: Blocks { axis: 1, size }, part: Part::Codes };
-        let (_, scales, _, meant) = quantised(&values, &[n, k], q);
-        let part = |part| {
-            weight.then(Transform::Quantise(Quantise { part, ..q })).unwrap().read().unwrap().into_owned()
-        };
-        let (codes, zeros) = (part(Part::MatMulCodes), part(Part::MatMulZeroPoints));
-        let (blocks, per_code) = (k.div_ceil(size), bits.count() as usize);
-        let get = |bytes: &[u8], i: usize| match per_code {
-            4 => i32::from(bytes[i / 2] >> (4 * (i % 2)) & 15),
-            _ => i32::from(bytes[i]),
-        };
-        for row in 0..n as usize {
-            let zero_row = &zeros[row * zeros.len() / n as usize..];
-            for column in 0..k as usize {
-                let block = column / size as usize;
-                let flat = row * (blocks * size) as usize + column;
-                let value =
-                    (get(&codes, flat) - get(zero_row, block)) as f32 * scales[row * blocks as usize + block];
-                assert_eq!(value.to_bits(), meant[row * k as usize + column].to_bits());
-            }
-        }
-    }
-}
-
-#[test]
-fn values_that_are_no_numbers_are_not_quantised() {
-    for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
-        let mut values = vec![1.0; 64];
-        values[40] = bad;
-        for (size, part) in [(32, Part::Codes), (64, Part::Scales)] {
-            let blocks = Blocks { axis: 0, size };
-            let q = Quantise { bits: Bits::Four, symmetric: true, blocks, part };
-            let made = f32s(&values).then(Transform::Quantise(q)).unwrap();
-            let error = streamed(&made, 0..made.byte_len().unwrap(), 1 << 24).unwrap_err();
-            assert_eq!(error.code(), crate::diagnose::Code::WEIGHT_VALUE, "{error}");
-        }
-    }
-}
-
 #[test]
 fn a_fill_is_one_element() {
     let sevens = LazyTensor::fill(DType::I16, vec![3, 5], &7i16.to_le_bytes());
@@ -379,7 +224,7 @@ const NARROW: [DType; 6] =
 
 #[test]
 fn casts_give_the_bits_that_pytorch_and_onnx_give() {
-    let table = include_str!("../../../tests/data/casts.txt");
+    let table = include_str!("../../../../tests/data/casts.txt");
     let rows: Vec<Vec<u32>> = table
         .lines()
         .map(|line| line.split(' ').map(|word| u32::from_str_radix(word, 16).unwrap()).collect())

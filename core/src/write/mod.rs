@@ -39,7 +39,7 @@ use crate::ir::{Artefact, Model};
 use crate::tensor::{self, LazyTensor, MappedFile};
 
 pub use metadata::{SOURCES_KEY, STATE_KEY, UNBOUND_KEY};
-pub use package::{PACKAGE_DATA, PackageReport, package};
+pub use package::{PACKAGE_DATA, PackageReport, package, plan_package};
 pub use reference::SourceFile;
 pub use summary::{PlannedFile, TensorCounts, WritePlan};
 pub use unbound::{UNBOUND_LOCATION, UnboundEntry};
@@ -213,7 +213,7 @@ impl<'a> Prepared<'a> {
         target.refuse_others()?;
         target.refuse_sources(options, &weights)?;
         let message = encode(&weights, &places, &target.data_names());
-        let summary = WritePlan::of(&target, &places, message.len()?, stream::needs(&weights), options);
+        let summary = WritePlan::of_model(&target, &places, message.len()?, stream::needs(&weights), options);
         Ok(Self { target, weights, places, message, summary })
     }
 }

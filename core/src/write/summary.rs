@@ -1,6 +1,6 @@
 //! What would be written, and whether the machine can hold it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -46,7 +46,8 @@ pub struct TensorCounts {
 /// What a call of [`write`](super::write()) does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WritePlan {
-    /// The model, then its data files. The list of hashes is not among them.
+    /// The model, then its data files; all models of a package, then theirs. Lists of hashes are not
+    /// among them.
     pub files: Vec<PlannedFile>,
     /// Where the tensors go.
     pub tensors: TensorCounts,
@@ -71,7 +72,8 @@ pub struct WritePlan {
 }
 
 impl WritePlan {
-    pub(super) fn of(
+    /// The plan of the files of one model.
+    pub(super) fn of_model(
         target: &Target,
         plan: &Plan,
         model_bytes: u64,
@@ -85,7 +87,17 @@ impl WritePlan {
             bytes,
             replaces: std::fs::metadata(path).ok().map(|old| old.len()),
         });
-        let files: Vec<PlannedFile> = files.collect();
+        Self::of(files.collect(), target.folder(), plan, needs, options)
+    }
+
+    /// The plan of `files`, which lie on the disk of `folder` and hold weights as `plan` says.
+    pub(super) fn of(
+        files: Vec<PlannedFile>,
+        folder: &Path,
+        plan: &Plan,
+        needs: stream::Needs,
+        options: &WriteOptions,
+    ) -> Self {
         let count = |of: fn(&Place) -> bool| plan.places.iter().filter(|place| of(place)).count();
         let data = count(|place| matches!(place, Place::Data(_)));
         let stored = plan.files.iter().map(|file| file.stored.len()).sum();
@@ -99,13 +111,7 @@ impl WritePlan {
         };
         let stored_bytes = plan.stored_bytes();
         let held = resources::anonymous_memory();
-        let stream_memory = match (options.max_memory, held) {
-            (Some(limit), held) => {
-                let rest = limit.saturating_sub(held.unwrap_or(0)).saturating_sub(OVERHEAD);
-                rest.min(needs.wanted)
-            }
-            (None, _) => needs.wanted,
-        };
+        let stream_memory = stream_memory(needs, options);
         let new = files.iter().map(|file| file.bytes.saturating_add(FILE_OVERHEAD));
         Self {
             tensors,
@@ -113,7 +119,7 @@ impl WritePlan {
             inline_bytes: plan.inline_bytes,
             padding_bytes: plan.data_bytes() - stored_bytes,
             disk_needed: new.fold(0, u64::saturating_add),
-            disk_free: resources::free_space(target.folder()),
+            disk_free: resources::free_space(folder),
             peak_memory: held.map(|held| held + OVERHEAD + stream_memory),
             stream_memory,
             least_stream_memory: needs.least,
@@ -143,4 +149,12 @@ impl WritePlan {
         }
         if report.diagnostics.is_empty() { Ok(()) } else { Err(report) }
     }
+}
+
+/// The bytes of the buffers through which tensors are streamed: what they want, or what is left of the
+/// memory that is allowed.
+pub(super) fn stream_memory(needs: stream::Needs, options: &WriteOptions) -> u64 {
+    let Some(limit) = options.max_memory else { return needs.wanted };
+    let held = resources::anonymous_memory().unwrap_or(0);
+    limit.saturating_sub(held).saturating_sub(OVERHEAD).min(needs.wanted)
 }

@@ -19,7 +19,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 ///
 /// # Errors
 /// `TimedOut` when somebody else keeps the lock.
-pub(super) fn folder(folder: &Path) -> io::Result<Option<File>> {
+pub(in crate::write) fn folder(folder: &Path) -> io::Result<Option<File>> {
     let Ok(file) = File::open(folder) else { return Ok(None) };
     let start = Instant::now();
     loop {

@@ -1,6 +1,6 @@
 //! Making written files the result: all of them, or none.
 
-mod lock;
+pub(super) mod lock;
 mod redirect;
 mod staged;
 mod swap;

@@ -1,0 +1,122 @@
+//! A folder that is filled before anybody can see it.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::diagnose::Report;
+use crate::write::interrupt::{self, Watch};
+use crate::write::publish::{self, lock};
+
+/// What the names of hidden folders begin with.
+const PREFIX: &str = ".onnxport-package-";
+
+/// What they end with.
+const SUFFIX: &str = ".tmp";
+
+/// The folder in which `folder` lies.
+pub(super) fn parent(folder: &Path) -> &Path {
+    folder.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Fails when something is there.
+///
+/// # Errors
+/// `OP601`.
+pub(super) fn refuse_existing(folder: &Path) -> Result<(), Report> {
+    if folder.symlink_metadata().is_ok() {
+        return Err(publish::failed(folder, &exists()));
+    }
+    Ok(())
+}
+
+fn exists() -> io::Error {
+    io::Error::new(io::ErrorKind::AlreadyExists, "it exists already")
+}
+
+/// Removes what killed runs left beside `folder`: hidden folders that no living run has locked. Where
+/// folders cannot be locked they stay, since nobody can tell.
+pub(super) fn sweep(folder: &Path) {
+    let parent = parent(folder);
+    // A run makes and locks its folder under this lock, so that none is seen in between.
+    let Ok(Some(_lock)) = lock::folder(parent) else { return };
+    let Ok(entries) = fs::read_dir(parent) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let ours = name.to_str().is_some_and(|name| name.starts_with(PREFIX) && name.ends_with(SUFFIX));
+        if !ours || !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            continue;
+        }
+        let is_free = File::open(entry.path()).is_ok_and(|left| left.try_lock().is_ok());
+        if is_free {
+            // What cannot be removed is in nobody's way.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// A hidden folder beside the final one, which vanishes unless it is published.
+#[derive(Debug)]
+pub(super) struct Staging {
+    path: PathBuf,
+    /// Locked, where folders can be: a later run can tell that this one lives.
+    lock: Option<File>,
+    watch: Option<Watch>,
+}
+
+impl Staging {
+    /// An empty folder beside `folder`.
+    ///
+    /// # Errors
+    /// Those of making a folder, and `TimedOut` when another run keeps the one around it locked.
+    pub(super) fn new(folder: &Path) -> io::Result<Self> {
+        let parent = parent(folder);
+        let _lock = lock::folder(parent)?;
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(PREFIX).suffix(SUFFIX);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            // What a folder that is simply made has; the default is for secrets.
+            builder.permissions(fs::Permissions::from_mode(0o777));
+        }
+        let path = builder.tempdir_in(parent)?.keep();
+        let watch = Watch::new(&path);
+        let lock = File::open(&path).ok().filter(|own| own.try_lock().is_ok());
+        Ok(Self { path, lock, watch: Some(watch) })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Gives the folder its name.
+    ///
+    /// # Errors
+    /// `AlreadyExists` when something has that name by now, and those of renaming.
+    pub(super) fn publish(mut self, folder: &Path) -> io::Result<()> {
+        // Not every file system can flush folders; the files in it are safe.
+        let flush = |path: &Path| File::open(path).and_then(|folder| folder.sync_all());
+        let _ = flush(&self.path);
+        let _guard = interrupt::publishing();
+        let _lock = lock::folder(parent(folder))?;
+        if folder.symlink_metadata().is_ok() {
+            return Err(exists());
+        }
+        // Some systems do not rename a folder that is open.
+        self.lock = None;
+        fs::rename(&self.path, folder)?;
+        self.watch = None;
+        let _ = flush(parent(folder));
+        Ok(())
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        if self.watch.is_some() {
+            // The error that led here says more than one about what is left of it.
+            let _ = fs::remove_dir_all(&self.path);
+        }
+    }
+}

@@ -80,7 +80,7 @@ pub(crate) enum Command {
     /// Show, make and check plugins
     Plugin(plugin::Arguments),
     /// Convert several programs into a folder, with one data file for all
-    Package(package::Arguments),
+    Package(Box<package::Arguments>),
     /// Give a model weights
     Weights(weights::Arguments),
     /// Explain a diagnostic code

@@ -27,9 +27,6 @@ pub(crate) struct BackendArguments {
     /// Where the blobs go that backends compile
     #[arg(long, value_enum, default_value_t = Place::Auto, value_name = "WHERE", requires = "backends")]
     blobs: Place,
-    /// Show the regions that backends would take, and why not the rest; nothing is compiled or written
-    #[arg(long, requires = "backends", conflicts_with_all = ["output", "emit"])]
-    pub explain_partition: bool,
 }
 
 /// Where blobs go.
@@ -55,7 +52,7 @@ impl BackendArguments {
                 Place::File => Blobs::File,
             },
             stem: name.unwrap_or_else(|| "model.onnx".to_owned()),
-            dry_run: self.explain_partition,
+            dry_run: false,
         }
     }
 }

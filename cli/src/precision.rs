@@ -115,6 +115,7 @@ impl PrecisionArguments {
             quantise_only: Patterns::new(self.quantize_only.iter().cloned()),
             quantise_skip: Patterns::new(self.quantize_skip.iter().cloned()),
             transforms: self.transforms.clone(),
+            several: false,
         }
     }
 }

@@ -180,3 +180,27 @@ graph {
     let loaded = runtime.load_with(Path::new(&external), &["linear"]);
     assert!(loaded.is_ok(), "{:?}", loaded.err().map(|problem| problem.message));
 }
+
+#[test]
+fn a_model_with_changed_weights_is_run_and_measured() {
+    if !has_runtime() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let model = folder.path().join("mlp.onnx");
+    let model = model.to_str().expect("UTF-8");
+    let f16 = json(&onnxport(&["convert", MLP, "-o", model, "--dtype", "f16", "--json"]));
+    assert_eq!((&f16["exit"], &f16["verification"]["measured"]), (&Value::from(0), &Value::from(true)));
+    let cases = f16["verification"]["cases"].as_array().expect("cases");
+    assert!(cases.len() > 1, "other sizes run as well");
+    for output in cases.iter().flat_map(|case| case["outputs"].as_array().expect("outputs")) {
+        let cosine = output["difference"]["cosine"].as_f64().expect("a cosine");
+        assert!(output["problem"].is_null() && cosine > 0.99, "{output}");
+    }
+    // The same values are judged where nothing was changed, or where the user asks for it.
+    let plain = json(&onnxport(&["convert", MLP, "-o", model, "--json"]));
+    assert_eq!(plain["verification"]["measured"], false);
+    onnxport(&["convert", MLP, "-o", model, "--quantize", "int4", "--quantize-form", "matmulnbits"]);
+    let judged = onnxport(&["verify", model, "--against", MLP]);
+    assert_eq!(judged.status.code(), Some(4));
+}

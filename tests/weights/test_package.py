@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
+import safetensors.torch
 import torch
 from torch import Tensor, nn
-from torch.export import export, save
+from torch.export import Dim, export, save
 
+import onnxport as python_package
+from tests.onnx_runtime import binary
 from tests.weights.test_sources import onnxport, run
 
 
@@ -90,3 +101,108 @@ def test_a_package_is_not_written_over_anything(parts):
     same = (f"a={folder / 'enc.pt2'}", f"a={folder / 'dec.pt2'}")
     assert "OP307" in onnxport("package", *same, "-o", folder / "new", code=2)
     assert sorted(folder.iterdir()) == before
+
+
+def packaged(*arguments, code=0):
+    """Make a package; return what is said about it as data."""
+    command = [binary(), "package", "--json", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    return json.loads(done.stdout)
+
+
+def library():
+    """Find ONNX Runtime's own library."""
+    folder = Path(onnxruntime.__file__).parent / "capi"
+    found = [*folder.glob("*onnxruntime*.so.*"), *folder.glob("onnxruntime.dll")]
+    return next(iter([*found, *folder.glob("libonnxruntime*.dylib")]))
+
+
+def test_every_model_of_a_package_is_verified(parts):
+    decoder, ids, memory, folder = parts
+    batch = {0: Dim("batch", max=64)}
+    exported = export(decoder, (ids, memory), dynamic_shapes=(batch, batch))
+    python_package.save(exported, folder / "dec.pt2")
+    programs = (f"encoder={folder / 'enc.pt2'}", f"decoder={folder / 'dec.pt2'}")
+    options = ("--ort-library", library(), "--dim", "decoder/ids:0=n", "--opset", "21")
+    found = packaged(*programs, "-o", folder / "plain", *options)
+    checks = {model["name"]: model["verification"] for model in found["models"]}
+    assert [checks[name]["values_compared"] for name in ("encoder", "decoder")] == [False, True]
+    assert len(checks["decoder"]["cases"]) > 1
+    graph = onnx.load(folder / "plain/decoder.onnx").graph
+    assert graph.input[0].type.tensor_type.shape.dim[0].dim_param == "n"
+    assert found["exit"] == 0
+    # Changed weights give other values: they are measured, and the models run at every size.
+    int4 = ("--quantize", "int4", "--quantize-skip", "body.*")
+    found = packaged(*programs, "-o", folder / "int4", *options, *int4)
+    checks = {model["name"]: model["verification"] for model in found["models"]}
+    assert checks["decoder"]["measured"] is True
+    outputs = [case["outputs"][0] for case in checks["decoder"]["cases"]]
+    assert all(output["problem"] is None for output in outputs)
+    assert all(0.9 < output["difference"]["cosine"] < 1 for output in outputs)
+    # A model that disagrees with what was recorded is reported, with its name.
+    sidecar = folder / "dec.expected.safetensors"
+    tensors = safetensors.torch.load_file(sidecar)
+    with safetensors.safe_open(sidecar, "pt") as file:
+        metadata = file.metadata()
+    tensors["traced/output/0"] += 1
+    safetensors.torch.save_file(tensors, sidecar, metadata)
+    found = packaged(*programs, "-o", folder / "wrong", *options, code=4)
+    wrong = [d for d in found["diagnostics"] if d["severity"] == "error"]
+    assert [d["notes"][-1] for d in wrong] == ["in `decoder`"]
+    found = packaged(*programs, "-o", folder / "unseen", *options, "--no-verify")
+    assert not any("verification" in model for model in found["models"])
+
+
+def test_a_package_is_planned_split_listed_and_limited(parts):
+    *_, folder = parts
+    programs = (folder / "enc.pt2", folder / "dec.pt2", "--no-verify")
+    out = folder / "package"
+    options = ("--shard-size", "10kB", "--manifest", "--max-memory", "1GB")
+    plan = packaged(*programs, "-o", out, *options, "--plan")["plan"]
+    assert not out.exists()
+    packaged(*programs, "-o", out, *options)
+    sizes = {path.name: path.stat().st_size for path in out.iterdir()}
+    assert {Path(f["path"]).name: f["bytes"] for f in plan["files"]}.items() <= sizes.items()
+    assert sum(name.endswith(".data") for name in sizes) == 3
+    for name in ("enc", "dec"):
+        lines = (out / f"{name}.onnx.sha256").read_text().splitlines()
+        listed = dict(reversed(line.split("  ")) for line in lines)
+        assert {file for file, *_ in locations(out / f"{name}.onnx").values()} < set(listed)
+        for file, expected in listed.items():
+            assert hashlib.sha256((out / file).read_bytes()).hexdigest() == expected
+    before = sorted(folder.iterdir())
+    found = packaged(*programs, "-o", folder / "small", "--max-memory", "1MB", code=5)
+    assert found["diagnostics"][0]["code"] == "OP611"
+    found = packaged(
+        *programs, "-o", folder / "small", "--dtype", "f16", "--keep-dtype", "x", code=2
+    )
+    assert found["diagnostics"][0]["code"] == "OP663"
+    # `table` is in one of the two programs only.
+    packaged(*programs, "-o", folder / "f16", "--dtype", "f16", "--keep-dtype", "table.*")
+    shutil.rmtree(folder / "f16")
+    assert sorted(folder.iterdir()) == before
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="folders are not locked everywhere")
+def test_what_a_killed_run_left_is_removed_by_the_next_one(tmp_path):
+    torch.manual_seed(0)
+    wide = nn.Sequential(nn.Linear(2048, 2048), nn.Linear(2048, 2048))
+    save(export(wide, (torch.zeros(1, 2048),)), tmp_path / "wide.pt2")
+    arguments = ("package", tmp_path / "wide.pt2", "--no-verify", "-o", tmp_path / "out")
+    for _ in range(20):
+        run = subprocess.Popen([binary(), *map(str, arguments), "--quantize", "int8", "--opset=21"])
+        left = []
+        while run.poll() is None and not left:
+            left = list(tmp_path.glob(".onnxport-package-*.tmp"))
+            time.sleep(0.001)
+        run.send_signal(signal.SIGKILL)
+        run.wait()
+        if any(path.exists() for path in left):
+            break
+        shutil.rmtree(tmp_path / "out", ignore_errors=True)
+    else:
+        pytest.fail("no run could be killed while it wrote")
+    assert not (tmp_path / "out").exists()
+    onnxport(*arguments)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "wide.pt2"]

@@ -6,26 +6,25 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
-use onnxport_core::diagnose::{Code, Diagnostic, Report, Severity};
+use onnxport_core::backend::BackendOptions;
+use onnxport_core::diagnose::{Code, Diagnostic, Report};
 use onnxport_core::host::Host;
-use onnxport_core::ir::opset::DEFAULT_OPSET;
 use onnxport_core::lower::{DimName, LowerOptions};
 use onnxport_core::normalise::normalise;
 use onnxport_core::pipeline::{self, ConvertOptions};
 use onnxport_core::precision::Changed;
 use onnxport_core::pt2::Archive;
-use onnxport_core::verify::{Against, Options, Port, Signature};
+use onnxport_core::verify::{Against, Port, Signature};
 use onnxport_core::write::{self, WriteOptions, WriteReport};
 
-use super::optimising::OptimiseArguments;
-use super::verify::{self, RuntimeArguments};
+use super::converting::{self, ConvertingArguments};
+use super::verifying;
 use super::writing::{self, WriteArguments};
-use crate::backends::{self, BackendArguments};
-use crate::exit::Exit;
+use crate::backends;
 use crate::format::{bold, bytes, count, duration, faint, table};
 use crate::outcome::{CommandResult, Outcome};
-use crate::plugins::{self, PluginArguments};
-use crate::precision::{self, PrecisionArguments};
+use crate::plugins;
+use crate::precision;
 use crate::progress::Progress;
 use crate::weights::WeightArguments;
 
@@ -40,9 +39,6 @@ pub(crate) struct Arguments {
     /// The model to write
     #[arg(short, long, value_name = "ONNX", required_unless_present_any = ["emit", "explain_partition"])]
     output: Option<PathBuf>,
-    /// The ONNX opset to use
-    #[arg(long, default_value_t = DEFAULT_OPSET)]
-    opset: i64,
     /// Names for the inputs, in order
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     input_names: Vec<String>,
@@ -50,31 +46,20 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     output_names: Vec<String>,
     /// A name for a dynamic dimension of an input, such as x:0=batch
-    #[arg(long = "dim", value_name = "INPUT:AXIS=NAME", value_parser = parse_dim)]
+    #[arg(long = "dim", value_name = "INPUT:AXIS=NAME", value_parser = converting::parse_dim)]
     dims: Vec<DimName>,
-    /// Check the graph against the rules of ONNX and what the program states
-    #[arg(long)]
-    validate: bool,
-    /// Do not run the model
-    #[arg(long)]
-    no_verify: bool,
-    #[command(flatten)]
-    runtime: RuntimeArguments,
-    #[command(flatten)]
-    writing: WriteArguments,
     /// Print a text form instead of converting
-    #[arg(long, value_enum, value_name = "FORM", conflicts_with = "output")]
+    #[arg(long, value_enum, value_name = "FORM", conflicts_with_all = ["output", "explain_rule"])]
     emit: Option<Form>,
     #[command(flatten)]
-    optimising: OptimiseArguments,
+    converting: ConvertingArguments,
+    /// Show the regions that backends would take, and why not the rest; nothing is compiled or written
+    #[arg(long, requires = "backends", conflicts_with_all = ["output", "emit"], help_heading = "Backends")]
+    explain_partition: bool,
     #[command(flatten)]
-    precision: PrecisionArguments,
-    #[command(flatten)]
-    backends: BackendArguments,
+    writing: WriteArguments,
     #[command(flatten)]
     weights: WeightArguments,
-    #[command(flatten)]
-    plugins: PluginArguments,
 }
 
 /// A text form.
@@ -88,50 +73,39 @@ enum Form {
     Ir,
 }
 
-fn parse_dim(text: &str) -> Result<DimName, String> {
-    let (place, name) = text.split_once('=').ok_or("expected INPUT:AXIS=NAME")?;
-    let (input, axis) = place.rsplit_once(':').ok_or("expected INPUT:AXIS=NAME")?;
-    let axis = axis.parse().map_err(|_| format!("{axis:?} is not an axis"))?;
-    if input.is_empty() || name.is_empty() {
-        return Err("expected INPUT:AXIS=NAME".to_owned());
-    }
-    Ok(DimName { input: input.to_owned(), axis, name: name.to_owned() })
-}
-
 /// Converts, writes and verifies.
 pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     let start = Instant::now();
     progress.stage("reading the program");
     let mut archive = pipeline::read(&arguments.program)?;
-    let host = plugins::host(&arguments.plugins)?;
+    let converting = &arguments.converting;
+    let host = plugins::host(&converting.plugins)?;
     let given = arguments.weights.bind(&host, &mut archive.program)?;
     let reading = start.elapsed();
+    let options = converting.options(arguments.output.as_deref());
     let options = ConvertOptions {
         lower: LowerOptions {
-            opset: arguments.opset,
             input_names: arguments.input_names.clone(),
             output_names: arguments.output_names.clone(),
             dims: arguments.dims.clone(),
+            ..options.lower
         },
-        precision: arguments.precision.options(),
-        backend: arguments.backends.options(arguments.output.as_deref()),
-        optimise: arguments.optimising.options(),
-        validate: arguments.validate,
-        weightless: arguments.weights.weightless
-            || arguments.emit.is_some()
-            || arguments.backends.explain_partition,
+        backend: BackendOptions { dry_run: arguments.explain_partition, ..options.backend },
+        weightless: arguments.weights.weightless || arguments.emit.is_some() || arguments.explain_partition,
         // A model that waits for weights does not know which of them are one.
         separate: given.any || arguments.writing.names_weights(),
+        ..options
     };
-    if arguments.backends.explain_partition {
+    if arguments.explain_partition {
         return backends::explain(&host, archive.program, &options);
     }
     let path = match (&arguments.output, arguments.emit) {
         (Some(path), None) => path,
         (_, form) => return emit(&host, archive, &options, form.unwrap_or(Form::Ir)),
     };
-    let verified = !arguments.no_verify && arguments.writing.plan.is_none();
-    let against = if verified { Some(calls(&arguments.program, &archive, given.any)) } else { None };
+    let verified = !converting.verifying.no_verify && arguments.writing.plan().is_none();
+    let against =
+        if verified { Some(verifying::calls(&arguments.program, &archive, given.any)) } else { None };
 
     progress.stage("converting");
     let converted = pipeline::convert(&host, archive.program, &options)?;
@@ -142,7 +116,7 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     let mut sources = given.files;
     sources.push(Against::sidecar_path(&arguments.program));
     let write_options = WriteOptions { weightless, sources, ..arguments.writing.options(archive.file) };
-    if let Some(planned) = arguments.writing.plan {
+    if let Some(planned) = arguments.writing.plan() {
         return writing::plan(&converted, path, &write_options, planned);
     }
     let bar = progress.bytes("writing");
@@ -167,85 +141,20 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     }
     precision::describe(&converted.changed, &mut outcome);
     facts.json(&mut outcome);
-    arguments.optimising.describe(&converted.optimised, &mut outcome);
-    if converted.changed != Changed::default() && against.is_some() {
-        let why = Diagnostic::error(Code::VERIFY_EXPECTED, "its weights are not PyTorch's any more")
-            .help("`onnxport verify --rtol` or `--atol` compares within tolerances of your choice");
-        skipped(&mut outcome, &why);
-    } else if (arguments.writing.no_initializers || written.unbound > 0) && against.is_some() {
-        let why = Diagnostic::error(Code::VERIFY_EXPECTED, "the model is written without its weights");
-        skipped(&mut outcome, &why);
-    } else if let Some(against) = against {
-        verify_written(&host, arguments, path, against, progress, &mut outcome)?;
+    converting.optimising.describe(&converted.optimised, &mut outcome);
+    let incomplete = arguments.writing.no_initializers || written.unbound > 0;
+    match against {
+        Some(_) if incomplete => {
+            let why = Diagnostic::error(Code::VERIFY_EXPECTED, "the model is written without its weights");
+            verifying::skipped(&mut outcome, &why);
+        }
+        Some(calls) => {
+            let changed = converted.changed != Changed::default();
+            converting.verifying.verify(&host, path, calls, changed, progress, &mut outcome)?;
+        }
+        None => {}
     }
     Ok(outcome)
-}
-
-/// The calls to verify with, and the file that they come from.
-fn calls(program: &Path, archive: &Archive, reweighted: bool) -> Result<(Against, PathBuf), Report> {
-    let sidecar = Against::sidecar_path(program);
-    // Values that were recorded with other weights say nothing about these.
-    if sidecar.exists() && !reweighted {
-        return Ok((Against::read(&sidecar)?, sidecar));
-    }
-    Ok((Against::of_archive(archive)?, program.to_owned()))
-}
-
-/// Verifies when it can; that it cannot is a note unless the user said with what.
-fn verify_written(
-    host: &Host,
-    arguments: &Arguments,
-    path: &Path,
-    against: Result<(Against, PathBuf), Report>,
-    progress: &Progress,
-    outcome: &mut Outcome,
-) -> Result<(), Outcome> {
-    let asked = arguments.runtime.ort_library.is_some() || !arguments.runtime.executor_options.is_empty();
-    let runtime = match plugins::runtime(host, &arguments.runtime) {
-        Ok(runtime) => runtime,
-        Err(diagnostic) if !asked && diagnostic.code == Code::VERIFY_NO_EXECUTOR => {
-            skipped(outcome, &diagnostic);
-            return Ok(());
-        }
-        Err(diagnostic) => return Err(diagnostic.into()),
-    };
-    let (against, source) = match against {
-        Ok(found) => found,
-        Err(report) => {
-            for diagnostic in &report.diagnostics {
-                skipped(outcome, diagnostic);
-            }
-            return Ok(());
-        }
-    };
-    match verify::execute(&runtime, path, &against, &Options::default(), progress) {
-        Ok(verification) => verify::describe(&verification, &source, outcome),
-        Err(diagnostic) if !asked && diagnostic.code == Code::VERIFY_NO_EXECUTOR => {
-            skipped(outcome, &diagnostic);
-        }
-        Err(diagnostic) => {
-            let report = Report::from(diagnostic);
-            outcome.exit = Exit::of(&report);
-            outcome.report.diagnostics.extend(report.diagnostics);
-        }
-    }
-    if outcome.exit != Exit::Ok {
-        outcome.report.diagnostics.push(Diagnostic {
-            severity: Severity::Note,
-            ..Diagnostic::error(
-                Code::VERIFY_MISMATCH,
-                format!("{} was written, but do not trust it", path.display()),
-            )
-        });
-    }
-    Ok(())
-}
-
-fn skipped(outcome: &mut Outcome, why: &Diagnostic) {
-    let help = why.help.as_ref().map_or_else(String::new, |help| format!("; {help}"));
-    // Writing to a String cannot fail.
-    let _ = writeln!(outcome.summary, "{}  {}{help}", bold("not verified"), why.message);
-    outcome.put("not_verified", &why.message);
 }
 
 fn emit(host: &Host, archive: Archive, options: &ConvertOptions, form: Form) -> CommandResult {
@@ -302,7 +211,7 @@ impl Facts<'_> {
             out,
             "{}  opset {}, {}, {}{unbound}{tied}, {} of weights",
             bold("model"),
-            self.arguments.opset,
+            self.arguments.converting.opset,
             count(self.nodes, "node"),
             count(self.written.tensors, "initializer"),
             bytes(self.weights)
@@ -350,7 +259,7 @@ impl Facts<'_> {
             .chain(&self.written.artefacts)
             .map(|path| path.display().to_string())
             .collect();
-        outcome.put("opset", self.arguments.opset);
+        outcome.put("opset", self.arguments.converting.opset);
         outcome.put("inputs", self.signature.user_inputs().map(port).collect::<Vec<_>>());
         outcome.put("outputs", self.signature.outputs.iter().map(port).collect::<Vec<_>>());
         outcome.put("states", states);
@@ -373,18 +282,4 @@ fn ports<'a>(title: &str, ports: impl Iterator<Item = &'a Port>) -> String {
         let _ = writeln!(out, "  {}", faint(&format!("... and {} more", rows.len() - PORTS)));
     }
     out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_dim_names_input_axis_and_name() {
-        let dim = parse_dim("a:b:1=batch").ok();
-        assert_eq!(dim, Some(DimName { input: "a:b".to_owned(), axis: 1, name: "batch".to_owned() }));
-        for wrong in ["x", "x:0", "x=n", "x:z=n", ":0=n", "x:0="] {
-            assert!(parse_dim(wrong).is_err(), "{wrong}");
-        }
-    }
 }

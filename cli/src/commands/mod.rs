@@ -3,6 +3,7 @@
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod convert;
+pub(crate) mod converting;
 pub(crate) mod explain;
 pub(crate) mod inspect;
 pub(crate) mod man;
@@ -11,5 +12,6 @@ pub(crate) mod optimising;
 pub(crate) mod package;
 pub(crate) mod plugin;
 pub(crate) mod verify;
+pub(crate) mod verifying;
 pub(crate) mod weights;
 pub(crate) mod writing;

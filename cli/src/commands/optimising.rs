@@ -16,7 +16,7 @@ pub(crate) struct OptimiseArguments {
     #[arg(long)]
     no_optimise: bool,
     /// Say of a rule or pass, at every place where it was tried, whether it was applied and why not
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["emit", "no_optimise"])]
+    #[arg(long, value_name = "NAME", conflicts_with = "no_optimise")]
     explain_rule: Option<String>,
     /// Stop after this many patches, to find the one that makes a difference
     #[arg(long, value_name = "N", conflicts_with = "no_optimise")]

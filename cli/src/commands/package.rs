@@ -1,21 +1,29 @@
 //! `onnxport package`.
 
-use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use onnxport_core::diagnose::{Code, Diagnostic};
-use onnxport_core::ir::opset::DEFAULT_OPSET;
-use onnxport_core::lower::LowerOptions;
+use onnxport_core::diagnose::{Code, Diagnostic, Report};
+use onnxport_core::host::Host;
+use onnxport_core::ir::Model;
+use onnxport_core::lower::{DimName, LowerOptions};
 use onnxport_core::pipeline::{self, ConvertOptions};
-use onnxport_core::weights;
-use onnxport_core::write::{self, WriteOptions};
-use serde_json::json;
+use onnxport_core::precision::{Changed, PrecisionOptions};
+use onnxport_core::weights::{self, NameMap, WeightSet};
+use onnxport_core::write::{self, PackageReport, WriteOptions};
+use serde_json::{Value, json};
 
+use super::converting::{self, ConvertingArguments};
+use super::verifying::{self, Calls};
+use super::writing::{self, FileArguments, PlanArguments};
+use crate::backends;
 use crate::format::{bold, bytes, table};
 use crate::outcome::{CommandResult, Outcome};
-use crate::plugins::{self, PluginArguments};
+use crate::plugins;
+use crate::precision;
 use crate::progress::Progress;
 use crate::weights::SharedWeights;
 
@@ -29,13 +37,17 @@ pub(crate) struct Arguments {
     /// The folder to make
     #[arg(short, long, value_name = "FOLDER")]
     output: PathBuf,
-    /// The ONNX opset to use
-    #[arg(long, default_value_t = DEFAULT_OPSET)]
-    opset: i64,
+    /// A name for a dynamic dimension of an input of a model, such as encoder/x:0=batch
+    #[arg(long = "dim", value_name = "NAME/INPUT:AXIS=NAME", value_parser = parse_dim)]
+    dims: Vec<(String, DimName)>,
+    #[command(flatten)]
+    converting: ConvertingArguments,
+    #[command(flatten)]
+    files: FileArguments,
+    #[command(flatten)]
+    planning: PlanArguments,
     #[command(flatten)]
     weights: SharedWeights,
-    #[command(flatten)]
-    plugins: PluginArguments,
 }
 
 fn parse_member(text: &str) -> Result<(String, PathBuf), String> {
@@ -52,51 +64,186 @@ fn parse_member(text: &str) -> Result<(String, PathBuf), String> {
     Ok((name, path))
 }
 
-/// Converts all programs and writes them into one folder.
+fn parse_dim(text: &str) -> Result<(String, DimName), String> {
+    let (model, dim) = text.split_once('/').ok_or("expected NAME/INPUT:AXIS=NAME")?;
+    Ok((model.to_owned(), converting::parse_dim(dim)?))
+}
+
+/// Converts all programs, writes them into one folder and verifies them there.
 pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
+    refuse_names(arguments)?;
+    let converting = &arguments.converting;
+    let host = plugins::host(&converting.plugins)?;
+    let given = arguments.weights.open(&host)?;
+    let mut members = Vec::with_capacity(arguments.programs.len());
+    for (name, path) in &arguments.programs {
+        progress.stage(format!("converting {name}"));
+        let member = convert(arguments, &host, given.as_ref(), name, path);
+        members.push(member.map_err(|mut report| {
+            say_where(report.diagnostics.iter_mut(), name);
+            report
+        })?);
+    }
+    refuse_patterns(&mut members)?;
+    let options = arguments.files.options();
+    let (mut models, mut rest) = (Vec::new(), Vec::new());
+    for Member { name, model, outcome, calls, changed } in members {
+        models.push((name.clone(), model));
+        rest.push((name, outcome, calls, changed));
+    }
+    if let Some(shown) = arguments.planning.plan {
+        let plan = write::plan_package(models, &arguments.output, &options)?;
+        let mut report = Report::default();
+        report.diagnostics.extend(rest.into_iter().flat_map(|(_, own, ..)| own.report.diagnostics));
+        return Ok(writing::planned(&plan, &options, shown, report));
+    }
+    let bar = progress.bytes("writing");
+    let options = WriteOptions { progress: Some(Arc::new(bar)), ..options };
+    let written = write::package(models, &arguments.output, &options)?;
+    let mut outcome = describe(&written);
+    let mut listed = Vec::with_capacity(rest.len());
+    for ((path, size), (name, mut own, calls, changed)) in written.models.iter().zip(rest) {
+        if let Some(calls) = calls {
+            let verifying = &converting.verifying;
+            let found = own.report.diagnostics.len();
+            verifying.verify(&host, path, calls, changed, progress, &mut own)?;
+            say_where(own.report.diagnostics.iter_mut().skip(found), &name);
+        }
+        if !own.summary.is_empty() {
+            // Writing to a String cannot fail.
+            let _ = write!(outcome.summary, "{}\n{}", bold(&name), own.summary);
+        }
+        own.put("name", &name);
+        own.put("path", path);
+        own.put("bytes", size);
+        listed.push(Value::Object(own.json));
+        outcome.report.diagnostics.extend(own.report.diagnostics);
+        outcome.exit = outcome.exit.max(own.exit);
+    }
+    outcome.put("models", listed);
+    Ok(outcome)
+}
+
+/// Adds the name of the model to what is said about it.
+fn say_where<'a>(diagnostics: impl Iterator<Item = &'a mut Diagnostic>, name: &str) {
+    for diagnostic in diagnostics {
+        diagnostic.notes.push(format!("in `{name}`"));
+    }
+}
+
+/// Fails when two models have one name, or a dimension is that of none.
+fn refuse_names(arguments: &Arguments) -> Result<(), Diagnostic> {
     let mut names = BTreeSet::new();
     if let Some((name, _)) = arguments.programs.iter().find(|(name, _)| !names.insert(name)) {
         let message = format!("two models are called `{name}`");
-        return Err(Diagnostic::error(Code::LOWER_NAME, message).help("give names: `first=a.pt2`").into());
+        return Err(Diagnostic::error(Code::LOWER_NAME, message).help("give names: `first=a.pt2`"));
     }
-    let host = plugins::host(&arguments.plugins)?;
-    let given = arguments.weights.open(&host)?;
-    let lower = LowerOptions { opset: arguments.opset, ..LowerOptions::default() };
-    let options = ConvertOptions { lower, ..ConvertOptions::default() };
-    let mut outcome = Outcome::ok();
-    let mut models = Vec::new();
-    for (name, path) in &arguments.programs {
-        progress.stage(format!("converting {name}"));
-        let mut archive = pipeline::read(path)?;
-        let mut found = match &given {
-            Some((set, names)) => {
-                weights::bind(&mut archive.program, set, names, arguments.weights.options())?.diagnostics
-            }
-            None => Vec::new(),
-        };
-        let converted = pipeline::convert(&host, archive.program, &options)?;
+    if let Some((model, dim)) = arguments.dims.iter().find(|(model, _)| !names.contains(model)) {
+        let message = format!("no model is called `{model}`, as `--dim` for `{}` says", dim.input);
+        return Err(Diagnostic::error(Code::LOWER_NAME, message).help("write `--dim NAME/INPUT:AXIS=NAME`"));
+    }
+    Ok(())
+}
+
+/// A converted program.
+struct Member {
+    name: String,
+    model: Model,
+    /// What there is to say about it.
+    outcome: Outcome,
+    /// What to verify it with, if it is to be verified.
+    calls: Option<Calls>,
+    /// Whether its weights were changed on purpose.
+    changed: bool,
+}
+
+fn convert(
+    arguments: &Arguments,
+    host: &Host,
+    given: Option<&(WeightSet, NameMap)>,
+    name: &str,
+    path: &Path,
+) -> Result<Member, Report> {
+    let converting = &arguments.converting;
+    let mut archive = pipeline::read(path)?;
+    let mut found = Vec::new();
+    let mut reweighted = false;
+    if let Some((set, names)) = given {
+        let bound = weights::bind(&mut archive.program, set, names, arguments.weights.options())?;
+        reweighted = bound.replaced > 0;
         // What one program does not take, another one may.
-        found.retain(|diagnostic| diagnostic.code != Code::WEIGHTS_EXTRA);
-        found.extend(converted.diagnostics);
-        // What a diagnostic says about a place in a program is said of that program.
-        let origins = &converted.model.origins;
-        for mut diagnostic in found {
-            if let Some(origin) = diagnostic.origin.take() {
-                diagnostic.notes.push(format!("at `{}`", origins.get(origin).node));
-            }
-            diagnostic.notes.push(format!("in `{name}`"));
-            outcome.report.diagnostics.push(diagnostic);
-        }
-        models.push((name.clone(), converted.model));
+        found.extend(bound.diagnostics.into_iter().filter(|d| d.code != Code::WEIGHTS_EXTRA));
     }
-    let bar = progress.bytes("writing");
-    let options = WriteOptions { progress: Some(Arc::new(bar)), ..WriteOptions::default() };
-    let written = write::package(models, &arguments.output, &options)?;
+    let verified = !converting.verifying.no_verify && arguments.planning.plan.is_none();
+    let calls = verified.then(|| verifying::calls(path, &archive, reweighted));
+    let options = converting.options(Some(Path::new(&format!("{name}.onnx"))));
+    let dims = arguments.dims.iter().filter(|(model, _)| model == name).map(|(_, dim)| dim.clone());
+    let options = ConvertOptions {
+        lower: LowerOptions { dims: dims.collect(), ..options.lower },
+        precision: PrecisionOptions { several: true, ..options.precision },
+        separate: reweighted,
+        ..options
+    };
+    let converted = pipeline::convert(host, archive.program, &options)?;
+    found.extend(converted.diagnostics);
+    let mut outcome = Outcome::ok();
+    // What a diagnostic says about a place in a program is said of that program.
+    let origins = &converted.model.origins;
+    for mut diagnostic in found {
+        if let Some(origin) = diagnostic.origin.take() {
+            diagnostic.notes.push(format!("at `{}`", origins.get(origin).node));
+        }
+        diagnostic.notes.push(format!("in `{name}`"));
+        outcome.report.diagnostics.push(diagnostic);
+    }
+    if let Some(partitioned) = &converted.partitioned {
+        outcome.summary.push_str(&backends::summary(partitioned));
+        outcome.put("backends", &partitioned.backends);
+    }
+    precision::describe(&converted.changed, &mut outcome);
+    converting.optimising.describe(&converted.optimised, &mut outcome);
+    let changed = converted.changed != Changed::default();
+    Ok(Member { name: name.to_owned(), model: converted.model, outcome, calls, changed })
+}
+
+/// Fails when a pattern matches no weight of any model; one that matches some is nothing to speak of.
+fn refuse_patterns(members: &mut [Member]) -> Result<(), Report> {
+    let mut unmatched: BTreeMap<String, (usize, Diagnostic)> = BTreeMap::new();
+    for member in members.iter_mut() {
+        let all = std::mem::take(&mut member.outcome.report.diagnostics);
+        for diagnostic in all {
+            if diagnostic.code == Code::WEIGHT_PATTERN {
+                let message = diagnostic.message.clone();
+                unmatched.entry(message).or_insert((0, diagnostic)).0 += 1;
+            } else {
+                member.outcome.report.diagnostics.push(diagnostic);
+            }
+        }
+    }
+    let nowhere = unmatched.into_values().filter(|(count, _)| *count == members.len());
+    let errors = nowhere.map(|(_, found)| Diagnostic {
+        notes: Vec::new(),
+        ..Diagnostic::error(found.code, found.message).help(found.help.unwrap_or_default())
+    });
+    let report = Report { diagnostics: errors.collect(), ..Report::default() };
+    if report.diagnostics.is_empty() { Ok(()) } else { Err(report) }
+}
+
+/// What was written.
+fn describe(written: &PackageReport) -> Outcome {
+    let mut outcome = Outcome::ok();
     let mut rows: Vec<Vec<String>> =
         written.models.iter().map(|(path, size)| vec![path.display().to_string(), bytes(*size)]).collect();
-    if let Some(data) = &written.data {
-        rows.push(vec![data.display().to_string(), bytes(written.data_bytes)]);
+    match written.data.as_slice() {
+        [] => {}
+        [data] => rows.push(vec![data.display().to_string(), bytes(written.data_bytes)]),
+        [first, .., last] => {
+            let name = format!("{} to {}", first.display(), last.display());
+            rows.push(vec![name, bytes(written.data_bytes)]);
+        }
     }
+    let beside = written.manifests.iter().chain(&written.artefacts);
+    rows.extend(beside.map(|path| vec![path.display().to_string(), String::new()]));
     outcome.summary = format!(
         "{}\n{}{}  {} instead of {} of weights\n",
         bold("packaged"),
@@ -105,12 +252,11 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
         bytes(written.data_bytes),
         bytes(written.separate_bytes)
     );
-    let file = |(path, size): &(PathBuf, u64)| json!({ "path": path, "bytes": size });
-    outcome.put("models", written.models.iter().map(file).collect::<Vec<_>>());
-    outcome.put("data", &written.data);
+    outcome.put("data", json!(written.data));
     outcome.put("data_bytes", written.data_bytes);
     outcome.put("separate_bytes", written.separate_bytes);
-    Ok(outcome)
+    outcome.put("manifests", json!(written.manifests));
+    outcome
 }
 
 #[cfg(test)]
@@ -125,5 +271,12 @@ mod tests {
         for wrong in ["=a.pt2", "../a=b.pt2", ".a=b.pt2", ""] {
             assert!(member(wrong).is_none(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_dim_belongs_to_a_model() {
+        let (model, dim) = parse_dim("a/x/y:0=batch").expect("a dim");
+        assert_eq!((model.as_str(), dim.input.as_str(), dim.axis), ("a", "x/y", 0));
+        assert!(parse_dim("x:0=batch").is_err());
     }
 }

@@ -74,7 +74,8 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     let host = plugins::host(&arguments.plugins)?;
     let runtime = plugins::runtime(&host, &arguments.runtime)?;
     let comparer = arguments.comparer.as_deref().map(|id| Comparer::open(&host, id, &[])).transpose()?;
-    let options = Options { rtol: arguments.rtol, atol: arguments.atol, comparer: comparer.as_ref() };
+    let (rtol, atol) = (arguments.rtol, arguments.atol);
+    let options = Options { rtol, atol, comparer: comparer.as_ref(), measure: false };
     let verification = execute(&runtime, &arguments.model, &against, &options, progress)?;
     let mut outcome = Outcome::ok();
     describe(&verification, &source, &mut outcome);
@@ -99,7 +100,8 @@ pub(crate) fn execute(
 pub(crate) fn describe(verification: &Verification, source: &Path, outcome: &mut Outcome) {
     let passed = verification.passed();
     let mut text = String::new();
-    let verdict = match (passed, verification.values_compared) {
+    let judged = verification.values_compared && !verification.measured;
+    let verdict = match (passed, judged) {
         (true, true) => good("verified"),
         (true, false) => good("runs    "),
         (false, _) => bad("MISMATCH"),
@@ -108,7 +110,15 @@ pub(crate) fn describe(verification: &Verification, source: &Path, outcome: &mut
     let time = duration(Duration::from_secs_f64(verification.seconds.max(0.0)));
     // Writing to a String cannot fail.
     let _ = writeln!(text, "{verdict}  {cases} in {time} by {}", verification.executor);
-    let _ = if verification.values_compared {
+    let _ = if verification.values_compared && verification.measured {
+        writeln!(
+            text,
+            "          max abs {:.2e}, cosine {:.6} against {}: a measure, since weights were changed",
+            verification.max_abs(),
+            verification.min_cosine(),
+            source.display()
+        )
+    } else if verification.values_compared {
         writeln!(
             text,
             "          max abs {:.2e}, max rel {:.2e} against {}",

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use clap::{Args, ValueEnum};
 use onnxport_core::diagnose::Report;
+use onnxport_core::inspect::WeightTable;
 use onnxport_core::pipeline::Converted;
 use onnxport_core::tensor::MappedFile;
 use onnxport_core::write::{self, ExternalData, WriteOptions, WritePlan};
@@ -26,19 +27,35 @@ pub(crate) struct WriteArguments {
     /// Declare parameters, buffers and constants of the program as inputs, behind the others
     #[arg(long)]
     initializers_as_inputs: bool,
+    #[command(flatten)]
+    planning: PlanArguments,
+}
+
+/// The argument about what would be written.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Writing")]
+pub(crate) struct PlanArguments {
     /// Print what would be written, and how much space and memory it takes; write nothing. With
     /// =tensors, also where every tensor comes from, what happens to it and where it goes
     #[arg(long, value_enum, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "files")]
     pub plan: Option<Planned>,
 }
 
-/// Arguments about where weights go, of every command that writes a model.
+/// Arguments about where weights go, of every command that writes one model.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Writing")]
 pub(crate) struct PlaceArguments {
     /// Where the weights go
     #[arg(long, value_enum, default_value_t = Weights::Auto, value_name = "WHERE")]
     external_data: Weights,
+    #[command(flatten)]
+    files: FileArguments,
+}
+
+/// Arguments about the files that are written.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Writing")]
+pub(crate) struct FileArguments {
     /// Split the data file into files of at most this size, such as 2GB; a larger tensor has a file of
     /// its own
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
@@ -74,6 +91,11 @@ pub(crate) enum Planned {
 }
 
 impl WriteArguments {
+    /// What is to be shown instead of writing.
+    pub(crate) fn plan(&self) -> Option<Planned> {
+        self.planning.plan
+    }
+
     /// Whether whoever uses the model gives it weights by name.
     pub(crate) fn names_weights(&self) -> bool {
         self.no_initializers || self.initializers_as_inputs
@@ -100,6 +122,15 @@ impl PlaceArguments {
                 Weights::External => ExternalData::External,
                 Weights::Reference => ExternalData::Reference,
             },
+            ..self.files.options()
+        }
+    }
+}
+
+impl FileArguments {
+    /// How to write files.
+    pub(crate) fn options(&self) -> WriteOptions {
+        WriteOptions {
             shard_bytes: self.shard_size,
             manifest: self.manifest,
             max_memory: self.max_memory,
@@ -113,20 +144,30 @@ pub(crate) fn plan(
     converted: &Converted,
     path: &Path,
     options: &WriteOptions,
-    planned: Planned,
+    shown: Planned,
 ) -> CommandResult {
-    let (plan, table) = write::plan_tensors(&converted.model, path, options)?;
-    let mut outcome = Outcome::text(text(&plan, options)).with("plan", &plan).with("weights", &table);
-    if planned == Planned::Tensors {
-        outcome.text.push_str(&tensors::text(&table, usize::MAX));
-    }
+    let plan = write::plan_tensors(&converted.model, path, options)?;
     let diagnostics = converted.diagnostics.clone();
-    outcome.report = Report { diagnostics, origins: converted.model.origins.clone() };
+    Ok(planned(&plan, options, shown, Report { diagnostics, origins: converted.model.origins.clone() }))
+}
+
+/// Shows a plan; a failure when it would be refused. `report` is what there is to say besides.
+pub(crate) fn planned(
+    (plan, table): &(WritePlan, WeightTable),
+    options: &WriteOptions,
+    shown: Planned,
+    report: Report,
+) -> Outcome {
+    let outcome = Outcome::text(text(plan, options)).with("plan", plan).with("weights", table);
+    let mut outcome = Outcome { report, ..outcome };
+    if shown == Planned::Tensors {
+        outcome.text.push_str(&tensors::text(table, usize::MAX));
+    }
     if let Err(report) = plan.check(options) {
         outcome.exit = Exit::of(&report);
         outcome.report.diagnostics.extend(report.diagnostics);
     }
-    Ok(outcome)
+    outcome
 }
 
 fn text(plan: &WritePlan, options: &WriteOptions) -> String {

@@ -20,7 +20,7 @@ mod tests;
 pub use scheme::{Block, Form, Scheme};
 pub use select::Patterns;
 
-use crate::diagnose::{Code, Diagnostic, Report};
+use crate::diagnose::{Code, Diagnostic, Report, Severity};
 use crate::host::Host;
 use crate::ir::{Model, tidy};
 use crate::tensor::DType;
@@ -44,6 +44,8 @@ pub struct PrecisionOptions {
     pub quantise_skip: Patterns,
     /// Transforms of plugins, in order. They come before everything else.
     pub transforms: Vec<PluginTransform>,
+    /// A pattern may match nothing, which is a warning: it is meant for another program.
+    pub several: bool,
 }
 
 /// A transform of a plugin, and the weights that it changes.
@@ -116,7 +118,12 @@ pub fn apply(
             let help = "`onnxport convert MODEL --emit ir` shows the names";
             Diagnostic::error(Code::WEIGHT_PATTERN, message).help(help)
         });
-    let mut report = Report { diagnostics: unmatched.collect(), ..Report::default() };
+    let mut report = Report::default();
+    if options.several {
+        notes.extend(unmatched.map(|d| Diagnostic { severity: Severity::Warning, ..d }));
+    } else {
+        report.diagnostics.extend(unmatched);
+    }
     if report.diagnostics.is_empty() {
         for transform in &options.transforms {
             foreign::apply(host, model, transform, &mut changed, &mut report.diagnostics);

@@ -51,6 +51,8 @@ pub struct Difference {
     pub max_rel: f64,
     /// How many elements are outside of the tolerance.
     pub wrong: u64,
+    /// Of them, those that are infinite or NaN and should not be, or the other way round.
+    pub not_finite: u64,
     /// How many elements there are.
     pub elements: u64,
     /// The largest finite magnitude among the expected elements.
@@ -109,6 +111,7 @@ impl Difference {
             max_abs: 0.0,
             max_rel: 0.0,
             wrong: 0,
+            not_finite: 0,
             elements: 0,
             largest: 0.0,
             rms: 0.0,
@@ -156,6 +159,7 @@ fn floats<const N: usize>(
                 found.mark(&got, &expected);
             }
         } else {
+            found.not_finite += 1;
             found.mark(&got, &expected);
         }
         found.elements += 1;

@@ -152,7 +152,18 @@ impl Comparer {
             expected: element(dtype, expected, found.first),
         });
         let MetricsRecord { elements, wrong, max_abs, max_rel, largest, rms, cosine, .. } = found;
-        Ok(Difference { max_abs, max_rel, wrong, elements, largest, rms, cosine, first, allowed })
+        Ok(Difference {
+            max_abs,
+            max_rel,
+            wrong,
+            not_finite: 0,
+            elements,
+            largest,
+            rms,
+            cosine,
+            first,
+            allowed,
+        })
     }
 }
 

@@ -13,6 +13,9 @@ pub struct Verification {
     /// Whether outputs were compared with expected values; else only that the model runs, and that
     /// what comes out has the declared element types and shapes.
     pub values_compared: bool,
+    /// Whether that only measures how far they are from each other, since weights were changed on
+    /// purpose: element types and shapes are judged, values are not.
+    pub measured: bool,
     /// One per call.
     pub cases: Vec<CaseReport>,
     /// Wall-clock seconds, loading included.
@@ -73,6 +76,11 @@ impl Verification {
         self.differences().map(|d| d.max_rel).fold(0.0, f64::max)
     }
 
+    /// The smallest cosine over all outputs.
+    pub fn min_cosine(&self) -> f64 {
+        self.differences().map(|d| d.cosine).fold(1.0, f64::min)
+    }
+
     fn differences(&self) -> impl Iterator<Item = &Difference> {
         self.cases.iter().flat_map(|c| &c.outputs).filter_map(|o| o.difference.as_ref())
     }
@@ -91,7 +99,27 @@ impl Verification {
                     .help("record a model with trained or larger weights, or set a smaller --atol"),
             );
         }
+        if self.measured {
+            diagnostics.extend(self.lost());
+        }
         diagnostics
+    }
+
+    /// A warning about values that are infinite or NaN on one side only: no rounding does that.
+    fn lost(&self) -> Option<Diagnostic> {
+        let outputs = self.cases.iter().flat_map(|c| c.outputs.iter().map(move |o| (c, o)));
+        let lost = outputs.filter_map(|(case, output)| {
+            let lost = output.difference.as_ref()?.not_finite;
+            (lost > 0).then(|| format!("case {}, {}: {lost} elements", case.name, output.tensor.name))
+        });
+        let notes: Vec<String> = lost.collect();
+        if notes.is_empty() {
+            return None;
+        }
+        let message = "values are infinite or NaN where the recorded ones are not, or the other way round";
+        let help = "the type may be too small for some weights: leave them out, or choose another one";
+        let diagnostic = Diagnostic::warning(Code::VERIFY_MISMATCH, message.to_owned()).help(help);
+        Some(Diagnostic { notes, ..diagnostic })
     }
 
     /// The outputs of which no case has an expected value that zeros would not match.

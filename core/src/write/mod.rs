@@ -239,7 +239,10 @@ pub fn plan_tensors(
 ) -> Result<(WritePlan, WeightTable), Report> {
     let names = names::Names::of(model);
     let prepared = Prepared::of(model, &names, path, options)?;
-    let table = table::of(&prepared);
+    let Prepared { target, weights, places, .. } = &prepared;
+    let rows =
+        weights.iter().zip(&places.places).map(|(weight, place)| (weight.name.to_owned(), weight, place));
+    let table = table::of(rows, places, &target.data, path.parent().unwrap_or(Path::new("")));
     Ok((prepared.summary, table))
 }
 

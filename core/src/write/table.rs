@@ -1,40 +1,45 @@
 //! Every tensor of a planned model: what happens to it, and where it goes.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::Prepared;
-use super::plan::{Extent, Place};
+use super::plan::{Extent, Place, Plan, Weight};
 use crate::inspect::{Drafts, PlaceSummary, WeightTable};
 
-pub(super) fn of(prepared: &Prepared<'_>) -> WeightTable {
-    let Prepared { target, weights, places, .. } = prepared;
+/// The table of `rows`: names, weights and their places, those of `plan`, whose data files are `data`.
+/// What is pointed into lies in `folder`.
+pub(super) fn of<'a>(
+    rows: impl Iterator<Item = (String, &'a Weight<'a>, &'a Place)>,
+    plan: &Plan,
+    data: &[PathBuf],
+    folder: &Path,
+) -> WeightTable {
     let mut drafts = Drafts::default();
-    let mut stored: HashMap<Extent, &str> = HashMap::new();
-    for (weight, place) in weights.iter().zip(&places.places) {
+    let mut stored: HashMap<Extent, String> = HashMap::new();
+    for (name, weight, place) in rows {
         let place = match place {
             Place::Left => PlaceSummary::LeftOut,
             Place::Inline => PlaceSummary::Model,
             Place::Unbound(_) => PlaceSummary::Unbound,
             Place::Data(extent) => {
-                let first = *stored.entry(*extent).or_insert(weight.name);
+                let first = stored.entry(*extent).or_insert_with(|| name.clone());
                 PlaceSummary::Data {
-                    file: target.data.get(extent.file).cloned().unwrap_or_default(),
+                    file: data.get(extent.file).cloned().unwrap_or_default(),
                     offset: extent.offset,
                     length: extent.len,
-                    tied: (first != weight.name).then(|| first.to_owned()),
+                    tied: (*first != name).then(|| first.clone()),
                 }
             }
             Place::Pointed(extent) => {
-                let location = places.pointed.get(extent.file).map_or("", |file| file.location.as_str());
+                let location = plan.pointed.get(extent.file).map_or("", |file| file.location.as_str());
                 PlaceSummary::Pointed {
-                    file: target.model.parent().unwrap_or(Path::new("")).join(location),
+                    file: folder.join(location),
                     offset: extent.offset,
                     length: extent.len,
                 }
             }
         };
-        drafts.push(weight.name, weight.kind, weight.data, Some(place));
+        drafts.push(&name, weight.kind, weight.data, Some(place));
     }
     drafts.into_table()
 }

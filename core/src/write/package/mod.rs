@@ -20,9 +20,10 @@ use super::publish::{Target, failed};
 use super::reference::SourceFile;
 use super::{
     ExternalData, PlannedFile, WriteOptions, WritePlan, artefacts, encode, fill, fill_model, manifest, note,
-    plan, refuse_changed, stream, unbound,
+    plan, refuse_changed, stream, table, unbound,
 };
 use crate::diagnose::Report;
+use crate::inspect::WeightTable;
 use crate::ir::{Artefact, Model};
 use staging::Staging;
 
@@ -49,8 +50,9 @@ pub struct PackageReport {
     pub artefacts: Vec<PathBuf>,
 }
 
-/// What [`package()`] would do with the same arguments. Tensors of equal type and shape are read, to
-/// compare them; nothing is written.
+/// What [`package()`] would do with the same arguments, and where every tensor goes; their names begin
+/// with those of the models. Tensors of equal type and shape are read, to compare them; nothing is
+/// written.
 ///
 /// # Errors
 /// `OP601` when the folder exists, `OP602` when a model does not fit a protobuf message, `OP630` for
@@ -59,11 +61,14 @@ pub fn plan_package(
     mut models: Vec<(String, Model)>,
     folder: &Path,
     options: &WriteOptions,
-) -> Result<WritePlan, Report> {
+) -> Result<(WritePlan, WeightTable), Report> {
     staging::refuse_existing(folder)?;
     share::equal(&mut models, options)?;
     let names: Vec<Names> = models.iter().map(|(_, model)| Names::of(model)).collect();
-    Ok(Prepared::of(&models, &names, folder, &shared(options))?.summary)
+    let options = shared(options);
+    let prepared = Prepared::of(&models, &names, folder, &options)?;
+    let table = prepared.table(folder);
+    Ok((prepared.summary, table))
 }
 
 /// Writes `models` by name into the new folder `folder`. Tensors of equal type and content are stored
@@ -121,6 +126,8 @@ struct Member<'a> {
     artefacts: &'a [Artefact],
     /// Which data files it points into.
     data: Vec<usize>,
+    /// The number of its weights.
+    weights: usize,
 }
 
 /// A package that is ready to be written.
@@ -168,7 +175,14 @@ impl<'a> Prepared<'a> {
             let message = encoder.model(names, own, &own_places, &[]);
             let bytes = message.len()?;
             let file = format!("{name}.onnx");
-            members.push(Member { file, message, bytes, artefacts: &model.artefacts, data: used });
+            members.push(Member {
+                file,
+                message,
+                bytes,
+                artefacts: &model.artefacts,
+                data: used,
+                weights: own.len(),
+            });
         }
         let planned = |path: PathBuf, bytes| PlannedFile { path, bytes, replaces: None };
         let of_models = members.iter().map(|m| planned(folder.join(&m.file), m.bytes));
@@ -177,6 +191,18 @@ impl<'a> Prepared<'a> {
         let parent = staging::parent(folder);
         let summary = WritePlan::of(files, parent, &places, stream::needs(&weights), options);
         Ok(Self { data, weights, places, members, summary })
+    }
+
+    /// Every tensor of every model, in a package that is to be `folder`.
+    fn table(&self, folder: &Path) -> WeightTable {
+        let models = self.members.iter().flat_map(|member| {
+            let model = member.file.strip_suffix(".onnx").unwrap_or(&member.file);
+            std::iter::repeat_n(model, member.weights)
+        });
+        let rows = models.zip(self.weights.iter().zip(&self.places.places));
+        let rows = rows.map(|(model, (weight, place))| (format!("{model}/{}", weight.name), weight, place));
+        let data: Vec<PathBuf> = self.data.iter().map(|name| folder.join(name)).collect();
+        table::of(rows, &self.places, &data, folder)
     }
 
     /// Writes everything into `folder`.

@@ -3,6 +3,7 @@ use std::path::Path;
 
 use super::{PACKAGE_DATA, package, plan_package, staging};
 use crate::diagnose::Code;
+use crate::inspect::PlaceSummary;
 use crate::ir::{Model, OpsetImport};
 use crate::tensor::{DType, LazyTensor};
 use crate::write::{WriteOptions, manifest};
@@ -38,8 +39,16 @@ fn the_plan_is_what_is_written() {
     for shard_bytes in [None, Some(4096)] {
         let folder = parent.path().join(format!("{shard_bytes:?}"));
         let options = WriteOptions { shard_bytes, manifest: true, ..WriteOptions::default() };
-        let plan = plan_package(two(), &folder, &options).unwrap();
+        let (plan, table) = plan_package(two(), &folder, &options).unwrap();
         assert!(!folder.exists());
+        let tied = |name: &str| {
+            let row = table.tensors.iter().find(|row| row.name == name).unwrap();
+            match &row.place {
+                Some(PlaceSummary::Data { tied, .. }) => tied.clone(),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!((tied("a/y"), tied("b/z")), (None, Some("a/y".to_owned())));
         let report = package(two(), &folder, &options).unwrap();
         for file in &plan.files {
             assert_eq!(fs::metadata(&file.path).unwrap().len(), file.bytes, "{}", file.path.display());
@@ -65,7 +74,7 @@ fn what_the_machine_cannot_hold_is_refused_before_anything_is_written() {
     let options = WriteOptions { max_memory: Some(1), ..WriteOptions::default() };
     let report = package(two(), &folder, &options).unwrap_err();
     assert_eq!(report.diagnostics[0].code, Code::WRITE_MEMORY);
-    let mut plan = plan_package(two(), &folder, &WriteOptions::default()).unwrap();
+    let (mut plan, _) = plan_package(two(), &folder, &WriteOptions::default()).unwrap();
     plan.disk_free = Some(plan.disk_needed - 1);
     let report = plan.check(&WriteOptions::default()).unwrap_err();
     assert_eq!(report.diagnostics[0].code, Code::WRITE_SPACE);

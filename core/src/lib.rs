@@ -22,6 +22,7 @@ pub mod pt2;
 pub mod registry;
 pub mod sym;
 pub mod tensor;
+pub(crate) mod text;
 pub mod verify;
 pub mod weights;
 pub mod write;

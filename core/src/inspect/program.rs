@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::host::Host;
 use crate::normalise;
-use crate::program::{Arg, Body, InputKind, OutputKind, OutputSpec, Program, StateKind, Val, ValueType};
+use crate::program::{Arg, Body, InputKind, OutputKind, OutputSpec, Program, Val, ValueType};
 use crate::pt2::Archive;
 use crate::registry::Resolved;
 use crate::sym::{Range, Symbols};
@@ -155,13 +155,8 @@ fn states(functional: &Program) -> Vec<InputSummary> {
     let outputs = functional.signature.outputs.iter().zip(&functional.body.outputs);
     let state = |(spec, arg): (&OutputSpec, &Arg)| match &spec.kind {
         OutputKind::State { kind, name, .. } => {
-            let kind = match kind {
-                StateKind::Buffer => "buffer",
-                StateKind::Parameter => "parameter",
-                StateKind::Input => "input",
-            };
             let ty = type_of(&functional.symbols, &functional.body, arg);
-            Some(InputSummary { name: name.clone(), kind, ty })
+            Some(InputSummary { name: name.clone(), kind: kind.as_str(), ty })
         }
         _ => None,
     };

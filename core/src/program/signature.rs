@@ -1,5 +1,7 @@
 //! What the inputs and outputs of a program mean.
 
+use std::str::FromStr;
+
 use super::Val;
 
 /// The meaning of every input and output of the top-level graph, in order.
@@ -106,4 +108,23 @@ pub enum StateKind {
     Parameter,
     /// A tensor that the user passed.
     Input,
+}
+
+impl StateKind {
+    /// `buffer`, `parameter` or `input`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Buffer => "buffer",
+            Self::Parameter => "parameter",
+            Self::Input => "input",
+        }
+    }
+}
+
+impl FromStr for StateKind {
+    type Err = ();
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let all = [Self::Buffer, Self::Parameter, Self::Input];
+        all.into_iter().find(|kind| kind.as_str() == text).ok_or(())
+    }
 }

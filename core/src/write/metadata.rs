@@ -8,7 +8,6 @@ use super::names::Names;
 use super::plan::{Plan, Weight};
 use crate::diagnose::{Frame, Origin};
 use crate::ir::Model;
-use crate::program::StateKind;
 
 /// The key under which a model lists its states.
 pub const STATE_KEY: &str = "onnxport.state";
@@ -40,11 +39,7 @@ pub(super) fn model(model: &Model, names: &Names) -> Vec<StringStringEntryProto>
         .map(|state| StateEntry {
             input: names.graph.value(state.input),
             output: outputs.get(state.output).map_or("", |o| o.name.as_str()),
-            kind: match state.kind {
-                StateKind::Buffer => "buffer",
-                StateKind::Parameter => "parameter",
-                StateKind::Input => "input",
-            },
+            kind: state.kind.as_str(),
             name: &state.name,
         })
         .collect();

@@ -4,6 +4,7 @@ use super::parse::Parser;
 use super::{TextError, literal};
 use crate::ir::{Attr, BlockId, Shape};
 use crate::tensor::{DType, LazyTensor};
+use crate::text::Reader;
 
 impl Parser<'_> {
     pub(super) fn attribute(&mut self, block: BlockId) -> Result<Attr, TextError> {

@@ -26,7 +26,7 @@ mod print;
 mod tests;
 
 use super::Model;
-pub use crate::program::text::TextError;
+pub use crate::text::TextError;
 
 /// Tensors of more bytes are left out.
 const MAX_LITERAL_BYTES: u64 = 256;

@@ -5,17 +5,13 @@ use smallvec::SmallVec;
 
 use super::TextError;
 use super::attribute::extents;
-use crate::diagnose::{Frame, Origin, OriginId};
+use crate::diagnose::{Origin, OriginId};
 use crate::ir::{
     Attribute, BlockId, Def, Function, Graph, Initializer, Model, OpsetImport, Shape, State, Type, ValueId,
 };
-use crate::program::StateKind;
-use crate::program::text::lex::Lexer;
-use crate::sym::{Dim, Range};
+use crate::sym::Symbols;
 use crate::tensor::DType;
-
-/// Blocks nested deeper than this are refused.
-const MAX_DEPTH: usize = 100;
+use crate::text::{Lexer, Reader};
 
 pub(super) fn model(text: &str) -> Result<Model, TextError> {
     let mut parser = Parser {
@@ -51,6 +47,20 @@ pub(super) struct Parser<'a> {
     depth: usize,
 }
 
+impl<'a> Reader<'a> for Parser<'a> {
+    fn lexer(&mut self) -> &mut Lexer<'a> {
+        &mut self.lexer
+    }
+
+    fn symbols(&mut self) -> &mut Symbols {
+        &mut self.model.symbols
+    }
+
+    fn depth(&mut self) -> &mut usize {
+        &mut self.depth
+    }
+}
+
 type Defined = Vec<String>;
 
 impl Parser<'_> {
@@ -74,22 +84,6 @@ impl Parser<'_> {
         }
     }
 
-    fn symbol(&mut self) -> Result<(), TextError> {
-        let name = self.lexer.name()?;
-        let is_int = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit() || c == '-');
-        let min = if is_int(self.lexer.peek()) { Some(self.lexer.int()?) } else { None };
-        self.lexer.expect("..")?;
-        let max = if is_int(self.lexer.peek()) { Some(self.lexer.int()?) } else { None };
-        let hint = if self.lexer.keyword("hint") { Some(self.lexer.int()?) } else { None };
-        self.model.symbols.symbol(&name);
-        if let Some(id) = self.model.symbols.find(&name) {
-            let symbol = self.model.symbols.get_mut(id);
-            symbol.range = Range { min, max };
-            symbol.hint = hint;
-        }
-        Ok(())
-    }
-
     fn function(&mut self) -> Result<(), TextError> {
         let domain = self.lexer.name()?;
         self.lexer.expect("::")?;
@@ -106,10 +100,10 @@ impl Parser<'_> {
 
     /// A block from its opening brace on.
     pub(super) fn block(&mut self, block: BlockId, is_model: bool) -> Result<(), TextError> {
-        self.depth += 1;
-        if self.depth > MAX_DEPTH {
-            return self.lexer.fail("blocks are nested too deeply");
-        }
+        self.nested("blocks", |p| p.lines(block, is_model))
+    }
+
+    fn lines(&mut self, block: BlockId, is_model: bool) -> Result<(), TextError> {
         self.lexer.expect("{")?;
         let mut defined = Defined::new();
         while !self.lexer.eat("}") {
@@ -135,7 +129,6 @@ impl Parser<'_> {
         for name in defined {
             self.values.remove(&name);
         }
-        self.depth -= 1;
         Ok(())
     }
 
@@ -157,12 +150,7 @@ impl Parser<'_> {
     }
 
     fn state(&mut self) -> Result<(), TextError> {
-        let kind = match self.lexer.word()? {
-            "buffer" => StateKind::Buffer,
-            "parameter" => StateKind::Parameter,
-            "input" => StateKind::Input,
-            word => return self.lexer.fail(format!("`{word}` is not a kind of state")),
-        };
+        let kind = self.state_kind()?;
         let name = self.lexer.name()?;
         let input = self.value()?;
         self.lexer.expect("->")?;
@@ -221,11 +209,7 @@ impl Parser<'_> {
             origin.module = self.lexer.name()?;
         }
         if self.lexer.keyword("at") {
-            let file = self.lexer.quoted()?;
-            self.lexer.expect(":")?;
-            let line = self.lexer.int()?;
-            let frame = Frame { file, line, function: String::new(), code: String::new() };
-            origin.frames = [frame].into();
+            origin.frames = [self.frame()?].into();
         }
         if let Some(known) = self.origins.get(&origin) {
             return Ok(*known);
@@ -269,12 +253,12 @@ impl Parser<'_> {
 
     pub(super) fn ty(&mut self) -> Result<Type, TextError> {
         if self.lexer.keyword("seq") {
-            return match self.dtype()? {
+            return match self.element()? {
                 Some(dtype) => Ok(Type::Sequence(dtype)),
                 None => self.lexer.fail("a sequence needs an element type"),
             };
         }
-        let dtype = self.dtype()?;
+        let dtype = self.element()?;
         if !self.lexer.eat("[") {
             return Ok(Type::Tensor { dtype, shape: Shape::Unranked });
         }
@@ -282,38 +266,7 @@ impl Parser<'_> {
         Ok(Type::Tensor { dtype, shape: Shape::Ranked(dims.into()) })
     }
 
-    fn dtype(&mut self) -> Result<Option<DType>, TextError> {
-        if self.lexer.eat("?") {
-            return Ok(None);
-        }
-        let word = self.lexer.word()?;
-        match word.parse() {
-            Ok(dtype) => Ok(Some(dtype)),
-            Err(()) => self.lexer.fail(format!("`{word}` is not an element type")),
-        }
-    }
-
-    fn dim(&mut self) -> Result<Dim, TextError> {
-        let text = self.lexer.expression();
-        match self.model.symbols.parse(text) {
-            Ok(dim) => Ok(dim),
-            Err(error) => self.lexer.fail(format!("`{text}`: {error}")),
-        }
-    }
-
-    /// Items between commas, up to and with `end`.
-    pub(super) fn list<T>(
-        &mut self,
-        end: &str,
-        mut item: impl FnMut(&mut Self) -> Result<T, TextError>,
-    ) -> Result<Vec<T>, TextError> {
-        let mut items = Vec::new();
-        while !self.lexer.eat(end) {
-            if !items.is_empty() {
-                self.lexer.expect(",")?;
-            }
-            items.push(item(self)?);
-        }
-        Ok(items)
+    fn element(&mut self) -> Result<Option<DType>, TextError> {
+        if self.lexer.eat("?") { Ok(None) } else { self.dtype().map(Some) }
     }
 }

@@ -7,9 +7,8 @@ use rustc_hash::FxHashMap;
 use super::literal;
 use crate::diagnose::Origin;
 use crate::ir::{Attr, BlockId, Graph, Model, NodeId, Shape, State, Type, ValueId};
-use crate::program::StateKind;
-use crate::program::text::{is_word, quote};
 use crate::tensor::LazyTensor;
+use crate::text::{self, name, quote};
 
 pub(super) fn model(model: &Model) -> String {
     let mut out = String::new();
@@ -19,16 +18,7 @@ pub(super) fn model(model: &Model) -> String {
             domain => line(&mut out, format_args!("opset {} {}", name(domain), opset.version)),
         }
     }
-    for (_, symbol) in model.symbols.iter() {
-        let bound = |n: Option<i64>| n.map(|n| n.to_string()).unwrap_or_default();
-        let range = symbol.range;
-        if range.min.is_none() && range.max.is_none() && symbol.hint.is_none() {
-            continue;
-        }
-        let hint = symbol.hint.map(|h| format!(" hint {h}")).unwrap_or_default();
-        let (text, min, max) = (name(&symbol.name), bound(range.min), bound(range.max));
-        line(&mut out, format_args!("symbol {text} {min}..{max}{hint}"));
-    }
+    out.push_str(&text::symbols(&model.symbols));
     for (key, value) in &model.metadata {
         line(&mut out, format_args!("metadata {} {}", name(key), quote(value)));
     }
@@ -37,7 +27,7 @@ pub(super) fn model(model: &Model) -> String {
     printer.block(model.graph.main(), 0);
     for function in &model.functions {
         let Printer { mut out, .. } = printer;
-        let attributes: Vec<String> = function.attributes.iter().map(|a| name(a)).collect();
+        let attributes: Vec<String> = function.attributes.iter().map(|a| name(a).into_owned()).collect();
         let (domain, text) = (name(&function.domain), name(&function.name));
         // Writing to a String cannot fail.
         let _ = write!(out, "\nfunction {domain}::{text}({}) ", attributes.join(", "));
@@ -52,11 +42,6 @@ fn line(out: &mut String, text: fmt::Arguments<'_>) {
     // Writing to a String cannot fail.
     let _ = out.write_fmt(text);
     out.push('\n');
-}
-
-/// `text`, in quotes where it needs them.
-fn name(text: &str) -> String {
-    if is_word(text) { text.to_owned() } else { quote(text) }
 }
 
 struct Printer<'a> {
@@ -123,12 +108,7 @@ impl Printer<'_> {
     }
 
     fn state(&mut self, state: &State) {
-        let kind = match state.kind {
-            StateKind::Buffer => "buffer",
-            StateKind::Parameter => "parameter",
-            StateKind::Input => "input",
-        };
-        self.put(format_args!("state {kind} {} ", name(&state.name)));
+        self.put(format_args!("state {} {} ", state.kind.as_str(), name(&state.name)));
         self.value(state.input);
         self.put(format_args!(" -> {}", state.output));
         if let Some(data) = &state.initial {

@@ -15,35 +15,12 @@
 //! A tensor's strides follow its shape in braces when they are not row-major. Origins are shortened to
 //! the module and the deepest line of the user's code. `#` starts a comment.
 
-pub(crate) mod lex;
 mod parse;
 mod print;
 
-use std::fmt;
-
-pub(crate) use print::{is_word, quote};
-
 use super::Program;
 use crate::sym::{Dim, Symbols};
-
-/// Why a text is not a program, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TextError {
-    /// The line, from 1.
-    pub line: usize,
-    /// The column in characters, from 1.
-    pub column: usize,
-    /// What was wrong there.
-    pub message: String,
-}
-
-impl fmt::Display for TextError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}", self.line, self.column, self.message)
-    }
-}
-
-impl std::error::Error for TextError {}
+pub use crate::text::TextError;
 
 impl Program {
     /// The text form; reads back with [`Program::parse`].

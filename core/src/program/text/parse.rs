@@ -5,17 +5,14 @@ mod args;
 use rustc_hash::FxHashMap;
 
 use super::super::{
-    Arg, Body, Call, InputKind, InputSpec, Output, OutputKind, OutputSpec, Program, Signature, StateKind,
-    TensorType, Val, Value, ValueType,
+    Arg, Body, Call, InputKind, InputSpec, Output, OutputKind, OutputSpec, Program, Signature, TensorType,
+    Val, Value, ValueType,
 };
-use super::lex::Lexer;
 use super::{TextError, row_major};
-use crate::diagnose::{Frame, Origin, OriginId};
-use crate::sym::Dim;
-use crate::tensor::{DType, LazyTensor};
-
-/// Graphs and lists nested deeper than this are refused.
-const MAX_DEPTH: usize = 100;
+use crate::diagnose::{Origin, OriginId};
+use crate::sym::Symbols;
+use crate::tensor::LazyTensor;
+use crate::text::{Lexer, Reader};
 
 pub(super) fn program(text: &str) -> Result<Program, TextError> {
     let mut parser = Parser { lexer: Lexer::new(text), program: Program::default(), depth: 0 };
@@ -33,6 +30,20 @@ struct Parser<'a> {
     lexer: Lexer<'a>,
     program: Program,
     depth: usize,
+}
+
+impl<'a> Reader<'a> for Parser<'a> {
+    fn lexer(&mut self) -> &mut Lexer<'a> {
+        &mut self.lexer
+    }
+
+    fn symbols(&mut self) -> &mut Symbols {
+        &mut self.program.symbols
+    }
+
+    fn depth(&mut self) -> &mut usize {
+        &mut self.depth
+    }
 }
 
 /// A body under construction.
@@ -73,28 +84,12 @@ impl Parser<'_> {
         }
     }
 
-    fn symbol(&mut self) -> Result<(), TextError> {
-        let name = self.lexer.name()?;
-        let is_int = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit() || c == '-');
-        let min = if is_int(self.lexer.peek()) { Some(self.lexer.int()?) } else { None };
-        self.lexer.expect("..")?;
-        let max = if is_int(self.lexer.peek()) { Some(self.lexer.int()?) } else { None };
-        let hint = if self.lexer.keyword("hint") { Some(self.lexer.int()?) } else { None };
-        self.program.symbols.symbol(&name);
-        if let Some(id) = self.program.symbols.find(&name) {
-            let symbol = self.program.symbols.get_mut(id);
-            symbol.range = crate::sym::Range { min, max };
-            symbol.hint = hint;
-        }
-        Ok(())
+    /// A body from its opening brace on.
+    fn body(&mut self, signature: Option<&mut Signature>) -> Result<Body, TextError> {
+        self.nested("graphs", |p| p.lines(signature))
     }
 
-    /// A body from its opening brace on.
-    fn body(&mut self, mut signature: Option<&mut Signature>) -> Result<Body, TextError> {
-        self.depth += 1;
-        if self.depth > MAX_DEPTH {
-            return self.lexer.fail("graphs are nested too deeply");
-        }
+    fn lines(&mut self, mut signature: Option<&mut Signature>) -> Result<Body, TextError> {
         self.lexer.expect("{")?;
         let mut scope = Scope::default();
         while !self.lexer.eat("}") {
@@ -119,7 +114,6 @@ impl Parser<'_> {
                 scope.body.calls.push(call);
             }
         }
-        self.depth -= 1;
         Ok(scope.body)
     }
 
@@ -154,12 +148,7 @@ impl Parser<'_> {
             "token" => OutputKind::Token,
             "gradient" => OutputKind::Gradient(self.lexer.name()?),
             "state" => {
-                let kind = match self.lexer.word()? {
-                    "buffer" => StateKind::Buffer,
-                    "parameter" => StateKind::Parameter,
-                    "input" => StateKind::Input,
-                    word => return self.lexer.fail(format!("`{word}` is not a kind of state")),
-                };
+                let kind = self.state_kind()?;
                 let name = self.lexer.name()?;
                 if !self.lexer.keyword("of") {
                     return self.lexer.fail("expected `of`");
@@ -209,11 +198,7 @@ impl Parser<'_> {
                 origin.module = self.lexer.name()?;
             }
             if self.lexer.keyword("at") {
-                let file = self.lexer.quoted()?;
-                self.lexer.expect(":")?;
-                let line = self.lexer.int()?;
-                let frame = Frame { file, line, function: String::new(), code: String::new() };
-                origin.frames = [frame].into();
+                origin.frames = [self.frame()?].into();
             }
         }
         Ok(self.program.origins.push(origin))
@@ -286,35 +271,5 @@ impl Parser<'_> {
                 ValueType::Tensor(TensorType { dtype, shape, strides })
             }
         })
-    }
-
-    fn dtype(&mut self) -> Result<DType, TextError> {
-        let word = self.lexer.word()?;
-        match word.parse() {
-            Ok(dtype) => Ok(dtype),
-            Err(()) => self.lexer.fail(format!("`{word}` is not an element type")),
-        }
-    }
-
-    fn dim(&mut self) -> Result<Dim, TextError> {
-        match self.program.symbols.parse(self.lexer.expression()) {
-            Ok(dim) => Ok(dim),
-            Err(error) => self.lexer.fail(error.to_string()),
-        }
-    }
-
-    fn list<T>(
-        &mut self,
-        close: &str,
-        mut item: impl FnMut(&mut Self) -> Result<T, TextError>,
-    ) -> Result<Vec<T>, TextError> {
-        let mut items = Vec::new();
-        while !self.lexer.eat(close) {
-            if !items.is_empty() {
-                self.lexer.expect(",")?;
-            }
-            items.push(item(self)?);
-        }
-        Ok(items)
     }
 }

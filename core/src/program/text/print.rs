@@ -3,11 +3,12 @@
 use std::fmt::Write;
 
 use super::super::{
-    Arg, Body, Call, InputKind, InputSpec, Output, OutputKind, OutputSpec, Program, StateKind, TensorType,
-    Val, ValueType,
+    Arg, Body, Call, InputKind, InputSpec, Output, OutputKind, OutputSpec, Program, TensorType, Val,
+    ValueType,
 };
 use super::row_major;
 use crate::sym::{Dim, Symbols};
+use crate::text;
 
 pub(super) fn program(program: &Program) -> String {
     let mut printer = Printer { program, symbols: program.symbols.clone(), out: String::new() };
@@ -17,33 +18,6 @@ pub(super) fn program(program: &Program) -> String {
     printer.body(&program.body, Some((&signature.inputs, &signature.outputs)), 0);
     printer.out.push('\n');
     printer.out
-}
-
-/// Whether `text` can stand without quotes.
-pub(crate) fn is_word(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.')
-        && !matches!(text, "as" | "at" | "nonpersistent" | "none")
-}
-
-/// `text` in quotes.
-pub(crate) fn quote(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            c if c.is_control() => {
-                // Writing to a String cannot fail.
-                let _ = write!(out, "\\u{{{:x}}}", c as u32);
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
 }
 
 struct Printer<'a> {
@@ -64,20 +38,7 @@ impl Printer<'_> {
             self.quoted(&producer.torch);
             self.put(format_args!(" schema {} {}\n", producer.schema.0, producer.schema.1));
         }
-        for (_, symbol) in program.symbols.iter() {
-            let range = symbol.range;
-            if range.min.is_none() && range.max.is_none() && symbol.hint.is_none() {
-                continue;
-            }
-            self.out.push_str("symbol ");
-            self.name(&symbol.name);
-            let bound = |n: Option<i64>| n.map(|n| n.to_string()).unwrap_or_default();
-            self.put(format_args!(" {}..{}", bound(range.min), bound(range.max)));
-            if let Some(hint) = symbol.hint {
-                self.put(format_args!(" hint {hint}"));
-            }
-            self.out.push('\n');
-        }
+        self.out.push_str(&text::symbols(&program.symbols));
         for guard in &program.guards {
             self.out.push_str("guard ");
             self.quoted(guard);
@@ -170,12 +131,7 @@ impl Printer<'_> {
                 self.name(name);
             }
             OutputKind::State { kind, name, input } => {
-                let word = match kind {
-                    StateKind::Buffer => "buffer",
-                    StateKind::Parameter => "parameter",
-                    StateKind::Input => "input",
-                };
-                self.put(format_args!("state {word} "));
+                self.put(format_args!("state {} ", kind.as_str()));
                 self.name(name);
                 self.out.push_str(" of ");
                 self.val(body, *input);
@@ -199,7 +155,7 @@ impl Printer<'_> {
         if !call.outputs.is_empty() {
             self.out.push_str(" = ");
         }
-        if is_word(&call.target) {
+        if text::is_word(&call.target) {
             self.out.push_str(&call.target);
         } else {
             self.out.push_str("call ");
@@ -336,11 +292,11 @@ impl Printer<'_> {
     }
 
     fn name(&mut self, name: &str) {
-        if is_word(name) { self.out.push_str(name) } else { self.quoted(name) }
+        self.out.push_str(&text::name(name));
     }
 
     fn quoted(&mut self, text: &str) {
-        self.out.push_str(&quote(text));
+        self.out.push_str(&text::quote(text));
     }
 
     fn put(&mut self, text: std::fmt::Arguments<'_>) {

@@ -1,8 +1,9 @@
 //! Reading the arguments of calls.
 
 use super::super::TextError;
-use super::{MAX_DEPTH, Parser, Scope};
+use super::{Parser, Scope};
 use crate::program::{Arg, NamedArg, Subgraph};
+use crate::text::Reader;
 
 impl Parser<'_> {
     pub(super) fn named_arg(&mut self, scope: &mut Scope) -> Result<NamedArg, TextError> {
@@ -26,11 +27,11 @@ impl Parser<'_> {
     }
 
     pub(super) fn arg(&mut self, scope: &mut Scope) -> Result<Arg, TextError> {
-        self.depth += 1;
-        if self.depth > MAX_DEPTH {
-            return self.lexer.fail("arguments are nested too deeply");
-        }
-        let arg = match self.lexer.peek() {
+        self.nested("arguments", |p| p.nested_arg(scope))
+    }
+
+    fn nested_arg(&mut self, scope: &mut Scope) -> Result<Arg, TextError> {
+        Ok(match self.lexer.peek() {
             Some('%') => Arg::Value(self.val(scope)?),
             Some('"') => Arg::Str(self.lexer.quoted()?),
             Some('[') => {
@@ -57,9 +58,7 @@ impl Parser<'_> {
                     _ => return self.lexer.fail("expected an argument"),
                 }
             }
-        };
-        self.depth -= 1;
-        Ok(arg)
+        })
     }
 
     /// The argument that starts with `word`.

@@ -100,15 +100,21 @@ pub(crate) fn plain(name: &str) -> String {
 const WIDEST: usize = 48;
 
 /// A title and the first `shown` rows, with a note about the others; nothing when there are none.
-pub(crate) fn limited(out: &mut String, title: &str, rows: &[Vec<String>], shown: usize) {
-    if rows.is_empty() {
+pub(crate) fn limited(
+    out: &mut String,
+    title: &str,
+    rows: impl ExactSizeIterator<Item = Vec<String>>,
+    shown: usize,
+) {
+    let total = rows.len();
+    if total == 0 {
         return;
     }
     // Writing to a String cannot fail.
     let _ = writeln!(out, "{}", bold(title));
-    out.push_str(&table(&rows[..rows.len().min(shown)]));
-    if rows.len() > shown {
-        let _ = writeln!(out, "  {}", faint(&format!("... {} more, see --all", rows.len() - shown)));
+    out.push_str(&table(&rows.take(shown).collect::<Vec<_>>()));
+    if total > shown {
+        let _ = writeln!(out, "  {}", faint(&format!("... {} more, see --all", total - shown)));
     }
 }
 

@@ -32,18 +32,18 @@ pub(crate) fn text(table: &WeightTable, shown: usize) -> String {
         bytes(table.bytes)
     );
     let context = Context::of(table);
-    let rows: Vec<Vec<String>> = table.tensors.iter().map(|tensor| context.row(tensor)).collect();
-    limited(&mut out, "tensors", &rows, shown);
-    let rows: Vec<Vec<String>> = table.shared.iter().map(storage).collect();
-    limited(&mut out, "shared storages", &rows, shown);
+    limited(&mut out, "tensors", table.tensors.iter().map(|tensor| context.row(tensor)), shown);
+    limited(&mut out, "shared storages", table.shared.iter().map(|shared| storage(shared, shown)), shown);
     out
 }
 
 /// What a row says depends on the others.
 struct Context<'a> {
     table: &'a WeightTable,
-    /// The other names of the view that a name shows.
+    /// The names of the view that a name shows.
     views: HashMap<&'a str, &'a [String]>,
+    /// The number of tensors of every shared storage.
+    totals: Vec<usize>,
     /// Whether the tensors lie in more than one file.
     files: bool,
     kinds: bool,
@@ -61,8 +61,10 @@ impl<'a> Context<'a> {
                 _ => None,
             })
             .collect();
+        let total = |storage: &SharedStorage| storage.views.iter().map(Vec::len).sum();
         Self {
             table,
+            totals: table.shared.iter().map(total).collect(),
             views: views.flat_map(|view| view.iter().map(|name| (name.as_str(), view.as_slice()))).collect(),
             files: files.len() > 1,
             kinds: table.tensors.iter().any(|tensor| tensor.kind != TensorKind::Tensor),
@@ -130,7 +132,8 @@ impl<'a> Context<'a> {
 
     /// With whom a tensor shares its bytes.
     fn sharing(&self, tensor: &TensorSummary) -> Option<String> {
-        let storage = self.table.shared.get(tensor.shared?)?;
+        let number = tensor.shared?;
+        let (storage, total) = (self.table.shared.get(number)?, self.totals.get(number)?);
         let view = self.views.get(tensor.name.as_str()).copied().unwrap_or_default();
         let more =
             |others: usize| if others > 1 { format!(" and {} more", others - 1) } else { String::new() };
@@ -140,7 +143,7 @@ impl<'a> Context<'a> {
         let mut others = storage.views.iter().flatten().filter(|name| **name != tensor.name);
         let other = plain(others.next()?);
         let verb = if storage.overlapping { "overlaps" } else { "in one storage with" };
-        Some(format!("{verb} {other}{}", more(others.count() + 1)))
+        Some(format!("{verb} {other}{}", more(total - 1)))
     }
 }
 
@@ -164,10 +167,19 @@ fn place(place: &PlaceSummary) -> String {
     out
 }
 
-/// The names of a shared storage, those of one view between equals signs.
-fn storage(shared: &SharedStorage) -> Vec<String> {
-    let views = shared.views.iter().map(|view| view.iter().map(|n| plain(n)).collect::<Vec<_>>().join(" = "));
-    let views: Vec<String> = views.collect();
+/// The first `shown` names of a shared storage, those of one view between equals signs.
+fn storage(shared: &SharedStorage, shown: usize) -> Vec<String> {
+    let total: usize = shared.views.iter().map(Vec::len).sum();
+    let mut left = shown;
+    let mut views = Vec::new();
+    for view in shared.views.iter().take(shown) {
+        let names: Vec<String> = view.iter().take(left).map(|name| plain(name)).collect();
+        left -= names.len();
+        if !names.is_empty() {
+            views.push(names.join(" = "));
+        }
+    }
+    let more = if total > shown { format!(" and {} more", total - shown) } else { String::new() };
     let mut about = Vec::new();
     if shared.views.len() > 1 {
         about.push(format!("{} views", shared.views.len()));
@@ -178,5 +190,24 @@ fn storage(shared: &SharedStorage) -> Vec<String> {
     if shared.saved_bytes > 0 {
         about.push(format!("saves {}", bytes(shared.saved_bytes)));
     }
-    vec![views.join(", "), about.join(", ")]
+    vec![format!("{}{more}", views.join(", ")), about.join(", ")]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lists_of_names_end_with_what_is_left_out() {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let shared = SharedStorage {
+            views: vec![names(&["a", "b"]), names(&["c"]), names(&["d", "e"])],
+            overlapping: true,
+            saved_bytes: 8,
+        };
+        let about = "3 views, overlapping, saves 8 bytes";
+        assert_eq!(storage(&shared, 1), ["a and 4 more", about]);
+        assert_eq!(storage(&shared, 4), ["a = b, c, d and 1 more", about]);
+        assert_eq!(storage(&shared, usize::MAX), ["a = b, c, d = e", about]);
+    }
 }

@@ -119,8 +119,8 @@ fn program(summary: &ProgramSummary, shown: usize) -> String {
         bytes(summary.weight_bytes)
     );
     let guards: Vec<_> = summary.guards.iter().map(|guard| vec![plain(guard)]).collect();
-    limited(&mut out, "guards", &guards, shown);
-    limited(&mut out, "operators", &ops(&summary.ops, true), shown);
+    limited(&mut out, "guards", guards.into_iter(), shown);
+    limited(&mut out, "operators", ops(&summary.ops, true).into_iter(), shown);
     out
 }
 
@@ -157,15 +157,15 @@ fn model(summary: &ModelSummary, shown: usize) -> String {
         bytes(summary.weight_bytes)
     );
     let functions: Vec<_> = summary.functions.iter().map(|name| vec![plain(name)]).collect();
-    limited(&mut out, "functions", &functions, shown);
+    limited(&mut out, "functions", functions.into_iter(), shown);
     let metadata: Vec<_> = summary.metadata.iter().map(|(k, v)| vec![plain(k), plain(v)]).collect();
-    limited(&mut out, "metadata", &metadata, shown);
-    limited(&mut out, "operators", &ops(&summary.ops, false), shown);
+    limited(&mut out, "metadata", metadata.into_iter(), shown);
+    limited(&mut out, "operators", ops(&summary.ops, false).into_iter(), shown);
     out
 }
 
 fn section(out: &mut String, title: &str, rows: &[Vec<String>]) {
-    limited(out, title, rows, usize::MAX);
+    limited(out, title, rows.iter().cloned(), usize::MAX);
 }
 
 fn rows(inputs: &[InputSummary]) -> Vec<Vec<String>> {

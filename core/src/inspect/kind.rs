@@ -25,6 +25,7 @@ impl FileKind {
             "onnx" => return Self::Model,
             "json" | "safetensors" => return Self::Weights,
             _ if path.is_dir() => return Self::Weights,
+            "pt2" => return Self::Program,
             _ => {}
         }
         let Ok(file) = MappedFile::open(path) else { return Self::Program };

@@ -24,9 +24,8 @@ fn library() -> &'static Path {
     })
 }
 
-/// The weights of `examples/mlp` as they are written with these options.
-fn weights(options: &[&str]) -> Vec<f32> {
-    let folder = tempfile::tempdir().expect("a folder");
+/// Converts `examples/mlp` into `folder` with these options; what is printed.
+fn convert(folder: &Path, options: &[&str]) -> Vec<u8> {
     let output = Command::new(env!("CARGO_BIN_EXE_onnxport"))
         .arg("convert")
         .arg(repository().join("examples/mlp/mlp.pt2"))
@@ -35,11 +34,18 @@ fn weights(options: &[&str]) -> Vec<f32> {
         .arg(library())
         .args(options)
         .env_remove("ONNXPORT_PLUGIN_PATH")
-        .env("XDG_DATA_HOME", folder.path())
-        .current_dir(folder.path())
+        .env("XDG_DATA_HOME", folder)
+        .current_dir(folder)
         .output()
         .expect("the binary starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+/// The weights of `examples/mlp` as they are written with these options.
+fn weights(options: &[&str]) -> Vec<f32> {
+    let folder = tempfile::tempdir().expect("a folder");
+    convert(folder.path(), options);
     let model = std::fs::read(folder.path().join("model.onnx")).expect("a model");
     let model = ModelProto::decode(model.as_slice()).expect("a model");
     let tensors = model.graph.expect("a graph").initializer;
@@ -61,4 +67,17 @@ fn a_library_changes_weights_that_it_is_given() {
     assert_eq!(changed, plain.iter().map(|w| w.signum()).collect::<Vec<f32>>());
     let one = weights(&["--transform", "binary/signs:fc1.weight"]);
     assert_eq!(one.iter().filter(|w| w.abs() == 1.0).count(), 8 * 8);
+}
+
+#[test]
+fn a_plan_names_what_plugins_make_and_change() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let options = ["--weights-plugin", "binary", "--transform", "binary/signs", "--plan", "--json"];
+    let said: serde_json::Value =
+        serde_json::from_slice(&convert(folder.path(), &options)).expect("one object");
+    let rows = said["weights"]["tensors"].as_array().expect("rows");
+    let made: Vec<_> = rows.iter().filter(|row| row["source"]["kind"] == "made").collect();
+    assert_eq!(made.len(), 2, "{said}");
+    assert!(made[0]["source"]["by"].as_str().is_some_and(|by| by.starts_with("plugin binary: ")), "{said}");
+    assert!(rows.iter().any(|row| row["transforms"] == serde_json::json!(["binary/signs"])), "{said}");
 }

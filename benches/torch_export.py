@@ -4,6 +4,7 @@ A request is a JSON object on standard input and is answered by one on standard 
 
     {"load": "model.pt2"}   {}
     {"optimize": true}      {"cpu": 1.2, "wall": 1.2, "nodes": 104}
+    {"copy": "model.onnx"}  {"cpu": 1.2, "wall": 1.2}
 
 or by `{"error": "…"}`. Importing, loading and counting nodes lie outside of what is timed. The
 memory is watched from outside, by the process that sends the requests.
@@ -47,6 +48,15 @@ def export(program: torch.export.ExportedProgram, optimize: bool) -> dict[str, A
         return {"cpu": cpu, "wall": wall, "nodes": count(result.model)}
 
 
+def copy(source: str) -> dict[str, Any]:
+    """Read the model at `source` with onnx_ir, which maps its data, and write it with its data."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "model.onnx")
+        wall, cpu = time.perf_counter(), time.process_time()
+        ir.save(ir.load(source), path, external_data="model.onnx.data")
+        return {"cpu": time.process_time() - cpu, "wall": time.perf_counter() - wall}
+
+
 def trim() -> None:
     """Give memory that nothing uses back to the system, so that the next growth is visible."""
     gc.collect()
@@ -71,6 +81,8 @@ def answers(requests: Iterator[str]) -> Iterator[dict[str, Any]]:
                 trim()
                 program = torch.export.load(path)
                 answer = {}
+            elif path := request.get("copy"):
+                answer = copy(path)
             else:
                 assert program is not None, "no program is loaded"
                 answer = export(program, request["optimize"])

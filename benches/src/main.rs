@@ -1,4 +1,4 @@
-//! `cargo run --release -p onnxport-benches -- models | chain | plugin | build`. See `benches/README.md`.
+//! `cargo run --release -p onnxport-benches -- COMMAND`. See `benches/README.md`.
 
 mod cold_build;
 mod crossing;
@@ -10,6 +10,7 @@ mod models;
 mod ours;
 mod statistics;
 mod torch;
+mod weights;
 
 use std::fs;
 use std::io;
@@ -37,6 +38,8 @@ enum Command {
     Chain(growth::Arguments),
     /// Convert programs with more and more bytes of weights inside of a memory limit. Linux only
     Memory(memory::Arguments),
+    /// Compare conversions of a program with large weights with copying its file. Linux only
+    Weights(weights::Arguments),
     /// Write a program in the shape of Llama, whose weights are holes, to a file
     WriteLlama {
         /// About how many bytes of weights it has
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         Command::Models(arguments) => models::run(&arguments),
         Command::Chain(arguments) => growth::run(&arguments),
         Command::Memory(arguments) => memory::run(&arguments),
+        Command::Weights(arguments) => weights::run(&arguments),
         Command::WriteLlama { bytes, path } => Llama::of_bytes(bytes).write(&path),
         Command::Plugin(arguments) => crossing::run(&arguments),
         Command::Build(arguments) => cold_build::run(&arguments),

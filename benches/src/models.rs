@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
     let onnxport = Onnxport::build()?;
     let mut exporter = match arguments.torch_repeat {
         0 => None,
-        _ => Some(Exporter::start(&arguments.python)?),
+        _ => Some(Exporter::start(&arguments.python, &std::env::temp_dir())?),
     };
     let mut rows = Vec::new();
     for (model, archive) in archives {

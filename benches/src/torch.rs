@@ -27,7 +27,7 @@ pub(crate) struct Cost {
     pub(crate) memory: u64,
     /// The most anonymous memory that the process held, in bytes.
     pub(crate) peak: u64,
-    /// The nodes of the model, those of subgraphs included, constants not.
+    /// The nodes of the model, those of subgraphs included, constants not; 0 of a copy.
     pub(crate) nodes: usize,
 }
 
@@ -50,6 +50,7 @@ struct Nothing {}
 struct Exported {
     cpu: f64,
     wall: f64,
+    #[serde(default)]
     nodes: usize,
 }
 
@@ -63,12 +64,13 @@ pub(crate) struct Exporter {
 }
 
 impl Exporter {
-    /// Starts `python` and waits until everything is imported.
-    pub(crate) fn start(python: &Path) -> io::Result<Self> {
+    /// Starts `python` and waits until everything is imported. Models are written below `folder`.
+    pub(crate) fn start(python: &Path, folder: &Path) -> io::Result<Self> {
         let root = root();
         let mut child = Command::new(python)
             .args(["-m", "benches.torch_export"])
             .env("PYTHONPATH", root.join("python"))
+            .env("TMPDIR", folder)
             .current_dir(root)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -101,11 +103,20 @@ impl Exporter {
     /// Exports the program that was loaded last `repeat` times, and states the medians and, of the
     /// memory, the most.
     pub(crate) fn export(&mut self, optimize: bool, repeat: usize) -> io::Result<Result<Cost, String>> {
+        self.cost(&json!({ "optimize": optimize }), repeat)
+    }
+
+    /// Reads a model with `onnx_ir` and writes it and its data, and states the same.
+    pub(crate) fn copy(&mut self, model: &Path, repeat: usize) -> io::Result<Result<Cost, String>> {
+        self.cost(&json!({ "copy": model }), repeat)
+    }
+
+    fn cost(&mut self, request: &Value, repeat: usize) -> io::Result<Result<Cost, String>> {
         let mut runs = Vec::new();
         let (mut memory, mut peak) = (0, 0);
         for _ in 0..repeat {
             let sampler = Sampler::start(self.child.id(), PAUSE);
-            self.ask(&json!({ "optimize": optimize }))?;
+            self.ask(request)?;
             let answer = self.answer::<Exported>()?;
             let seen = sampler.stop();
             memory = memory.max(seen.peak - seen.first);

@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use zip::write::{SimpleFileOptions, ZipWriter};
 
 use super::Llama;
-use super::graph::{Graph, INPUT, dense, placeholder, weights};
+use super::graph::{Graph, INPUT, placeholder, strided, weights};
 use crate::chain::archive::call_signature;
 use crate::chain::graph::tensor;
 
-/// Zeros are written in pieces of this size.
+/// Weights are written in pieces of this size.
 const PIECE: usize = 1 << 20;
 
 pub(super) fn write(llama: &Llama, path: &Path) -> io::Result<()> {
@@ -21,17 +21,23 @@ pub(super) fn write(llama: &Llama, path: &Path) -> io::Result<()> {
         .compression_method(zip::CompressionMethod::Stored)
         .large_file(true)
         .with_alignment(4096);
-    let zeros = vec![0; PIECE];
+    let mut bytes = vec![0; PIECE];
+    let mut state = 0;
     let mut config = serde_json::Map::new();
     for (at, (name, shape)) in weights(llama).into_iter().enumerate() {
         let file = format!("weight_{at}");
         zip.start_file(format!("llama/data/weights/{file}"), options)?;
         let mut left = 4 * shape.iter().product::<u64>() as usize;
         while left > 0 {
-            left -= zip.write(&zeros[..left.min(PIECE)])?;
+            if llama.filled {
+                fill(&mut state, &mut bytes);
+            }
+            let piece = &bytes[..left.min(PIECE)];
+            zip.write_all(piece)?;
+            left -= piece.len();
         }
         let payload = json!({
-            "path_name": file, "is_param": true, "use_pickle": false, "tensor_meta": dense(&shape),
+            "path_name": file, "is_param": true, "use_pickle": false, "tensor_meta": strided(&shape, &llama.strides(&name, &shape)),
         });
         config.insert(name, payload);
     }
@@ -52,6 +58,16 @@ pub(super) fn write(llama: &Llama, path: &Path) -> io::Result<()> {
         zip.write_all(bytes)?;
     }
     zip.finish()?.close()
+}
+
+/// Numbers between -2 and 2 that look random and are always the same.
+fn fill(state: &mut u64, bytes: &mut [u8]) {
+    for pair in bytes.as_chunks_mut::<8>().0 {
+        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let mixed = *state ^ (*state >> 29);
+        // Without the upper bit of their exponents.
+        *pair = (mixed & 0xbfff_ffff_bfff_ffff).to_le_bytes();
+    }
 }
 
 fn program(llama: &Llama) -> Value {

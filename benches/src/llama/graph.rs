@@ -8,10 +8,13 @@ use crate::chain::graph::{tensor, tensor_meta};
 /// The user's input: token ids `[1, tokens]`.
 pub(super) const INPUT: &str = "tokens";
 
+/// The parameter that is looked up, not multiplied.
+pub(super) const EMBEDDING: &str = "embed.weight";
+
 /// The module's names of its parameters, and their extents.
 pub(super) fn weights(llama: &Llama) -> Vec<(String, Vec<u64>)> {
     let (hidden, inner) = (llama.hidden, llama.inner);
-    let mut weights = vec![("embed.weight".to_owned(), vec![VOCABULARY, hidden])];
+    let mut weights = vec![(EMBEDDING.to_owned(), vec![VOCABULARY, hidden])];
     for layer in 0..llama.layers {
         let mut add = |name: &str, shape: &[u64]| {
             weights.push((format!("layers.{layer}.{name}.weight"), shape.to_vec()));
@@ -36,10 +39,15 @@ pub(super) fn placeholder(name: &str) -> String {
 }
 
 /// A type: extents that are known, row-major.
-pub(super) fn dense(shape: &[u64]) -> Value {
-    let sizes: Vec<Value> = shape.iter().map(|size| json!({ "as_int": size })).collect();
-    let stride = |axis: usize| json!({ "as_int": shape.iter().skip(axis).product::<u64>() });
-    tensor_meta(&json!(sizes), &(1..=shape.len()).map(stride).collect())
+fn dense(shape: &[u64]) -> Value {
+    let strides: Vec<u64> = (1..=shape.len()).map(|axis| shape.iter().skip(axis).product()).collect();
+    strided(shape, &strides)
+}
+
+/// A type: extents and strides that are known.
+pub(super) fn strided(shape: &[u64], strides: &[u64]) -> Value {
+    let ints = |ints: &[u64]| ints.iter().map(|n| json!({ "as_int": n })).collect::<Vec<Value>>();
+    tensor_meta(&json!(ints(shape)), &json!(ints(strides)))
 }
 
 /// Calls and the types of values.
@@ -54,7 +62,8 @@ impl Graph {
     pub(super) fn of(llama: &Llama) -> Self {
         let mut graph = Self { nodes: Vec::new(), types: serde_json::Map::new(), output: String::new() };
         for (name, shape) in weights(llama) {
-            graph.types.insert(placeholder(&name), dense(&shape));
+            let meta = strided(&shape, &llama.strides(&name, &shape));
+            graph.types.insert(placeholder(&name), meta);
         }
         let mut ids = dense(&[1, TOKENS]);
         // int64, in the schema's numbers.

@@ -1,6 +1,7 @@
 //! Exported programs with as many bytes of weights as are wanted, in the shape of a Llama decoder:
 //! embedding, layers of RMS norm, attention and a gated MLP, a last norm and a projection to the
-//! vocabulary. There are no rotary embeddings. The weights are zeros that take no space on the disk.
+//! vocabulary. There are no rotary embeddings. The weights are zeros that take no space on the disk, unless
+//! numbers are asked for.
 
 mod archive;
 mod graph;
@@ -17,6 +18,10 @@ pub struct Llama {
     inner: u64,
     /// The number of layers.
     layers: u64,
+    /// Whether the weights are numbers.
+    filled: bool,
+    /// Whether the weights of products lie in the archive column by column.
+    turned: bool,
 }
 
 /// The number of words.
@@ -39,7 +44,29 @@ impl Llama {
         };
         let ends = 2 * VOCABULARY * hidden * 4;
         let layer = 4 * (4 * hidden * hidden + 3 * hidden * inner);
-        Self { hidden, inner, layers: ((bytes.saturating_sub(ends) + layer / 2) / layer).max(1) }
+        let layers = ((bytes.saturating_sub(ends) + layer / 2) / layer).max(1);
+        Self { hidden, inner, layers, filled: false, turned: false }
+    }
+
+    /// The same with numbers between -2 and 2 as weights, which take their space on the disk.
+    #[must_use]
+    pub fn filled(self) -> Self {
+        Self { filled: true, ..self }
+    }
+
+    /// The same with the weights of products stored column by column: `[rows, columns]` with the strides
+    /// `[1, rows]`.
+    #[must_use]
+    pub fn turned(self) -> Self {
+        Self { turned: true, ..self }
+    }
+
+    /// The strides of a weight in elements.
+    fn strides(&self, name: &str, shape: &[u64]) -> Vec<u64> {
+        match shape {
+            [rows, _] if self.turned && name != graph::EMBEDDING => vec![1, *rows],
+            _ => (1..=shape.len()).map(|axis| shape.iter().skip(axis).product()).collect(),
+        }
     }
 
     /// The bytes of all weights.
@@ -47,7 +74,7 @@ impl Llama {
         graph::weights(self).iter().map(|(_, shape)| 4 * shape.iter().product::<u64>()).sum()
     }
 
-    /// Writes the archive to `path`, with holes in the place of the weights.
+    /// Writes the archive to `path`; weights that are no numbers are holes.
     ///
     /// # Errors
     /// Those of writing a file.
@@ -58,9 +85,29 @@ impl Llama {
 
 #[cfg(test)]
 mod tests {
+    use onnxport_core::program::InputKind;
     use onnxport_core::pt2;
 
     use super::*;
+
+    #[test]
+    fn weights_are_numbers_and_lie_as_they_were_asked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("llama.pt2");
+        let llama = Llama { hidden: 128, inner: 256, layers: 1, filled: true, turned: true };
+        llama.write(&path).unwrap();
+        let archive = pt2::read(&path).unwrap();
+        let mut turned = 0;
+        for spec in &archive.program.signature.inputs {
+            let InputKind::Parameter(name) = &spec.kind else { continue };
+            let weight = &archive.program.tensors[name];
+            turned += usize::from(weight.strides.is_some());
+            let bytes = weight.read().unwrap();
+            let values = bytes.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b));
+            assert!(values.clone().all(|value| value.abs() < 2.0) && values.clone().any(|v| v != 0.0));
+        }
+        assert_eq!(turned, 8);
+    }
 
     #[test]
     fn programs_have_the_weights_that_were_asked_for() {

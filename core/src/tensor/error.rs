@@ -53,6 +53,15 @@ impl Error {
         Error::Of(name.to_owned(), Box::new(self))
     }
 
+    /// What a plugin is told to have done, if that is the reason.
+    pub fn plugin(&self) -> Option<&Diagnostic> {
+        match self {
+            Error::Plugin(diagnostic) => Some(diagnostic),
+            Error::Of(_, error) => error.plugin(),
+            _ => None,
+        }
+    }
+
     /// The error inside of one that went through [`io::Error`].
     pub fn inside(error: &io::Error) -> Option<&Self> {
         error.get_ref()?.downcast_ref()

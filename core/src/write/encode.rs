@@ -41,7 +41,7 @@ pub(super) struct Message<'a> {
 /// An initializer: its message and, where they are inline, its bytes.
 struct Part<'a> {
     head: Vec<u8>,
-    raw: Option<(&'a LazyTensor, u64)>,
+    raw: Option<(Weight<'a>, u64)>,
 }
 
 impl Part<'_> {
@@ -68,7 +68,7 @@ impl<'a> Message<'a> {
             let (file, offset, len) = match place {
                 Place::Left => return None,
                 Place::Inline => {
-                    let raw = Some((weight.data, weight.data.byte_len().unwrap_or(u64::MAX)));
+                    let raw = Some((*weight, weight.data.byte_len().unwrap_or(u64::MAX)));
                     return Some(Part { head: head.encode_to_vec(), raw });
                 }
                 Place::Data(extent) => {
@@ -127,13 +127,13 @@ impl<'a> Message<'a> {
             pending.push(GRAPH_INITIALIZER);
             put_varint(&mut pending, part.len());
             pending.extend_from_slice(&part.head);
-            let Some((data, len)) = part.raw else { continue };
+            let Some((weight, len)) = part.raw else { continue };
             pending.push(TENSOR_RAW_DATA);
             put_varint(&mut pending, len);
             file.write_all(&pending)?;
             meter.add(pending.len() as u64);
             pending.clear();
-            stream::tensor(data, file, meter)?;
+            stream::weight(&weight, file, meter)?;
         }
         file.write_all(&pending)?;
         meter.add(pending.len() as u64);

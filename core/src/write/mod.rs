@@ -36,7 +36,7 @@ use onnxport_proto::{ModelProto, StringStringEntryProto};
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::inspect::WeightTable;
 use crate::ir::{Artefact, Model};
-use crate::tensor::{self, LazyTensor, MappedFile};
+use crate::tensor::{LazyTensor, MappedFile};
 
 pub use metadata::{SOURCES_KEY, STATE_KEY, UNBOUND_KEY};
 pub use package::{PACKAGE_DATA, PackageReport, package, plan_package};
@@ -348,7 +348,7 @@ fn fill(
     for (index, place) in &file.stored {
         let weight = &weights[*index];
         out.seek(SeekFrom::Start(place.offset))?;
-        stream::tensor(weight.data, out, meter).map_err(|e| tensor::Error::from(e).of(weight.name))?;
+        stream::weight(weight, out, meter)?;
         if let Some(hasher) = &mut hasher {
             hasher.advance(out, place.offset + place.len)?;
         }

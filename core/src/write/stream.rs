@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Progress;
 use super::plan::Weight;
-use crate::tensor::{LazyTensor, Source};
+use crate::tensor::{Error, LazyTensor, Source};
 
 /// The memory in bytes that copying takes unless less is allowed.
 const BUFFER: u64 = 1 << 20;
@@ -62,8 +62,13 @@ impl Meter {
     }
 }
 
+/// Appends the dense bytes of `weight` to `out`. An error names it.
+pub(super) fn weight(weight: &Weight<'_>, out: &mut File, meter: &Meter) -> io::Result<()> {
+    Ok(tensor(weight.data, out, meter).map_err(|error| Error::from(error).of(weight.name))?)
+}
+
 /// Appends the dense bytes of `data` to `out`.
-pub(super) fn tensor(data: &LazyTensor, out: &mut File, meter: &Meter) -> io::Result<()> {
+fn tensor(data: &LazyTensor, out: &mut File, meter: &Meter) -> io::Result<()> {
     let Some(range) = data.dense_range() else { return made(data, out, meter) };
     match &data.source {
         Source::Unbound(unbound) => Err(io::Error::other(format!("`{}` has no data", unbound.name))),

@@ -238,8 +238,12 @@ pub(super) fn failed(path: &Path, error: &io::Error) -> Report {
             Diagnostic::error(Code::WRITE_SOURCE_CHANGED, message).help(help).into()
         }
         _ => {
-            let code = tensor::Error::inside(error).map_or(Code::WRITE_IO, tensor::Error::code);
-            Diagnostic::error(code, message).into()
+            let inside = tensor::Error::inside(error);
+            let mut problem = Diagnostic::error(inside.map_or(Code::WRITE_IO, tensor::Error::code), message);
+            if let Some(theirs) = inside.and_then(tensor::Error::plugin) {
+                (problem.help, problem.provider) = (theirs.help.clone(), theirs.provider.clone());
+            }
+            problem.into()
         }
     }
 }

@@ -255,7 +255,8 @@ macro_rules! export_plugin {
                         $crate::abi::weights::INTERFACE => {
                             use $crate::abi::abi_stable::std_types::RSliceMut;
                             use $crate::abi::executor::Sink;
-                            use $crate::abi::weights::WeightRecord;
+                            use $crate::abi::weights::{QuantiserEntry, RectangleRecord, WeightRecord};
+                            use $crate::weights::Functions;
 
                             static WEIGHTS: $crate::weights::WeightsList<$weights> =
                                 $crate::weights::WeightsList::new();
@@ -275,7 +276,20 @@ macro_rules! export_plugin {
                             ) -> u32 {
                                 WEIGHTS.apply(i, input, first, bytes, out, sink)
                             }
-                            Table::of(WEIGHTS.table(fill, output, apply))
+                            extern "C" fn quantisers() -> RSlice<'static, QuantiserEntry> {
+                                WEIGHTS.quantisers()
+                            }
+                            extern "C" fn quantise(
+                                i: u32,
+                                part: &RectangleRecord<'_>,
+                                scales: RSliceMut<'_, f32>,
+                                zeros: RSliceMut<'_, i32>,
+                                codes: RSliceMut<'_, i32>,
+                                sink: &Sink,
+                            ) -> u32 {
+                                WEIGHTS.quantise(i, part, scales, zeros, codes, sink)
+                            }
+                            Table::of(WEIGHTS.table(Functions { fill, output, apply, quantisers, quantise }))
                         }
                     )?
                     $(

@@ -6,15 +6,22 @@
 //!
 //! The glue catches panics, cuts nothing and keeps nothing: an author is given whole granules.
 
+mod quantiser;
+
 use std::sync::OnceLock;
 
 use onnxport_abi::DType;
 use onnxport_abi::abi_stable::std_types::{RSlice, RSliceMut, RStr};
 use onnxport_abi::executor::{Sink, TensorView};
-use onnxport_abi::weights::{TensorEntry, TransformEntry, WeightRecord, WeightsTable, granule};
+use onnxport_abi::weights::{
+    QuantiserEntry, RectangleRecord, TensorEntry, TransformEntry, WeightRecord, WeightsTable, granule,
+};
+
+pub use quantiser::{Block, Part, Quantiser, QuantiserGranule, Row, Step, bounds};
 
 use crate::executor::Failure;
 use crate::handle::guard;
+use quantiser::Question;
 
 /// What a plugin does with weights. Everything is called from several threads.
 pub trait Weights: Default + Send + Sync + 'static {
@@ -32,6 +39,11 @@ pub trait Weights: Default + Send + Sync + 'static {
 
     /// The transforms that the plugin has. Asked for once.
     fn transforms(&self) -> Vec<Box<dyn Transform>> {
+        Vec::new()
+    }
+
+    /// The quantisers that the plugin has. Asked for once.
+    fn quantisers(&self) -> Vec<Box<dyn Quantiser>> {
         Vec::new()
     }
 }
@@ -89,7 +101,30 @@ pub struct WeightsList<W> {
 struct Built<W> {
     weights: W,
     transforms: Vec<Box<dyn Transform>>,
+    quantisers: Vec<Box<dyn Quantiser>>,
+    entries: RSlice<'static, QuantiserEntry>,
     table: WeightsTable,
+}
+
+/// The functions of a plugin's table, which lead back to its [`WeightsList`].
+pub struct Functions {
+    /// Answered by [`WeightsList::fill`].
+    pub fill: extern "C" fn(u32, u64, RSliceMut<'_, u8>, &Sink) -> u32,
+    /// Answered by [`WeightsList::output`].
+    pub output: extern "C" fn(u32, &WeightRecord<'_>, &Sink) -> u32,
+    /// Answered by [`WeightsList::apply`].
+    pub apply: extern "C" fn(u32, &WeightRecord<'_>, u64, RSlice<'_, u8>, RSliceMut<'_, u8>, &Sink) -> u32,
+    /// Answered by [`WeightsList::quantisers`].
+    pub quantisers: extern "C" fn() -> RSlice<'static, QuantiserEntry>,
+    /// Answered by [`WeightsList::quantise`].
+    pub quantise: extern "C" fn(
+        u32,
+        &RectangleRecord<'_>,
+        RSliceMut<'_, f32>,
+        RSliceMut<'_, i32>,
+        RSliceMut<'_, i32>,
+        &Sink,
+    ) -> u32,
 }
 
 impl<W: Weights> WeightsList<W> {
@@ -99,13 +134,8 @@ impl<W: Weights> WeightsList<W> {
         Self { cell: OnceLock::new() }
     }
 
-    /// The table; `fill`, `output` and `apply` lead back here.
-    pub fn table(
-        &'static self,
-        fill: extern "C" fn(u32, u64, RSliceMut<'_, u8>, &Sink) -> u32,
-        output: extern "C" fn(u32, &WeightRecord<'_>, &Sink) -> u32,
-        apply: extern "C" fn(u32, &WeightRecord<'_>, u64, RSlice<'_, u8>, RSliceMut<'_, u8>, &Sink) -> u32,
-    ) -> &'static WeightsTable {
+    /// The table.
+    pub fn table(&'static self, functions: Functions) -> &'static WeightsTable {
         let built = self.cell.get_or_init(|| {
             let weights = W::default();
             let transforms = weights.transforms();
@@ -123,14 +153,20 @@ impl<W: Weights> WeightsList<W> {
                 let name = RStr::from_str(String::leak(transform.name().to_owned()));
                 TransformEntry { name, granule: kind, block }
             });
+            let Functions { fill, output, apply, quantisers: list, quantise } = functions;
             let table = WeightsTable {
                 tensors: RSlice::from_slice(Vec::leak(tensors.collect())),
                 transforms: RSlice::from_slice(Vec::leak(entries.collect())),
                 fill,
                 output,
                 apply,
+                quantisers: Some(list),
+                quantise: Some(quantise),
             };
-            Built { weights, transforms, table }
+            let quantisers = weights.quantisers();
+            let entries: Vec<QuantiserEntry> = quantisers.iter().map(|q| quantiser::entry(&**q)).collect();
+            let entries = RSlice::from_slice(Vec::leak(entries));
+            Built { weights, transforms, quantisers, entries, table }
         });
         &built.table
     }
@@ -143,9 +179,16 @@ impl<W: Weights> WeightsList<W> {
 
     /// Answers `fill`.
     pub fn fill(&self, index: u32, offset: u64, mut out: RSliceMut<'_, u8>, sink: &Sink) -> u32 {
-        guard(sink, || match self.cell.get() {
-            Some(built) => built.weights.fill(index as usize, offset, out.as_mut_slice()),
-            None => Err(Failure::new("the tensors were never asked for")),
+        guard(sink, || {
+            let built = self.cell.get().ok_or_else(|| Failure::new("the tensors were never asked for"))?;
+            let index = index as usize;
+            let entry =
+                built.table.tensors.get(index).ok_or_else(|| Failure::new("there is no such tensor"))?;
+            let end = offset.checked_add(out.len() as u64);
+            if end.is_none_or(|end| byte_len(entry).is_some_and(|len| end > len)) {
+                return Err(Failure::new(format!("`{}` has no such bytes", entry.name)));
+            }
+            built.weights.fill(index, offset, out.as_mut_slice())
         })
     }
 
@@ -185,6 +228,35 @@ impl<W: Weights> WeightsList<W> {
             self.transform(index)?.apply(dtype, shape, first, bytes.as_slice(), out.as_mut_slice())
         })
     }
+
+    /// Answers `quantisers`.
+    pub fn quantisers(&self) -> RSlice<'static, QuantiserEntry> {
+        self.cell.get().map_or(RSlice::EMPTY, |built| built.entries)
+    }
+
+    /// Answers `quantise`.
+    pub fn quantise(
+        &self,
+        index: u32,
+        record: &RectangleRecord<'_>,
+        scales: RSliceMut<'_, f32>,
+        zeros: RSliceMut<'_, i32>,
+        codes: RSliceMut<'_, i32>,
+        sink: &Sink,
+    ) -> u32 {
+        guard(sink, || {
+            let quantisers = self.cell.get().map(|built| built.quantisers.as_slice()).unwrap_or_default();
+            let found = quantisers.get(index as usize);
+            let quantiser = found.ok_or_else(|| Failure::new("there is no such quantiser"))?;
+            Question { record, scales, zeros, codes }.answer(&**quantiser)
+        })
+    }
+}
+
+/// The bytes of a tensor; `None` for one that cannot be, which the host refuses.
+fn byte_len(entry: &TensorEntry) -> Option<u64> {
+    let elements = entry.dims.iter().try_fold(1_u64, |n, d| n.checked_mul(*d))?;
+    DType::from_onnx(entry.dtype)?.byte_len(elements)
 }
 
 fn dtype(input: &WeightRecord<'_>) -> Result<DType, Failure> {

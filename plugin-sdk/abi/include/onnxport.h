@@ -3,7 +3,7 @@
 #define ONNXPORT_H
 
 #define ONNXPORT_CONTRACT_MAJOR 1u
-#define ONNXPORT_CONTRACT_MINOR 1u
+#define ONNXPORT_CONTRACT_MINOR 2u
 
 #include <stddef.h>
 #include <stdint.h>
@@ -160,6 +160,8 @@ typedef struct onnxport_plugin_root {
 #define ONNXPORT_WEIGHTS_GRANULE_BLOCK ((uint32_t)(1))
 #define ONNXPORT_WEIGHTS_GRANULE_ROW ((uint32_t)(2))
 #define ONNXPORT_WEIGHTS_GRANULE_WHOLE ((uint32_t)(3))
+#define ONNXPORT_WEIGHTS_QUANTISER_GRANULE_BLOCK ((uint32_t)(1))
+#define ONNXPORT_WEIGHTS_QUANTISER_GRANULE_ROW ((uint32_t)(2))
 
 /* Handles, and all structs. */
 typedef struct onnxport_about_table onnxport_about_table;
@@ -219,6 +221,8 @@ typedef struct onnxport_weights_table onnxport_weights_table;
 typedef struct onnxport_weights_tensor_entry onnxport_weights_tensor_entry;
 typedef struct onnxport_weights_transform_entry onnxport_weights_transform_entry;
 typedef struct onnxport_weights_weight_record onnxport_weights_weight_record;
+typedef struct onnxport_weights_quantiser_entry onnxport_weights_quantiser_entry;
+typedef struct onnxport_weights_rectangle_record onnxport_weights_rectangle_record;
 
 /* Slices: `data` is never null. */
 typedef struct onnxport_slice_about_option_entry { const onnxport_about_option_entry *data; size_t length; } onnxport_slice_about_option_entry;
@@ -236,6 +240,8 @@ typedef struct onnxport_slice_lowering_attr_record { const onnxport_lowering_att
 typedef struct onnxport_slice_lowering_dim_record { const onnxport_lowering_dim_record *data; size_t length; } onnxport_slice_lowering_dim_record;
 typedef struct onnxport_slice_lowering_entry { const onnxport_lowering_entry *data; size_t length; } onnxport_slice_lowering_entry;
 typedef struct onnxport_slice_lowering_type_record { const onnxport_lowering_type_record *data; size_t length; } onnxport_slice_lowering_type_record;
+typedef struct onnxport_slice_mut_float { float *data; size_t length; } onnxport_slice_mut_float;
+typedef struct onnxport_slice_mut_int32 { int32_t *data; size_t length; } onnxport_slice_mut_int32;
 typedef struct onnxport_slice_mut_uint32 { uint32_t *data; size_t length; } onnxport_slice_mut_uint32;
 typedef struct onnxport_slice_mut_uint64 { uint64_t *data; size_t length; } onnxport_slice_mut_uint64;
 typedef struct onnxport_slice_mut_uint8 { uint8_t *data; size_t length; } onnxport_slice_mut_uint8;
@@ -249,6 +255,7 @@ typedef struct onnxport_slice_str { const onnxport_str *data; size_t length; } o
 typedef struct onnxport_slice_uint32 { const uint32_t *data; size_t length; } onnxport_slice_uint32;
 typedef struct onnxport_slice_uint64 { const uint64_t *data; size_t length; } onnxport_slice_uint64;
 typedef struct onnxport_slice_uint8 { const uint8_t *data; size_t length; } onnxport_slice_uint8;
+typedef struct onnxport_slice_weights_quantiser_entry { const onnxport_weights_quantiser_entry *data; size_t length; } onnxport_slice_weights_quantiser_entry;
 typedef struct onnxport_slice_weights_tensor_entry { const onnxport_weights_tensor_entry *data; size_t length; } onnxport_slice_weights_tensor_entry;
 typedef struct onnxport_slice_weights_transform_entry { const onnxport_weights_transform_entry *data; size_t length; } onnxport_slice_weights_transform_entry;
 
@@ -1489,6 +1496,28 @@ struct onnxport_weights_table {
      * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, REFUSED, PANICKED, INVALID. */
     uint32_t (*apply)(uint32_t index, const onnxport_weights_weight_record *input, uint64_t first, onnxport_slice_uint8 bytes, onnxport_slice_mut_uint8 out, const onnxport_executor_sink *sink);
+    /* The quantisers that the plugin has.
+     * Since contract 1.2; there when the table's envelope has so many fields.
+     * Thread: any, also several at once.
+     * Takes: nothing borrowed. Gives: what is given stays valid for the rest of the process. */
+    onnxport_slice_weights_quantiser_entry (*quantisers)(void);
+    /* Quantises a part of a weight with the quantiser at `index`: `weight ≈ (code - zero) * scale`.
+     * `codes` has a place for each of its values; `scales` and `zeros` have one for each block of each row.
+     * All of them hold 0 at first. Codes belong to the scales as the type of the weight stores them:
+     * nothing is rounded afterwards.
+     * 
+     * Scales are positive, finite, and numbers of that type. Symmetric: every zero is 0, and codes lie
+     * between `-2^(bits-1)` and `2^(bits-1) - 1`; otherwise zeros and codes lie between 0 and `2^bits - 1`.
+     * The host refuses what does not.
+     * 
+     * A granule gets the same answer in every call, on every thread and in every process, alone and in
+     * any part: scales, zeros and codes are written at different times, and from answers to different
+     * calls.
+     * Since contract 1.2; there when the table's envelope has so many fields.
+     * Thread: any, also several at once.
+     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Answers OK, REFUSED, PANICKED, INVALID. */
+    uint32_t (*quantise)(uint32_t index, const onnxport_weights_rectangle_record *part, onnxport_slice_mut_float scales, onnxport_slice_mut_int32 zeros, onnxport_slice_mut_int32 codes, const onnxport_executor_sink *sink);
 };
 
 /* A tensor that the plugin makes. */
@@ -1517,6 +1546,47 @@ struct onnxport_weights_weight_record {
     int32_t dtype;
     /* The extents. */
     onnxport_slice_uint64 dims;
+};
+
+/* A quantiser of the plugin: it chooses the scales, the zero points and the codes of weights that the host
+ * stores as integers. */
+struct onnxport_weights_quantiser_entry {
+    /* The name; unique in the plugin. */
+    onnxport_str name;
+    /* What it does, one line; may be empty. */
+    onnxport_str doc;
+    /* One of `quantiser_granule`. */
+    uint32_t granule;
+};
+
+/* A part of a weight that is quantised. The weight is seen as a matrix: a row per output, and along it the
+ * weights that a sum runs over, which are cut into blocks. */
+struct onnxport_weights_rectangle_record {
+    /* The name of the weight, as the program has it. Weights that are the same tensor have the name of the
+     * first of them. */
+    onnxport_str name;
+    /* The number in `TensorProto.DataType` of the type of the weight, and so of its scales. */
+    int32_t dtype;
+    /* The bits of a code. */
+    uint32_t bits;
+    /* 1 when every zero point is 0. */
+    uint32_t symmetric;
+    /* The weights of a block; the last block of a row may have fewer. */
+    uint64_t block;
+    /* The rows of the whole matrix. */
+    uint64_t rows;
+    /* The columns of the whole matrix. */
+    uint64_t columns;
+    /* The first row of the part. */
+    uint64_t first_row;
+    /* The row behind the last one. */
+    uint64_t end_row;
+    /* The first column of the part, where a block starts. */
+    uint64_t first_column;
+    /* The column behind the last one, where a block starts or the matrix ends. */
+    uint64_t end_column;
+    /* The weights of the part, row by row, all finite. */
+    onnxport_slice_float values;
 };
 
 #ifdef __cplusplus

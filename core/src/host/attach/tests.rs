@@ -54,17 +54,17 @@ fn a_refusal_names_the_plugin_and_both_versions() {
         (
             &next_major::ROOT,
             Code::PLUGIN_VERSION,
-            "plugin `next_major` is built for plugin contract 2.1, this host has 1.1",
+            "plugin `next_major` is built for plugin contract 2.1, this host has 1.2",
         ),
         (
             &needs_more::ROOT,
             Code::PLUGIN_VERSION,
-            "plugin `needs_more` needs a host of plugin contract 1.5 or newer, this one has 1.1",
+            "plugin `needs_more` needs a host of plugin contract 1.5 or newer, this one has 1.2",
         ),
         (
             &newer::ROOT,
             Code::PLUGIN_VERSION,
-            "plugin `newer` of plugin contract 1.7 refuses this host of contract 1.1",
+            "plugin `newer` of plugin contract 1.7 refuses this host of contract 1.2",
         ),
         (&panics::ROOT, Code::PLUGIN_PANIC, "plugin `panics` panicked while it was attached"),
         (

@@ -43,7 +43,7 @@ fn what_does_not_fit_is_refused_before_it_is_loaded() {
     assert_eq!(message(manifest()), None);
     let (code, text) = message(Manifest { contract: "2.4".to_owned(), ..manifest() }).expect("a refusal");
     assert_eq!(code, Code::PLUGIN_VERSION);
-    assert!(text.ends_with("is built for plugin contract 2.4, this host has 1.1"), "{text}");
+    assert!(text.ends_with("is built for plugin contract 2.4, this host has 1.2"), "{text}");
     let (_, text) = message(Manifest { contract: "x".to_owned(), ..manifest() }).expect("a refusal");
     assert!(text.ends_with("states the contract `x`, which is no version"), "{text}");
     let (code, _) =

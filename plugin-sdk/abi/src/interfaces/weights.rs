@@ -56,6 +56,42 @@ pub struct WeightsTable {
         out: RSliceMut<'_, u8>,
         sink: &Sink,
     ) -> u32,
+    /// The quantisers that the plugin has.
+    ///
+    /// - Since contract 1.2; `None` before.
+    /// - Thread: any, also several at once.
+    /// - Takes: nothing borrowed.
+    /// - Gives: what is given stays valid for the rest of the process.
+    /// - Cannot fail.
+    pub quantisers: Option<extern "C" fn() -> RSlice<'static, QuantiserEntry>>,
+    /// Quantises a part of a weight with the quantiser at `index`: `weight ≈ (code - zero) * scale`.
+    /// `codes` has a place for each of its values; `scales` and `zeros` have one for each block of each row.
+    /// All of them hold 0 at first. Codes belong to the scales as the type of the weight stores them:
+    /// nothing is rounded afterwards.
+    ///
+    /// Scales are positive, finite, and numbers of that type. Symmetric: every zero is 0, and codes lie
+    /// between `-2^(bits-1)` and `2^(bits-1) - 1`; otherwise zeros and codes lie between 0 and `2^bits - 1`.
+    /// The host refuses what does not.
+    ///
+    /// A granule gets the same answer in every call, on every thread and in every process, alone and in
+    /// any part: scales, zeros and codes are written at different times, and from answers to different
+    /// calls.
+    ///
+    /// - Since contract 1.2; `None` before.
+    /// - Thread: any, also several at once.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Gives: plain values, the caller's own.
+    /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`INVALID`](crate::status::INVALID).
+    pub quantise: Option<
+        extern "C" fn(
+            index: u32,
+            part: &RectangleRecord<'_>,
+            scales: RSliceMut<'_, f32>,
+            zeros: RSliceMut<'_, i32>,
+            codes: RSliceMut<'_, i32>,
+            sink: &Sink,
+        ) -> u32,
+    >,
 }
 
 crate::table::interface!(WeightsTable, INTERFACE, base: 5);
@@ -102,4 +138,57 @@ pub struct WeightRecord<'a> {
     pub dtype: i32,
     /// The extents.
     pub dims: RSlice<'a, u64>,
+}
+
+/// A quantiser of the plugin: it chooses the scales, the zero points and the codes of weights that the host
+/// stores as integers.
+#[repr(C)]
+#[derive(Clone, Copy, StableAbi)]
+pub struct QuantiserEntry {
+    /// The name; unique in the plugin.
+    pub name: RStr<'static>,
+    /// What it does, one line; may be empty.
+    pub doc: RStr<'static>,
+    /// One of [`quantiser_granule`].
+    pub granule: u32,
+}
+
+/// What a quantiser must see together. A call is given whole ones.
+pub mod quantiser_granule {
+    /// The weights of a block, which share a scale.
+    pub const BLOCK: u32 = 1;
+    /// All blocks of a row.
+    pub const ROW: u32 = 2;
+}
+
+/// A part of a weight that is quantised. The weight is seen as a matrix: a row per output, and along it the
+/// weights that a sum runs over, which are cut into blocks.
+#[repr(C)]
+#[derive(Clone, Copy, StableAbi)]
+pub struct RectangleRecord<'a> {
+    /// The name of the weight, as the program has it. Weights that are the same tensor have the name of the
+    /// first of them.
+    pub name: RStr<'a>,
+    /// The number in `TensorProto.DataType` of the type of the weight, and so of its scales.
+    pub dtype: i32,
+    /// The bits of a code.
+    pub bits: u32,
+    /// 1 when every zero point is 0.
+    pub symmetric: u32,
+    /// The weights of a block; the last block of a row may have fewer.
+    pub block: u64,
+    /// The rows of the whole matrix.
+    pub rows: u64,
+    /// The columns of the whole matrix.
+    pub columns: u64,
+    /// The first row of the part.
+    pub first_row: u64,
+    /// The row behind the last one.
+    pub end_row: u64,
+    /// The first column of the part, where a block starts.
+    pub first_column: u64,
+    /// The column behind the last one, where a block starts or the matrix ends.
+    pub end_column: u64,
+    /// The weights of the part, row by row, all finite.
+    pub values: RSlice<'a, f32>,
 }

@@ -618,6 +618,8 @@ pub(crate) fn structs() -> Vec<Struct> {
                 ("fill", offset_of!(onnxport_abi::weights::WeightsTable, fill)),
                 ("output", offset_of!(onnxport_abi::weights::WeightsTable, output)),
                 ("apply", offset_of!(onnxport_abi::weights::WeightsTable, apply)),
+                ("quantisers", offset_of!(onnxport_abi::weights::WeightsTable, quantisers)),
+                ("quantise", offset_of!(onnxport_abi::weights::WeightsTable, quantise)),
             ],
         },
         Struct {
@@ -644,6 +646,33 @@ pub(crate) fn structs() -> Vec<Struct> {
             fields: vec![
                 ("dtype", offset_of!(onnxport_abi::weights::WeightRecord<'static>, dtype)),
                 ("dims", offset_of!(onnxport_abi::weights::WeightRecord<'static>, dims)),
+            ],
+        },
+        Struct {
+            name: "onnxport_weights_quantiser_entry",
+            size: size_of::<onnxport_abi::weights::QuantiserEntry>(),
+            fields: vec![
+                ("name", offset_of!(onnxport_abi::weights::QuantiserEntry, name)),
+                ("doc", offset_of!(onnxport_abi::weights::QuantiserEntry, doc)),
+                ("granule", offset_of!(onnxport_abi::weights::QuantiserEntry, granule)),
+            ],
+        },
+        Struct {
+            name: "onnxport_weights_rectangle_record",
+            size: size_of::<onnxport_abi::weights::RectangleRecord<'static>>(),
+            fields: vec![
+                ("name", offset_of!(onnxport_abi::weights::RectangleRecord<'static>, name)),
+                ("dtype", offset_of!(onnxport_abi::weights::RectangleRecord<'static>, dtype)),
+                ("bits", offset_of!(onnxport_abi::weights::RectangleRecord<'static>, bits)),
+                ("symmetric", offset_of!(onnxport_abi::weights::RectangleRecord<'static>, symmetric)),
+                ("block", offset_of!(onnxport_abi::weights::RectangleRecord<'static>, block)),
+                ("rows", offset_of!(onnxport_abi::weights::RectangleRecord<'static>, rows)),
+                ("columns", offset_of!(onnxport_abi::weights::RectangleRecord<'static>, columns)),
+                ("first_row", offset_of!(onnxport_abi::weights::RectangleRecord<'static>, first_row)),
+                ("end_row", offset_of!(onnxport_abi::weights::RectangleRecord<'static>, end_row)),
+                ("first_column", offset_of!(onnxport_abi::weights::RectangleRecord<'static>, first_column)),
+                ("end_column", offset_of!(onnxport_abi::weights::RectangleRecord<'static>, end_column)),
+                ("values", offset_of!(onnxport_abi::weights::RectangleRecord<'static>, values)),
             ],
         },
     ]
@@ -859,6 +888,8 @@ pub(crate) fn tables() -> Vec<Table> {
                 Version { major: 1, minor: 1 },
                 Version { major: 1, minor: 1 },
                 Version { major: 1, minor: 1 },
+                Version { major: 1, minor: 2 },
+                Version { major: 1, minor: 2 },
             ],
         },
     ]

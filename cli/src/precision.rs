@@ -26,7 +26,8 @@ pub(crate) struct PrecisionArguments {
     #[arg(long, value_enum, default_value_t = Beyond::Refuse, value_name = "WHAT", requires = "dtype")]
     dtype_overflow: Beyond,
     /// Quantise the weights of matrix products: int4 or int8, and behind a colon block=N or
-    /// block=channel, symmetric or asymmetric, such as int4:block=32,symmetric
+    /// block=channel, symmetric or asymmetric, and by=PLUGIN/NAME where a plugin chooses scales and
+    /// codes, such as int4:block=32,symmetric
     #[arg(long, value_name = "SCHEME")]
     quantize: Option<Scheme>,
     /// How a quantised weight appears in the graph
@@ -111,7 +112,7 @@ impl PrecisionArguments {
                 Beyond::Keep => Overflow::Keep,
                 Beyond::Allow => Overflow::Allow,
             },
-            quantise: self.quantize.map(|scheme| Scheme { form, ..scheme }),
+            quantise: self.quantize.clone().map(|scheme| Scheme { form, ..scheme }),
             quantise_only: Patterns::new(self.quantize_only.iter().cloned()),
             quantise_skip: Patterns::new(self.quantize_skip.iter().cloned()),
             transforms: self.transforms.clone(),

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use onnxport_core::diagnose::{Code, Diagnostic};
 use onnxport_core::host::{self, Manifest, Plugin, manifest};
+use onnxport_core::weights::WeightsPlugin;
 use serde_json::{Map, Value, json};
 
 use crate::format::{bold, count, faint, table};
@@ -109,6 +110,13 @@ fn info(arguments: &InfoArguments) -> CommandResult {
     for option in &plugin.options {
         rows.push(("option", format!("{}: {} ({})", option.name, option.doc, option.summary())));
     }
+    if let Some(weights) = &plugin.weights {
+        rows.extend(weights.transforms().map(|name| ("transform", format!("{}/{name}", plugin.id))));
+        rows.extend(weights.quantisers().map(|(name, doc)| {
+            let does = if doc.is_empty() { String::new() } else { format!(": {doc}") };
+            ("quantiser", format!("{}/{name}{does}", plugin.id))
+        }));
+    }
     rows.retain(|(_, value)| !value.is_empty());
     let rows: Vec<Vec<String>> = rows.into_iter().map(|(name, value)| vec![bold(name), value]).collect();
     let mut outcome = Outcome::text(table(&rows));
@@ -121,9 +129,18 @@ fn info(arguments: &InfoArguments) -> CommandResult {
 
 /// The interfaces, with what there is of each.
 fn provides(plugin: &Plugin) -> String {
-    let interface = |name: &&str| match &plugin.lowering {
-        Some(table) if name.starts_with("lowering/") => {
+    let interface = |name: &&str| match (&plugin.lowering, &plugin.weights) {
+        (Some(table), _) if name.starts_with("lowering/") => {
             format!("{name} ({})", count(table.entries.len(), "lowering"))
+        }
+        (_, Some(weights)) if name.starts_with("weights/") => {
+            let parts = [
+                (weights.tensors().count(), "tensor"),
+                (weights.transforms().count(), "transform"),
+                (weights.quantisers().count(), "quantiser"),
+            ];
+            let parts = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| count(*n, what));
+            format!("{name} ({})", parts.collect::<Vec<_>>().join(", "))
         }
         _ => (*name).to_owned(),
     };
@@ -132,6 +149,11 @@ fn provides(plugin: &Plugin) -> String {
 
 fn json(plugin: &Plugin) -> Map<String, Value> {
     let lowerings = plugin.lowering.map_or(0, |table| table.entries.len());
+    let weights = || plugin.weights.iter();
+    let tensors: Vec<&str> = weights().flat_map(WeightsPlugin::tensors).collect();
+    let transforms: Vec<&str> = weights().flat_map(WeightsPlugin::transforms).collect();
+    let quantisers = weights().flat_map(WeightsPlugin::quantisers);
+    let quantisers: Vec<Value> = quantisers.map(|(name, doc)| json!({ "name": name, "doc": doc })).collect();
     let value = json!({
         "id": plugin.id,
         "version": plugin.version,
@@ -139,6 +161,9 @@ fn json(plugin: &Plugin) -> Map<String, Value> {
         "contract": plugin.contract.to_string(),
         "provides": plugin.provides,
         "lowerings": lowerings,
+        "tensors": tensors,
+        "transforms": transforms,
+        "quantisers": quantisers,
         "options": plugin.options,
         "source": plugin.source,
         "library": plugin.library.as_ref().map(|path| path.display().to_string()),

@@ -121,7 +121,12 @@ pub(super) fn attach(plugin: &mut Plugin, root: &PluginRoot) -> Result<(), Diagn
     plugin.lowering = table::<LoweringTable>(root, id).map_err(misfit)?;
     plugin.executor = table::<ExecutorTable>(root, id).map_err(misfit)?;
     plugin.comparer = table::<CompareTable>(root, id).map_err(misfit)?;
-    plugin.weights = table::<WeightsTable>(root, id).map_err(misfit)?.map(WeightsPlugin::new);
+    if let Some(table) = table::<WeightsTable>(root, id).map_err(misfit)? {
+        let site = Site { plugin: id, task: "listing its weights", subject: "" };
+        let weights = cross(site, || WeightsPlugin::new(table, readable));
+        plugin.weights =
+            Some(weights.map_err(|what| failed(Code::PLUGIN_CONTRACT, format!("plugin `{id}` {what}")))?);
+    }
     plugin.backend = table::<BackendTable>(root, id).map_err(misfit)?;
     plugin.rules = table::<RulesTable>(root, id).map_err(misfit)?;
     plugin.pass = table::<PassTable>(root, id).map_err(misfit)?;

@@ -17,7 +17,7 @@ mod select;
 #[cfg(test)]
 mod tests;
 
-pub use scheme::{Block, Form, Scheme};
+pub use scheme::{Block, Form, QuantiserName, Scheme};
 pub use select::Patterns;
 
 use crate::diagnose::{Code, Diagnostic, Report, Severity};
@@ -129,7 +129,7 @@ pub fn apply(
             foreign::apply(host, model, transform, &mut changed, &mut report.diagnostics);
         }
         if let Some(scheme) = &options.quantise {
-            quantise::apply(model, options, scheme, &mut changed, &mut notes, &mut report.diagnostics);
+            quantise::apply(host, model, options, scheme, &mut changed, &mut notes, &mut report.diagnostics);
         }
         if let Some(dtype) = options.dtype {
             narrow::apply(model, options, dtype, &mut changed, &mut notes, &mut report.diagnostics);

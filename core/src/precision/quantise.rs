@@ -1,12 +1,16 @@
 //! Weights as codes with scales: `DequantizeLinear` and `MatMulNBits`.
 
+use rustc_hash::FxHashMap;
+
 use super::products::{Product, products};
 use super::select::weights;
 use super::{Block, Changed, Form, PrecisionOptions, Scheme, edit};
 use crate::diagnose::{Code, Diagnostic, Severity};
+use crate::host::Host;
 use crate::ir::{Attr, Attribute, Graph, Model, NodeId, OpsetImport, ValueId};
-use crate::tensor::transform::{Bits, Blocks, Part, Quantise};
+use crate::tensor::transform::{Bits, Blocks, Part, Quantise, SharedQuantiser};
 use crate::tensor::{DType, LazyTensor, Transform};
+use crate::weights::{Found, quantiser};
 
 /// The domain of ONNX Runtime's own operators.
 const MICROSOFT: &str = "com.microsoft";
@@ -23,7 +27,47 @@ struct Target {
     only_products: bool,
 }
 
+/// The scheme for one weight.
+struct Plan<'a> {
+    scheme: &'a Scheme,
+    /// Weights of a block.
+    size: u64,
+    quantiser: Option<SharedQuantiser>,
+}
+
+impl Plan<'_> {
+    fn part(&self, blocks: Blocks, part: Part) -> Transform {
+        let Scheme { bits, symmetric, .. } = *self.scheme;
+        Transform::Quantise(Quantise { bits, symmetric, blocks, part, quantiser: self.quantiser.clone() })
+    }
+}
+
+/// The plugin's quantiser for each weight: one for all weights that are the same tensor, which are then
+/// stored once.
+#[derive(Default)]
+struct Choosers {
+    given: FxHashMap<u64, Vec<(LazyTensor, usize, SharedQuantiser)>>,
+}
+
+impl Choosers {
+    fn of(&mut self, found: &Found, target: &Target) -> SharedQuantiser {
+        let Target { name, data, axis, .. } = target;
+        let twins = self.given.entry(data.fingerprint()).or_default();
+        let same = |(other, along, _): &&(LazyTensor, usize, SharedQuantiser)| {
+            along == axis && other.same_bytes(data)
+        };
+        if let Some((.., quantiser)) = twins.iter().find(same) {
+            return quantiser.clone();
+        }
+        let extents = [1 - axis, *axis].map(|axis| data.shape.get(axis).copied().unwrap_or(1));
+        let quantiser = found.of(name, extents);
+        twins.push((data.clone(), *axis, quantiser.clone()));
+        quantiser
+    }
+}
+
 pub(super) fn apply(
+    host: &Host,
     model: &mut Model,
     options: &PrecisionOptions,
     scheme: &Scheme,
@@ -31,23 +75,30 @@ pub(super) fn apply(
     notes: &mut Vec<Diagnostic>,
     problems: &mut Vec<Diagnostic>,
 ) {
-    if let Err(problem) = possible(scheme, model.opset()) {
-        problems.push(problem);
-        return;
-    }
+    let found = scheme.quantiser.as_ref().map(|wanted| quantiser(host, wanted)).transpose();
+    let found = match possible(scheme, model.opset()).and(found) {
+        Ok(found) => found,
+        Err(problem) => {
+            problems.push(problem);
+            return;
+        }
+    };
+    let mut choosers = Choosers::default();
     for target in targets(&model.graph, options, notes) {
         let size = match scheme.block {
             Block::Size(size) => size,
             Block::Channel => target.data.shape.get(target.axis).copied().unwrap_or(1),
         };
+        let quantiser = found.as_ref().map(|found| choosers.of(found, &target));
+        let plan = Plan { scheme, size, quantiser };
         if let Err(problem) = readable(&target) {
             problems.push(problem);
             continue;
         }
         let before = target.data.byte_len().unwrap_or(0);
         let after = match scheme.form {
-            Form::Dequantize => dequantize(model, &target, scheme, size),
-            Form::MatMulNBits => match matmul_nbits(model, &target, scheme, size) {
+            Form::Dequantize => dequantize(model, &target, &plan),
+            Form::MatMulNBits => match matmul_nbits(model, &target, &plan) {
                 Ok(bytes) => bytes,
                 Err(why) => {
                     notes.push(kept(&target.name, why));
@@ -153,14 +204,13 @@ fn readable(target: &Target) -> Result<(), Diagnostic> {
 
 /// Puts `DequantizeLinear` in front of everything that reads the weight. Returns the bytes that are
 /// stored.
-fn dequantize(model: &mut Model, target: &Target, scheme: &Scheme, size: u64) -> Option<u64> {
+fn dequantize(model: &mut Model, target: &Target, plan: &Plan<'_>) -> Option<u64> {
+    let Plan { scheme, size, .. } = *plan;
     let Target { value, name, data, axis, .. } = target;
     let extent = data.shape.get(*axis).copied()?;
     let blocks = Blocks { axis: *axis, size: size.min(extent) };
     let part = |part| {
-        let quantise =
-            Quantise { bits: scheme.bits, symmetric: scheme.symmetric, blocks, part, quantiser: None };
-        let made = data.then(Transform::Quantise(quantise))?;
+        let made = data.then(plan.part(blocks, part))?;
         // One scale per output is a vector.
         let flat = matches!((scheme.block, part), (Block::Channel, Part::Scales | Part::ZeroPoints));
         if flat { made.reshape(&[made.elements()?]) } else { Some(made) }
@@ -186,12 +236,8 @@ fn dequantize(model: &mut Model, target: &Target, scheme: &Scheme, size: u64) ->
 }
 
 /// Replaces the products that read the weight. Returns the bytes that are stored, or why it stays.
-fn matmul_nbits(
-    model: &mut Model,
-    target: &Target,
-    scheme: &Scheme,
-    size: u64,
-) -> Result<Option<u64>, &'static str> {
+fn matmul_nbits(model: &mut Model, target: &Target, plan: &Plan<'_>) -> Result<Option<u64>, &'static str> {
+    let Plan { scheme, size, .. } = *plan;
     let Target { name, data, axis, products, only_products, .. } = target;
     if products.is_empty() || !only_products {
         return Err("something else than a product reads it");
@@ -217,9 +263,7 @@ fn matmul_nbits(
     let [n, k] = rows.shape[..] else { return Err("it is not a matrix") };
     let part = |part| {
         let blocks = Blocks { axis: 1, size };
-        let quantise =
-            Quantise { bits: scheme.bits, symmetric: scheme.symmetric, blocks, part, quantiser: None };
-        rows.then(Transform::Quantise(quantise)).ok_or("it cannot be cut into blocks")
+        rows.then(plan.part(blocks, part)).ok_or("it cannot be cut into blocks")
     };
     let (codes, scales) = (part(Part::MatMulCodes)?, part(Part::Scales)?);
     let zeros = if scheme.symmetric { None } else { Some(part(Part::MatMulZeroPoints)?) };

@@ -23,8 +23,17 @@ pub enum Form {
     MatMulNBits,
 }
 
+/// A quantiser of a plugin: `mylib/clip`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuantiserName {
+    /// The id of the plugin.
+    pub plugin: String,
+    /// The name that the plugin gives it.
+    pub name: String,
+}
+
 /// A quantised form: `int4:block=32,symmetric`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scheme {
     /// Bits of a code.
     pub bits: Bits,
@@ -34,14 +43,29 @@ pub struct Scheme {
     pub symmetric: bool,
     /// How it appears in the graph.
     pub form: Form,
+    /// Who chooses scales and codes; `None` rounds to nearest.
+    pub quantiser: Option<QuantiserName>,
+}
+
+impl FromStr for QuantiserName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('/') {
+            Some((plugin, name)) if !plugin.is_empty() && !name.is_empty() => {
+                Ok(Self { plugin: plugin.to_owned(), name: name.to_owned() })
+            }
+            _ => Err(format!("{text:?} is not PLUGIN/NAME, a quantiser of a plugin")),
+        }
+    }
 }
 
 impl FromStr for Scheme {
     type Err = String;
 
-    /// Reads `int4` or `int8`, and behind a colon `block=N` or `block=channel`, and `symmetric` or
-    /// `asymmetric`, separated by commas. Blocks have 32 weights, and are symmetric, unless it says
-    /// otherwise.
+    /// Reads `int4` or `int8`, and behind a colon `block=N` or `block=channel`, `symmetric` or
+    /// `asymmetric`, and `by=PLUGIN/NAME`, separated by commas. Blocks have 32 weights, are symmetric, and
+    /// are rounded to nearest, unless it says otherwise.
     fn from_str(text: &str) -> Result<Self, String> {
         let (name, rest) = text.split_once(':').unwrap_or((text, ""));
         let bits = match name {
@@ -49,7 +73,8 @@ impl FromStr for Scheme {
             "int8" => Bits::Eight,
             _ => return Err(format!("{name:?} is not int4 or int8")),
         };
-        let mut scheme = Self { bits, block: Block::Size(32), symmetric: true, form: Form::default() };
+        let mut scheme =
+            Self { bits, block: Block::Size(32), symmetric: true, form: Form::default(), quantiser: None };
         for word in rest.split(',').map(str::trim).filter(|word| !word.is_empty()) {
             match word.split_once('=') {
                 None if word == "symmetric" => scheme.symmetric = true,
@@ -59,7 +84,12 @@ impl FromStr for Scheme {
                     let size = size.parse().ok().filter(|size| (1..1 << 32).contains(size));
                     scheme.block = Block::Size(size.ok_or("a block has a number of weights, or `channel`")?);
                 }
-                _ => return Err(format!("{word:?} is not block=N, block=channel, symmetric or asymmetric")),
+                Some(("by", quantiser)) => scheme.quantiser = Some(quantiser.parse()?),
+                _ => {
+                    return Err(format!(
+                        "{word:?} is not block=N, block=channel, symmetric, asymmetric or by=PLUGIN/NAME"
+                    ));
+                }
             }
         }
         Ok(scheme)

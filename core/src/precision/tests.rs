@@ -54,7 +54,13 @@ fn ops(model: &Model) -> Vec<&str> {
 #[test]
 fn descriptions_are_read() {
     let scheme = |text: &str| text.parse::<Scheme>();
-    let plain = Scheme { bits: Bits::Four, block: Block::Size(32), symmetric: true, form: Form::Dequantize };
+    let plain = Scheme {
+        bits: Bits::Four,
+        block: Block::Size(32),
+        symmetric: true,
+        form: Form::Dequantize,
+        quantiser: None,
+    };
     assert_eq!(scheme("int4"), Ok(plain));
     assert_eq!(
         scheme("int4:block=64,asymmetric").map(|s| (s.block, s.symmetric)),

@@ -15,6 +15,7 @@ mod model;
 mod names;
 mod plugin;
 mod program;
+mod quantiser;
 mod safetensors;
 mod source;
 mod summary;
@@ -28,6 +29,7 @@ pub use plugin::WeightsPlugin;
 pub(crate) use plugin::transform;
 pub use program::{BindOptions, Bound, bind, missing};
 pub(crate) use program::{lacking_weights, missing_constants};
+pub(crate) use quantiser::{Found, quantiser};
 pub(crate) use safetensors::{dtype as safetensors_dtype, looks_like as is_safetensors};
 pub(crate) use source::is_checkpoint;
 

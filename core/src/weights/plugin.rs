@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use onnxport_abi::abi_stable::std_types::{RSlice, RSliceMut, RStr};
 use onnxport_abi::executor::{Sink, TensorView};
 use onnxport_abi::status;
-use onnxport_abi::weights::{TensorEntry, TransformEntry, WeightRecord, WeightsTable, granule};
+use onnxport_abi::weights::{
+    QuantiserEntry, TensorEntry, TransformEntry, WeightRecord, WeightsTable, granule,
+};
 
 use super::{WeightSet, into_result};
 use crate::diagnose::{Code, Diagnostic, Report};
@@ -19,30 +21,70 @@ use crate::tensor::{DType, Error, Granule, LazyTensor, Produce, Producer, Source
 #[derive(Clone)]
 pub struct WeightsPlugin {
     table: WeightsTable,
+    quantisers: &'static [QuantiserEntry],
     panicked: Arc<AtomicBool>,
 }
 
 impl WeightsPlugin {
-    pub(crate) fn new(table: WeightsTable) -> Self {
-        Self { table, panicked: Arc::default() }
+    /// Lists what the table has. The error says what is wrong with that, behind the name of the plugin;
+    /// `readable` tells texts from other bytes.
+    pub(crate) fn new(table: WeightsTable, readable: fn(&RStr<'_>) -> bool) -> Result<Self, &'static str> {
+        let quantisers = table.quantisers.map_or(&[][..], |list| list().as_slice());
+        let tensors = table.tensors.iter().map(|entry| &entry.name);
+        let transforms = table.transforms.iter().map(|entry| &entry.name);
+        let texts = quantisers.iter().flat_map(|entry| [&entry.name, &entry.doc]);
+        if !tensors.chain(transforms).chain(texts).all(readable) {
+            return Err("lists weights in texts that are not UTF-8");
+        }
+        if !quantisers.is_empty() && table.quantise.is_none() {
+            return Err("lists quantisers and has no function `quantise`");
+        }
+        Ok(Self { table, quantisers, panicked: Arc::default() })
+    }
+
+    /// The names of the tensors that it makes.
+    pub fn tensors(&self) -> impl Iterator<Item = &'static str> {
+        let entries: &'static [TensorEntry] = self.table.tensors.as_slice();
+        entries.iter().map(|entry| entry.name.as_str())
+    }
+
+    /// The names of its transforms.
+    pub fn transforms(&self) -> impl Iterator<Item = &'static str> {
+        let entries: &'static [TransformEntry] = self.table.transforms.as_slice();
+        entries.iter().map(|entry| entry.name.as_str())
+    }
+
+    /// Its quantisers, each with a line on what it does, which may be empty.
+    pub fn quantisers(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.quantisers.iter().map(|entry| (entry.name.as_str(), entry.doc.as_str()))
+    }
+
+    pub(crate) fn table(&self) -> &WeightsTable {
+        &self.table
+    }
+
+    /// The same, with its panics forgotten.
+    pub(crate) fn forgiven(&self) -> Self {
+        Self { panicked: Arc::default(), ..self.clone() }
     }
 }
 
 /// The table of a plugin, and its name.
 #[derive(Clone)]
-struct Table {
-    plugin: &'static str,
-    table: WeightsTable,
+pub(super) struct Table {
+    pub(super) plugin: &'static str,
+    pub(super) table: WeightsTable,
+    pub(super) quantisers: &'static [QuantiserEntry],
     panicked: Arc<AtomicBool>,
     /// What the calls count for, on whatever thread of a pool they are made.
     run: Run,
 }
 
 impl Table {
-    fn of(host: &Host, id: &str) -> Result<Self, Diagnostic> {
+    pub(super) fn of(host: &Host, id: &str) -> Result<Self, Diagnostic> {
         let has = |plugin: &&Plugin| plugin.weights.is_some();
         let found = host.plugins.iter().filter(has).find(|plugin| plugin.id == id);
-        let Some((plugin, WeightsPlugin { table, panicked })) =
+        let Some((plugin, WeightsPlugin { table, quantisers, panicked })) =
             found.and_then(|plugin| Some((plugin.id, plugin.weights.clone()?)))
         else {
             let known: Vec<&str> = host.plugins.iter().filter(has).map(|plugin| plugin.id).collect();
@@ -54,11 +96,22 @@ impl Table {
             };
             return Err(Diagnostic::error(Code::WEIGHT_SCHEME, message).help(help));
         };
-        Ok(Self { plugin, table, panicked, run: Run::current() })
+        Ok(Self { plugin, table, quantisers, panicked, run: Run::current() })
+    }
+
+    /// That the plugin has no `kind` of this name; it has `known`.
+    pub(super) fn lacks(&self, kind: &str, name: &str, known: &[&str]) -> Diagnostic {
+        let message = format!("plugin `{}` has no {kind} `{name}`", self.plugin);
+        let help = if known.is_empty() {
+            format!("it has no {kind} at all")
+        } else {
+            format!("it has {}", known.join(", "))
+        };
+        Diagnostic::error(Code::WEIGHT_SCHEME, message).help(help)
     }
 
     /// One call into the plugin; a tensor that it hands to the sink goes to `take`.
-    fn call(
+    pub(super) fn call(
         &self,
         (task, subject): (&'static str, &'static str),
         take: &mut (dyn FnMut(&TensorView<'_>) + '_),
@@ -118,7 +171,7 @@ extern "C" fn on_error(receiver: *mut c_void, message: RStr<'_>, help: RStr<'_>)
     answer.error = Some((message.as_str().to_owned(), help.as_str().to_owned()));
 }
 
-fn plugin_error(problem: Diagnostic) -> Error {
+pub(super) fn plugin_error(problem: Diagnostic) -> Error {
     Error::Plugin(Box::new(problem))
 }
 
@@ -245,9 +298,7 @@ pub(crate) fn transform(host: &Host, id: &str, name: &str, data: &LazyTensor) ->
     let entries: &'static [TransformEntry] = table.table.transforms.as_slice();
     let Some((index, entry)) = (0..).zip(entries).find(|(_, entry)| entry.name.as_str() == name) else {
         let known: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
-        let message = format!("plugin `{id}` has no transform `{name}`");
-        let help = format!("it has {}", known.join(", "));
-        return Err(Diagnostic::error(Code::WEIGHT_SCHEME, message).help(help));
+        return Err(table.lacks("transform", name, &known));
     };
     let input = (data.dtype, data.shape.clone());
     let output = made(&table, (index, entry.name.as_str()), &input)?;

@@ -108,11 +108,9 @@ fn deterministic(interface: &str, first: &Facts, second: &Facts) -> Finding {
     let name = format!("{interface} two processes");
     let differs = |key: &&String| second.seen.get(*key).is_some_and(|other| *other != first.seen[*key]);
     match first.seen.keys().find(differs) {
-        Some(key) => Finding::fail(&name, format!("`{key}` is lowered to something else in another process"))
+        Some(key) => Finding::fail(&name, format!("`{key}` gives something else in another process"))
             .next("nothing that is emitted may depend on addresses, hash order, time or the environment"),
-        None => {
-            Finding::pass(&name, format!("lower the same calls to the same, {} of them", first.seen.len()))
-        }
+        None => Finding::pass(&name, format!("give the same for the same, {} of them", first.seen.len())),
     }
 }
 

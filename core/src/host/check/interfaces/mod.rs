@@ -8,6 +8,7 @@ mod graph;
 mod lowering;
 mod pass;
 mod rules;
+mod weights;
 
 use super::journal::Journal;
 use crate::host::Plugin;
@@ -31,6 +32,7 @@ pub(super) const ALL: &[Interface] = &[
     Interface { name: "pass/1", probe: pass::probe, repeats: false },
     Interface { name: "compare/1", probe: compare::probe, repeats: false },
     Interface { name: "backend/1", probe: backend::probe, repeats: true },
+    Interface { name: "weights/1", probe: weights::probe, repeats: true },
 ];
 
 /// The plugin that is checked, attached.

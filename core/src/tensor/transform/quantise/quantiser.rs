@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::super::super::{DType, Error};
 use super::nearest::round_scale;
 use super::{Bits, Quantise};
+use crate::diagnose::{Code, Diagnostic};
 
 /// A scheme of quantisation. The host cuts the weight into blocks and stores what comes out, in every
 /// layout; the scheme says what the blocks become.
@@ -84,14 +85,20 @@ impl SharedQuantiser {
     }
 
     /// Chooses, and checks what was chosen.
-    pub(super) fn quantise(
+    ///
+    /// # Errors
+    /// Why it cannot be done; `OP801` when what was chosen cannot be stored.
+    pub(crate) fn quantise(
         &self,
         at: &Rectangle,
         values: &[f32],
         made: &mut QuantisedMut<'_>,
     ) -> Result<(), Error> {
         self.0.quantise(at, values, made)?;
-        let wrong = |what: String| Err(Error::Value(format!("`{}` chose {what}", self.name())));
+        let wrong = |what: String| {
+            let message = format!("`{}` chose {what}", self.name());
+            Err(Error::Plugin(Box::new(Diagnostic::error(Code::PLUGIN_CONTRACT, message))))
+        };
         let stored = |scale: &&f32| {
             scale.is_finite() && **scale > 0.0 && round_scale(at.dtype, **scale).to_bits() == scale.to_bits()
         };

@@ -1,0 +1,114 @@
+//! Quantisers of plugins: they choose scales, zero points and codes of weights.
+
+use onnxport_abi::abi_stable::std_types::{RSlice, RSliceMut, RStr};
+use onnxport_abi::executor::Sink;
+use onnxport_abi::weights::{QuantiserEntry, RectangleRecord, WeightsTable, quantiser_granule};
+
+use super::plugin::{Table, plugin_error};
+use crate::diagnose::{Code, Diagnostic};
+use crate::host::Host;
+use crate::precision::QuantiserName;
+use crate::tensor::Error;
+use crate::tensor::transform::{QuantisedMut, Quantiser, QuantiserGranule, Rectangle, SharedQuantiser};
+
+/// A quantiser of a plugin, found and not yet given a weight.
+#[derive(Clone)]
+pub(crate) struct Found {
+    table: Table,
+    index: u32,
+    entry: &'static QuantiserEntry,
+    granule: QuantiserGranule,
+    quantise: Quantise,
+}
+
+type Quantise = extern "C" fn(
+    u32,
+    &RectangleRecord<'_>,
+    RSliceMut<'_, f32>,
+    RSliceMut<'_, i32>,
+    RSliceMut<'_, i32>,
+    &Sink,
+) -> u32;
+
+/// Finds the quantiser that `wanted` names.
+///
+/// # Errors
+/// `OP662` when there is no such plugin or quantiser, `OP804` when the plugin is older than quantisers, or
+/// this host is older than what the plugin asks for.
+pub(crate) fn quantiser(host: &Host, wanted: &QuantiserName) -> Result<Found, Diagnostic> {
+    let table = Table::of(host, &wanted.plugin)?;
+    let entries = table.quantisers;
+    let Some((index, entry)) = (0..).zip(entries).find(|(_, entry)| entry.name.as_str() == wanted.name)
+    else {
+        let known: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
+        return Err(table.lacks("quantiser", &wanted.name, &known));
+    };
+    let granule = match entry.granule {
+        quantiser_granule::BLOCK => Some(QuantiserGranule::Block),
+        quantiser_granule::ROW => Some(QuantiserGranule::Row),
+        _ => None,
+    };
+    let WeightsTable { quantise, .. } = table.table;
+    let Some((granule, quantise)) = granule.zip(quantise) else {
+        let message = format!(
+            "the quantiser `{}` of plugin `{}` needs to see more of a weight than this host can show it",
+            wanted.name, wanted.plugin
+        );
+        return Err(Diagnostic::error(Code::PLUGIN_VERSION, message).help("use a newer onnxport"));
+    };
+    Ok(Found { table, index, entry, granule, quantise })
+}
+
+impl Found {
+    /// The quantiser for one weight: its name, and the extents of it as a matrix, outputs first.
+    pub(crate) fn of(&self, weight: &str, [rows, columns]: [u64; 2]) -> SharedQuantiser {
+        let name = format!("{}/{}", self.table.plugin, self.entry.name);
+        SharedQuantiser::new(Choosing { found: self.clone(), name, weight: weight.to_owned(), rows, columns })
+    }
+}
+
+struct Choosing {
+    found: Found,
+    /// `plugin/name`.
+    name: String,
+    weight: String,
+    rows: u64,
+    columns: u64,
+}
+
+impl Quantiser for Choosing {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn granule(&self) -> QuantiserGranule {
+        self.found.granule
+    }
+
+    fn quantise(&self, at: &Rectangle, values: &[f32], made: &mut QuantisedMut<'_>) -> Result<(), Error> {
+        let QuantisedMut { scales, zeros, codes } = made;
+        scales.fill(0.0);
+        zeros.fill(0);
+        codes.fill(0);
+        let record = RectangleRecord {
+            name: RStr::from_str(&self.weight),
+            dtype: at.dtype.onnx(),
+            bits: at.bits.count(),
+            symmetric: u32::from(at.symmetric),
+            block: at.block,
+            rows: self.rows,
+            columns: self.columns,
+            first_row: at.rows.start,
+            end_row: at.rows.end,
+            first_column: at.columns.start,
+            end_column: at.columns.end,
+            values: RSlice::from_slice(values),
+        };
+        let Found { table, index, entry, quantise, .. } = &self.found;
+        let call = |sink: &Sink| {
+            let [zeros, codes] = [zeros, codes].map(|places| RSliceMut::from_mut_slice(places));
+            quantise(*index, &record, RSliceMut::from_mut_slice(scales), zeros, codes, sink)
+        };
+        table.call(("quantising a weight", entry.name.as_str()), &mut |_| {}, call).map_err(plugin_error)
+    }
+}

@@ -1,0 +1,190 @@
+//! Quantisers of `weights/1`: what a plugin is shown of a weight, that all parts and both forms of what is
+//! written hold what it chose, and that weights share it exactly when they are the same tensor.
+
+use onnxport_core::diagnose::Code;
+use onnxport_core::host::Host;
+use onnxport_core::ir::Model;
+use onnxport_core::precision::{self, Form, PrecisionOptions, Scheme};
+use onnxport_core::tensor::{DType, LazyTensor};
+
+/// What an author would write.
+mod plugin {
+    use onnxport_sdk::executor::Failure;
+    use onnxport_sdk::weights::{Part, Quantiser, QuantiserGranule, Row, Step, Weights};
+
+    #[derive(Default)]
+    pub(super) struct Mine;
+
+    impl Weights for Mine {
+        fn quantisers(&self) -> Vec<Box<dyn Quantiser>> {
+            vec![Box::new(Rows), Box::new(Named)]
+        }
+    }
+
+    /// One step for all blocks of a row, and a code that tells which block it is in.
+    struct Rows;
+
+    impl Quantiser for Rows {
+        fn name(&self) -> &'static str {
+            "rows"
+        }
+
+        fn granule(&self) -> QuantiserGranule {
+            QuantiserGranule::Row
+        }
+
+        fn quantise(&self, part: &Part<'_>, row: Row<'_>) -> Result<(), Failure> {
+            if part.columns != (0..part.shape[1]) || !part.rows.contains(&row.index) {
+                return Err(Failure::new("this is no whole row"));
+            }
+            let step = part.nearest(row.values);
+            for (number, mut block) in row.blocks(part).enumerate() {
+                block.put(part, step);
+                block.codes[0] = part.codes().start() + number as i32;
+            }
+            Ok(())
+        }
+    }
+
+    /// A scale that only the name of the weight tells.
+    struct Named;
+
+    impl Quantiser for Named {
+        fn name(&self) -> &'static str {
+            "named"
+        }
+
+        fn quantise(&self, part: &Part<'_>, row: Row<'_>) -> Result<(), Failure> {
+            let scale = match part.weight {
+                "v" => 1.0,
+                "w" => 2.0,
+                other => return Err(Failure::new(format!("nobody knows `{other}`"))),
+            };
+            row.blocks(part).for_each(|mut block| block.put(part, Step { scale, zero: 0 }));
+            Ok(())
+        }
+    }
+
+    onnxport_sdk::export_plugin! { id: "mine", weights: Mine }
+}
+
+/// The extents of the weights: what a product sums over, and its results.
+const SHAPE: [u64; 2] = [40, 50];
+
+fn collect(tensor: &LazyTensor, budget: usize) -> Result<Vec<u8>, Code> {
+    let mut out = Vec::new();
+    let len = tensor.byte_len().unwrap();
+    let result = tensor.stream(0..len, budget, &mut |bytes: &[u8]| {
+        out.extend_from_slice(bytes);
+        Ok(())
+    });
+    result.map(|()| out).map_err(|error| error.code())
+}
+
+fn value(weight: usize, index: usize) -> f32 {
+    (((index + weight) * 37) % 101) as f32 - 50.0
+}
+
+/// Products with the weights `v` and `w`, quantised; with `tied`, both are the same tensor.
+fn quantised(scheme: &str, form: Form, tied: bool) -> Model {
+    let text = "opset 21\ngraph {\n  constant %v: f32[40, 50] = ...\n  constant %w: f32[40, 50] = ...\n  \
+                input %x: f32[s0, 40]\n  %y: f32[s0, 50] = MatMul(%x, %v)\n  \
+                %z: f32[s0, 50] = MatMul(%x, %w)\n  output %y as y\n  output %z as z\n}\n";
+    let mut model = Model::parse(text).unwrap();
+    for (weight, initializer) in model.graph.initializers.iter_mut().enumerate() {
+        let weight = if tied { 0 } else { weight };
+        let bytes: Vec<u8> = (0..2000).flat_map(|index| value(weight, index).to_le_bytes()).collect();
+        initializer.weight = true;
+        initializer.data = LazyTensor::inline(DType::F32, SHAPE.to_vec(), bytes);
+    }
+    let scheme = Scheme { form, ..scheme.parse().unwrap() };
+    let options = PrecisionOptions { quantise: Some(scheme), ..PrecisionOptions::default() };
+    let host = Host::new(&[&plugin::ROOT]).unwrap_or_else(|_| panic!("the plugin attaches"));
+    precision::apply(&host, &mut model, &options).unwrap_or_else(|_| panic!("it is there"));
+    model
+}
+
+fn data<'a>(model: &'a Model, name: &str) -> &'a LazyTensor {
+    let graph = &model.graph;
+    let named = |value| graph.values[value].name.as_deref() == Some(name);
+    &graph.initializers.iter().find(|initializer| named(initializer.value)).unwrap().data
+}
+
+fn floats(bytes: &[u8]) -> Vec<f32> {
+    bytes.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect()
+}
+
+/// Numbers of 4 bits, the first one in the low half.
+fn nibbles(bytes: &[u8]) -> Vec<u8> {
+    bytes.iter().flat_map(|byte| [byte & 15, byte >> 4]).collect()
+}
+
+#[test]
+fn all_parts_in_both_forms_hold_what_was_chosen() {
+    let [columns, rows] = SHAPE.map(|extent| extent as usize);
+    for kind in ["symmetric", "asymmetric"] {
+        let scheme = format!("int4:block=16,{kind},by=mine/rows");
+        let model = quantised(&scheme, Form::Dequantize, false);
+        let read = |model: &Model, name: &str| {
+            let whole = collect(data(model, name), 1 << 22).unwrap();
+            // Some rows at a time.
+            for budget in [4000, 16_000] {
+                assert!(collect(data(model, name), budget) == Ok(whole.clone()), "{name} in {budget} bytes");
+            }
+            whole
+        };
+        let codes = nibbles(&read(&model, "w"));
+        let scales = floats(&read(&model, "w_scale"));
+        assert_eq!((codes.len(), scales.len()), (rows * columns, rows * 3));
+        for row in 0..rows {
+            let of_row: Vec<f32> = (0..columns).map(|k| value(1, k * rows + row)).collect();
+            let low = of_row.iter().fold(0f32, |a, b| a.min(*b));
+            let high = of_row.iter().fold(0f32, |a, b| a.max(*b));
+            let scale = if kind == "symmetric" { high.max(-low) / 7.0 } else { (high - low) / 15.0 };
+            for block in 0..3 {
+                assert_eq!(scales[block * rows + row], scale, "row {row}");
+                // The first code of a block says which one it is.
+                let code = codes[block * 16 * rows + row];
+                let first = if kind == "symmetric" { 8 } else { 0 };
+                assert_eq!(code, first + block as u8, "row {row}");
+            }
+        }
+        let other = quantised(&scheme, Form::MatMulNBits, false);
+        let (packed, turned) = (nibbles(&read(&other, "w")), floats(&read(&other, "w_scale")));
+        for row in 0..rows {
+            for k in 0..columns {
+                // `MatMulNBits` takes unsigned codes; those of symmetric ones start at -8.
+                let code =
+                    if kind == "symmetric" { codes[k * rows + row] ^ 8 } else { codes[k * rows + row] };
+                assert_eq!(packed[row * 48 + k], code, "{row}, {k}");
+                assert_eq!(turned[row * 3 + k / 16], scales[k / 16 * rows + row], "{row}, {k}");
+            }
+        }
+        if kind == "asymmetric" {
+            let zeros = nibbles(&read(&model, "w_zero_point"));
+            let turned = nibbles(&read(&other, "w_zero_point"));
+            for row in 0..rows {
+                for block in 0..3 {
+                    assert_eq!(turned[row * 4 + block], zeros[block * rows + row], "{row}, {block}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_weight_has_its_name_and_the_same_tensor_the_first() {
+    let scales = |model: &Model, name: &str| floats(&collect(data(model, name), 1 << 22).unwrap());
+    let model = quantised("int8:block=channel,by=mine/named", Form::Dequantize, false);
+    assert_eq!(scales(&model, "v_scale"), [1.0; 50]);
+    assert_eq!(scales(&model, "w_scale"), [2.0; 50]);
+    assert!(!data(&model, "v").same_bytes(data(&model, "w")));
+    for form in [Form::Dequantize, Form::MatMulNBits] {
+        let model = quantised("int8:block=16,by=mine/named", form, true);
+        assert_eq!(scales(&model, "v_scale"), [1.0; 150]);
+        for part in ["", "_scale"] {
+            let [v, w] = ["v", "w"].map(|name| data(&model, &format!("{name}{part}")).clone());
+            assert!(v.same_bytes(&w), "they are stored once");
+        }
+    }
+}

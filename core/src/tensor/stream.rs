@@ -18,8 +18,11 @@ pub type Sink<'a> = dyn FnMut(&[u8]) -> io::Result<()> + Send + 'a;
 /// The bytes that a piece takes, all that it is made from included: a cache holds it.
 const PIECE: u64 = 1 << 20;
 
-/// The same where a view reads across the source: each stretch of it then is longer.
+/// The most that it takes where a view reads across the source: each stretch of it then is longer.
 const STRIDED_PIECE: u64 = 16 << 20;
+
+/// Elements that a stretch of the source has at least, if that is not too much.
+const STRETCH: u64 = 64;
 
 /// Buffers of one piece, one for every transform, used again for the next piece.
 #[derive(Default)]
@@ -111,7 +114,7 @@ impl<'a> Pieces<'a> {
             return Err(Error::Budget { needed: smallest, budget });
         }
         let strided = is_strided(tensor);
-        let wanted = if strided { STRIDED_PIECE } else { PIECE }.min(budget / 4);
+        let wanted = if strided { strided_piece(tensor) } else { PIECE }.min(budget / 4);
         let tile = [strided, false].map(quantise::tile);
         let tile = tile.into_iter().find(|tile| cost(tensor, unit.min(total), *tile) <= wanted);
         let tile = tile.unwrap_or_else(|| quantise::tile(false));
@@ -301,6 +304,15 @@ fn granule_input(derived: &Derived) -> u64 {
         Granule::Block(size) => size.clamp(1, all),
         Granule::Row => derived.input.shape.last().copied().unwrap_or(1).max(1),
         Granule::Whole => all,
+    }
+}
+
+/// What a piece takes that reads across the source: rows of the result, one for each element of a stretch.
+fn strided_piece(tensor: &LazyTensor) -> u64 {
+    let row = tensor.shape.last().copied().unwrap_or(1).saturating_mul(unit(tensor));
+    match &tensor.source {
+        Source::Derived(derived) if matches!(derived.transform, Transform::Quantise(_)) => STRIDED_PIECE,
+        _ => row.saturating_mul(2 * STRETCH).clamp(2 * PIECE, STRIDED_PIECE),
     }
 }
 

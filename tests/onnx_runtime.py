@@ -76,6 +76,13 @@ def binary() -> Path:
     return Path(os.environ.get("ONNXPORT_BIN", ROOT / "target" / "release" / "onnxport"))
 
 
+def library() -> Path:
+    """Return ONNX Runtime's own library, that of the Python package."""
+    folder = Path(ort.__file__).parent / "capi"
+    patterns = ("libonnxruntime.so.*", "libonnxruntime*.dylib", "onnxruntime.dll")
+    return next(path for pattern in patterns for path in sorted(folder.glob(pattern)))
+
+
 def convert(source: Path, target: Path, *options: str) -> None:
     """Convert an archive; raise `ConvertError` with the binary's message when it refuses."""
     command = [

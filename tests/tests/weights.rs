@@ -9,6 +9,7 @@ use onnxport_core::ir::opset::DEFAULT_OPSET;
 use onnxport_core::onnx::{Location, OnnxFile};
 use onnxport_core::pipeline::{self, ConvertOptions};
 use onnxport_core::program::Program;
+use onnxport_core::tensor::{DType, Unbound};
 use onnxport_core::weights::{BindOptions, NameMap, WeightSet, bind, bind_model};
 use onnxport_core::write::{self, ExternalData, WriteOptions, WriteReport};
 use zip::write::SimpleFileOptions;
@@ -255,4 +256,48 @@ fn a_model_cannot_point_out_of_its_folder() {
         fs::hard_link(&source, &link).unwrap();
         assert_eq!(refused(&link), None);
     }
+}
+
+#[test]
+fn a_model_with_a_data_file_is_bound_in_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let [inputs, direct, bound] = ["in", "direct", "bound"].map(|name| folder.path().join(name));
+    for folder in [&inputs, &direct, &bound] {
+        fs::create_dir(folder).unwrap();
+    }
+    let source = inputs.join("w.safetensors");
+    safetensors(&source);
+    let mut model = weighted(&source);
+    let external = WriteOptions { external_data: ExternalData::External, ..WriteOptions::default() };
+    write::write(&model, &direct.join("m.onnx"), &external).unwrap();
+    // `a` and `tied` lie in the data file of the model that waits for `b`.
+    let (dtype, shape) = (DType::F32, vec![32, 32]);
+    let (name, storage) = ("b".to_owned(), "b".to_owned());
+    model.graph.initializers[1].data =
+        Unbound { name, storage, dtype, shape, offset: 0, strides: None }.into_tensor();
+    let out = bound.join("m.onnx");
+    let waiting = WriteOptions { weightless: true, ..external.clone() };
+    let report = write::write(&model, &out, &waiting).unwrap();
+    assert_eq!((report.unbound, report.data_bytes), (1, 4096));
+    let before = files(&bound);
+    let set = WeightSet::open(std::slice::from_ref(&source), None).unwrap();
+    let bind = |options: &WriteOptions| {
+        bind_model(&out, &set, &NameMap::default(), BindOptions::default(), &out, options)
+    };
+    // A model cannot point into its own old data file, and a failure leaves both as they are.
+    for options in [referring(), WriteOptions { max_memory: Some(1), ..external.clone() }] {
+        bind(&options).unwrap_err();
+        assert!(before == files(&bound));
+    }
+    bind(&external).unwrap();
+    assert!(files(&direct) == files(&bound));
+    // In other places the old data file is gone.
+    write::write(&model, &out, &waiting).unwrap();
+    bind(&WriteOptions { shard_bytes: Some(4096), ..external.clone() }).unwrap();
+    let names: Vec<String> = files(&bound).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["m-00001-of-00002.onnx.data", "m-00002-of-00002.onnx.data", "m.onnx"]);
+    OnnxFile::open(&out).unwrap().check_data().unwrap();
+    write::write(&model, &out, &waiting).unwrap();
+    bind(&WriteOptions::default()).unwrap();
+    assert_eq!(files(&bound).len(), 1);
 }

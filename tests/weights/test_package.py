@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 import safetensors.torch
 import torch
@@ -21,7 +20,7 @@ from torch import Tensor, nn
 from torch.export import Dim, export, save
 
 import onnxport as python_package
-from tests.onnx_runtime import binary
+from tests.onnx_runtime import binary, library
 from tests.weights.test_sources import onnxport, run
 
 
@@ -109,13 +108,6 @@ def packaged(*arguments, code=0):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stdout + done.stderr
     return json.loads(done.stdout)
-
-
-def library():
-    """Find ONNX Runtime's own library."""
-    folder = Path(onnxruntime.__file__).parent / "capi"
-    found = [*folder.glob("*onnxruntime*.so.*"), *folder.glob("onnxruntime.dll")]
-    return next(iter([*found, *folder.glob("libonnxruntime*.dylib")]))
 
 
 def test_every_model_of_a_package_is_verified(parts):

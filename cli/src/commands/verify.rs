@@ -110,7 +110,13 @@ pub(crate) fn describe(verification: &Verification, source: &Path, outcome: &mut
     let time = duration(Duration::from_secs_f64(verification.seconds.max(0.0)));
     // Writing to a String cannot fail.
     let _ = writeln!(text, "{verdict}  {cases} in {time} by {}", verification.executor);
-    let _ = if verification.values_compared && verification.measured {
+    let _ = if verification.made {
+        writeln!(
+            text,
+            "          {} records no inputs that can be fed, so ones were: element types and shapes were checked",
+            source.display()
+        )
+    } else if verification.values_compared && verification.measured {
         writeln!(
             text,
             "          max abs {:.2e}, cosine {:.6} against {}: a measure, since weights were changed",

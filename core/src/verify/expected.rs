@@ -19,6 +19,8 @@ const FORMAT: &str = "onnxport-expected/1";
 pub struct Against {
     /// The calls.
     pub cases: Vec<Case>,
+    /// Whether the inputs were made up, so that a call may fail because of them.
+    pub made: bool,
 }
 
 /// A call.
@@ -69,7 +71,7 @@ impl Against {
             .map_err(|why| wrong(format!("{} holds no expected values: {why}", path.display())))?;
         let cases = sidecar.cases.iter().map(|entry| sidecar.case(entry)).collect::<Result<_, _>>();
         let cases = cases.map_err(|why| wrong(format!("{} is incomplete: {why}", path.display())))?;
-        Ok(Self { cases })
+        Ok(Self { cases, made: false })
     }
 }
 

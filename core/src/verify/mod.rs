@@ -4,6 +4,7 @@ pub mod compare;
 mod comparer;
 mod executor;
 mod expected;
+mod made;
 mod report;
 mod run;
 mod samples;

@@ -66,7 +66,8 @@ pub fn verify(
     }
     let seconds = start.elapsed().as_secs_f64();
     let values_compared = against.has_values();
-    Ok(Verification { executor, values_compared, measured: options.measure, cases, seconds })
+    let (measured, made) = (options.measure, against.made);
+    Ok(Verification { executor, values_compared, measured, made, cases, seconds })
 }
 
 struct Bound<'a> {

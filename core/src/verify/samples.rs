@@ -48,7 +48,7 @@ pub fn cases(symbols: &Symbols, samples: &[Sample]) -> Against {
             cases.push(Case { name: format!("size-{step}"), inputs, expected: None });
         }
     }
-    Against { cases }
+    Against { cases, made: false }
 }
 
 /// The recorded value of every symbol that is the whole extent of some axis.

@@ -11,7 +11,10 @@ use super::{BindOptions, NameMap, WeightSet};
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::onnx::{self, Location, OnnxFile};
 use crate::tensor::{DType, LazyTensor, MappedFile, Source};
-use crate::write::{self, UNBOUND_KEY, UNBOUND_LOCATION, UnboundEntry, WriteOptions, WriteReport};
+use crate::write::{
+    self, ExternalData, SOURCES_KEY, SourceFile, UNBOUND_KEY, UNBOUND_LOCATION, UnboundEntry, WriteOptions,
+    WriteReport,
+};
 
 /// Writes the model at `path`, which was converted without weights, to `out` with those in `set` that
 /// `names` calls as the program does. The result is, byte for byte, what a conversion with these
@@ -20,7 +23,7 @@ use crate::write::{self, UNBOUND_KEY, UNBOUND_LOCATION, UnboundEntry, WriteOptio
 /// # Errors
 /// `OP101` and `OP110` for a file that is no model, `OP639` when no weights are missing, `OP632` to
 /// `OP638` for everything that does not fit, and those of [`write::write()`]. `out` may be the path of the
-/// model, which is replaced then, as long as it has no data file.
+/// model, which is replaced then with its data files.
 pub fn bind_model(
     path: &Path,
     set: &WeightSet,
@@ -66,10 +69,16 @@ pub fn bind_model(
     }
     let mut options = options.clone();
     options.sources.extend(set.files().map(Path::to_owned));
+    let mut own = Vec::new();
     if !is_same_path(path, out) {
         options.sources.push(path.to_owned());
+    } else if options.external_data != ExternalData::Reference {
+        // A model that points into its old data file could not keep it under this name.
+        let foreign = sources(path, &proto)?;
+        let files = data.files.into_iter().filter(|(name, _)| !foreign.iter().any(|f| f.location == *name));
+        own.extend(files.map(|(_, file)| file));
     }
-    let mut report = write::rewrite(proto, &initializers, out, &options)?;
+    let mut report = write::rewrite(proto, &initializers, out, &options, &own)?;
     report.diagnostics.splice(0..0, matched.diagnostics);
     Ok(report)
 }
@@ -93,6 +102,14 @@ fn waiting(path: &Path, proto: &ModelProto) -> Result<Vec<UnboundEntry>, Diagnos
     };
     serde_json::from_str(entry.value())
         .map_err(|e| onnx::invalid(path, &format!("its metadata `{UNBOUND_KEY}` is damaged: {e}")))
+}
+
+/// The files that the model points into and does not own.
+fn sources(path: &Path, proto: &ModelProto) -> Result<Vec<SourceFile>, Diagnostic> {
+    let entry = proto.metadata_props.iter().find(|entry| entry.key() == SOURCES_KEY);
+    let Some(entry) = entry else { return Ok(Vec::new()) };
+    serde_json::from_str(entry.value())
+        .map_err(|e| onnx::invalid(path, &format!("its metadata `{SOURCES_KEY}` is damaged: {e}")))
 }
 
 fn dtype(path: &Path, entry: &UnboundEntry) -> Result<DType, Diagnostic> {

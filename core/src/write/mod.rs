@@ -196,7 +196,7 @@ impl<'a> Prepared<'a> {
         options: &'a WriteOptions,
     ) -> Result<Self, Report> {
         let weights = plan::weights(model, names, options);
-        Self::with(weights, path, options, |weights, places, data_names| {
+        Self::with(weights, path, options, &[], |weights, places, data_names| {
             encode::Encoder::new(model, options).model(names, weights, places, data_names)
         })
     }
@@ -205,13 +205,14 @@ impl<'a> Prepared<'a> {
         weights: Vec<plan::Weight<'a>>,
         path: &Path,
         options: &WriteOptions,
+        own: &[MappedFile],
         encode: impl FnOnce(&[plan::Weight<'a>], &plan::Plan, &[String]) -> encode::Message<'a>,
     ) -> Result<Self, Report> {
         unbound::check(&weights, options)?;
         let places = plan::Plan::of(&weights, path, options)?;
         let target = publish::Target::new(path, places.files.len());
         target.refuse_others()?;
-        target.refuse_sources(options, &weights)?;
+        target.refuse_sources(options, &weights, own)?;
         let message = encode(&weights, &places, &target.data_names());
         let summary = WritePlan::of_model(&target, &places, message.len()?, stream::needs(&weights), options);
         Ok(Self { target, weights, places, message, summary })
@@ -259,7 +260,8 @@ pub fn write(model: &Model, path: &Path, options: &WriteOptions) -> Result<Write
 }
 
 /// Writes a model that was decoded from a file, with other weights: `initializers` by name, in order,
-/// instead of those of the message.
+/// instead of those of the message. `own` are data files of the model that is replaced; everything is
+/// read from them before they go.
 ///
 /// # Errors
 /// Those of [`write()`].
@@ -268,13 +270,14 @@ pub(crate) fn rewrite(
     initializers: &[(String, LazyTensor)],
     path: &Path,
     options: &WriteOptions,
+    own: &[MappedFile],
 ) -> Result<WriteReport, Report> {
     let mut graph = proto.graph.take().unwrap_or_default();
     graph.initializer.clear();
     let kept = |entry: &StringStringEntryProto| ![UNBOUND_KEY, SOURCES_KEY].contains(&entry.key());
     proto.metadata_props.retain(kept);
     let weights = initializers.iter().map(|(name, data)| plan::Weight::named(name, data)).collect();
-    let prepared = Prepared::with(weights, path, options, |weights, places, data_names| {
+    let prepared = Prepared::with(weights, path, options, own, |weights, places, data_names| {
         metadata::extend(&mut proto.metadata_props, metadata::of_weights(weights, places));
         encode::Message::of(&proto, &graph, weights, places, data_names)
     })?;

@@ -112,7 +112,8 @@ impl Target {
 
     /// Fails when an output is a file that was read: the program, one that a weight is still to be read
     /// from, one that the caller names. So does one of these in the output's folder under the name that a
-    /// data file of this output has or may once have, since replacing the model removes such files.
+    /// data file of this output has or may once have, since replacing the model removes such files. Those
+    /// of `own` are the data files of the model that is replaced: they go with it, after they were read.
     ///
     /// # Errors
     /// `OP603`.
@@ -120,10 +121,12 @@ impl Target {
         &self,
         options: &WriteOptions,
         weights: &[Weight<'_>],
+        own: &[MappedFile],
     ) -> Result<(), Report> {
         let mut mapped: Vec<&MappedFile> = options.program.iter().collect();
         for weight in weights {
             match weight.data.file() {
+                Some(file) if own.iter().any(|known| known.same(file)) => {}
                 Some(file) if !mapped.iter().rev().any(|known| known.same(file)) => mapped.push(file),
                 _ => {}
             }

@@ -69,7 +69,10 @@ struct Row {
     ratio: f64,
     /// The time of `cp` and `sync` by this time.
     synced_ratio: f64,
+    /// The most anonymous memory that the process held, in bytes.
     memory: Option<u64>,
+    /// By how much it grew, where the process lived before.
+    growth: Option<u64>,
 }
 
 /// Runs the command.
@@ -167,6 +170,7 @@ impl Contestant {
             ratio: copied / wall,
             synced_ratio: synced / wall,
             memory: self.memory,
+            growth: None,
         }
     }
 }
@@ -195,7 +199,8 @@ fn peers(
         wall: cost.wall,
         ratio: copied / cost.wall,
         synced_ratio: synced / cost.wall,
-        memory: Some(cost.memory),
+        memory: Some(cost.peak),
+        growth: Some(cost.memory),
     };
     Ok(vec![row("`torch.onnx.export` to a file", torch), row("`onnx_ir.save` of our model", onnx_ir)])
 }
@@ -208,7 +213,10 @@ fn report(rows: &[Row]) -> String {
             format!("{:.2}", row.wall),
             format!("{:.2}", row.ratio),
             format!("{:.2}", row.synced_ratio),
-            row.memory.map_or_else(String::new, mebibytes),
+            match (row.memory, row.growth) {
+                (Some(peak), Some(growth)) => format!("{} (+{})", mebibytes(peak), mebibytes(growth)),
+                (peak, _) => peak.map_or_else(String::new, mebibytes),
+            },
         ]
     };
     let lines: Vec<Vec<String>> = rows.iter().map(line).collect();

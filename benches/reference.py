@@ -48,6 +48,7 @@ def rss_anon(pid: int) -> int:
 def measure(binary: Path, folder: Path) -> dict[str, float]:
     """Convert once; return seconds and bytes."""
     shards = sorted(folder.glob("*.safetensors"))
+    os.sync()  # Pages that are still to be written would not be dropped.
     for shard in shards:
         drop(shard)
     before = sum(map(resident, shards))

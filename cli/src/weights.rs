@@ -77,7 +77,7 @@ impl WeightArguments {
 impl SharedWeights {
     /// How strict to be.
     pub(crate) fn options(&self) -> BindOptions {
-        BindOptions { cast: self.names.cast, partial: false }
+        BindOptions { cast: self.names.cast, ..BindOptions::default() }
     }
 
     /// The weights that the user named, if any.

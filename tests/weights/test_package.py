@@ -176,6 +176,31 @@ def test_a_package_is_planned_split_listed_and_limited(parts):
     assert sorted(folder.iterdir()) == before
 
 
+def test_each_program_takes_its_own_from_common_weights(parts):
+    decoder, ids, memory, folder = parts
+    programs = (folder / "enc.pt2", folder / "dec.pt2", "--no-verify")
+    own = {"words.weight": torch.ones(64, 48), "own.weight": torch.zeros(48, 48)}
+    torch.save({f"part.{name}": tensor for name, tensor in own.items()}, folder / "w.pt")
+    rules = folder / "rules.toml"
+    rules.write_text('[prefix]\n"words." = "part.words."\n"own." = "part.own."\n')
+    given = ("--weights", folder / "w.pt", "--weights-map", rules)
+    packaged(*programs, "-o", folder / "new", *given)
+    # The encoder has none of these rules and tensors, and keeps what it was saved with.
+    found = run(folder / "new/enc.onnx", {"ids": ids.numpy()})
+    np.testing.assert_allclose(found, memory.numpy(), rtol=1e-4, atol=1e-5)
+    with torch.no_grad():
+        decoder.words.weight.fill_(1)
+        decoder.own.weight.zero_()
+        expected = decoder(ids, memory).numpy()
+    feeds = {"ids": ids.numpy(), "memory": memory.numpy()}
+    np.testing.assert_allclose(run(folder / "new/dec.onnx", feeds), expected, rtol=1e-4, atol=1e-5)
+    found = packaged(*programs, "-o", folder / "none", "--weights", folder / "w.pt", code=5)
+    assert [d["code"] for d in found["diagnostics"]] == ["OP632"]
+    rules.write_text(rules.read_text() + '"misspelt." = "part."\n')
+    found = packaged(*programs, "-o", folder / "none", *given, code=5)
+    assert [d["code"] for d in found["diagnostics"]] == ["OP637"]
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="folders are not locked everywhere")
 def test_what_a_killed_run_left_is_removed_by_the_next_one(tmp_path):
     torch.manual_seed(0)

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use onnxport_core::diagnose::{Code, Diagnostic, Report};
+use onnxport_core::diagnose::{Code, Diagnostic, Origins, Report};
 use onnxport_core::host::Host;
 use onnxport_core::ir::Model;
 use onnxport_core::lower::{DimName, LowerOptions};
 use onnxport_core::pipeline::{self, ConvertOptions};
 use onnxport_core::precision::{Changed, PrecisionOptions};
-use onnxport_core::weights::{self, NameMap, WeightSet};
+use onnxport_core::weights::{self, BindOptions, NameMap, WeightSet};
 use onnxport_core::write::{self, PackageReport, WriteOptions};
 use serde_json::{Value, json};
 
@@ -76,18 +76,30 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     let host = plugins::host(&converting.plugins)?;
     let given = arguments.weights.open(&host)?;
     let mut members = Vec::with_capacity(arguments.programs.len());
+    let mut failures: Vec<(&str, Report)> = Vec::new();
     for (name, path) in &arguments.programs {
         progress.stage(format!("converting {name}"));
-        let member = convert(arguments, &host, given.as_ref(), name, path);
-        members.push(member.map_err(|mut report| {
-            say_where(report.diagnostics.iter_mut(), name);
-            report
-        })?);
+        match convert(arguments, &host, given.as_ref(), name, path) {
+            Ok(member) => members.push(member),
+            Err(report) => failures.push((name, report)),
+        }
+    }
+    if !failures.is_empty() {
+        return Err(failed(failures).into());
+    }
+    if let Some((_, names)) = &given {
+        names.check_used()?;
+        if !members.iter().any(|member| member.reweighted) {
+            let message = "the files hold none of the programs' tensors";
+            return Err(Diagnostic::error(Code::WEIGHTS_KEYS, message)
+                .help("map names with `--weights-map`, add files with `--weights`")
+                .into());
+        }
     }
     refuse_patterns(&mut members)?;
     let options = arguments.files.options();
     let (mut models, mut rest) = (Vec::new(), Vec::new());
-    for Member { name, model, outcome, calls, changed } in members {
+    for Member { name, model, outcome, calls, changed, .. } in members {
         models.push((name.clone(), model));
         rest.push((name, outcome, calls, changed));
     }
@@ -131,6 +143,30 @@ fn say_where<'a>(diagnostics: impl Iterator<Item = &'a mut Diagnostic>, name: &s
     }
 }
 
+/// What a diagnostic says about a place in a program, said of that program; it can stand beside others.
+fn located(diagnostics: Vec<Diagnostic>, origins: &Origins, name: &str) -> Vec<Diagnostic> {
+    let locate = |mut diagnostic: Diagnostic| {
+        if let Some(origin) = diagnostic.origin.take() {
+            diagnostic.notes.push(format!("at `{}`", origins.get(origin).node));
+        }
+        diagnostic
+    };
+    let mut located: Vec<Diagnostic> = diagnostics.into_iter().map(locate).collect();
+    say_where(located.iter_mut(), name);
+    located
+}
+
+/// The report of the programs that cannot be converted; that of a single one keeps its source lines.
+fn failed(mut failures: Vec<(&str, Report)>) -> Report {
+    if let [(name, report)] = failures.as_mut_slice() {
+        say_where(report.diagnostics.iter_mut(), name);
+        return std::mem::take(report);
+    }
+    let all =
+        failures.into_iter().flat_map(|(name, report)| located(report.diagnostics, &report.origins, name));
+    Report { diagnostics: all.collect(), ..Report::default() }
+}
+
 /// Fails when two models have one name, or a dimension is that of none.
 fn refuse_names(arguments: &Arguments) -> Result<(), Diagnostic> {
     let mut names = BTreeSet::new();
@@ -155,6 +191,8 @@ struct Member {
     calls: Option<Calls>,
     /// Whether its weights were changed on purpose.
     changed: bool,
+    /// Whether it took weights from the files that were given.
+    reweighted: bool,
 }
 
 fn convert(
@@ -169,7 +207,8 @@ fn convert(
     let mut found = Vec::new();
     let mut reweighted = false;
     if let Some((set, names)) = given {
-        let bound = weights::bind(&mut archive.program, set, names, arguments.weights.options())?;
+        let options = BindOptions { several: true, ..arguments.weights.options() };
+        let bound = weights::bind(&mut archive.program, set, names, options)?;
         reweighted = bound.replaced > 0;
         // What one program does not take, another one may.
         found.extend(bound.diagnostics.into_iter().filter(|d| d.code != Code::WEIGHTS_EXTRA));
@@ -187,15 +226,7 @@ fn convert(
     let converted = pipeline::convert(host, archive.program, &options)?;
     found.extend(converted.diagnostics);
     let mut outcome = Outcome::ok();
-    // What a diagnostic says about a place in a program is said of that program.
-    let origins = &converted.model.origins;
-    for mut diagnostic in found {
-        if let Some(origin) = diagnostic.origin.take() {
-            diagnostic.notes.push(format!("at `{}`", origins.get(origin).node));
-        }
-        diagnostic.notes.push(format!("in `{name}`"));
-        outcome.report.diagnostics.push(diagnostic);
-    }
+    outcome.report.diagnostics = located(found, &converted.model.origins, name);
     if let Some(partitioned) = &converted.partitioned {
         outcome.summary.push_str(&backends::summary(partitioned));
         outcome.put("backends", &partitioned.backends);
@@ -203,7 +234,7 @@ fn convert(
     precision::describe(&converted.changed, &mut outcome);
     converting.optimising.describe(&converted.optimised, &mut outcome);
     let changed = converted.changed != Changed::default();
-    Ok(Member { name: name.to_owned(), model: converted.model, outcome, calls, changed })
+    Ok(Member { name: name.to_owned(), model: converted.model, outcome, calls, changed, reweighted })
 }
 
 /// Fails when a pattern matches no weight of any model; one that matches some is nothing to speak of.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::summary::{grouped, type_of, type_text};
-use super::{NameMap, WeightSet};
+use super::{BindOptions, NameMap, WeightSet};
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::tensor::{DType, LazyTensor, Transform};
 
@@ -39,7 +39,7 @@ pub(super) struct Matched {
     pub(super) diagnostics: Vec<Diagnostic>,
 }
 
-/// Finds `wanted` in `set`; with `cast`, floats of another type are rounded to the wanted one.
+/// Finds `wanted` in `set`, as strictly as `options` say.
 ///
 /// # Errors
 /// Everything at once: `OP632` for what is missing, `OP634` and `OP635` for what has another shape or
@@ -48,7 +48,7 @@ pub(super) fn find(
     wanted: &[Wanted<'_>],
     set: &WeightSet,
     names: &NameMap,
-    cast: bool,
+    options: BindOptions,
 ) -> Result<Matched, Report> {
     let keys: Vec<String> = wanted.iter().map(|w| names.key(w.name)).collect();
     let (mut misshapen, mut mistyped) = (Vec::new(), Vec::new());
@@ -68,7 +68,7 @@ pub(super) fn find(
             refused.insert(want.tie);
         } else if given.tensor.dtype == want.dtype {
             *slot = Some(given.tensor.clone());
-        } else if let Some(tensor) = rounded(&given.tensor, want.dtype).filter(|_| cast) {
+        } else if let Some(tensor) = rounded(&given.tensor, want.dtype).filter(|_| options.cast) {
             *slot = Some(tensor);
         } else {
             mistyped.push(about());
@@ -86,7 +86,8 @@ pub(super) fn find(
         .collect();
     let used: BTreeSet<&str> = keys.iter().map(String::as_str).collect();
     let extra: Vec<&str> = set.names().filter(|name| !used.contains(name)).collect();
-    if matched == 0 && refused.is_empty() && missing.is_empty() && !wanted.is_empty() {
+    let nothing = matched == 0 && refused.is_empty() && missing.is_empty() && !wanted.is_empty();
+    if nothing && !options.several {
         let all: Vec<&Wanted<'_>> = wanted.iter().collect();
         let message = "the files hold none of the program's tensors".to_owned();
         diagnostics.push(absent(message, &all, &extra, set));
@@ -119,7 +120,9 @@ pub(super) fn find(
             "the program uses one tensor under these names; the files must hold equal ones, or only one";
         diagnostics.push(listed(Code::WEIGHTS_TIED, "tied tensors differ in the files", help, differing));
     }
-    diagnostics.extend(names.unused());
+    if !options.several {
+        diagnostics.extend(names.unused());
+    }
     let failed = !diagnostics.is_empty();
     if !extra.is_empty() {
         let message = format!("{} tensors of the files are not in the program", extra.len());

@@ -50,7 +50,7 @@ pub fn bind_model(
             remark: "",
         })
         .collect();
-    let matched = matching::find(&wanted, set, names, binding.cast)?;
+    let matched = matching::find(&wanted, set, names, binding)?;
     let mut data = DataFiles { path, files: HashMap::new() };
     let mut initializers = Vec::with_capacity(weights.len());
     for (tensor, weight) in proto.graph.iter().flat_map(|g| &g.initializer).zip(&weights) {

@@ -79,6 +79,14 @@ impl NameMap {
         }
     }
 
+    /// Fails when a rule has met no name of any program so far.
+    ///
+    /// # Errors
+    /// `OP637`.
+    pub fn check_used(&self) -> Result<(), Diagnostic> {
+        self.unused().map_or(Ok(()), Err)
+    }
+
     /// The rules that no name of the program met: most likely misspelt.
     pub(super) fn unused(&self) -> Option<Diagnostic> {
         let used = self.used.borrow();

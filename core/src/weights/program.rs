@@ -16,6 +16,9 @@ pub struct BindOptions {
     pub partial: bool,
     /// Floats of another type are rounded to the program's. Otherwise they are an error.
     pub cast: bool,
+    /// Other programs take weights from the same files: one that takes none is no error, and neither is
+    /// a rule for names that meets nothing. [`NameMap::check_used`] says so of all of them.
+    pub several: bool,
 }
 
 /// What [`bind`] did.
@@ -54,7 +57,7 @@ pub fn bind(
             remark: remarks.get(name.as_str()).copied().unwrap_or_default(),
         })
         .collect();
-    let matched = matching::find(&wanted, set, names, options.cast)?;
+    let matched = matching::find(&wanted, set, names, options)?;
     torn(program, &matched.found)?;
     let mut replaced = 0;
     for (tensor, found) in program.tensors.values_mut().zip(matched.found) {

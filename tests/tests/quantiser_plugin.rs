@@ -2,7 +2,7 @@
 //! written hold what it chose, and that weights share it exactly when they are the same tensor.
 
 use onnxport_core::diagnose::Code;
-use onnxport_core::host::Host;
+use onnxport_core::host::{Host, PluginRoot};
 use onnxport_core::ir::Model;
 use onnxport_core::precision::{self, Form, PrecisionOptions, Scheme};
 use onnxport_core::tensor::{DType, LazyTensor};
@@ -68,6 +68,57 @@ mod plugin {
     onnxport_sdk::export_plugin! { id: "mine", weights: Mine }
 }
 
+/// The plugin as others would have built it: with contract 1.1, and with a later one whose quantisers see more.
+mod others {
+    use std::sync::OnceLock;
+
+    use onnxport_sdk::abi::abi_stable::std_types::{RSlice, RStr};
+    use onnxport_sdk::abi::about::{self, AboutTable};
+    use onnxport_sdk::abi::weights::{self, QuantiserEntry, WeightsTable};
+    use onnxport_sdk::abi::{PluginRoot, Table, Version};
+
+    use super::plugin;
+
+    pub(super) static OLD: PluginRoot = PluginRoot { query: old, attach: plugin::ROOT.attach };
+    pub(super) static LATER: PluginRoot = PluginRoot { query: later, attach: plugin::ROOT.attach };
+
+    extern "C" fn old(interface: RStr<'_>) -> Table {
+        static ABOUT: OnceLock<AboutTable> = OnceLock::new();
+        let version = Version { major: 1, minor: 1 };
+        let full = (plugin::ROOT.query)(interface);
+        match interface.as_str() {
+            about::INTERFACE => {
+                // SAFETY: it is the answer for this table.
+                let table = unsafe { full.read::<AboutTable>() }.ok().flatten().expect("the plugin's");
+                Table::of(ABOUT.get_or_init(|| AboutTable { contract: version, ..table }))
+            }
+            weights::INTERFACE => {
+                // What came before the quantisers.
+                let layout = RSlice::from_slice(&full.layout.as_slice()[..5]);
+                Table { version, layout, ..full }
+            }
+            _ => full,
+        }
+    }
+
+    extern "C" fn later(interface: RStr<'_>) -> Table {
+        static WEIGHTS: OnceLock<WeightsTable> = OnceLock::new();
+        let full = (plugin::ROOT.query)(interface);
+        if interface.as_str() != weights::INTERFACE {
+            return full;
+        }
+        // SAFETY: it is the answer for this table.
+        let table = unsafe { full.read::<WeightsTable>() }.ok().flatten().expect("the plugin's");
+        Table::of(WEIGHTS.get_or_init(|| WeightsTable { quantisers: Some(list), ..table }))
+    }
+
+    extern "C" fn list() -> RSlice<'static, QuantiserEntry> {
+        static LIST: [QuantiserEntry; 1] =
+            [QuantiserEntry { name: RStr::from_str("rows"), doc: RStr::from_str(""), granule: 77 }];
+        RSlice::from_slice(&LIST)
+    }
+}
+
 /// The extents of the weights: what a product sums over, and its results.
 const SHAPE: [u64; 2] = [40, 50];
 
@@ -99,9 +150,12 @@ fn quantised(scheme: &str, form: Form, tied: bool) -> Model {
     }
     let scheme = Scheme { form, ..scheme.parse().unwrap() };
     let options = PrecisionOptions { quantise: Some(scheme), ..PrecisionOptions::default() };
-    let host = Host::new(&[&plugin::ROOT]).unwrap_or_else(|_| panic!("the plugin attaches"));
-    precision::apply(&host, &mut model, &options).unwrap_or_else(|_| panic!("it is there"));
+    precision::apply(&host(&plugin::ROOT), &mut model, &options).unwrap_or_else(|_| panic!("it is there"));
     model
+}
+
+fn host(root: &'static PluginRoot) -> Host {
+    Host::new(&[root]).unwrap_or_else(|_| panic!("the plugin attaches"))
 }
 
 fn data<'a>(model: &'a Model, name: &str) -> &'a LazyTensor {
@@ -186,5 +240,21 @@ fn a_weight_has_its_name_and_the_same_tensor_the_first() {
             let [v, w] = ["v", "w"].map(|name| data(&model, &format!("{name}{part}")).clone());
             assert!(v.same_bytes(&w), "they are stored once");
         }
+    }
+}
+
+#[test]
+fn what_another_contract_has_is_refused_with_the_reason() {
+    for (root, words) in [
+        (&others::OLD, "plugin `mine` of plugin contract 1.1 has no quantisers; this host has 1."),
+        (&others::LATER, "wants to see what this host cannot show it (granule 77)"),
+    ] {
+        let mut model = Model::parse("opset 21\ngraph {\n  input %x: f32[2]\n  output %x as y\n}\n").unwrap();
+        let scheme = "int8:block=channel,by=mine/rows".parse().unwrap();
+        let options = PrecisionOptions { quantise: Some(scheme), ..PrecisionOptions::default() };
+        let report = precision::apply(&host(root), &mut model, &options).expect_err("it is refused");
+        let problem = report.diagnostics.first().unwrap();
+        assert_eq!(problem.code, Code::PLUGIN_VERSION);
+        assert!(problem.message.contains(words), "{}", problem.message);
     }
 }

@@ -2,11 +2,11 @@
 
 use onnxport_abi::abi_stable::std_types::{RSlice, RSliceMut, RStr};
 use onnxport_abi::executor::Sink;
-use onnxport_abi::weights::{QuantiserEntry, RectangleRecord, WeightsTable, quantiser_granule};
+use onnxport_abi::weights::{QuantiserEntry, RectangleRecord, quantiser_granule};
 
 use super::plugin::{Table, plugin_error};
 use crate::diagnose::{Code, Diagnostic};
-use crate::host::Host;
+use crate::host::{CONTRACT, Host};
 use crate::precision::QuantiserName;
 use crate::tensor::Error;
 use crate::tensor::transform::{QuantisedMut, Quantiser, QuantiserGranule, Rectangle, SharedQuantiser};
@@ -37,24 +37,38 @@ type Quantise = extern "C" fn(
 /// this host is older than what the plugin asks for.
 pub(crate) fn quantiser(host: &Host, wanted: &QuantiserName) -> Result<Found, Diagnostic> {
     let table = Table::of(host, &wanted.plugin)?;
+    let QuantiserName { plugin, name } = wanted;
+    let refuse = |message, help| {
+        let mut problem = Diagnostic::error(Code::PLUGIN_VERSION, message).help(help);
+        problem.provider = Some(table.plugin.to_owned());
+        Err(problem)
+    };
+    let Some(quantise) = table.table.quantise else {
+        return refuse(
+            format!(
+                "plugin `{plugin}` of plugin contract {} has no quantisers; this host has {CONTRACT}",
+                table.contract
+            ),
+            "use a version of the plugin that is built for contract 1.2 or later",
+        );
+    };
     let entries = table.quantisers;
-    let Some((index, entry)) = (0..).zip(entries).find(|(_, entry)| entry.name.as_str() == wanted.name)
-    else {
+    let Some((index, entry)) = (0..).zip(entries).find(|(_, entry)| entry.name.as_str() == name) else {
         let known: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
-        return Err(table.lacks("quantiser", &wanted.name, &known));
+        return Err(table.lacks("quantiser", name, &known));
     };
     let granule = match entry.granule {
-        quantiser_granule::BLOCK => Some(QuantiserGranule::Block),
-        quantiser_granule::ROW => Some(QuantiserGranule::Row),
-        _ => None,
-    };
-    let WeightsTable { quantise, .. } = table.table;
-    let Some((granule, quantise)) = granule.zip(quantise) else {
-        let message = format!(
-            "the quantiser `{}` of plugin `{}` needs to see more of a weight than this host can show it",
-            wanted.name, wanted.plugin
-        );
-        return Err(Diagnostic::error(Code::PLUGIN_VERSION, message).help("use a newer onnxport"));
+        quantiser_granule::BLOCK => QuantiserGranule::Block,
+        quantiser_granule::ROW => QuantiserGranule::Row,
+        other => {
+            return refuse(
+                format!(
+                    "the quantiser `{name}` of plugin `{plugin}` wants to see what this host cannot show it \
+                     (granule {other})"
+                ),
+                "use a newer onnxport",
+            );
+        }
     };
     Ok(Found { table, index, entry, granule, quantise })
 }
@@ -79,6 +93,10 @@ struct Choosing {
 impl Quantiser for Choosing {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn provider(&self) -> Option<&str> {
+        Some(self.found.table.plugin)
     }
 
     fn granule(&self) -> QuantiserGranule {

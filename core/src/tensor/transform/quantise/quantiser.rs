@@ -15,6 +15,11 @@ pub trait Quantiser: Send + Sync {
     /// What it is called, for people.
     fn name(&self) -> &str;
 
+    /// The plugin that it comes from.
+    fn provider(&self) -> Option<&str> {
+        None
+    }
+
     /// What it has to see at once.
     fn granule(&self) -> QuantiserGranule;
 
@@ -97,7 +102,9 @@ impl SharedQuantiser {
         self.0.quantise(at, values, made)?;
         let wrong = |what: String| {
             let message = format!("`{}` chose {what}", self.name());
-            Err(Error::Plugin(Box::new(Diagnostic::error(Code::PLUGIN_CONTRACT, message))))
+            let mut problem = Diagnostic::error(Code::PLUGIN_CONTRACT, message);
+            problem.provider = self.0.provider().map(str::to_owned);
+            Err(Error::Plugin(Box::new(problem)))
         };
         let stored = |scale: &&f32| {
             scale.is_finite() && **scale > 0.0 && round_scale(at.dtype, **scale).to_bits() == scale.to_bits()

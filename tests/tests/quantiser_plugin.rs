@@ -68,7 +68,8 @@ mod plugin {
     onnxport_sdk::export_plugin! { id: "mine", weights: Mine }
 }
 
-/// The plugin as others would have built it: with contract 1.1, and with a later one whose quantisers see more.
+/// The plugin as others would have built it: with contract 1.1, with a later one whose quantisers see more, and
+/// badly.
 mod others {
     use std::sync::OnceLock;
 
@@ -81,6 +82,8 @@ mod others {
 
     pub(super) static OLD: PluginRoot = PluginRoot { query: old, attach: plugin::ROOT.attach };
     pub(super) static LATER: PluginRoot = PluginRoot { query: later, attach: plugin::ROOT.attach };
+    pub(super) static DEAF: PluginRoot = PluginRoot { query: deaf, attach: plugin::ROOT.attach };
+    pub(super) static LATIN1: PluginRoot = PluginRoot { query: latin1, attach: plugin::ROOT.attach };
 
     extern "C" fn old(interface: RStr<'_>) -> Table {
         static ABOUT: OnceLock<AboutTable> = OnceLock::new();
@@ -102,20 +105,48 @@ mod others {
     }
 
     extern "C" fn later(interface: RStr<'_>) -> Table {
-        static WEIGHTS: OnceLock<WeightsTable> = OnceLock::new();
+        static TABLE: OnceLock<WeightsTable> = OnceLock::new();
+        listing(interface, &TABLE, |table| WeightsTable { quantisers: Some(later_list), ..table })
+    }
+
+    extern "C" fn later_list() -> RSlice<'static, QuantiserEntry> {
+        static LIST: [QuantiserEntry; 1] =
+            [QuantiserEntry { name: RStr::from_str("rows"), doc: RStr::from_str(""), granule: 77 }];
+        RSlice::from_slice(&LIST)
+    }
+
+    extern "C" fn deaf(interface: RStr<'_>) -> Table {
+        static TABLE: OnceLock<WeightsTable> = OnceLock::new();
+        listing(interface, &TABLE, |table| WeightsTable { quantise: None, ..table })
+    }
+
+    extern "C" fn latin1(interface: RStr<'_>) -> Table {
+        static TABLE: OnceLock<WeightsTable> = OnceLock::new();
+        listing(interface, &TABLE, |table| WeightsTable { quantisers: Some(latin1_list), ..table })
+    }
+
+    extern "C" fn latin1_list() -> RSlice<'static, QuantiserEntry> {
+        static LIST: OnceLock<Vec<QuantiserEntry>> = OnceLock::new();
+        RSlice::from_slice(LIST.get_or_init(|| {
+            // SAFETY: none; that is the point.
+            let name = unsafe { RStr::from_raw_parts(b"r\xf6ws".as_ptr(), 4) };
+            vec![QuantiserEntry { name, doc: RStr::from_str(""), granule: 1 }]
+        }))
+    }
+
+    /// The plugin's answer with another table of weights.
+    fn listing(
+        interface: RStr<'_>,
+        table: &'static OnceLock<WeightsTable>,
+        change: fn(WeightsTable) -> WeightsTable,
+    ) -> Table {
         let full = (plugin::ROOT.query)(interface);
         if interface.as_str() != weights::INTERFACE {
             return full;
         }
         // SAFETY: it is the answer for this table.
-        let table = unsafe { full.read::<WeightsTable>() }.ok().flatten().expect("the plugin's");
-        Table::of(WEIGHTS.get_or_init(|| WeightsTable { quantisers: Some(list), ..table }))
-    }
-
-    extern "C" fn list() -> RSlice<'static, QuantiserEntry> {
-        static LIST: [QuantiserEntry; 1] =
-            [QuantiserEntry { name: RStr::from_str("rows"), doc: RStr::from_str(""), granule: 77 }];
-        RSlice::from_slice(&LIST)
+        let own = unsafe { full.read::<WeightsTable>() }.ok().flatten().expect("the plugin's");
+        Table::of(table.get_or_init(|| change(own)))
     }
 }
 
@@ -256,5 +287,16 @@ fn what_another_contract_has_is_refused_with_the_reason() {
         let problem = report.diagnostics.first().unwrap();
         assert_eq!(problem.code, Code::PLUGIN_VERSION);
         assert!(problem.message.contains(words), "{}", problem.message);
+    }
+}
+
+#[test]
+fn lists_that_cannot_be_are_refused_before_anything_is_called() {
+    for (root, words) in [
+        (&others::DEAF, "plugin `mine` lists quantisers and has no function `quantise`"),
+        (&others::LATIN1, "plugin `mine` lists weights in texts that are not UTF-8"),
+    ] {
+        let problem = Host::new(&[root]).err().expect("it is refused").diagnostics.remove(0);
+        assert_eq!((problem.code, problem.message.as_str()), (Code::PLUGIN_CONTRACT, words));
     }
 }

@@ -83,6 +83,14 @@ def library() -> Path:
     return next(path for pattern in patterns for path in sorted(folder.glob(pattern)))
 
 
+def reported(*arguments: object, code: int = 0) -> dict[str, Any]:
+    """Run the binary; return what it reports as data. It exits with `code`."""
+    command = [binary(), *map(str, arguments), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    return json.loads(done.stdout)
+
+
 def convert(source: Path, target: Path, *options: str) -> None:
     """Convert an archive; raise `ConvertError` with the binary's message when it refuses."""
     command = [

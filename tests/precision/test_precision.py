@@ -15,7 +15,8 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from torch import Tensor, nn
 
-from tests.onnx_runtime import ConvertError, check_model, convert
+import onnxport
+from tests.onnx_runtime import ConvertError, check_model, convert, library, reported
 
 FEED = {"ids": np.arange(14).reshape(2, 7) % 50}
 PRODUCTS = ("project.weight", "back.weight", "direct")
@@ -221,6 +222,20 @@ def test_overflow_is_the_users_choice(tmp_path):
     assert kept["weight"].dtype == np.float32
     allowed = weights(converted(archive, tmp_path, "--dtype", "f16", "--dtype-overflow", "allow"))
     assert np.isinf(allowed["weight"]).sum() == 1
+
+
+def test_values_that_are_lost_are_a_warning(tmp_path):
+    linear = nn.Linear(4, 4)
+    with torch.no_grad():
+        linear.weight[0, 0] = 1e5
+    archive = tmp_path / "linear.pt2"
+    onnxport.save(torch.export.export(linear, (torch.ones(2, 4),)), archive)
+    arguments = (archive, "-o", tmp_path / "m.onnx", "--ort-library", library(), "--dtype", "f16")
+    found = reported("convert", *arguments, "--dtype-overflow", "allow")
+    assert found["verification"]["measured"]
+    assert [d["severity"] for d in found["diagnostics"] if d["code"] == "OP701"] == ["warning"]
+    kept = reported("convert", *arguments, "--dtype-overflow", "keep")
+    assert not any(d["code"] == "OP701" for d in kept["diagnostics"])
 
 
 def test_what_cannot_be_is_a_coded_error(archive, tmp_path):

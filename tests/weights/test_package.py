@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import shutil
 import signal
 import subprocess
@@ -20,7 +19,7 @@ from torch import Tensor, nn
 from torch.export import Dim, export, save
 
 import onnxport as python_package
-from tests.onnx_runtime import binary, library
+from tests.onnx_runtime import binary, library, reported
 from tests.weights.test_sources import onnxport, run
 
 
@@ -102,14 +101,6 @@ def test_a_package_is_not_written_over_anything(parts):
     assert sorted(folder.iterdir()) == before
 
 
-def packaged(*arguments, code=0):
-    """Make a package; return what is said about it as data."""
-    command = [binary(), "package", "--json", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == code, done.stdout + done.stderr
-    return json.loads(done.stdout)
-
-
 def test_every_model_of_a_package_is_verified(parts):
     decoder, ids, memory, folder = parts
     batch = {0: Dim("batch", max=64)}
@@ -117,7 +108,7 @@ def test_every_model_of_a_package_is_verified(parts):
     python_package.save(exported, folder / "dec.pt2")
     programs = (f"encoder={folder / 'enc.pt2'}", f"decoder={folder / 'dec.pt2'}")
     options = ("--ort-library", library(), "--dim", "decoder/ids:0=n", "--opset", "21")
-    found = packaged(*programs, "-o", folder / "plain", *options)
+    found = reported("package", *programs, "-o", folder / "plain", *options)
     checks = {model["name"]: model["verification"] for model in found["models"]}
     assert [checks[name]["values_compared"] for name in ("encoder", "decoder")] == [False, True]
     assert len(checks["decoder"]["cases"]) > 1
@@ -126,7 +117,7 @@ def test_every_model_of_a_package_is_verified(parts):
     assert found["exit"] == 0
     # Changed weights give other values: they are measured, and the models run at every size.
     int4 = ("--quantize", "int4", "--quantize-skip", "body.*")
-    found = packaged(*programs, "-o", folder / "int4", *options, *int4)
+    found = reported("package", *programs, "-o", folder / "int4", *options, *int4)
     checks = {model["name"]: model["verification"] for model in found["models"]}
     assert checks["decoder"]["measured"] is True
     outputs = [case["outputs"][0] for case in checks["decoder"]["cases"]]
@@ -139,10 +130,10 @@ def test_every_model_of_a_package_is_verified(parts):
         metadata = file.metadata()
     tensors["traced/output/0"] += 1
     safetensors.torch.save_file(tensors, sidecar, metadata)
-    found = packaged(*programs, "-o", folder / "wrong", *options, code=4)
+    found = reported("package", *programs, "-o", folder / "wrong", *options, code=4)
     wrong = [d for d in found["diagnostics"] if d["severity"] == "error"]
     assert [d["notes"][-1] for d in wrong] == ["in `decoder`"]
-    found = packaged(*programs, "-o", folder / "unseen", *options, "--no-verify")
+    found = reported("package", *programs, "-o", folder / "unseen", *options, "--no-verify")
     assert not any("verification" in model for model in found["models"])
 
 
@@ -151,9 +142,9 @@ def test_a_package_is_planned_split_listed_and_limited(parts):
     programs = (folder / "enc.pt2", folder / "dec.pt2", "--no-verify")
     out = folder / "package"
     options = ("--shard-size", "10kB", "--manifest", "--max-memory", "1GB")
-    plan = packaged(*programs, "-o", out, *options, "--plan")["plan"]
+    plan = reported("package", *programs, "-o", out, *options, "--plan")["plan"]
     assert not out.exists()
-    packaged(*programs, "-o", out, *options)
+    reported("package", *programs, "-o", out, *options)
     sizes = {path.name: path.stat().st_size for path in out.iterdir()}
     assert {Path(f["path"]).name: f["bytes"] for f in plan["files"]}.items() <= sizes.items()
     assert sum(name.endswith(".data") for name in sizes) == 3
@@ -164,14 +155,16 @@ def test_a_package_is_planned_split_listed_and_limited(parts):
         for file, expected in listed.items():
             assert hashlib.sha256((out / file).read_bytes()).hexdigest() == expected
     before = sorted(folder.iterdir())
-    found = packaged(*programs, "-o", folder / "small", "--max-memory", "1MB", code=5)
+    found = reported("package", *programs, "-o", folder / "small", "--max-memory", "1MB", code=5)
     assert found["diagnostics"][0]["code"] == "OP611"
-    found = packaged(
-        *programs, "-o", folder / "small", "--dtype", "f16", "--keep-dtype", "x", code=2
+    found = reported(
+        "package", *programs, "-o", folder / "small", "--dtype", "f16", "--keep-dtype", "x", code=2
     )
     assert found["diagnostics"][0]["code"] == "OP663"
     # `table` is in one of the two programs only.
-    packaged(*programs, "-o", folder / "f16", "--dtype", "f16", "--keep-dtype", "table.*")
+    reported(
+        "package", *programs, "-o", folder / "f16", "--dtype", "f16", "--keep-dtype", "table.*"
+    )
     shutil.rmtree(folder / "f16")
     assert sorted(folder.iterdir()) == before
 
@@ -184,7 +177,7 @@ def test_each_program_takes_its_own_from_common_weights(parts):
     rules = folder / "rules.toml"
     rules.write_text('[prefix]\n"words." = "part.words."\n"own." = "part.own."\n')
     given = ("--weights", folder / "w.pt", "--weights-map", rules)
-    packaged(*programs, "-o", folder / "new", *given)
+    reported("package", *programs, "-o", folder / "new", *given)
     # The encoder has none of these rules and tensors, and keeps what it was saved with.
     found = run(folder / "new/enc.onnx", {"ids": ids.numpy()})
     np.testing.assert_allclose(found, memory.numpy(), rtol=1e-4, atol=1e-5)
@@ -194,10 +187,12 @@ def test_each_program_takes_its_own_from_common_weights(parts):
         expected = decoder(ids, memory).numpy()
     feeds = {"ids": ids.numpy(), "memory": memory.numpy()}
     np.testing.assert_allclose(run(folder / "new/dec.onnx", feeds), expected, rtol=1e-4, atol=1e-5)
-    found = packaged(*programs, "-o", folder / "none", "--weights", folder / "w.pt", code=5)
+    found = reported(
+        "package", *programs, "-o", folder / "none", "--weights", folder / "w.pt", code=5
+    )
     assert [d["code"] for d in found["diagnostics"]] == ["OP632"]
     rules.write_text(rules.read_text() + '"misspelt." = "part."\n')
-    found = packaged(*programs, "-o", folder / "none", *given, code=5)
+    found = reported("package", *programs, "-o", folder / "none", *given, code=5)
     assert [d["code"] for d in found["diagnostics"]] == ["OP637"]
 
 

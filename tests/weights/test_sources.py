@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.export import export, save
 from transformers import BertConfig, BertModel, GPT2Config, GPT2LMHeadModel
 
-from tests.onnx_runtime import binary, library
+from tests.onnx_runtime import binary, library, reported
 
 
 class Small(nn.Module):
@@ -233,19 +232,11 @@ def test_a_program_on_the_meta_device(tmp_path):
     )
 
 
-def reported(*arguments: object, code: int = 0) -> dict:
-    """Run the binary; return what it reports as data."""
-    command = [binary(), *map(str, arguments), "--json", "--ort-library", library()]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == code, done.stdout + done.stderr
-    return json.loads(done.stdout)
-
-
 def test_a_program_of_fake_tensors_is_run_with_inputs_that_are_made_up(case):
     module, _, folder = case
     torch.save(every_tensor(module), folder / "w.pt")
     arguments = (folder / "fake.pt2", "-o", folder / "m.onnx", "--weights", folder / "w.pt")
-    found = reported("convert", *arguments)["verification"]
+    found = reported("convert", *arguments, "--ort-library", library())["verification"]
     assert (found["made"], found["values_compared"]) == (True, False)
     assert all(case["error"] is None and case["outputs"] for case in found["cases"])
 
@@ -257,6 +248,6 @@ def test_inputs_that_are_made_up_may_not_fit(tmp_path):
     save(program, tmp_path / "p.pt2")
     torch.save({"weight": torch.ones(1, 8)}, tmp_path / "w.pt")
     arguments = ("-o", tmp_path / "m.onnx", "--weights", tmp_path / "w.pt")
-    found = reported("convert", tmp_path / "p.pt2", *arguments)
+    found = reported("convert", tmp_path / "p.pt2", *arguments, "--ort-library", library())
     assert found["verification"]["cases"][0]["error"]
     assert [d["severity"] for d in found["diagnostics"] if d["code"] == "OP701"] == ["warning"]

@@ -298,7 +298,8 @@ mod tests {
         let expected = f32s(&[f32::INFINITY, f32::NAN, 1.0, f32::NEG_INFINITY]);
         assert_eq!(compare(DType::F32, &[4], &expected, &expected, Tolerance::EXACT).wrong, 0);
         let got = f32s(&[f32::INFINITY, 0.0, f32::NAN, f32::INFINITY]);
-        assert_eq!(compare(DType::F32, &[4], &got, &expected, Tolerance::of(DType::F32)).wrong, 3);
+        let found = compare(DType::F32, &[4], &got, &expected, Tolerance::of(DType::F32));
+        assert_eq!((found.wrong, found.not_finite), (3, 3));
     }
 
     #[test]

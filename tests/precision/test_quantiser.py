@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +9,8 @@ import pytest
 import torch
 from torch import nn
 
-from tests.onnx_runtime import ROOT, ConvertError
+from tests.onnx_runtime import ConvertError
+from tests.precision.plugin import weights_plugin
 from tests.precision.test_precision import (
     FEED,
     PRODUCTS,
@@ -24,17 +22,11 @@ from tests.precision.test_precision import (
     state,
 )
 
-TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-LIBRARY = {"linux": "libbinary.so", "darwin": "libbinary.dylib", "win32": "binary.dll"}
-
 
 @pytest.fixture(scope="module")
 def library() -> Path:
     """Return the plugin, built."""
-    cargo = os.environ.get("CARGO", "cargo")
-    command = [cargo, "build", "--quiet", "--locked", "--target-dir", TARGET]
-    subprocess.run(command, cwd=ROOT / "examples" / "weights", check=True)
-    return TARGET / "debug" / LIBRARY[sys.platform]
+    return weights_plugin()
 
 
 @pytest.fixture(scope="module")

@@ -23,6 +23,7 @@ from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausa
 
 from tests.models.weights import lively
 from tests.onnx_runtime import binary, check_model
+from tests.precision.plugin import weights_plugin
 
 
 class Logits(nn.Module):
@@ -305,6 +306,23 @@ def test_quantised_weights(program, out, scheme, where):
     plain = run(with_weights(inline, weights), program.feeds)
     assert run(model, program.feeds).tobytes() == plain.tobytes()
     runs_optimised(model, program, plain)
+
+
+@pytest.mark.parametrize("where", ["inline", "external"])
+def test_weights_that_a_plugin_changes(program, out, where):
+    options = ("--plugin", weights_plugin(), "--transform", "binary/signs:*weight")
+    model = program.convert(out / "model.onnx", *options, "--external-data", where)
+    tensors = {
+        t.name: numpy_helper.to_array(t) for t in onnx.load(program.inline).graph.initializer
+    }
+    signs = {
+        name: np.copysign(np.float32(1), value)
+        for name, value in tensors.items()
+        if name.endswith("weight")
+    }
+    assert len(signs) > 1
+    plain = run(with_weights(program.inline, signs), program.feeds)
+    assert run(model, program.feeds).tobytes() == plain.tobytes()
 
 
 def decoded(model: ModelProto) -> dict[str, np.ndarray]:

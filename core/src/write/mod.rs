@@ -196,9 +196,11 @@ impl<'a> Prepared<'a> {
         options: &'a WriteOptions,
     ) -> Result<Self, Report> {
         let weights = plan::weights(model, names, options);
-        Self::with(weights, path, options, &[], |weights, places, data_names| {
+        let mut prepared = Self::with(weights, path, options, &[], |weights, places, data_names| {
             encode::Encoder::new(model, options).model(names, weights, places, data_names)
-        })
+        })?;
+        prepared.summary.add_beside(&model.artefacts, prepared.target.folder());
+        Ok(prepared)
     }
 
     fn with(

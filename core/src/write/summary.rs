@@ -8,6 +8,7 @@ use super::plan::{Place, Plan};
 use super::publish::Target;
 use super::{WriteOptions, resources, stream};
 use crate::diagnose::{Code, Diagnostic, Report};
+use crate::ir::Artefact;
 
 /// What a file takes on the disk beyond its bytes: a last block, and an entry in its folder.
 const FILE_OVERHEAD: u64 = 8 << 10;
@@ -46,8 +47,8 @@ pub struct TensorCounts {
 /// What a call of [`write`](super::write()) does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WritePlan {
-    /// The model, then its data files; all models of a package, then theirs. Lists of hashes are not
-    /// among them.
+    /// The model, then its data files; all models of a package, then theirs; then the files of backends.
+    /// Lists of hashes are not among them.
     pub files: Vec<PlannedFile>,
     /// Where the tensors go.
     pub tensors: TensorCounts,
@@ -124,6 +125,21 @@ impl WritePlan {
             stream_memory,
             least_stream_memory: needs.least,
             files,
+        }
+    }
+
+    /// Adds the files of backends, which are to lie in `folder`. One that is there already is not written:
+    /// its name tells what is in it.
+    pub(super) fn add_beside(&mut self, artefacts: &[Artefact], folder: &Path) {
+        for artefact in artefacts {
+            let path = folder.join(&artefact.file);
+            let bytes = artefact.data.byte_len().unwrap_or(0);
+            let is_there = std::fs::metadata(&path).is_ok_and(|found| found.len() == bytes);
+            if is_there || self.files.iter().any(|file| file.path == path) {
+                continue;
+            }
+            self.disk_needed = self.disk_needed.saturating_add(bytes.saturating_add(FILE_OVERHEAD));
+            self.files.push(PlannedFile { path, bytes, replaces: None });
         }
     }
 

@@ -189,7 +189,10 @@ impl<'a> Prepared<'a> {
         let of_data = target.data.iter().zip(&places.files).map(|(path, f)| planned(path.clone(), f.bytes));
         let files = of_models.chain(of_data).collect();
         let parent = staging::parent(folder);
-        let summary = WritePlan::of(files, parent, &places, stream::needs(&weights), options);
+        let mut summary = WritePlan::of(files, parent, &places, stream::needs(&weights), options);
+        for member in &members {
+            summary.add_beside(member.artefacts, folder);
+        }
         Ok(Self { data, weights, places, members, summary })
     }
 
@@ -228,7 +231,10 @@ impl<'a> Prepared<'a> {
             let beside = artefacts::write(member.artefacts, &Target::new(&path, 0))?;
             for (artefact, path) in member.artefacts.iter().zip(&beside.paths) {
                 note(&mut list, path, Some(artefact.sha256.clone()));
-                written.artefacts.push(artefact.file.clone());
+                // Two models may have one compiled part.
+                if !written.artefacts.contains(&artefact.file) {
+                    written.artefacts.push(artefact.file.clone());
+                }
             }
             beside.keep();
             let hash = File::create_new(&path)

@@ -4,9 +4,9 @@ use std::path::Path;
 use super::{PACKAGE_DATA, package, plan_package, staging};
 use crate::diagnose::Code;
 use crate::inspect::PlaceSummary;
-use crate::ir::{Model, OpsetImport};
+use crate::ir::{Artefact, Model, OpsetImport};
 use crate::tensor::{DType, LazyTensor};
-use crate::write::{WriteOptions, manifest};
+use crate::write::{WriteOptions, manifest, plan};
 
 /// A model that returns weights of 4 KiB, each of one byte all over.
 fn model(weights: &[(&str, u8)]) -> Model {
@@ -79,6 +79,36 @@ fn what_the_machine_cannot_hold_is_refused_before_anything_is_written() {
     let report = plan.check(&WriteOptions::default()).unwrap_err();
     assert_eq!(report.diagnostics[0].code, Code::WRITE_SPACE);
     assert!(names(parent.path()).is_empty());
+}
+
+#[test]
+fn files_of_backends_are_planned_once() {
+    let parent = tempfile::tempdir().unwrap();
+    let mut models = two();
+    let artefact = |file: &str, len: usize| Artefact {
+        file: file.to_owned(),
+        data: LazyTensor::inline(DType::U8, vec![len as u64], vec![5; len]),
+        sha256: String::new(),
+    };
+    let plain = plan(&models[0].1, &parent.path().join("m.onnx"), &WriteOptions::default()).unwrap();
+    models[0].1.artefacts = vec![artefact("x.bin", 5000), artefact("y.bin", 10)];
+    models[1].1.artefacts = vec![artefact("x.bin", 5000)];
+    // For one model, where one of the files is there already.
+    fs::write(parent.path().join("y.bin"), [5; 10]).unwrap();
+    let with = plan(&models[0].1, &parent.path().join("m.onnx"), &WriteOptions::default()).unwrap();
+    assert_eq!(with.files.len(), plain.files.len() + 1);
+    assert!(with.disk_needed >= plain.disk_needed + 5000);
+    let folder = parent.path().join("package");
+    let (planned, _) = plan_package(models.clone(), &folder, &WriteOptions::default()).unwrap();
+    let report = package(models, &folder, &WriteOptions::default()).unwrap();
+    let sizes: Vec<(String, u64)> = planned
+        .files
+        .iter()
+        .map(|file| (file.path.file_name().unwrap().to_str().unwrap().to_owned(), file.bytes))
+        .collect();
+    assert_eq!(sizes[3..], [("x.bin".to_owned(), 5000), ("y.bin".to_owned(), 10)]);
+    assert_eq!(names(&folder).len(), sizes.len());
+    assert_eq!(report.artefacts.len(), 2);
 }
 
 #[cfg(unix)]

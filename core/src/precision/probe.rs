@@ -3,7 +3,7 @@
 use crate::tensor::{DType, Error, LazyTensor, Transform};
 
 /// The memory in bytes that looking takes.
-const BUDGET: usize = 32 << 20;
+const BUDGET: usize = 8 << 20;
 
 /// What was found.
 #[derive(Clone, Copy, Debug, Default)]

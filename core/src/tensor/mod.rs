@@ -23,5 +23,5 @@ pub use error::Error;
 pub use mapped::MappedFile;
 pub use onnxport_abi::{DType, Kind};
 pub use producer::{Produce, Producer};
-pub use stream::Sink;
+pub use stream::{Sink, Workspace};
 pub use transform::{Derived, Granule, Transform};

@@ -4,6 +4,7 @@
 //! sink takes those before them; it gets them in order, so that the outcome does not depend on threads.
 
 use std::io;
+use std::mem::{Discriminant, discriminant};
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -47,6 +48,35 @@ struct Granules {
     bytes: Vec<u8>,
 }
 
+/// Memory in which one tensor after another is streamed: an allocator keeps what is given back to it, and
+/// would hold more than the budget.
+#[derive(Default)]
+pub struct Workspace {
+    /// What it was used for: other transforms take buffers of other sizes.
+    transforms: Vec<Discriminant<Transform>>,
+    made: Vec<Scratch>,
+    making: Vec<Scratch>,
+}
+
+impl Workspace {
+    /// Buffers for `threads` pieces of `tensor`, with nothing left in them of another one.
+    fn scratch(&mut self, tensor: &LazyTensor, threads: usize, tile: u64) -> [&mut Vec<Scratch>; 2] {
+        let transforms: Vec<_> = tensor.transforms().1.into_iter().map(discriminant).collect();
+        if transforms != self.transforms {
+            *self = Self { transforms, ..Self::default() };
+        }
+        for all in [&mut self.made, &mut self.making] {
+            all.resize_with(threads, Scratch::default);
+            for scratch in all.iter_mut() {
+                scratch.kept.forget();
+                scratch.granules.elements = 0..0;
+                scratch.tile = tile;
+            }
+        }
+        [&mut self.made, &mut self.making]
+    }
+}
+
 impl LazyTensor {
     /// Hands bytes `range` of the dense form to `sink`, in pieces and in order, holding at most about
     /// `budget` bytes at a time.
@@ -55,6 +85,20 @@ impl LazyTensor {
     /// When the range is not inside of the tensor, the source does not hold what the view shows, a value
     /// does not fit a transform, or the sink fails. What was sunk before stays so.
     pub fn stream(&self, range: Range<u64>, budget: usize, sink: &mut Sink<'_>) -> Result<(), Error> {
+        self.stream_in(&mut Workspace::default(), range, budget, sink)
+    }
+
+    /// The same in memory that was used for another tensor.
+    ///
+    /// # Errors
+    /// Those of [`stream`](Self::stream).
+    pub fn stream_in(
+        &self,
+        workspace: &mut Workspace,
+        range: Range<u64>,
+        budget: usize,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), Error> {
         self.check()?;
         if range.start > range.end || self.byte_len().is_none_or(|len| range.end > len) {
             return Err(Error::Short);
@@ -63,18 +107,15 @@ impl LazyTensor {
             return Ok(());
         }
         let pieces = Pieces::new(self, &range, budget as u64)?;
-        let threads = pieces.threads();
-        let scratch = || (0..threads).map(|_| Scratch { tile: pieces.tile, ..Scratch::default() }).collect();
-        let (mut made, mut making): (Vec<Scratch>, Vec<Scratch>) = (scratch(), scratch());
+        let [made, making] = workspace.scratch(self, pieces.threads(), pieces.tile);
         let mut next = pieces.all.start;
-        let mut full = pieces.make(&mut made, &mut next)?;
+        let mut full = pieces.make(made, &mut next)?;
         while next < pieces.all.end {
             let ready = made.get(..full).unwrap_or_default();
-            let (taken, filled) =
-                rayon::join(|| pieces.sink(ready, sink), || pieces.make(&mut making, &mut next));
+            let (taken, filled) = rayon::join(|| pieces.sink(ready, sink), || pieces.make(making, &mut next));
             taken?;
             full = filled?;
-            std::mem::swap(&mut made, &mut making);
+            std::mem::swap(made, making);
         }
         pieces.sink(made.get(..full).unwrap_or_default(), sink)
     }
@@ -83,7 +124,7 @@ impl LazyTensor {
     /// they are.
     pub fn least_memory(&self) -> u64 {
         match &self.source {
-            Source::Derived(_) => cost(self, smallest(self), quantise::tile(false)),
+            Source::Derived(_) => least(self),
             _ => 0,
         }
     }
@@ -109,9 +150,9 @@ impl<'a> Pieces<'a> {
         let bits = u64::from(tensor.dtype.bits());
         let total = tensor.elements().ok_or(Error::Short)?;
         let unit = smallest(tensor);
-        let smallest = cost(tensor, unit.min(total), quantise::tile(false));
-        if smallest > budget {
-            return Err(Error::Budget { needed: smallest, budget });
+        let needed = least(tensor);
+        if needed > budget {
+            return Err(Error::Budget { needed, budget });
         }
         let strided = is_strided(tensor);
         let wanted = if strided { strided_piece(tensor) } else { PIECE }.min(budget / 4);
@@ -119,7 +160,7 @@ impl<'a> Pieces<'a> {
         let tile = tile.into_iter().find(|tile| cost(tensor, unit.min(total), *tile) <= wanted);
         let tile = tile.unwrap_or_else(|| quantise::tile(false));
         // What every piece takes, however small it is, must not make it smaller.
-        let limit = wanted.max(smallest.saturating_add(PIECE).min(budget));
+        let limit = wanted.max((needed / 2).saturating_add(PIECE).min(budget / 2));
         let fits = |elements: u64| cost(tensor, elements, tile) <= limit;
         let whole = preferred(tensor).max(1);
         let whole = whole.checked_next_multiple_of(unit).filter(|whole| fits(*whole)).unwrap_or(unit);
@@ -254,8 +295,12 @@ fn put_level(scratch: &mut Scratch, level: usize, bytes: Vec<u8>) {
     }
 }
 
-/// Without clearing what is overwritten anyway.
+/// Without clearing what is overwritten anyway, and without room for more.
 fn resize(out: &mut Vec<u8>, len: u64) {
+    if out.capacity() < len as usize {
+        *out = Vec::new();
+        out.reserve_exact(len as usize);
+    }
     out.resize(len as usize, 0);
 }
 
@@ -320,6 +365,12 @@ fn strided_piece(tensor: &LazyTensor) -> u64 {
 fn smallest(tensor: &LazyTensor) -> u64 {
     let bits = u64::from(tensor.dtype.bits());
     if bits < 8 { step(tensor) * (8 / bits) } else { step(tensor) }
+}
+
+/// The bytes that the smallest pieces take: one is made while the one before it is taken away.
+fn least(tensor: &LazyTensor) -> u64 {
+    let unit = smallest(tensor).min(tensor.elements().unwrap_or(1));
+    cost(tensor, unit, quantise::tile(false)).saturating_mul(2)
 }
 
 /// How many elements of the result are best made together.

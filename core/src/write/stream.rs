@@ -3,10 +3,11 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use super::Progress;
 use super::plan::Weight;
-use crate::tensor::{Error, LazyTensor, Source};
+use crate::tensor::{Error, LazyTensor, Source, Workspace};
 
 /// The memory in bytes that copying takes unless less is allowed.
 const BUFFER: u64 = 1 << 20;
@@ -47,11 +48,18 @@ pub(super) struct Meter {
     progress: Option<Progress>,
     /// The memory in bytes that streaming may take.
     memory: u64,
+    workspace: Mutex<Workspace>,
 }
 
 impl Meter {
     pub(super) fn new(total: u64, progress: Option<Progress>, memory: u64) -> Self {
-        Self { done: AtomicU64::new(0), total, progress, memory: memory.max(MIN_BUFFER) }
+        Self {
+            done: AtomicU64::new(0),
+            total,
+            progress,
+            memory: memory.max(MIN_BUFFER),
+            workspace: Mutex::default(),
+        }
     }
 
     pub(super) fn add(&self, bytes: u64) {
@@ -92,7 +100,9 @@ fn tensor(data: &LazyTensor, out: &mut File, meter: &Meter) -> io::Result<()> {
 /// Appends a tensor that is not in its source as it is to be, in pieces.
 fn made(data: &LazyTensor, out: &mut File, meter: &Meter) -> io::Result<()> {
     let len = data.byte_len().ok_or_else(too_short)?;
-    data.stream(0..len, usize::try_from(meter.memory).unwrap_or(usize::MAX), &mut |bytes: &[u8]| {
+    let budget = usize::try_from(meter.memory).unwrap_or(usize::MAX);
+    let mut workspace = meter.workspace.lock().unwrap_or_else(PoisonError::into_inner);
+    data.stream_in(&mut workspace, 0..len, budget, &mut |bytes: &[u8]| {
         meter.add(bytes.len() as u64);
         out.write_all(bytes)
     })?;

@@ -14,7 +14,13 @@ use crate::ir::Artefact;
 const FILE_OVERHEAD: u64 = 8 << 10;
 
 /// Anonymous memory that writing takes beside the buffer for tensors: hashing, names, the allocator.
-const OVERHEAD: u64 = 2 << 20;
+const OVERHEAD: u64 = 4 << 20;
+
+/// The bytes that the allocator holds for `buffers` bytes of buffers: what they outgrew is given back to
+/// the system a little later.
+const fn allocated(buffers: u64) -> u64 {
+    buffers.saturating_add(buffers / 4)
+}
 
 /// A file that would be written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -121,7 +127,7 @@ impl WritePlan {
             padding_bytes: plan.data_bytes() - stored_bytes,
             disk_needed: new.fold(0, u64::saturating_add),
             disk_free: resources::free_space(folder),
-            peak_memory: held.map(|held| held + OVERHEAD + stream_memory),
+            peak_memory: held.map(|held| held + OVERHEAD + allocated(stream_memory)),
             stream_memory,
             least_stream_memory: needs.least,
             files,
@@ -157,7 +163,9 @@ impl WritePlan {
             report.diagnostics.push(Diagnostic::error(Code::WRITE_SPACE, message).help(help));
         }
         if let Some(limit) = options.max_memory.filter(|_| self.stream_memory < self.least_stream_memory) {
-            let least = self.peak_memory.map(|peak| peak - self.stream_memory + self.least_stream_memory);
+            let least = self
+                .peak_memory
+                .map(|peak| peak - allocated(self.stream_memory) + allocated(self.least_stream_memory));
             let needs = least.map_or_else(String::new, |least| format!("; it takes {least} bytes at least"));
             let message = format!("the model cannot be written in {limit} bytes of memory{needs}");
             let help = "allow more with `--max-memory`";
@@ -172,5 +180,6 @@ impl WritePlan {
 pub(super) fn stream_memory(needs: stream::Needs, options: &WriteOptions) -> u64 {
     let Some(limit) = options.max_memory else { return needs.wanted };
     let held = resources::anonymous_memory().unwrap_or(0);
-    limit.saturating_sub(held).saturating_sub(OVERHEAD).min(needs.wanted)
+    let left = limit.saturating_sub(held).saturating_sub(OVERHEAD);
+    (left / 5 * 4).min(needs.wanted)
 }

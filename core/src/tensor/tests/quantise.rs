@@ -266,7 +266,7 @@ fn weights_are_quantised_alike_however_they_are_stored() {
                 let made = weight.then(Transform::Quantise(Quantise { part, ..q.clone() })).unwrap();
                 let len = made.byte_len().unwrap();
                 // What is read in its own order only is made again for every piece.
-                let least = if weight.is_open() && size == 32 { made.least_memory() } else { 2 << 20 };
+                let least = if weight.is_open() && size == 32 { made.least_memory() } else { 4 << 20 };
                 for budget in [least, 64 << 20] {
                     let bytes = streamed(&made, 0..len, budget as usize).unwrap();
                     assert!(bytes == *expected, "{way}, {q:?}, {part:?}, {budget}");

@@ -21,11 +21,21 @@ pub(in crate::tensor) fn tile(is_strided: bool) -> u64 {
     if is_strided { STRIDED_TILE } else { TILE }
 }
 
-/// The steps of the blocks that a piece ended in, kept for the next piece.
+/// What one piece leaves for the next one.
 #[derive(Default)]
 pub(in crate::tensor) struct Kept {
+    /// Memory that is used again.
+    pub(super) buffers: Buffers,
+    /// The steps of the blocks that it ended in.
     /// The block of all rows that lie side by side, and theirs: `(outer, block)`.
     slab: Option<((u64, u64), Vec<Step>)>,
+}
+
+impl Kept {
+    /// Keeps the memory only: another tensor comes next.
+    pub(in crate::tensor) fn forget(&mut self) {
+        self.slab = None;
+    }
 }
 
 /// What makes parts of a quantised form.
@@ -39,6 +49,25 @@ pub(super) struct Maker<'a, 'r> {
     steps: Vec<Step>,
     /// The same: `[rows, columns]`.
     codes: Vec<u8>,
+    /// What a quantiser chose for it.
+    chosen: Chosen,
+}
+
+/// The buffers of a [`Maker`].
+#[derive(Default)]
+pub(super) struct Buffers {
+    bytes: Vec<u8>,
+    values: Vec<f32>,
+    steps: Vec<Step>,
+    codes: Vec<u8>,
+    chosen: Chosen,
+}
+
+#[derive(Default)]
+struct Chosen {
+    scales: Vec<f32>,
+    zeros: Vec<i32>,
+    codes: Vec<i32>,
 }
 
 /// Places of a result that follow each other: some rows, and some places along the axis of the blocks.
@@ -51,6 +80,12 @@ impl Stretch {
     fn len(&self) -> usize {
         (length(&self.rows) * length(&self.places)) as usize
     }
+}
+
+/// Without room for more, which a budget knows nothing about.
+fn resize<T: Copy + Default>(items: &mut Vec<T>, len: usize) {
+    items.reserve_exact(len.saturating_sub(items.len()));
+    items.resize(len, T::default());
 }
 
 fn length(range: &Range<u64>) -> u64 {
@@ -87,11 +122,16 @@ impl<'a, 'r> Maker<'a, 'r> {
         input: &'a LazyTensor,
         layout: Layout,
         read: &'a mut Read<'r>,
-        tile: u64,
+        (tile, buffers): (u64, Buffers),
     ) -> Self {
-        let matrix = Matrix::new(input, layout, read);
-        let (values, steps, codes) = (Vec::new(), Vec::new(), Vec::new());
-        Self { form, layout, matrix, tile, values, steps, codes }
+        let Buffers { bytes, values, steps, codes, chosen } = buffers;
+        let matrix = Matrix::new(input, layout, read, bytes);
+        Self { form, layout, matrix, tile, values, steps, codes, chosen }
+    }
+
+    pub(super) fn into_buffers(self) -> Buffers {
+        let Self { values, steps, codes, chosen, .. } = self;
+        Buffers { bytes: self.matrix.into_bytes(), values, steps, codes, chosen }
     }
 
     /// Makes codes `range`, in the order of the weight.
@@ -129,7 +169,7 @@ impl<'a, 'r> Maker<'a, 'r> {
                 let columns = columns.start.max(stretch.places.start)..columns.end.min(stretch.places.end);
                 for (rows, columns) in self.tiles(&rows, &columns) {
                     self.matrix.rectangle(&rows, &columns, &mut self.values)?;
-                    self.codes.resize(self.values.len(), 0);
+                    resize(&mut self.codes, self.values.len());
                     let width = length(&columns) as usize;
                     let steps = steps.iter().skip((rows.start - slab.start) as usize);
                     let lines = self.values.chunks(width).zip(self.codes.chunks_mut(width));
@@ -294,7 +334,7 @@ impl<'a, 'r> Maker<'a, 'r> {
         let (form, dtype) = (self.form, self.matrix.input.dtype);
         let (size, width) = (self.layout.size as usize, length(columns) as usize);
         self.steps.clear();
-        self.codes.resize(if codes { self.values.len() } else { 0 }, 0);
+        resize(&mut self.codes, if codes { self.values.len() } else { 0 });
         if let Some(quantiser) = &form.quantiser {
             return self.choose(quantiser, rows, columns);
         }
@@ -326,11 +366,12 @@ impl<'a, 'r> Maker<'a, 'r> {
         let at =
             Rectangle { rows: rows.clone(), columns: columns.clone(), block: size, bits, symmetric, dtype };
         let blocks = (length(rows) * length(&self.layout.blocks(columns))) as usize;
-        let (mut scales, mut zeros) = (vec![0.0; blocks], vec![0; blocks]);
-        let mut codes = vec![0; self.values.len()];
-        let mut made = QuantisedMut { scales: &mut scales, zeros: &mut zeros, codes: &mut codes };
-        quantiser.quantise(&at, &self.values, &mut made)?;
-        self.steps.extend(scales.iter().zip(&zeros).map(|(scale, zero)| Step { scale: *scale, zero: *zero }));
+        let Chosen { scales, zeros, codes } = &mut self.chosen;
+        scales.resize(blocks, 0.0);
+        zeros.resize(blocks, 0);
+        resize(codes, self.values.len());
+        quantiser.quantise(&at, &self.values, &mut QuantisedMut { scales, zeros, codes })?;
+        self.steps.extend(scales.iter().zip(zeros).map(|(scale, zero)| Step { scale: *scale, zero: *zero }));
         self.codes.clear();
         self.codes.extend(codes.iter().map(|code| *code as u8));
         Ok(())

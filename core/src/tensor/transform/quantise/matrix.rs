@@ -21,8 +21,13 @@ pub(super) struct Matrix<'a, 'r> {
 }
 
 impl<'a, 'r> Matrix<'a, 'r> {
-    pub(super) fn new(input: &'a LazyTensor, layout: Layout, read: &'a mut Read<'r>) -> Self {
-        Self { input, layout, read, bytes: Vec::new(), is_open: input.is_open() }
+    /// `bytes` is memory that is used again.
+    pub(super) fn new(input: &'a LazyTensor, layout: Layout, read: &'a mut Read<'r>, bytes: Vec<u8>) -> Self {
+        Self { input, layout, read, bytes, is_open: input.is_open() }
+    }
+
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
     }
 
     /// Reads a rectangle, row by row.
@@ -34,6 +39,7 @@ impl<'a, 'r> Matrix<'a, 'r> {
     ) -> Result<(), Error> {
         let Layout { extent, inner, .. } = self.layout;
         values.clear();
+        values.reserve_exact(((rows.end - rows.start) * (columns.end - columns.start)) as usize);
         if inner == 1 && *columns == (0..extent) {
             return self.append(self.input, rows.start * extent..rows.end * extent, values);
         }

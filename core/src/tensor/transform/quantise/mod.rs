@@ -191,7 +191,8 @@ impl Quantise {
             None => (1, 0),
         };
         let slab = if input.is_open() { 0 } else { layout.slab() };
-        let looked_at = tile.min(needed.max(size)).max(together).max(slab);
+        // The steps of blocks side by side are found together, however few of their codes are wanted.
+        let looked_at = tile.min(needed.max(size.saturating_mul(inner))).max(together).max(slab);
         // Values as bytes and as f32, and codes; steps; and the steps of a slab.
         looked_at
             .saturating_mul(unit + 4 + 1 + chosen)
@@ -255,7 +256,7 @@ impl Quantise {
         out: &mut [u8],
     ) -> Result<(), Error> {
         let layout = self.layout(&input.shape).ok_or(Error::View("it cannot be cut into blocks"))?;
-        let mut maker = Maker::new(self, input, layout, read, tile);
+        let mut maker = Maker::new(self, input, layout, read, (tile, std::mem::take(&mut kept.buffers)));
         match self.part {
             Part::Codes => maker.codes(range, kept, out),
             Part::Scales => {
@@ -273,6 +274,8 @@ impl Quantise {
             }),
             Part::MatMulCodes => maker.matmul_codes(range, out),
             Part::MatMulZeroPoints => maker.matmul_zero_points(range, out),
-        }
+        }?;
+        kept.buffers = maker.into_buffers();
+        Ok(())
     }
 }

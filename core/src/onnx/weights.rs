@@ -6,6 +6,7 @@ use onnxport_proto::tensor_proto::DataLocation;
 use onnxport_proto::{StringStringEntryProto, TensorProto};
 
 use crate::tensor::DType;
+use crate::tensor::data::count;
 
 /// An initializer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +58,7 @@ impl Weight {
         let dtype = DType::from_onnx(tensor.data_type());
         let dims: Option<Vec<u64>> = tensor.dims.iter().map(|d| u64::try_from(*d).ok()).collect();
         let dims = dims.ok_or("has an extent below zero")?;
-        let elements = dims.iter().try_fold(1u64, |n, d| n.checked_mul(*d));
+        let elements = count(&dims);
         let bytes = match dtype {
             // Text has no fixed size.
             None | Some(DType::String) => Some(0),
@@ -74,7 +75,8 @@ impl Weight {
             Location::Inline
         };
         if let Location::External { length: Some(length), .. } = &location
-            && *length < bytes
+            && *length != bytes
+            && dtype.is_some_and(|dtype| dtype != DType::String)
         {
             return Err(format!("is given {length} bytes where its shape takes {bytes}"));
         }

@@ -130,7 +130,7 @@ fn possible(scheme: &Scheme, opset: i64) -> Result<(), Diagnostic> {
             "`MatMulNBits` has blocks of a fixed size".to_owned(),
             "use a block of 16, 32, 64, 128 or 256",
         ),
-        (Form::MatMulNBits, Block::Size(size)) if size < 16 || !size.is_power_of_two() => {
+        (Form::MatMulNBits, Block::Size(size)) if !(16..=256).contains(&size) || !size.is_power_of_two() => {
             refuse(format!("`MatMulNBits` has no blocks of {size}"), "use a block of 16, 32, 64, 128 or 256")
         }
         _ => Ok(()),

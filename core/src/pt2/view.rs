@@ -2,10 +2,8 @@
 
 use super::zip_index::Region;
 use crate::diagnose::{Code, Diagnostic};
-use crate::tensor::{DType, LazyTensor, Source, Unbound};
-
-/// PyTorch's own limit of axes.
-const MAX_RANK: usize = 64;
+use crate::tensor::data::count;
+use crate::tensor::{DType, LazyTensor, MAX_RANK, Source, Unbound};
 
 /// What a tensor's record claims about its storage.
 pub(crate) struct Claim {
@@ -65,10 +63,7 @@ impl Claim {
             let message = format!("{what} has {} sizes and {} strides", shape.len(), strides.len());
             return Err(Diagnostic::error(Code::READ_PAYLOAD, message));
         }
-        let elements = shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d));
-        // A product over an extent of 0 is 0 however large the others are.
-        let elements = if shape.contains(&0) { Some(0) } else { elements };
-        let bytes = elements.and_then(|n| dtype.byte_len(n)).filter(|n| i64::try_from(*n).is_ok());
+        let bytes = count(shape).and_then(|n| dtype.byte_len(n)).filter(|n| i64::try_from(*n).is_ok());
         if bytes.ok_or_else(absurd)? == 0 {
             return Ok(0);
         }

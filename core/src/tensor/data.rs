@@ -48,6 +48,24 @@ pub struct Unbound {
     pub strides: Option<Vec<u64>>,
 }
 
+/// What several tensors can show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Memory<'a> {
+    /// A file, by [`MappedFile::id`].
+    File(usize),
+    /// A storage that is still to be given, by name.
+    Storage(&'a str),
+}
+
+/// The number of elements of a tensor with these extents, or `None` on overflow. Next to an extent of 0
+/// the others may be as large as they like.
+pub(crate) fn count(shape: &[u64]) -> Option<u64> {
+    if shape.contains(&0) {
+        return Some(0);
+    }
+    shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d))
+}
+
 impl Unbound {
     /// The tensor, as dense as the one that will be given: its place in the storage says only which
     /// tensors are one.
@@ -136,7 +154,7 @@ impl LazyTensor {
 
     /// The number of elements, or `None` on overflow.
     pub fn elements(&self) -> Option<u64> {
-        self.shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d))
+        count(&self.shape)
     }
 
     /// The number of bytes of the dense form, or `None` on overflow.
@@ -144,28 +162,37 @@ impl LazyTensor {
         self.dtype.byte_len(self.elements()?)
     }
 
-    /// The dense bytes as a range of the source, when the view is dense.
+    /// The dense bytes as a range of the source, when the view is dense and starts at a byte.
     pub fn dense_range(&self) -> Option<Range<u64>> {
         if self.strides.is_some() {
             return None;
         }
-        let start = self.dtype.byte_len(self.offset)?;
+        // Packed elements may start within a byte.
+        let skipped = self.offset.checked_mul(u64::from(self.dtype.bits()))?;
+        let start = skipped.is_multiple_of(8).then_some(skipped / 8)?;
         Some(start..start.checked_add(self.byte_len()?)?)
     }
 
     /// The dense bytes, borrowed from the source when the view allows it; for small tensors.
     ///
     /// Returns `None` when they cannot be had: the source is shorter than the view claims, a transform
-    /// does not take a value.
+    /// does not take a value, a view repeats its elements beyond what memory holds.
     pub fn read(&self) -> Option<Cow<'_, [u8]>> {
         if let (Source::Mapped { .. } | Source::Inline(_) | Source::Unbound(_), Some(range)) =
             (&self.source, self.dense_range())
         {
+            if range.is_empty() {
+                return Some(Cow::Borrowed(&[]));
+            }
             let range = usize::try_from(range.start).ok()?..usize::try_from(range.end).ok()?;
             return self.source.bytes().get(range).map(Cow::Borrowed);
         }
+        let len = self.byte_len()?;
         let mut out = Vec::new();
-        self.stream(0..self.byte_len()?, usize::MAX, &mut |bytes: &[u8]| {
+        // A few bytes of a file can be repeated to any size.
+        self.check().ok()?;
+        out.try_reserve_exact(usize::try_from(len).ok()?).ok()?;
+        self.stream(0..len, usize::MAX, &mut |bytes: &[u8]| {
             out.extend_from_slice(bytes);
             Ok(())
         })
@@ -176,27 +203,21 @@ impl LazyTensor {
     /// Whether both tensors show the same bytes of one file or of one storage that is still to be
     /// given. Bytes in memory are those of one tensor.
     pub fn overlaps(&self, other: &Self) -> bool {
-        let same = match (&self.source, &other.source) {
-            (Source::Mapped { file: f, .. }, Source::Mapped { file: g, .. }) => f.same(g),
-            (Source::Unbound(f), Source::Unbound(g)) => f.storage == g.storage,
-            (Source::Derived(derived), _) => return derived.input.overlaps(other),
-            (_, Source::Derived(derived)) => return self.overlaps(&derived.input),
-            _ => false,
-        };
-        let ranges = (self.stored_range(), other.stored_range());
-        same && matches!(ranges, (Some(a), Some(b)) if a.start < b.end && b.start < a.end)
+        let (Some((a, x)), Some((b, y))) = (self.memory(), other.memory()) else { return false };
+        a == b && x.start < y.end && y.start < x.end
     }
 
-    /// The bytes from the first element to the last: of the file, or of a storage without bytes.
-    fn stored_range(&self) -> Option<Range<u64>> {
-        let first = match &self.source {
-            Source::Mapped { offset, .. } => *offset,
-            Source::Unbound(_) => 0,
+    /// What other tensors may show as well, and the bytes of it from the first element to the last; `None`
+    /// for bytes that belong to one tensor.
+    pub(crate) fn memory(&self) -> Option<(Memory<'_>, Range<u64>)> {
+        let (memory, first) = match &self.source {
+            Source::Mapped { file, offset, .. } => (Memory::File(file.id()), *offset),
+            Source::Unbound(unbound) => (Memory::Storage(&unbound.storage), 0),
             Source::Inline(_) | Source::Produced(_) => return None,
-            Source::Derived(derived) => return derived.input.stored_range(),
+            Source::Derived(derived) => return derived.input.memory(),
         };
         let reach = self.reach()?;
-        Some(first.checked_add(reach.start)?..first.checked_add(reach.end)?)
+        Some((memory, first.checked_add(reach.start)?..first.checked_add(reach.end)?))
     }
 
     /// The bytes of the source from the first element to the last, what lies between them included.
@@ -208,7 +229,7 @@ impl LazyTensor {
         };
         let elements = match strides {
             _ if shape.contains(&0) => 0,
-            None => shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d))?,
+            None => count(shape)?,
             Some(strides) => {
                 let mut axes = shape.iter().zip(strides);
                 let last = axes.try_fold(0u64, |at, (extent, stride)| {

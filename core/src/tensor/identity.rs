@@ -4,7 +4,7 @@ use std::hash::Hasher;
 
 use rustc_hash::FxHasher;
 
-use super::{LazyTensor, Source};
+use super::{LazyTensor, Source, Unbound};
 
 impl LazyTensor {
     /// Whether both tensors are the same view of the same bytes after the same transforms, so that one
@@ -69,7 +69,7 @@ impl LazyTensor {
                 self.strides.iter().flatten().for_each(|s| hash.write_u64(*s));
             }
             (Source::Inline(bytes), _) => hash.write(bytes),
-            (Source::Unbound(unbound), _) => hash.write(unbound.storage.as_bytes()),
+            (Source::Unbound(unbound), _) => place(unbound, &mut hash),
             (Source::Produced(_) | Source::Derived(_), _) => hash.write_u64(self.fingerprint()),
         }
         hash.finish()
@@ -86,9 +86,16 @@ impl LazyTensor {
                 hash.write_u64(*len);
             }
             Source::Inline(bytes) => hash.write(bytes),
-            Source::Unbound(unbound) => hash.write(unbound.storage.as_bytes()),
+            Source::Unbound(unbound) => place(unbound, hash),
             Source::Produced(producer) => hash.write_u64(producer.len()),
             Source::Derived(derived) => derived.input.hash_into(hash),
         }
     }
+}
+
+/// Hashes where a tensor lies in a storage that has no bytes yet: many may show parts of one.
+fn place(unbound: &Unbound, hash: &mut FxHasher) {
+    hash.write(unbound.storage.as_bytes());
+    hash.write_u64(unbound.offset);
+    unbound.strides.iter().flatten().for_each(|s| hash.write_u64(*s));
 }

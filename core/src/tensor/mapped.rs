@@ -33,6 +33,10 @@ impl MappedFile {
     /// # Errors
     /// Any error of opening or mapping the file.
     pub fn open(path: &Path) -> io::Result<Self> {
+        // To open a pipe waits for somebody who writes.
+        if !std::fs::metadata(path)?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+        }
         let file = File::open(path)?;
         let state = state(&file)?;
         // SAFETY: the mapping is private to this process and read-only. A writer that truncates the
@@ -79,6 +83,11 @@ impl MappedFile {
     /// Whether both are the same mapping.
     pub fn same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
+    /// Equal for those that are the [`same`](Self::same), as long as they live.
+    pub(crate) fn id(&self) -> usize {
+        Arc::as_ptr(&self.inner) as usize
     }
 }
 

@@ -25,3 +25,4 @@ pub use onnxport_abi::{DType, Kind};
 pub use producer::{Produce, Producer};
 pub use stream::{Sink, Workspace};
 pub use transform::{Derived, Granule, Transform};
+pub(crate) use view::MAX_RANK;

@@ -169,7 +169,10 @@ impl<'a> Pieces<'a> {
             size = size.saturating_mul(2);
         }
         let parallel = (budget / 2 / cost(tensor, size.min(total), tile).max(1)).max(1);
-        let (first, last) = (bytes.start * 8 / bits, (bytes.end * 8).div_ceil(bits).min(total));
+        let first = bytes.start.saturating_mul(8) / bits;
+        let last = bytes.end.saturating_mul(8).div_ceil(bits);
+        // Half a block cannot be made.
+        let last = last.checked_next_multiple_of(unit).unwrap_or(total).min(total);
         Ok(Self { tensor, all: first / size * size..last, size, parallel, tile, bytes: bytes.clone() })
     }
 

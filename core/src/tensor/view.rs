@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use super::data::count;
 use super::{Derived, Error, LazyTensor, Source};
 
 /// PyTorch's own limit of axes.
-const MAX_RANK: usize = 64;
+pub(crate) const MAX_RANK: usize = 64;
 
 impl LazyTensor {
     /// A tensor of one value everywhere: `element` are its little-endian bytes.
@@ -86,8 +87,7 @@ impl LazyTensor {
 
     /// The same elements in the same order, in another shape; `None` when the strides do not allow it.
     pub fn reshape(&self, shape: &[u64]) -> Option<Self> {
-        let count = shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d))?;
-        if count != self.elements()? {
+        if count(shape)? != self.elements()? {
             return None;
         }
         if self.strides.is_none() {
@@ -159,9 +159,7 @@ impl LazyTensor {
                     return Err(Error::View("it lies behind a transform"));
                 }
                 derived.check()?;
-                let made = derived.output().and_then(|(dtype, shape)| {
-                    dtype.byte_len(shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d))?)
-                });
+                let made = derived.output().and_then(|(dtype, shape)| dtype.byte_len(count(&shape)?));
                 return if made == Some(total) { Ok(()) } else { Err(Error::Short) };
             }
         };
@@ -169,7 +167,8 @@ impl LazyTensor {
             return Ok(());
         }
         let bits = u64::from(self.dtype.bits());
-        if !bits.is_multiple_of(8) && (self.strides.is_some() || !(self.offset * bits).is_multiple_of(8)) {
+        let starts_at_byte = self.offset.checked_mul(bits).is_some_and(|start| start.is_multiple_of(8));
+        if !bits.is_multiple_of(8) && (self.strides.is_some() || !starts_at_byte) {
             return Err(Error::View("its packed elements do not start at bytes"));
         }
         if self.shape.len() > MAX_RANK || self.strides.as_ref().is_some_and(|s| s.len() != self.shape.len()) {

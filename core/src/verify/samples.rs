@@ -2,6 +2,7 @@
 
 use super::expected::{Against, Case};
 use crate::sym::{Dim, SymId, Symbols};
+use crate::tensor::data::count;
 use crate::tensor::{DType, LazyTensor};
 
 /// How many sizes besides the recorded one are tried.
@@ -86,7 +87,8 @@ fn other_size(symbols: &Symbols, symbol: SymId, traced: i64, step: i64, distinct
     let range = symbols.get(symbol).range;
     let low = range.min.unwrap_or(1).max(1);
     let high = range.max.unwrap_or(i64::MAX).min(traced.max(low).saturating_mul(2).saturating_add(HEADROOM));
-    let wanted = if step % 2 == 1 { traced + step + distinct } else { low + step / 2 - 1 + distinct };
+    let wanted = if step % 2 == 1 { traced.saturating_add(step) } else { low.saturating_add(step / 2 - 1) };
+    let wanted = wanted.saturating_add(distinct);
     let size = wanted.clamp(low, high.max(low));
     if size == traced { if size < high { size + 1 } else { low } } else { size }
 }
@@ -111,13 +113,19 @@ fn tile(tensor: &LazyTensor, shape: &[u64]) -> Option<LazyTensor> {
         return Some(tensor.clone());
     }
     let bytes = tensor.read()?;
-    let size = (tensor.dtype.bits() / 8) as usize;
-    let elements = shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d))?;
-    let total = usize::try_from(tensor.dtype.byte_len(elements)?).ok()?;
-    if bytes.is_empty() {
-        return Some(LazyTensor::inline(tensor.dtype, shape.to_vec(), vec![0; total]));
+    if !tensor.dtype.bits().is_multiple_of(8) {
+        return None;
     }
-    let mut out = Vec::with_capacity(total);
+    let size = (tensor.dtype.bits() / 8) as usize;
+    let elements = count(shape)?;
+    let total = usize::try_from(tensor.dtype.byte_len(elements)?).ok()?;
+    let mut out = Vec::new();
+    // The size is that of an expression of the program, and may be anything.
+    out.try_reserve_exact(total).ok()?;
+    if bytes.is_empty() {
+        out.resize(total, 0);
+        return Some(LazyTensor::inline(tensor.dtype, shape.to_vec(), out));
+    }
     let mut index = vec![0u64; shape.len()];
     for _ in 0..elements {
         let at = index.iter().zip(&tensor.shape).fold(0u64, |at, (i, old)| at * old + i % old);

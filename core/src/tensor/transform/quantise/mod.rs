@@ -187,7 +187,8 @@ impl Quantise {
         let (together, chosen) = match self.quantiser.as_ref().map(SharedQuantiser::granule) {
             Some(QuantiserGranule::Row) => (extent, 4),
             Some(QuantiserGranule::Block) => (size, 4),
-            None if self.part == Part::MatMulCodes => (size, 0),
+            // In the table, every block is as long as the others.
+            None if self.part == Part::MatMulCodes => (self.blocks.size, 0),
             None => (1, 0),
         };
         let slab = if input.is_open() { 0 } else { layout.slab() };
@@ -196,7 +197,7 @@ impl Quantise {
         // Values as bytes and as f32, and codes; steps; and the steps of a slab.
         looked_at
             .saturating_mul(unit + 4 + 1 + chosen)
-            .saturating_add(looked_at / size * 16)
+            .saturating_add((looked_at / size).saturating_mul(16))
             .saturating_add(inner.saturating_mul(16))
     }
 

@@ -99,7 +99,7 @@ impl OnnxFile {
     /// the model does not own have the size that they had.
     ///
     /// # Errors
-    /// `OP110` that names the weight and its file, `OP630` when the model was written without weights.
+    /// `OP110` that names the weight and its file, or what is damaged; `OP630` when the model was written without weights.
     pub fn check_data(&self) -> Result<(), Diagnostic> {
         let waiting = self.weights.iter().filter(|w| w.location.file() == Some(UNBOUND_LOCATION)).count();
         if waiting > 0 {
@@ -113,17 +113,31 @@ impl OnnxFile {
                 return Err(self.about(&weight.name, &why));
             }
         }
-        match self.sources().iter().find_map(|source| beside.changed(source)) {
+        match sources(&self.path, &self.proto)?.iter().find_map(|source| beside.changed(source)) {
             Some(why) => Err(invalid(&self.path, &why)),
             None => Ok(()),
         }
     }
 
-    /// The files that the model points into and does not own.
+    /// The files that the model points into and does not own; none where its metadata is damaged, which
+    /// [`check_data`](Self::check_data) says.
     pub fn sources(&self) -> Vec<SourceFile> {
-        let listed = self.metadata(SOURCES_KEY).and_then(|text| serde_json::from_str(text).ok());
-        listed.unwrap_or_default()
+        sources(&self.path, &self.proto).unwrap_or_default()
     }
+}
+
+/// The files that the model at `path` points into and does not own.
+///
+/// # Errors
+/// `OP110` for damaged metadata.
+pub(crate) fn sources(path: &Path, proto: &ModelProto) -> Result<Vec<SourceFile>, Diagnostic> {
+    let mut entries = proto.metadata_props.iter().filter(|entry| entry.key() == SOURCES_KEY);
+    let Some(entry) = entries.next() else { return Ok(Vec::new()) };
+    let damaged = |why: String| invalid(path, &format!("its metadata `{SOURCES_KEY}` is damaged: {why}"));
+    if entries.next().is_some() {
+        return Err(damaged("it is there twice".to_owned()));
+    }
+    serde_json::from_str(entry.value()).map_err(|e| damaged(e.to_string()))
 }
 
 /// Protobuf's own limit keeps the nesting of graphs shallow.

@@ -1,6 +1,11 @@
 //! Reading JSON that Python wrote.
 
-use serde::de::DeserializeOwned;
+use std::fmt;
+use std::marker::PhantomData;
+
+use indexmap::IndexMap;
+use indexmap::map::Entry;
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error, MapAccess, Visitor};
 
 use crate::diagnose::{Code, Diagnostic};
 
@@ -36,6 +41,36 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], name: &str) -> Result<T, 
             diagnostic
         }
     })
+}
+
+/// Reads an object in which no name occurs twice. JSON allows it, and a map would keep the last.
+pub(super) fn unique<'de, D, T>(deserializer: D) -> Result<IndexMap<String, T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    struct Entries<T>(PhantomData<T>);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Entries<T> {
+        type Value = IndexMap<String, T>;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("values by name")
+        }
+        fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Self::Value, A::Error> {
+            let mut entries = IndexMap::new();
+            while let Some((name, value)) = access.next_entry::<String, T>()? {
+                match entries.entry(name) {
+                    Entry::Occupied(first) => {
+                        return Err(A::Error::custom(format_args!("`{:.200}` is there twice", first.key())));
+                    }
+                    Entry::Vacant(place) => {
+                        place.insert(value);
+                    }
+                }
+            }
+            Ok(entries)
+        }
+    }
+    deserializer.deserialize_map(Entries(PhantomData))
 }
 
 /// The document with bare `NaN`, `Infinity` and `-Infinity` put into quotes; `None` if it has none.

@@ -39,6 +39,10 @@ impl Payloads {
         let mut regions: IndexMap<String, Region> = IndexMap::new();
         for (name, meta) in table.config {
             match payload(zip, folder, &name, &meta, &mut regions) {
+                Ok(_) if self.tensors.contains_key(&name) => {
+                    let message = format!("`{config}` lists `{name}`, which another table lists as well");
+                    self.problems.push(Diagnostic::error(Code::READ_PAYLOAD, message));
+                }
                 Ok(tensor) => {
                     self.tensors.insert(name, tensor);
                 }

@@ -58,6 +58,10 @@ pub(super) fn read(path: &Path, key: Option<&str>) -> Result<WeightSet, Report> 
             continue;
         }
         let file = folder.join(shard);
+        if source::is_index(&file) {
+            problems.push(wrong(format!("names the shard `{shard}`, which is an index itself")));
+            continue;
+        }
         if !file.is_file() {
             problems.push(
                 wrong(format!("names the shard `{shard}`, which is missing"))

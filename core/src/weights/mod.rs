@@ -9,6 +9,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing))]
 
 mod checkpoint;
+mod header;
 mod index;
 mod matching;
 mod model;

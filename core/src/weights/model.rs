@@ -12,8 +12,7 @@ use crate::diagnose::{Code, Diagnostic, Report};
 use crate::onnx::{self, Location, OnnxFile};
 use crate::tensor::{DType, LazyTensor, MappedFile, Source};
 use crate::write::{
-    self, ExternalData, SOURCES_KEY, SourceFile, UNBOUND_KEY, UNBOUND_LOCATION, UnboundEntry, WriteOptions,
-    WriteReport,
+    self, ExternalData, UNBOUND_KEY, UNBOUND_LOCATION, UnboundEntry, WriteOptions, WriteReport,
 };
 
 /// Writes the model at `path`, which was converted without weights, to `out` with those in `set` that
@@ -37,6 +36,9 @@ pub fn bind_model(
     let stated = entries.iter().map(|entry| dtype(path, entry)).collect::<Result<Vec<_>, _>>()?;
     let numbers: HashMap<&str, usize> =
         entries.iter().enumerate().map(|(at, entry)| (entry.initializer.as_str(), at)).collect();
+    if let Some(why) = contradiction(&entries, &stated, &numbers, &weights) {
+        return Err(onnx::invalid(path, &why).into());
+    }
     let wanted: Vec<Wanted<'_>> = entries
         .iter()
         .zip(&stated)
@@ -74,7 +76,7 @@ pub fn bind_model(
         options.sources.push(path.to_owned());
     } else if options.external_data != ExternalData::Reference {
         // A model that points into its old data file could not keep it under this name.
-        let foreign = sources(path, &proto)?;
+        let foreign = onnx::sources(path, &proto)?;
         let files = data.files.into_iter().filter(|(name, _)| !foreign.iter().any(|f| f.location == *name));
         own.extend(files.map(|(_, file)| file));
     }
@@ -94,22 +96,59 @@ fn is_same_path(a: &Path, b: &Path) -> bool {
 
 /// The weights for which the model waits.
 fn waiting(path: &Path, proto: &ModelProto) -> Result<Vec<UnboundEntry>, Diagnostic> {
-    let entry = proto.metadata_props.iter().find(|entry| entry.key() == UNBOUND_KEY);
-    let Some(entry) = entry else {
+    let mut listed = proto.metadata_props.iter().filter(|entry| entry.key() == UNBOUND_KEY);
+    let Some(entry) = listed.next() else {
         let message = format!("`{}` waits for no weights", path.display());
         return Err(Diagnostic::error(Code::WEIGHTS_BOUND, message)
             .help("bind weights to a model that was written by `onnxport convert --weightless`"));
     };
-    serde_json::from_str(entry.value())
-        .map_err(|e| onnx::invalid(path, &format!("its metadata `{UNBOUND_KEY}` is damaged: {e}")))
+    let damaged =
+        |why: String| onnx::invalid(path, &format!("its metadata `{UNBOUND_KEY}` is damaged: {why}"));
+    if listed.next().is_some() {
+        return Err(damaged("it is there twice".to_owned()));
+    }
+    serde_json::from_str(entry.value()).map_err(|e| damaged(e.to_string()))
 }
 
-/// The files that the model points into and does not own.
-fn sources(path: &Path, proto: &ModelProto) -> Result<Vec<SourceFile>, Diagnostic> {
-    let entry = proto.metadata_props.iter().find(|entry| entry.key() == SOURCES_KEY);
-    let Some(entry) = entry else { return Ok(Vec::new()) };
-    serde_json::from_str(entry.value())
-        .map_err(|e| onnx::invalid(path, &format!("its metadata `{SOURCES_KEY}` is damaged: {e}")))
+/// What the descriptions of the weights for which a model waits, each with its element type, say against
+/// each other or against its initializers; `numbers` are theirs by initializer.
+fn contradiction(
+    entries: &[UnboundEntry],
+    stated: &[DType],
+    numbers: &HashMap<&str, usize>,
+    weights: &[onnx::Weight],
+) -> Option<String> {
+    let mut initializers: HashMap<&str, &onnx::Weight> = HashMap::new();
+    for weight in weights {
+        if initializers.insert(&weight.name, weight).is_some() {
+            return Some(format!("it has two initializers `{}`", weight.name));
+        }
+    }
+    for (at, (entry, dtype)) in entries.iter().zip(stated).enumerate() {
+        let UnboundEntry { initializer, shape, tied, .. } = entry;
+        if numbers.get(initializer.as_str()) != Some(&at) {
+            return Some(format!("its metadata describes the initializer `{initializer}` twice"));
+        }
+        let waits = |weight: &&&onnx::Weight| weight.location.file() == Some(UNBOUND_LOCATION);
+        let Some(weight) = initializers.get(initializer.as_str()).filter(waits) else {
+            return Some(format!("its metadata describes `{initializer}`, which waits for no data"));
+        };
+        let (real, dims) = match dtype {
+            DType::C64 => (DType::F32, [shape.as_slice(), &[2]].concat()),
+            DType::C128 => (DType::F64, [shape.as_slice(), &[2]].concat()),
+            dtype => (*dtype, shape.clone()),
+        };
+        if weight.dtype != Some(real) || weight.dims != dims {
+            return Some(format!("its metadata describes `{initializer}` as what it is not"));
+        }
+        let Some(first) = tied else { continue };
+        let first = numbers.get(first.as_str()).filter(|first| **first < at);
+        let same = first.and_then(|first| Some((entries.get(*first)?, stated.get(*first)?)));
+        if !same.is_some_and(|(e, d)| e.tied.is_none() && d == dtype && e.shape == *shape) {
+            return Some(format!("its metadata ties `{initializer}` to what it cannot be"));
+        }
+    }
+    None
 }
 
 fn dtype(path: &Path, entry: &UnboundEntry) -> Result<DType, Diagnostic> {

@@ -2,11 +2,15 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::path::Path;
 
 use serde::Deserialize;
 
 use crate::diagnose::{Code, Diagnostic};
+
+/// Longer files of rules are refused.
+const MAX_BYTES: u64 = 64 << 20;
 
 /// Rules from the names of a program to the names in the files that hold its weights.
 ///
@@ -32,9 +36,15 @@ impl NameMap {
     /// # Errors
     /// `OP101` for a file that cannot be read, `OP637` for one that holds other things than rules.
     pub fn read(path: &Path) -> Result<Self, Diagnostic> {
-        let text = std::fs::read_to_string(path).map_err(|e| {
+        let unreadable = |e: std::io::Error| {
             Diagnostic::error(Code::READ_IO, format!("`{}` cannot be read: {e}", path.display()))
-        })?;
+        };
+        let len = std::fs::metadata(path).map_err(unreadable)?.len();
+        if len > MAX_BYTES {
+            let message = format!("`{}` has {len} bytes, more than rules can have", path.display());
+            return Err(Diagnostic::error(Code::WEIGHTS_MAP, message));
+        }
+        let text = std::fs::read_to_string(path).map_err(unreadable)?;
         let json = path.extension().is_some_and(|e| e == "json");
         let parsed = if json {
             serde_json::from_str(&text).map_err(|e| e.to_string())
@@ -69,11 +79,10 @@ impl NameMap {
             self.used.borrow_mut().insert(name.to_owned());
             return key.clone();
         }
-        let longest = self.prefix.iter().filter(|(own, _)| name.starts_with(own.as_str()));
-        match longest.max_by_key(|(own, _)| own.len()) {
+        match self.longest(name) {
             Some((own, other)) => {
                 self.used.borrow_mut().insert(format!("{own}*"));
-                format!("{other}{}", name.strip_prefix(own.as_str()).unwrap_or(name))
+                format!("{other}{}", name.strip_prefix(own).unwrap_or(name))
             }
             None => name.to_owned(),
         }
@@ -85,6 +94,22 @@ impl NameMap {
     /// `OP637`.
     pub fn check_used(&self) -> Result<(), Diagnostic> {
         self.unused().map_or(Ok(()), Err)
+    }
+
+    /// The rule with the longest beginning of `name`.
+    fn longest(&self, name: &str) -> Option<(&str, &str)> {
+        let mut rest = name;
+        // Rules lie in order: the last one up to the name is its longest beginning, or shows how much of
+        // the name such a beginning can have.
+        let up_to = |rest| self.prefix.range::<str, _>((Bound::Unbounded, Bound::Included(rest))).next_back();
+        while let Some((own, other)) = up_to(rest) {
+            if name.starts_with(own.as_str()) {
+                return Some((own, other));
+            }
+            let common = rest.char_indices().zip(own.chars()).find(|((_, a), b)| a != b);
+            rest = rest.get(..common?.0.0)?;
+        }
+        None
     }
 
     /// The rules that no name of the program met: most likely misspelt.

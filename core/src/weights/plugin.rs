@@ -15,8 +15,9 @@ use onnxport_abi::weights::{
 use super::{WeightSet, into_result};
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::host::{Host, Plugin, Run, Site, cross};
+use crate::tensor::data::count;
 use crate::tensor::transform::{Foreign, Kernel};
-use crate::tensor::{DType, Error, Granule, LazyTensor, Produce, Producer, Source};
+use crate::tensor::{DType, Error, Granule, LazyTensor, MAX_RANK, Produce, Producer, Source};
 
 /// What a plugin has to do with weights, and whether it panicked over it: it is not called again then.
 #[derive(Clone)]
@@ -217,8 +218,11 @@ impl WeightSet {
             let name = entry.name.as_str();
             let shape = entry.dims.to_vec();
             let dtype = DType::from_onnx(entry.dtype);
-            let elements = shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d));
-            let Some((dtype, len)) = dtype.and_then(|dtype| Some((dtype, dtype.byte_len(elements?)?))) else {
+            let elements = count(&shape);
+            let Some((dtype, len)) = dtype
+                .and_then(|dtype| Some((dtype, dtype.byte_len(elements?)?)))
+                .filter(|_| shape.len() <= MAX_RANK)
+            else {
                 let message = format!("{place} declares `{name}` with a type or a shape that cannot be");
                 problems.push(Diagnostic::error(Code::PLUGIN_CONTRACT, message));
                 continue;

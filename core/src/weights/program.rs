@@ -1,6 +1,7 @@
 //! Weights for a program.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 
 use super::matching::{self, Wanted};
 use super::summary::{grouped, type_of};
@@ -136,10 +137,16 @@ fn lacking(what: &str, names: Vec<(String, String)>) -> Option<Diagnostic> {
 /// Numbers that are equal for tensors which show the same elements of the same memory.
 fn ties<'a>(tensors: impl Iterator<Item = &'a LazyTensor>) -> Vec<usize> {
     let mut kinds: Vec<&LazyTensor> = Vec::new();
-    let mut by_size: HashMap<(u64, u64), Vec<usize>> = HashMap::new();
+    let mut alike: HashMap<_, Vec<usize>> = HashMap::new();
     tensors
         .map(|tensor| {
-            let alike = by_size.entry((tensor.byte_len().unwrap_or(0), tensor.offset)).or_default();
+            let place = match &tensor.source {
+                Source::Inline(bytes) => bytes.as_ptr() as u64,
+                // Of everything else, bytes are not looked at.
+                _ => tensor.fingerprint(),
+            };
+            let view = (place, tensor.dtype, tensor.shape.clone(), tensor.offset);
+            let alike = alike.entry(view).or_default();
             let known = alike.iter().find(|at| kinds.get(**at).is_some_and(|k| is_one(k, tensor)));
             if let Some(at) = known {
                 return *at;
@@ -163,11 +170,30 @@ fn is_one(a: &LazyTensor, b: &LazyTensor) -> bool {
 
 /// Refuses to give a tensor other bytes while another one shows a part of its memory and keeps the old.
 fn torn(program: &Program, found: &[Option<LazyTensor>]) -> Result<(), Report> {
-    let tensors = || program.tensors.iter().zip(found);
+    let (given, left): (Vec<_>, Vec<_>) =
+        program.tensors.iter().zip(found).partition(|(_, found)| found.is_some());
+    let mut shown: HashMap<_, Vec<(Range<u64>, &str)>> = HashMap::new();
+    for ((name, tensor), _) in given {
+        if let Some((memory, range)) = tensor.memory() {
+            shown.entry(memory).or_default().push((range, name));
+        }
+    }
+    // In the order of their first bytes, each with the one before it that reaches furthest.
+    for ranges in shown.values_mut() {
+        ranges.sort_by_key(|(range, _)| range.start);
+        let mut furthest = (0, "");
+        for (range, name) in ranges {
+            furthest = if range.end > furthest.0 { (range.end, *name) } else { furthest };
+            (range.end, *name) = furthest;
+        }
+    }
     let mut lines = Vec::new();
-    for ((name, tensor), _) in tensors().filter(|(_, found)| found.is_none()) {
-        let other = tensors().find(|((_, other), found)| found.is_some() && other.overlaps(tensor));
-        if let Some(((other, _), _)) = other {
+    for ((name, tensor), _) in left {
+        let Some((memory, range)) = tensor.memory().filter(|(_, range)| !range.is_empty()) else { continue };
+        let ranges = shown.get(&memory).map(Vec::as_slice).unwrap_or_default();
+        let before = ranges.partition_point(|(other, _)| other.start < range.end).checked_sub(1);
+        let other = before.and_then(|at| ranges.get(at)).filter(|(other, _)| other.end > range.start);
+        if let Some((_, other)) = other {
             lines.push((name.clone(), format!("shows memory of `{other}`")));
         }
     }

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use safetensors::{Dtype, SafeTensors};
+use safetensors::Dtype;
 
+use super::header::Header;
 use super::{WeightSet, source};
 use crate::diagnose::{Code, Diagnostic};
 use crate::tensor::{DType, LazyTensor, MappedFile, Source};
@@ -11,24 +12,15 @@ use crate::tensor::{DType, LazyTensor, MappedFile, Source};
 /// Adds the tensors of the mapped file at `path`.
 ///
 /// # Errors
-/// `OP631` for a damaged header, for ranges that overlap, leave gaps or end outside of the file, and
-/// for an element type that is not known.
+/// `OP631` for a damaged header, for a name that occurs twice, for ranges that overlap, leave gaps or end
+/// outside of the file, and for an element type that is not known.
 pub(super) fn read(file: &MappedFile, path: &Path) -> Result<WeightSet, Diagnostic> {
     let damaged = |why: String| {
         let message = format!("`{}` is not a sound safetensors file: {why}", path.display());
         Diagnostic::error(Code::WEIGHTS_SOURCE, message)
             .help("the file may be truncated or partly downloaded: save or copy it again")
     };
-    // The library checks every range against the file and against the shape.
-    let (header, metadata) = SafeTensors::read_metadata(file.bytes()).map_err(|e| damaged(e.to_string()))?;
-    let data = 8 + header as u64;
-    let held = (file.bytes().len() as u64).saturating_sub(data);
-    let mut tensors: Vec<_> = metadata.tensors().into_iter().collect();
-    // The library keeps them in a hash map; the file has an order.
-    tensors.sort_by_key(|(name, info)| (info.data_offsets, name.clone()));
-    if tensors.iter().map(|(_, info)| info.data_offsets.1).max().unwrap_or(0) as u64 != held {
-        return Err(damaged("its header and its length disagree".to_owned()));
-    }
+    let Header { data, tensors } = Header::read(file.bytes()).map_err(damaged)?;
     let mut set = WeightSet::default();
     let place = source::label(path);
     for (name, info) in tensors {
@@ -43,6 +35,7 @@ pub(super) fn read(file: &MappedFile, path: &Path) -> Result<WeightSet, Diagnost
             len: end.saturating_sub(start) as u64,
         };
         let tensor = LazyTensor { dtype, shape, source, offset: 0, strides: None };
+        tensor.check().map_err(|e| damaged(e.of(&name).to_string()))?;
         if tensor.byte_len() != Some(end.saturating_sub(start) as u64) {
             return Err(damaged(format!("`{name}` has bytes that do not fit its shape")));
         }

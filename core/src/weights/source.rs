@@ -46,13 +46,14 @@ pub(super) fn label(path: &Path) -> String {
     format!("`{}`", path.display())
 }
 
+/// Whether the file at `path` is read as an index of shards.
+pub(super) fn is_index(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e == "json")
+}
+
 /// Reads one file.
 pub(super) fn file(path: &Path, key: Option<&str>) -> Result<WeightSet, Report> {
-    let mut set = if path.extension().is_some_and(|e| e == "json") {
-        index::read(path, key)?
-    } else {
-        opened(path, key)?
-    };
+    let mut set = if is_index(path) { index::read(path, key)? } else { opened(path, key)? };
     set.files.insert(path.to_owned());
     Ok(set)
 }

@@ -3,6 +3,7 @@
 //! An initializer without bytes states a data file that does not exist, so that no runtime loads the
 //! model and computes with something else. The metadata says which tensor of the program it is.
 
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::WriteOptions;
@@ -63,11 +64,12 @@ fn is_unbound(data: &LazyTensor) -> bool {
 
 /// The entries of the metadata.
 pub(super) fn entries(weights: &[Weight<'_>], plan: &Plan) -> Vec<UnboundEntry> {
-    let mut seen: Vec<&Weight<'_>> = Vec::new();
+    let mut seen: FxHashMap<u64, Vec<&Weight<'_>>> = FxHashMap::default();
     let mut entries = Vec::new();
     for (weight, place) in weights.iter().zip(&plan.places) {
         let (Some(unbound), Place::Unbound(_)) = (weight.data.unbound(), place) else { continue };
-        let tied = seen.iter().find(|other| other.data.same_bytes(weight.data));
+        let alike = seen.entry(weight.data.fingerprint()).or_default();
+        let tied = alike.iter().find(|other| other.data.same_bytes(weight.data));
         entries.push(UnboundEntry {
             initializer: weight.name.to_owned(),
             name: unbound.name.clone(),
@@ -76,7 +78,7 @@ pub(super) fn entries(weights: &[Weight<'_>], plan: &Plan) -> Vec<UnboundEntry> 
             tied: tied.map(|other| other.name.to_owned()),
         });
         if tied.is_none() {
-            seen.push(weight);
+            alike.push(weight);
         }
     }
     entries

@@ -15,6 +15,9 @@ use crate::write::{STATE_KEY, SourceFile, UNBOUND_KEY, UNBOUND_LOCATION, Unbound
 /// The space of tensors that are still to be given, each storage an address; files come behind it.
 const WAITING: usize = 0;
 
+/// Characters of the name of a node that are shown in front of what is in it.
+const NAME: usize = 200;
+
 /// The table of the initializers of `file`.
 pub(super) fn table(file: &OnnxFile) -> WeightTable {
     let mut reading = Reading::of(file);
@@ -74,7 +77,9 @@ impl Reading {
         for node in &graph.node {
             for attribute in &node.attribute {
                 for body in attribute.g.iter().chain(&attribute.graphs) {
-                    let prefix = format!("{prefix}{}.{}/", node.name(), attribute.name());
+                    // Every name behind it repeats it, so that it must not be long.
+                    let [node, attribute] = [node.name(), attribute.name()].map(shortened);
+                    let prefix = format!("{prefix}{node}.{attribute}/");
                     for tensor in &body.initializer {
                         self.add(format!("{prefix}{}", tensor.name()), TensorKind::Nested, tensor);
                     }
@@ -163,4 +168,9 @@ impl Reading {
         let span = Span { space: WAITING, storage: at..at + 1, reach: at..at + 1, view };
         (SourceSummary::Unbound { tensor }, Some(span))
     }
+}
+
+/// The beginning of a name, as much of it as a reader takes in.
+fn shortened(name: &str) -> &str {
+    name.char_indices().nth(NAME).map_or(name, |(end, _)| &name[..end])
 }

@@ -11,6 +11,9 @@ use crate::diagnose::Diagnostic;
 /// Pickles that build more values than this are refused; each takes some tens of bytes.
 const MAX_ITEMS: usize = 4_000_000;
 
+/// Text of so many bytes costs about as much as a value.
+const BYTES_OF_ITEM: usize = 8;
+
 /// Runs the pickle. Every opcode does a bounded amount of work for the bytes that it takes, so time
 /// and memory grow with the pickle and with nothing else.
 ///
@@ -45,7 +48,7 @@ struct Machine<'a> {
     marks: Vec<usize>,
     memo: HashMap<u32, Ref>,
     storages: &'a dyn Storages,
-    /// Elements that calls have copied from one container to another.
+    /// Elements that calls have copied from one container to another, and text by its length.
     copied: usize,
 }
 
@@ -181,6 +184,7 @@ impl Machine<'_> {
             b'Q' => {
                 let id = self.pop()?;
                 let storage = tensor::storage(&self.heap, id, self.storages)?;
+                self.copied = self.copied.saturating_add(tensor::key_len(&self.heap, id) / BYTES_OF_ITEM);
                 self.push(storage);
             }
             // REDUCE and NEWOBJ differ in Python only; here neither runs anything.
@@ -305,6 +309,7 @@ impl Machine<'_> {
             Item::Tuple(items) | Item::List(items) => items.len(),
             Item::Dict(items) => items.len(),
             Item::Tensor(tensor) => tensor.shape.len(),
+            Item::Name(name) => name.len() / BYTES_OF_ITEM,
             _ => 0,
         });
         self.push(item);

@@ -90,6 +90,11 @@ fn tensor(
     Some(tensor.map(|tensor: LazyTensor| Item::Tensor(Box::new(tensor))))
 }
 
+/// The bytes of the key in a persistent id, which are looked at once more for each use.
+pub(super) fn key_len(heap: &Heap, id: Ref) -> usize {
+    heap.tuple(id).and_then(|id| heap.text(*id.get(2)?)).map_or(0, str::len)
+}
+
 /// The storage of a persistent id: `('storage', class, key, location, elements)`.
 pub(super) fn storage(heap: &Heap, id: Ref, storages: &dyn Storages) -> Result<Item, Diagnostic> {
     let unexpected = || refuse("the pickle refers to something that is not a storage");

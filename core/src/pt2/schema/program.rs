@@ -3,6 +3,7 @@
 use indexmap::IndexMap;
 use serde::Deserialize;
 
+use super::super::json::unique;
 use super::union::union;
 use super::{Argument, Bound, CustomObjArgument, Float, Graph, TensorArgument, TensorMeta, TokenArgument};
 
@@ -189,5 +190,6 @@ pub(crate) struct PayloadMeta {
 
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct PayloadConfig {
+    #[serde(deserialize_with = "unique")]
     pub(crate) config: IndexMap<String, PayloadMeta>,
 }

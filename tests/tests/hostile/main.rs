@@ -4,10 +4,15 @@
 mod archive;
 mod expressions;
 mod json;
+mod many;
 mod measure;
+mod models;
 mod mutation;
 mod pickle;
 mod program;
+mod random;
+mod views;
+mod weights;
 mod zips;
 
 use std::path::Path;

@@ -4,16 +4,7 @@ use onnxport_core::pt2;
 
 use super::archive::{Archive, write};
 use super::measure::measured;
-
-/// A small generator of numbers, the same in every run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % bound
-    }
-}
+use super::random::Random;
 
 fn survive(bytes: &[u8]) {
     let file = write(bytes);
@@ -29,7 +20,7 @@ fn survive(bytes: &[u8]) {
 #[test]
 fn flipped_bytes_never_panic() {
     let bytes = Archive::base().bytes();
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     for _ in 0..1500 {
         let mut bytes = bytes.clone();
         for _ in 0..=random.below(4) {
@@ -42,7 +33,7 @@ fn flipped_bytes_never_panic() {
 
 #[test]
 fn damaged_entries_never_panic() {
-    let mut random = Random(2);
+    let mut random = Random::new(2);
     // Damage below an intact zip, which checksums would hide.
     for suffix in ["models/model.json", "model_weights_config.json", "sample_inputs/model.pt"] {
         for _ in 0..700 {
@@ -65,7 +56,7 @@ fn damaged_entries_never_panic() {
 
 #[test]
 fn damaged_pickles_never_panic() {
-    let mut random = Random(3);
+    let mut random = Random::new(3);
     let base = Archive::base();
     let samples = base.clone().entry("sample_inputs/model.pt").clone();
     let mut inner = zip::ZipArchive::new(std::io::Cursor::new(samples)).unwrap();

@@ -179,3 +179,17 @@ fn payloads_must_be_what_the_program_says() {
     }
     assert_one(&read_codes(&Archive::base().with("byteorder", b"big")), "OP106", &["byteorder", "big"]);
 }
+
+#[test]
+fn a_tensor_is_listed_once() {
+    let twice = Archive::base().replace(WEIGHTS, "\"fc0.bias\"", "\"fc0.weight\"");
+    assert_one(&read_codes(&twice), "OP105", &["`fc0.weight` is there twice"]);
+    let mut both = Archive::base();
+    let listed = both.entry(WEIGHTS).clone();
+    let copies = both.entries.iter().filter(|(name, _)| name.contains("/weights/weight_"));
+    let copies = copies.map(|(name, bytes)| (name.replace("/weights/", "/constants/"), bytes.clone()));
+    both.entries.extend(copies.collect::<Vec<_>>());
+    let codes = read_codes(&both.with("model_constants_config.json", &listed));
+    assert!(codes.len() == 4 && codes[0].starts_with("OP106"), "{codes:?}");
+    assert!(codes[0].contains("`fc0.weight`, which another table lists as well"), "{codes:?}");
+}

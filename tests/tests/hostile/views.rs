@@ -113,8 +113,9 @@ fn survive(tensor: &LazyTensor, random: &mut Random) {
         assert!(tensor.read().is_none(), "{tensor:?}");
         return;
     }
-    let (len, base) = (tensor.byte_len().unwrap(), tensor.transforms().0.elements().unwrap());
-    if base > 1 << 20 && matches!(&tensor.source, Source::Derived(d) if !d.transform.is_elementwise()) {
+    let len = tensor.byte_len().unwrap();
+    let (base, transforms) = tensor.transforms();
+    if base.elements().unwrap() > 1 << 20 && transforms.iter().any(|t| !t.is_elementwise()) {
         // A block of elements that are one, repeated: to look at each of them takes its time.
         return;
     }

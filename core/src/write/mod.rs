@@ -6,6 +6,7 @@
 
 mod artefacts;
 mod encode;
+mod flush;
 pub mod interrupt;
 pub mod manifest;
 mod metadata;
@@ -350,6 +351,7 @@ fn fill(
     let mut hasher = hash.then(manifest::Hasher::new);
     // A full disk is known before the copying starts, where the file system can tell.
     out.set_len(file.bytes)?;
+    meter.begin(out, file.bytes);
     for (index, place) in &file.stored {
         let weight = &weights[*index];
         out.seek(SeekFrom::Start(place.offset))?;
@@ -358,7 +360,7 @@ fn fill(
             hasher.advance(out, place.offset + place.len)?;
         }
     }
-    out.sync_all()?;
+    meter.end(out)?;
     Ok(hasher.map(manifest::Hasher::finish))
 }
 

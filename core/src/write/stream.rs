@@ -3,9 +3,10 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::Progress;
+use super::flush::{self, Flusher};
 use super::plan::Weight;
 use crate::tensor::{Error, LazyTensor, Source, Workspace};
 
@@ -17,7 +18,7 @@ const MIN_BUFFER: u64 = 64 << 10;
 
 /// The memory in bytes that making tensors takes unless less is allowed: several pieces at a time,
 /// read across a transposed source, are then long enough.
-const MAKING: u64 = 64 << 20;
+const MAKING: u64 = 48 << 20;
 
 /// The memory in bytes that streaming takes.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +50,7 @@ pub(super) struct Meter {
     /// The memory in bytes that streaming may take.
     memory: u64,
     workspace: Mutex<Workspace>,
+    flusher: Mutex<Option<Flusher>>,
 }
 
 impl Meter {
@@ -59,11 +61,31 @@ impl Meter {
             progress,
             memory: memory.max(MIN_BUFFER),
             workspace: Mutex::default(),
+            flusher: Mutex::default(),
         }
+    }
+
+    /// Begins a file that is to be `len` bytes long.
+    pub(super) fn begin(&self, file: &File, len: u64) {
+        *self.flusher() = Flusher::start(file, len);
+    }
+
+    /// Ends a file: all of it is on the disk then.
+    pub(super) fn end(&self, file: &File) -> io::Result<()> {
+        let flusher = self.flusher().take();
+        flusher.map_or(Ok(()), Flusher::finish)?;
+        file.sync_all()
+    }
+
+    fn flusher(&self) -> MutexGuard<'_, Option<Flusher>> {
+        self.flusher.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn add(&self, bytes: u64) {
         let done = self.done.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        if let Some(flusher) = self.flusher().as_mut() {
+            flusher.written(bytes);
+        }
         if let Some(progress) = &self.progress {
             progress(done, self.total);
         }
@@ -118,7 +140,7 @@ fn between_files(from: &File, start: u64, len: u64, out: &mut File, meter: &Mete
         // Explicit offsets leave the position of the shared source file alone.
         let mut at = start;
         while done < len {
-            let step = (len - done).min(64 << 20) as usize;
+            let step = (len - done).min(flush::STEP) as usize;
             match rustix::fs::copy_file_range(from, Some(&mut at), &*out, None, step) {
                 Ok(0) | Err(_) => break,
                 Ok(n) => {

@@ -4,6 +4,7 @@
 //! [`Source`], a strided view of it, and transforms of that view. The length is known before anything
 //! is read; what is read is read in pieces, under a budget ([`LazyTensor::stream`]).
 
+mod cost;
 pub mod data;
 mod error;
 pub mod fault;

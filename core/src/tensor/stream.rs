@@ -9,21 +9,15 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use super::cost::{
+    PIECE, cost, granule_input, is_strided, least, preferred, smallest, step, strided_piece, unit,
+};
 use super::transform::quantise::{self, Kept, pack};
-use super::transform::{Cast, Part, Transform};
-use super::{Derived, Error, Granule, LazyTensor, Source, gather};
+use super::transform::{Cast, Transform};
+use super::{Derived, Error, LazyTensor, Source, gather};
 
 /// What takes the bytes of a tensor, in order.
 pub type Sink<'a> = dyn FnMut(&[u8]) -> io::Result<()> + Send + 'a;
-
-/// The bytes that a piece takes, all that it is made from included: a cache holds it.
-const PIECE: u64 = 1 << 20;
-
-/// The most that it takes where a view reads across the source: each stretch of it then is longer.
-const STRIDED_PIECE: u64 = 16 << 20;
-
-/// Elements that a stretch of the source has at least, if that is not too much.
-const STRETCH: u64 = 64;
 
 /// Buffers of one piece, one for every transform, used again for the next piece.
 #[derive(Default)]
@@ -312,109 +306,6 @@ fn is_packed(tensor: &LazyTensor) -> bool {
     tensor.dtype.bits() < 8 && matches!(tensor.source, Source::Derived(_))
 }
 
-/// Bytes of an element while it is made.
-fn unit(tensor: &LazyTensor) -> u64 {
-    u64::from(tensor.dtype.bits()).div_ceil(8)
-}
-
 fn elements(tensor: &LazyTensor) -> Result<u64, Error> {
     tensor.elements().ok_or(Error::Short)
-}
-
-/// Elements of the result that are made together.
-fn step(tensor: &LazyTensor) -> u64 {
-    let Source::Derived(derived) = &tensor.source else { return 1 };
-    let inner = step(&derived.input);
-    match &derived.transform {
-        Transform::Cast(_) => inner,
-        Transform::Quantise(quantise) => match quantise.part {
-            Part::Codes | Part::Scales | Part::ZeroPoints => 1,
-            Part::MatMulCodes | Part::MatMulZeroPoints => tensor.shape.last().copied().unwrap_or(1).max(1),
-        },
-        Transform::Foreign(_) => {
-            let total = derived.input.elements().unwrap_or(1).max(1);
-            let (made, taken) = (tensor.elements().unwrap_or(1), granule_input(derived));
-            // All granules but the last give as much; the last one may be short, most often by as much as
-            // what goes in.
-            match made.checked_mul(taken) {
-                Some(all) if all.is_multiple_of(total) => (all / total).max(1),
-                _ => made.div_ceil(total.div_ceil(taken).max(1)).max(1),
-            }
-        }
-    }
-}
-
-/// Elements of the input in a granule of a plugin's transform.
-fn granule_input(derived: &Derived) -> u64 {
-    let all = derived.input.elements().unwrap_or(1).max(1);
-    match derived.transform.granule(&derived.input.shape) {
-        Granule::Element => 1,
-        Granule::Block(size) => size.clamp(1, all),
-        Granule::Row => derived.input.shape.last().copied().unwrap_or(1).max(1),
-        Granule::Whole => all,
-    }
-}
-
-/// What a piece takes that reads across the source: rows of the result, one for each element of a stretch.
-fn strided_piece(tensor: &LazyTensor) -> u64 {
-    let row = tensor.shape.last().copied().unwrap_or(1).saturating_mul(unit(tensor));
-    match &tensor.source {
-        Source::Derived(derived) if matches!(derived.transform, Transform::Quantise(_)) => STRIDED_PIECE,
-        _ => row.saturating_mul(2 * STRETCH).clamp(2 * PIECE, STRIDED_PIECE),
-    }
-}
-
-/// The elements of the smallest piece: packed ones are cut at whole bytes as well.
-fn smallest(tensor: &LazyTensor) -> u64 {
-    let bits = u64::from(tensor.dtype.bits());
-    if bits < 8 { step(tensor) * (8 / bits) } else { step(tensor) }
-}
-
-/// The bytes that the smallest pieces take: one is made while the one before it is taken away.
-fn least(tensor: &LazyTensor) -> u64 {
-    let unit = smallest(tensor).min(tensor.elements().unwrap_or(1));
-    cost(tensor, unit, quantise::tile(false)).saturating_mul(2)
-}
-
-/// How many elements of the result are best made together.
-fn preferred(tensor: &LazyTensor) -> u64 {
-    match &tensor.source {
-        Source::Derived(derived) => match &derived.transform {
-            Transform::Quantise(quantise) => quantise.preferred(&derived.input.shape),
-            _ => step(tensor),
-        },
-        _ => 1,
-    }
-}
-
-/// The bytes that making `elements` of the result takes, the result included, when about `tile`
-/// elements of a quantised weight are looked at together.
-fn cost(tensor: &LazyTensor, elements: u64, tile: u64) -> u64 {
-    let own = elements.saturating_mul(unit(tensor));
-    let Source::Derived(derived) = &tensor.source else { return own };
-    let input = &derived.input;
-    let needed = match &derived.transform {
-        Transform::Cast(_) => cost(input, elements, tile),
-        // What the weight itself is made from comes on top of its values.
-        Transform::Quantise(quantise) => quantise.memory(input, elements, tile).saturating_add(
-            if matches!(input.source, Source::Derived(_)) {
-                cost(input, step(input).max(tile), tile)
-            } else {
-                0
-            },
-        ),
-        Transform::Foreign(_) => {
-            let granules = elements.div_ceil(step(tensor));
-            cost(input, granules.saturating_mul(granule_input(derived)), tile)
-        }
-    };
-    own.saturating_add(needed)
-}
-
-/// Whether the view at the bottom is not dense.
-fn is_strided(tensor: &LazyTensor) -> bool {
-    match &tensor.source {
-        Source::Derived(derived) => is_strided(&derived.input),
-        _ => tensor.strides.is_some(),
-    }
 }

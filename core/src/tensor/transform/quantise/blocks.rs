@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::super::super::{Error, LazyTensor};
+use super::geometry::{Grid, Stretch, length, stretches};
 use super::matrix::{Matrix, Read};
 use super::nearest::{self, Bounds, Step};
 use super::{Layout, Quantise, QuantisedMut, QuantiserGranule, Rectangle, SharedQuantiser, pack};
@@ -70,50 +71,10 @@ struct Chosen {
     codes: Vec<i32>,
 }
 
-/// Places of a result that follow each other: some rows, and some places along the axis of the blocks.
-struct Stretch {
-    rows: Range<u64>,
-    places: Range<u64>,
-}
-
-impl Stretch {
-    fn len(&self) -> usize {
-        (length(&self.rows) * length(&self.places)) as usize
-    }
-}
-
 /// Without room for more, which a budget knows nothing about.
 fn resize<T: Copy + Default>(items: &mut Vec<T>, len: usize) {
     items.reserve_exact(len.saturating_sub(items.len()));
     items.resize(len, T::default());
-}
-
-fn length(range: &Range<u64>) -> u64 {
-    range.end - range.start
-}
-
-/// Cuts elements `range` of `[outer, extent, inner]` into stretches.
-fn stretches(range: Range<u64>, extent: u64, inner: u64) -> impl Iterator<Item = Stretch> {
-    let mut at = range.start;
-    std::iter::from_fn(move || {
-        if at >= range.end {
-            return None;
-        }
-        let left = range.end - at;
-        let (line, column) = (at / inner, at % inner);
-        let (outer, place) = (line / extent, line % extent);
-        let first = outer * inner;
-        let stretch = if inner == 1 && place == 0 && left >= extent {
-            Stretch { rows: outer..outer + left / extent, places: 0..extent }
-        } else if column > 0 || left < inner {
-            let end = inner.min(column + left);
-            Stretch { rows: first + column..first + end, places: place..place + 1 }
-        } else {
-            Stretch { rows: first..first + inner, places: place..extent.min(place + left / inner) }
-        };
-        at += stretch.len() as u64;
-        Some(stretch)
-    })
 }
 
 impl<'a, 'r> Maker<'a, 'r> {
@@ -401,40 +362,5 @@ impl<'a, 'r> Maker<'a, 'r> {
     fn tiles(&self, rows: &Range<u64>, columns: &Range<u64>) -> Grid {
         let side = self.tile / length(rows).clamp(1, self.side());
         Grid::new(rows, columns, self.together(), length(columns).min(side.max(1)))
-    }
-}
-
-/// The rectangles that a larger one is cut into.
-struct Grid {
-    rows: Range<u64>,
-    columns: Range<u64>,
-    /// Rows and columns of one.
-    size: (u64, u64),
-    /// Where the next one starts.
-    next: (u64, u64),
-}
-
-impl Grid {
-    /// Rectangles of `width` columns and about `tile` elements.
-    fn new(rows: &Range<u64>, columns: &Range<u64>, tile: u64, width: u64) -> Self {
-        let width = width.max(1);
-        let size = ((tile / width).max(1), width);
-        Self { rows: rows.clone(), columns: columns.clone(), size, next: (rows.start, columns.start) }
-    }
-}
-
-impl Iterator for Grid {
-    type Item = (Range<u64>, Range<u64>);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let (row, column) = self.next;
-        if row >= self.rows.end || column >= self.columns.end {
-            return None;
-        }
-        let (last_row, last_column) =
-            (self.rows.end.min(row + self.size.0), self.columns.end.min(column + self.size.1));
-        self.next =
-            if last_column < self.columns.end { (row, last_column) } else { (last_row, self.columns.start) };
-        Some((row..last_row, column..last_column))
     }
 }

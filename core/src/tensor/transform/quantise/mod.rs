@@ -11,6 +11,7 @@
 //! where the part has them, so that a piece of the result takes bounded memory in every layout.
 
 mod blocks;
+mod geometry;
 mod matrix;
 mod nearest;
 mod pack;

@@ -213,7 +213,8 @@ fn all_parts_in_both_forms_hold_what_was_chosen() {
         let read = |model: &Model, name: &str| {
             let whole = collect(data(model, name), 1 << 22).unwrap();
             // Some rows at a time.
-            for budget in [4000, 16_000] {
+            let least = data(model, name).least_memory() as usize;
+            for budget in [least, 2 * least, 32_000] {
                 assert!(collect(data(model, name), budget) == Ok(whole.clone()), "{name} in {budget} bytes");
             }
             whole

@@ -88,8 +88,14 @@ pub(crate) fn runtime(host: &Host, arguments: &RuntimeArguments) -> Result<Runti
     let executor = host.plugins.iter().find_map(Executor::of);
     let executor =
         executor.ok_or_else(|| Diagnostic::error(Code::VERIFY_NO_EXECUTOR, "no plugin can run models"))?;
-    let library = arguments.ort_library.as_ref().map(|path| path.to_string_lossy());
-    let library = library.iter().map(|path| ("library", path.as_ref()));
+    let text = |path: &PathBuf| {
+        let shown = path.display();
+        let problem =
+            || Diagnostic::error(Code::VERIFY_NO_EXECUTOR, format!("the path `{shown}` is not UTF-8"));
+        path.to_str().map(str::to_owned).ok_or_else(problem)
+    };
+    let library = arguments.ort_library.as_ref().map(text).transpose()?;
+    let library = library.iter().map(|path| ("library", path.as_str()));
     let named = arguments.executor_options.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let options: Vec<(&str, &str)> = library.chain(named).collect();
     executor.open(&options)

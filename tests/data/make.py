@@ -13,6 +13,8 @@ from torch.export import Dim, ExportedProgram, export
 from transformers import DynamicCache
 from transformers.integrations.executorch import register_dynamic_cache_export_support
 
+import onnxport
+
 HERE = Path(__file__).resolve().parent
 
 
@@ -70,16 +72,34 @@ class Cached(nn.Module):
         return x
 
 
-def save(program: ExportedProgram, name: str) -> None:
+class Twins(nn.Module):
+    """Two matrices of 1 KiB with equal elements, which nothing ties, a third one, and a state."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a = nn.Linear(16, 16, bias=False)
+        self.b = nn.Linear(16, 16, bias=False)
+        self.c = nn.Linear(16, 16, bias=False)
+        with torch.no_grad():
+            self.b.weight.copy_(self.a.weight)
+        self.register_buffer("seen", torch.zeros(()))
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Count the rows; return two results of one type."""
+        self.seen.add_(x.shape[0])
+        return self.b(self.a(x).relu()) + self.seen, self.c(x)
+
+
+def save(program: ExportedProgram, name: str, *, recorded: bool = False) -> None:
     """Save without stack traces, which would hold the paths of this machine."""
     for module in program.graph_module.modules():
         for node in module.graph.nodes if isinstance(module, torch.fx.GraphModule) else ():
             node.meta.pop("stack_trace", None)
-    torch.export.save(program, HERE / name)
+    (onnxport.save if recorded else torch.export.save)(program, HERE / name)
 
 
 def main() -> None:
-    """Export both programs."""
+    """Export all programs."""
     tree = {"b": torch.randn(4), "a": [torch.zeros(1, dtype=torch.uint32)]}
     shapes = {
         "x": {0: Dim.AUTO},
@@ -96,6 +116,10 @@ def main() -> None:
     for at in range(2):
         cache.update(torch.full((1, 2, 3, 4), 1.0 + at), torch.full((1, 2, 3, 4), 10.0 + at), at)
     save(export(Cached(), (torch.zeros(1, 2, 3, 4), cache)), "dynamic_cache.pt2")
+
+    torch.manual_seed(0)
+    twins = export(Twins(), (torch.randn(3, 16),), dynamic_shapes={"x": {0: Dim("batch")}})
+    save(twins, "twins.pt2", recorded=True)
 
 
 if __name__ == "__main__":

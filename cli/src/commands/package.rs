@@ -1,11 +1,14 @@
 //! `onnxport package`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap_lex::OsStrExt;
 use onnxport_core::diagnose::{Code, Diagnostic, Origins, Report};
 use onnxport_core::host::Host;
 use onnxport_core::ir::Model;
@@ -14,7 +17,7 @@ use onnxport_core::pipeline::{self, ConvertOptions};
 use onnxport_core::precision::{Changed, PrecisionOptions};
 use onnxport_core::weights::{self, BindOptions, NameMap, WeightSet};
 use onnxport_core::write::{self, PackageReport, WriteOptions};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::converting::{self, ConvertingArguments};
 use super::verifying::{self, Calls};
@@ -32,7 +35,7 @@ use crate::weights::SharedWeights;
 pub(crate) struct Arguments {
     /// The exported programs, each with the name of its model, such as encoder=enc.pt2; without one it
     /// is that of the file
-    #[arg(required = true, value_name = "[NAME=]PT2", value_parser = parse_member)]
+    #[arg(required = true, value_name = "[NAME=]PT2", value_parser = OsStringValueParser::new().try_map(parse_member))]
     programs: Vec<(String, PathBuf)>,
     /// The folder to make
     #[arg(short, long, value_name = "FOLDER")]
@@ -50,18 +53,15 @@ pub(crate) struct Arguments {
     weights: SharedWeights,
 }
 
-fn parse_member(text: &str) -> Result<(String, PathBuf), String> {
-    let (name, path) = match text.split_once('=') {
-        Some((name, path)) => (name.to_owned(), PathBuf::from(path)),
-        None => {
-            let path = PathBuf::from(text);
-            (path.file_stem().unwrap_or_default().to_string_lossy().into_owned(), path)
-        }
+fn parse_member(text: OsString) -> Result<(String, PathBuf), String> {
+    let (name, path) = match text.split_once("=") {
+        Some((name, path)) => (name, PathBuf::from(path)),
+        None => (Path::new(&text).file_stem().unwrap_or_default(), PathBuf::from(&text)),
     };
-    if name.is_empty() || name.starts_with('.') || name.contains(['/', '\\']) {
-        return Err("expected NAME=PT2, where NAME can be the name of a file".to_owned());
-    }
-    Ok((name, path))
+    let is_usable = |name: &&str| !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\']);
+    let name =
+        name.to_str().filter(is_usable).ok_or("expected NAME=PT2, where NAME can be the name of a file")?;
+    Ok((name.to_owned(), path))
 }
 
 fn parse_dim(text: &str) -> Result<(String, DimName), String> {
@@ -126,7 +126,7 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
             let _ = write!(outcome.summary, "{}\n{}", bold(&name), own.summary);
         }
         own.put("name", &name);
-        own.put("path", path);
+        own.put("path", path.display().to_string());
         own.put("bytes", size);
         listed.push(Value::Object(own.json));
         outcome.report.diagnostics.extend(own.report.diagnostics);
@@ -283,10 +283,11 @@ fn describe(written: &PackageReport) -> Outcome {
         bytes(written.data_bytes),
         bytes(written.separate_bytes)
     );
-    outcome.put("data", json!(written.data));
+    let shown = |paths: &[PathBuf]| paths.iter().map(|p| p.display().to_string()).collect::<Vec<_>>();
+    outcome.put("data", shown(&written.data));
     outcome.put("data_bytes", written.data_bytes);
     outcome.put("separate_bytes", written.separate_bytes);
-    outcome.put("manifests", json!(written.manifests));
+    outcome.put("manifests", shown(&written.manifests));
     outcome
 }
 
@@ -296,7 +297,7 @@ mod tests {
 
     #[test]
     fn members_have_names() {
-        let member = |text| parse_member(text).ok();
+        let member = |text: &str| parse_member(text.into()).ok();
         assert_eq!(member("a=b/c.pt2"), Some(("a".to_owned(), "b/c.pt2".into())));
         assert_eq!(member("b/c.pt2"), Some(("c".to_owned(), "b/c.pt2".into())));
         for wrong in ["=a.pt2", "../a=b.pt2", ".a=b.pt2", ""] {

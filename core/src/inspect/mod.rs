@@ -8,7 +8,7 @@ mod weights;
 pub use kind::FileKind;
 pub use model::ModelSummary;
 pub use program::{DimSummary, InputSummary, NORMALISER, OpSummary, ProgramSummary, ValueSummary};
-pub(crate) use weights::Drafts;
+pub(crate) use weights::{Drafts, shown};
 pub use weights::{
     PlaceSummary, ProblemSummary, SharedStorage, SourceSummary, TensorKind, TensorSummary, ViewSummary,
     WeightTable,

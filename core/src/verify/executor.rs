@@ -8,6 +8,7 @@ use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
 use onnxport_abi::executor::{ExecutorTable, Handle, OptionRecord, Sink, TensorView};
 use onnxport_abi::{Version, status};
 
+use super::place::Place;
 use crate::diagnose::{Code, Diagnostic};
 use crate::host::{CONTRACT, Plugin};
 use crate::tensor::DType;
@@ -72,12 +73,12 @@ impl Runtime {
 
     /// Loads the model at `path`.
     pub fn load(&self, path: &Path) -> Result<Session<'_>, Diagnostic> {
-        let text = path_text(path)?;
+        let place = Place::of(path)?;
         let mut handle = Handle::NULL;
         self.executor.call(&mut |_| {}).run(Code::VERIFY_EXECUTOR, |sink| {
-            (self.executor.table.load)(self.handle, RStr::from_str(text), &mut handle, sink)
+            (self.executor.table.load)(self.handle, RStr::from_str(place.text()), &mut handle, sink)
         })?;
-        Ok(Session { runtime: self, handle })
+        Ok(Session { runtime: self, handle, _place: place })
     }
 
     /// Loads the model at `path` so that runs also give the intermediate values called `values`, after the
@@ -99,19 +100,14 @@ impl Runtime {
             return Err(problem);
         };
         let values: Vec<RStr<'_>> = values.iter().map(|name| RStr::from_str(name)).collect();
-        let text = path_text(path)?;
+        let place = Place::of(path)?;
+        let text = RStr::from_str(place.text());
         let mut handle = Handle::NULL;
         self.executor.call(&mut |_| {}).run(Code::VERIFY_EXECUTOR, |sink| {
-            load_with(self.handle, RStr::from_str(text), RSlice::from_slice(&values), &mut handle, sink)
+            load_with(self.handle, text, RSlice::from_slice(&values), &mut handle, sink)
         })?;
-        Ok(Session { runtime: self, handle })
+        Ok(Session { runtime: self, handle, _place: place })
     }
-}
-
-fn path_text(path: &Path) -> Result<&str, Diagnostic> {
-    path.to_str().ok_or_else(|| {
-        Diagnostic::error(Code::VERIFY_EXECUTOR, format!("the path {} is not UTF-8", path.display()))
-    })
 }
 
 impl Drop for Runtime {
@@ -124,6 +120,8 @@ impl Drop for Runtime {
 pub struct Session<'r> {
     runtime: &'r Runtime,
     handle: Handle,
+    /// An executor may read weights when they are needed.
+    _place: Place,
 }
 
 impl Session<'_> {

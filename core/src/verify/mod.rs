@@ -5,6 +5,7 @@ mod comparer;
 mod executor;
 mod expected;
 mod made;
+mod place;
 mod report;
 mod run;
 mod samples;

@@ -1,5 +1,6 @@
 //! A list of the written files with their SHA-256 hashes, in the format of `sha256sum`.
 
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -60,59 +61,89 @@ pub(super) fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// The line of a file.
-pub(super) fn line(name: &str, hash: &str) -> String {
-    let escaped = name.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r");
-    let mark = if escaped == name { "" } else { "\\" };
-    format!("{mark}{hash}  {escaped}\n")
+/// The line of a file. Its name is bytes, as the system has it.
+pub(super) fn line(name: &OsStr, hash: &str) -> Vec<u8> {
+    let mut escaped = Vec::new();
+    for byte in name.as_encoded_bytes() {
+        match byte {
+            b'\\' => escaped.extend(br"\\"),
+            b'\n' => escaped.extend(br"\n"),
+            b'\r' => escaped.extend(br"\r"),
+            other => escaped.push(*other),
+        }
+    }
+    let mark: &[u8] = if escaped.len() == name.len() { b"" } else { br"\" };
+    [mark, hash.as_bytes(), b"  ", &escaped, b"\n"].concat()
 }
 
 /// The name and the hash that a line states.
-fn parse(line: &str) -> Option<(String, &str)> {
-    let (line, escaped) = line.strip_prefix('\\').map_or((line, false), |rest| (rest, true));
+fn parse(line: &[u8]) -> Option<(OsString, &str)> {
+    let (line, escaped) = line.strip_prefix(br"\").map_or((line, false), |rest| (rest, true));
     let (hash, name) = line.split_at_checked(64)?;
-    let name = name.strip_prefix("  ").or_else(|| name.strip_prefix(" *"))?;
-    if !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) || name.is_empty() {
+    let name = name.strip_prefix(b"  ").or_else(|| name.strip_prefix(b" *"))?;
+    let hash = str::from_utf8(hash).ok().filter(|hash| hash.bytes().all(|b| b.is_ascii_hexdigit()))?;
+    if name.is_empty() {
         return None;
     }
     if !escaped {
-        return Some((name.to_owned(), hash));
+        return Some((os_name(name.to_vec())?, hash));
     }
-    let mut plain = String::new();
-    let mut characters = name.chars();
-    while let Some(character) = characters.next() {
-        plain.push(match character {
-            '\\' => match characters.next()? {
-                'n' => '\n',
-                'r' => '\r',
-                other => other,
+    let mut plain = Vec::new();
+    let mut bytes = name.iter();
+    while let Some(byte) = bytes.next() {
+        plain.push(match byte {
+            b'\\' => match bytes.next()? {
+                b'n' => b'\n',
+                b'r' => b'\r',
+                other => *other,
             },
-            other => other,
+            other => *other,
         });
     }
-    Some((plain, hash))
+    Some((os_name(plain)?, hash))
+}
+
+#[cfg(unix)]
+#[expect(clippy::unnecessary_wraps, reason = "not every system can name a file by any bytes")]
+fn os_name(bytes: Vec<u8>) -> Option<OsString> {
+    Some(std::os::unix::ffi::OsStringExt::from_vec(bytes))
+}
+
+#[cfg(not(unix))]
+fn os_name(bytes: Vec<u8>) -> Option<OsString> {
+    String::from_utf8(bytes).ok().map(OsString::from)
+}
+
+/// The lines of a list.
+fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let lines = text.strip_suffix(b"\n").unwrap_or(text);
+    // An empty list has no line.
+    lines
+        .split(|byte| *byte == b'\n')
+        .filter(|_| !text.is_empty())
+        .map(|l| l.strip_suffix(b"\r").unwrap_or(l))
 }
 
 /// Removes the manifest of an output that was replaced without one, if it is one.
 pub(super) fn retire(target: &Target) -> io::Result<()> {
     let Ok(text) = read(&target.manifest) else { return Ok(()) };
     let name = target.model.file_name().unwrap_or_default();
-    if text.lines().filter_map(parse).any(|(listed, _)| *listed == *name) {
+    if lines(&text).filter_map(parse).any(|(listed, _)| listed == name) {
         fs::remove_file(&target.manifest)?;
     }
     Ok(())
 }
 
-fn read(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    File::open(path)?.take(MAX_BYTES).read_to_string(&mut text)?;
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    File::open(path)?.take(MAX_BYTES).read_to_end(&mut text)?;
     Ok(text)
 }
 
 /// A file that a manifest lists.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Listed {
-    /// The name, relative to the manifest.
+    /// The name, relative to the manifest, as it can be shown.
     pub name: String,
     /// What is wrong with it; `None` when its hash is the stated one.
     pub problem: Option<String>,
@@ -134,8 +165,9 @@ pub fn check(path: &Path) -> Result<Vec<Listed>, Diagnostic> {
     })?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut listed = Vec::new();
-    for line in text.lines() {
+    for line in lines(&text) {
         let malformed = || {
+            let line = String::from_utf8_lossy(line);
             Diagnostic::error(
                 Code::WRITE_MANIFEST,
                 format!("`{shown}` is no list of SHA-256 hashes: `{line}`"),
@@ -151,7 +183,7 @@ pub fn check(path: &Path) -> Result<Vec<Listed>, Diagnostic> {
             Ok(_) => Some("has other bytes".to_owned()),
             Err(error) => Some(error.to_string()),
         };
-        listed.push(Listed { name, problem });
+        listed.push(Listed { name: name.to_string_lossy().into_owned(), problem });
     }
     Ok(listed)
 }
@@ -170,15 +202,18 @@ mod tests {
     #[test]
     fn lines_are_those_of_sha256sum() {
         let hash = "a".repeat(64);
-        assert_eq!(line("m.onnx", &hash), format!("{hash}  m.onnx\n"));
-        assert_eq!(line("a\\b\n", &hash), format!("\\{hash}  a\\\\b\\n\n"));
-        for name in ["m.onnx", "a\\b\n\rn", "two  words"] {
-            let line = line(name, &hash);
-            assert_eq!(parse(line.strip_suffix('\n').unwrap()), Some((name.to_owned(), hash.as_str())));
+        assert_eq!(line("m.onnx".as_ref(), &hash), format!("{hash}  m.onnx\n").into_bytes());
+        assert_eq!(line("a\\b\n".as_ref(), &hash), format!("\\{hash}  a\\\\b\\n\n").into_bytes());
+        for name in [&b"m.onnx"[..], b"a\\b\n\rn", b"two  words", b"m\xff\\.onnx"] {
+            let Some(name) = os_name(name.to_vec()) else { continue };
+            let line = line(&name, &hash);
+            let found: Vec<_> = lines(&line).map(parse).collect();
+            assert_eq!(found, [Some((name, hash.as_str()))]);
         }
         for wrong in ["", "abc", &"g".repeat(70), &format!("{hash} m"), &format!("{hash}  ")] {
-            assert_eq!(parse(wrong), None, "{wrong}");
+            assert_eq!(parse(wrong.as_bytes()), None, "{wrong}");
         }
+        assert_eq!(lines(b"").count(), 0);
     }
 
     #[test]
@@ -187,12 +222,12 @@ mod tests {
         fs::write(dir.path().join("a"), "abc").unwrap();
         let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         let path = dir.path().join("list");
-        fs::write(&path, format!("{}{}", line("a", abc), line("b", abc))).unwrap();
+        fs::write(&path, [line("a".as_ref(), abc), line("b".as_ref(), abc)].concat()).unwrap();
         let problems: Vec<bool> = check(&path).unwrap().iter().map(|file| file.problem.is_some()).collect();
         assert_eq!(problems, [false, true]);
         fs::write(dir.path().join("a"), "abd").unwrap();
         assert!(check(&path).unwrap()[0].problem.is_some());
-        fs::write(&path, line("../a", abc)).unwrap();
+        fs::write(&path, line("../a".as_ref(), abc)).unwrap();
         assert_eq!(check(&path).unwrap_err().code, Code::WRITE_MANIFEST);
     }
 }

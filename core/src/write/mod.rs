@@ -216,7 +216,7 @@ impl<'a> Prepared<'a> {
         let target = publish::Target::new(path, places.files.len());
         target.refuse_others()?;
         target.refuse_sources(options, &weights, own)?;
-        let message = encode(&weights, &places, &target.data_names());
+        let message = encode(&weights, &places, &target.data_names()?);
         let summary = WritePlan::of_model(&target, &places, message.len()?, stream::needs(&weights), options);
         Ok(Self { target, weights, places, message, summary })
     }
@@ -226,7 +226,8 @@ impl<'a> Prepared<'a> {
 ///
 /// # Errors
 /// `OP601` when an output is no file, `OP602` when the model does not fit a protobuf message, `OP603`
-/// when an output is the program's file or one that the weights come from.
+/// when an output is the program's file or one that the weights come from, `OP616` when the model cannot
+/// state the name of a data file.
 pub fn plan(model: &Model, path: &Path, options: &WriteOptions) -> Result<WritePlan, Report> {
     let names = names::Names::of(model);
     Ok(Prepared::of(model, &names, path, options)?.summary)
@@ -299,7 +300,7 @@ fn publish(
     let model_bytes = message.len()?;
     let data_bytes = places.data_bytes();
     let meter = stream::Meter::new(model_bytes + data_bytes, options.progress.clone(), summary.stream_memory);
-    let mut manifest = options.manifest.then(String::new);
+    let mut manifest = options.manifest.then(Vec::new);
     let mut data = Vec::new();
     for (path, file) in target.data.iter().zip(&places.files) {
         let mut staged = target.stage(path)?;
@@ -381,19 +382,17 @@ fn fill_model(
 }
 
 /// Adds a file to the list of hashes.
-fn note(manifest: &mut Option<String>, path: &Path, hash: Option<String>) {
+fn note(manifest: &mut Option<Vec<u8>>, path: &Path, hash: Option<String>) {
     if let (Some(text), Some(hash)) = (manifest, hash) {
-        text.push_str(&manifest::line(&path.file_name().unwrap_or_default().to_string_lossy(), &hash));
+        text.extend(manifest::line(path.file_name().unwrap_or_default(), &hash));
     }
 }
 
 /// Writes the list of hashes.
-fn list(target: &publish::Target, text: &str) -> Result<publish::Staged, Report> {
+fn list(target: &publish::Target, text: &[u8]) -> Result<publish::Staged, Report> {
     let mut staged = target.stage(&target.manifest)?;
     let file = staged.file();
-    file.write_all(text.as_bytes())
-        .and_then(|()| file.sync_all())
-        .map_err(|e| publish::failed(&target.manifest, &e))?;
+    file.write_all(text).and_then(|()| file.sync_all()).map_err(|e| publish::failed(&target.manifest, &e))?;
     Ok(staged)
 }
 

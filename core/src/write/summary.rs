@@ -8,6 +8,7 @@ use super::plan::{Place, Plan};
 use super::publish::Target;
 use super::{WriteOptions, resources, stream};
 use crate::diagnose::{Code, Diagnostic, Report};
+use crate::inspect::shown;
 use crate::ir::Artefact;
 
 /// What a file takes on the disk beyond its bytes: a last block, and an entry in its folder.
@@ -26,6 +27,7 @@ const fn allocated(buffers: u64) -> u64 {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PlannedFile {
     /// Where.
+    #[serde(serialize_with = "shown")]
     pub path: PathBuf,
     /// Its size in bytes.
     pub bytes: u64,

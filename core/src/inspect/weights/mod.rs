@@ -12,6 +12,7 @@ mod tests;
 use std::path::Path;
 
 pub(crate) use lazy::Drafts;
+pub(crate) use summary::shown;
 pub use summary::{
     PlaceSummary, ProblemSummary, SharedStorage, SourceSummary, TensorKind, TensorSummary, ViewSummary,
 };

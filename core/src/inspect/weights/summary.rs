@@ -1,8 +1,8 @@
 //! What is said about one tensor.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// A tensor: what it is, where its bytes are and what happens to them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -75,6 +75,11 @@ impl TensorKind {
     }
 }
 
+/// A path as it can be shown: not every one is text.
+pub(crate) fn shown<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&path.display())
+}
+
 /// Where the bytes of a tensor are.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -82,6 +87,7 @@ pub enum SourceSummary {
     /// In a file.
     File {
         /// The file.
+        #[serde(serialize_with = "shown")]
         file: PathBuf,
         /// The entry of the zip archive; `outer!inner` for an archive in an archive.
         entry: Option<String>,
@@ -145,6 +151,7 @@ pub enum PlaceSummary {
     /// Into a data file.
     Data {
         /// The file.
+        #[serde(serialize_with = "shown")]
         file: PathBuf,
         /// The first byte.
         offset: u64,
@@ -156,6 +163,7 @@ pub enum PlaceSummary {
     /// Nowhere: the model points at it.
     Pointed {
         /// The file.
+        #[serde(serialize_with = "shown")]
         file: PathBuf,
         /// The first byte.
         offset: u64,

@@ -164,7 +164,7 @@ impl<'a> Prepared<'a> {
         unbound::check(&weights, options)?;
         let places = Plan::of(&weights, folder, options)?;
         let target = Target::new(&folder.join(STEM), places.files.len());
-        let data = target.data_names();
+        let data = target.data_names()?;
         let mut rest = places.places.as_slice();
         let mut members = Vec::with_capacity(models.len());
         for (((name, model), names), own) in models.iter().zip(names).zip(&by_model) {
@@ -222,7 +222,7 @@ impl<'a> Prepared<'a> {
         let mut written = Written::default();
         for member in &self.members {
             let path = folder.join(&member.file);
-            let mut list = options.manifest.then(String::new);
+            let mut list = options.manifest.then(Vec::new);
             for at in &member.data {
                 if let Some((name, hash)) = self.data.get(*at).zip(hashes.get(*at)) {
                     note(&mut list, Path::new(name), hash.clone());
@@ -250,9 +250,9 @@ impl<'a> Prepared<'a> {
     }
 }
 
-fn save(path: &Path, text: &str) -> io::Result<()> {
+fn save(path: &Path, text: &[u8]) -> io::Result<()> {
     let mut file = File::create_new(path)?;
-    file.write_all(text.as_bytes())?;
+    file.write_all(text)?;
     file.sync_all()
 }
 

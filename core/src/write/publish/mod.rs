@@ -8,7 +8,7 @@ mod swap;
 #[cfg(test)]
 mod tests;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -69,8 +69,15 @@ impl Target {
     }
 
     /// The names of the data files as the model states them, relative to itself.
-    pub(super) fn data_names(&self) -> Vec<String> {
-        let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    ///
+    /// # Errors
+    /// `OP616` when one has a name that a model cannot state.
+    pub(super) fn data_names(&self) -> Result<Vec<String>, Report> {
+        let name = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_str();
+            let name = name.filter(|name| !name.contains('\\'));
+            name.map(str::to_owned).ok_or_else(|| unstatable(path))
+        };
         self.data.iter().map(name).collect()
     }
 
@@ -146,7 +153,7 @@ impl Target {
         let paths = mapped.iter().map(|file| file.path()).chain(options.sources.iter().map(PathBuf::as_path));
         for path in paths {
             let Ok(path) = fs::canonicalize(path) else { continue };
-            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            let name = path.file_name().unwrap_or_default();
             if path.parent() == Some(&folder) && is_data_name(&self.model, name) {
                 let model = self.model.display();
                 let message = format!(
@@ -207,15 +214,25 @@ fn data_name(model: &Path, at: usize, files: usize) -> OsString {
 }
 
 /// Whether [`data_name`] gives the name `name` to some data file of `model`.
-fn is_data_name(model: &Path, name: &str) -> bool {
+fn is_data_name(model: &Path, name: &OsStr) -> bool {
     let numbers = || {
-        let stem = model.file_stem()?.to_str()?;
-        let (at, rest) = name.strip_prefix(stem)?.strip_prefix('-')?.split_once("-of-")?;
+        let stem = model.file_stem()?.as_encoded_bytes();
+        let numbered = name.as_encoded_bytes().strip_prefix(stem)?.strip_prefix(b"-")?;
+        let (at, rest) = numbered.utf8_chunks().next()?.valid().split_once("-of-")?;
         let files = rest.get(..rest.find(|c: char| !c.is_ascii_digit())?)?;
         Some((at.parse::<usize>().ok()?.checked_sub(1)?, files.parse().ok()?))
     };
     let (at, files) = numbers().unwrap_or((0, 1));
-    data_name(model, at, files).to_str() == Some(name)
+    data_name(model, at, files) == *name
+}
+
+/// The report of a data file whose name a model cannot state.
+fn unstatable(path: &Path) -> Report {
+    let message = format!("a model cannot state the name of its data file, `{}`", path.display());
+    Diagnostic::error(Code::WRITE_NAME, message)
+        .note("ONNX keeps names as UTF-8; a backslash in one means a folder on some systems")
+        .help("choose another name for the model, or `--external-data inline`")
+        .into()
 }
 
 /// Removes a file that may be there.

@@ -68,7 +68,7 @@ impl Target {
 
     /// The data files of this output that the model at `path` names.
     fn data_of(&self, path: &Path) -> Vec<PathBuf> {
-        let names = named_by(path).into_iter().filter(|name| is_data_name(&self.model, name));
+        let names = named_by(path).into_iter().filter(|name| is_data_name(&self.model, name.as_ref()));
         names.map(|name| self.folder().join(name)).collect()
     }
 }

@@ -1,0 +1,121 @@
+//! Names of files that are no text.
+#![cfg(target_os = "linux")]
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const NAME: &[u8] = b"m\xff.onnx";
+
+fn example() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/twins.pt2")
+}
+
+fn onnxport<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_onnxport")).args(arguments).arg("--json").output().expect("a start")
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn convert(path: &Path, more: &[&str]) -> Output {
+    let fixed = [OsString::from("convert"), example().into(), "-o".into(), path.into()];
+    onnxport(fixed.into_iter().chain(more.iter().map(OsString::from)))
+}
+
+/// Every file of a folder and its bytes.
+fn listing(folder: &Path) -> BTreeMap<OsString, Vec<u8>> {
+    let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry"));
+    entries.map(|entry| (entry.file_name(), fs::read(entry.path()).expect("a file"))).collect()
+}
+
+fn has_runtime() -> bool {
+    let found = onnxport_ort::discover::find().is_some();
+    if !found {
+        eprintln!("no ONNX Runtime library was found: not tested");
+    }
+    found
+}
+
+#[test]
+fn a_model_that_cannot_name_its_data_is_refused_and_nothing_is_lost() {
+    for name in [NAME, br"m\n.onnx"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join(OsStr::from_bytes(name));
+        let output = convert(&path, &["--no-verify", "--external-data", "inline", "--manifest"]);
+        assert_eq!(output.status.code(), Some(0), "{}", json(&output));
+        let before = listing(folder.path());
+        assert_eq!(before.len(), 2);
+        for more in [&[][..], &["--shard-size", "1kB"], &["--plan"]] {
+            let output = convert(&path, &[&["--no-verify", "--external-data", "external"], more].concat());
+            let said = json(&output);
+            assert_eq!((output.status.code(), &said["diagnostics"][0]["code"]), (Some(5), &"OP616".into()));
+            assert_eq!(listing(folder.path()), before);
+        }
+    }
+}
+
+#[test]
+fn the_list_of_hashes_has_the_bytes_of_a_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join(OsStr::from_bytes(NAME));
+    assert_eq!(convert(&path, &["--no-verify", "--manifest"]).status.code(), Some(0));
+    let inspect = || onnxport([OsStr::new("inspect"), path.as_os_str(), OsStr::new("--manifest")]);
+    assert_eq!(inspect().status.code(), Some(0), "{}", json(&inspect()));
+    let list = folder.path().join(OsStr::from_bytes(b"m\xff.onnx.sha256"));
+    assert!(fs::read(list).expect("a list").ends_with(b"  m\xff.onnx\n"));
+    // Replaced without one, the model loses it.
+    assert_eq!(convert(&path, &["--no-verify"]).status.code(), Some(0));
+    assert_eq!(listing(folder.path()).len(), 1);
+}
+
+#[test]
+fn a_folder_can_have_any_name() {
+    let parent = tempfile::tempdir().expect("a folder");
+    let folder = parent.path().join(OsStr::from_bytes(b"d\xff"));
+    fs::create_dir(&folder).expect("a folder");
+    let plain = parent.path().join("plain");
+    fs::create_dir(&plain).expect("a folder");
+    let verified: &[&str] = if has_runtime() { &[] } else { &["--no-verify"] };
+    for mode in ["inline", "external"] {
+        let more = [&["--external-data", mode, "--manifest"], verified].concat();
+        for folder in [&folder, &plain] {
+            let planned = json(&convert(&folder.join("m.onnx"), &[&more[..], &["--plan"]].concat()));
+            assert!(planned["plan"]["files"][0]["path"].is_string(), "{planned}");
+            let output = convert(&folder.join("m.onnx"), &more);
+            let said = json(&output);
+            assert_eq!(output.status.code(), Some(0), "{said}");
+            assert_eq!(said["verification"].is_object(), verified.is_empty(), "{said}");
+        }
+        assert_eq!(listing(&folder), listing(&plain));
+    }
+}
+
+#[test]
+fn a_package_can_have_any_name() {
+    let parent = tempfile::tempdir().expect("a folder");
+    let programs = parent.path().join(OsStr::from_bytes(b"p\xff"));
+    fs::create_dir(&programs).expect("a folder");
+    fs::copy(example(), programs.join("a.pt2")).expect("a copy");
+    let folder = parent.path().join(OsStr::from_bytes(b"d\xff"));
+    let plain = parent.path().join("plain");
+    let verified: &[&str] = if has_runtime() { &[] } else { &["--no-verify"] };
+    for folder in [&folder, &plain] {
+        let mut member = OsString::from("b=");
+        member.push(programs.join("a.pt2"));
+        let fixed = ["package".into(), programs.join("a.pt2").into(), member, "-o".into(), folder.into()];
+        let rest = verified.iter().copied().chain(["--manifest"]).map(OsString::from);
+        let output = onnxport(fixed.into_iter().chain(rest));
+        let said = json(&output);
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        assert!(said["data"].is_array() && said["models"][0]["path"].is_string(), "{said}");
+    }
+    assert_eq!(listing(&folder), listing(&plain));
+    assert_eq!(listing(&folder).len(), 5);
+}

@@ -1,4 +1,4 @@
-"""Write `core/src/ir/opset/generated.rs`: operator signatures of the ONNX opsets 18 to 23.
+"""Write `core/ir/src/ir/opset/generated.rs`: operator signatures of the ONNX opsets 18 to 23.
 
 The tables hold every version of every operator of the default domain that is in force at one of
 these opsets, which is the newest one whose `since_version` does not exceed the opset.

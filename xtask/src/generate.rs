@@ -10,7 +10,7 @@ use crate::{contract, python, root, target};
 const TABLES: &[(&str, &str)] = &[
     ("aten_schemas.py", "plugins/aten/schemas.txt"),
     ("torchvision_schemas.py", "plugins/torchvision/schemas.txt"),
-    ("onnx_opsets.py", "core/src/ir/opset/generated.rs"),
+    ("onnx_opsets.py", "core/ir/src/ir/opset/generated.rs"),
 ];
 
 /// What to do with the tables.

@@ -68,11 +68,11 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
 /// Shows every tensor of a file.
 fn weights(arguments: &Arguments, kind: FileKind, shown: usize) -> CommandResult {
     let table = match kind {
-        FileKind::Program => WeightTable::of_program(&pipeline::read(&arguments.file)?.program),
+        FileKind::Program => WeightTable::from(&pipeline::read(&arguments.file)?.program),
         FileKind::Model => WeightTable::read_model(&arguments.file)?,
         FileKind::Weights => {
             let paths = std::slice::from_ref(&arguments.file);
-            WeightTable::of_set(&WeightSet::open(paths, arguments.weights_key.as_deref())?)
+            WeightTable::from(&WeightSet::open(paths, arguments.weights_key.as_deref())?)
         }
     };
     let mut outcome = Outcome::text(tensors::text(&table, shown)).with("weights", &table);

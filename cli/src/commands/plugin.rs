@@ -87,7 +87,7 @@ fn info(arguments: &InfoArguments) -> CommandResult {
         let message = format!("there is no plugin library {}", library.display());
         return Err(Diagnostic::error(Code::PLUGIN_FILE, message).into());
     }
-    let (plugin, stated) = host::inspect(library)?;
+    let (plugin, stated) = onnxport_core::session::inspect(library)?;
     let sha256 = manifest::sha256(library)?;
     let mut rows = vec![
         ("id", plugin.id.to_owned()),

@@ -29,7 +29,7 @@ mod stage;
 use std::str::FromStr;
 
 pub(crate) use call::host_table;
-pub(crate) use profile::flaw;
+pub use profile::flaw;
 pub use report::{BackendReport, Partitioned, RefusalReport, RegionReport, Stage};
 pub use stage::{Backed, run};
 

@@ -7,7 +7,7 @@ use crate::ir::{Graph, Model, NodeId, Shape, Type, ValueId};
 use crate::tensor::DType;
 
 /// What is wrong with a backend's description of itself, if anything is.
-pub(crate) fn flaw(entry: &BackendEntry) -> Option<String> {
+pub fn flaw(entry: &BackendEntry) -> Option<String> {
     let id = entry.id.as_str();
     if id.is_empty() || !id.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_')) {
         return Some("its id is not of lower-case letters, digits, `-` and `_`".to_owned());

@@ -4,38 +4,22 @@ use std::path::PathBuf;
 
 use onnxport_abi::abi_stable::std_types::RStr;
 use onnxport_abi::about::AboutTable;
-use onnxport_abi::backend::{self, BackendEntry, BackendTable};
+use onnxport_abi::backend::{BackendEntry, BackendTable};
 use onnxport_abi::compare::CompareTable;
 use onnxport_abi::executor::ExecutorTable;
-use onnxport_abi::lowering::{self, LoweringTable};
-use onnxport_abi::pass::{self, PassRecord, PassTable};
-use onnxport_abi::rules::{self, RuleRecord, RulesTable};
+use onnxport_abi::lowering::LoweringTable;
+use onnxport_abi::pass::{PassRecord, PassTable};
+use onnxport_abi::rules::{RuleRecord, RulesTable};
 use onnxport_abi::weights::WeightsTable;
-use onnxport_abi::{HostRoot, Interface, Mismatch, PluginRoot, Table, status};
-use onnxport_abi::{graph, log};
+use onnxport_abi::{HostRoot, Interface, Mismatch, PluginRoot, status};
 
+use super::WeightsPlugin;
 use super::{CONTRACT, Plugin, Site, Source, cross, options};
 use crate::diagnose::{Code, Diagnostic};
-use crate::weights::WeightsPlugin;
-
-static HOST_ROOT: HostRoot = HostRoot { version: CONTRACT, query };
-
-/// The host's side of the interfaces.
-pub(super) extern "C" fn query(interface: RStr<'_>) -> Table {
-    match interface.as_str() {
-        lowering::INTERFACE => crate::lower::host_table(),
-        log::INTERFACE => super::log::host_table(),
-        graph::INTERFACE => crate::graph_access::host_table(),
-        backend::INTERFACE => crate::backend::host_table(),
-        rules::INTERFACE => crate::optimise::rules_table(),
-        pass::INTERFACE => crate::optimise::pass_table(),
-        _ => Table::NONE,
-    }
-}
 
 /// What the plugin behind `root` says about itself, when its contract fits this host's. Until then it is
 /// called `name`.
-pub(super) fn about(root: &PluginRoot, name: &'static str) -> Result<AboutTable, Diagnostic> {
+pub fn about(root: &PluginRoot, name: &'static str) -> Result<AboutTable, Diagnostic> {
     let about = match table::<AboutTable>(root, name) {
         Ok(Some(about)) => about,
         Ok(None) => {
@@ -72,7 +56,7 @@ pub(super) fn about(root: &PluginRoot, name: &'static str) -> Result<AboutTable,
 }
 
 /// A plugin that is not attached yet.
-pub(super) fn plugin(about: &AboutTable, source: Source, library: Option<PathBuf>) -> Plugin {
+pub fn plugin(about: &AboutTable, source: Source, library: Option<PathBuf>) -> Plugin {
     Plugin {
         id: about.id.as_str(),
         version: about.version.as_str(),
@@ -94,12 +78,12 @@ pub(super) fn plugin(about: &AboutTable, source: Source, library: Option<PathBuf
     }
 }
 
-/// Attaches a plugin and takes its tables.
-pub(super) fn attach(plugin: &mut Plugin, root: &PluginRoot) -> Result<(), Diagnostic> {
+/// Attaches a plugin to `host` and takes its tables.
+pub fn attach(plugin: &mut Plugin, root: &PluginRoot, host: &'static HostRoot) -> Result<(), Diagnostic> {
     let id = plugin.id;
     let failed = |code: Code, message: String| named(Diagnostic::error(code, message), id);
     let site = Site { plugin: id, task: "attaching", subject: "" };
-    match cross(site, || (root.attach)(&HOST_ROOT)) {
+    match cross(site, || (root.attach)(host)) {
         status::OK => {}
         status::PANICKED => {
             return Err(failed(Code::PLUGIN_PANIC, format!("plugin `{id}` panicked while it was attached")));

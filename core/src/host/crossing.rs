@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// A call into a plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Site {
+pub struct Site {
     /// The plugin's id, or its library while that is loaded.
     pub plugin: &'static str,
     /// What the plugin does: `lowering`, `attaching`.
@@ -46,7 +46,7 @@ impl SharedText {
 
 /// What a time limit covers: the work that was started together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Run(u64);
+pub struct Run(u64);
 
 impl Run {
     /// A run of its own.
@@ -56,12 +56,12 @@ impl Run {
     }
 
     /// The run of this thread. Work that goes on in a pool takes it along.
-    pub(crate) fn current() -> Self {
+    pub fn current() -> Self {
         RUN.get()
     }
 
     /// From now on this thread works for the run.
-    pub(crate) fn join(self) {
+    pub fn join(self) {
         RUN.set(self);
     }
 }
@@ -96,14 +96,14 @@ thread_local! {
 }
 
 /// Runs `call`, which goes into a plugin.
-pub(crate) fn cross<T>(site: Site, call: impl FnOnce() -> T) -> T {
+pub fn cross<T>(site: Site, call: impl FnOnce() -> T) -> T {
     let _crossing = Crossing { outer: SITE.replace(Some(site)) };
     publish(Some(site), 1);
     call()
 }
 
 /// The call that this thread is in. Safe in a signal handler.
-pub(super) fn current() -> Option<Site> {
+pub fn current() -> Option<Site> {
     SITE.try_with(Cell::get).ok().flatten()
 }
 

@@ -15,7 +15,7 @@ const WORDS: usize = 200;
 
 /// The root of the plugin in the library at `path`, which stays loaded for the rest of the process, and
 /// what to call it until it says who it is.
-pub(super) fn load(path: &Path) -> Result<(PluginRoot, &'static str), Diagnostic> {
+pub fn load(path: &Path) -> Result<(PluginRoot, &'static str), Diagnostic> {
     let fail = |code: Code, what: String| Diagnostic::error(code, format!("{} {what}", path.display()));
     // A relative name would be looked for in the system's folders.
     let full =

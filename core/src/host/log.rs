@@ -4,16 +4,11 @@
 //! started wait for [`others`], because nobody knows which of several conversions they belong to.
 
 use std::cell::RefCell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use onnxport_abi::Table;
-use onnxport_abi::abi_stable::std_types::RStr;
-use onnxport_abi::log::{LogHost, level};
-use onnxport_abi::lowering::Context;
+use onnxport_abi::log::level;
 
-use super::crossing;
 use crate::diagnose::{Code, Diagnostic, OriginId, Severity};
 
 /// How many messages one collection keeps; the rest is counted.
@@ -35,13 +30,6 @@ static LEVEL: AtomicU32 = AtomicU32::new(level::WARN);
 /// Sets which messages are collected, for the whole process. Plugins need not make the others.
 pub fn show(level: Level) {
     LEVEL.store(level as u32, Ordering::Relaxed);
-}
-
-static HOST: LogHost = LogHost { level: shown, message };
-
-/// The envelope of the host's functions.
-pub(super) fn host_table() -> Table {
-    Table::of(&HOST)
 }
 
 #[derive(Default)]
@@ -118,23 +106,14 @@ impl Drop for Collection {
     }
 }
 
-extern "C" fn shown() -> u32 {
+/// The least severe messages that are collected, as [`level`] numbers them.
+pub(crate) fn shown() -> u32 {
     LEVEL.load(Ordering::Relaxed)
 }
 
-extern "C" fn message(plugin: RStr<'_>, level: u32, text: RStr<'_>, cx: Context) {
-    // Whatever goes wrong with a message, unwinding into the plugin would end the process.
-    let _ = catch_unwind(AssertUnwindSafe(|| {
-        if level > shown() {
-            return;
-        }
-        let site = crossing::current();
-        let text_of = |text: RStr<'_>| String::from_utf8_lossy(text.as_bytes()).into_owned();
-        // The plugin that this thread is in is known; its word counts elsewhere.
-        let plugin = site.map_or_else(|| text_of(plugin), |site| site.plugin.to_owned());
-        let origin = site.filter(|site| site.task == "lowering").and_then(|_| crate::lower::origin_of(cx));
-        take(diagnostic(plugin, level, &text_of(text), origin));
-    }));
+/// Takes a message of `plugin`, which says it about `origin`.
+pub(crate) fn said(plugin: String, level: u32, text: &str, origin: Option<OriginId>) {
+    take(diagnostic(plugin, level, text, origin));
 }
 
 fn diagnostic(plugin: String, level: u32, text: &str, origin: Option<OriginId>) -> Diagnostic {

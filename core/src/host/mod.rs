@@ -4,24 +4,23 @@
 //! difference. Libraries are never unloaded.
 
 mod allow;
-mod attach;
-pub mod check;
+pub mod attach;
 pub mod crash;
-mod crossing;
+pub mod crossing;
 pub mod discover;
-mod load;
+pub mod load;
 pub mod log;
 pub mod manifest;
-mod options;
+pub mod options;
 mod quarantine;
 pub mod template;
 pub mod watch;
+mod weights;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 pub use onnxport_abi::PluginRoot;
-use onnxport_abi::Version;
 use onnxport_abi::abi_stable::std_types::RSlice;
 use onnxport_abi::backend::BackendTable;
 use onnxport_abi::compare::CompareTable;
@@ -29,17 +28,18 @@ use onnxport_abi::executor::{ExecutorTable, OptionRecord, Sink};
 use onnxport_abi::lowering::{LoweringTable, entry_flags};
 use onnxport_abi::pass::PassTable;
 use onnxport_abi::rules::RulesTable;
+use onnxport_abi::{HostRoot, Version};
 
-pub(crate) use crossing::{Run, Site, cross};
+pub use crossing::{Run, Site, cross};
 pub use discover::{Search, Source};
 pub use manifest::Manifest;
 pub use options::{OptionKind, PluginOption};
 pub use quarantine::{OnPanic, Quarantine};
+pub use weights::WeightsPlugin;
 
 use crate::diagnose::{Code, Diagnostic, Report};
-use crate::optimise::Catalog;
 use crate::registry::{Choice, Provider, Registry, Schemas};
-use crate::weights::WeightsPlugin;
+use crate::rules::Catalog;
 use allow::AllowLists;
 use discover::{Candidate, Wanted};
 
@@ -106,23 +106,17 @@ pub struct Host {
 }
 
 impl Host {
-    /// Attaches plugins that are linked into this program.
-    ///
-    /// # Errors
-    /// [`Code::PLUGIN_CONTRACT`] when one refuses to attach, provides nothing, or lists no
-    /// operators although it has a table of them: a linked crate whose list is empty was dropped by
-    /// the linker.
-    pub fn new(linked: &[&'static PluginRoot]) -> Result<Self, Report> {
-        Self::with(linked, &Search::default())
-    }
-
-    /// Attaches the linked-in plugins and those that `search` finds. A loaded plugin takes the place
+    /// Attaches to `root`, the host's side of the contract, the linked-in plugins and those that `search` finds. A loaded plugin takes the place
     /// of a linked-in one with the same id; of two loaded ones the source that comes first in
     /// [`Source`] counts.
     ///
     /// # Errors
     /// A report of every plugin that cannot be used.
-    pub fn with(linked: &[&'static PluginRoot], search: &Search) -> Result<Self, Report> {
+    pub(crate) fn attach(
+        root: &'static HostRoot,
+        linked: &[&'static PluginRoot],
+        search: &Search,
+    ) -> Result<Self, Report> {
         let mut problems = Vec::new();
         let Wanted { candidates, choices, options, allow } = discover::wanted(search, &mut problems);
         let loaded = load_all(&candidates, &allow, &mut problems);
@@ -147,9 +141,9 @@ impl Host {
             }
         }
         let none = BTreeMap::new();
-        for (plugin, root) in &mut plugins {
+        for (plugin, own) in &mut plugins {
             let given = options.get(plugin.id).unwrap_or(&none);
-            match attach::attach(plugin, root) {
+            match attach::attach(plugin, own, root) {
                 Ok(()) => problems.extend(options::configure(plugin, given).err().into_iter().flatten()),
                 Err(problem) => problems.push(problem),
             }
@@ -169,7 +163,8 @@ impl Host {
         Err(Report { diagnostics: problems, ..Report::default() })
     }
 
-    fn index(plugins: Vec<Plugin>, problems: &mut Vec<Diagnostic>) -> Self {
+    /// A host of plugins that are attached; reports what cannot be compiled.
+    pub fn index(plugins: Vec<Plugin>, problems: &mut Vec<Diagnostic>) -> Self {
         let mut registry = Registry::default();
         let mut schemas = Vec::new();
         let mut catalog = Catalog::default();
@@ -236,11 +231,11 @@ impl Host {
 ///
 /// # Errors
 /// When it cannot be loaded, or refuses this host.
-pub fn inspect(library: &Path) -> Result<(Plugin, Option<Manifest>), Report> {
+pub(crate) fn inspect(root: &'static HostRoot, library: &Path) -> Result<(Plugin, Option<Manifest>), Report> {
     let candidate = Candidate { library: library.to_owned(), source: Source::Flag };
     let manifest = Manifest::beside(library)?;
-    let (mut plugin, root) = load_one(&candidate, manifest.as_ref(), &AllowLists::default())?;
-    attach::attach(&mut plugin, &root)?;
+    let (mut plugin, own) = load_one(&candidate, manifest.as_ref(), &AllowLists::default())?;
+    attach::attach(&mut plugin, &own, root)?;
     Ok((plugin, manifest))
 }
 

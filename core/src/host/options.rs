@@ -131,7 +131,7 @@ fn read(id: &str, entry: &OptionEntry<'static>) -> Result<PluginOption, Diagnost
 }
 
 /// Hands the user's options to `plugin` after they were checked.
-pub(super) fn configure(plugin: &Plugin, given: &BTreeMap<String, String>) -> Result<(), Vec<Diagnostic>> {
+pub fn configure(plugin: &Plugin, given: &BTreeMap<String, String>) -> Result<(), Vec<Diagnostic>> {
     let id = plugin.id;
     let problems = check(plugin, given);
     if !problems.is_empty() {

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::pt2::zip_index::{Region, ZipIndex};
 use crate::tensor::MappedFile;
+use crate::tensor::zip_index::{Region, ZipIndex};
 use crate::weights;
 
 /// What a path holds, as far as its name and its beginning tell. Whether it is sound is not known yet.

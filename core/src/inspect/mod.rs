@@ -5,11 +5,10 @@ mod model;
 mod program;
 mod weights;
 
-pub use kind::FileKind;
-pub use model::ModelSummary;
-pub use program::{DimSummary, InputSummary, NORMALISER, OpSummary, ProgramSummary, ValueSummary};
-pub(crate) use weights::{Drafts, shown};
-pub use weights::{
+pub use crate::table::{
     PlaceSummary, ProblemSummary, SharedStorage, SourceSummary, TensorKind, TensorSummary, ViewSummary,
     WeightTable,
 };
+pub use kind::FileKind;
+pub use model::ModelSummary;
+pub use program::{DimSummary, InputSummary, NORMALISER, OpSummary, ProgramSummary, ValueSummary};

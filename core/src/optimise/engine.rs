@@ -7,7 +7,6 @@ use onnxport_abi::status;
 use rustc_hash::FxHashSet;
 
 use super::callbacks::{Attempt, Refusal, host_table};
-use super::catalog::Rule;
 use super::edit::{Journal, Place};
 use super::explain::{self, Journal as Explanation};
 use super::matcher::{self, Match};
@@ -19,6 +18,7 @@ use crate::graph_access::{self, Access, Frame};
 use crate::host::{Host, Site, cross};
 use crate::ir::validate::Stated;
 use crate::ir::{BlockId, Model, NodeId, ValueId};
+use crate::rules::Rule;
 
 /// The state of a run.
 pub(super) struct Engine<'a> {

@@ -2,8 +2,8 @@
 
 use rustc_hash::FxHashSet;
 
-use super::pattern::{Attribute, AttributeWants, Operand, Pattern, Wants};
 use crate::ir::{Attr, Def, Graph, NodeId, ValueId};
+use crate::rules::pattern::{Attribute, AttributeWants, Operand, Pattern, Wants};
 use crate::tensor::{DType, LazyTensor};
 
 /// Constants of at most this many bytes are compared with a number.

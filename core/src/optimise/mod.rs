@@ -1,13 +1,12 @@
 //! Optimising: rules and passes of plugins rewrite the graph.
 //!
-//! A rule's pattern is data: the host compiles it ([`pattern`]), finds where it fits ([`matcher`]), asks
+//! A rule's pattern is data: the host compiles it ([`rules`](crate::rules)), finds where it fits ([`matcher`]), asks
 //! the plugin for a condition and a patch ([`callbacks`]), checks the patch and applies it ([`patch`]).
 //! Rules go over the graph until nothing changes, serially and in node order ([`engine`]). A pass edits
 //! the graph as a whole, in a transaction ([`pass`]). Whatever is not sound is taken back and reported;
 //! the model is then as good as without it.
 
 mod callbacks;
-mod catalog;
 mod edit;
 mod engine;
 mod explain;
@@ -15,11 +14,10 @@ mod matcher;
 mod origin;
 mod pass;
 mod patch;
-mod pattern;
 mod report;
 mod view;
 
-pub use catalog::{Catalog, Listed};
+pub use crate::rules::{Catalog, Listed};
 pub use report::{Count, Optimised, Outcome, Place};
 
 pub(crate) use callbacks::host_table as rules_table;

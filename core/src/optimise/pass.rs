@@ -7,7 +7,6 @@ use rustc_hash::FxHashSet;
 
 pub(crate) use callbacks::host_table;
 
-use super::catalog::Pass;
 use super::edit::Journal;
 use super::engine::Engine;
 use super::report::Outcome;
@@ -17,6 +16,7 @@ use crate::graph_access::{self, Access, Frame};
 use crate::host::{Site, cross};
 use crate::ir::validate::{self, Stated};
 use crate::ir::{BlockId, Graph, Model, OpsetImport, infer};
+use crate::rules::Pass;
 use callbacks::Run;
 
 /// Findings that are shown of a graph that a pass broke.

@@ -17,7 +17,9 @@ mod select;
 #[cfg(test)]
 mod tests;
 
-pub use scheme::{Block, Form, QuantiserName, Scheme};
+pub use scheme::{Block, Form, Scheme};
+
+pub use crate::weights::QuantiserName;
 pub use select::Patterns;
 
 use crate::diagnose::{Code, Diagnostic, Report, Severity};

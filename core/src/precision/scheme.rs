@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use crate::tensor::transform::Bits;
+use crate::weights::QuantiserName;
 
 /// What shares a scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,15 +24,6 @@ pub enum Form {
     MatMulNBits,
 }
 
-/// A quantiser of a plugin: `mylib/clip`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct QuantiserName {
-    /// The id of the plugin.
-    pub plugin: String,
-    /// The name that the plugin gives it.
-    pub name: String,
-}
-
 /// A quantised form: `int4:block=32,symmetric`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scheme {
@@ -45,19 +37,6 @@ pub struct Scheme {
     pub form: Form,
     /// Who chooses scales and codes; `None` rounds to nearest.
     pub quantiser: Option<QuantiserName>,
-}
-
-impl FromStr for QuantiserName {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.split_once('/') {
-            Some((plugin, name)) if !plugin.is_empty() && !name.is_empty() => {
-                Ok(Self { plugin: plugin.to_owned(), name: name.to_owned() })
-            }
-            _ => Err(format!("{text:?} is not PLUGIN/NAME, a quantiser of a plugin")),
-        }
-    }
 }
 
 impl FromStr for Scheme {

@@ -5,8 +5,9 @@ mod signature;
 pub mod text;
 mod value;
 
+pub use crate::ir::StateKind;
 pub use call::{Arg, Call, NamedArg, Output, Subgraph};
-pub use signature::{InputKind, InputSpec, OutputKind, OutputSpec, Signature, StateKind};
+pub use signature::{InputKind, InputSpec, OutputKind, OutputSpec, Signature};
 pub use value::{TensorType, Val, Value, ValueType};
 
 use indexmap::IndexMap;

@@ -1,8 +1,7 @@
 //! What the inputs and outputs of a program mean.
 
-use std::str::FromStr;
-
 use super::Val;
+use crate::ir::StateKind;
 
 /// The meaning of every input and output of the top-level graph, in order.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -96,35 +95,5 @@ impl OutputKind {
     /// Whether the output goes back to the caller.
     pub const fn is_returned(&self) -> bool {
         matches!(self, OutputKind::User | OutputKind::Loss | OutputKind::Gradient(_))
-    }
-}
-
-/// What a program mutates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum StateKind {
-    /// A buffer of the module.
-    Buffer,
-    /// A parameter of the module.
-    Parameter,
-    /// A tensor that the user passed.
-    Input,
-}
-
-impl StateKind {
-    /// `buffer`, `parameter` or `input`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Buffer => "buffer",
-            Self::Parameter => "parameter",
-            Self::Input => "input",
-        }
-    }
-}
-
-impl FromStr for StateKind {
-    type Err = ();
-    fn from_str(text: &str) -> Result<Self, ()> {
-        let all = [Self::Buffer, Self::Parameter, Self::Input];
-        all.into_iter().find(|kind| kind.as_str() == text).ok_or(())
     }
 }

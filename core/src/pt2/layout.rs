@@ -1,7 +1,7 @@
 //! Which files an archive is made of, and what a file is that is not an exported program.
 
-use super::zip_index::ZipIndex;
 use crate::diagnose::{Code, Diagnostic};
+use crate::tensor::zip_index::ZipIndex;
 
 /// Where the parts of one program lie in its archive.
 #[derive(Clone, Debug)]

@@ -18,16 +18,15 @@ mod schema;
 pub(crate) mod torch_file;
 mod treespec;
 mod view;
-pub mod zip_index;
 
 pub use sample_inputs::{SampleInputs, SampleValue};
 pub use treespec::TreeSpec;
 
 use std::path::Path;
 
+use crate::tensor::zip_index::{Region, ZipIndex};
 use layout::{Layout, TensorFile};
 use payload::Payloads;
-use zip_index::{Region, ZipIndex};
 
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::program::Program;

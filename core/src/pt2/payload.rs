@@ -8,9 +8,9 @@ use super::pickle::Item;
 use super::schema::{PayloadConfig, PayloadMeta, SymInt, TensorMeta};
 use super::torch_file;
 use super::view::{Claim, unbound, view};
-use super::zip_index::{Region, ZipIndex};
 use crate::diagnose::{Code, Diagnostic};
 use crate::program::TensorType;
+use crate::tensor::zip_index::{Region, ZipIndex};
 use crate::tensor::{LazyTensor, Unbound};
 
 /// The number of the strided layout in the schema.

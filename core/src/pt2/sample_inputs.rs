@@ -3,9 +3,9 @@
 use super::pickle::{Heap, Item, Ref};
 use super::torch_file;
 use super::treespec::TreeSpec;
-use super::zip_index::Region;
 use crate::diagnose::{Code, Diagnostic};
 use crate::program::{InputKind, Signature};
+use crate::tensor::zip_index::Region;
 use crate::tensor::{DType, LazyTensor};
 
 /// Inputs nested deeper than this are refused.

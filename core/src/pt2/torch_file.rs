@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use super::pickle::{Heap, Ref, Storages, load};
-use super::zip_index::{Region, ZipIndex};
 use crate::diagnose::{Code, Diagnostic};
+use crate::tensor::zip_index::{Region, ZipIndex};
 
 /// Pickles longer than this are refused. They hold structure; tensors lie beside them.
 const MAX_PICKLE: u64 = 128 << 20;

@@ -1,8 +1,8 @@
 //! Strided views of storages, checked against the bytes that there are.
 
-use super::zip_index::Region;
 use crate::diagnose::{Code, Diagnostic};
 use crate::tensor::data::count;
+use crate::tensor::zip_index::Region;
 use crate::tensor::{DType, LazyTensor, MAX_RANK, Source, Unbound};
 
 /// What a tensor's record claims about its storage.

@@ -237,7 +237,7 @@ extern "C" fn on_error(receiver: *mut c_void, message: RStr<'_>, help: RStr<'_>)
 }
 
 /// Makes a call whose outputs nobody wants, and returns its status.
-pub(crate) fn discard(call: impl FnOnce(&Sink) -> u32) -> u32 {
+pub fn discard(call: impl FnOnce(&Sink) -> u32) -> u32 {
     extern "C" fn tensor(_: *mut c_void, _: &TensorView<'_>) {}
     extern "C" fn text(_: *mut c_void, _: RStr<'_>) {}
     extern "C" fn error(_: *mut c_void, _: RStr<'_>, _: RStr<'_>) {}

@@ -9,15 +9,14 @@ mod place;
 mod report;
 mod run;
 mod samples;
-mod signature;
 mod source;
 
+pub use crate::onnx::{Extent, Port, Signature, State};
 pub use compare::{Difference, Tolerance, Wrong};
 pub use comparer::Comparer;
-pub(crate) use executor::discard;
+pub use executor::discard;
 pub use executor::{Executor, Feed, Output, Runtime, Session};
 pub use expected::{Against, Case, Expected};
 pub use report::{CaseReport, OutputReport, TensorReport, Verification};
 pub use run::{Options, verify};
 pub use samples::{Sample, cases};
-pub use signature::{Extent, Port, Signature, State};

@@ -11,7 +11,7 @@ use super::compare::{Tolerance, compare};
 use super::executor::{Feed, Output, Runtime};
 use super::expected::{Against, Case};
 use super::report::{CaseReport, OutputReport, TensorReport, Verification};
-use super::signature::{Extent, Port, Signature};
+use super::{Extent, Port, Signature};
 use crate::diagnose::{Code, Diagnostic};
 use crate::onnx::OnnxFile;
 use crate::sym::{SymId, Symbols};

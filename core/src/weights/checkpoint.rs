@@ -6,8 +6,8 @@ use super::{WeightSet, source};
 use crate::diagnose::{Code, Diagnostic};
 use crate::pt2::pickle::{Heap, Item, Ref};
 use crate::pt2::torch_file;
-use crate::pt2::zip_index::Region;
 use crate::tensor::MappedFile;
+use crate::tensor::zip_index::Region;
 
 /// Adds the tensors of the dictionary at `key` of the checkpoint at `path`; entries that are neither
 /// tensors nor containers (an epoch, a learning rate) are passed over.

@@ -6,7 +6,7 @@ use std::path::{Component, Path};
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
-use super::{WeightSet, into_result, source, summary};
+use super::{WeightSet, into_result, source};
 use crate::diagnose::{Code, Diagnostic, Report};
 
 /// Longer indices are refused: one takes about a hundred bytes for a tensor.
@@ -91,7 +91,7 @@ pub(super) fn read(path: &Path, key: Option<&str>) -> Result<WeightSet, Report> 
     if !absent.is_empty() {
         let count = absent.len();
         let mut diagnostic = wrong(format!("lists {count} tensors that are not in their shards"));
-        diagnostic.notes = summary::grouped(absent);
+        diagnostic.notes = crate::table::grouped(absent);
         problems.push(diagnostic.help("the shards may belong to another release of the model"));
     }
     into_result(problems)?;

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::summary::{grouped, type_of, type_text};
 use super::{BindOptions, NameMap, WeightSet};
 use crate::diagnose::{Code, Diagnostic, Report};
+use crate::table::{grouped, type_of, type_text};
 use crate::tensor::{DType, LazyTensor, Transform};
 
 /// So many missing names are compared with all that are left over.

@@ -19,18 +19,17 @@ mod program;
 mod quantiser;
 mod safetensors;
 mod source;
-mod summary;
 
 #[cfg(test)]
 mod tests;
 
+pub use crate::host::WeightsPlugin;
 pub use model::bind_model;
 pub use names::NameMap;
-pub use plugin::WeightsPlugin;
 pub(crate) use plugin::transform;
+pub(crate) use program::missing_constants;
 pub use program::{BindOptions, Bound, bind, missing};
-pub(crate) use program::{lacking_weights, missing_constants};
-pub(crate) use quantiser::{Found, quantiser};
+pub use quantiser::{Found, QuantiserName, quantiser};
 pub(crate) use safetensors::{dtype as safetensors_dtype, looks_like as is_safetensors};
 pub(crate) use source::is_checkpoint;
 
@@ -99,7 +98,7 @@ impl WeightSet {
         let tensor = LazyTensor::inline(dtype, shape, bytes);
         let held = tensor.source.bytes().len() as u64;
         if tensor.byte_len() != Some(held) {
-            let message = format!("`{name}` is given {held} bytes as {}", summary::type_of(&tensor));
+            let message = format!("`{name}` is given {held} bytes as {}", crate::table::type_of(&tensor));
             return Err(Diagnostic::error(Code::WEIGHTS_SOURCE, message));
         }
         self.insert(name.to_owned(), tensor, "the caller")

@@ -9,11 +9,9 @@ use onnxport_proto::{ModelProto, TensorProto};
 use super::matching::{self, Wanted};
 use super::{BindOptions, NameMap, WeightSet};
 use crate::diagnose::{Code, Diagnostic, Report};
-use crate::onnx::{self, Location, OnnxFile};
+use crate::onnx::{self, Location, OnnxFile, UNBOUND_KEY, UNBOUND_LOCATION, UnboundEntry};
 use crate::tensor::{DType, LazyTensor, MappedFile, Source};
-use crate::write::{
-    self, ExternalData, UNBOUND_KEY, UNBOUND_LOCATION, UnboundEntry, WriteOptions, WriteReport,
-};
+use crate::write::{self, ExternalData, WriteOptions, WriteReport};
 
 /// Writes the model at `path`, which was converted without weights, to `out` with those in `set` that
 /// `names` calls as the program does. The result is, byte for byte, what a conversion with these

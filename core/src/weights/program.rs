@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
 use super::matching::{self, Wanted};
-use super::summary::{grouped, type_of};
 use super::{NameMap, WeightSet};
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::program::{InputKind, Program};
+use crate::table::{grouped, type_of};
 use crate::tensor::{LazyTensor, Source};
+use crate::write::lacking;
 
 /// How strict [`bind`] and [`bind_model`](super::bind_model) are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -114,24 +115,6 @@ fn remark(kind: &InputKind) -> &'static str {
 fn remarks(program: &Program) -> BTreeMap<&str, &'static str> {
     let kinds = program.signature.inputs.iter().map(|spec| &spec.kind);
     kinds.filter_map(|kind| Some((kind.tensor_name()?, remark(kind)))).collect()
-}
-
-/// The error that says which weights of a model have no bytes; `None` when all have.
-pub(crate) fn lacking_weights<'a>(
-    weights: impl Iterator<Item = (String, &'a LazyTensor)>,
-) -> Option<Diagnostic> {
-    lacking("model", weights.map(|(name, data)| (name, type_of(data))).collect())
-}
-
-/// The error that says which tensors of `what` have no bytes.
-fn lacking(what: &str, names: Vec<(String, String)>) -> Option<Diagnostic> {
-    if names.is_empty() {
-        return None;
-    }
-    let message = format!("the {what} has no data for {} of its tensors", names.len());
-    let mut diagnostic = Diagnostic::error(Code::WEIGHTS_MISSING, message);
-    diagnostic.notes = grouped(names);
-    Some(diagnostic)
 }
 
 /// Numbers that are equal for tensors which show the same elements of the same memory.

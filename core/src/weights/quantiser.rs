@@ -1,5 +1,7 @@
 //! Quantisers of plugins: they choose scales, zero points and codes of weights.
 
+use std::str::FromStr;
+
 use onnxport_abi::abi_stable::std_types::{RSlice, RSliceMut, RStr};
 use onnxport_abi::executor::Sink;
 use onnxport_abi::weights::{QuantiserEntry, RectangleRecord, quantiser_granule};
@@ -7,13 +9,12 @@ use onnxport_abi::weights::{QuantiserEntry, RectangleRecord, quantiser_granule};
 use super::plugin::{Table, plugin_error};
 use crate::diagnose::{Code, Diagnostic};
 use crate::host::{CONTRACT, Host};
-use crate::precision::QuantiserName;
 use crate::tensor::Error;
 use crate::tensor::transform::{QuantisedMut, Quantiser, QuantiserGranule, Rectangle, SharedQuantiser};
 
 /// A quantiser of a plugin, found and not yet given a weight.
 #[derive(Clone)]
-pub(crate) struct Found {
+pub struct Found {
     table: Table,
     index: u32,
     entry: &'static QuantiserEntry,
@@ -30,12 +31,34 @@ type Quantise = extern "C" fn(
     &Sink,
 ) -> u32;
 
+/// A quantiser of a plugin: `mylib/clip`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuantiserName {
+    /// The id of the plugin.
+    pub plugin: String,
+    /// The name that the plugin gives it.
+    pub name: String,
+}
+
+impl FromStr for QuantiserName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('/') {
+            Some((plugin, name)) if !plugin.is_empty() && !name.is_empty() => {
+                Ok(Self { plugin: plugin.to_owned(), name: name.to_owned() })
+            }
+            _ => Err(format!("{text:?} is not PLUGIN/NAME, a quantiser of a plugin")),
+        }
+    }
+}
+
 /// Finds the quantiser that `wanted` names.
 ///
 /// # Errors
 /// `OP662` when there is no such plugin or quantiser, `OP804` when the plugin is older than quantisers, or
 /// this host is older than what the plugin asks for.
-pub(crate) fn quantiser(host: &Host, wanted: &QuantiserName) -> Result<Found, Diagnostic> {
+pub fn quantiser(host: &Host, wanted: &QuantiserName) -> Result<Found, Diagnostic> {
     let table = Table::of(host, &wanted.plugin)?;
     let QuantiserName { plugin, name } = wanted;
     let refuse = |message, help| {
@@ -75,7 +98,7 @@ pub(crate) fn quantiser(host: &Host, wanted: &QuantiserName) -> Result<Found, Di
 
 impl Found {
     /// The quantiser for one weight: its name, and the extents of it as a matrix, outputs first.
-    pub(crate) fn of(&self, weight: &str, [rows, columns]: [u64; 2]) -> SharedQuantiser {
+    pub fn of(&self, weight: &str, [rows, columns]: [u64; 2]) -> SharedQuantiser {
         let name = format!("{}/{}", self.table.plugin, self.entry.name);
         SharedQuantiser::new(Choosing { found: self.clone(), name, weight: weight.to_owned(), rows, columns })
     }

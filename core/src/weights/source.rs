@@ -4,11 +4,9 @@ use std::path::{Path, PathBuf};
 
 use super::{WeightSet, checkpoint, index, into_result, safetensors};
 use crate::diagnose::{Code, Diagnostic, Report};
-use crate::pt2::{
-    self,
-    zip_index::{Region, ZipIndex},
-};
+use crate::pt2;
 use crate::tensor::MappedFile;
+use crate::tensor::zip_index::{Region, ZipIndex};
 
 /// The first bytes of what `torch.save` wrote before PyTorch 1.6: a pickled magic number.
 const LEGACY: &[u8] = b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";

@@ -73,9 +73,9 @@ fn many_tensors_of_one_shape_are_bound() {
     let views = archive(MANY, &vec![0; 8 * MANY], |at| meta(&[2], &[1], at)).write();
     measured(|| {
         let set = WeightSet::open(std::slice::from_ref(&path), None).unwrap();
-        assert_eq!(WeightTable::of_set(&set).tensors.len(), MANY);
+        assert_eq!(WeightTable::from(&set).tensors.len(), MANY);
         let mut program = pt2::read(fake.path()).unwrap().program;
-        assert_eq!(WeightTable::of_program(&program).tensors.len(), program.tensors.len());
+        assert_eq!(WeightTable::from(&program).tensors.len(), program.tensors.len());
         let bound = bind(
             &mut program,
             &set,
@@ -106,7 +106,7 @@ fn many_views_of_one_storage_are_told_apart() {
     let file = archive(MANY, &vec![0; 8 * MANY], |at| meta(&[2, 2], &[1, 2], at)).write();
     measured(|| {
         let program = pt2::read(file.path()).unwrap().program;
-        let table = WeightTable::of_program(&program);
+        let table = WeightTable::from(&program);
         assert_eq!(table.shared.iter().map(|shared| shared.views.len()).max(), Some(MANY));
     });
 }

@@ -9,11 +9,12 @@ use onnxport_core::host::Host;
 use onnxport_core::inspect::{ModelSummary, WeightTable};
 use onnxport_core::ir::opset::DEFAULT_OPSET;
 use onnxport_core::onnx::OnnxFile;
+use onnxport_core::onnx::UNBOUND_KEY;
 use onnxport_core::pipeline::{self, ConvertOptions};
 use onnxport_core::precision::{Form, Overflow};
 use onnxport_core::tensor::DType;
 use onnxport_core::weights::{BindOptions, NameMap, WeightSet, bind_model};
-use onnxport_core::write::{self, ExternalData, UNBOUND_KEY, WriteOptions, WritePlan};
+use onnxport_core::write::{self, ExternalData, WriteOptions, WritePlan};
 use onnxport_proto::{ModelProto, StringStringEntryProto};
 use prost::Message;
 use serde_json::{Value, json};
@@ -34,7 +35,7 @@ fn convert(
     options: &WriteOptions,
 ) -> Result<(), Report> {
     let archive = pipeline::read(archive)?;
-    WeightTable::of_program(&archive.program).check()?;
+    WeightTable::from(&archive.program).check()?;
     let model = pipeline::convert(host, archive.program, convert)?.model;
     let path = folder.join("m.onnx");
     let (plan, table) = write::plan_tensors(&model, &path, options)?;

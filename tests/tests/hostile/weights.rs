@@ -33,7 +33,7 @@ fn header() -> Value {
 fn open(path: &Path, size: usize) -> Result<WeightSet, Report> {
     let (result, peak): (Result<_, Report>, usize) = measured(|| {
         let set = WeightSet::open(&[path.to_owned()], None)?;
-        let table = WeightTable::of_set(&set);
+        let table = WeightTable::from(&set);
         table.check().expect("what was read can be had");
         assert_eq!(table.tensors.len(), set.len());
         Ok(set)

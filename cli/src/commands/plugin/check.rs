@@ -5,8 +5,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use clap::Args;
+use onnxport_check::{self as check, CheckOptions, Finding, Probe, Verdict};
 use onnxport_core::diagnose::{Code, Diagnostic};
-use onnxport_core::host::check::{self, CheckOptions, Finding, Probe, Verdict};
 
 use crate::exit::Exit;
 use crate::format::{bad, bold, count, faint, good, table};

@@ -1,7 +1,7 @@
 //! What a pickle builds.
 
 use super::global::Global;
-use crate::pt2::zip_index::Region;
+use crate::tensor::zip_index::Region;
 use crate::tensor::{DType, LazyTensor};
 
 /// A handle of an [`Item`] in its [`Heap`]. Items are shared, as they are in Python, so a pickle that

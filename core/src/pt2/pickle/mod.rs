@@ -13,8 +13,8 @@ mod tensor;
 pub(crate) use item::{Heap, Item, Ref};
 pub(crate) use machine::load;
 
-use super::zip_index::Region;
 use crate::diagnose::{Code, Diagnostic};
+use crate::tensor::zip_index::Region;
 
 /// Finds the bytes of a storage by its key.
 pub(crate) trait Storages {

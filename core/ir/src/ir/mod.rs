@@ -1,0 +1,27 @@
+//! The ONNX graph under construction.
+//!
+//! A [`Model`] owns one [`Graph`] per ONNX function and one main graph. A graph owns its values and
+//! nodes in arenas; [`Block`]s order the nodes. The main block is the ONNX graph itself, every other
+//! block is the body of an `If`, `Loop` or `Scan`, held by a [`Attr::Block`] attribute. A nested
+//! block may use the values of the blocks around it, as ONNX allows.
+
+mod attribute;
+mod block;
+mod graph;
+pub mod infer;
+mod model;
+mod node;
+pub mod opset;
+mod same;
+pub mod text;
+pub mod tidy;
+pub mod validate;
+mod value;
+
+pub use crate::state::StateKind;
+pub use attribute::{Attr, Attribute};
+pub use block::{Block, BlockId};
+pub use graph::Graph;
+pub use model::{Artefact, Function, Initializer, Model, OpsetImport, State};
+pub use node::{Node, NodeId};
+pub use value::{Def, Shape, Type, Use, ValueId, ValueInfo};

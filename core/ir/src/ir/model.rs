@@ -1,0 +1,97 @@
+//! A whole model: the main graph, local functions and what surrounds them.
+
+use super::{Graph, StateKind, ValueId};
+use crate::diagnose::Origins;
+use crate::sym::Symbols;
+use crate::tensor::LazyTensor;
+
+/// A constant tensor of a graph.
+#[derive(Clone, Debug)]
+pub struct Initializer {
+    /// The value that it defines.
+    pub value: ValueId,
+    /// The data.
+    pub data: LazyTensor,
+    /// Whether it is a parameter or a buffer: the bytes of these are not read to build a graph, so
+    /// that a graph is the same with and without them.
+    pub weight: bool,
+}
+
+/// A domain and the version of its operator set.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OpsetImport {
+    /// The domain; empty for ONNX's own.
+    pub domain: String,
+    /// The version.
+    pub version: i64,
+}
+
+/// A local function.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// The domain.
+    pub domain: String,
+    /// The name.
+    pub name: String,
+    /// The names of its attributes.
+    pub attributes: Vec<String>,
+    /// The body; its main block's inputs and outputs are the function's.
+    pub graph: Graph,
+}
+
+/// A declared state: a graph input whose next value is a graph output.
+#[derive(Clone, Debug)]
+pub struct State {
+    /// The input that holds the value before the call.
+    pub input: ValueId,
+    /// The position, among the outputs of the main block, of the value after the call.
+    pub output: usize,
+    /// What the program mutates.
+    pub kind: StateKind,
+    /// The fully qualified name of the buffer or parameter, or the name of the user input.
+    pub name: String,
+    /// The value at the first call, written as the input's default; `None` for a user input.
+    pub initial: Option<LazyTensor>,
+}
+
+/// A file that lies beside the model and that a node refers to.
+#[derive(Clone, Debug)]
+pub struct Artefact {
+    /// Its name, without folders.
+    pub file: String,
+    /// What it holds, a dense tensor of bytes.
+    pub data: LazyTensor,
+    /// Their SHA-256 in hexadecimal.
+    pub sha256: String,
+}
+
+/// An ONNX model.
+#[derive(Clone, Debug, Default)]
+pub struct Model {
+    /// The main graph.
+    pub graph: Graph,
+    /// The names of the outputs of the main block, one to one. An output has a name of its own
+    /// because the same value may be returned twice; the writer inserts `Identity` where needed.
+    pub output_names: Vec<String>,
+    /// Local functions.
+    pub functions: Vec<Function>,
+    /// The operator sets that the model uses, sorted by domain.
+    pub opsets: Vec<OpsetImport>,
+    /// The symbols of every dimension.
+    pub symbols: Symbols,
+    /// Where nodes come from.
+    pub origins: Origins,
+    /// Inputs whose next values are outputs.
+    pub states: Vec<State>,
+    /// Files beside the model, in the order in which they were made.
+    pub artefacts: Vec<Artefact>,
+    /// Further metadata, sorted by key.
+    pub metadata: Vec<(String, String)>,
+}
+
+impl Model {
+    /// The version of ONNX's own operator set.
+    pub fn opset(&self) -> i64 {
+        self.opsets.iter().find(|o| o.domain.is_empty()).map_or(0, |o| o.version)
+    }
+}

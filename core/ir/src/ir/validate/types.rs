@@ -1,0 +1,110 @@
+//! What is recorded about values agrees with what follows from their nodes and with what the
+//! program states.
+
+use super::{Cx, Stated, describe};
+use crate::ir::{Graph, NodeId, Shape, Type, infer};
+use crate::sym::{Dim, Symbols};
+
+pub(super) fn check(cx: &mut Cx<'_>, graph: &Graph, stated: &Stated, nodes: impl Iterator<Item = NodeId>) {
+    let opset = cx.model.opset();
+    for id in nodes {
+        let inferred = infer::outputs(graph, &mut cx.symbols, opset, id);
+        for (value, inferred) in graph.nodes[id].outputs.iter().zip(inferred) {
+            let Some(value) = *value else { continue };
+            let recorded = &graph.values[value].ty;
+            let about = |what: &str| format!("{} {what}", describe(graph, value));
+            if let Some((given, follows)) = differs(&mut cx.symbols, recorded, &inferred.ty) {
+                let message = format!("is recorded as {given}, but the node makes {follows}");
+                cx.at(graph, id, &about(&message));
+                continue;
+            }
+            let Some((dtype, shape)) = stated.get(&value) else { continue };
+            let program = Type::tensor(*dtype, shape.clone());
+            for ty in [recorded, &inferred.ty] {
+                if let Some((says, found)) = differs(&mut cx.symbols, &program, ty) {
+                    let message = format!("is {says} in the program, but {found} here");
+                    cx.at(graph, id, &about(&message));
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// What a caller passes and receives has a type.
+pub(super) fn ends(cx: &mut Cx<'_>, graph: &Graph) {
+    let main = &graph.blocks[graph.main()];
+    let is_function = !std::ptr::eq(graph, &raw const cx.model.graph);
+    let ends = main.inputs.iter().map(|v| ("input", *v)).chain(main.outputs.iter().map(|v| ("output", *v)));
+    for (side, value) in ends.filter(|_| !is_function) {
+        if graph.values[value].ty.dtype().is_none() {
+            cx.report(format!("the type of the {side} {} is unknown", describe(graph, value)));
+        }
+    }
+    for (value, info) in graph.values.iter() {
+        if let Some(dim) = negative(info.ty.shape()) {
+            cx.report(format!("{} has an axis of extent {dim}", describe(graph, value)));
+        }
+    }
+}
+
+fn negative(shape: Option<&Shape>) -> Option<i64> {
+    shape?.dims()?.iter().flatten().filter_map(|d| d.as_const()).find(|n| *n < 0)
+}
+
+/// The two types as text, when no value can have both.
+pub(super) fn differs(symbols: &mut Symbols, a: &Type, b: &Type) -> Option<(String, String)> {
+    let clash = match (a, b) {
+        (Type::Unknown, _) | (_, Type::Unknown) => false,
+        (Type::Tensor { dtype, shape }, Type::Tensor { dtype: other, shape: with }) => {
+            dtype.zip(*other).is_some_and(|(x, y)| x != y) || shapes_differ(symbols, shape, with)
+        }
+        (Type::Sequence(x), Type::Sequence(y)) => x != y,
+        _ => true,
+    };
+    clash.then(|| (text(symbols, a), text(symbols, b)))
+}
+
+fn shapes_differ(symbols: &mut Symbols, a: &Shape, b: &Shape) -> bool {
+    match (a, b) {
+        (Shape::Ranked(a), Shape::Ranked(b)) => {
+            a.len() != b.len()
+                || a.iter().zip(b).any(|(a, b)| a.zip(*b).is_some_and(|(a, b)| dims_differ(symbols, a, b)))
+        }
+        _ => false,
+    }
+}
+
+/// Whether two extents are surely different: everywhere, or at the sizes that the program was
+/// traced with. Expressions that merely look different may be equal.
+pub fn dims_differ(symbols: &mut Symbols, a: Dim, b: Dim) -> bool {
+    if a == b {
+        return false;
+    }
+    if let (Dim::Const(a), Dim::Const(b)) = (a, b) {
+        return a != b;
+    }
+    let hint = |dim| symbols.eval(dim, &|sym| symbols.get(sym).hint);
+    if let (Some(a), Some(b)) = (hint(a), hint(b)) {
+        return a != b;
+    }
+    let difference = symbols.sub(a, b);
+    let range = symbols.range(difference);
+    range.min.is_some_and(|n| n > 0) || range.max.is_some_and(|n| n < 0)
+}
+
+/// A type as the text form writes it.
+fn text(symbols: &Symbols, ty: &Type) -> String {
+    match ty {
+        Type::Unknown => "unknown".to_owned(),
+        Type::Sequence(dtype) => format!("a sequence of {dtype}"),
+        Type::Tensor { dtype, shape } => {
+            let dtype = dtype.map_or("?", crate::tensor::DType::as_str);
+            let dims = shape.dims().map(|dims| {
+                let dims = dims.iter().map(|d| d.map_or_else(|| "?".to_owned(), |d| symbols.display(d)));
+                dims.collect::<Vec<_>>().join(", ")
+            });
+            dims.map_or_else(|| dtype.to_owned(), |dims| format!("{dtype}[{dims}]"))
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! ONNX models as values, without any of the formats that they come from.
+//!
+//! - [`ir`] is the graph: arenas, symbolic dimensions, inference, validation, a text form;
+//! - [`tensor`] holds the bytes behind initializers, which stay on disk until they are written;
+//! - [`onnx`] reads ONNX files, [`write`](mod@write) plans, streams and publishes them;
+//! - [`diagnose`] says what is wrong, with a stable code and the line that it comes from.
+
+// What comes from outside never panics; tests may.
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+pub mod arena;
+pub mod diagnose;
+pub mod ir;
+pub mod onnx;
+mod state;
+pub mod sym;
+pub mod table;
+pub mod tensor;
+pub mod text;
+pub mod write;

@@ -1,0 +1,41 @@
+//! What onnxport says in the metadata of a model about its states and about weights that lie elsewhere.
+
+use serde::{Deserialize, Serialize};
+
+/// The key under which a model lists its states.
+pub const STATE_KEY: &str = "onnxport.state";
+
+/// The key under which a model lists the weights that are still to be given.
+pub const UNBOUND_KEY: &str = "onnxport.unbound";
+
+/// The key under which a model lists the files that it points into and does not own.
+pub const SOURCES_KEY: &str = "onnxport.sources";
+
+/// The data file that an initializer without bytes states. Runtimes show it in the error of a file that
+/// is missing.
+pub const UNBOUND_LOCATION: &str = "weights-are-missing--run--onnxport-weights-bind";
+
+/// An initializer without bytes, as the metadata of a model describes it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnboundEntry {
+    /// The name of the initializer.
+    pub initializer: String,
+    /// The fully qualified name of the tensor in the program.
+    pub name: String,
+    /// Its element type in the program; complex tensors are pairs of reals in the model.
+    pub dtype: String,
+    /// Its extents in the program, outermost first.
+    pub shape: Vec<u64>,
+    /// The initializer before it that shows the same elements of the same memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tied: Option<String>,
+}
+
+/// A file that a model points into and does not own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceFile {
+    /// Its path, relative to the model's folder, with `/` between the parts.
+    pub location: String,
+    /// Its size in bytes when the model was written.
+    pub bytes: u64,
+}

@@ -1,0 +1,165 @@
+//! Reading ONNX files: the declarations, without the bytes of weights.
+//!
+//! The file is mapped, and what the decoded message holds of weights borrows the mapping.
+
+mod beside;
+mod metadata;
+mod signature;
+mod weights;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use onnxport_proto::{GraphProto, ModelProto, NodeProto, StringStringEntryProto, TensorProto};
+use prost::Message;
+
+pub use beside::Beside;
+pub use metadata::{SOURCES_KEY, STATE_KEY, SourceFile, UNBOUND_KEY, UNBOUND_LOCATION, UnboundEntry};
+pub use signature::{Extent, Port, Signature, State};
+pub use weights::{Location, Weight};
+
+use crate::diagnose::{Code, Diagnostic};
+use crate::tensor::MappedFile;
+
+/// A decoded ONNX file.
+#[derive(Clone, Debug)]
+pub struct OnnxFile {
+    path: PathBuf,
+    /// The message.
+    pub proto: ModelProto,
+    /// Every initializer of the main graph, in order.
+    pub weights: Vec<Weight>,
+}
+
+impl OnnxFile {
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    /// `OP101` when it cannot be read; `OP110` when it is damaged, holds no graph, or states weights
+    /// that cannot be: extents below zero, bytes that do not fit their shape, data outside of the
+    /// model's folder.
+    pub fn open(path: &Path) -> Result<Self, Diagnostic> {
+        let mut file = Self::declarations(path)?;
+        let tensors = file.proto.graph.iter().flat_map(|graph| &graph.initializer);
+        let read = |tensor: &TensorProto| Weight::read(tensor).map_err(|why| file.about(tensor.name(), &why));
+        file.weights = tensors.map(read).collect::<Result<_, _>>()?;
+        Ok(file)
+    }
+
+    /// Reads the file at `path`; its weights are still to be read.
+    pub fn declarations(path: &Path) -> Result<Self, Diagnostic> {
+        let file = MappedFile::open(path).map_err(|e| {
+            Diagnostic::error(Code::READ_IO, format!("cannot read `{}`: {e}", path.display()))
+        })?;
+        let proto = ModelProto::decode(Bytes::from_owner(file)).map_err(|e| invalid(path, &e.to_string()))?;
+        if proto.graph.is_none() {
+            return Err(invalid(path, "it holds no graph"));
+        }
+        Ok(Self { path: path.to_owned(), weights: Vec::new(), proto })
+    }
+
+    /// The path that was opened.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// An error about the initializer called `name`.
+    fn about(&self, name: &str, why: &str) -> Diagnostic {
+        invalid(&self.path, &format!("the initializer `{name}` {why}"))
+    }
+
+    /// The main graph.
+    pub fn graph(&self) -> Option<&GraphProto> {
+        self.proto.graph.as_ref()
+    }
+
+    /// What wrote the file, with its version.
+    pub fn producer(&self) -> String {
+        format!("{} {}", self.proto.producer_name(), self.proto.producer_version()).trim().to_owned()
+    }
+
+    /// The metadata entry called `key`.
+    pub fn metadata(&self, key: &str) -> Option<&str> {
+        self.proto.metadata_props.iter().find(|p| p.key() == key).map(StringStringEntryProto::value)
+    }
+
+    /// The number of nodes by domain and operator, nested graphs and functions included; the domain
+    /// of ONNX's own operators is empty.
+    pub fn op_counts(&self) -> BTreeMap<(String, String), usize> {
+        let mut counts = BTreeMap::new();
+        let functions = self.proto.functions.iter().map(|f| f.node.as_slice());
+        for nodes in self.graph().map(|g| g.node.as_slice()).into_iter().chain(functions) {
+            count(nodes, &mut counts);
+        }
+        counts
+    }
+
+    /// Whether every data file is there and long enough for what the model places in it, and those that
+    /// the model does not own have the size that they had.
+    ///
+    /// # Errors
+    /// `OP110` that names the weight and its file, or what is damaged; `OP630` when the model was written without weights.
+    pub fn check_data(&self) -> Result<(), Diagnostic> {
+        let waiting = self.weights.iter().filter(|w| w.location.file() == Some(UNBOUND_LOCATION)).count();
+        if waiting > 0 {
+            let message = format!("`{}` waits for {waiting} of its weights", self.path.display());
+            return Err(Diagnostic::error(Code::WEIGHTS_MISSING, message)
+                .help("give them with `onnxport weights bind`"));
+        }
+        let mut beside = Beside::of(&self.path);
+        for weight in &self.weights {
+            if let Some(why) = beside.problem(weight) {
+                return Err(self.about(&weight.name, &why));
+            }
+        }
+        match sources(&self.path, &self.proto)?.iter().find_map(|source| beside.changed(source)) {
+            Some(why) => Err(invalid(&self.path, &why)),
+            None => Ok(()),
+        }
+    }
+
+    /// The files that the model points into and does not own; none where its metadata is damaged, which
+    /// [`check_data`](Self::check_data) says.
+    pub fn sources(&self) -> Vec<SourceFile> {
+        sources(&self.path, &self.proto).unwrap_or_default()
+    }
+}
+
+/// The files that the model at `path` points into and does not own.
+///
+/// # Errors
+/// `OP110` for damaged metadata.
+pub fn sources(path: &Path, proto: &ModelProto) -> Result<Vec<SourceFile>, Diagnostic> {
+    let mut entries = proto.metadata_props.iter().filter(|entry| entry.key() == SOURCES_KEY);
+    let Some(entry) = entries.next() else { return Ok(Vec::new()) };
+    let damaged = |why: String| invalid(path, &format!("its metadata `{SOURCES_KEY}` is damaged: {why}"));
+    if entries.next().is_some() {
+        return Err(damaged("it is there twice".to_owned()));
+    }
+    serde_json::from_str(entry.value()).map_err(|e| damaged(e.to_string()))
+}
+
+/// Protobuf's own limit keeps the nesting of graphs shallow.
+fn count(nodes: &[NodeProto], counts: &mut BTreeMap<(String, String), usize>) {
+    for node in nodes {
+        let domain = Some(node.domain()).filter(|d| *d != "ai.onnx").unwrap_or_default();
+        *counts.entry((domain.to_owned(), node.op_type().to_owned())).or_default() += 1;
+        for attribute in &node.attribute {
+            for graph in attribute.g.iter().chain(&attribute.graphs) {
+                count(&graph.node, counts);
+            }
+        }
+    }
+}
+
+/// The error about a file that is not a model that can be used.
+pub fn invalid(path: &Path, why: &str) -> Diagnostic {
+    Diagnostic::error(
+        Code::READ_ONNX,
+        format!("`{}` is not an ONNX model that can be used: {why}", path.display()),
+    )
+}

@@ -1,0 +1,149 @@
+//! What an ONNX file declares about its inputs, outputs and states, as far as a run needs it.
+
+use std::path::Path;
+
+use onnxport_proto::{ValueInfoProto, tensor_shape_proto, type_proto};
+use serde::Deserialize;
+
+use super::{OnnxFile, STATE_KEY};
+use crate::diagnose::{Code, Diagnostic};
+use crate::tensor::DType;
+
+/// The inputs, outputs and states of a model.
+#[derive(Clone, Debug, Default)]
+pub struct Signature {
+    /// Every graph input, in order.
+    pub inputs: Vec<Port>,
+    /// Every graph output, in order.
+    pub outputs: Vec<Port>,
+    /// The declared states, from the metadata `onnxport.state`.
+    pub states: Vec<State>,
+}
+
+/// An input or output.
+#[derive(Clone, Debug)]
+pub struct Port {
+    /// The name.
+    pub name: String,
+    /// Element type, when it is a tensor of known type.
+    pub dtype: Option<DType>,
+    /// The extents, when the rank is known.
+    pub dims: Option<Vec<Extent>>,
+    /// Whether an initializer gives the input a default.
+    pub optional: bool,
+}
+
+/// A declared extent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// A number.
+    Known(i64),
+    /// A `dim_param`: a symbol or an expression.
+    Named(String),
+    /// Nothing is stated.
+    Unknown,
+}
+
+/// An input whose next value is an output.
+#[derive(Clone, Debug, Deserialize)]
+pub struct State {
+    /// The name of the input.
+    pub input: String,
+    /// The name of the output.
+    pub output: String,
+    /// `buffer`, `parameter` or `input`.
+    pub kind: String,
+    /// The fully qualified name, or the placeholder of a user input.
+    pub name: String,
+}
+
+impl Signature {
+    /// Reads the declarations of the model at `path`.
+    pub fn read(path: &Path) -> Result<Self, Diagnostic> {
+        Self::of(&OnnxFile::open(path)?)
+    }
+
+    /// The declarations of a file that was read.
+    pub fn of(file: &OnnxFile) -> Result<Self, Diagnostic> {
+        let Some(graph) = file.graph() else { return Ok(Self::default()) };
+        let initializers: std::collections::HashSet<&str> =
+            graph.initializer.iter().filter_map(|t| t.name.as_deref()).collect();
+        let port = |info: &ValueInfoProto| Port {
+            optional: initializers.contains(info.name.as_deref().unwrap_or_default()),
+            ..Port::of(info)
+        };
+        let states = match file.metadata(STATE_KEY) {
+            Some(text) => serde_json::from_str(text).map_err(|e| {
+                Diagnostic::error(Code::READ_ONNX, format!("the metadata {STATE_KEY} is malformed: {e}"))
+            })?,
+            None => Vec::new(),
+        };
+        Ok(Self {
+            inputs: graph.input.iter().map(port).collect(),
+            outputs: graph.output.iter().map(port).collect(),
+            states,
+        })
+    }
+
+    /// The inputs that the user gives at every call: all but the states with a value of their own.
+    pub fn user_inputs(&self) -> impl Iterator<Item = &Port> {
+        self.inputs
+            .iter()
+            .filter(|port| !self.states.iter().any(|s| s.input == port.name && s.kind != "input"))
+    }
+
+    /// The state whose next value the output is.
+    pub fn state_of(&self, output: &str) -> Option<&State> {
+        self.states.iter().find(|s| s.output == output)
+    }
+}
+
+impl Port {
+    /// The type as text: `f32[batch, 3]`.
+    pub fn type_text(&self) -> String {
+        let dtype = self.dtype.map_or("unknown", DType::as_str);
+        match &self.dims {
+            Some(dims) => {
+                let dims: Vec<String> = dims.iter().map(ToString::to_string).collect();
+                format!("{dtype}[{}]", dims.join(", "))
+            }
+            None => format!("{dtype}[...]"),
+        }
+    }
+
+    fn of(info: &ValueInfoProto) -> Self {
+        let tensor = match info.r#type.as_ref().and_then(|t| t.value.as_ref()) {
+            Some(type_proto::Value::TensorType(tensor)) => Some(tensor),
+            _ => None,
+        };
+        let dims = tensor.and_then(|t| t.shape.as_ref()).map(|shape| {
+            shape
+                .dim
+                .iter()
+                .map(|dim| match &dim.value {
+                    Some(tensor_shape_proto::dimension::Value::DimValue(n)) => Extent::Known(*n),
+                    Some(tensor_shape_proto::dimension::Value::DimParam(name)) if !name.is_empty() => {
+                        Extent::Named(name.clone())
+                    }
+                    _ => Extent::Unknown,
+                })
+                .collect()
+        });
+        Self {
+            name: info.name.clone().unwrap_or_default(),
+            dtype: tensor.and_then(|t| DType::from_onnx(t.elem_type.unwrap_or_default())),
+            dims,
+            optional: false,
+        }
+    }
+}
+
+impl std::fmt::Display for Extent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Extent::Known(n) => write!(f, "{n}"),
+            Extent::Named(name) => f.write_str(name),
+            Extent::Unknown => f.write_str("?"),
+        }
+    }
+}

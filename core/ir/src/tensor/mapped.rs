@@ -1,0 +1,103 @@
+//! Files mapped into memory, read-only.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use memmap2::Mmap;
+
+use super::fault;
+
+/// A read-only mapping that remembers its path; clones share the mapping.
+#[derive(Clone, Debug)]
+pub struct MappedFile {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    path: PathBuf,
+    file: File,
+    /// The length and the time of the last change, as they were before the mapping.
+    state: (u64, Option<SystemTime>),
+    // Before the mapping, which it describes: fields are dropped in order.
+    _known: fault::Known,
+    map: Mmap,
+}
+
+impl MappedFile {
+    /// Maps the whole file at `path`.
+    ///
+    /// # Errors
+    /// Any error of opening or mapping the file.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        // To open a pipe waits for somebody who writes.
+        if !std::fs::metadata(path)?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+        }
+        let file = File::open(path)?;
+        let state = state(&file)?;
+        // SAFETY: the mapping is private to this process and read-only. A writer that truncates the
+        // file underneath makes a later read fault; `fault` tells the handler of that signal which
+        // file it was.
+        let map = unsafe { Mmap::map(&file)? };
+        let known = fault::Known::new(&map, path);
+        Ok(Self { inner: Arc::new(Inner { path: path.to_owned(), file, state, _known: known, map }) })
+    }
+
+    /// Whether the file has been written to since it was opened, or cannot be examined any more.
+    pub fn changed(&self) -> bool {
+        state(&self.inner.file).map_or(true, |state| state != self.inner.state)
+    }
+
+    /// The path that was opened.
+    pub fn path(&self) -> &Path {
+        &self.inner.path
+    }
+
+    /// The open file, for copies made by the kernel.
+    pub fn file(&self) -> &File {
+        &self.inner.file
+    }
+
+    /// The mapped bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.inner.map
+    }
+
+    /// Whether the kernel reads ahead of what is asked for, as it does unless told otherwise. A header at
+    /// the start of a file of weights does not need the megabytes behind it.
+    pub fn read_ahead(&self, wanted: bool) {
+        #[cfg(unix)]
+        {
+            let advice = if wanted { memmap2::Advice::Normal } else { memmap2::Advice::Random };
+            // Advice changes nothing but speed.
+            let _ = self.inner.map.advise(advice);
+        }
+        #[cfg(not(unix))]
+        let _ = wanted;
+    }
+
+    /// Whether both are the same mapping.
+    pub fn same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
+    /// Equal for those that are the [`same`](Self::same), as long as they live.
+    pub fn id(&self) -> usize {
+        Arc::as_ptr(&self.inner) as usize
+    }
+}
+
+fn state(file: &File) -> io::Result<(u64, Option<SystemTime>)> {
+    let metadata = file.metadata()?;
+    Ok((metadata.len(), metadata.modified().ok()))
+}
+
+impl AsRef<[u8]> for MappedFile {
+    fn as_ref(&self) -> &[u8] {
+        self.bytes()
+    }
+}

@@ -1,0 +1,30 @@
+//! Element types and the bytes behind initializers.
+//!
+//! A [`LazyTensor`] says where bytes are and what is to happen to them on their way into a file: a
+//! [`Source`], a strided view of it, and transforms of that view. The length is known before anything
+//! is read; what is read is read in pieces, under a budget ([`LazyTensor::stream`]).
+
+mod cost;
+pub mod data;
+mod error;
+pub mod fault;
+mod gather;
+mod identity;
+pub mod mapped;
+mod producer;
+mod stream;
+pub mod transform;
+mod view;
+pub mod zip_index;
+
+#[cfg(test)]
+mod tests;
+
+pub use data::{LazyTensor, Source, Unbound};
+pub use error::Error;
+pub use mapped::MappedFile;
+pub use onnxport_abi::{DType, Kind};
+pub use producer::{Produce, Producer};
+pub use stream::{Sink, Workspace};
+pub use transform::{Derived, Granule, Transform};
+pub use view::MAX_RANK;

@@ -1,0 +1,31 @@
+//! What the text forms of programs and of models have in common: words, quoted names, symbols, element
+//! types, extents, lines of source, and where a text is wrong.
+
+mod lex;
+mod read;
+mod write;
+
+use std::fmt;
+
+pub use lex::Lexer;
+pub use read::Reader;
+pub use write::{is_word, name, quote, symbols};
+
+/// Why a text cannot be read, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextError {
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
+    /// What was wrong there.
+    pub message: String,
+}
+
+impl fmt::Display for TextError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.line, self.column, self.message)
+    }
+}
+
+impl std::error::Error for TextError {}

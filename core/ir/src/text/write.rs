@@ -1,0 +1,55 @@
+//! Writing what both text forms have.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+use crate::sym::Symbols;
+
+/// Whether `text` can stand without quotes.
+pub fn is_word(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.')
+        && !matches!(text, "as" | "at" | "nonpersistent" | "none")
+}
+
+/// `text` in quotes.
+pub fn quote(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            c if c.is_control() => {
+                // Writing to a String cannot fail.
+                let _ = write!(out, "\\u{{{:x}}}", c as u32);
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// `text`, in quotes where it needs them.
+pub fn name(text: &str) -> Cow<'_, str> {
+    if is_word(text) { Cow::Borrowed(text) } else { Cow::Owned(quote(text)) }
+}
+
+/// A line for every symbol of which something is known: `symbol s0 2..100 hint 3`.
+pub fn symbols(symbols: &Symbols) -> String {
+    let mut out = String::new();
+    for (_, symbol) in symbols.iter() {
+        let bound = |n: Option<i64>| n.map(|n| n.to_string()).unwrap_or_default();
+        let range = symbol.range;
+        if range.min.is_none() && range.max.is_none() && symbol.hint.is_none() {
+            continue;
+        }
+        let hint = symbol.hint.map(|h| format!(" hint {h}")).unwrap_or_default();
+        let (text, min, max) = (name(&symbol.name), bound(range.min), bound(range.max));
+        // Writing to a String cannot fail.
+        let _ = writeln!(out, "symbol {text} {min}..{max}{hint}");
+    }
+    out
+}

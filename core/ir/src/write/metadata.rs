@@ -1,0 +1,91 @@
+//! Metadata of models and nodes.
+
+use onnxport_proto::StringStringEntryProto;
+use serde::Serialize;
+
+use super::WriteOptions;
+use super::names::Names;
+use super::plan::{Plan, Weight};
+use crate::diagnose::{Frame, Origin};
+use crate::ir::Model;
+use crate::onnx::{SOURCES_KEY, STATE_KEY, UNBOUND_KEY};
+
+#[derive(Serialize)]
+struct StateEntry<'a> {
+    input: &'a str,
+    output: &'a str,
+    kind: &'static str,
+    name: &'a str,
+}
+
+pub(super) fn entry(key: &str, value: impl Into<String>) -> StringStringEntryProto {
+    StringStringEntryProto { key: Some(key.to_owned()), value: Some(value.into()) }
+}
+
+/// The metadata of `model`, sorted by key.
+pub(super) fn model(model: &Model, names: &Names) -> Vec<StringStringEntryProto> {
+    let outputs = names.graph.outputs(model.graph.main());
+    let states: Vec<StateEntry<'_>> = model
+        .states
+        .iter()
+        .map(|state| StateEntry {
+            input: names.graph.value(state.input),
+            output: outputs.get(state.output).map_or("", |o| o.name.as_str()),
+            kind: state.kind.as_str(),
+            name: &state.name,
+        })
+        .collect();
+    let mut entries: Vec<_> = model.metadata.iter().map(|(k, v)| entry(k, v)).collect();
+    if !states.is_empty() {
+        // Strings always serialise.
+        entries.push(entry(STATE_KEY, serde_json::to_string(&states).unwrap_or_default()));
+    }
+    entries.sort_by(|a, b| a.key.cmp(&b.key));
+    entries
+}
+
+/// Adds entries and keeps them sorted by key; one of a key that is there already replaces it.
+pub(super) fn extend(entries: &mut Vec<StringStringEntryProto>, more: Vec<StringStringEntryProto>) {
+    entries.retain(|entry| !more.iter().any(|new| new.key == entry.key));
+    entries.extend(more);
+    entries.sort_by(|a, b| a.key.cmp(&b.key));
+}
+
+/// What the model says about weights that are not its own: those that are still to be given, and the
+/// files that it points into.
+pub(super) fn of_weights(weights: &[Weight<'_>], plan: &Plan) -> Vec<StringStringEntryProto> {
+    let unbound = super::unbound::entries(weights, plan);
+    let mut entries = Vec::new();
+    // Strings and numbers always serialise.
+    if !unbound.is_empty() {
+        entries.push(entry(UNBOUND_KEY, serde_json::to_string(&unbound).unwrap_or_default()));
+    }
+    if !plan.pointed.is_empty() {
+        entries.push(entry(SOURCES_KEY, serde_json::to_string(&plan.pointed).unwrap_or_default()));
+    }
+    entries
+}
+
+/// The metadata of a node that comes from `origin`.
+pub(super) fn node(origin: &Origin, options: &WriteOptions) -> Vec<StringStringEntryProto> {
+    let mut entries = Vec::new();
+    if options.module_paths && !origin.module.is_empty() {
+        entries.push(entry("namespace", &origin.module));
+    }
+    if options.exported_nodes && !origin.node.is_empty() {
+        entries.push(entry("onnxport.node", &origin.node));
+    }
+    if let Some(frame) = origin.user_frame().filter(|_| options.source_lines) {
+        entries.push(entry("onnxport.source", place(frame)));
+    }
+    entries
+}
+
+/// `folder/file.py:12`: enough to find the line, without the machine's own folders.
+fn place(frame: &Frame) -> String {
+    let mut parts = frame.file.rsplit(['/', '\\']);
+    match (parts.next(), parts.next()) {
+        (Some(file), Some(folder)) if !folder.is_empty() => format!("{folder}/{file}:{}", frame.line),
+        _ => format!("{}:{}", frame.file.trim_start_matches(['/', '\\']), frame.line),
+    }
+}

@@ -1,0 +1,286 @@
+//! Several models in one folder that share their data files: an encoder and a decoder, prefill and
+//! decode.
+//!
+//! Where everything goes is decided first, over the weights of all models. The folder has no name until
+//! all of it is complete.
+
+mod share;
+mod staging;
+
+#[cfg(test)]
+mod tests;
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::names::Names;
+use super::plan::{Extent, Place, Plan, Weight};
+use super::publish::{Target, failed};
+use super::{
+    ExternalData, PlannedFile, WriteOptions, WritePlan, artefacts, encode, fill, fill_model, manifest, note,
+    plan, refuse_changed, stream, table, unbound,
+};
+use crate::diagnose::Report;
+use crate::ir::{Artefact, Model};
+use crate::onnx::SourceFile;
+use crate::table::WeightTable;
+use staging::Staging;
+
+/// The name of the data file; several are called `weights-00001-of-00003.data`.
+pub const PACKAGE_DATA: &str = "weights.data";
+
+/// What [`PACKAGE_DATA`] and the names of several data files begin with.
+const STEM: &str = "weights";
+
+/// What was written.
+#[derive(Clone, Debug)]
+pub struct PackageReport {
+    /// The models, in the order in which they were given, and their sizes in bytes.
+    pub models: Vec<(PathBuf, u64)>,
+    /// The data files; none when no weight is large enough.
+    pub data: Vec<PathBuf>,
+    /// Their size in bytes, all together.
+    pub data_bytes: u64,
+    /// The bytes that data files of their own would take, tied tensors of one model stored once.
+    pub separate_bytes: u64,
+    /// The lists of hashes, one per model, if they were asked for.
+    pub manifests: Vec<PathBuf>,
+    /// The files of backends.
+    pub artefacts: Vec<PathBuf>,
+}
+
+/// What [`package()`] would do with the same arguments, and where every tensor goes; their names begin
+/// with those of the models. Tensors of equal type and shape are read, to compare them; nothing is
+/// written.
+///
+/// # Errors
+/// `OP601` when the folder exists, `OP602` when a model does not fit a protobuf message, `OP630` for
+/// weights whose bytes are not there.
+pub fn plan_package(
+    mut models: Vec<(String, Model)>,
+    folder: &Path,
+    options: &WriteOptions,
+) -> Result<(WritePlan, WeightTable), Report> {
+    staging::refuse_existing(folder)?;
+    share::equal(&mut models, options)?;
+    let names: Vec<Names> = models.iter().map(|(_, model)| Names::of(model)).collect();
+    let options = shared(options);
+    let prepared = Prepared::of(&models, &names, folder, &options)?;
+    let table = prepared.table(folder);
+    Ok((prepared.summary, table))
+}
+
+/// Writes `models` by name into the new folder `folder`. Tensors of equal type and content are stored
+/// once, whichever model and archive they come from; small ones stay in each model. Of `options`, those
+/// about where weights go and about models without weights have no meaning here.
+///
+/// # Errors
+/// Those of [`plan_package()`], and `OP601` when a file cannot be written, `OP610` when the disk is too
+/// small, `OP611` when the memory is, `OP613` when a source changed meanwhile. Nothing remains then.
+pub fn package(
+    mut models: Vec<(String, Model)>,
+    folder: &Path,
+    options: &WriteOptions,
+) -> Result<PackageReport, Report> {
+    staging::refuse_existing(folder)?;
+    // What a killed run left behind also takes space.
+    staging::sweep(folder);
+    let separate_bytes = share::equal(&mut models, options)?;
+    let names: Vec<Names> = models.iter().map(|(_, model)| Names::of(model)).collect();
+    let options = shared(options);
+    let prepared = Prepared::of(&models, &names, folder, &options)?;
+    prepared.summary.check(&options)?;
+    let staging = Staging::new(folder).map_err(|e| failed(folder, &e))?;
+    let written = prepared.write(staging.path(), &options)?;
+    refuse_changed(None, &prepared.weights)?;
+    staging.publish(folder).map_err(|e| failed(folder, &e))?;
+    let place = |name: &String| folder.join(name);
+    Ok(PackageReport {
+        models: prepared.members.iter().map(|m| (place(&m.file), m.bytes)).collect(),
+        data: prepared.data.iter().map(place).collect(),
+        data_bytes: prepared.places.data_bytes(),
+        separate_bytes,
+        manifests: written.manifests.iter().map(place).collect(),
+        artefacts: written.artefacts.iter().map(place).collect(),
+    })
+}
+
+/// The options under which a package is written: all weights are there, and large ones in data files.
+fn shared(options: &WriteOptions) -> WriteOptions {
+    WriteOptions {
+        external_data: ExternalData::External,
+        initializers: true,
+        initializers_as_inputs: false,
+        weightless: false,
+        ..options.clone()
+    }
+}
+
+/// A model of the package.
+struct Member<'a> {
+    /// The name of its file.
+    file: String,
+    message: encode::Message<'a>,
+    bytes: u64,
+    artefacts: &'a [Artefact],
+    /// Which data files it points into.
+    data: Vec<usize>,
+    /// The number of its weights.
+    weights: usize,
+}
+
+/// A package that is ready to be written.
+struct Prepared<'a> {
+    /// The names of the data files.
+    data: Vec<String>,
+    /// The weights of all models.
+    weights: Vec<Weight<'a>>,
+    places: Plan,
+    members: Vec<Member<'a>>,
+    summary: WritePlan,
+}
+
+/// The names of what was written beside models and data files.
+#[derive(Default)]
+struct Written {
+    manifests: Vec<String>,
+    artefacts: Vec<String>,
+}
+
+impl<'a> Prepared<'a> {
+    fn of(
+        models: &'a [(String, Model)],
+        names: &'a [Names],
+        folder: &Path,
+        options: &'a WriteOptions,
+    ) -> Result<Self, Report> {
+        let by_model: Vec<Vec<Weight<'a>>> = models
+            .iter()
+            .zip(names)
+            .map(|((_, model), names)| plan::weights(model, names, options))
+            .collect();
+        let weights: Vec<Weight<'a>> = by_model.iter().flatten().copied().collect();
+        unbound::check(&weights, options)?;
+        let places = Plan::of(&weights, folder, options)?;
+        let target = Target::new(&folder.join(STEM), places.files.len());
+        let data = target.data_names()?;
+        let mut rest = places.places.as_slice();
+        let mut members = Vec::with_capacity(models.len());
+        for (((name, model), names), own) in models.iter().zip(names).zip(&by_model) {
+            let (here, later) = rest.split_at_checked(own.len()).unwrap_or((rest, &[]));
+            rest = later;
+            let (own_places, used) = pointing(here, own, &places, &data);
+            let encoder = encode::Encoder::new(model, options);
+            let message = encoder.model(names, own, &own_places, &[]);
+            let bytes = message.len()?;
+            let file = format!("{name}.onnx");
+            members.push(Member {
+                file,
+                message,
+                bytes,
+                artefacts: &model.artefacts,
+                data: used,
+                weights: own.len(),
+            });
+        }
+        let planned = |path: PathBuf, bytes| PlannedFile { path, bytes, replaces: None };
+        let of_models = members.iter().map(|m| planned(folder.join(&m.file), m.bytes));
+        let of_data = target.data.iter().zip(&places.files).map(|(path, f)| planned(path.clone(), f.bytes));
+        let files = of_models.chain(of_data).collect();
+        let parent = staging::parent(folder);
+        let mut summary = WritePlan::of(files, parent, &places, stream::needs(&weights), options);
+        for member in &members {
+            summary.add_beside(member.artefacts, folder);
+        }
+        Ok(Self { data, weights, places, members, summary })
+    }
+
+    /// Every tensor of every model, in a package that is to be `folder`.
+    fn table(&self, folder: &Path) -> WeightTable {
+        let models = self.members.iter().flat_map(|member| {
+            let model = member.file.strip_suffix(".onnx").unwrap_or(&member.file);
+            std::iter::repeat_n(model, member.weights)
+        });
+        let rows = models.zip(self.weights.iter().zip(&self.places.places));
+        let rows = rows.map(|(model, (weight, place))| (format!("{model}/{}", weight.name), weight, place));
+        let data: Vec<PathBuf> = self.data.iter().map(|name| folder.join(name)).collect();
+        table::of(rows, &self.places, &data, folder)
+    }
+
+    /// Writes everything into `folder`.
+    fn write(&self, folder: &Path, options: &WriteOptions) -> Result<Written, Report> {
+        let all = self.members.iter().map(|m| m.bytes).fold(self.places.data_bytes(), u64::saturating_add);
+        let meter = stream::Meter::new(all, options.progress.clone(), self.summary.stream_memory);
+        let mut hashes = Vec::new();
+        for (name, file) in self.data.iter().zip(&self.places.files) {
+            let path = folder.join(name);
+            let hash = File::create_new(&path)
+                .and_then(|mut out| fill(&mut out, file, &self.weights, &meter, options.manifest));
+            hashes.push(hash.map_err(|e| failed(&path, &e))?);
+        }
+        let mut written = Written::default();
+        for member in &self.members {
+            let path = folder.join(&member.file);
+            let mut list = options.manifest.then(Vec::new);
+            for at in &member.data {
+                if let Some((name, hash)) = self.data.get(*at).zip(hashes.get(*at)) {
+                    note(&mut list, Path::new(name), hash.clone());
+                }
+            }
+            let beside = artefacts::write(member.artefacts, &Target::new(&path, 0))?;
+            for (artefact, path) in member.artefacts.iter().zip(&beside.paths) {
+                note(&mut list, path, Some(artefact.sha256.clone()));
+                // Two models may have one compiled part.
+                if !written.artefacts.contains(&artefact.file) {
+                    written.artefacts.push(artefact.file.clone());
+                }
+            }
+            beside.keep();
+            let hash = File::create_new(&path)
+                .and_then(|mut out| fill_model(&mut out, &member.message, &meter, options.manifest));
+            note(&mut list, &path, hash.map_err(|e| failed(&path, &e))?);
+            if let Some(list) = list {
+                let path = manifest::path_of(&path);
+                save(&path, &list).map_err(|e| failed(&path, &e))?;
+                written.manifests.extend(path.file_name().map(|name| name.to_string_lossy().into_owned()));
+            }
+        }
+        Ok(written)
+    }
+}
+
+fn save(path: &Path, text: &[u8]) -> io::Result<()> {
+    let mut file = File::create_new(path)?;
+    file.write_all(text)?;
+    file.sync_all()
+}
+
+/// The plan of one model, which points into the data files of all, and which of these it points into.
+/// `here` are the places of its weights among all.
+fn pointing(here: &[Place], weights: &[Weight<'_>], all: &Plan, data: &[String]) -> (Plan, Vec<usize>) {
+    let mut used: Vec<usize> = Vec::new();
+    let mut own = Plan::default();
+    for (place, weight) in here.iter().zip(weights) {
+        own.places.push(match place {
+            Place::Data(extent) => {
+                let number = used.iter().position(|at| *at == extent.file).unwrap_or_else(|| {
+                    used.push(extent.file);
+                    used.len() - 1
+                });
+                Place::Pointed(Extent { file: number, ..*extent })
+            }
+            Place::Inline => {
+                own.inline_bytes += weight.data.byte_len().unwrap_or(0);
+                Place::Inline
+            }
+            other => *other,
+        });
+    }
+    let source = |at: &usize| {
+        let (location, file) = data.get(*at).zip(all.files.get(*at))?;
+        Some(SourceFile { location: location.clone(), bytes: file.bytes })
+    };
+    own.pointed = used.iter().filter_map(source).collect();
+    (own, used)
+}

@@ -1,0 +1,233 @@
+//! Which weights go where, decided before a byte is written.
+
+use std::path::Path;
+
+use rustc_hash::FxHashMap;
+
+use super::names::Names;
+use super::reference::Pointers;
+use super::{AUTO_INLINE_BYTES, ExternalData, SMALL_TENSOR_BYTES, WriteOptions};
+use crate::diagnose::{Code, Diagnostic, Report};
+use crate::ir::{Model, ValueId};
+use crate::onnx::SourceFile;
+use crate::table::TensorKind;
+use crate::tensor::LazyTensor;
+
+/// Half of the largest offset in a file.
+const MAX_BYTES: u64 = 1 << 62;
+
+/// A tensor of the main graph that has a name.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Weight<'a> {
+    /// The name of the initializer.
+    pub(super) name: &'a str,
+    /// What it is.
+    pub(super) kind: TensorKind,
+    /// The value.
+    pub(super) value: ValueId,
+    /// The data.
+    pub(super) data: &'a LazyTensor,
+    /// Whether it is declared as an input as well. States are inputs already.
+    pub(super) is_input: bool,
+    /// Whether the model holds its data.
+    pub(super) is_written: bool,
+}
+
+impl<'a> Weight<'a> {
+    /// An initializer of a model that is not converted but read from a file.
+    pub(super) fn named(name: &'a str, data: &'a LazyTensor) -> Self {
+        let kind = TensorKind::Initializer;
+        Self { name, kind, value: ValueId::new(0), data, is_input: false, is_written: true }
+    }
+}
+
+/// Every initializer of the main graph, and the first values of states.
+///
+/// What has a name in the program can become an input or be left out; constants that the conversion
+/// made stay where they are, as the `Constant` nodes of PyTorch's exporter do.
+pub(super) fn weights<'a>(model: &'a Model, names: &'a Names, options: &WriteOptions) -> Vec<Weight<'a>> {
+    let graph = &model.graph;
+    let initializers = graph.initializers.iter().map(|initializer| {
+        let value = initializer.value;
+        let named = graph.values[value].name.as_deref().is_some_and(|name| !name.is_empty());
+        Weight {
+            name: names.graph.value(value),
+            kind: if initializer.weight { TensorKind::Weight } else { TensorKind::Constant },
+            value,
+            data: &initializer.data,
+            is_input: named && options.initializers_as_inputs,
+            is_written: !named || options.initializers,
+        }
+    });
+    let states = model.states.iter().filter_map(|state| {
+        let (value, data) = (state.input, state.initial.as_ref()?);
+        let name = names.graph.value(value);
+        let kind = TensorKind::State;
+        Some(Weight { name, kind, value, data, is_input: false, is_written: options.initializers })
+    });
+    initializers.chain(states).collect()
+}
+
+/// A place in a data file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Extent {
+    /// Which data file.
+    pub(super) file: usize,
+    /// The first byte.
+    pub(super) offset: u64,
+    /// The number of bytes.
+    pub(super) len: u64,
+}
+
+/// Where a weight goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Nowhere: the model is written without it.
+    Left,
+    /// Into the model.
+    Inline,
+    /// Into a data file.
+    Data(Extent),
+    /// Where it is: the model points into one of [`Plan::pointed`].
+    Pointed(Extent),
+    /// Nowhere yet: the model waits for this many bytes.
+    Unbound(u64),
+}
+
+/// A data file: what it holds, in order.
+#[derive(Debug, Default)]
+pub(super) struct DataFile {
+    /// The weights and their places.
+    pub(super) stored: Vec<(usize, Extent)>,
+    /// The size.
+    pub(super) bytes: u64,
+}
+
+/// Where every weight goes.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    /// By weight.
+    pub(super) places: Vec<Place>,
+    /// The data files.
+    pub(super) files: Vec<DataFile>,
+    /// The files that are not written, into which the model points.
+    pub(super) pointed: Vec<SourceFile>,
+    /// The number of weights that share another one's bytes.
+    pub(super) tied: usize,
+    /// The bytes of the weights in the model.
+    pub(super) inline_bytes: u64,
+}
+
+impl Plan {
+    /// Places `weights`: in their order, each at the next offset that is a multiple of its alignment,
+    /// in the current data file or, where that would grow beyond [`WriteOptions::shard_bytes`], in the
+    /// next one. A weight that is larger than that has a file of its own.
+    ///
+    /// # Errors
+    /// `OP602` when a size is beyond what a file can have.
+    /// `OP640` when the model at `path` cannot point at the weights where they are.
+    pub(super) fn of(weights: &[Weight<'_>], path: &Path, options: &WriteOptions) -> Result<Self, Report> {
+        let mut sizes = Vec::with_capacity(weights.len());
+        let mut total = 0;
+        for weight in weights {
+            let size = weight.data.byte_len().filter(|s| *s <= MAX_BYTES);
+            // Summing half of what a file can have leaves room for the alignment.
+            let added = if weight.is_written { size } else { Some(0) };
+            let sum = added.and_then(|s| s.checked_add(total)).filter(|sum| *sum <= MAX_BYTES);
+            let (Some(size), Some(sum)) = (size, sum) else {
+                let message =
+                    format!("the weights take more bytes than a file can have, at `{}`", weight.name);
+                return Err(Diagnostic::error(Code::WRITE_SIZE, message).into());
+            };
+            sizes.push(size);
+            total = sum;
+        }
+        let external = match options.external_data {
+            ExternalData::Auto => total > AUTO_INLINE_BYTES,
+            ExternalData::Inline => false,
+            ExternalData::External | ExternalData::Reference => true,
+        };
+        let mut plan = Self { places: Vec::with_capacity(weights.len()), ..Self::default() };
+        let mut pointers = match options.external_data {
+            ExternalData::Reference => Some(Pointers::of(path, weights)?),
+            _ => None,
+        };
+        let mut known: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
+        for (index, (weight, len)) in weights.iter().zip(sizes).enumerate() {
+            let place = if !weight.is_written {
+                Place::Left
+            } else if len > 0 && weight.data.unbound().is_some() {
+                Place::Unbound(len)
+            } else if !external || len < SMALL_TENSOR_BYTES {
+                plan.inline_bytes += len;
+                Place::Inline
+            } else {
+                let twins = known.entry(weight.data.stored_fingerprint()).or_default();
+                match twins.iter().find(|t| weights[**t].data.same_stored(weight.data)) {
+                    Some(twin) => {
+                        plan.tied += 1;
+                        plan.places[*twin]
+                    }
+                    None => {
+                        twins.push(index);
+                        match pointers.as_mut().and_then(|p| p.point(weight.data)) {
+                            Some(extent) => Place::Pointed(extent),
+                            None => Place::Data(plan.append(index, len, options.shard_bytes)),
+                        }
+                    }
+                }
+            };
+            plan.places.push(place);
+        }
+        plan.pointed = pointers.map(Pointers::into_files).unwrap_or_default();
+        Ok(plan)
+    }
+
+    /// Puts a weight of `len` bytes behind the others.
+    fn append(&mut self, index: usize, len: u64, limit: Option<u64>) -> Extent {
+        let align = alignment(len);
+        let fits = |file: &DataFile| {
+            let end = file.bytes.next_multiple_of(align).saturating_add(len);
+            limit.is_none_or(|limit| end <= limit)
+        };
+        if !self.files.last().is_some_and(fits) {
+            self.files.push(DataFile::default());
+        }
+        let number = self.files.len() - 1;
+        let file = &mut self.files[number];
+        let extent = Extent { file: number, offset: file.bytes.next_multiple_of(align), len };
+        file.bytes = extent.offset.saturating_add(len);
+        file.stored.push((index, extent));
+        extent
+    }
+
+    /// The bytes of all data files.
+    pub(super) fn data_bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.bytes).fold(0, u64::saturating_add)
+    }
+
+    /// The bytes that the model reads where they are; those that several tensors show count once.
+    pub(super) fn pointed_bytes(&self) -> u64 {
+        let extents = self.places.iter().filter_map(|place| match place {
+            Place::Pointed(extent) => Some((extent.file, extent.offset, extent.len)),
+            _ => None,
+        });
+        let extents: std::collections::BTreeSet<_> = extents.collect();
+        extents.iter().map(|(_, _, len)| *len).fold(0, u64::saturating_add)
+    }
+
+    /// The bytes of weights in data files.
+    pub(super) fn stored_bytes(&self) -> u64 {
+        self.files.iter().flat_map(|f| &f.stored).map(|(_, extent)| extent.len).fold(0, u64::saturating_add)
+    }
+}
+
+/// Tensors of 1 MiB and more start at multiples of 64 KiB, so that every system can map them; of
+/// 64 KiB and more at pages; smaller ones at cache lines.
+const fn alignment(len: u64) -> u64 {
+    match len {
+        0x10_0000.. => 0x1_0000,
+        0x1_0000.. => 0x1000,
+        _ => 64,
+    }
+}

@@ -1,0 +1,45 @@
+//! Every tensor of a planned model: what happens to it, and where it goes.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use super::plan::{Extent, Place, Plan, Weight};
+use crate::table::{Drafts, PlaceSummary, WeightTable};
+
+/// The table of `rows`: names, weights and their places, those of `plan`, whose data files are `data`.
+/// What is pointed into lies in `folder`.
+pub(super) fn of<'a>(
+    rows: impl Iterator<Item = (String, &'a Weight<'a>, &'a Place)>,
+    plan: &Plan,
+    data: &[PathBuf],
+    folder: &Path,
+) -> WeightTable {
+    let mut drafts = Drafts::default();
+    let mut stored: HashMap<Extent, String> = HashMap::new();
+    for (name, weight, place) in rows {
+        let place = match place {
+            Place::Left => PlaceSummary::LeftOut,
+            Place::Inline => PlaceSummary::Model,
+            Place::Unbound(_) => PlaceSummary::Unbound,
+            Place::Data(extent) => {
+                let first = stored.entry(*extent).or_insert_with(|| name.clone());
+                PlaceSummary::Data {
+                    file: data.get(extent.file).cloned().unwrap_or_default(),
+                    offset: extent.offset,
+                    length: extent.len,
+                    tied: (*first != name).then(|| first.clone()),
+                }
+            }
+            Place::Pointed(extent) => {
+                let location = plan.pointed.get(extent.file).map_or("", |file| file.location.as_str());
+                PlaceSummary::Pointed {
+                    file: folder.join(location),
+                    offset: extent.offset,
+                    length: extent.len,
+                }
+            }
+        };
+        drafts.push(&name, weight.kind, weight.data, Some(place));
+    }
+    drafts.into_table()
+}

@@ -1,0 +1,191 @@
+//! Shards, plans, limits, lists of hashes, and models without their weights.
+
+use super::*;
+use crate::table::{PlaceSummary, SourceSummary, TensorKind, ViewSummary};
+use crate::tensor::Transform;
+use crate::write::{PlannedFile, WritePlan, manifest, plan, plan_tensors};
+
+fn external() -> WriteOptions {
+    WriteOptions { external_data: ExternalData::External, ..WriteOptions::default() }
+}
+
+#[test]
+fn weights_fill_one_file_after_the_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("m.onnx");
+    let options = WriteOptions { shard_bytes: Some(4000), ..external() };
+    let report = write(&small(dir.path()), &path, &options).unwrap();
+    // The third weight is larger than a shard.
+    let names = ["m-00001-of-00002.onnx.data", "m-00002-of-00002.onnx.data"];
+    assert_eq!(report.data, names.map(|name| dir.path().join(name)));
+    assert_eq!(files(dir.path()), [names[0], names[1], "m.onnx"]);
+    let weights = read(&path).graph.unwrap().initializer;
+    let places: Vec<_> =
+        weights.iter().map(|w| (place(w, "location").unwrap(), place(w, "offset"))).collect();
+    let at = |file: usize| (names[file].to_owned(), Some("0".to_owned()));
+    assert_eq!(places, [at(0), at(0), at(1)]);
+    assert_eq!(fs::metadata(dir.path().join(names[1])).unwrap().len(), 4096);
+    // What one file holds has the usual name, and the shards are gone.
+    let options = WriteOptions { shard_bytes: Some(1 << 20), ..external() };
+    write(&small(dir.path()), &path, &options).unwrap();
+    assert_eq!(files(dir.path()), ["m.onnx", "m.onnx.data"]);
+    write(&small(dir.path()), &path, &WriteOptions::default()).unwrap();
+    assert_eq!(files(dir.path()), ["m.onnx"]);
+}
+
+#[test]
+fn a_plan_is_what_happens() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("m.onnx");
+    let model = small(dir.path());
+    let options = WriteOptions { shard_bytes: Some(4000), ..external() };
+    let before = plan(&model, &path, &options).unwrap();
+    assert!(files(dir.path()).is_empty());
+    write(&model, &path, &options).unwrap();
+    let size = |file: &PlannedFile| fs::metadata(&file.path).unwrap().len();
+    let sizes: Vec<u64> = before.files.iter().map(|file| file.bytes).collect();
+    assert_eq!(sizes, before.files.iter().map(size).collect::<Vec<_>>());
+    let WritePlan { tensors, stored_bytes, inline_bytes, padding_bytes, .. } = before;
+    assert_eq!((tensors.stored, tensors.tied, tensors.inline, tensors.left_out), (2, 1, 0, 0));
+    assert_eq!((stored_bytes, inline_bytes, padding_bytes), (2048 + 4096, 0, 0));
+    let after = plan(&model, &path, &options).unwrap();
+    assert!(after.files.iter().all(|file| file.replaces == Some(file.bytes)));
+}
+
+#[test]
+fn a_plan_says_where_every_tensor_goes() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("m.onnx");
+    let mut model = small(dir.path());
+    let turned = &mut model.graph.initializers[2].data;
+    *turned = turned.then(Transform::Cast(DType::F16)).unwrap();
+    let (summary, table) = plan_tensors(&model, &path, &external()).unwrap();
+    let data = dir.path().join("m.onnx.data");
+    let stored = |offset, length, tied: Option<&str>| {
+        Some(PlaceSummary::Data { file: data.clone(), offset, length, tied: tied.map(str::to_owned) })
+    };
+    let places: Vec<_> = table.tensors.iter().map(|tensor| tensor.place.clone()).collect();
+    assert_eq!(places, [stored(0, 2048, None), stored(0, 2048, Some("a.weight")), stored(2048, 2048, None)]);
+    assert_eq!(summary.files[1].bytes, 4096);
+    let row = &table.tensors[2];
+    assert_eq!(
+        (row.kind, row.dtype.as_str(), row.transforms.as_slice()),
+        (TensorKind::Constant, "f16", ["cast f16".to_owned()].as_slice())
+    );
+    assert_eq!(row.view, ViewSummary::Strided { offset: 0, strides: vec![1, 2] });
+    assert!(matches!(&row.source, SourceSummary::File { length: 4096, offset: 0, .. }));
+    assert_eq!(table.shared[0].views, [vec!["a.weight", "b.weight"], vec!["c.weight"]]);
+    // What a plan says is what is written.
+    write(&model, &path, &external()).unwrap();
+    let written = crate::table::WeightTable::read_model(&path).unwrap();
+    for (planned, row) in table.tensors.iter().zip(&written.tensors) {
+        let Some(PlaceSummary::Data { file, offset, length, .. }) = &planned.place else {
+            panic!("{planned:?}")
+        };
+        let (entry, aligned) = (None, true);
+        let source =
+            SourceSummary::File { file: file.clone(), entry, offset: *offset, length: *length, aligned };
+        assert_eq!(row.source, source);
+    }
+    let options = WriteOptions { initializers: false, ..external() };
+    let (_, table) = plan_tensors(&model, &path, &options).unwrap();
+    assert!(table.tensors.iter().any(|tensor| tensor.place == Some(PlaceSummary::LeftOut)));
+}
+
+#[test]
+fn padding_is_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = mapped(dir.path(), &vec![0; 3 << 20]);
+    let mut model =
+        Model { opsets: vec![OpsetImport { domain: String::new(), version: 20 }], ..Model::default() };
+    for (at, elements) in [300, 1 << 18, 300, 1 << 14].into_iter().enumerate() {
+        let data = weight(&file, &[elements], at as u64, None);
+        model.graph.add_initializer(Some(format!("w{at}")), data);
+    }
+    let plan = plan(&model, &dir.path().join("m.onnx"), &external()).unwrap();
+    // Multiples of 64, of 64 KiB from 1 MiB on, and of 4 KiB from 64 KiB on.
+    let ends = (0x1_0000 - 1200) + (0x1000 - 1200);
+    assert_eq!((plan.padding_bytes, plan.files[1].bytes), (ends, 0x1_0000 + (1 << 20) + 0x1000 + (1 << 16)));
+}
+
+#[test]
+fn what_the_machine_cannot_hold_is_refused_early() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("m.onnx");
+    let mut model = small(dir.path());
+    #[cfg(target_os = "linux")]
+    {
+        let options = WriteOptions { max_memory: Some(1 << 16), ..external() };
+        let report = write(&model, &path, &options).unwrap_err();
+        assert_eq!(report.diagnostics[0].code.as_str(), "OP611");
+        let options = WriteOptions { max_memory: Some(1 << 40), ..external() };
+        write(&model, &dir.path().join("fits.onnx"), &options).unwrap();
+    }
+    // 4 PiB: one row, again and again.
+    model.graph.initializers[2].data.shape = vec![1 << 40, 1024];
+    model.graph.initializers[2].data.strides = Some(vec![0, 1]);
+    let plan = plan(&model, &path, &external()).unwrap();
+    if plan.disk_free.is_some() {
+        let report = write(&model, &path, &external()).unwrap_err();
+        assert_eq!(report.diagnostics[0].code.as_str(), "OP610");
+    }
+    assert!(!path.exists());
+}
+
+#[test]
+fn hashes_are_those_of_the_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("m.onnx");
+    let options = WriteOptions { manifest: true, shard_bytes: Some(4000), ..external() };
+    let report = write(&small(dir.path()), &path, &options).unwrap();
+    let list = manifest::path_of(&path);
+    assert_eq!(report.manifest.as_ref(), Some(&list));
+    let listed = manifest::check(&list).unwrap();
+    assert_eq!(listed.len(), 3);
+    assert!(listed.iter().all(|file| file.problem.is_none()), "{listed:?}");
+    // One that belongs to a model that is replaced goes with it.
+    write(&small(dir.path()), &path, &external()).unwrap();
+    assert_eq!(files(dir.path()), ["m.onnx", "m.onnx.data"]);
+}
+
+#[test]
+fn weights_can_be_inputs_and_can_be_left_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("m.onnx");
+    let mut model = small(dir.path());
+    // A constant that the conversion made stays.
+    let made = LazyTensor::inline(DType::F32, vec![2], f32s(&[1.0, 2.0]));
+    model.graph.add_initializer(None, made);
+    let weights = ["a.weight", "b.weight", "c.weight"];
+    for (initializers, initializers_as_inputs) in [(true, false), (true, true), (false, false), (false, true)]
+    {
+        let options = WriteOptions { initializers, initializers_as_inputs, ..WriteOptions::default() };
+        let report = write(&model, &path, &options).unwrap();
+        let graph = read(&path).graph.unwrap();
+        let names: Vec<&str> = graph.initializer.iter().map(TensorProto::name).collect();
+        let kept: &[&str] = if initializers { &weights } else { &[] };
+        assert_eq!(names, [kept, &["constant"]].concat());
+        assert_eq!(report.tensors, names.len());
+        let inputs: Vec<&str> = graph.input.iter().map(ValueInfoProto::name).collect();
+        let declared: &[&str] = if initializers_as_inputs { &weights } else { &[] };
+        assert_eq!(inputs, [&["x"], declared].concat());
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_source_that_changes_is_noticed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("m.onnx");
+    let model = small(dir.path());
+    let source = dir.path().join("source.bin");
+    let mut bytes = fs::read(&source).unwrap();
+    bytes.push(0);
+    fs::write(&source, &bytes).unwrap();
+    let report = write(&model, &path, &WriteOptions::default()).unwrap_err();
+    assert_eq!(report.diagnostics[0].code.as_str(), "OP613");
+    fs::File::options().write(true).open(&source).unwrap().set_len(100).unwrap();
+    let report = write(&model, &path, &external()).unwrap_err();
+    assert_eq!(report.diagnostics[0].code.as_str(), "OP613");
+    assert!(files(dir.path()).is_empty());
+}

@@ -1,0 +1,191 @@
+//! Every rule and pass of every plugin, compiled, and which rules to try at a node.
+
+use std::ops::RangeInclusive;
+
+use onnxport_abi::abi_stable::std_types::RStr;
+use onnxport_abi::pass::{PassRecord, PassTable, when};
+use onnxport_abi::rules::{RuleRecord, RulesTable, rule_flags};
+use rustc_hash::FxHashMap;
+
+use super::pattern::Pattern;
+use crate::diagnose::{Code, Diagnostic};
+
+/// A rule of a plugin.
+#[derive(Debug)]
+pub(crate) struct Rule {
+    /// The plugin, by position in the host's list.
+    pub(crate) plugin: usize,
+    /// The position in the plugin's table.
+    pub(crate) index: u32,
+    pub(crate) opsets: RangeInclusive<i64>,
+    pub(crate) condition: bool,
+    pub(crate) pattern: Pattern,
+    priority: i32,
+}
+
+/// A pass of a plugin.
+#[derive(Debug)]
+pub(crate) struct Pass {
+    pub(crate) plugin: usize,
+    pub(crate) index: u32,
+    pub(crate) opsets: RangeInclusive<i64>,
+    pub(crate) domains: Vec<(&'static str, RangeInclusive<i64>)>,
+    /// Whether it runs after the rules.
+    pub(crate) after: bool,
+    priority: i32,
+}
+
+/// A rule or a pass, as it is listed.
+#[derive(Clone, Copy, Debug)]
+pub struct Listed {
+    /// The plugin, by position in the host's list.
+    pub plugin: usize,
+    /// The name.
+    pub name: &'static str,
+    /// What it does, in a line.
+    pub documentation: &'static str,
+    /// Whether it is a pass.
+    pub is_pass: bool,
+}
+
+/// What optimises, of all plugins.
+#[derive(Debug, Default)]
+pub struct Catalog {
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) passes: Vec<Pass>,
+    listed: Vec<Listed>,
+    /// The rules by the operator of their root, those to try first in front: the decision structure.
+    by_root: FxHashMap<&'static str, Vec<usize>>,
+    rule_names: Vec<&'static str>,
+    pass_names: Vec<&'static str>,
+}
+
+impl Catalog {
+    /// Adds what `plugin` provides, called `id`; reports what cannot be compiled.
+    pub(crate) fn add(
+        &mut self,
+        plugin: usize,
+        id: &str,
+        rules: Option<&RulesTable>,
+        passes: Option<&PassTable>,
+        problems: &mut Vec<Diagnostic>,
+    ) {
+        for (index, record) in rules.iter().flat_map(|table| table.rules.iter()).enumerate() {
+            match self.rule(plugin, index as u32, record) {
+                Ok(()) => {}
+                Err(why) => problems.push(malformed(id, "rule", record.name, &why)),
+            }
+        }
+        for (index, record) in passes.iter().flat_map(|table| table.passes.iter()).enumerate() {
+            match self.pass(plugin, index as u32, record) {
+                Ok(()) => {}
+                Err(why) => problems.push(malformed(id, "pass", record.name, &why)),
+            }
+        }
+    }
+
+    /// Sorts what was added. To be called once, after the last plugin.
+    pub(crate) fn finish(&mut self) {
+        for (index, rule) in self.rules.iter().enumerate() {
+            if let Some(root) = rule.pattern.nodes.first() {
+                self.by_root.entry(root.op).or_default().push(index);
+            }
+        }
+        for rules in self.by_root.values_mut() {
+            rules.sort_by_key(|index| std::cmp::Reverse(self.rules.get(*index).map(|r| r.priority)));
+        }
+    }
+
+    fn rule(&mut self, plugin: usize, index: u32, record: &RuleRecord) -> Result<(), String> {
+        self.list(plugin, record.name, record.documentation, false)?;
+        self.rules.push(Rule {
+            plugin,
+            index,
+            opsets: i64::from(record.min_opset)..=i64::from(record.max_opset),
+            condition: record.flags & rule_flags::CONDITION != 0,
+            pattern: Pattern::compile(record)?,
+            priority: record.priority,
+        });
+        self.rule_names.push(record.name.as_str());
+        Ok(())
+    }
+
+    fn pass(&mut self, plugin: usize, index: u32, record: &PassRecord) -> Result<(), String> {
+        self.list(plugin, record.name, record.documentation, true)?;
+        let after = match record.when {
+            when::BEFORE_RULES => false,
+            when::AFTER_RULES => true,
+            other => return Err(format!("it runs at the unknown time {other}")),
+        };
+        let domains = record.domains.iter();
+        self.passes.push(Pass {
+            plugin,
+            index,
+            opsets: i64::from(record.min_opset)..=i64::from(record.max_opset),
+            domains: domains.map(|d| (d.domain.as_str(), i64::from(d.min)..=i64::from(d.max))).collect(),
+            after,
+            priority: record.priority,
+        });
+        self.pass_names.push(record.name.as_str());
+        Ok(())
+    }
+
+    fn list(
+        &mut self,
+        plugin: usize,
+        name: RStr<'static>,
+        documentation: RStr<'static>,
+        is_pass: bool,
+    ) -> Result<(), String> {
+        let (name, documentation) = (name.as_str(), documentation.as_str());
+        if name.is_empty() {
+            return Err("it has no name".to_owned());
+        }
+        if self.listed.iter().any(|other| other.plugin == plugin && other.name == name) {
+            return Err("the plugin has another one of this name".to_owned());
+        }
+        self.listed.push(Listed { plugin, name, documentation, is_pass });
+        Ok(())
+    }
+
+    /// Every rule and pass, in the order of the plugins.
+    pub fn listed(&self) -> &[Listed] {
+        &self.listed
+    }
+
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.listed.is_empty()
+    }
+
+    /// The rules whose root is the operator `op` of any domain, in the order in which they are tried.
+    pub(crate) fn at(&self, op: &str) -> &[usize] {
+        self.by_root.get(op).map_or(&[], Vec::as_slice)
+    }
+
+    pub(crate) fn rule_name(&self, rule: usize) -> &'static str {
+        self.rule_names.get(rule).copied().unwrap_or("?")
+    }
+
+    pub(crate) fn pass_name(&self, pass: usize) -> &'static str {
+        self.pass_names.get(pass).copied().unwrap_or("?")
+    }
+
+    /// The passes that run before or after the rules, in order.
+    pub(crate) fn passes(&self, after: bool) -> Vec<usize> {
+        let mut found: Vec<(i32, usize)> = (self.passes.iter().enumerate())
+            .filter(|(_, pass)| pass.after == after)
+            .map(|(index, pass)| (pass.priority, index))
+            .collect();
+        found.sort_by_key(|(priority, index)| (std::cmp::Reverse(*priority), *index));
+        found.into_iter().map(|(_, index)| index).collect()
+    }
+}
+
+fn malformed(id: &str, kind: &str, name: RStr<'_>, why: &str) -> Diagnostic {
+    let message = format!("the {kind} `{name}` of plugin `{id}` cannot be used: {why}");
+    let mut diagnostic = Diagnostic::error(Code::OPTIMISE_MALFORMED, message)
+        .help("this is a defect of the plugin; use another version of it, or go without");
+    diagnostic.provider = Some(id.to_owned());
+    diagnostic
+}

@@ -1,0 +1,7 @@
+//! The rules and passes of every plugin, compiled once when plugins are attached.
+
+mod catalog;
+pub(crate) mod pattern;
+
+pub use catalog::{Catalog, Listed};
+pub(crate) use catalog::{Pass, Rule};

@@ -25,7 +25,10 @@ from torch import Tensor
 import onnxport
 
 ROOT = Path(__file__).parents[1]
-TOLERANCES = {
+Tolerances = Mapping[torch.dtype, tuple[float, float]]
+
+# Relative and absolute, of whole models.
+TOLERANCES: Tolerances = {
     torch.float64: (1e-6, 1e-7),
     torch.float32: (1e-3, 1e-4),
     torch.float16: (1e-2, 1e-2),
@@ -170,10 +173,16 @@ def load_model(path: Path) -> OrtModel | ReferenceModel:
         return ReferenceModel(path)
 
 
-def compare(name: str, got: Tensor, expected: Tensor, scale: float = 1.0) -> None:
+def compare(
+    name: str,
+    got: Tensor,
+    expected: Tensor,
+    scale: float = 1.0,
+    tolerances: Tolerances = TOLERANCES,
+) -> None:
     """Raise `MismatchError` unless dtype and shape are equal and the values close.
 
-    `scale` multiplies the tolerances; the absolute one also grows with the largest expected value.
+    `scale` multiplies `tolerances`; the absolute one also grows with the largest expected value.
     An infinite scale compares no values.
     """
     if got.dtype != expected.dtype:
@@ -182,7 +191,7 @@ def compare(name: str, got: Tensor, expected: Tensor, scale: float = 1.0) -> Non
         raise MismatchError(f"{name}: shape {list(got.shape)}, expected {list(expected.shape)}")
     if math.isinf(scale):
         return
-    rtol, atol = TOLERANCES.get(expected.dtype, (0.0, 0.0))
+    rtol, atol = tolerances.get(expected.dtype, (0.0, 0.0))
     if expected.is_floating_point():
         finite = expected[expected.isfinite()].double().abs()
         largest = finite.max().item() if finite.numel() else 1.0
@@ -200,7 +209,9 @@ def check_model(path: Path) -> None:
     onnx.checker.check_model(str(path), full_check=True)
 
 
-def run_cases(model: Path, cases: Sequence[Case], scale: float = 1.0) -> None:
+def run_cases(
+    model: Path, cases: Sequence[Case], scale: float = 1.0, tolerances: Tolerances = TOLERANCES
+) -> None:
     """Run a converted model on every case and compare outputs and states."""
     graph = onnx.load(str(model), load_external_data=False)
     metadata = {entry.key: entry.value for entry in graph.metadata_props}
@@ -220,13 +231,16 @@ def run_cases(model: Path, cases: Sequence[Case], scale: float = 1.0) -> None:
         if len(user_outputs) != len(case.outputs):
             raise MismatchError(f"{len(user_outputs)} outputs, expected {len(case.outputs)}")
         for name, expected in zip(user_outputs, case.outputs, strict=True):
-            compare(f"{case.name}/{name}", got[name], expected, scale)
-        compare_states(case, {state_outputs[name]: got[name] for name in state_outputs}, scale)
+            compare(f"{case.name}/{name}", got[name], expected, scale, tolerances)
+        got_states = {state_outputs[name]: got[name] for name in state_outputs}
+        compare_states(case, got_states, scale, tolerances)
 
 
-def compare_states(case: Case, got: Mapping[str, Tensor], scale: float) -> None:
+def compare_states(
+    case: Case, got: Mapping[str, Tensor], scale: float, tolerances: Tolerances
+) -> None:
     """Compare the values of state outputs, keyed by fqn or placeholder."""
     if got.keys() != case.states.keys():
         raise MismatchError(f"states {sorted(got)}, expected {sorted(case.states)}")
     for name, expected in case.states.items():
-        compare(f"{case.name}/state {name}", got[name], expected, scale)
+        compare(f"{case.name}/state {name}", got[name], expected, scale, tolerances)

@@ -1,9 +1,12 @@
+import math
+
 import torch
 import torch.nn.functional as F
 
 from tests.ops.harness import case, f16, f32, f64, i64, suite, u8
 
 NAN = torch.tensor([float("nan"), 0.1, 2.0, -0.1, -2.0, float("inf")])
+ZERO = torch.tensor([0.0, -0.0, 1.0, -1.0])
 BF16 = torch.linspace(-3, 3, 9).bfloat16()
 OLD = ("--opset", "18")
 NAMES = ("relu6", "hardsigmoid", "hardswish", "selu", "elu", "celu", "mish", "silu", "softplus")
@@ -35,6 +38,7 @@ test_ops = suite(
             options=OLD,
         ),
         case("aten.hardtanh.default", lambda x: F.hardtanh(x, -0.5, 0.7), f32(9)),
+        case("aten.hardtanh.default", lambda x: F.hardtanh(x, math.nan, 0.7), NAN, id="nan"),
         case("aten.leaky_relu.default", lambda x: F.leaky_relu(x, 0.2), f32(9)),
         case("aten.leaky_relu.default", lambda x: F.leaky_relu(x, 0.2), f64(9), id="f64"),
         case("aten.rrelu.default", lambda x: F.rrelu(x, 0.1, 0.3), f32(9)),
@@ -43,6 +47,11 @@ test_ops = suite(
         case("aten.prelu.default", F.prelu, f64(2, 3), f64(3), id="f64"),
         case("aten.elu.default", lambda x: F.elu(x, 0.5), f32(9), id="alpha"),
         case("aten.celu.default", lambda x: F.celu(x, 2.0), f32(9), id="alpha"),
+        case("aten.celu.default", lambda x: F.celu(x, math.inf), NAN, id="infinite"),
+        case("aten.celu.default", lambda x: F.celu(x, math.inf), ZERO, id="infinite zero"),
+        case("aten.celu.default", lambda x: F.celu(x, math.inf), NAN.half(), id="infinite f16"),
+        case("aten.elu.default", lambda x: F.elu(x, math.inf), ZERO, id="infinite"),
+        case("aten.elu.default", lambda x: F.elu(x, math.inf), ZERO.double(), id="infinite f64"),
         case("aten.softplus.default", lambda x: F.softplus(x, 2.0, 1.0), f32(9), id="threshold"),
         case("aten.threshold.default", lambda x: F.threshold(x, 0.5, 7.0), f32(9)),
         case("aten.threshold.default", lambda x: F.threshold(x, 2, 7), i64(9), id="int"),

@@ -204,6 +204,39 @@ test_ops = suite(
             f32(6),
             id="weighted",
         ),
+        *(
+            case(
+                "aten.embedding_bag.padding_idx",
+                lambda w, i, o, mode=mode: F.embedding_bag(
+                    i, w, o, mode=mode, include_last_offset=True
+                ),
+                f32(7, 3),
+                i64(6, low=0, high=7),
+                torch.tensor([0, 2, 4]),
+                id=f"last offset {mode}",
+            )
+            for mode in ("sum", "max")
+        ),
+        case(
+            "aten.embedding_bag.padding_idx",
+            # PyTorch sums the rows up to the last offset, but divides by the number up to the end.
+            lambda w, i, o: F.embedding_bag(i, w, o, mode="mean", include_last_offset=True),
+            f32(7, 3),
+            i64(6, low=0, high=7),
+            torch.tensor([0, 2, 6]),
+            id="last offset mean",
+        ),
+        case(
+            "aten.embedding_bag.padding_idx",
+            lambda w, i, o, s: F.embedding_bag(
+                i, w, o, mode="sum", per_sample_weights=s, include_last_offset=True
+            ),
+            f32(7, 3),
+            i64(6, low=0, high=7),
+            torch.tensor([0, 1, 5]),
+            f32(6),
+            id="last offset weighted",
+        ),
         case(
             "aten.one_hot.default",
             lambda x: F.one_hot(x, 5),

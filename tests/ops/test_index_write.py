@@ -8,6 +8,7 @@ def rows(n, *shape):
 
 
 PICKS = torch.tensor([3, 0, 2])
+EVEN = torch.tensor([True, False, True, False])
 
 
 def assign_axis(x, i, v):
@@ -89,6 +90,31 @@ test_ops = suite(
             rows(5, 1),
             f32(1),
             id="mask and index",
+        ),
+        *(
+            case(
+                "aten.index_put.default",
+                lambda x, m, n, v: x.index_put((m, n), v),
+                f32(4, 5),
+                mask,
+                torch.tensor([False, True, True, False, False]),
+                value,
+                id=f"masks {name}",
+            )
+            for name, mask, value in (
+                ("scalar", EVEN, f32()),
+                ("values", EVEN, f32(2)),
+                ("broadcast", EVEN & (torch.arange(4) > 0), f32()),
+            )
+        ),
+        case(
+            "aten.index_put.default",
+            lambda x, m, n, v: torch.ops.aten.index_put(x, [m, None, n], v, True),
+            f32(4, 2, 5),
+            EVEN,
+            torch.tensor([False, True, True, False, False]),
+            f32(2, 2),
+            id="masks apart",
         ),
         case(
             "aten.index_copy.default",

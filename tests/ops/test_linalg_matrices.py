@@ -2,12 +2,17 @@ import torch
 
 from tests.ops.harness import case, f32, f64, i64, suite
 
+# Its determinant is 22.9, and its condition 1.7.
+WELL = torch.tensor([[3.0, 0.5, -0.2], [0.1, 2.5, 0.7], [-0.4, 0.3, 3.2]])
+
 test_ops = suite(
     __file__,
     [
         case("aten.det.default", torch.det, f32(2, 3, 3), dynamic=True),
         case("aten.linalg_det.default", torch.linalg.det, f64(3, 3)),
-        case("aten.logdet.default", lambda x: torch.logdet(x @ x.mT), f32(3, 3)),
+        case("aten.logdet.default", torch.logdet, WELL),
+        case("aten.logdet.default", torch.logdet, WELL[[1, 0, 2]], id="negative"),
+        case("aten.logdet.default", torch.logdet, WELL * torch.zeros(2, 1, 1), id="singular"),
         case("aten.slogdet.default", torch.slogdet, f32(3, 3)),
         case("aten.trace.default", torch.trace, f32(3, 3)),
         case("aten.trace.default", torch.trace, i64(3, 5), id="int"),

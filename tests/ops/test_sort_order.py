@@ -79,5 +79,17 @@ test_ops = suite(
             i64(8, 2, low=0, high=2),
             id="axis alone",
         ),
+        case(
+            "aten.unique_consecutive.default",
+            lambda x: torch.ops.aten.unique_consecutive(x, True, False, 0),
+            i64(8, low=0, high=2),
+            id="vector",
+        ),
+        case(
+            "aten.unique_consecutive.default",
+            lambda x: torch.ops.aten.unique_consecutive(x, True, True, 0),
+            i64(8, low=0, high=2),
+            id="vector counts",
+        ),
     ],
 )

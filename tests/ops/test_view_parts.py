@@ -58,6 +58,21 @@ test_ops = suite(
         case("aten.chunk.default", lambda x: x.chunk(2, 0), f32(4, 8), dynamic=True, id="dynamic"),
         case("aten.tensor_split.sections", lambda x: x.tensor_split(3), f32(7, 2)),
         case("aten.tensor_split.indices", lambda x: x.tensor_split((1, 3)), f32(7, 2)),
+        *(
+            case(
+                "aten.tensor_split.indices",
+                lambda x, at=at: x.tensor_split(at, 1),
+                f32(2, 5),
+                id=name,
+            )
+            for name, at in (
+                ("falling", (4, 2)),
+                ("negative", (-4, -2)),
+                ("mixed", (3, -9, 8)),
+                ("beyond", (2, 7)),
+            )
+        ),
+        case("aten.hsplit.array", lambda x: x.hsplit((3, 1)), f32(2, 5), id="falling"),
         case("aten.hsplit.int", lambda x: x.hsplit(2), f32(4, 2)),
         case(
             "aten.unbind.int",

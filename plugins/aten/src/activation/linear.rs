@@ -15,9 +15,13 @@ fn relu(cx: &mut Lower, x: Value) -> Res<Value> {
     Ok(node(cx, "Max", &[x, zero], dtype))
 }
 
-/// `min(max(x, low), high)`.
+/// `min(max(x, low), high)`; NaN throughout where a bound is NaN, which `Clip` takes for no bound.
 fn between(cx: &mut Lower, x: Value, low: f64, high: f64) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
+    if dtype.is_float() && (low.is_nan() || high.is_nan()) {
+        let nan = constant(cx, f64::NAN, dtype);
+        return Ok(cx.add(x, nan));
+    }
     let kernel = kernel_type(cx, "Clip", dtype);
     let (low, high) = (saturated(Scalar::Float(low), dtype), saturated(Scalar::Float(high), dtype));
     let (x, low, high) = (cx.cast(x, kernel), cx.number(&low, kernel), cx.number(&high, kernel));

@@ -72,15 +72,15 @@ fn elu(cx: &mut Lower, x: Value, alpha: f64, scale: f64, input_scale: f64) -> Re
     Ok(scaled(cx, y, scale, dtype))
 }
 
-/// `positive * x` where it is positive, else `negative * (exp(x * inside) - 1)`.
+/// `negative * (exp(x * inside) - 1)` where `x` is negative, else `positive * x`.
 fn exponential(cx: &mut Lower, x: Value, [negative, positive, inside]: [f64; 3], dtype: DType) -> Value {
     let argument = scaled(cx, x, inside, dtype);
     let power = cx.exp(argument);
     let below = shifted(cx, power, -1.0, dtype);
     let (below, above) = (scaled(cx, below, negative, dtype), scaled(cx, x, positive, dtype));
     let zero = constant(cx, 0.0, dtype);
-    let is_above = cx.greater(x, zero);
-    select(cx, is_above, above, below, dtype)
+    let is_below = cx.less(x, zero);
+    select(cx, is_below, below, above, dtype)
 }
 
 /// `elu` with the constants of self-normalising networks.
@@ -102,7 +102,8 @@ fn selu(cx: &mut Lower, x: Value) -> Res<Value> {
 #[lowering("aten.celu.default")]
 fn celu(cx: &mut Lower, x: Value, alpha: f64) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    if dtype == DType::F64 {
+    // `Celu` computes the lower branch of every element: an infinite `alpha` makes NaN of all of them.
+    if dtype == DType::F64 || !(alpha as f32).is_normal() {
         return Ok(exponential(cx, x, [alpha, 1.0, 1.0 / alpha], dtype));
     }
     let kernel = kernel_type(cx, "Celu", dtype);

@@ -6,6 +6,7 @@ use super::scatter::filled_like;
 
 /// The rows `weight[indices]` reduced per bag: bag `b` holds the positions from `offsets[b]` up to the
 /// next offset. `mode` is 0 for the sum, 1 for the mean, 2 for the maximum; `padding_idx` does not count.
+/// With `include_last_offset` the last offset ends the last bag, and positions behind it are in none.
 #[lowering(
     "aten.embedding_bag.default",
     "aten.embedding_bag.padding_idx",
@@ -23,9 +24,13 @@ fn embedding_bag(
     padding_idx: Option<i64>,
 ) -> Res<Vec<Option<Value>>> {
     let dtype = cx.result(0)?.dtype;
-    let (indices, mut offsets) = (cx.cast(indices, DType::I64), cx.cast(offsets, DType::I64));
+    let (mut indices, mut offsets) = (cx.cast(indices, DType::I64), cx.cast(offsets, DType::I64));
     let (zero, one) = (cx.int(0), cx.int(1));
+    let mut factors = per_sample_weights;
     if include_last_offset {
+        let (start, end) = (cx.ints(&[0]), cx.slice(offsets, 0, -1, i64::MAX, 1));
+        indices = cx.slice_dynamic(indices, 0, start, end, 1);
+        factors = factors.map(|factors| cx.slice_dynamic(factors, 0, start, end, 1));
         offsets = cx.slice(offsets, 0, 0, -1, 1);
     }
     // The bag of a position: how many bags have begun, less one.
@@ -40,7 +45,7 @@ fn embedding_bag(
     let bags = cx.sub(begun, ones);
 
     let mut rows = cx.gather(weight, indices, 0);
-    if let Some(factors) = per_sample_weights {
+    if let Some(factors) = factors {
         let factors = cx.cast(factors, dtype);
         let factors = cx.unsqueeze(factors, &[1]);
         rows = cx.mul(rows, factors);

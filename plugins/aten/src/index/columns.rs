@@ -15,6 +15,8 @@ pub(super) struct Columns {
     pub(super) shape: Vec<Dim>,
     /// The other axes.
     pub(super) rest: Vec<usize>,
+    /// Whether several masks gave indices, the numbers of which broadcast at run time.
+    several: bool,
 }
 
 /// Whether `x` is a mask: `bool`, or the old spelling `u8`.
@@ -39,13 +41,14 @@ impl Columns {
     /// Reads `indices` into a tensor of `rank` axes. A mask stands for the positions where it is true,
     /// a column per axis.
     pub(super) fn read(cx: &mut Lower, indices: &[Option<Value>], rank: usize) -> Res<Self> {
-        let (mut axes, mut columns, mut at) = (Vec::new(), Vec::new(), 0);
+        let (mut axes, mut columns, mut at, mut masks) = (Vec::new(), Vec::new(), 0, 0);
         for index in indices {
             match index {
                 None => at += 1,
                 Some(mask) if is_mask(cx, *mask) => {
                     let mask = as_mask(cx, *mask);
                     let found = cx.op("NonZero").input(mask).one();
+                    masks += 1;
                     let depth = cx.rank(mask)?;
                     for row in 0..depth {
                         columns.push(if depth == 1 {
@@ -70,7 +73,7 @@ impl Columns {
         }
         let shape = common_shape(cx, &columns)?;
         let rest = (0..rank).filter(|a| !axes.contains(a)).collect();
-        Ok(Self { axes, indices: columns, shape, rest })
+        Ok(Self { axes, indices: columns, shape, rest, several: masks > 1 })
     }
 
     /// Where the shape of the indices stands in the result: in the place of the indexed axes when these
@@ -94,6 +97,13 @@ impl Columns {
         let mut columns = Vec::new();
         for index in &self.indices {
             columns.push(cx.unsqueeze(*index, &[cx.rank(*index)? as i64]));
+        }
+        if self.several {
+            let sum = columns.iter().copied().reduce(|a, b| cx.add(a, b));
+            let shape = sum.map(|sum| cx.op("Shape").input(sum).one());
+            let expand = |column: &Value| shape.map_or(*column, |shape| cx.expand(*column, shape));
+            let columns: Vec<Value> = columns.iter().map(expand).collect();
+            return Ok(cx.concat(&columns, self.shape.len() as i64));
         }
         // An extent that only the run knows is read off the column that has it.
         let open = |cx: &Lower, x| cx.fact(x).shape.is_some_and(|s| s.contains(&Dim::Unknown));

@@ -72,8 +72,10 @@ fn unique_consecutive(
         return Err(Refusal::new("PyTorch states other axes than `unique_consecutive` gives")
             .help("pass `dim` as a number that is not negative"));
     }
-    // Along an axis PyTorch states the places and counts whether they were asked for or not.
-    let (return_inverse, return_counts) = (return_inverse || dim.is_some(), return_counts || dim.is_some());
+    // Along an axis PyTorch gives the places and counts whether they were asked for or not; of a vector only
+    // `unique_dim_consecutive` does.
+    let always = dim.is_some() && (shape.len() != 1 || cx.target().contains("dim_consecutive"));
+    let (return_inverse, return_counts) = (return_inverse || always, return_counts || always);
     let along = axis as i64;
     let (later, earlier) = (cx.slice(data, along, 1, i64::MAX, 1), cx.slice(data, along, 0, -1, 1));
     let same = cx.equal(later, earlier);

@@ -29,11 +29,32 @@ fn parts(cx: &mut Lower, x: Value, axis: usize, even: bool) -> Res<Vec<Value>> {
     "aten.unsafe_split.Tensor",
     "aten.unsafe_split_with_sizes.default",
     "aten.tensor_split.sections",
-    "aten.tensor_split.indices",
     complex
 )]
 fn split(cx: &mut Lower, x: Value, dim: Axis) -> Res<Vec<Value>> {
     parts(cx, x, dim.0, false)
+}
+
+/// Parts that end at `indices` of an axis, each of which may count from the end; a part that would end
+/// before it begins is empty.
+fn parts_at(cx: &mut Lower, x: Value, axis: usize, indices: &[SymInt]) -> Res<Vec<Value>> {
+    let ends: Option<Vec<i64>> = indices.iter().map(SymInt::as_const).collect();
+    if ends.is_some_and(|ends| ends.is_sorted() && ends.iter().all(|end| *end >= 0)) {
+        return parts(cx, x, axis, false);
+    }
+    let (mut start, mut parts) = (cx.ints(&[0]), Vec::new());
+    for end in indices.iter().chain([&SymInt::Const(i64::MAX)]) {
+        let end = cx.sym_ints(std::slice::from_ref(end));
+        parts.push(cx.slice_dynamic(x, axis as i64, start, end, 1));
+        start = end;
+    }
+    Ok(parts)
+}
+
+/// Parts that end at `indices` along `dim`.
+#[lowering("aten.tensor_split.indices", complex)]
+fn split_at(cx: &mut Lower, x: Value, indices: Vec<SymInt>, dim: Axis) -> Res<Vec<Value>> {
+    parts_at(cx, x, dim.0, &indices)
 }
 
 /// Parts that end at the positions in a tensor, or as many equal ones as it says, the first ones larger.
@@ -67,21 +88,21 @@ fn chunk(cx: &mut Lower, x: Value, chunks: i64, dim: Axis) -> Res<Vec<Value>> {
 
 /// Along axis 0 of a vector, else axis 1.
 #[lowering("aten.hsplit.int", "aten.hsplit.array", complex)]
-fn hsplit(cx: &mut Lower, x: Value) -> Res<Vec<Value>> {
+fn hsplit(cx: &mut Lower, x: Value, indices: Option<Vec<SymInt>>) -> Res<Vec<Value>> {
     let axis = usize::from(cx.result(0)?.rank() > 1);
-    parts(cx, x, axis, false)
+    parts_at(cx, x, axis, &indices.unwrap_or_default())
 }
 
 /// Along axis 0.
 #[lowering("aten.vsplit.int", "aten.vsplit.array", complex)]
-fn vsplit(cx: &mut Lower, x: Value) -> Res<Vec<Value>> {
-    parts(cx, x, 0, false)
+fn vsplit(cx: &mut Lower, x: Value, indices: Option<Vec<SymInt>>) -> Res<Vec<Value>> {
+    parts_at(cx, x, 0, &indices.unwrap_or_default())
 }
 
 /// Along axis 2.
 #[lowering("aten.dsplit.int", "aten.dsplit.array", complex)]
-fn dsplit(cx: &mut Lower, x: Value) -> Res<Vec<Value>> {
-    parts(cx, x, 2, false)
+fn dsplit(cx: &mut Lower, x: Value, indices: Option<Vec<SymInt>>) -> Res<Vec<Value>> {
+    parts_at(cx, x, 2, &indices.unwrap_or_default())
 }
 
 /// `self` at every index of axis `dim`.

@@ -1,6 +1,7 @@
 //! `cargo xtask`: what developers and CI run.
 //!
 //! - `cargo xtask test` checks everything; `--fast` leaves out what needs Python.
+//! - `cargo xtask imports` prints who imports whom.
 //! - `cargo xtask gen` writes what is generated; `--check` says whether it is current. `gen contract` writes the
 //!   binary contract alone, which needs no Python.
 
@@ -8,6 +9,7 @@ mod contract;
 mod counts;
 mod examples;
 mod generate;
+mod imports;
 mod python;
 mod step;
 mod test;
@@ -19,7 +21,8 @@ const USAGE: &str = "\
 usage: cargo xtask test [--fast]    run all checks and tests; --fast leaves out what needs Python
        cargo xtask gen [contract] [--check]
                                     write what is generated, or check that it is current;
-                                    `contract` is the part that needs no Python";
+                                    `contract` is the part that needs no Python
+       cargo xtask imports          print who imports whom, and what is against the order in ARCHITECTURE.md";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -29,6 +32,7 @@ fn main() -> ExitCode {
         ["test", "--fast"] => Ok(test::run(test::Scope::Fast)),
         ["gen", "contract"] => contract::run(&root(), generate::Mode::Write),
         ["gen", "contract", "--check"] => contract::run(&root(), generate::Mode::Check),
+        ["imports"] => imports::run(&root()),
         ["gen"] => generate::run(generate::Mode::Write),
         ["gen", "--check"] => generate::run(generate::Mode::Check),
         _ => {

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::counts::Counts;
 use crate::step::Steps;
-use crate::{contract, examples, generate, python, root, target};
+use crate::{contract, examples, generate, imports, python, root, target};
 
 /// How much is tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +47,11 @@ pub(crate) fn run(scope: Scope) -> bool {
             steps.fail("contract", &format!("run `cargo xtask gen contract`: {} is stale", stale.join(", ")));
         }
         Err(why) => steps.fail("contract", &why),
+    }
+    match imports::violations(&root) {
+        Ok(found) if found.is_empty() => {}
+        Ok(found) => steps.fail("imports", &found.join("\n")),
+        Err(why) => steps.fail("imports", &why),
     }
     let clippy = ["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"];
     steps.check("cargo clippy", &mut cargo(&clippy));

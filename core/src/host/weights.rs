@@ -54,6 +54,7 @@ impl WeightsPlugin {
     }
 
     /// The same, with its panics forgotten.
+    #[must_use]
     pub fn forgiven(&self) -> Self {
         Self { panicked: Arc::default(), ..self.clone() }
     }

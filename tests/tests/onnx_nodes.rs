@@ -89,7 +89,7 @@ fn run(symbolic: bool) {
         let node = model.graph.order(main).next().expect("a node");
         let opset = model.opset();
         infer::infer(&mut model.graph, &mut model.symbols, opset, node);
-        let outputs = model.graph.blocks[main].outputs.clone();
+        let outputs = model.graph.blocks[main].outputs().to_vec();
         for (output, expected) in outputs.into_iter().zip(&case.expected) {
             let (found, complete) = at_hints(&model, &model.graph.values[output].ty);
             let open = symbolic || OPEN.iter().any(|o| case.name.contains(o));

@@ -43,7 +43,7 @@ fn each_use(graph: &Graph, block: BlockId, visit: &mut impl FnMut(ValueId)) {
             graph.nodes[node].inputs.iter().flatten().for_each(|v| visit(*v));
             pending.extend(graph.nodes[node].blocks());
         }
-        graph.blocks[block].outputs.iter().for_each(|v| visit(*v));
+        graph.blocks[block].outputs().iter().for_each(|v| visit(*v));
     }
 }
 

@@ -45,7 +45,7 @@ impl Region {
                 }
             }
             for value in graph.nodes[*node].outputs.iter().flatten() {
-                let used = graph.values[*value].uses.iter().any(|u| !inside.contains(&u.node));
+                let used = graph.values[*value].uses().iter().any(|u| !inside.contains(&u.node));
                 if used || returned.contains(value) {
                     ports.outputs.push(*value);
                 }
@@ -57,5 +57,5 @@ impl Region {
 
 /// The values that blocks return, nested ones included: uses of them are in no list.
 pub(super) fn returned(graph: &Graph, blocks: &[BlockId]) -> FxHashSet<ValueId> {
-    blocks.iter().flat_map(|block| graph.blocks[*block].outputs.iter().copied()).collect()
+    blocks.iter().flat_map(|block| graph.blocks[*block].outputs().iter().copied()).collect()
 }

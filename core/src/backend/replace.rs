@@ -178,19 +178,7 @@ fn agree(model: &mut Model, old: ValueId, new: ValueId) -> Result<(), String> {
 /// Takes nodes out of the graph. The values of `kept` stay, without a definition.
 fn remove(model: &mut Model, nodes: &[NodeId], kept: &[ValueId]) {
     let graph = &mut model.graph;
-    let gone: FxHashSet<NodeId> = nodes.iter().copied().collect();
-    let mut read: Vec<ValueId> = Vec::new();
     for node in nodes {
-        read.extend(graph.nodes[*node].inputs.iter().flatten());
-    }
-    read.sort_unstable();
-    read.dedup();
-    // In one sweep: taking uses out one by one would cost as many steps as a value has uses.
-    for value in read {
-        graph.values[value].uses.retain(|u| !gone.contains(&u.node));
-    }
-    for node in nodes {
-        graph.nodes[*node].inputs.clear();
         graph.remove(*node);
     }
     debug_assert!(kept.iter().all(|v| graph.values[*v].def == Def::Gone), "outputs of the region");
@@ -203,12 +191,7 @@ fn rehome(model: &mut Model, old: ValueId, node: NodeId, place: usize) {
     let stand_in = slot.replace(old);
     graph.values[old].def = Def::Node(node, place as u32);
     let Some(stand_in) = stand_in else { return };
-    for place in std::mem::take(&mut graph.values[stand_in].uses) {
-        if let Some(input) = graph.nodes[place.node].inputs.get_mut(place.index as usize) {
-            *input = Some(old);
-            graph.values[old].uses.push(place);
-        }
-    }
+    graph.replace_uses(stand_in, old);
     graph.values[stand_in].def = Def::Gone;
 }
 

@@ -96,7 +96,7 @@ extern "C" fn block<'a>(cx: GraphContext, block: u64, out: &mut BlockView<'a>) -
         let block = &graph.blocks[id];
         let parent = block.parent.map_or(NOTHING, |parent| epoch.block(parent));
         let inputs = block.inputs.iter().map(|v| epoch.value(*v)).collect();
-        let outputs = block.outputs.iter().map(|v| epoch.value(*v)).collect();
+        let outputs = block.outputs().iter().map(|v| epoch.value(*v)).collect();
         let nodes = graph.order(id).map(|n| epoch.node(n)).collect();
         access.scratch.ids = [inputs, outputs, nodes];
         let [inputs, outputs, nodes] = &access.scratch.ids;
@@ -246,10 +246,9 @@ extern "C" fn uses<'a>(cx: GraphContext, value: u64, out: &mut UsesView<'a>) -> 
     with(cx, |access| {
         let id = access.value(value)?;
         let (epoch, graph) = (access.epoch, &access.model().graph);
-        let mut places: Vec<_> = graph.values[id].uses.iter().map(|u| (u.node, u.index)).collect();
+        let mut places: Vec<_> = graph.values[id].uses().iter().map(|u| (u.node, u.index)).collect();
         places.sort_unstable();
-        let returned =
-            graph.blocks.iter().flat_map(|(_, block)| &block.outputs).filter(|v| **v == id).count();
+        let returned = graph.returned(id);
         access.scratch.uses =
             places.iter().map(|(node, index)| UseRecord { node: epoch.node(*node), index: *index }).collect();
         *out = UsesView { uses: lend(&access.scratch.uses), returned: returned as u32 };

@@ -179,7 +179,8 @@ fn what_was_removed_is_gone_and_the_plugin_is_told() {
     let answer = with(cx, |access| {
         let graph = &mut access.model_mut()?.graph;
         let main = graph.main();
-        graph.blocks[main].outputs.truncate(1);
+        let first = graph.blocks[main].outputs().first().copied();
+        graph.set_outputs(main, first);
         graph.remove(NodeId::new(1));
         graph.values.iter().any(|(_, value)| value.def == Def::Gone).then_some(())
     });

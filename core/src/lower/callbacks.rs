@@ -344,7 +344,7 @@ extern "C" fn end_block(cx: Context, outputs: RSlice<'_, u32>, out: &mut u32) ->
         let outputs = outputs.iter().map(|raw| frame.told.value(*raw)).collect::<Option<Vec<_>>>()?;
         *out = frame.told.end(block, &driver.model.graph)?;
         driver.block = outer;
-        driver.model.graph.blocks[block].outputs = outputs;
+        driver.model.graph.set_outputs(block, outputs);
         Some(())
     })
 }

@@ -84,7 +84,7 @@ impl Driver<'_> {
         let Some((open, mut body)) = self.leave() else { return Ok(None) };
         let types: Vec<Type> = outputs.iter().map(|v| body.values[*v].ty.clone()).collect();
         let main = body.main();
-        body.blocks[main].outputs = outputs;
+        body.set_outputs(main, outputs);
         let Open { domain, name, version, inputs, attributes, .. } = open;
         let function = Function {
             domain: domain.clone(),

@@ -206,7 +206,7 @@ impl Driver<'_> {
 
     fn add_output(&mut self, value: ValueId, name: String) {
         let main = self.model.graph.main();
-        self.model.graph.blocks[main].outputs.push(value);
+        self.model.graph.add_output(main, value);
         self.model.output_names.push(name);
     }
 

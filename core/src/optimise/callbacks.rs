@@ -107,8 +107,8 @@ extern "C" fn constant(
     out: &mut u64,
 ) -> u32 {
     with(cx, |frame| {
-        let (_, journal) = frame.state.patch.as_mut()?;
-        let value = journal.constant(&mut frame.access, dtype, dims.as_slice(), bytes.as_slice())?;
+        frame.state.patch.as_ref()?;
+        let value = Journal::constant(&mut frame.access, dtype, dims.as_slice(), bytes.as_slice())?;
         *out = frame.access.epoch.value(value);
         Some(())
     })
@@ -123,8 +123,8 @@ extern "C" fn view(
 ) -> u32 {
     let mut refused = false;
     let answer = with(cx, |frame| {
-        let (_, journal) = frame.state.patch.as_mut()?;
-        match journal.view(&mut frame.access, initializer, axes.as_slice(), dims.as_slice()) {
+        frame.state.patch.as_ref()?;
+        match Journal::view(&mut frame.access, initializer, axes.as_slice(), dims.as_slice()) {
             Ok(value) => *out = frame.access.epoch.value(value),
             Err(NoView::NeedsCopy) => refused = true,
             Err(NoView::Invalid) => return None,

@@ -14,7 +14,8 @@ use crate::tensor::{DType, LazyTensor};
 #[derive(Debug)]
 pub(super) struct Journal {
     pub(super) nodes: Vec<NodeId>,
-    constants: Vec<ValueId>,
+    /// The number of values before; later ones were added.
+    values: usize,
     /// The operator sets that the model imported before.
     opsets: Vec<OpsetImport>,
     /// The number of initializers before.
@@ -37,7 +38,7 @@ impl Journal {
     pub(super) fn new(model: &Model) -> Self {
         Self {
             nodes: Vec::new(),
-            constants: Vec::new(),
+            values: model.graph.values.len(),
             opsets: model.opsets.clone(),
             initializers: model.graph.initializers.len(),
             problem: None,
@@ -45,12 +46,8 @@ impl Journal {
     }
 
     /// Whether `value` was added.
-    pub(super) fn made(&self, model: &Model, value: ValueId) -> bool {
-        match model.graph.values[value].def {
-            crate::ir::Def::Node(node, _) => self.nodes.contains(&node),
-            crate::ir::Def::Initializer(_) => self.constants.contains(&value),
-            _ => false,
-        }
+    pub(super) fn made(&self, value: ValueId) -> bool {
+        value.index() >= self.values
     }
 
     /// Takes back everything that was added; nothing else may use it.
@@ -112,7 +109,6 @@ impl Journal {
 
     /// Adds an initializer.
     pub(super) fn constant(
-        &mut self,
         access: &mut Access<'_>,
         dtype: i32,
         dims: &[u64],
@@ -122,14 +118,11 @@ impl Journal {
         if data.byte_len()? != bytes.len() as u64 {
             return None;
         }
-        let value = access.model_mut()?.graph.add_initializer(None, data);
-        self.constants.push(value);
-        Some(value)
+        Some(access.model_mut()?.graph.add_initializer(None, data))
     }
 
     /// Adds a view of an initializer.
     pub(super) fn view(
-        &mut self,
         access: &mut Access<'_>,
         initializer: u64,
         axes: &[u32],
@@ -140,15 +133,13 @@ impl Journal {
         let weight = access.model().graph.is_weight(value);
         let view = super::view::view(&data, axes, dims)?;
         let graph = &mut access.model_mut().ok_or(NoView::Invalid)?.graph;
-        let value = if weight { graph.add_weight(None, view) } else { graph.add_initializer(None, view) };
-        self.constants.push(value);
-        Ok(value)
+        Ok(if weight { graph.add_weight(None, view) } else { graph.add_initializer(None, view) })
     }
 
     /// States the type of a value that was added and that the host could not infer.
     pub(super) fn set_type(&self, access: &mut Access<'_>, value: u64, ty: &TypeRecord<'_>) -> Option<()> {
         let value = access.value(value)?;
-        if !self.made(access.model(), value) {
+        if !self.made(value) {
             return None;
         }
         let model = access.model_mut()?;

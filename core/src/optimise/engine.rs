@@ -17,7 +17,7 @@ use crate::diagnose::{Code, Diagnostic, OriginId};
 use crate::graph_access::{self, Access, Frame};
 use crate::host::{Host, Site, cross};
 use crate::ir::validate::Stated;
-use crate::ir::{BlockId, Model, NodeId, ValueId};
+use crate::ir::{BlockId, Model, NodeId};
 use crate::rules::Rule;
 
 /// The state of a run.
@@ -35,8 +35,6 @@ pub(super) struct Engine<'a> {
     applied: usize,
     sweeps: usize,
     stopped: bool,
-    /// What blocks return.
-    returned: FxHashSet<ValueId>,
     /// Patches that were not sound; they are not asked for again.
     rejected: FxHashSet<(usize, NodeId)>,
     /// Rules of which a rejected patch was reported.
@@ -71,7 +69,6 @@ impl<'a> Engine<'a> {
             applied: 0,
             sweeps: 0,
             stopped: false,
-            returned: FxHashSet::default(),
             rejected: FxHashSet::default(),
             reported: FxHashSet::default(),
             merged: Merged::default(),
@@ -99,7 +96,6 @@ impl<'a> Engine<'a> {
             }
             self.sweeps += 1;
             self.explanation.sweep(self.sweeps);
-            self.note_returned();
             let before = self.applied;
             let main = self.model.graph.main();
             self.sweep(main);
@@ -148,10 +144,6 @@ impl<'a> Engine<'a> {
         (done, diagnostics)
     }
 
-    fn note_returned(&mut self) {
-        self.returned = self.model.graph.blocks.iter().flat_map(|(_, b)| b.outputs.iter().copied()).collect();
-    }
-
     /// The rules still changed the graph when they were stopped.
     fn capped(&mut self) {
         let mut names: Vec<String> = Vec::new();
@@ -186,8 +178,8 @@ impl<'a> Engine<'a> {
     /// Applies the first rule that fits at `node`.
     fn visit(&mut self, node: NodeId) {
         let host = self.host;
-        let (op, opset) = (self.model.graph.nodes[node].op.clone(), self.model.opset());
-        for index in host.catalog.at(&op) {
+        let opset = self.model.opset();
+        for index in host.catalog.at(&self.model.graph.nodes[node].op) {
             let Some(rule) = host.catalog.rules.get(*index) else { continue };
             if !rule.opsets.contains(&opset) {
                 continue;
@@ -217,7 +209,7 @@ impl<'a> Engine<'a> {
         if self.rejected.contains(&(index, root)) {
             return Tried::Skipped;
         }
-        let matched = match matcher::find(&rule.pattern, &self.model.graph, &self.returned, root) {
+        let matched = match matcher::find(&rule.pattern, &self.model.graph, root) {
             Ok(matched) => matched,
             Err(mismatch) => {
                 let wanted = self.explanation.wants(self.host.catalog.rule_name(index));
@@ -282,7 +274,6 @@ impl<'a> Engine<'a> {
         let parts: Vec<OriginId> = parts.collect();
         let origin = self.merged.of(&mut self.model.origins, parts.into_iter());
         patch::apply(self.model, self.stated, &journal, &matched, root, &outputs, origin);
-        self.note_returned();
         self.count(rule.plugin, false, index);
         Tried::Applied
     }

@@ -1,7 +1,5 @@
 //! The matcher: whether a pattern fits at a node, and if not, why.
 
-use rustc_hash::FxHashSet;
-
 use crate::ir::{Attr, Def, Graph, NodeId, ValueId};
 use crate::rules::pattern::{Attribute, AttributeWants, Operand, Pattern, Wants};
 use crate::tensor::{DType, LazyTensor};
@@ -86,14 +84,8 @@ impl Mismatch {
     }
 }
 
-/// Finds out whether `pattern` fits with its root at `root`. `returned` are the values that blocks
-/// return. Of several ways to fit the first counts: operands as they stand go before swapped ones.
-pub(super) fn find(
-    pattern: &Pattern,
-    graph: &Graph,
-    returned: &FxHashSet<ValueId>,
-    root: NodeId,
-) -> Result<Match, Mismatch> {
+/// Finds out whether `pattern` fits with its root at `root`. Of several ways to fit the first counts: operands as they stand go before swapped ones.
+pub(super) fn find(pattern: &Pattern, graph: &Graph, root: NodeId) -> Result<Match, Mismatch> {
     let mut best: Option<Mismatch> = None;
     for swapped in 0..1_u32 << pattern.commutative {
         let mut attempt = Attempt {
@@ -105,7 +97,7 @@ pub(super) fn find(
             values: vec![Variable::Free; pattern.variables.len()],
             captures: vec![Variable::Free; pattern.captures],
         };
-        let fits = attempt.node(0, root).and_then(|()| attempt.interior(returned, root));
+        let fits = attempt.node(0, root).and_then(|()| attempt.interior(root));
         match fits {
             Ok(()) => {
                 let value = |variable| match variable {
@@ -258,7 +250,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// Nothing outside of the match reads what lies inside of it.
-    fn interior(&mut self, returned: &FxHashSet<ValueId>, root: NodeId) -> Result<(), Why> {
+    fn interior(&mut self, root: NodeId) -> Result<(), Why> {
         for (index, (wanted, id)) in self.pattern.nodes.iter().zip(&self.nodes).enumerate().skip(1) {
             let Some(id) = id.filter(|_| !wanted.shared) else { continue };
             let node = &self.graph.nodes[id];
@@ -266,8 +258,8 @@ impl<'a> Attempt<'a> {
                 return Err(Why::OtherBlock(index));
             }
             for value in node.outputs.iter().flatten() {
-                let uses = &self.graph.values[*value].uses;
-                if returned.contains(value) || uses.iter().any(|u| !self.nodes.contains(&Some(u.node))) {
+                let mut uses = self.graph.values[*value].uses().iter();
+                if self.graph.is_returned(*value) || uses.any(|u| !self.nodes.contains(&Some(u.node))) {
                     return Err(Why::Used(index, *value));
                 }
             }

@@ -4,6 +4,9 @@ use rustc_hash::FxHashMap;
 
 use crate::diagnose::{Origin, OriginId, Origins};
 
+/// A chain of rewrites merges and merges again; of the parts of an origin this many are named.
+const MAX_PARTS: usize = 32;
+
 /// Origins made by merging, so that the same ones are merged once.
 #[derive(Debug, Default)]
 pub(super) struct Merged {
@@ -45,6 +48,9 @@ impl Merged {
 fn joined<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in texts.flat_map(|text| text.split('+')).filter(|part| !part.is_empty()) {
+        if parts.len() == MAX_PARTS {
+            break;
+        }
         if !parts.contains(&part) {
             parts.push(part);
         }

@@ -138,7 +138,7 @@ impl Engine<'_> {
     fn interface(&mut self, backup: &Backup) -> Vec<String> {
         let ends = |graph: &Graph| -> Vec<_> {
             let main = &graph.blocks[graph.main()];
-            let values = main.inputs.iter().chain(&main.outputs);
+            let values = main.inputs.iter().chain(main.outputs());
             values.map(|value| graph.values[*value].ty.clone()).collect()
         };
         let (before, after) = (ends(&backup.graph), ends(&self.model.graph));

@@ -6,7 +6,7 @@ use super::edit::Journal;
 use super::matcher::Match;
 use crate::diagnose::OriginId;
 use crate::ir::validate::{self, Stated};
-use crate::ir::{BlockId, Def, Graph, Model, NodeId, ValueId};
+use crate::ir::{Model, NodeId, ValueId};
 
 /// Why a patch cannot be applied; the graph is to be left as it was.
 pub(super) type Unsound = String;
@@ -39,17 +39,13 @@ pub(super) fn check(
                     return Err(format!("output {index} would be {is} instead of {was}"));
                 }
             }
-            None if is_read(&model.graph, old) => {
+            None if model.graph.is_read(old) => {
                 return Err(format!("output {index} is read, but nothing stands for it"));
             }
             None => {}
         }
     }
     Ok(())
-}
-
-fn is_read(graph: &Graph, value: ValueId) -> bool {
-    !graph.values[value].uses.is_empty() || graph.is_returned(value)
 }
 
 /// What the patch reads and returns must be defined in front of the root.
@@ -67,37 +63,12 @@ fn visible(
     }
     let read = journal.nodes.iter().flat_map(|node| graph.nodes[*node].inputs.iter().copied().flatten());
     for value in read.chain(answer.iter().copied().flatten()) {
-        if !known.contains(&value) && !sees(graph, root, value) {
+        if !known.contains(&value) && !graph.sees(root, value) {
             let name = graph.values[value].name.as_deref().unwrap_or("?");
             return Err(format!("it uses the value `{name}` where that is not defined yet"));
         }
     }
     Ok(())
-}
-
-/// Whether `value` is defined in front of `node`, or in front of a node around it.
-fn sees(graph: &Graph, node: NodeId, value: ValueId) -> bool {
-    let Some(mut block) = graph.nodes[node].block else { return false };
-    let mut end = node;
-    loop {
-        let found = match graph.values[value].def {
-            Def::Initializer(_) => true,
-            Def::Input(of, _) => of == block,
-            Def::Node(maker, _) => graph.order(block).take_while(|n| *n != end).any(|n| n == maker),
-            Def::Gone => return false,
-        };
-        if found {
-            return true;
-        }
-        let Some(outer) = graph.blocks[block].parent else { return false };
-        let Some(holder) = holder(graph, outer, block) else { return false };
-        (block, end) = (outer, holder);
-    }
-}
-
-/// The node of `outer` whose body is `inner`.
-fn holder(graph: &Graph, outer: BlockId, inner: BlockId) -> Option<NodeId> {
-    graph.order(outer).find(|n| graph.nodes[*n].blocks().any(|block| block == inner))
 }
 
 /// Applies a patch that was checked: its values take over from the outputs of the root, and what only
@@ -117,12 +88,12 @@ pub(super) fn apply(
     let outputs = model.graph.nodes[root].outputs.clone();
     for (old, new) in outputs.iter().zip(answer) {
         if let (Some(old), Some(new)) = (old, new) {
-            replace(model, stated, *old, *new, journal.made(model, *new));
+            replace(model, stated, *old, *new, journal.made(*new));
         }
     }
     for node in matched.nodes.iter().flatten() {
         let graph = &mut model.graph;
-        let dead = graph.nodes[*node].outputs.iter().flatten().all(|value| !is_read(graph, *value));
+        let dead = graph.nodes[*node].outputs.iter().flatten().all(|value| !graph.is_read(*value));
         if dead && graph.nodes[*node].block.is_some() {
             graph.remove_with_blocks(*node);
         }

@@ -12,11 +12,6 @@ pub(super) fn supplant(graph: &mut Graph, old: ValueId, data: LazyTensor) -> Val
     new
 }
 
-/// Whether a block returns `value`: then its type and its name are seen from outside.
-pub(super) fn is_returned(graph: &Graph, value: ValueId) -> bool {
-    graph.blocks.iter().any(|(_, block)| block.outputs.contains(&value))
-}
-
 /// Adds a node to the start of the main block; its only output has the type `ty`.
 pub(super) fn prepend(
     graph: &mut Graph,

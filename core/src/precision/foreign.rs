@@ -18,7 +18,7 @@ pub(super) fn apply(
 ) {
     let graph = &model.graph;
     let chosen: Vec<(ValueId, String, LazyTensor)> = weights(graph)
-        .filter(|(value, name)| wanted.only.matches(name) && !edit::is_returned(graph, *value))
+        .filter(|(value, name)| wanted.only.matches(name) && !graph.is_returned(*value))
         .filter_map(|(value, name)| Some((value, name.to_owned(), graph.initializer(value)?.clone())))
         .collect();
     for (value, name, data) in chosen {

@@ -31,7 +31,7 @@ pub(super) fn apply(
     }
     let graph = &model.graph;
     let candidates: Vec<(ValueId, String, LazyTensor)> = weights(graph)
-        .filter(|(value, name)| !options.keep.matches(name) && !edit::is_returned(graph, *value))
+        .filter(|(value, name)| !options.keep.matches(name) && !graph.is_returned(*value))
         .filter_map(|(value, name)| Some((value, name.to_owned(), graph.initializer(value)?.clone())))
         .filter(|(_, _, data)| data.dtype.is_float() && data.dtype.bits() > to.bits().max(8))
         .filter(|(_, _, data)| data.shape.len() >= MIN_RANK && data.then(Transform::Cast(to)).is_some())

@@ -1,6 +1,5 @@
 //! Where products read a weight, and along which of its axes they sum.
 
-use super::edit::is_returned;
 use crate::ir::{Attr, Graph, NodeId, ValueId};
 
 /// A product that reads a weight as its second operand.
@@ -16,13 +15,13 @@ pub(super) struct Product {
 /// whether nothing else reads it.
 pub(super) fn products(graph: &Graph, value: ValueId) -> (Vec<Product>, bool) {
     let mut found = Vec::new();
-    let mut only = !is_returned(graph, value);
-    for place in &graph.values[value].uses {
+    let mut only = !graph.is_returned(value);
+    for place in graph.values[value].uses() {
         let node = &graph.nodes[place.node];
         if node.is("Transpose") && swaps(node.attr("perm")) {
             let turned = node.outputs.first().copied().flatten();
-            let readers = turned.map(|t| graph.values[t].uses.as_slice()).unwrap_or_default();
-            only &= turned.is_some_and(|t| !is_returned(graph, t));
+            let readers = turned.map(|t| graph.values[t].uses()).unwrap_or_default();
+            only &= turned.is_some_and(|t| !graph.is_returned(t));
             for reader in readers {
                 match axis(graph, reader.node, reader.index) {
                     Some(axis) => found.push(Product { node: reader.node, axis: 1 - axis }),

@@ -159,7 +159,7 @@ fn targets(graph: &Graph, options: &PrecisionOptions, notes: &mut Vec<Diagnostic
             }
             continue;
         }
-        if edit::is_returned(graph, value) {
+        if graph.is_returned(value) {
             notes.push(kept(name, "the model returns it"));
             continue;
         }

@@ -9,7 +9,9 @@
 mod plugin;
 
 use std::fmt::Write;
+use std::time::Duration;
 
+use cpu_time::ThreadTime;
 use onnxport_core::diagnose::Code;
 use onnxport_core::host::Host;
 use onnxport_core::ir::Model;
@@ -97,12 +99,12 @@ fn nothing_happens_unless_it_is_enabled() {
 fn what_the_program_states_moves_with_the_values() {
     let text = "opset 20\ngraph {\n  input %x: f32[2]\n  %a: f32[2] = Relu(%x)\n  %b: f32[2] = Relu(%a)\n  output %b as y\n}\n";
     let mut model = Model::parse(text).expect("a model");
-    let output = model.graph.blocks[model.graph.main()].outputs[0];
+    let output = model.graph.blocks[model.graph.main()].outputs()[0];
     let dtype = model.graph.values[output].ty.dtype().expect("a type");
     let shape = model.graph.values[output].ty.shape().expect("a shape").clone();
     let mut stated = Stated::from_iter([(output, (dtype, shape))]);
     optimise(&host(), &mut model, &mut stated, &OptimiseOptions::default()).expect("it runs");
-    let new = model.graph.blocks[model.graph.main()].outputs[0];
+    let new = model.graph.blocks[model.graph.main()].outputs()[0];
     assert!(new != output && stated.contains_key(&new));
 }
 
@@ -131,4 +133,36 @@ fn the_order_of_everything_is_that_of_the_graph() {
     let first = run();
     assert!(first.1.iter().any(|place| place.outcome == Outcome::Applied));
     assert_eq!(first, run());
+}
+
+/// How long the processor works on a chain of `length` nodes, each of which is rewritten.
+fn time_of(length: usize, op: &str) -> Duration {
+    let mut text = String::from(
+        "opset 20\nopset t 1\ngraph {\n  input %x: f32[2]\n  input %hub: f32[2]\n  %0: f32[2] = Relu(%x)\n",
+    );
+    for node in 1..=length {
+        let last = node - 1;
+        let _ = writeln!(text, "  %{node}: f32[2] = {}", op.replace("%x", &format!("%{last}")));
+    }
+    // Every tenth value is returned, too.
+    for node in (10..=length).step_by(10) {
+        let _ = writeln!(text, "  output %{node} as y{node}");
+    }
+    text.push_str("}\n");
+    let mut model = Model::parse(&text).unwrap_or_else(|error| panic!("{error}"));
+    let start = ThreadTime::now();
+    let (done, _) =
+        optimise(&host(), &mut model, &mut Stated::default(), &OptimiseOptions::default()).expect("it runs");
+    assert_eq!(done.applied, length);
+    start.elapsed()
+}
+
+#[test]
+fn the_time_of_patches_is_linear() {
+    for op in ["t::Back(%x)", "t::Hub(%x, %hub)"] {
+        let fastest = |length| (0..3).map(|_| time_of(length, op)).min().unwrap_or_default();
+        let (short, long) = (fastest(1_000), fastest(8_000));
+        // Eight times as many; with a quadratic part that counts it would be up to 64 times.
+        assert!(long < short * 24, "{op}: {short:?}, then {long:?}");
+    }
 }

@@ -80,6 +80,12 @@ rules! {
     /// Right at early opsets only.
     early (opset = ..=18): "t"::Early(x) => Relu(x);
 
+    /// Reads what lies outside of the match.
+    looks_back: "t"::Back(x) => before_x;
+
+    /// No longer reads what everybody reads.
+    leaves_the_hub: "t"::Hub(x, _) => Tanh(x);
+
     /// Panics.
     panics: "t"::Panics(x) => out_of_tea;
 }
@@ -104,6 +110,12 @@ fn both<'h>(cx: &Rewrite<'h>) -> Res<Vec<ValueRef<'h>>> {
 
 fn newer<'h>(cx: &Rewrite<'h>) -> Res<ValueRef<'h>> {
     Ok(cx.op_in("t", 2, "New").input(cx.value("x")?).one())
+}
+
+fn before_x<'h>(cx: &Rewrite<'h>) -> Res<ValueRef<'h>> {
+    let x = cx.value("x")?;
+    let earlier = x.producer().and_then(|(node, _)| node.input(0)).unwrap_or(x);
+    Ok(cx.op("Add").input(x).input(earlier).one())
 }
 
 fn refuses<'h>(_: &Rewrite<'h>) -> Res<ValueRef<'h>> {

@@ -22,6 +22,8 @@ pub struct Graph {
     pub initializers: Vec<Initializer>,
     /// The contents of small integer values, as far as [`infer`](super::infer::infer) knows them.
     pub(super) shape_values: FxHashMap<ValueId, ShapeValue>,
+    /// Where blocks return values: the blocks and the positions among their outputs.
+    returns: FxHashMap<ValueId, SmallVec<[(BlockId, u32); 1]>>,
     main: BlockId,
 }
 
@@ -35,6 +37,7 @@ impl Default for Graph {
             blocks,
             initializers: Vec::new(),
             shape_values: FxHashMap::default(),
+            returns: FxHashMap::default(),
             main,
         }
     }
@@ -57,6 +60,28 @@ impl Graph {
         let value = self.add_value(name, ty, Def::Input(block, index));
         self.blocks[block].inputs.push(value);
         value
+    }
+
+    /// Adds an output to `block`.
+    pub fn add_output(&mut self, block: BlockId, value: ValueId) {
+        let index = self.blocks[block].outputs.len() as u32;
+        self.blocks[block].outputs.push(value);
+        self.returns.entry(value).or_default().push((block, index));
+    }
+
+    /// Makes `outputs` what `block` returns.
+    pub fn set_outputs(&mut self, block: BlockId, outputs: impl IntoIterator<Item = ValueId>) {
+        for value in std::mem::take(&mut self.blocks[block].outputs) {
+            if let Some(places) = self.returns.get_mut(&value) {
+                places.retain(|(of, _)| *of != block);
+                if places.is_empty() {
+                    self.returns.remove(&value);
+                }
+            }
+        }
+        for value in outputs {
+            self.add_output(block, value);
+        }
     }
 
     /// Adds an initializer.
@@ -112,62 +137,31 @@ impl Graph {
         let node = self.nodes.push(Node {
             domain: domain.to_owned(),
             op: op.to_owned(),
+            places: inputs.iter().map(|_| 0).collect(),
             inputs: inputs.clone(),
             outputs: SmallVec::new(),
             attributes,
             origin,
-            block: Some(block),
-            previous: self.blocks[block].last,
+            block: None,
+            previous: None,
             next: None,
+            key: 0,
         });
         for (index, input) in inputs.iter().enumerate() {
             if let Some(value) = input {
-                self.values[*value].uses.push(Use { node, index: index as u32 });
+                self.add_use(*value, Use { node, index: index as u32 });
             }
         }
         for index in 0..outputs {
             let value = self.add_value(None, Type::Unknown, Def::Node(node, index as u32));
             self.nodes[node].outputs.push(Some(value));
         }
-        match self.blocks[block].last.replace(node) {
-            Some(last) => self.nodes[last].next = Some(node),
-            None => self.blocks[block].first = Some(node),
+        let held: SmallVec<[BlockId; 2]> = self.nodes[node].blocks().collect();
+        for inner in held {
+            self.blocks[inner].holder = Some(node);
         }
+        self.link(node, block, None);
         node
-    }
-
-    /// Moves `node` to just before `before`, in the same block.
-    pub fn move_before(&mut self, node: NodeId, before: NodeId) {
-        if node == before {
-            return;
-        }
-        let block = self.nodes[before].block;
-        self.unlink(node);
-        let previous = self.nodes[before].previous;
-        self.nodes[node].previous = previous;
-        self.nodes[node].next = Some(before);
-        self.nodes[node].block = block;
-        self.nodes[before].previous = Some(node);
-        match (previous, block) {
-            (Some(p), _) => self.nodes[p].next = Some(node),
-            (None, Some(block)) => self.blocks[block].first = Some(node),
-            (None, None) => {}
-        }
-    }
-
-    /// Orders `block`: `order` names its nodes, each once.
-    pub fn set_order(&mut self, block: BlockId, order: &[NodeId]) {
-        let mut previous = None;
-        for node in order {
-            self.nodes[*node].previous = previous;
-            self.nodes[*node].next = None;
-            match previous {
-                Some(p) => self.nodes[p].next = Some(*node),
-                None => self.blocks[block].first = Some(*node),
-            }
-            previous = Some(*node);
-        }
-        self.blocks[block].last = previous;
     }
 
     /// Removes `node`; nothing may use its outputs any more.
@@ -176,8 +170,7 @@ impl Graph {
         let inputs = std::mem::take(&mut self.nodes[node].inputs);
         for (index, value) in inputs.iter().enumerate() {
             if let Some(value) = value {
-                let gone = Use { node, index: index as u32 };
-                self.values[*value].uses.retain(|u| *u != gone);
+                self.drop_use(*value, Use { node, index: index as u32 });
             }
         }
         for output in std::mem::take(&mut self.nodes[node].outputs).into_iter().flatten() {
@@ -193,7 +186,7 @@ impl Graph {
             position += 1;
             let blocks: Vec<BlockId> = self.nodes[outer].blocks().collect();
             for block in blocks {
-                self.blocks[block].outputs.clear();
+                self.set_outputs(block, []);
                 doomed.extend(self.order(block));
             }
         }
@@ -202,21 +195,16 @@ impl Graph {
         }
     }
 
-    /// The node after `node` in its block.
-    pub fn next(&self, node: NodeId) -> Option<NodeId> {
-        self.nodes[node].next
-    }
-
     /// Makes `node` read `value` as its input `index`, which is there.
     pub fn set_input(&mut self, node: NodeId, index: usize, value: Option<ValueId>) {
         let Some(place) = self.nodes[node].inputs.get_mut(index) else { return };
         let old = std::mem::replace(place, value);
         let here = Use { node, index: index as u32 };
         if let Some(old) = old {
-            self.values[old].uses.retain(|u| *u != here);
+            self.drop_use(old, here);
         }
         if let Some(new) = value {
-            self.values[new].uses.push(here);
+            self.add_use(new, here);
         }
     }
 
@@ -229,7 +217,17 @@ impl Graph {
 
     /// Whether a block returns `value`.
     pub fn is_returned(&self, value: ValueId) -> bool {
-        self.blocks.iter().any(|(_, block)| block.outputs.contains(&value))
+        self.returns.contains_key(&value)
+    }
+
+    /// How often blocks return `value`.
+    pub fn returned(&self, value: ValueId) -> usize {
+        self.returns.get(&value).map_or(0, SmallVec::len)
+    }
+
+    /// Whether a node reads `value`, or a block returns it.
+    pub fn is_read(&self, value: ValueId) -> bool {
+        !self.values[value].uses.is_empty() || self.is_returned(value)
     }
 
     /// Makes every use of `old`, block outputs included, use `new`.
@@ -239,43 +237,24 @@ impl Graph {
         }
         for place in std::mem::take(&mut self.values[old].uses) {
             self.nodes[place.node].inputs[place.index as usize] = Some(new);
-            self.values[new].uses.push(place);
+            self.add_use(new, place);
         }
-        let blocks: Vec<BlockId> = self.blocks.ids().collect();
-        for block in blocks {
-            for output in &mut self.blocks[block].outputs {
-                if *output == old {
-                    *output = new;
-                }
+        if let Some(places) = self.returns.remove(&old) {
+            for (block, index) in &places {
+                self.blocks[*block].outputs[*index as usize] = new;
             }
+            self.returns.entry(new).or_default().extend(places);
         }
     }
 
-    /// [`replace_uses`](Self::replace_uses) for many values in one sweep. No new value may be an
-    /// old one.
+    /// [`replace_uses`](Self::replace_uses) for many values in the order of their ids. No new value may
+    /// be an old one.
     pub fn replace_all(&mut self, new: &FxHashMap<ValueId, ValueId>) {
-        if new.is_empty() {
-            return;
+        let mut pairs: Vec<(ValueId, ValueId)> = new.iter().map(|(old, new)| (*old, *new)).collect();
+        pairs.sort_unstable();
+        for (old, new) in pairs {
+            self.replace_uses(old, new);
         }
-        let mut old: Vec<ValueId> = new.keys().copied().collect();
-        old.sort_unstable();
-        for value in old {
-            for place in std::mem::take(&mut self.values[value].uses) {
-                self.nodes[place.node].inputs[place.index as usize] = Some(new[&value]);
-                self.values[new[&value]].uses.push(place);
-            }
-        }
-        let blocks: Vec<BlockId> = self.blocks.ids().collect();
-        for block in blocks {
-            for output in &mut self.blocks[block].outputs {
-                *output = new.get(output).copied().unwrap_or(*output);
-            }
-        }
-    }
-
-    /// The nodes of `block` in order.
-    pub fn order(&self, block: BlockId) -> impl Iterator<Item = NodeId> {
-        std::iter::successors(self.blocks[block].first, |node| self.nodes[*node].next)
     }
 
     /// The number of nodes, nested blocks included.
@@ -300,18 +279,19 @@ impl Graph {
         self.values.push(ValueInfo { name, ty, def, uses: SmallVec::new() })
     }
 
-    pub(super) fn unlink(&mut self, node: NodeId) {
-        let Node { block, previous, next, .. } = self.nodes[node];
-        let Some(block) = block else { return };
-        match previous {
-            Some(p) => self.nodes[p].next = next,
-            None => self.blocks[block].first = next,
+    fn add_use(&mut self, value: ValueId, place: Use) {
+        let uses = &mut self.values[value].uses;
+        self.nodes[place.node].places[place.index as usize] = uses.len() as u32;
+        uses.push(place);
+    }
+
+    /// Takes one use away; the last one moves to its place.
+    fn drop_use(&mut self, value: ValueId, place: Use) {
+        let at = self.nodes[place.node].places[place.index as usize];
+        let uses = &mut self.values[value].uses;
+        uses.swap_remove(at as usize);
+        if let Some(moved) = uses.get(at as usize) {
+            self.nodes[moved.node].places[moved.index as usize] = at;
         }
-        match next {
-            Some(n) => self.nodes[n].previous = previous,
-            None => self.blocks[block].last = previous,
-        }
-        let node = &mut self.nodes[node];
-        (node.block, node.previous, node.next) = (None, None, None);
     }
 }

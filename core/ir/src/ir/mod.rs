@@ -12,6 +12,7 @@ pub mod infer;
 mod model;
 mod node;
 pub mod opset;
+mod order;
 mod same;
 pub mod text;
 pub mod tidy;

@@ -16,7 +16,8 @@ pub struct Node {
     pub domain: String,
     /// The operator.
     pub op: String,
-    /// The inputs; `None` where an optional one is absent.
+    /// The inputs; `None` where an optional one is absent. [`Graph::set_input`](super::Graph::set_input)
+    /// changes one.
     pub inputs: SmallVec<[Option<ValueId>; 3]>,
     /// The outputs; `None` where an optional one is absent.
     pub outputs: SmallVec<[Option<ValueId>; 1]>,
@@ -26,8 +27,12 @@ pub struct Node {
     pub origin: Option<OriginId>,
     /// The block that holds it; `None` once it was removed.
     pub block: Option<BlockId>,
+    /// Where the value of each input lists this use.
+    pub(super) places: SmallVec<[u32; 3]>,
     pub(super) previous: Option<NodeId>,
     pub(super) next: Option<NodeId>,
+    /// Larger than those of the nodes before it in its block.
+    pub(super) key: u64,
 }
 
 impl Node {

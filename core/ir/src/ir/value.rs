@@ -141,6 +141,12 @@ pub struct ValueInfo {
     pub ty: Type,
     /// What defines it.
     pub def: Def,
+    pub(super) uses: SmallVec<[Use; 2]>,
+}
+
+impl ValueInfo {
     /// The nodes that read it, in no particular order. Block outputs are not listed.
-    pub uses: SmallVec<[Use; 2]>,
+    pub fn uses(&self) -> &[Use] {
+        &self.uses
+    }
 }

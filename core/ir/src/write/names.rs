@@ -148,7 +148,7 @@ impl Namer<'_> {
 
     /// Names the outputs of `block`: the value itself where it is made there and returned once.
     fn outputs(&mut self, block: BlockId, names: &[String]) -> Vec<Output> {
-        let values = self.graph.blocks[block].outputs.clone();
+        let values = self.graph.blocks[block].outputs().to_vec();
         let mut returned = FxHashSet::default();
         let mut out = Vec::with_capacity(values.len());
         for (index, value) in values.into_iter().enumerate() {

@@ -105,8 +105,7 @@ extern "C" fn constant(
     out: &mut u64,
 ) -> u32 {
     edit(cx, |frame| {
-        let journal = &mut frame.state.journal;
-        let value = journal.constant(&mut frame.access, dtype, dims.as_slice(), bytes.as_slice())?;
+        let value = Journal::constant(&mut frame.access, dtype, dims.as_slice(), bytes.as_slice())?;
         *out = frame.access.epoch.value(value);
         Some(true)
     })
@@ -120,8 +119,7 @@ extern "C" fn view(
     out: &mut u64,
 ) -> u32 {
     edit(cx, |frame| {
-        let journal = &mut frame.state.journal;
-        match journal.view(&mut frame.access, initializer, axes.as_slice(), dims.as_slice()) {
+        match Journal::view(&mut frame.access, initializer, axes.as_slice(), dims.as_slice()) {
             Ok(value) => *out = frame.access.epoch.value(value),
             Err(NoView::NeedsCopy) => return Some(false),
             Err(NoView::Invalid) => return None,
@@ -138,7 +136,7 @@ extern "C" fn replace_uses(cx: GraphContext, old: u64, new: u64) -> u32 {
     edit(cx, |frame| {
         let (old, new) = (frame.access.value(old)?, frame.access.value(new)?);
         let Frame { access, state } = frame;
-        let fresh = state.journal.made(access.model(), new);
+        let fresh = state.journal.made(new);
         let model = access.model_mut()?;
         let (was, is) = (model.graph.values[old].ty.clone(), model.graph.values[new].ty.clone());
         if contradiction(&mut model.symbols, &was, &is).is_some() {
@@ -146,7 +144,7 @@ extern "C" fn replace_uses(cx: GraphContext, old: u64, new: u64) -> u32 {
         }
         let kept = match model.graph.values[new].def {
             Def::Node(maker, _) => {
-                let uses = model.graph.values[old].uses.iter();
+                let uses = model.graph.values[old].uses().iter();
                 uses.filter(|u| u.node == maker).copied().collect()
             }
             _ => Vec::new(),
@@ -192,11 +190,7 @@ extern "C" fn remove(cx: GraphContext, node: u64) -> u32 {
     edit(cx, |frame| {
         let node = frame.access.node(node)?;
         let graph = &mut frame.access.model_mut()?.graph;
-        let read = graph.nodes[node]
-            .outputs
-            .iter()
-            .flatten()
-            .any(|value| !graph.values[*value].uses.is_empty() || graph.is_returned(*value));
+        let read = graph.nodes[node].outputs.iter().flatten().any(|value| graph.is_read(*value));
         if read {
             return Some(false);
         }

@@ -259,8 +259,8 @@ fn branches_agree_or_stay_unknown() {
     let (x, y, c) = (b.input("f32[s0, 4]"), b.input("f32[s1, 4]"), b.input("bool[]"));
     let main = b.graph.main();
     let (yes, no) = (b.graph.add_block(main), b.graph.add_block(main));
-    b.graph.blocks[yes].outputs.push(x);
-    b.graph.blocks[no].outputs.push(y);
+    b.graph.add_output(yes, x);
+    b.graph.add_output(no, y);
     let out = b.op("If", &[c], &[("then_branch", Attr::Block(yes)), ("else_branch", Attr::Block(no))]);
     assert_eq!(b.text(out), "f32[?, 4]");
 }

@@ -115,7 +115,7 @@ impl Parser<'_> {
                 self.bind(&mut defined, name, value)?;
             } else if self.lexer.keyword("output") {
                 let value = self.value()?;
-                self.graph.blocks[block].outputs.push(value);
+                self.graph.add_output(block, value);
                 if is_model && self.lexer.keyword("as") {
                     let name = self.lexer.name()?;
                     self.model.output_names.push(name);

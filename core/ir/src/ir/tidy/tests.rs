@@ -43,7 +43,7 @@ fn unread_nodes_and_constants_go() {
     let dead = b.op(main, "Add", &[one, two], &[]);
     b.op(main, "Neg", &[dead], &[]);
     b.op(main, "Tanh", &[y], &[]);
-    b.graph.blocks[main].outputs = vec![y, two];
+    b.graph.set_outputs(main, [y, two]);
     let tidied = tidy(&mut b.graph);
     assert_eq!(tidied, Tidied { dead_nodes: 3, dead_initializers: 1, ..Tidied::default() });
     assert_eq!(b.ops(main), ["Relu"]);
@@ -64,11 +64,11 @@ fn equal_sizes_are_computed_once() {
     }
     let tail = b.op(main, "Shape", &[x], &[("start", Attr::Int(1))]);
     let product = b.op(main, "Mul", &sizes.clone(), &[]);
-    b.graph.blocks[main].outputs = vec![product, tail, sizes[1]];
+    b.graph.set_outputs(main, [product, tail, sizes[1]]);
     let tidied = tidy(&mut b.graph);
     assert_eq!(tidied, Tidied { merged_constants: 1, merged_nodes: 2, ..Tidied::default() });
     assert_eq!(b.ops(main), ["Shape", "Gather", "Shape", "Mul"]);
-    assert_eq!(b.graph.blocks[main].outputs[2], sizes[0]);
+    assert_eq!(b.graph.blocks[main].outputs()[2], sizes[0]);
     assert_eq!(b.graph.values[sizes[0]].uses.len(), 2);
 }
 
@@ -80,13 +80,13 @@ fn what_a_branch_computes_stays_in_it() {
     let (yes, no) = (b.graph.add_block(main), b.graph.add_block(main));
     for block in [yes, no] {
         let shape = b.op(block, "Shape", &[x], &[]);
-        b.graph.blocks[block].outputs = vec![shape];
+        b.graph.set_outputs(block, [shape]);
     }
     let unread = b.op(yes, "Relu", &[x], &[]);
     let branches = [("then_branch", Attr::Block(yes)), ("else_branch", Attr::Block(no))];
     let chosen = b.op(main, "If", &[c], &branches);
     let after = b.op(main, "Shape", &[x], &[]);
-    b.graph.blocks[main].outputs = vec![chosen, after];
+    b.graph.set_outputs(main, [chosen, after]);
     let tidied = tidy(&mut b.graph);
     assert_eq!(tidied, Tidied { dead_nodes: 1, ..Tidied::default() });
     assert_eq!((b.ops(yes), b.ops(no), b.ops(main)), (vec!["Shape"], vec!["Shape"], vec!["If", "Shape"]));
@@ -100,7 +100,7 @@ fn a_value_with_many_readers_takes_linear_time() {
     for _ in 0..50_000 {
         b.op(main, "Relu", &[x], &[]);
     }
-    b.graph.blocks[main].outputs = vec![x];
+    b.graph.set_outputs(main, [x]);
     assert_eq!(tidy(&mut b.graph).dead_nodes, 50_000);
     assert!(b.graph.values[x].uses.is_empty());
 }
@@ -131,7 +131,7 @@ fn axes_in_another_order_are_a_node() {
     let values = weights.map(|(name, data)| b.graph.add_weight(Some(name.to_owned()), data));
     for value in values {
         let read = b.op(main, "Relu", &[value], &[]);
-        b.graph.blocks[main].outputs.push(read);
+        b.graph.add_output(main, read);
     }
     assert_eq!(layouts(&mut b.graph), 1);
     let names: Vec<_> =

@@ -27,7 +27,7 @@ impl Bench {
         let w = model.graph.add_initializer(Some("w".into()), data);
         let node = op(&mut model, "Add", &[x, w], &[]);
         let y = model.graph.nodes[node].outputs[0].unwrap();
-        model.graph.blocks[main].outputs = vec![y];
+        model.graph.set_outputs(main, [y]);
         model.output_names = vec!["y".into()];
         Self { model, stated: Stated::default(), x, y, node }
     }
@@ -145,12 +145,12 @@ fn a_branch_is_not_visible_outside() {
     let inner = bench.model.graph.append(yes, "", "Relu", [Some(bench.x)], Vec::new(), 1, None);
     infer::infer(&mut bench.model.graph, &mut bench.model.symbols, 20, inner);
     let inside = bench.model.graph.nodes[inner].outputs[0].unwrap();
-    bench.model.graph.blocks[yes].outputs = vec![inside];
-    bench.model.graph.blocks[no].outputs = vec![bench.x];
+    bench.model.graph.set_outputs(yes, [inside]);
+    bench.model.graph.set_outputs(no, [bench.x]);
     let branches = [("then_branch", Attr::Block(yes)), ("else_branch", Attr::Block(no))];
     op(&mut bench.model, "If", &[c], &branches);
     assert_eq!(bench.messages(), Vec::<String>::new());
-    bench.model.graph.blocks[main].outputs = vec![inside];
+    bench.model.graph.set_outputs(main, [inside]);
     assert_eq!(bench.messages().len(), 1);
 }
 

@@ -89,7 +89,7 @@ fn small(dir: &Path) -> Model {
     let product = node(&mut model, "MatMul", &[left, tied], &[]);
     let other = node(&mut model, "MatMul", &[turned, tied], &[]);
     let y = out(&model, product);
-    model.graph.blocks[main].outputs = [y, y, x, out(&model, other)].into();
+    model.graph.set_outputs(main, [y, y, x, out(&model, other)]);
     model.output_names = ["y", "again", "same", "z"].map(str::to_owned).into();
     model
 }
@@ -321,7 +321,7 @@ fn states_are_inputs_with_defaults() {
     let ty = Type::tensor(DType::F32, Shape::of([Dim::Const(2)]));
     let steps = model.graph.add_input(main, Some("steps".into()), ty);
     let next = node(&mut model, "Add", &[steps, steps], &[]);
-    model.graph.blocks[main].outputs = vec![out(&model, next)];
+    model.graph.set_outputs(main, [out(&model, next)]);
     model.output_names = vec!["steps_next".into()];
     model.states = vec![State {
         input: steps,
@@ -353,11 +353,11 @@ fn nested_blocks_return_values_of_their_own() {
     let c = model.graph.add_input(main, Some("c".into()), Type::tensor(DType::Bool, Shape::of([])));
     let (yes, no) = (model.graph.add_block(main), model.graph.add_block(main));
     let relu = node_in(&mut model, yes, "Relu", &[x], &[]);
-    model.graph.blocks[yes].outputs = vec![out(&model, relu)];
-    model.graph.blocks[no].outputs = vec![x];
+    model.graph.set_outputs(yes, [out(&model, relu)]);
+    model.graph.set_outputs(no, [x]);
     let branches = [("then_branch", Attr::Block(yes)), ("else_branch", Attr::Block(no))];
     let chosen = node(&mut model, "If", &[c], &branches);
-    model.graph.blocks[main].outputs = vec![out(&model, chosen)];
+    model.graph.set_outputs(main, [out(&model, chosen)]);
     model.output_names = vec!["y".into()];
     let path = dir.path().join("m.onnx");
     write(&model, &path, &WriteOptions::default()).unwrap();

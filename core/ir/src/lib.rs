@@ -12,6 +12,7 @@ pub mod arena;
 pub mod diagnose;
 pub mod ir;
 pub mod onnx;
+mod quote;
 mod state;
 pub mod sym;
 pub mod table;

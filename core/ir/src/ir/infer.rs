@@ -64,7 +64,7 @@ pub fn outputs(graph: &Graph, symbols: &mut Symbols, opset: i64, node: NodeId) -
     let data = &graph.nodes[node];
     let mut cx = Cx { graph, symbols, node: data };
     // What an attribute of a function is, only a call of it says.
-    if !data.domain.is_empty() || data.attributes.iter().any(|a| matches!(a.value, Attr::Ref(_))) {
+    if !data.domain.is_empty() || data.attributes.iter().any(|a| matches!(a.value, Attr::Ref(..))) {
         let unknown = Inferred { ty: Type::Unknown, contents: None };
         return data.outputs.iter().map(|_| unknown.clone()).collect();
     }
@@ -84,7 +84,7 @@ pub fn outputs(graph: &Graph, symbols: &mut Symbols, opset: i64, node: NodeId) -
         .map(|((ty, shape), contents)| Inferred {
             ty: match ty {
                 dtype::Found::Tensor(dtype) => Type::tensor(dtype, shape),
-                dtype::Found::Sequence(dtype) => Type::Sequence(dtype),
+                dtype::Found::Sequence(dtype) => Type::sequence(dtype),
                 dtype::Found::Unknown if shape == Shape::Unranked => Type::Unknown,
                 dtype::Found::Unknown => Type::Tensor { dtype: None, shape },
             },
@@ -134,6 +134,7 @@ fn refine(old: Type, new: Type) -> Type {
             Type::Tensor { dtype: new_dtype, shape: new_shape },
         ) => Type::Tensor { dtype: new_dtype.or(old_dtype), shape: refine_shape(old_shape, new_shape) },
         (old, Type::Unknown) => old,
+        (Type::Sequence(old), Type::Sequence(new)) => Type::Sequence(Box::new(refine(*old, *new))),
         (_, new) => new,
     }
 }

@@ -2,6 +2,8 @@
 
 mod generated;
 
+use onnxport_proto::attribute_proto::AttributeType;
+
 use super::Attr;
 use crate::tensor::DType;
 
@@ -121,18 +123,103 @@ pub enum AttrKind {
 }
 
 impl AttrKind {
+    /// Every kind.
+    pub const ALL: &[Self] = &[
+        Self::Float,
+        Self::Int,
+        Self::String,
+        Self::Tensor,
+        Self::Graph,
+        Self::SparseTensor,
+        Self::TypeProto,
+        Self::Floats,
+        Self::Ints,
+        Self::Strings,
+        Self::Tensors,
+        Self::Graphs,
+        Self::SparseTensors,
+        Self::TypeProtos,
+    ];
+
+    /// The word of the text form.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Float => "float",
+            Self::Int => "int",
+            Self::String => "str",
+            Self::Tensor => "tensor",
+            Self::Graph => "block",
+            Self::SparseTensor => "sparse",
+            Self::TypeProto => "type",
+            Self::Floats => "floats",
+            Self::Ints => "ints",
+            Self::Strings => "strs",
+            Self::Tensors => "tensors",
+            Self::Graphs => "blocks",
+            Self::SparseTensors => "sparses",
+            Self::TypeProtos => "types",
+        }
+    }
+
+    /// The kind that a file calls `kind`; `None` where it states none.
+    pub fn from_onnx(kind: AttributeType) -> Option<Self> {
+        Some(match kind {
+            AttributeType::Undefined => return None,
+            AttributeType::Float => Self::Float,
+            AttributeType::Int => Self::Int,
+            AttributeType::String => Self::String,
+            AttributeType::Tensor => Self::Tensor,
+            AttributeType::Graph => Self::Graph,
+            AttributeType::SparseTensor => Self::SparseTensor,
+            AttributeType::TypeProto => Self::TypeProto,
+            AttributeType::Floats => Self::Floats,
+            AttributeType::Ints => Self::Ints,
+            AttributeType::Strings => Self::Strings,
+            AttributeType::Tensors => Self::Tensors,
+            AttributeType::Graphs => Self::Graphs,
+            AttributeType::SparseTensors => Self::SparseTensors,
+            AttributeType::TypeProtos => Self::TypeProtos,
+        })
+    }
+
+    /// What a file calls this kind.
+    pub fn onnx(self) -> AttributeType {
+        match self {
+            Self::Float => AttributeType::Float,
+            Self::Int => AttributeType::Int,
+            Self::String => AttributeType::String,
+            Self::Tensor => AttributeType::Tensor,
+            Self::Graph => AttributeType::Graph,
+            Self::SparseTensor => AttributeType::SparseTensor,
+            Self::TypeProto => AttributeType::TypeProto,
+            Self::Floats => AttributeType::Floats,
+            Self::Ints => AttributeType::Ints,
+            Self::Strings => AttributeType::Strings,
+            Self::Tensors => AttributeType::Tensors,
+            Self::Graphs => AttributeType::Graphs,
+            Self::SparseTensors => AttributeType::SparseTensors,
+            Self::TypeProtos => AttributeType::TypeProtos,
+        }
+    }
+
     /// Whether an attribute of this type can be `value`. A reference fits any: the caller gives its value.
     pub fn fits(self, value: &Attr) -> bool {
         match value {
             Attr::Int(_) => self == AttrKind::Int,
             Attr::Float(_) => self == AttrKind::Float,
-            Attr::Str(_) => self == AttrKind::String,
+            Attr::Str(_) | Attr::Bytes(_) => self == AttrKind::String,
             Attr::Ints(_) => self == AttrKind::Ints,
             Attr::Floats(_) => self == AttrKind::Floats,
-            Attr::Strs(_) => self == AttrKind::Strings,
-            Attr::Tensor(_) => self == AttrKind::Tensor,
+            Attr::Strs(_) | Attr::BytesList(_) => self == AttrKind::Strings,
+            Attr::Tensor(_) | Attr::Text(_) => self == AttrKind::Tensor,
             Attr::Block(_) => self == AttrKind::Graph,
-            Attr::Ref(_) => true,
+            Attr::Sparse(_) => self == AttrKind::SparseTensor,
+            Attr::Tensors(_) => self == AttrKind::Tensors,
+            Attr::Sparses(_) => self == AttrKind::SparseTensors,
+            Attr::Blocks(_) => self == AttrKind::Graphs,
+            Attr::Type(_) => self == AttrKind::TypeProto,
+            Attr::Types(_) => self == AttrKind::TypeProtos,
+            Attr::Ref(_, kind) => kind.is_none_or(|kind| self == kind),
         }
     }
 }

@@ -111,11 +111,7 @@ fn types(cx: &mut Cx<'_>, graph: &Graph, id: NodeId, schema: &'static OpSchema) 
     let outputs = node.outputs.iter().enumerate().map(|(i, v)| (schema.outputs, "output", i, v));
     for (formals, side, index, value) in inputs.chain(outputs) {
         let (Some(value), Some(formal)) = (value, formal(formals, index)) else { continue };
-        let tag = match &graph.values[*value].ty {
-            Type::Tensor { dtype: Some(dtype), .. } => TypeTag::Tensor(*dtype),
-            Type::Sequence(dtype) => TypeTag::Seq(*dtype),
-            _ => continue,
-        };
+        let Some(tag) = tag(&graph.values[*value].ty) else { continue };
         let allowed = match &formal.ty {
             FormalType::Fixed(allowed) => allowed,
             FormalType::Var(var) => schema.type_vars[usize::from(*var)].allowed,
@@ -137,6 +133,25 @@ fn types(cx: &mut Cx<'_>, graph: &Graph, id: NodeId, schema: &'static OpSchema) 
             }
             Some(_) => {}
         }
+    }
+}
+
+/// What the signatures call a type, where they have a name for it.
+fn tag(ty: &Type) -> Option<TypeTag> {
+    match ty {
+        Type::Tensor { dtype, .. } => dtype.map(TypeTag::Tensor),
+        Type::Map(..) => Some(TypeTag::Map),
+        Type::Sequence(element) => match tag(element)? {
+            TypeTag::Tensor(dtype) => Some(TypeTag::Seq(dtype)),
+            TypeTag::Map => Some(TypeTag::Map),
+            _ => None,
+        },
+        Type::Optional(element) => match tag(element)? {
+            TypeTag::Tensor(dtype) => Some(TypeTag::Optional(dtype)),
+            TypeTag::Seq(dtype) => Some(TypeTag::OptionalSeq(dtype)),
+            _ => None,
+        },
+        Type::Unknown | Type::SparseTensor { .. } | Type::Opaque { .. } => None,
     }
 }
 

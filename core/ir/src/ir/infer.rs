@@ -33,6 +33,9 @@ use cx::Cx;
 /// The elements of an integer value of rank 0 or 1.
 pub type ShapeValue = SmallVec<[Dim; 4]>;
 
+/// The rules are those of this version of ONNX's operators and of later ones.
+pub const OLDEST_INFERRED: i64 = 13;
+
 /// Values with more elements than this are not followed.
 pub const MAX_CONTENTS: usize = 64;
 
@@ -63,6 +66,11 @@ pub fn infer(graph: &mut Graph, symbols: &mut Symbols, opset: i64, node: NodeId)
 pub fn outputs(graph: &Graph, symbols: &mut Symbols, opset: i64, node: NodeId) -> SmallVec<[Inferred; 2]> {
     let data = &graph.nodes[node];
     let mut cx = Cx { graph, symbols, node: data };
+    // The rules are those of the newer versions: older ones took attributes where they take inputs.
+    if opset < OLDEST_INFERRED {
+        let unknown = Inferred { ty: Type::Unknown, contents: None };
+        return data.outputs.iter().map(|_| unknown.clone()).collect();
+    }
     // What an attribute of a function is, only a call of it says.
     if !data.domain.is_empty() || data.attributes.iter().any(|a| matches!(a.value, Attr::Ref(..))) {
         let unknown = Inferred { ty: Type::Unknown, contents: None };

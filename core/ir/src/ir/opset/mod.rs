@@ -1,4 +1,4 @@
-//! ONNX's own operator schemas for opsets 18 to 23, as tables generated from the ONNX package.
+//! The operator schemas of ONNX's own domains, in every version, as tables generated from the ONNX package.
 
 mod generated;
 
@@ -10,7 +10,7 @@ use crate::tensor::DType;
 /// The lowest opset that is emitted.
 pub const MIN_OPSET: i64 = 18;
 /// The highest opset that is emitted.
-pub const MAX_OPSET: i64 = 23;
+pub const MAX_OPSET: i64 = 28;
 /// The opset that is emitted unless the user asks for another.
 pub const DEFAULT_OPSET: i64 = 20;
 
@@ -226,7 +226,28 @@ impl AttrKind {
 
 /// The version of `name` in force at `opset`, if ONNX has it there.
 pub fn lookup(name: &str, opset: i64) -> Option<&'static OpSchema> {
-    let end = generated::OPS.partition_point(|s| (s.name, i64::from(s.since)) <= (name, opset));
-    let schema = generated::OPS.get(end.checked_sub(1)?)?;
+    find(generated::OPS, name, opset)
+}
+
+/// The version of `name` in force at `version` of another of ONNX's own domains, such as `ai.onnx.ml`; `None` for
+/// an operator that is not there. `Err` for a foreign domain.
+pub fn lookup_in(domain: &str, name: &str, version: i64) -> Result<Option<&'static OpSchema>, Foreign> {
+    let table = match domain {
+        "" => generated::OPS,
+        "ai.onnx.ml" => generated::ML_OPS,
+        "ai.onnx.preview" => generated::PREVIEW_OPS,
+        "ai.onnx.preview.training" => generated::TRAINING_OPS,
+        _ => return Err(Foreign),
+    };
+    Ok(find(table, name, version))
+}
+
+/// A domain whose operators ONNX does not define.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Foreign;
+
+fn find(table: &'static [OpSchema], name: &str, version: i64) -> Option<&'static OpSchema> {
+    let end = table.partition_point(|s| (s.name, i64::from(s.since)) <= (name, version));
+    let schema = table.get(end.checked_sub(1)?)?;
     (schema.name == name && !schema.deprecated).then_some(schema)
 }

@@ -116,8 +116,9 @@ impl Parser<'_> {
         }
     }
 
-    pub(super) fn node_note(&mut self) -> Result<Option<NodeNote>, TextError> {
-        let mut note = NodeNote::default();
+    /// Notes are boxed, because nested blocks keep those around them on the stack.
+    pub(super) fn node_note(&mut self) -> Result<Option<Box<NodeNote>>, TextError> {
+        let mut note = Box::<NodeNote>::default();
         let found = self.note(|p, word| {
             match word {
                 "name" => note.name = p.lexer.quoted()?,
@@ -131,8 +132,11 @@ impl Parser<'_> {
         Ok(found.then_some(note))
     }
 
-    pub(super) fn value_note(&mut self) -> Result<ValueNote, TextError> {
-        let mut note = ValueNote::default();
+    pub(super) fn value_note(&mut self) -> Result<Option<Box<ValueNote>>, TextError> {
+        if self.lexer.peek_word() != "note" {
+            return Ok(None);
+        }
+        let mut note = Box::<ValueNote>::default();
         self.note(|p, word| {
             match word {
                 "doc" => note.about.doc = p.lexer.quoted()?,
@@ -146,7 +150,7 @@ impl Parser<'_> {
             }
             Ok(true)
         })?;
-        Ok(note)
+        Ok(Some(note))
     }
 
     pub(super) fn block_note(&mut self) -> Result<Option<BlockNote>, TextError> {

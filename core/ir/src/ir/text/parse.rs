@@ -67,7 +67,7 @@ type Defined = Vec<String>;
 struct Definition {
     key: String,
     ty: Type,
-    note: ValueNote,
+    note: Option<Box<ValueNote>>,
 }
 
 impl Parser<'_> {
@@ -200,9 +200,9 @@ impl Parser<'_> {
     }
 
     /// Records what is said about a value.
-    fn say(&mut self, value: ValueId, note: ValueNote) {
-        if !note.is_empty() {
-            self.graph.notes.values.insert(value, note);
+    fn say(&mut self, value: ValueId, note: Option<Box<ValueNote>>) {
+        if let Some(note) = note {
+            self.graph.notes.values.insert(value, *note);
         }
     }
 
@@ -247,7 +247,7 @@ impl Parser<'_> {
         let node = self.graph.append(block, &domain, &op, inputs, attributes, results.len(), origin);
         self.graph.nodes[node].overload = overload;
         if let Some(note) = note {
-            self.graph.notes.nodes.insert(node, note);
+            self.graph.notes.nodes.insert(node, *note);
         }
         for (index, result) in results.into_iter().enumerate() {
             let Some(value) = self.graph.nodes[node].outputs[index] else { continue };

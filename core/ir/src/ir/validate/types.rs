@@ -6,7 +6,7 @@ use crate::ir::{Graph, NodeId, Shape, Type, infer};
 use crate::sym::{Dim, Symbols};
 
 pub(super) fn check(cx: &mut Cx<'_>, graph: &Graph, stated: &Stated, nodes: impl Iterator<Item = NodeId>) {
-    let opset = cx.model.opset();
+    let opset = cx.opset();
     for id in nodes {
         let inferred = infer::outputs(graph, &mut cx.symbols, opset, id);
         for (value, inferred) in graph.nodes[id].outputs.iter().zip(inferred) {

@@ -5,13 +5,15 @@ use rustc_hash::FxHashMap;
 use super::Res;
 use crate::ir::ValueId;
 
+/// What a name means, and how deep the block is that defines it.
+type Meaning = (ValueId, usize);
+
 /// Names of nested blocks; an inner one hides an outer one.
 #[derive(Default)]
 pub(super) struct Scope {
-    /// What a name means, and how deep the block is that defines it.
-    names: FxHashMap<String, (ValueId, usize)>,
+    names: FxHashMap<String, Meaning>,
     /// What to take back at the end of each open block.
-    open: Vec<Vec<(String, Option<(ValueId, usize)>)>>,
+    open: Vec<Vec<(String, Option<Meaning>)>>,
 }
 
 impl Scope {

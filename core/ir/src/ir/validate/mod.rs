@@ -25,9 +25,9 @@ pub type Stated = FxHashMap<ValueId, (DType, Shape)>;
 /// Everything that is wrong with `model`; `stated` is what the program says about its values.
 pub fn validate(model: &Model, stated: &Stated) -> Vec<Diagnostic> {
     let mut cx = Cx::of(model);
-    cx.imports(&model.opsets);
+    cx.imports(&model.opsets, model.header.is_none());
     for function in &model.functions {
-        cx.imports(&function.opsets);
+        cx.imports(&function.opsets, false);
     }
     names::check(&mut cx);
     let none = Stated::default();
@@ -128,14 +128,12 @@ impl<'a> Cx<'a> {
         });
     }
 
-    /// The operator sets of a model or a function.
-    fn imports(&mut self, opsets: &[OpsetImport]) {
-        // What was made here is of one of the versions that can be; what was read may be older.
-        let (least, must) = if self.model.header.is_some() { (1, false) } else { (MIN_OPSET, true) };
+    /// The operator sets of the model or a function; `required` says that ONNX's own must be among them.
+    fn imports(&mut self, opsets: &[OpsetImport], required: bool) {
+        // What was made here is of one of the versions that are emitted; what was read may be older.
+        let least = if self.model.header.is_some() { 1 } else { MIN_OPSET };
         let opset = opsets.iter().find(|o| o.domain.is_empty()).map(|o| o.version);
-        if opset.map_or(must && std::ptr::eq(opsets, &*self.model.opsets), |opset| {
-            !(least..=MAX_OPSET).contains(&opset)
-        }) {
+        if opset.map_or(required, |opset| !(least..=MAX_OPSET).contains(&opset)) {
             let opset = opset.unwrap_or(0);
             self.report(format!("opset {opset} is outside of {least} to {MAX_OPSET}"));
         }

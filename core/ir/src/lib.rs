@@ -12,7 +12,7 @@ pub mod arena;
 pub mod diagnose;
 pub mod ir;
 pub mod onnx;
-mod quote;
+pub mod ops;
 mod state;
 pub mod sym;
 pub mod table;

@@ -1,0 +1,243 @@
+//! What an evaluator sees of the node that it evaluates.
+
+use super::budget::Budget;
+use super::error::{invalid, unsupported};
+use super::{Res, Tensor, Value};
+use crate::ir::{Attr, BlockId, Node, Type};
+use crate::tensor::{DType, LazyTensor};
+
+/// Runs the blocks of a node.
+pub(super) trait Scope {
+    /// Runs `block` with these inputs and returns its outputs.
+    fn run(&mut self, block: BlockId, inputs: Vec<Value>) -> Res<Vec<Value>>;
+    /// The types of what `block` returns, as far as they are known.
+    fn returned(&self, block: BlockId) -> Vec<Type>;
+    /// The attribute of the enclosing function that an attribute refers to.
+    fn outer(&self, name: &str) -> Option<&Attr>;
+}
+
+/// One evaluation of a node: its inputs and attributes.
+///
+/// The accessors fail with a sentence that says what the operator's definition asks for. An attribute that is absent is
+/// what the definition gives as its default, which the evaluator states.
+pub struct Call<'a> {
+    pub(super) node: &'a Node,
+    /// The version of the operator set that the node is of.
+    pub opset: i64,
+    pub(super) inputs: Vec<Option<Value>>,
+    pub(super) budget: &'a Budget,
+    pub(super) scope: &'a mut dyn Scope,
+}
+
+impl Call<'_> {
+    /// The operator.
+    pub fn op(&self) -> &str {
+        &self.node.op
+    }
+
+    /// The number of inputs, absent ones in between included.
+    pub fn arity(&self) -> usize {
+        self.inputs.len()
+    }
+
+    /// How many outputs the node names, absent ones in between included.
+    pub fn outputs(&self) -> usize {
+        self.node.outputs.len()
+    }
+
+    /// Input `index`, if it is there.
+    pub fn value(&self, index: usize) -> Option<&Value> {
+        self.inputs.get(index)?.as_ref()
+    }
+
+    /// Input `index`, which is a tensor.
+    pub fn tensor(&self, index: usize) -> Res<&Tensor> {
+        match self.optional(index)? {
+            Some(tensor) => Ok(tensor),
+            None => invalid!("input {index} is missing"),
+        }
+    }
+
+    /// Input `index`, which is a tensor if it is there.
+    pub fn optional(&self, index: usize) -> Res<Option<&Tensor>> {
+        match self.value(index) {
+            None => Ok(None),
+            Some(Value::Tensor(tensor)) => Ok(Some(tensor)),
+            Some(other) => invalid!("input {index} is {}, not a tensor", other.describe()),
+        }
+    }
+
+    /// Every input from `first` on, which are tensors.
+    pub fn tensors(&self, first: usize) -> Res<Vec<&Tensor>> {
+        (first..self.inputs.len()).map(|index| self.tensor(index)).collect()
+    }
+
+    /// The integers of input `index`, if it is there.
+    pub fn longs(&self, index: usize) -> Res<Option<Vec<i64>>> {
+        self.optional(index)?.map(Tensor::longs).transpose()
+    }
+
+    /// The single integer of input `index`, if it is there.
+    pub fn long(&self, index: usize) -> Res<Option<i64>> {
+        match self.longs(index)?.as_deref() {
+            None => Ok(None),
+            Some([n]) => Ok(Some(*n)),
+            Some(items) => invalid!("input {index} holds {} integers where one belongs", items.len()),
+        }
+    }
+
+    /// The single number of input `index`, if it is there.
+    pub fn number(&self, index: usize) -> Res<Option<f64>> {
+        match self.optional(index)?.map(Tensor::floats).transpose()?.as_deref() {
+            None => Ok(None),
+            Some([n]) => Ok(Some(*n)),
+            Some(items) => invalid!("input {index} holds {} numbers where one belongs", items.len()),
+        }
+    }
+
+    /// The attribute called `name`.
+    pub fn attr(&self, name: &str) -> Option<&Attr> {
+        match self.node.attr(name) {
+            Some(Attr::Ref(outer, ..)) => self.scope.outer(outer),
+            found => found,
+        }
+    }
+
+    /// The integer attribute called `name`, or `default`.
+    pub fn int(&self, name: &str, default: i64) -> i64 {
+        match self.attr(name) {
+            Some(Attr::Int(n)) => *n,
+            _ => default,
+        }
+    }
+
+    /// Whether the integer attribute called `name` is there and not 0.
+    pub fn flag(&self, name: &str) -> bool {
+        self.int(name, 0) != 0
+    }
+
+    /// The float attribute called `name`, or `default`.
+    pub fn float(&self, name: &str, default: f64) -> f64 {
+        match self.attr(name) {
+            Some(Attr::Float(x)) => f64::from(*x),
+            _ => default,
+        }
+    }
+
+    /// The text attribute called `name`, or `default`.
+    pub fn text(&self, name: &str, default: &'static str) -> &str {
+        match self.attr(name) {
+            Some(Attr::Str(text)) => text,
+            _ => default,
+        }
+    }
+
+    /// The integers of the attribute called `name`.
+    pub fn ints(&self, name: &str) -> Option<&[i64]> {
+        match self.attr(name) {
+            Some(Attr::Ints(items)) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// The floats of the attribute called `name`.
+    pub fn floats(&self, name: &str) -> Option<Vec<f64>> {
+        match self.attr(name) {
+            Some(Attr::Floats(items)) => Some(items.iter().map(|x| f64::from(*x)).collect()),
+            _ => None,
+        }
+    }
+
+    /// The texts of the attribute called `name`.
+    pub fn texts(&self, name: &str) -> Option<&[String]> {
+        match self.attr(name) {
+            Some(Attr::Strs(items)) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// The tensor of the attribute called `name`.
+    pub fn tensor_attr(&self, name: &str) -> Option<&LazyTensor> {
+        match self.attr(name) {
+            Some(Attr::Tensor(data)) => Some(data),
+            _ => None,
+        }
+    }
+
+    /// The element type that the integer attribute called `name` stands for, or `default` where it is absent or 0.
+    pub fn dtype(&self, name: &str, default: DType) -> Res<DType> {
+        let code = self.int(name, 0);
+        match i32::try_from(code).ok().and_then(DType::from_onnx) {
+            Some(dtype) => Ok(dtype),
+            None if code == 0 => Ok(default),
+            None => unsupported!("there is no element type {code}"),
+        }
+    }
+
+    /// The attribute `axis`, counted from the front.
+    pub fn axis(&self, default: i64, rank: usize) -> Res<usize> {
+        axis(self.int("axis", default), rank)
+    }
+
+    /// The axes that input `index` or, before the operator had that input, the attribute `axes` names, counted from the
+    /// front; `None` where neither is there.
+    pub fn axes(&self, index: usize, rank: usize) -> Res<Option<Vec<usize>>> {
+        let given = match self.longs(index)? {
+            Some(axes) => Some(axes),
+            None => self.ints("axes").map(<[i64]>::to_vec),
+        };
+        given.map(|axes| axes.iter().map(|a| axis(*a, rank)).collect()).transpose()
+    }
+
+    /// The number of elements of a result of this shape. Ask before making room for it.
+    pub fn count(&self, shape: &[usize]) -> Res<usize> {
+        self.budget.count(shape)
+    }
+
+    /// Uses `steps` of the budget: what an evaluator does beyond one step per element of its result.
+    pub fn spend(&self, steps: u64) -> Res<()> {
+        self.budget.spend(steps)
+    }
+
+    /// The block of the attribute called `name`.
+    pub fn block(&self, name: &str) -> Res<BlockId> {
+        match self.node.attr(name) {
+            Some(Attr::Block(block)) => Ok(*block),
+            _ => invalid!("the attribute `{name}` is missing"),
+        }
+    }
+
+    /// The types of what a block of the node returns, as far as they are known.
+    pub fn returned(&self, block: BlockId) -> Vec<Type> {
+        self.scope.returned(block)
+    }
+
+    /// Runs a block of the node.
+    pub fn run(&mut self, block: BlockId, inputs: Vec<Value>) -> Res<Vec<Value>> {
+        self.scope.run(block, inputs)
+    }
+}
+
+/// `axis` counted from the front.
+pub(super) fn axis(axis: i64, rank: usize) -> Res<usize> {
+    let front = if axis < 0 { axis.saturating_add(rank as i64) } else { axis };
+    match usize::try_from(front) {
+        Ok(front) if front < rank => Ok(front),
+        _ => invalid!("there is no axis {axis} among {rank}"),
+    }
+}
+
+/// Extents and counts that must not be negative.
+pub(super) fn sizes(items: &[i64]) -> Res<Vec<usize>> {
+    let size = |n: &i64| match usize::try_from(*n) {
+        Ok(size) => Ok(size),
+        Err(_) => invalid!("the extent {n} is negative"),
+    };
+    items.iter().map(size).collect()
+}
+
+/// A result of one tensor.
+#[expect(clippy::unnecessary_wraps, reason = "what an evaluator returns")]
+pub(super) fn one(tensor: Tensor) -> Res<Vec<Value>> {
+    Ok(vec![Value::Tensor(tensor)])
+}

@@ -1,0 +1,141 @@
+//! `Einsum`.
+
+use super::call::{Call, one};
+use super::error::invalid;
+use super::strides::{Walk, dense, volume};
+use super::{Elements, Op, Res, Tensor, Value};
+
+pub(super) const OPS: &[Op] = &[Op::new("Einsum").eval(einsum)];
+
+/// An axis of the sum: a letter, or one of the axes that `...` stands for, counted from the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Label {
+    Dots(usize),
+    Letter(char),
+}
+
+/// The labels of a term; `...` stands for `dots` axes.
+fn labels(term: &str, dots: usize) -> Res<Vec<Label>> {
+    let mut out = Vec::new();
+    let mut rest = term;
+    while let Some(first) = rest.chars().next() {
+        if let Some(after) = rest.strip_prefix("...") {
+            out.extend((0..dots).rev().map(Label::Dots));
+            rest = after;
+        } else if first.is_alphabetic() {
+            out.push(Label::Letter(first));
+            rest = &rest[first.len_utf8()..];
+        } else {
+            return invalid!("`{term}` is not a term of an equation");
+        }
+    }
+    Ok(out)
+}
+
+/// The sum over every label that the result lacks of the product of the inputs.
+fn einsum(c: &mut Call<'_>) -> Res<Vec<Value>> {
+    let equation: String = c.text("equation", "").chars().filter(|ch| !ch.is_whitespace()).collect();
+    let inputs = c.tensors(0)?;
+    let (terms, result) = match equation.split_once("->") {
+        Some((terms, result)) => (terms, Some(result)),
+        None => (equation.as_str(), None),
+    };
+    let terms: Vec<&str> = terms.split(',').collect();
+    if terms.len() != inputs.len() {
+        return invalid!("the equation `{equation}` has {} terms for {} inputs", terms.len(), inputs.len());
+    }
+    let mut axes: Vec<Vec<Label>> = Vec::new();
+    for (term, input) in terms.iter().zip(&inputs) {
+        let letters = term.replace("...", "").chars().count();
+        let dots = if term.contains("...") { input.rank().saturating_sub(letters) } else { 0 };
+        let named = labels(term, dots)?;
+        if named.len() != input.rank() {
+            return invalid!("the term `{term}` does not name the {} axes of its input", input.rank());
+        }
+        axes.push(named);
+    }
+    // Every label once, with its extent; an axis of extent 1 is repeated.
+    let mut extents: Vec<(Label, usize)> = Vec::new();
+    for (named, input) in axes.iter().zip(&inputs) {
+        for (label, extent) in named.iter().zip(input.shape()) {
+            match extents.iter_mut().find(|(known, _)| known == label) {
+                None => extents.push((*label, *extent)),
+                Some((_, known)) if *known == 1 => *known = *extent,
+                Some((_, known)) if *extent != 1 && extent != known => {
+                    return invalid!("one label of `{equation}` has the extents {known} and {extent}");
+                }
+                Some(_) => {}
+            }
+        }
+    }
+    let most = extents.iter().filter(|(label, _)| matches!(label, Label::Dots(_))).count();
+    let kept = match result {
+        Some(result) => labels(result, most)?,
+        None => implied(&axes, most),
+    };
+    let extent = |label: &Label| extents.iter().find(|(known, _)| known == label).map(|(_, e)| *e);
+    let Some(shape) = kept.iter().map(extent).collect::<Option<Vec<usize>>>() else {
+        return invalid!("the result of `{equation}` has a label that no input has");
+    };
+    let summed: Vec<Label> = extents.iter().map(|(label, _)| *label).filter(|l| !kept.contains(l)).collect();
+    let inner: Vec<usize> = summed.iter().filter_map(extent).collect();
+    c.count(&shape)?;
+    c.spend((volume(&shape) as u64).saturating_mul(volume(&inner) as u64))?;
+    // Where an input's element lies for each step of the result and of the sum.
+    let strides = |over: &[Label], named: &[Label], input: &Tensor| -> Vec<isize> {
+        let steps = dense(input.shape());
+        let step = |label: &Label| {
+            let here = named.iter().zip(input.shape()).zip(&steps);
+            here.filter(|((l, extent), _)| *l == label && **extent != 1).map(|(_, step)| *step).sum()
+        };
+        over.iter().map(step).collect()
+    };
+    let walks: Vec<(Walk, Vec<usize>)> = axes
+        .iter()
+        .zip(&inputs)
+        .map(|(named, input)| {
+            let outer = Walk::new(&shape, &strides(&kept, named, input), 0);
+            (outer, Walk::new(&inner, &strides(&summed, named, input), 0).collect())
+        })
+        .collect();
+    let dtype = inputs.first().map_or(crate::tensor::DType::F32, |t| t.dtype());
+    if dtype.is_int() {
+        let items: Vec<Vec<i128>> = inputs.iter().map(|t| t.ints()).collect::<Res<_>>()?;
+        let out = contract(&items, walks, volume(&shape), (0, 1), i128::wrapping_mul, i128::wrapping_add);
+        return one(Tensor::new(dtype, shape, &Elements::Int(out))?);
+    }
+    let items: Vec<Vec<f64>> = inputs.iter().map(|t| t.floats()).collect::<Res<_>>()?;
+    let out = contract(&items, walks, volume(&shape), (0.0, 1.0), |a, b| a * b, |a, b| a + b);
+    one(Tensor::new(dtype, shape, &Elements::Float(out))?)
+}
+
+/// Without a result: `...`, and the letters that stand once, in their order.
+fn implied(axes: &[Vec<Label>], dots: usize) -> Vec<Label> {
+    let mut letters: Vec<Label> = axes.iter().flatten().copied().filter(|l| matches!(l, Label::Letter(_))).collect();
+    letters.sort_unstable();
+    let once = |l: &Label| letters.iter().filter(|other| *other == l).count() == 1;
+    let single: Vec<Label> = letters.iter().copied().filter(once).collect();
+    (0..dots).rev().map(Label::Dots).chain(single).collect()
+}
+
+fn contract<T: Copy>(
+    items: &[Vec<T>],
+    mut walks: Vec<(Walk, Vec<usize>)>,
+    count: usize,
+    (zero, unit): (T, T),
+    multiply: impl Fn(T, T) -> T,
+    add: impl Fn(T, T) -> T,
+) -> Vec<T> {
+    let steps = walks.first().map_or(0, |(_, inner)| inner.len());
+    (0..count)
+        .map(|_| {
+            let bases: Vec<usize> = walks.iter_mut().map(|(outer, _)| outer.next().unwrap_or(0)).collect();
+            (0..steps).fold(zero, |sum, step| {
+                let factors = items.iter().zip(&bases).zip(&walks).filter_map(|((items, base), (_, inner))| {
+                    items.get(base + inner.get(step)?).copied()
+                });
+                add(sum, factors.fold(unit, &multiply))
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,116 @@
+//! What each ONNX operator means: the types and shapes of its results, and the results themselves.
+//!
+//! A file holds a family of operators. Beside the code of an operator stands its line in the family's table:
+//!
+//! ```ignore
+//! pub(super) const OPS: &[Op] = &[
+//!     Op::new("Relu").eval(|c| numbers(c, |x| x.max(0.0), |n| n.max(0))),
+//! ];
+//! ```
+//!
+//! That line is all that registers it; a new family is a word in `families!` below.
+//!
+//! # Evaluators
+//!
+//! An evaluator takes a [`Call`], asks it for inputs and attributes, and returns the outputs in order. It follows the
+//! [operator page](https://onnx.ai/onnx/operators/) of ONNX for every element type that stands there, and is the
+//! oracle that rules, folding and targets are judged by. So it is plain and exact before it is fast:
+//!
+//! - integers are computed in `i128` and wrapped when they are stored, floats in `f64` and rounded once, unless the
+//!   definition of the operator says otherwise ([`Elements`]);
+//! - what only moves elements uses [`Tensor::pick`] and [`Tensor::mix`], which take every type;
+//! - before room is made for a result, [`Call::count`] asks the budget; work beyond one step per element of the result
+//!   is told to [`Call::spend`];
+//! - inputs come from outside: an index out of range, a shape that does not fit is an [`Error`], never a panic.
+//!
+//! The node tests of the `onnx` package judge the evaluators: `cargo xtask conformance`.
+
+mod budget;
+mod call;
+mod error;
+mod interpret;
+mod map;
+mod strides;
+mod tensor;
+mod value;
+
+#[cfg(test)]
+mod tests;
+
+pub use budget::{Budget, Limits};
+pub use call::Call;
+pub use error::{Error, Fault, Res};
+pub use interpret::{run, run_each};
+pub use tensor::{Elements, Rounding, Tensor};
+pub use value::Value;
+
+/// Computes the outputs of a node.
+pub type Eval = fn(&mut Call<'_>) -> Res<Vec<Value>>;
+
+/// What is known of an operator.
+#[derive(Clone, Copy, Debug)]
+pub struct Op {
+    /// The domain; empty for ONNX's own operators.
+    pub domain: &'static str,
+    /// The name.
+    pub name: &'static str,
+    eval: Option<Eval>,
+}
+
+impl Op {
+    const fn new(name: &'static str) -> Self {
+        Self { domain: "", name, eval: None }
+    }
+
+    const fn eval(mut self, eval: Eval) -> Self {
+        self.eval = Some(eval);
+        self
+    }
+
+    /// How its results are computed, where that is known.
+    pub fn evaluator(&self) -> Option<Eval> {
+        self.eval
+    }
+}
+
+/// Declares the families and gathers their tables.
+macro_rules! families {
+    ($($family:ident)*) => {
+        $(mod $family;)*
+        const FAMILIES: &[&[Op]] = &[$($family::OPS),*];
+    };
+}
+
+families! {
+    activation
+    cast
+    control
+    einsum
+    generator
+    index
+    logic
+    matmul
+    pointwise
+    reduce
+    sequence
+    slice
+    sort
+    view
+}
+
+/// Every operator that something is known of, sorted by domain and name.
+pub fn all() -> &'static [Op] {
+    static TABLE: std::sync::LazyLock<Vec<Op>> = std::sync::LazyLock::new(|| {
+        let mut table = FAMILIES.concat();
+        table.sort_by_key(|op| (op.domain, op.name));
+        table
+    });
+    &TABLE
+}
+
+/// What is known of the operator `name`.
+pub fn lookup(domain: &str, name: &str) -> Option<&'static Op> {
+    let table = all();
+    let at = table.binary_search_by_key(&(domain, name), |op| (op.domain, op.name)).ok()?;
+    table.get(at)
+}

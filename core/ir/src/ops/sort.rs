@@ -1,0 +1,120 @@
+//! Orders of elements.
+
+use std::cmp::Ordering;
+
+use super::call::Call;
+use super::error::{invalid, unsupported};
+use super::strides::Cut;
+use super::{Elements, Op, Res, Tensor, Value};
+
+pub(super) const OPS: &[Op] = &[Op::new("TopK").eval(top_k), Op::new("Unique").eval(unique)];
+
+/// The order of two elements by their places; NaN is the largest.
+fn order(items: &Elements) -> impl Fn(usize, usize) -> Ordering {
+    move |a, b| match items {
+        Elements::Int(items) => items.get(a).cmp(&items.get(b)),
+        Elements::Bool(items) => items.get(a).cmp(&items.get(b)),
+        Elements::Text(items) => items.get(a).cmp(&items.get(b)),
+        Elements::Float(items) => match (items.get(a), items.get(b)) {
+            (Some(a), Some(b)) => a.partial_cmp(b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan())),
+            _ => Ordering::Equal,
+        },
+        Elements::Complex(_) => Ordering::Equal,
+    }
+}
+
+/// Of equal elements the one with the lower index comes first.
+fn top_k(c: &mut Call<'_>) -> Res<Vec<Value>> {
+    let x = c.tensor(0)?;
+    let at = c.axis(-1, x.rank())?;
+    let k = c.long(1)?.unwrap_or_else(|| c.int("k", 0));
+    let (Ok(k), cut) = (usize::try_from(k), Cut::at(x.shape(), at)) else {
+        return invalid!("{k} elements cannot be picked");
+    };
+    if k > cut.extent {
+        return invalid!("{k} elements cannot be picked out of {}", cut.extent);
+    }
+    let mut shape = x.shape().to_vec();
+    shape[at] = k;
+    let count = c.count(&shape)?;
+    c.spend(x.len() as u64 * 8)?;
+    let items = x.elements();
+    let compare = order(&items);
+    let largest = c.int("largest", 1) != 0;
+    let mut places = vec![0; count];
+    let mut indices = vec![0i64; count];
+    let picked = Cut { extent: k, ..cut };
+    for (first, target) in cut.lines().zip(picked.lines()) {
+        let mut line: Vec<(usize, usize)> = cut.line(first).enumerate().collect();
+        line.sort_by(|(_, a), (_, b)| if largest { compare(*b, *a) } else { compare(*a, *b) });
+        for ((index, place), slot) in line.into_iter().zip(picked.line(target)) {
+            (places[slot], indices[slot]) = (place, index as i64);
+        }
+    }
+    Ok(vec![x.pick(shape.clone(), places)?.into(), Tensor::of_longs(shape, indices)?.into()])
+}
+
+/// The different elements, or slices along an axis; where each stood first, which one each is, and how often it stands.
+fn unique(c: &mut Call<'_>) -> Res<Vec<Value>> {
+    let mut x = c.tensor(0)?.clone();
+    let at = match c.attr("axis") {
+        Some(_) => c.axis(0, x.rank())?,
+        None => {
+            x = x.reshaped(vec![x.len()])?;
+            0
+        }
+    };
+    c.count(x.shape())?;
+    let cut = Cut::at(x.shape(), at);
+    c.spend(x.len() as u64 * 8)?;
+    let items = x.elements();
+    if matches!(items, Elements::Complex(_)) {
+        return unsupported!("complex numbers have no order");
+    }
+    let compare = order(&items);
+    let slice = |index: usize| {
+        (0..cut.outer).flat_map(move |o| {
+            let first = (o * cut.extent + index) * cut.inner;
+            first..first + cut.inner
+        })
+    };
+    let slices = |a: &usize, b: &usize| {
+        let each = slice(*a).zip(slice(*b)).map(|(a, b)| compare(a, b));
+        each.into_iter().find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
+    };
+    let mut sorted: Vec<usize> = (0..cut.extent).collect();
+    sorted.sort_by(slices);
+    // Runs of equal slices; a stable order puts the first one in front.
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for index in sorted {
+        match groups.last_mut() {
+            Some(group) if group.first().is_some_and(|first| slices(first, &index).is_eq()) => group.push(index),
+            _ => groups.push(vec![index]),
+        }
+    }
+    if c.int("sorted", 1) == 0 {
+        groups.sort_by_key(|group| group.first().copied());
+    }
+    let firsts: Vec<usize> = groups.iter().filter_map(|group| group.first().copied()).collect();
+    let mut inverse = vec![0i64; cut.extent];
+    for (which, group) in groups.iter().enumerate() {
+        for index in group {
+            inverse[*index] = which as i64;
+        }
+    }
+    let mut shape = x.shape().to_vec();
+    shape[at] = firsts.len();
+    let places = (0..cut.outer).flat_map(|o| {
+        firsts.iter().flat_map(move |index| {
+            let first = (o * cut.extent + index) * cut.inner;
+            first..first + cut.inner
+        })
+    });
+    let list = |items: Vec<i64>| Ok(Value::Tensor(Tensor::of_longs(vec![items.len()], items)?));
+    Ok(vec![
+        x.pick(shape, places)?.into(),
+        list(firsts.iter().map(|i| *i as i64).collect())?,
+        list(inverse)?,
+        list(groups.iter().map(|group| group.len() as i64).collect())?,
+    ])
+}

@@ -1,0 +1,54 @@
+//! What flows along the edges of a graph.
+
+use super::Tensor;
+use crate::tensor::DType;
+
+/// A value at run time.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A tensor.
+    Tensor(Tensor),
+    /// A sequence of tensors or of further sequences; the element type counts where it is empty.
+    Sequence(DType, Vec<Value>),
+    /// An optional value.
+    Optional(Option<Box<Value>>),
+    /// A map, in the order of its keys: two tensors of one axis, or the values as a sequence.
+    Map(Tensor, Box<Value>),
+}
+
+impl Value {
+    /// Bytes in memory.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Value::Tensor(tensor) => tensor.bytes(),
+            Value::Sequence(_, items) => items.iter().map(Value::bytes).sum(),
+            Value::Optional(inner) => inner.as_ref().map_or(0, |v| v.bytes()),
+            Value::Map(keys, values) => keys.bytes() + values.bytes(),
+        }
+    }
+
+    /// The tensor, if it is one.
+    pub fn tensor(&self) -> Option<&Tensor> {
+        match self {
+            Value::Tensor(tensor) => Some(tensor),
+            _ => None,
+        }
+    }
+
+    /// The type and the shape in words.
+    pub fn describe(&self) -> String {
+        match self {
+            Value::Tensor(tensor) => tensor.describe(),
+            Value::Sequence(dtype, items) => format!("a sequence of {} ({dtype})", items.len()),
+            Value::Optional(None) => "an empty optional".to_owned(),
+            Value::Optional(Some(inner)) => format!("an optional of {}", inner.describe()),
+            Value::Map(keys, _) => format!("a map of {}", keys.len()),
+        }
+    }
+}
+
+impl From<Tensor> for Value {
+    fn from(tensor: Tensor) -> Self {
+        Value::Tensor(tensor)
+    }
+}

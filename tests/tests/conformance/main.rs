@@ -1,0 +1,169 @@
+//! The backend tests of the `onnx` package, run against inference and evaluation.
+//!
+//! `cargo xtask conformance` writes them into `target/onnx-tests` and runs this. Without them there is nothing to run, which
+//! is said. What fails stands in `tests/conformance/known_failures.toml` with a reason; an entry that passes fails.
+//! `ONNXPORT_CONFORMANCE=conv` runs the tests whose names hold `conv`, and prints each failure whether known or not.
+
+mod compare;
+mod data;
+mod infer;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use onnxport_ir::ir::Model;
+use onnxport_ir::ir::import::import;
+use onnxport_ir::ops::{Fault, Limits, Value, run};
+
+use compare::{Close, compare};
+use infer::Known;
+
+/// What evaluation of one test came to.
+enum Outcome {
+    Passed(Close),
+    Failed(String),
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_owned).unwrap_or_default()
+}
+
+/// The folders of the tests, by name.
+fn cases(folder: &Path) -> BTreeMap<String, PathBuf> {
+    let entries = |path: &Path| {
+        let list = fs::read_dir(path).into_iter().flatten().flatten();
+        list.map(|entry| entry.path()).filter(|path| path.is_dir()).collect::<Vec<_>>()
+    };
+    let name = |path: &Path| path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let kinds = entries(folder);
+    let all = kinds.iter().flat_map(|kind| entries(kind).into_iter().map(|case| (name(kind), case)));
+    let named = all.map(|(kind, case)| {
+        let test = name(&case);
+        let test = test.strip_prefix("test_").unwrap_or(&test);
+        (if kind == "node" { test.to_owned() } else { format!("{kind}/{test}") }, case)
+    });
+    named.filter(|(_, case)| case.join("model.onnx").exists()).collect()
+}
+
+/// Evaluates every data set of a test.
+fn evaluate(case: &Path, model: &Model) -> Outcome {
+    let mut worst = Close::Exact;
+    for number in 0.. {
+        let folder = case.join(format!("test_data_set_{number}"));
+        if !folder.exists() {
+            break;
+        }
+        match set(&folder, model) {
+            Ok(close) => worst = worst.max(close),
+            Err(why) => return Outcome::Failed(why),
+        }
+    }
+    Outcome::Passed(worst)
+}
+
+fn set(folder: &Path, model: &Model) -> Result<Close, String> {
+    let kinds = data::Kinds::of(model);
+    let inputs = kinds.read(folder, "input", &kinds.inputs)?;
+    let expected = kinds.read(folder, "output", &kinds.outputs)?;
+    let limits = Limits { bytes: 1 << 30, steps: 10_000_000_000 };
+    let found = match catch_unwind(AssertUnwindSafe(|| run(model, inputs, limits))) {
+        Ok(Ok(found)) => found,
+        Ok(Err(error)) if error.fault == Fault::Unsupported => return Err(format!("unsupported: {error}")),
+        Ok(Err(error)) => return Err(error.to_string()),
+        Err(_) => return Err("it PANICKED".to_owned()),
+    };
+    let mut worst = Close::Exact;
+    for (index, (found, expected)) in found.iter().zip(&expected).enumerate() {
+        let close = compare(found, expected).map_err(|why| format!("output {index}: {why}"))?;
+        worst = worst.max(close);
+    }
+    Ok(worst)
+}
+
+/// Checks what failed against the list, and returns what is wrong with either.
+fn judge(
+    what: &str,
+    failed: &BTreeMap<String, String>,
+    ran: &[String],
+    known: &toml::Table,
+    verbose: bool,
+) -> Vec<String> {
+    let mut problems = Vec::new();
+    for (name, why) in failed {
+        if verbose || !known.contains_key(name) {
+            problems.push(format!("{what} of {name}: {why}"));
+        }
+    }
+    for name in known.keys() {
+        if ran.contains(name) && !failed.contains_key(name) {
+            problems.push(format!("{what} of {name} is listed as a known failure and passes"));
+        }
+    }
+    problems
+}
+
+#[test]
+fn the_tests_of_the_onnx_package_hold() {
+    let folder = root().join("target/onnx-tests");
+    let mut cases = cases(&folder);
+    if cases.is_empty() {
+        println!("skipped: `cargo xtask conformance` writes the tests of the onnx package");
+        return;
+    }
+    let filter = std::env::var("ONNXPORT_CONFORMANCE").unwrap_or_default();
+    cases.retain(|name, _| name.contains(&filter));
+    let list = fs::read_to_string(root().join("tests/conformance/known_failures.toml")).expect("the list");
+    let list: toml::Table = list.parse().expect("a TOML file");
+    let known = |section: &str| list.get(section).and_then(|s| s.as_table()).cloned().unwrap_or_default();
+    let (mut close, mut wrong, mut refused) = ([0usize; 3], BTreeMap::new(), BTreeMap::new());
+    let (mut types, mut open) = ([0usize; 3], BTreeMap::new());
+    for (name, case) in &cases {
+        let mut model = match import(&case.join("model.onnx")) {
+            Ok(model) => model,
+            Err(why) => {
+                refused.insert(name.clone(), why.message);
+                continue;
+            }
+        };
+        match evaluate(case, &model) {
+            Outcome::Passed(how) => close[how as usize] += 1,
+            Outcome::Failed(why) => {
+                wrong.insert(name.clone(), why);
+            }
+        }
+        match infer::check(case, &mut model) {
+            Ok(Known::Nothing) => open.insert(name.clone(), "nothing is known".to_owned()).map_or((), drop),
+            Ok(how) => {
+                types[how as usize] += 1;
+                if how != Known::All {
+                    open.insert(name.clone(), "extents are open".to_owned());
+                }
+            }
+            Err(why) => {
+                open.insert(name.clone(), why);
+            }
+        }
+    }
+    let names: Vec<String> = cases.keys().filter(|n| !refused.contains_key(*n)).cloned().collect();
+    let total = names.len();
+    println!("{} tests; {} are not read", cases.len(), refused.len());
+    println!(
+        "evaluation: {} of {total} pass: {} exact, {} within 1e-5, {} within 1e-3",
+        close.iter().sum::<usize>(),
+        close[Close::Exact as usize],
+        close[Close::Tight as usize],
+        close[Close::Loose as usize]
+    );
+    println!("inference: {} of {total} know every extent", types[Known::All as usize]);
+    let all: Vec<String> = cases.keys().cloned().collect();
+    let verbose = !filter.is_empty();
+    let mut problems = judge("reading", &refused, &all, &known("read"), verbose);
+    problems.extend(judge("evaluation", &wrong, &names, &known("evaluate"), verbose));
+    problems.extend(judge("inference", &open, &names, &known("infer"), verbose));
+    for problem in &problems {
+        println!("{problem}");
+    }
+    assert!(verbose || problems.is_empty(), "{} surprises", problems.len());
+}

@@ -9,6 +9,7 @@ pub(crate) mod graph_access;
 pub mod host;
 pub mod inspect;
 pub mod lower;
+pub mod meta;
 pub mod normalise;
 pub mod optimise;
 pub mod pipeline;

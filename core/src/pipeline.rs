@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! archive → program → functional program → model → tidy → optimised → narrowed → partitioned → (validated) → files
-//!   read      normalise        lower          tidy   optimise   precision    backend     validate       write
+//!   read   meta  normalise     lower          tidy   optimise   precision    backend     validate       write
 //! ```
 
 use std::collections::BTreeSet;
@@ -15,6 +15,7 @@ use crate::host::Host;
 use crate::ir::opset::{MAX_OPSET, MIN_OPSET};
 use crate::ir::{self, Model};
 use crate::lower::{self, LowerOptions};
+use crate::meta::{self, Checked};
 use crate::normalise;
 use crate::optimise::{self, OptimiseOptions, Optimised};
 use crate::precision::{self, Changed, PrecisionOptions};
@@ -60,6 +61,8 @@ pub struct Converted {
     pub optimised: Optimised,
     /// Warnings and notes.
     pub diagnostics: Vec<Diagnostic>,
+    /// What was held against the types that the program states, and what could not be.
+    pub checked: Checked,
     /// What happened to weights.
     pub changed: Changed,
     /// What backends took; `None` when there was none to ask.
@@ -88,6 +91,7 @@ pub fn convert(host: &Host, program: Program, options: &ConvertOptions) -> Resul
     }
     let mut clock = Clock::default();
     let names = lower::output_names(&program);
+    let checked = clock.time("meta", || contradictions(&program, host))?;
     let program = clock.time("normalise", || normalise::normalise(program, &host.schemas))?;
     let lowered = clock.time("lower", || lower::lower(host, program, &options.lower, &names))?;
     let mut model = lowered.model;
@@ -123,7 +127,7 @@ pub fn convert(host: &Host, program: Program, options: &ConvertOptions) -> Resul
         }
         diagnostics.extend(report.diagnostics);
     }
-    Ok(Converted { model, optimised, diagnostics, changed, partitioned, stages: clock.stages })
+    Ok(Converted { model, optimised, diagnostics, checked, changed, partitioned, stages: clock.stages })
 }
 
 /// Finds everything in a program that cannot be converted: unlike [`convert`], it goes on to the
@@ -133,6 +137,7 @@ pub fn convert(host: &Host, program: Program, options: &ConvertOptions) -> Resul
 /// A report of every problem of every stage.
 pub fn check(host: &Host, program: Program, options: &ConvertOptions) -> Result<Converted, Report> {
     check_opset(options.lower.opset)?;
+    contradictions(&program, host)?;
     let (attempted, mut problems) = normalise::attempt(program.clone(), &host.schemas, |_| true);
     if problems.is_empty() {
         let options = ConvertOptions { weightless: true, ..options.clone() };
@@ -146,6 +151,16 @@ pub fn check(host: &Host, program: Program, options: &ConvertOptions) -> Result<
         problems.extend(more.filter(|d| d.origin.is_none_or(|o| !known.contains(&o))));
     }
     Err(Report { diagnostics: problems, origins })
+}
+
+/// Holds the program against itself.
+fn contradictions(program: &Program, host: &Host) -> Result<Checked, Report> {
+    let mut checked = meta::check(program, &host.schemas);
+    if checked.diagnostics.is_empty() {
+        return Ok(checked);
+    }
+    let diagnostics = std::mem::take(&mut checked.diagnostics);
+    Err(Report { diagnostics, origins: program.origins.clone() })
 }
 
 fn check_opset(opset: i64) -> Result<(), Report> {

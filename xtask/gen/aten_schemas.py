@@ -2,7 +2,8 @@
 
 The table holds every `aten` overload that an exported program can name (functional, view and
 in-place ones), the `prims` operators and those of quantised programs. Out-variants and kernels that
-no exporter emits (sparse, nested, vendor libraries, autograd's own) are left out.
+no exporter emits (sparse, nested, vendor libraries, autograd's own) are left out. Facts about
+operators follow their schemas: those of `plugins/aten/facts.toml` and what pointwise operators do.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import facts
+import pointwise
 import torch
 import torch._prims
 import torch.ao.quantization.fx._decomposed
@@ -51,6 +54,7 @@ NEEDED_BACKWARDS = {
     "tanh_backward",
     "threshold_backward",
 }
+FACTS = Path(__file__).parents[2] / "plugins/aten/facts.toml"
 HEADER = """\
 # Operator schemas of PyTorch {version}: one overload per line, sorted, `default` where unnamed.
 # Written by `cargo xtask gen` (xtask/gen/aten_schemas.py). Do not edit.
@@ -77,16 +81,22 @@ def is_wanted(op: str, schema: torch._C.FunctionSchema) -> bool:
     return not (VENDOR_OR_LAYOUT.search(name) or AUTOGRAD_OR_RUNTIME.search(name))
 
 
-def schema_lines() -> list[str]:
+def table() -> str:
     """Return the sorted table, each head written as `namespace::op.overload`."""
     lines: dict[str, str] = {}
+    overloads: dict[str, tuple[str, str]] = {}
     for op, overload in registered_overloads():
         schema = torch._C._get_schema(op, overload)
         if is_wanted(op, schema):
             text = str(schema)
             head = f"{op}.{overload or 'default'}"
-            lines[head] = head + text[text.index("(") :]
-    return [lines[head] for head in sorted(lines)]
+            lines[head] = head + text[text.index("(") :] + "\n"
+            overloads[head] = op, overload
+    stated = facts.stated(FACTS, lines, "aten")
+    found = {head: pointwise.facts(*names) for head, names in overloads.items()}
+    return "".join(
+        lines[head] + facts.line(found[head] | stated.get(head, {})) for head in sorted(lines)
+    )
 
 
 def main() -> None:
@@ -95,7 +105,7 @@ def main() -> None:
     parser.add_argument("output", type=Path)
     options = parser.parse_args()
     version = torch.__version__.split("+")[0]
-    options.output.write_text(HEADER.format(version=version) + "\n".join(schema_lines()) + "\n")
+    options.output.write_text(HEADER.format(version=version) + table())
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-//! What is known about operators: their schemas, and who lowers them.
+//! What is known about operators: their schemas with the facts beside them, and who lowers them.
 
 mod providers;
 pub mod schema;
 
 pub use providers::{Choice, Provider, Registry, Resolved};
-pub use schema::{Alias, Schema, SchemaArg, SchemaReturn, SchemaType, Schemas};
+pub use schema::{Alias, Facts, Schema, SchemaArg, SchemaReturn, SchemaType, Schemas, Term};

@@ -3,16 +3,17 @@
 
 use std::sync::OnceLock;
 
-use onnxport_schema::{Default, target_of};
+use onnxport_schema::{Default, FACTS, target_of};
 use rustc_hash::FxHashMap;
 
-pub use onnxport_schema::{Alias, SchemaError, SchemaReturn, SchemaType};
+pub use onnxport_schema::{Alias, Facts, SchemaError, SchemaReturn, SchemaType, Term};
 
 use crate::program::Arg;
 
 /// The schemas of all known operators.
 ///
-/// Making one only finds where each schema is; a schema is read when it is first asked for.
+/// Making one only finds where each schema is; a schema is read when it is first asked for, with the
+/// facts that follow it.
 #[derive(Debug, std::default::Default)]
 pub struct Schemas {
     texts: Vec<String>,
@@ -23,7 +24,6 @@ pub struct Schemas {
 struct Entry {
     text: usize,
     start: usize,
-    end: usize,
     parsed: OnceLock<Option<Box<Schema>>>,
 }
 
@@ -49,7 +49,7 @@ impl From<Default> for Arg {
 }
 
 impl Schemas {
-    /// Indexes texts of one schema per line; `#` starts a comment line. Where two lines describe one
+    /// Indexes texts of one schema per line; `#:` starts a line of facts, `#` one of comment. Where two lines describe one
     /// overload, the first holds.
     pub fn new<T: Into<String>>(texts: impl IntoIterator<Item = T>) -> Self {
         let texts: Vec<String> = texts.into_iter().map(Into::into).collect();
@@ -61,12 +61,7 @@ impl Schemas {
                 let end = start + line.len();
                 let name = line.split_once('(').map_or("", |(name, _)| name.trim());
                 if !name.is_empty() && !name.starts_with('#') {
-                    index.entry(target_of(name)).or_insert(Entry {
-                        text,
-                        start,
-                        end,
-                        parsed: OnceLock::new(),
-                    });
+                    index.entry(target_of(name)).or_insert(Entry { text, start, parsed: OnceLock::new() });
                 }
                 start = end;
             }
@@ -78,8 +73,10 @@ impl Schemas {
     pub fn get(&self, target: &str) -> Option<&Schema> {
         let entry = self.index.get(target)?;
         let parse = || {
-            let line = self.texts.get(entry.text)?.get(entry.start..entry.end)?;
-            Schema::parse(line).ok().map(Box::new)
+            let text = self.texts.get(entry.text)?.get(entry.start..)?;
+            let after = text.split_inclusive('\n').skip(1).take_while(|l| l.starts_with(FACTS));
+            let end = text.find('\n').map_or(text.len(), |end| end + 1) + after.map(str::len).sum::<usize>();
+            Schema::parse(text.get(..end)?).ok().map(Box::new)
         };
         entry.parsed.get_or_init(parse).as_deref()
     }

@@ -3,9 +3,14 @@
 //!
 //! The host binds calls by them, and the test kit of the plugin SDK binds them the same way.
 
+mod facts;
 mod read;
 
+pub use facts::{Facts, Term};
 pub use read::SchemaError;
+
+/// What a line of facts starts with.
+pub const FACTS: &str = "#:";
 
 /// The value of an argument that a call does not state.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,6 +44,8 @@ pub struct Schema<D = Default> {
     pub args: Vec<SchemaArg<D>>,
     /// The returns, in order.
     pub returns: Vec<SchemaReturn>,
+    /// What is known beyond the types.
+    pub facts: Facts,
 }
 
 /// An argument of a [`Schema`].
@@ -110,12 +117,15 @@ pub struct Alias {
 }
 
 impl<D: From<Default>> Schema<D> {
-    /// Reads one line.
+    /// Reads one line, and the lines of facts that may follow it.
     ///
     /// # Errors
     /// [`SchemaError`] for a malformed line.
-    pub fn parse(line: &str) -> Result<Self, SchemaError> {
-        read::schema(line.trim_end())
+    pub fn parse(text: &str) -> Result<Self, SchemaError> {
+        let mut lines = text.lines();
+        let mut schema: Self = read::schema(lines.next().unwrap_or_default().trim_end())?;
+        lines.filter_map(|l| l.strip_prefix(FACTS)).for_each(|l| schema.facts.extend(Facts::parse(l)));
+        Ok(schema)
     }
 
     /// The argument called `name`.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Alias, Default, Schema, SchemaArg, SchemaReturn, SchemaType, target_of};
+use crate::{Alias, Default, Facts, Schema, SchemaArg, SchemaReturn, SchemaType, target_of};
 
 /// Why a line is not a schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,7 +103,7 @@ impl<'a> Reader<'a> {
         if !self.rest().is_empty() {
             return self.fail("unexpected text");
         }
-        Ok(Schema { target, args: args.into_iter().flatten().collect(), returns })
+        Ok(Schema { target, args: args.into_iter().flatten().collect(), returns, facts: Facts::default() })
     }
 
     fn arg<D: From<Default>>(&mut self, kwarg_only: bool) -> Result<SchemaArg<D>, SchemaError> {

@@ -48,6 +48,18 @@ fn cycles_are_found() {
 }
 
 #[test]
+fn negative_extents_are_found() {
+    let archive = with_relus(&[("x", "a")]).edit_program(|p| {
+        graph(p)["tensor_values"]["a"]["sizes"][0] = json!({"as_int": -2});
+    });
+    assert_one(&read_codes(&archive), "OP108", &["`a`", "an extent of -2"]);
+    let archive = with_relus(&[("x", "a")]).edit_program(|p| {
+        graph(p)["tensor_values"]["a"]["sizes"][0] = json!({"as_expr": {"expr_str": "-5", "hint": null}});
+    });
+    assert_one(&read_codes(&archive), "OP108", &["`a`", "an extent of -5"]);
+}
+
+#[test]
 fn undefined_and_redefined_values_are_found() {
     assert_one(&read_codes(&with_relus(&[("ghost", "a")])), "OP109", &["`ghost`", "nowhere", "node `a`"]);
     assert_one(&read_codes(&with_relus(&[("x", "a"), ("x", "a")])), "OP109", &["`a`", "twice"]);

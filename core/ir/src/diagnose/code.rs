@@ -62,6 +62,9 @@ codes! {
     READ_PROGRAM = "OP109";
     /// An ONNX model cannot be decoded.
     READ_ONNX = "OP110";
+    /// The arguments of a call and the types that the program states for its results contradict each other:
+    /// the file was changed, or written wrongly.
+    READ_CONTRADICTION = "OP111";
     /// A write to a tensor cannot be expressed without aliasing.
     NORMALISE_MUTATION = "OP201";
     /// A region or higher-order operator cannot be inlined.

@@ -17,6 +17,12 @@ impl Decoder {
     pub(super) fn tensor_type(&mut self, meta: &TensorMeta) -> Result<TensorType, Refusal> {
         let dtype = dtype(meta.dtype)?;
         let shape = self.dims(&meta.sizes)?;
+        if let Some(negative) =
+            shape.iter().find(|d| self.program.symbols.range(**d).max.is_some_and(|m| m < 0))
+        {
+            let message = format!("an extent of {}", self.program.symbols.display(*negative));
+            return Err((Code::READ_SIZE, message));
+        }
         // Layouts other than strided have no strides; calls on them are refused where they are lowered.
         let strides = self.dims(&meta.strides)?;
         if !strides.is_empty() && strides.len() != shape.len() {

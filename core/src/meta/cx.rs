@@ -1,0 +1,174 @@
+//! What a meta function reads: the arguments that its term names.
+
+use std::borrow::Cow;
+
+use super::judge::{Extent, Judge};
+use crate::arena::Arena;
+use crate::program::{Arg, Call, TensorType, Value, ValueType};
+use crate::registry::Schema;
+use crate::sym::Dim;
+
+/// Why there is no type to compare with.
+pub(super) enum Stop {
+    /// It depends on what is not known.
+    Unknown,
+    /// The arguments contradict each other.
+    Contradiction(String),
+}
+
+pub(super) type Meta<T> = Result<T, Stop>;
+
+pub(super) fn contradiction<T>(message: impl Into<String>) -> Meta<T> {
+    Err(Stop::Contradiction(message.into()))
+}
+
+/// A call, and the arguments of the term under which it is read.
+pub(super) struct Cx<'a> {
+    pub(super) call: &'a Call,
+    pub(super) schema: &'a Schema,
+    pub(super) values: &'a Arena<Value>,
+    pub(super) judge: &'a mut Judge,
+    pub(super) term: &'a [String],
+}
+
+impl<'a> Cx<'a> {
+    /// The argument of the schema at `position`: stated by name or by place, else its default.
+    fn at(&self, position: usize) -> Option<&'a Arg> {
+        let formal = self.schema.args.get(position)?;
+        let unnamed = || self.call.args.get(position).filter(|a| a.name.is_empty()).map(|a| &a.arg);
+        self.call.arg(&formal.name).or_else(unnamed).or(formal.default.as_ref())
+    }
+
+    /// The term's argument `i`: a number, or an argument of the call.
+    pub(super) fn arg(&self, i: usize) -> Meta<Cow<'a, Arg>> {
+        let text = self.term.get(i).ok_or(Stop::Unknown)?;
+        if let Ok(n) = text.parse() {
+            return Ok(Cow::Owned(Arg::Int(n)));
+        }
+        let position = self.schema.args.iter().position(|a| a.name == *text).ok_or(Stop::Unknown)?;
+        self.at(position).map(Cow::Borrowed).ok_or(Stop::Unknown)
+    }
+
+    fn as_tensor(&self, arg: &Arg) -> Meta<&'a TensorType> {
+        let value = arg.as_value().and_then(|val| self.values.get(val));
+        value.and_then(|v| v.ty.as_tensor()).ok_or(Stop::Unknown)
+    }
+
+    /// The tensor that the term's argument `i` is.
+    pub(super) fn tensor(&self, i: usize) -> Meta<&'a TensorType> {
+        self.as_tensor(self.arg(i)?.as_ref())
+    }
+
+    /// The tensor that the operator's argument `position` is.
+    pub(super) fn operand(&self, position: usize) -> Meta<&'a TensorType> {
+        self.as_tensor(self.at(position).ok_or(Stop::Unknown)?)
+    }
+
+    /// The list of tensors that the term's argument `i` is.
+    pub(super) fn tensors(&self, i: usize) -> Meta<Vec<&'a TensorType>> {
+        match self.arg(i)?.as_ref() {
+            Arg::List(items) => items.iter().map(|item| self.as_tensor(item)).collect(),
+            one => Ok(vec![self.as_tensor(one)?]),
+        }
+    }
+
+    /// What the value or number `arg` is.
+    pub(super) fn type_of(&self, arg: &Arg) -> Option<&'a ValueType> {
+        arg.as_value().and_then(|val| self.values.get(val)).map(|v| &v.ty)
+    }
+
+    fn as_dim(&self, arg: &Arg) -> Meta<Dim> {
+        match arg {
+            Arg::Int(n) => Ok(Dim::Const(*n)),
+            Arg::Value(_) => match self.type_of(arg) {
+                Some(ValueType::SymInt(dim)) => Ok(*dim),
+                _ => Err(Stop::Unknown),
+            },
+            _ => Err(Stop::Unknown),
+        }
+    }
+
+    /// The integer that the term's argument `i` is.
+    pub(super) fn dim(&self, i: usize) -> Meta<Dim> {
+        self.as_dim(self.arg(i)?.as_ref())
+    }
+
+    /// The integer at the traced sizes.
+    pub(super) fn int(&self, i: usize) -> Meta<i64> {
+        let dim = self.dim(i)?;
+        self.judge.traced(dim).ok_or(Stop::Unknown)
+    }
+
+    /// The integer at the traced sizes; `default` for `None` and where the term ends before.
+    pub(super) fn int_or(&self, i: usize, default: i64) -> Meta<i64> {
+        if self.is_none(i) { Ok(default) } else { self.int(i) }
+    }
+
+    /// The integers that the term's argument `i` is; one alone is a list of one.
+    pub(super) fn dims(&self, i: usize) -> Meta<Vec<Dim>> {
+        match self.arg(i)?.as_ref() {
+            Arg::List(items) => items.iter().map(|item| self.as_dim(item)).collect(),
+            one => Ok(vec![self.as_dim(one)?]),
+        }
+    }
+
+    /// A list of `count` integers; one alone stands for all.
+    pub(super) fn spread(&self, i: usize, count: usize) -> Meta<Vec<Dim>> {
+        let dims = self.dims(i)?;
+        match dims.as_slice() {
+            [one] => Ok(vec![*one; count]),
+            all if all.len() == count => Ok(dims),
+            all => contradiction(format!("`{}` has {} elements for {count} axes", self.name(i), all.len())),
+        }
+    }
+
+    /// The name of the term's argument `i`.
+    pub(super) fn name(&self, i: usize) -> &'a str {
+        self.term.get(i).map_or("", String::as_str)
+    }
+
+    /// Whether the term's argument `i` is `None`, or not part of the term.
+    pub(super) fn is_none(&self, i: usize) -> bool {
+        self.term.get(i).is_none() || self.arg(i).is_ok_and(|a| *a == Arg::None)
+    }
+
+    /// Whether the term's argument `i` is true.
+    pub(super) fn flag(&self, i: usize) -> bool {
+        self.arg(i).is_ok_and(|a| *a == Arg::Bool(true))
+    }
+
+    /// The axis, counted from the front, that the term's argument `i` means.
+    pub(super) fn axis(&self, i: usize, rank: usize) -> Meta<usize> {
+        let dim = self.dim(i)?;
+        wrapped(dim, rank)
+    }
+
+    /// The axes that the term's argument `i` means.
+    pub(super) fn axes(&self, i: usize, rank: usize) -> Meta<Vec<usize>> {
+        self.dims(i)?.into_iter().map(|dim| wrapped(dim, rank)).collect()
+    }
+
+    /// Refuses two sizes that must be the same and cannot be.
+    pub(super) fn agree(&mut self, a: Dim, b: Dim, what: &str) -> Meta<()> {
+        if self.judge.distinct(a, b) {
+            let symbols = &self.judge.symbols;
+            return contradiction(format!("{what} are {} and {}", symbols.display(a), symbols.display(b)));
+        }
+        Ok(())
+    }
+}
+
+/// The axis of a tensor of `rank` axes that `dim` means.
+fn wrapped(dim: Dim, rank: usize) -> Meta<usize> {
+    let Dim::Const(n) = dim else { return Err(Stop::Unknown) };
+    let count = rank.max(1) as i64;
+    match usize::try_from(if n < 0 { n.saturating_add(count) } else { n }) {
+        Ok(axis) if axis < rank.max(1) => Ok(axis),
+        _ => contradiction(format!("there is no axis {n} of {rank}")),
+    }
+}
+
+/// The extents of a shape.
+pub(super) fn extents(shape: &[Dim]) -> Vec<Extent> {
+    shape.iter().map(|dim| Extent::Dim(*dim)).collect()
+}

@@ -1,0 +1,190 @@
+//! Meta functions: what the types of a call's results must be, by its arguments and the facts of its operator.
+//!
+//! Lowerings take what the program states about values for true. A file whose arguments and types contradict
+//! each other would therefore become another computation than PyTorch's, without a word. So they are held
+//! against each other before anything is changed. Nothing is refused that could be right: sizes differ only
+//! if they do so within the ranges of their symbols, or at the sizes that were traced.
+
+mod cx;
+mod dtype;
+mod judge;
+mod shape;
+
+use std::collections::BTreeSet;
+
+use self::cx::{Cx, Stop};
+use self::judge::{Extent, Judge};
+use self::shape::Shapes;
+use crate::diagnose::{Code, Diagnostic};
+use crate::program::{Arg, Body, Call, Output, Program, Val};
+use crate::registry::{Schema, Schemas, Term};
+
+pub use dtype::promote;
+
+/// What came of holding a program against itself.
+#[derive(Debug, Default)]
+pub struct Checked {
+    /// Every contradiction.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The calls about whose results something was known.
+    pub known: usize,
+    /// The calls with tensors among their results of which nothing is known.
+    pub unknown: usize,
+    /// The operators of those.
+    pub operators: BTreeSet<String>,
+}
+
+/// Holds every call of `program` against what it states about the results.
+pub fn check(program: &Program, schemas: &Schemas) -> Checked {
+    let mut checker = Checker { schemas, judge: Judge::new(&program.symbols), checked: Checked::default() };
+    checker.body(&program.body, false);
+    checker.checked
+}
+
+struct Checker<'a> {
+    schemas: &'a Schemas,
+    judge: Judge,
+    checked: Checked,
+}
+
+impl Checker<'_> {
+    /// Checks a graph. Under `autocast`, operators compute in other types than their arguments have.
+    fn body(&mut self, body: &Body, autocast: bool) {
+        for call in &body.calls {
+            let autocast = autocast || call.target.contains("autocast");
+            for arg in &call.args {
+                self.nested(&arg.arg, autocast);
+            }
+            self.call(body, call, autocast);
+        }
+    }
+
+    fn nested(&mut self, arg: &Arg, autocast: bool) {
+        match arg {
+            Arg::Graph(graph) => self.body(&graph.body, autocast),
+            Arg::List(items) => items.iter().for_each(|item| self.nested(item, autocast)),
+            Arg::Dict(items) => items.iter().for_each(|(_, item)| self.nested(item, autocast)),
+            _ => {}
+        }
+    }
+
+    fn call(&mut self, body: &Body, call: &Call, autocast: bool) {
+        let is_tensor = |val: &Val| body.values.get(*val).is_some_and(|v| v.ty.as_tensor().is_some());
+        let mut tensors = false;
+        call.outputs.iter().for_each(|o| o.each_value(&mut |v| tensors |= is_tensor(&v)));
+        if !tensors {
+            return;
+        }
+        let known = self.schemas.get(&call.target).map(|schema| self.results(body, call, schema, autocast));
+        match known {
+            Some(Ok(true)) => self.checked.known += 1,
+            Some(Ok(false)) | None => {
+                self.checked.unknown += 1;
+                if !self.checked.operators.contains(&call.target) {
+                    self.checked.operators.insert(call.target.clone());
+                }
+            }
+            Some(Err(problem)) => {
+                let message =
+                    format!("the call of `{}` contradicts the types that are stated: {problem}", call.target);
+                let help = "the file was changed, or written wrongly: export the program again";
+                let diagnostic =
+                    Diagnostic::error(Code::READ_CONTRADICTION, message).at(call.origin).help(help);
+                self.checked.diagnostics.push(diagnostic);
+            }
+        }
+    }
+
+    /// Whether anything is known about the results of `call`; what contradicts it.
+    fn results(&mut self, body: &Body, call: &Call, schema: &Schema, autocast: bool) -> Result<bool, String> {
+        let (shapes, dtypes) = (schema.facts.terms("shape"), schema.facts.terms("dtype"));
+        let mut known = false;
+        for (i, output) in call.outputs.iter().enumerate() {
+            let mut cx = Cx { call, schema, values: &body.values, judge: &mut self.judge, term: &[] };
+            if let Some(term) = of_result(shapes, i) {
+                known |= settle(cx.shape(term, output))?;
+            }
+            if let (Some(term), false) = (of_result(dtypes, i), autocast) {
+                known |= settle(cx.dtype(term, output))?;
+            }
+        }
+        Ok(known)
+    }
+}
+
+/// The term for a result: one alone holds of all.
+fn of_result(terms: &[Term], index: usize) -> Option<&Term> {
+    match terms {
+        [only] => Some(only),
+        all => all.get(index),
+    }
+}
+
+fn settle(outcome: Result<(), Stop>) -> Result<bool, String> {
+    match outcome {
+        Ok(()) => Ok(true),
+        Err(Stop::Unknown) => Ok(false),
+        Err(Stop::Contradiction(problem)) => Err(problem),
+    }
+}
+
+impl<'a> Cx<'a> {
+    /// Holds the stated shapes of a result against those that `term` gives.
+    fn shape(&mut self, term: &'a Term, output: &Output) -> Result<(), Stop> {
+        self.term = &term.args;
+        match (shape::infer(self, &term.name)?, output) {
+            (Shapes::One(extents), Output::Value(val)) => self.same_shape(&extents, *val),
+            (Shapes::List(shapes), Output::List(items)) => {
+                if shapes.len() != items.len() {
+                    let message =
+                        format!("it gives {} tensors, and {} are stated", shapes.len(), items.len());
+                    return Err(Stop::Contradiction(message));
+                }
+                shapes.iter().zip(items).try_for_each(|(extents, item)| match item {
+                    Some(val) => self.same_shape(extents, *val),
+                    None => Ok(()),
+                })
+            }
+            _ => Err(Stop::Unknown),
+        }
+    }
+
+    fn same_shape(&mut self, extents: &[Extent], val: Val) -> Result<(), Stop> {
+        let Some(value) = self.values.get(val) else { return Err(Stop::Unknown) };
+        let Some(stated) = value.ty.as_tensor() else { return Err(Stop::Unknown) };
+        if extents.len() != stated.shape.len() {
+            let (ours, theirs) = (extents.len(), stated.shape.len());
+            let message =
+                format!("`{}` has rank {ours} by its arguments, and rank {theirs} is stated", value.name);
+            return Err(Stop::Contradiction(message));
+        }
+        for (axis, (extent, dim)) in extents.iter().zip(&stated.shape).enumerate() {
+            if self.judge.differ(*extent, *dim) {
+                let (ours, theirs) = (self.judge.show(*extent), self.judge.symbols.display(*dim));
+                let name = &value.name;
+                let message =
+                    format!("axis {axis} of `{name}` is {ours} by its arguments, and {theirs} is stated");
+                return Err(Stop::Contradiction(message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Holds the stated element types of a result against the one that `term` gives.
+    fn dtype(&mut self, term: &'a Term, output: &Output) -> Result<(), Stop> {
+        self.term = &term.args;
+        let expected = dtype::infer(self, &term.name)?;
+        let mut vals = Vec::new();
+        output.each_value(&mut |v| vals.push(v));
+        for value in vals.into_iter().filter_map(|v| self.values.get(v)) {
+            let Some(stated) = value.ty.as_tensor() else { return Err(Stop::Unknown) };
+            if !expected.admits(stated.dtype) {
+                let name = &value.name;
+                let message =
+                    format!("`{name}` is {expected} by its arguments, and {} is stated", stated.dtype);
+                return Err(Stop::Contradiction(message));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,123 @@
+//! Shapes of matrix products.
+
+use std::collections::BTreeMap;
+
+use super::join::of_all;
+use super::{Cx, Extent, Meta, Stop, contradiction, extents};
+use crate::sym::Dim;
+
+/// `matmul(a, b)`: a vector is a row on the left and a column on the right; other axes broadcast.
+pub(super) fn matmul(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
+    let (a, b) = (&cx.tensor(0)?.shape, &cx.tensor(1)?.shape);
+    let (rows, inner_a, batch_a) = match a.as_slice() {
+        [] => return contradiction("a number is multiplied as a matrix"),
+        [k] => (None, *k, &[] as &[Dim]),
+        [batch @ .., m, k] => (Some(*m), *k, batch),
+    };
+    let (inner_b, columns, batch_b) = match b.as_slice() {
+        [] => return contradiction("a number is multiplied as a matrix"),
+        [k] => (*k, None, &[] as &[Dim]),
+        [batch @ .., k, n] => (*k, Some(*n), batch),
+    };
+    cx.agree(inner_a, inner_b, "the inner extents of a matrix product")?;
+    let batch = of_all(cx, &[batch_a, batch_b])?;
+    let all: Vec<Dim> = batch.into_iter().chain(rows).chain(columns).collect();
+    Ok(extents(&all))
+}
+
+/// `outer(a, b)`.
+pub(super) fn outer(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
+    match (cx.tensor(0)?.shape.as_slice(), cx.tensor(1)?.shape.as_slice()) {
+        ([m], [n]) => Ok(extents(&[*m, *n])),
+        _ => contradiction("its operands are not vectors"),
+    }
+}
+
+/// `linear(input, weight, bias)`.
+pub(super) fn linear(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
+    let (input, weight) = (&cx.tensor(0)?.shape, &cx.tensor(1)?.shape);
+    let ([rest @ .., features], [outputs @ .., inner]) = (input.as_slice(), weight.as_slice()) else {
+        return contradiction("a number is multiplied as a matrix");
+    };
+    if outputs.len() > 1 {
+        return contradiction(format!("its weight has {} axes", weight.len()));
+    }
+    cx.agree(*features, *inner, "the features of the input and of the weight")?;
+    let all: Vec<Dim> = rest.iter().chain(outputs).copied().collect();
+    Ok(extents(&all))
+}
+
+/// `attention(query, key, value)`: a row of values for each query.
+pub(super) fn attention(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
+    let (query, key, value) = (&cx.tensor(0)?.shape, &cx.tensor(1)?.shape, &cx.tensor(2)?.shape);
+    let ([batch @ .., rows, width], [.., key_width], [.., columns]) =
+        (query.as_slice(), key.as_slice(), value.as_slice())
+    else {
+        return contradiction("its operands are not matrices");
+    };
+    cx.agree(*width, *key_width, "the widths of queries and keys")?;
+    // Batches may broadcast.
+    let batch = batch.iter().map(|dim| match cx.judge.traced(*dim) {
+        Some(1) => Extent::Unknown,
+        _ => Extent::Dim(*dim),
+    });
+    Ok(batch.chain(extents(&[*rows, *columns])).collect())
+}
+
+/// `cdist(a, b)`: the distance of every row to every other.
+pub(super) fn cdist(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
+    let (a, b) = (&cx.tensor(0)?.shape, &cx.tensor(1)?.shape);
+    let ([batch_a @ .., rows, width_a], [batch_b @ .., columns, width_b]) = (a.as_slice(), b.as_slice())
+    else {
+        return contradiction("its operands are not matrices");
+    };
+    cx.agree(*width_a, *width_b, "the widths of rows")?;
+    let batch = of_all(cx, &[batch_a, batch_b])?;
+    let all: Vec<Dim> = batch.into_iter().chain([*rows, *columns]).collect();
+    Ok(extents(&all))
+}
+
+/// `einsum(equation, tensors)`; with an ellipsis nothing is said.
+pub(super) fn einsum(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
+    let equation = match cx.arg(0)?.as_ref() {
+        crate::program::Arg::Str(text) => text.replace(' ', ""),
+        _ => return Err(Stop::Unknown),
+    };
+    if equation.contains('.') {
+        return Err(Stop::Unknown);
+    }
+    let (inputs, output) = match equation.split_once("->") {
+        Some((inputs, output)) => (inputs, Some(output)),
+        None => (equation.as_str(), None),
+    };
+    let operands = cx.tensors(1)?;
+    let labels: Vec<&str> = inputs.split(',').collect();
+    if labels.len() != operands.len() {
+        return contradiction(format!(
+            "`{equation}` is of {} tensors, not of {}",
+            labels.len(),
+            operands.len()
+        ));
+    }
+    let mut sizes: BTreeMap<char, (Dim, u32)> = BTreeMap::new();
+    for (labels, operand) in labels.iter().zip(operands) {
+        if labels.chars().count() != operand.shape.len() {
+            let rank = operand.shape.len();
+            return contradiction(format!("`{labels}` of `{equation}` names the axes of a tensor of {rank}"));
+        }
+        for (label, dim) in labels.chars().zip(&operand.shape) {
+            let (size, uses) = sizes.entry(label).or_insert((Dim::Const(1), 0));
+            *uses += 1;
+            *size = of_all(cx, &[&[*size], &[*dim]])?.pop().ok_or(Stop::Unknown)?;
+        }
+    }
+    let written: String = match output {
+        Some(output) => output.to_owned(),
+        None => sizes.iter().filter(|(_, (_, uses))| *uses == 1).map(|(label, _)| *label).collect(),
+    };
+    let size = |label: char| match sizes.get(&label) {
+        Some((dim, _)) => Ok(Extent::Dim(*dim)),
+        None => contradiction(format!("`{label}` of `{equation}` is in no operand")),
+    };
+    written.chars().map(size).collect()
+}

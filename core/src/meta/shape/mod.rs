@@ -1,0 +1,116 @@
+//! The shapes of results, by the mechanisms that facts name.
+
+mod conv;
+mod join;
+mod matmul;
+mod reduce;
+mod resize;
+mod slice;
+mod split;
+mod view;
+
+use super::cx::{Cx, Meta, Stop, contradiction, extents};
+use super::judge::{Extent, Judge};
+use crate::sym::Dim;
+
+/// The shapes of one result.
+pub(super) enum Shapes {
+    /// A tensor.
+    One(Vec<Extent>),
+    /// A list of tensors.
+    List(Vec<Vec<Extent>>),
+}
+
+/// The shapes by the mechanism called `name`.
+pub(super) fn infer(cx: &mut Cx<'_>, name: &str) -> Meta<Shapes> {
+    let list = match name {
+        "split" => split::split(cx)?,
+        "split_sizes" => split::sizes(cx)?,
+        "split_at" => split::at(cx)?,
+        "chunk" => split::chunk(cx)?,
+        "sections" => split::sections(cx)?,
+        "unbind" => split::unbind(cx)?,
+        _ => return one(cx, name).map(Shapes::One),
+    };
+    Ok(Shapes::List(list))
+}
+
+fn one(cx: &mut Cx<'_>, name: &str) -> Meta<Vec<Extent>> {
+    match name {
+        "same" => Ok(extents(&cx.tensor(0)?.shape)),
+        "scalar" => Ok(Vec::new()),
+        "broadcast" => join::broadcast(cx),
+        "cat" => join::cat(cx),
+        "stack" => join::stack(cx),
+        "reduce" => reduce::reduce(cx),
+        "topk" => reduce::top(cx),
+        "glu" => reduce::glu(cx),
+        "sizes" => Ok(extents(&cx.dims(0)?)),
+        "expand" => view::expand(cx),
+        "reshape" => view::reshape(cx),
+        "flatten" => view::flatten(cx),
+        "unflatten" => view::unflatten(cx),
+        "squeeze" => view::squeeze(cx),
+        "unsqueeze" => view::unsqueeze(cx),
+        "permute" => view::permute(cx),
+        "swap" => view::swap(cx),
+        "move" => view::moved(cx),
+        "reverse" => Ok(extents(&cx.operand(0)?.shape).into_iter().rev().collect()),
+        "as_real" => {
+            let mut shape = extents(&cx.operand(0)?.shape);
+            shape.push(Extent::Dim(Dim::Const(2)));
+            Ok(shape)
+        }
+        "as_complex" => view::as_complex(cx),
+        "select" => slice::select(cx),
+        "slice" => slice::slice(cx),
+        "narrow" => slice::narrow(cx),
+        "diagonal" => slice::diagonal(cx),
+        "windows" => slice::windows(cx),
+        "embedding" => slice::embedding(cx),
+        "index_select" => slice::index_select(cx),
+        "one_hot" => slice::one_hot(cx),
+        "repeat" => resize::repeat(cx),
+        "pad" => resize::pad(cx),
+        "resize" => resize::resize(cx),
+        "pixel_shuffle" => resize::shuffle(cx),
+        "pixel_unshuffle" => resize::unshuffle(cx),
+        "matmul" | "product" => matmul::matmul(cx),
+        "outer" => matmul::outer(cx),
+        "linear" => matmul::linear(cx),
+        "einsum" => matmul::einsum(cx),
+        "attention" => matmul::attention(cx),
+        "cdist" => matmul::cdist(cx),
+        "conv" => conv::conv(cx),
+        "conv_transpose" => conv::transpose(cx),
+        "convolution" => conv::convolution(cx),
+        "pool" => conv::pool(cx),
+        _ => Err(Stop::Unknown),
+    }
+}
+
+/// The extents with `axis` replaced.
+fn with(shape: &[Dim], axis: usize, extent: Extent) -> Vec<Extent> {
+    let mut shape = extents(shape);
+    if let Some(place) = shape.get_mut(axis) {
+        *place = extent;
+    }
+    shape
+}
+
+/// The extent of `axis`; a tensor without axes counts as one element.
+fn extent_of(shape: &[Dim], axis: usize) -> Dim {
+    shape.get(axis).copied().unwrap_or(Dim::Const(1))
+}
+
+/// What `f` makes of the values at the traced sizes.
+fn traced<const N: usize>(judge: &Judge, dims: [Dim; N], f: impl FnOnce([i64; N]) -> Option<i64>) -> Extent {
+    let mut values = [0; N];
+    for (value, dim) in values.iter_mut().zip(dims) {
+        match judge.traced(dim) {
+            Some(n) => *value = n,
+            None => return Extent::Unknown,
+        }
+    }
+    f(values).map_or(Extent::Unknown, Extent::Traced)
+}

@@ -1,0 +1,44 @@
+//! Shapes of reductions, and of others that change one axis of their tensor.
+
+use super::{Cx, Extent, Meta, Stop, contradiction, extents, traced, with};
+use crate::sym::Dim;
+
+/// `reduce(dim, keepdim)`: the axes go, or keep an extent of 1; no axes means all of them.
+pub(super) fn reduce(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
+    let shape = &cx.operand(0)?.shape;
+    let axes = if cx.is_none(0) { (0..shape.len()).collect() } else { cx.axes(0, shape.len())? };
+    // Operators differ in what an empty list means.
+    if axes.is_empty() && !cx.is_none(0) {
+        return Err(Stop::Unknown);
+    }
+    let keep = cx.flag(1);
+    let one = Extent::Dim(Dim::Const(1));
+    let kept = extents(shape).into_iter().enumerate();
+    Ok(kept
+        .filter_map(|(i, extent)| match (axes.contains(&i), keep) {
+            (false, _) => Some(extent),
+            (true, true) => Some(one),
+            (true, false) => None,
+        })
+        .collect())
+}
+
+/// `topk(k, dim)`.
+pub(super) fn top(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
+    let shape = &cx.operand(0)?.shape;
+    let (k, axis) = (cx.dim(0)?, cx.axis(1, shape.len())?);
+    if let (Dim::Const(k), Some(Dim::Const(extent))) = (k, shape.get(axis))
+        && k > *extent
+    {
+        return contradiction(format!("there are no {k} elements along an axis of {extent}"));
+    }
+    Ok(with(shape, axis, Extent::Dim(k)))
+}
+
+/// `glu(dim)`: half of an axis.
+pub(super) fn glu(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
+    let shape = &cx.operand(0)?.shape;
+    let axis = cx.axis(0, shape.len())?;
+    let half = traced(cx.judge, [super::extent_of(shape, axis)], |[n]| Some(n / 2));
+    Ok(with(shape, axis, half))
+}

@@ -1,0 +1,120 @@
+//! Shapes of parts of a tensor, and of what is looked up in it.
+
+use super::{Cx, Extent, Meta, contradiction, extent_of, extents, traced, with};
+use crate::sym::Dim;
+
+/// `select(dim, index)`: the axis goes.
+pub(super) fn select(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
+    let shape = &cx.operand(0)?.shape;
+    let axis = cx.axis(0, shape.len())?;
+    if let (Ok(Dim::Const(index)), Some(Dim::Const(extent))) = (cx.dim(1), shape.get(axis))
+        && !(-*extent..*extent).contains(&index)
+    {
+        return contradiction(format!("there is no index {index} along an axis of {extent}"));
+    }
+    let mut kept = extents(shape);
+    if axis < kept.len() {
+        kept.remove(axis);
+    }
+    Ok(kept)
+}
+
+/// How many elements `start..end` in steps has along an axis, by Python's rules.
+pub(super) fn count(extent: i64, start: i64, end: i64, step: i64) -> Option<i64> {
+    let clamp = |n: i64| if n < 0 { n.saturating_add(extent) } else { n }.clamp(0, extent);
+    let (start, end) = (clamp(start), clamp(end));
+    let length = (end - start).max(0);
+    (step > 0).then(|| length / step + i64::from(length % step != 0))
+}
+
+/// `slice(dim, start, end, step)`.
+pub(super) fn slice(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
+    let shape = &cx.operand(0)?.shape;
+    let axis = cx.axis(0, shape.len())?;
+    let extent = extent_of(shape, axis);
+    let (start, end, step) = (cx.int_or(1, 0), cx.int_or(2, i64::MAX), cx.int_or(3, 1));
+    let length = match (start, end, step) {
+        (Ok(0), Ok(i64::MAX), Ok(1)) => Extent::Dim(extent),
+        (Ok(start), Ok(end), Ok(step)) => traced(cx.judge, [extent], |[n]| count(n, start, end, step)),
+        _ => Extent::Unknown,
+    };
+    Ok(with(shape, axis, length))
+}
+
+/// `narrow(dim, length)`.
+pub(super) fn narrow(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
+    let shape = &cx.operand(0)?.shape;
+    let axis = cx.axis(0, shape.len())?;
+    let length = cx.dim(1)?;
+    if let (Dim::Const(length), Some(Dim::Const(extent))) = (length, shape.get(axis))
+        && length > *extent
+    {
+        return contradiction(format!("there are no {length} elements along an axis of {extent}"));
+    }
+    Ok(with(shape, axis, Extent::Dim(length)))
+}
+
+/// `diagonal(offset, dim1, dim2)`: two axes go, and their diagonal comes last.
+pub(super) fn diagonal(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
+    let shape = &cx.operand(0)?.shape;
+    let (offset, down, right) = (cx.int(0)?, cx.axis(1, shape.len())?, cx.axis(2, shape.len())?);
+    if down == right {
+        return contradiction("both axes of the diagonal are the same");
+    }
+    let sides = [extent_of(shape, down), extent_of(shape, right)];
+    let length = traced(cx.judge, sides, |[rows, columns]| {
+        let (rows, columns) = if offset < 0 {
+            (rows.checked_add(offset)?, columns)
+        } else {
+            (rows, columns.checked_sub(offset)?)
+        };
+        Some(rows.min(columns).max(0))
+    });
+    let rest = extents(shape).into_iter().enumerate().filter(|(i, _)| *i != down && *i != right);
+    Ok(rest.map(|(_, extent)| extent).chain([length]).collect())
+}
+
+/// `windows(dim, size, step)`: the axis counts windows, whose elements come last.
+pub(super) fn windows(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
+    let shape = &cx.operand(0)?.shape;
+    let (axis, size, step) = (cx.axis(0, shape.len())?, cx.int(1)?, cx.int(2)?);
+    if shape.is_empty() {
+        return Ok(vec![Extent::Dim(Dim::Const(size))]);
+    }
+    let windows = traced(cx.judge, [extent_of(shape, axis)], |[n]| {
+        n.checked_sub(size)?.checked_div_euclid(step)?.checked_add(1)
+    });
+    let mut result = with(shape, axis, windows);
+    result.push(Extent::Dim(Dim::Const(size)));
+    Ok(result)
+}
+
+/// `embedding(weight, indices)`: a row of the table for each index.
+pub(super) fn embedding(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
+    let (table, indices) = (cx.tensor(0)?, cx.tensor(1)?);
+    match table.shape.as_slice() {
+        [_, width] => Ok(extents(&indices.shape).into_iter().chain([Extent::Dim(*width)]).collect()),
+        other => contradiction(format!("its table has {} axes", other.len())),
+    }
+}
+
+/// `index_select(dim, index)`.
+pub(super) fn index_select(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
+    let (shape, index) = (&cx.operand(0)?.shape, &cx.tensor(1)?.shape);
+    let axis = cx.axis(0, shape.len())?;
+    match index.as_slice() {
+        [] => Ok(with(shape, axis, Extent::Dim(Dim::Const(1)))),
+        [count] => Ok(with(shape, axis, Extent::Dim(*count))),
+        other => contradiction(format!("its index has {} axes", other.len())),
+    }
+}
+
+/// `one_hot(classes)`: -1 depends on the data.
+pub(super) fn one_hot(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
+    let mut shape = extents(&cx.operand(0)?.shape);
+    shape.push(match cx.dim(0)? {
+        Dim::Const(-1) => Extent::Unknown,
+        classes => Extent::Dim(classes),
+    });
+    Ok(shape)
+}

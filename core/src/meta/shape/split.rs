@@ -1,0 +1,96 @@
+//! Shapes of operators that cut an axis into a list of parts.
+
+use super::{Cx, Extent, Meta, Stop, contradiction, extent_of, slice, with};
+use crate::sym::Dim;
+
+/// The shape, the axis that the term's second argument means, and its extent.
+fn cut<'a>(cx: &Cx<'a>, dim: usize) -> Meta<(&'a [Dim], usize, Dim)> {
+    let shape = &cx.operand(0)?.shape;
+    let axis = cx.axis(dim, shape.len())?;
+    Ok((shape, axis, extent_of(shape, axis)))
+}
+
+fn parts(shape: &[Dim], axis: usize, lengths: impl IntoIterator<Item = i64>) -> Vec<Vec<Extent>> {
+    lengths.into_iter().map(|n| with(shape, axis, Extent::Traced(n))).collect()
+}
+
+/// A program states every part, so that there are not more than this.
+const MOST: i64 = 1 << 16;
+
+/// Parts of `size` elements, the last of what is left.
+fn even(extent: i64, size: i64) -> Meta<Vec<i64>> {
+    match (extent, size) {
+        (0, _) => Ok(vec![0]),
+        (_, 1..) if extent / size < MOST => {
+            let whole = (0..extent / size).map(|_| size);
+            Ok(whole.chain((extent % size != 0).then_some(extent % size)).collect())
+        }
+        (_, 1..) => Err(Stop::Unknown),
+        _ => contradiction(format!("{extent} elements are split into parts of {size}")),
+    }
+}
+
+/// `split(size, dim)`.
+pub(super) fn split(cx: &mut Cx<'_>) -> Meta<Vec<Vec<Extent>>> {
+    let (shape, axis, extent) = cut(cx, 1)?;
+    let (extent, size) = (cx.judge.traced(extent).ok_or(Stop::Unknown)?, cx.int(0)?);
+    Ok(parts(shape, axis, even(extent, size)?))
+}
+
+/// `split_sizes(sizes, dim)`: the sizes fill the axis.
+pub(super) fn sizes(cx: &mut Cx<'_>) -> Meta<Vec<Vec<Extent>>> {
+    let (shape, axis, extent) = cut(cx, 1)?;
+    let sizes = cx.dims(0)?;
+    let total = sizes.iter().fold(Dim::Const(0), |sum, size| cx.judge.symbols.add(sum, *size));
+    cx.agree(extent, total, "an axis and the sum of its parts")?;
+    Ok(sizes.into_iter().map(|size| with(shape, axis, Extent::Dim(size))).collect())
+}
+
+/// `chunk(chunks, dim)`: at most so many parts, as even as `split` makes them.
+pub(super) fn chunk(cx: &mut Cx<'_>) -> Meta<Vec<Vec<Extent>>> {
+    let (shape, axis, extent) = cut(cx, 1)?;
+    let (extent, chunks) = (cx.judge.traced(extent).ok_or(Stop::Unknown)?, cx.int(0)?);
+    match chunks {
+        1..MOST if extent == 0 => Ok(parts(shape, axis, (0..chunks).map(|_| 0))),
+        1..MOST => Ok(parts(shape, axis, even(extent, extent / chunks + i64::from(extent % chunks != 0))?)),
+        MOST.. => Err(Stop::Unknown),
+        _ => contradiction(format!("it makes {chunks} parts")),
+    }
+}
+
+/// `sections(sections, dim)`: exactly so many parts, the first ones larger.
+pub(super) fn sections(cx: &mut Cx<'_>) -> Meta<Vec<Vec<Extent>>> {
+    let (shape, axis, extent) = cut(cx, 1)?;
+    let (extent, sections) = (cx.judge.traced(extent).ok_or(Stop::Unknown)?, cx.int(0)?);
+    match sections {
+        1..MOST => {
+            let size = |i| extent / sections + i64::from(i < extent % sections);
+            Ok(parts(shape, axis, (0..sections).map(size)))
+        }
+        MOST.. => Err(Stop::Unknown),
+        _ => contradiction(format!("it makes {sections} parts")),
+    }
+}
+
+/// `split_at(indices, dim)`: each part is a slice between two indices.
+pub(super) fn at(cx: &mut Cx<'_>) -> Meta<Vec<Vec<Extent>>> {
+    let (shape, axis, extent) = cut(cx, 1)?;
+    let extent = cx.judge.traced(extent).ok_or(Stop::Unknown)?;
+    let places = cx.dims(0)?.into_iter().map(|d| cx.judge.traced(d).ok_or(Stop::Unknown));
+    let places: Vec<i64> = places.collect::<Meta<_>>()?;
+    let starts = std::iter::once(0).chain(places.iter().copied());
+    let ends = places.iter().copied().chain([i64::MAX]);
+    let lengths = starts.zip(ends).filter_map(|(start, end)| slice::count(extent, start, end, 1));
+    Ok(parts(shape, axis, lengths))
+}
+
+/// `unbind(dim)`: a part for each index, without the axis.
+pub(super) fn unbind(cx: &mut Cx<'_>) -> Meta<Vec<Vec<Extent>>> {
+    let (shape, axis, extent) = cut(cx, 0)?;
+    let count = cx.judge.traced(extent).filter(|n| (0..MOST).contains(n)).ok_or(Stop::Unknown)?;
+    let mut rest = super::extents(shape);
+    if axis < rest.len() {
+        rest.remove(axis);
+    }
+    Ok((0..count).map(|_| rest.clone()).collect())
+}

@@ -13,6 +13,7 @@ pub mod diagnose;
 pub mod ir;
 pub mod onnx;
 pub mod ops;
+mod quote;
 mod state;
 pub mod sym;
 pub mod table;

@@ -18,6 +18,9 @@ use crate::tensor::{DType, LazyTensor};
 /// Constants of at most this many bytes are shown whole.
 const MAX_CONSTANT: u64 = 64 << 10;
 
+/// Attributes that this revision of the contract has no kind for.
+const UNNAMED_KIND: u32 = u32::MAX;
+
 const NO_DATA: DataView<'static> = DataView { dtype: 0, dims: RSlice::EMPTY, bytes: RSlice::EMPTY };
 
 static HOST: GraphHost = GraphHost {
@@ -193,10 +196,19 @@ extern "C" fn attribute<'a>(cx: GraphContext, node: u64, name: RStr<'_>, out: &m
                 view.block = epoch.block(*block);
                 attr_kind::BLOCK
             }
-            Attr::Ref(outer) => {
+            Attr::Ref(outer, _) => {
                 view.text = lend_text(outer);
                 attribute_kind::REFERENCE
             }
+            Attr::Bytes(_)
+            | Attr::BytesList(_)
+            | Attr::Text(_)
+            | Attr::Sparse(_)
+            | Attr::Tensors(_)
+            | Attr::Sparses(_)
+            | Attr::Blocks(_)
+            | Attr::Type(_)
+            | Attr::Types(_) => UNNAMED_KIND,
         };
         access.scratch.names = names;
         view.texts = lend(&access.scratch.names);
@@ -215,7 +227,7 @@ extern "C" fn value<'a>(cx: GraphContext, value: u64, out: &mut ValueView<'a>) -
         let info = &access.model().graph.values[id];
         let (definition, by, index) = match info.def {
             Def::Input(block, index) => (definition::INPUT, epoch.block(block), index),
-            Def::Initializer(index) => (definition::INITIALIZER, NOTHING, index),
+            Def::Initializer(index) | Def::Literal(index) => (definition::INITIALIZER, NOTHING, index),
             Def::Node(node, index) => (definition::NODE, epoch.node(node), index),
             Def::Gone => return None,
         };
@@ -225,7 +237,7 @@ extern "C" fn value<'a>(cx: GraphContext, value: u64, out: &mut ValueView<'a>) -
             kind: match info.ty {
                 Type::Tensor { .. } => value_kind::TENSOR,
                 Type::Sequence(_) => value_kind::SEQUENCE,
-                Type::Unknown => value_kind::UNKNOWN,
+                _ => value_kind::UNKNOWN,
             },
             dtype: info.ty.dtype().map_or(0, DType::onnx),
             rank: dims.map_or(-1, |dims| dims.len() as i32),

@@ -233,7 +233,7 @@ fn attribute(frame: &mut Frame<'_>, driver: &Driver<'_>, record: &AttrRecord<'_>
             Attr::Tensor(driver.model.graph.initializer(value)?.clone())
         }
         attr_kind::BLOCK => Attr::Block(frame.told.block(record.value)?),
-        attr_kind::REF => Attr::Ref(record.text.as_str().to_owned()),
+        attr_kind::REF => Attr::Ref(record.text.as_str().to_owned(), None),
         _ => return None,
     };
     Some(Attribute { name: record.name.as_str().to_owned(), value })

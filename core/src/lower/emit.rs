@@ -29,7 +29,10 @@ impl Driver<'_> {
         self.infer(id);
         for (name, outer) in referred {
             let attributes = &mut self.model.graph.nodes[id].attributes;
-            attributes.iter_mut().filter(|a| a.name == name).for_each(|a| a.value = Attr::Ref(outer.clone()));
+            attributes
+                .iter_mut()
+                .filter(|a| a.name == name)
+                .for_each(|a| a.value = Attr::Ref(outer.clone(), None));
         }
         let mut made = self.model.graph.nodes[id].outputs.to_vec();
         if let (Some(schema), false) = (schema, widened.is_empty()) {
@@ -55,7 +58,7 @@ impl Driver<'_> {
     fn resolve(&self, domain: &str, op: &str, attributes: &mut [Attribute]) -> Option<Vec<(String, String)>> {
         let mut referred = Vec::new();
         for attribute in attributes {
-            let Attr::Ref(outer) = &attribute.value else { continue };
+            let Attr::Ref(outer, _) = &attribute.value else { continue };
             let schema = opset::lookup(op, self.model.opset()).filter(|_| domain.is_empty())?;
             let kind = schema.attributes.iter().find(|a| a.name == attribute.name)?.kind;
             let given = self.given(outer).filter(|value| kind.fits(value))?.clone();

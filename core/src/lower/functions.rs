@@ -39,7 +39,7 @@ impl Driver<'_> {
     ) -> Option<Vec<ValueId>> {
         attributes.sort_by(|a, b| a.name.cmp(&b.name));
         let twice = attributes.windows(2).any(|pair| pair[0].name == pair[1].name);
-        let plain = attributes.iter().all(|a| !matches!(a.value, Attr::Block(_) | Attr::Ref(_)));
+        let plain = attributes.iter().all(|a| !matches!(a.value, Attr::Block(_) | Attr::Ref(..)));
         let itself = self.functions.iter().any(|f| f.domain == domain && f.name == name);
         if domain.is_empty() || name.is_empty() || twice || !plain || itself {
             return None;
@@ -91,6 +91,7 @@ impl Driver<'_> {
             name: name.clone(),
             attributes: attributes.iter().map(|a| a.name.clone()).collect(),
             graph: generic(body),
+            ..Function::default()
         };
         match self.model.functions.iter().find(|f| f.domain == domain && f.name == name) {
             Some(known) if known.same(&function) => {}

@@ -275,7 +275,7 @@ fn same(a: Option<&Attr>, b: Option<&Attr>) -> bool {
         (None, None) => true,
         (Some(Attr::Int(a)), Some(Attr::Int(b))) => a == b,
         (Some(Attr::Float(a)), Some(Attr::Float(b))) => a == b,
-        (Some(Attr::Str(a)), Some(Attr::Str(b))) | (Some(Attr::Ref(a)), Some(Attr::Ref(b))) => a == b,
+        (Some(Attr::Str(a)), Some(Attr::Str(b))) | (Some(Attr::Ref(a, _)), Some(Attr::Ref(b, _))) => a == b,
         (Some(Attr::Ints(a)), Some(Attr::Ints(b))) => a == b,
         (Some(Attr::Floats(a)), Some(Attr::Floats(b))) => a == b,
         (Some(Attr::Strs(a)), Some(Attr::Strs(b))) => a == b,

@@ -1,6 +1,9 @@
 //! Attributes of nodes.
 
-use super::BlockId;
+use bytes::Bytes;
+
+use super::opset::AttrKind;
+use super::{BlockId, SparseTensor, TextTensor, Type};
 use crate::tensor::LazyTensor;
 
 /// A named attribute.
@@ -31,6 +34,36 @@ pub enum Attr {
     Tensor(LazyTensor),
     /// A nested graph.
     Block(BlockId),
-    /// The value that the caller of the enclosing function gives for one of its attributes.
-    Ref(String),
+    /// The value that the caller of the enclosing function gives for one of its attributes: the name of that,
+    /// and the type where it is not the one that the operator's signature states.
+    Ref(String, Option<AttrKind>),
+    /// A text that is not UTF-8, such as what a runtime compiled.
+    Bytes(Bytes),
+    /// Texts of which at least one is not UTF-8.
+    BytesList(Vec<Bytes>),
+    /// A tensor of texts.
+    Text(TextTensor),
+    /// A sparse tensor.
+    Sparse(SparseTensor),
+    /// Tensors.
+    Tensors(Vec<LazyTensor>),
+    /// Sparse tensors.
+    Sparses(Vec<SparseTensor>),
+    /// Nested graphs.
+    Blocks(Vec<BlockId>),
+    /// A type.
+    Type(Type),
+    /// Types.
+    Types(Vec<Type>),
+}
+
+impl Attr {
+    /// The nested graphs.
+    pub fn blocks(&self) -> &[BlockId] {
+        match self {
+            Attr::Block(block) => std::slice::from_ref(block),
+            Attr::Blocks(blocks) => blocks,
+            _ => &[],
+        }
+    }
 }

@@ -4,7 +4,10 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::infer::ShapeValue;
-use super::{Attribute, Block, BlockId, Def, Initializer, Node, NodeId, Type, Use, ValueId, ValueInfo};
+use super::{
+    Attribute, Block, BlockId, Def, DefaultValue, Initializer, Literal, LiteralConstant, Node, NodeId, Notes,
+    Type, Use, ValueId, ValueInfo,
+};
 use crate::arena::Arena;
 use crate::diagnose::OriginId;
 use crate::tensor::LazyTensor;
@@ -18,8 +21,14 @@ pub struct Graph {
     pub nodes: Arena<Node>,
     /// The main block and the nested ones.
     pub blocks: Arena<Block>,
-    /// Constant tensors, visible in every block.
+    /// Dense constants of numbers, each visible in its block and the blocks inside.
     pub initializers: Vec<Initializer>,
+    /// Constants in other forms.
+    pub literals: Vec<LiteralConstant>,
+    /// What inputs are where a caller gives nothing.
+    pub defaults: Vec<DefaultValue>,
+    /// What the model says about parts of the graph.
+    pub notes: Notes,
     /// The contents of small integer values, as far as [`infer`](super::infer::infer) knows them.
     pub(super) shape_values: FxHashMap<ValueId, ShapeValue>,
     /// Where blocks return values: the blocks and the positions among their outputs.
@@ -36,6 +45,9 @@ impl Default for Graph {
             nodes: Arena::default(),
             blocks,
             initializers: Vec::new(),
+            literals: Vec::new(),
+            defaults: Vec::new(),
+            notes: Notes::default(),
             shape_values: FxHashMap::default(),
             returns: FxHashMap::default(),
             main,
@@ -89,7 +101,16 @@ impl Graph {
         let index = self.initializers.len() as u32;
         let shape = super::Shape::of(data.shape.iter().map(|d| crate::sym::Dim::Const(*d as i64)));
         let value = self.add_value(name, Type::tensor(data.dtype, shape), Def::Initializer(index));
-        self.initializers.push(Initializer { value, data, weight: false });
+        self.initializers.push(Initializer { value, data, weight: false, block: self.main });
+        value
+    }
+
+    /// Adds a constant that is not dense numbers to `block`.
+    pub fn add_literal(&mut self, block: BlockId, name: Option<String>, data: Literal) -> ValueId {
+        let index = self.literals.len() as u32;
+        let shape = super::Shape::of(data.shape().iter().map(|d| crate::sym::Dim::Const(*d as i64)));
+        let value = self.add_value(name, Type::tensor(data.dtype(), shape), Def::Literal(index));
+        self.literals.push(LiteralConstant { value, block, data });
         value
     }
 
@@ -137,6 +158,7 @@ impl Graph {
         let node = self.nodes.push(Node {
             domain: domain.to_owned(),
             op: op.to_owned(),
+            overload: String::new(),
             places: inputs.iter().map(|_| 0).collect(),
             inputs: inputs.clone(),
             outputs: SmallVec::new(),

@@ -33,6 +33,9 @@ use cx::Cx;
 /// The elements of an integer value of rank 0 or 1.
 pub type ShapeValue = SmallVec<[Dim; 4]>;
 
+/// The rules are those of this version of ONNX's operators and of later ones.
+pub const OLDEST_INFERRED: i64 = 13;
+
 /// Values with more elements than this are not followed.
 pub const MAX_CONTENTS: usize = 64;
 
@@ -63,8 +66,13 @@ pub fn infer(graph: &mut Graph, symbols: &mut Symbols, opset: i64, node: NodeId)
 pub fn outputs(graph: &Graph, symbols: &mut Symbols, opset: i64, node: NodeId) -> SmallVec<[Inferred; 2]> {
     let data = &graph.nodes[node];
     let mut cx = Cx { graph, symbols, node: data };
+    // The rules are those of the newer versions: older ones took attributes where they take inputs.
+    if opset < OLDEST_INFERRED {
+        let unknown = Inferred { ty: Type::Unknown, contents: None };
+        return data.outputs.iter().map(|_| unknown.clone()).collect();
+    }
     // What an attribute of a function is, only a call of it says.
-    if !data.domain.is_empty() || data.attributes.iter().any(|a| matches!(a.value, Attr::Ref(_))) {
+    if !data.domain.is_empty() || data.attributes.iter().any(|a| matches!(a.value, Attr::Ref(..))) {
         let unknown = Inferred { ty: Type::Unknown, contents: None };
         return data.outputs.iter().map(|_| unknown.clone()).collect();
     }
@@ -84,7 +92,7 @@ pub fn outputs(graph: &Graph, symbols: &mut Symbols, opset: i64, node: NodeId) -
         .map(|((ty, shape), contents)| Inferred {
             ty: match ty {
                 dtype::Found::Tensor(dtype) => Type::tensor(dtype, shape),
-                dtype::Found::Sequence(dtype) => Type::Sequence(dtype),
+                dtype::Found::Sequence(dtype) => Type::sequence(dtype),
                 dtype::Found::Unknown if shape == Shape::Unranked => Type::Unknown,
                 dtype::Found::Unknown => Type::Tensor { dtype: None, shape },
             },
@@ -134,6 +142,7 @@ fn refine(old: Type, new: Type) -> Type {
             Type::Tensor { dtype: new_dtype, shape: new_shape },
         ) => Type::Tensor { dtype: new_dtype.or(old_dtype), shape: refine_shape(old_shape, new_shape) },
         (old, Type::Unknown) => old,
+        (Type::Sequence(old), Type::Sequence(new)) => Type::Sequence(Box::new(refine(*old, *new))),
         (_, new) => new,
     }
 }

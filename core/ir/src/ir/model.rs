@@ -1,6 +1,6 @@
 //! A whole model: the main graph, local functions and what surrounds them.
 
-use super::{Graph, StateKind, ValueId};
+use super::{About, Attribute, BlockId, Graph, Header, StateKind, ValueId};
 use crate::diagnose::Origins;
 use crate::sym::Symbols;
 use crate::tensor::LazyTensor;
@@ -15,6 +15,8 @@ pub struct Initializer {
     /// Whether it is a parameter or a buffer: the bytes of these are not read to build a graph, so
     /// that a graph is the same with and without them.
     pub weight: bool,
+    /// The block that holds it: the main one, unless a nested graph of a model that was read has it.
+    pub block: BlockId,
 }
 
 /// A domain and the version of its operator set.
@@ -27,14 +29,22 @@ pub struct OpsetImport {
 }
 
 /// A local function.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Function {
     /// The domain.
     pub domain: String,
     /// The name.
     pub name: String,
-    /// The names of its attributes.
+    /// Which of several functions of this name it is; mostly empty.
+    pub overload: String,
+    /// The names of its attributes that a call gives.
     pub attributes: Vec<String>,
+    /// The attributes that a call need not give, with what they are then.
+    pub defaults: Vec<Attribute>,
+    /// The operator sets that the body uses, sorted by domain; empty for those of the model.
+    pub opsets: Vec<OpsetImport>,
+    /// What is said about it.
+    pub about: About,
     /// The body; its main block's inputs and outputs are the function's.
     pub graph: Graph,
 }
@@ -87,11 +97,30 @@ pub struct Model {
     pub artefacts: Vec<Artefact>,
     /// Further metadata, sorted by key.
     pub metadata: Vec<(String, String)>,
+    /// What the model says about itself; `None` for one that was made here. The names of a model that was read
+    /// are kept, those of nested graphs included.
+    pub header: Option<Header>,
 }
 
 impl Model {
     /// The version of ONNX's own operator set.
     pub fn opset(&self) -> i64 {
-        self.opsets.iter().find(|o| o.domain.is_empty()).map_or(0, |o| o.version)
+        version(&self.opsets)
     }
+}
+
+impl Function {
+    /// The operator sets of the body in `model`.
+    pub fn opsets<'a>(&'a self, model: &'a Model) -> &'a [OpsetImport] {
+        if self.opsets.is_empty() { &model.opsets } else { &self.opsets }
+    }
+
+    /// The version of ONNX's own operator set in the body.
+    pub fn opset(&self, model: &Model) -> i64 {
+        version(self.opsets(model))
+    }
+}
+
+fn version(opsets: &[OpsetImport]) -> i64 {
+    opsets.iter().find(|o| o.domain.is_empty()).map_or(0, |o| o.version)
 }

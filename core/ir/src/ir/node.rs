@@ -16,6 +16,8 @@ pub struct Node {
     pub domain: String,
     /// The operator.
     pub op: String,
+    /// Which of several local functions of this name it calls; empty for the one without a mark.
+    pub overload: String,
     /// The inputs; `None` where an optional one is absent. [`Graph::set_input`](super::Graph::set_input)
     /// changes one.
     pub inputs: SmallVec<[Option<ValueId>; 3]>,
@@ -59,10 +61,7 @@ impl Node {
 
     /// The blocks among the attributes.
     pub fn blocks(&self) -> impl Iterator<Item = BlockId> {
-        self.attributes.iter().filter_map(|a| match a.value {
-            Attr::Block(block) => Some(block),
-            _ => None,
-        })
+        self.attributes.iter().flat_map(|a| a.value.blocks().iter().copied())
     }
 
     /// Whether this is ONNX's own operator `op`.

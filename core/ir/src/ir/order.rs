@@ -38,7 +38,8 @@ impl Graph {
     /// Whether `value` is defined in front of `node`, or in front of a node around it.
     pub fn sees(&self, node: NodeId, value: ValueId) -> bool {
         let home = match self.values[value].def {
-            Def::Initializer(_) => return true,
+            Def::Initializer(index) => self.initializers.get(index as usize).map(|i| i.block),
+            Def::Literal(index) => self.literals.get(index as usize).map(|l| l.block),
             Def::Input(block, _) => Some(block),
             Def::Node(maker, _) => self.nodes[maker].block,
             Def::Gone => return false,

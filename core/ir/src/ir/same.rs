@@ -84,7 +84,8 @@ impl Pairs<'_> {
         match (a, b) {
             (Attr::Int(x), Attr::Int(y)) => x == y,
             (Attr::Float(x), Attr::Float(y)) => x.to_bits() == y.to_bits(),
-            (Attr::Str(x), Attr::Str(y)) | (Attr::Ref(x), Attr::Ref(y)) => x == y,
+            (Attr::Str(x), Attr::Str(y)) => x == y,
+            (Attr::Ref(x, kind), Attr::Ref(y, other)) => x == y && kind == other,
             (Attr::Ints(x), Attr::Ints(y)) => x == y,
             (Attr::Floats(x), Attr::Floats(y)) => bits(x) == bits(y),
             (Attr::Strs(x), Attr::Strs(y)) => x == y,

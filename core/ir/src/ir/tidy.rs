@@ -35,18 +35,18 @@ pub fn model(model: &mut Model) -> Tidied {
     // A function calls earlier ones only.
     let mut called = calls(&model.graph);
     for function in model.functions.iter().rev() {
-        if called.contains(&(function.domain.clone(), function.name.clone())) {
+        if called.contains(&(function.domain.clone(), function.name.clone(), function.overload.clone())) {
             called.extend(calls(&function.graph));
         }
     }
-    model.functions.retain(|f| called.contains(&(f.domain.clone(), f.name.clone())));
+    model.functions.retain(|f| called.contains(&(f.domain.clone(), f.name.clone(), f.overload.clone())));
     tidied
 }
 
-/// The operators outside of ONNX that a graph uses, by domain and name.
-fn calls(graph: &Graph) -> BTreeSet<(String, String)> {
+/// The operators outside of ONNX that a graph uses, by domain, name and overload.
+fn calls(graph: &Graph) -> BTreeSet<(String, String, String)> {
     let nodes = graph.nodes.iter().filter(|(_, node)| node.block.is_some() && !node.domain.is_empty());
-    nodes.map(|(_, node)| (node.domain.clone(), node.op.clone())).collect()
+    nodes.map(|(_, node)| (node.domain.clone(), node.op.clone(), node.overload.clone())).collect()
 }
 
 /// Merges equal small constants and equal computations with sizes, then removes the nodes and the

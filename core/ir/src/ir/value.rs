@@ -60,8 +60,26 @@ pub enum Type {
         /// Extents.
         shape: Shape,
     },
-    /// A sequence of tensors of one element type.
-    Sequence(DType),
+    /// A sequence of values of one type.
+    Sequence(Box<Type>),
+    /// A value that may be missing.
+    Optional(Box<Type>),
+    /// A map.
+    Map(DType, Box<Type>),
+    /// A tensor of which only some elements are stored.
+    SparseTensor {
+        /// Element type.
+        dtype: Option<DType>,
+        /// Extents.
+        shape: Shape,
+    },
+    /// Something that only a foreign domain knows.
+    Opaque {
+        /// The domain.
+        domain: String,
+        /// The name in it.
+        name: String,
+    },
     /// Nothing is known.
     Unknown,
 }
@@ -72,11 +90,15 @@ impl Type {
         Type::Tensor { dtype: Some(dtype), shape }
     }
 
+    /// A sequence of tensors of `dtype`.
+    pub fn sequence(dtype: DType) -> Self {
+        Type::Sequence(Box::new(Type::tensor(dtype, Shape::Unranked)))
+    }
+
     /// Sets what is not known yet: the element type, the rank, single extents.
     pub fn fill(&mut self, stated: DType, dims: &Shape) {
         match self {
             Type::Unknown => *self = Type::tensor(stated, dims.clone()),
-            Type::Sequence(_) => {}
             Type::Tensor { dtype, shape } => {
                 dtype.get_or_insert(stated);
                 match (shape, dims) {
@@ -89,15 +111,26 @@ impl Type {
                     _ => {}
                 }
             }
+            _ => {}
         }
     }
 
-    /// The element type, if the value is a tensor whose type is known.
+    /// Whether the kind of the value is known, with the types of what is in it.
+    pub fn is_stated(&self) -> bool {
+        match self {
+            Type::Unknown => false,
+            Type::Tensor { dtype, .. } | Type::SparseTensor { dtype, .. } => dtype.is_some(),
+            Type::Sequence(element) | Type::Optional(element) | Type::Map(_, element) => element.is_stated(),
+            Type::Opaque { .. } => true,
+        }
+    }
+
+    /// The element type, if the value is a tensor, or a sequence of tensors, whose type is known.
     pub fn dtype(&self) -> Option<DType> {
         match self {
             Type::Tensor { dtype, .. } => *dtype,
-            Type::Sequence(dtype) => Some(*dtype),
-            Type::Unknown => None,
+            Type::Sequence(element) => element.dtype(),
+            _ => None,
         }
     }
 
@@ -117,6 +150,8 @@ pub enum Def {
     Input(BlockId, u32),
     /// An initializer of the model, by position in [`Graph::initializers`](super::Graph::initializers).
     Initializer(u32),
+    /// A constant in another form, by position in [`Graph::literals`](super::Graph::literals).
+    Literal(u32),
     /// An output of a node, by position.
     Node(NodeId, u32),
     /// Nothing any more: its node was removed.

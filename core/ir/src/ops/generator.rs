@@ -14,7 +14,8 @@ pub(super) const OPS: &[Op] = &[
 ];
 
 fn constant(c: &mut Call<'_>) -> Res<Vec<Value>> {
-    let names = ["value", "value_int", "value_ints", "value_float", "value_floats", "value_string", "value_strings"];
+    let names = [
+        "sparse_value", "value", "value_int", "value_ints", "value_float", "value_floats", "value_string", "value_strings"];
     let Some(value) = names.iter().find_map(|name| c.attr(name)) else {
         return unsupported!("a constant of this form");
     };
@@ -27,6 +28,8 @@ fn constant(c: &mut Call<'_>) -> Res<Vec<Value>> {
         Attr::Floats(items) => Tensor::of_floats(DType::F32, vec![items.len()], floats(items))?,
         Attr::Str(text) => Tensor::of_texts(Vec::new(), vec![text.clone()])?,
         Attr::Strs(items) => Tensor::of_texts(vec![items.len()], items.clone())?,
+        Attr::Text(text) => Tensor::text(text)?,
+        Attr::Sparse(sparse) => Tensor::sparse(sparse, c.budget)?,
         _ => return unsupported!("a constant of this form"),
     })
 }

@@ -6,7 +6,8 @@ use super::budget::{Budget, Limits};
 use super::call::{Call, Scope};
 use super::error::{invalid, unsupported};
 use super::{Error, Res, Tensor, Value};
-use crate::ir::{Attr, Block, BlockId, Def, Function, Graph, Model, Node, NodeId, Type, ValueId};
+use crate::ir::{Attr, Block, BlockId, Constant, Def, Function, Graph, Model, Node, NodeId, Type, ValueId};
+use crate::tensor::LazyTensor;
 
 /// Blocks and functions inside of each other, beyond which a model is refused: the stack has an end.
 const MAX_DEPTH: usize = 64;
@@ -168,15 +169,34 @@ impl<'f, 'm> Frame<'f, 'm> {
         if let Some(found) = self.values.get(&value) {
             return Ok(found.clone());
         }
-        let Some(data) = self.graph.initializer(value) else {
-            let name = self.graph.values[value].name.as_deref().unwrap_or("without a name");
-            return invalid!("the value {name} is not defined before it is used");
-        };
-        let elements: Vec<usize> = data.shape.iter().map(|d| *d as usize).collect();
-        self.shared.budget.count(&elements)?;
-        let read = Value::Tensor(Tensor::read(data)?);
+        let read = Value::Tensor(self.constant(value)?);
         self.set(value, read.clone())?;
         Ok(read)
+    }
+
+    /// The constant that `value` is, or what it is where nothing is given.
+    fn constant(&self, value: ValueId) -> Res<Tensor> {
+        let dense = |data: &LazyTensor| {
+            let shape: Vec<usize> = data.shape.iter().map(|d| *d as usize).collect();
+            self.shared.budget.count(&shape)?;
+            Tensor::read(data)
+        };
+        let graph = self.graph;
+        if let Some(data) = graph.initializer(value) {
+            return dense(data);
+        }
+        let default = graph.defaults.iter().find(|d| d.value == value).map(|d| &d.data);
+        match (graph.values[value].def, default) {
+            (Def::Literal(at), _) if (at as usize) < graph.literals.len() => {
+                Tensor::literal(&graph.literals[at as usize].data, self.shared.budget)
+            }
+            (_, Some(Constant::Dense(data))) => dense(data),
+            (_, Some(Constant::Literal(data))) => Tensor::literal(data, self.shared.budget),
+            _ => {
+                let name = graph.values[value].name.as_deref().unwrap_or("without a name");
+                invalid!("the value {name} is not defined before it is used")
+            }
+        }
     }
 
     fn set(&mut self, id: ValueId, value: Value) -> Res<()> {
@@ -227,7 +247,8 @@ fn deaths(graph: &Graph) -> FxHashMap<NodeId, Vec<ValueId>> {
     }
     let home = |value: ValueId| match graph.values[value].def {
         Def::Input(block, _) => Some(block),
-        Def::Initializer(_) => Some(graph.main()),
+        Def::Initializer(at) => graph.initializers.get(at as usize).map(|i| i.block),
+        Def::Literal(at) => graph.literals.get(at as usize).map(|l| l.block),
         Def::Node(node, _) => graph.nodes[node].block,
         Def::Gone => None,
     };

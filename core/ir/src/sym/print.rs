@@ -3,23 +3,55 @@
 use std::fmt::{self, Write};
 
 use super::{Dim, Expr, ExprId, Symbols, Term};
+use crate::quote::quote;
 
 impl Symbols {
     /// The text of `dim`; reads back with [`Symbols::parse`].
     pub fn display(&self, dim: Dim) -> String {
         let mut out = String::new();
         // Writing to a String cannot fail.
+        let _ = Writer { symbols: self, quoted: false }.write(&mut out, dim);
+        out
+    }
+
+    /// The text of `dim` in the text forms: as [`display`](Self::display), with names that are no words in quotes.
+    pub fn quoted(&self, dim: Dim) -> String {
+        let mut out = String::new();
+        // Writing to a String cannot fail.
+        let _ = Writer { symbols: self, quoted: true }.write(&mut out, dim);
+        out
+    }
+}
+
+/// Writes expressions.
+#[derive(Clone, Copy)]
+struct Writer<'a> {
+    symbols: &'a Symbols,
+    /// Names that are no words are in quotes.
+    quoted: bool,
+}
+
+impl Writer<'_> {
+    fn text(self, dim: Dim) -> String {
+        let mut out = String::new();
+        // Writing to a String cannot fail.
         let _ = self.write(&mut out, dim);
         out
     }
 
-    fn write(&self, out: &mut String, dim: Dim) -> fmt::Result {
+    fn symbol(self, out: &mut String, name: &str) -> fmt::Result {
+        let is_word = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
+        if is_word || !self.quoted { out.write_str(name) } else { out.write_str(&quote(name)) }
+    }
+
+    fn write(self, out: &mut String, dim: Dim) -> fmt::Result {
         let id = match dim {
             Dim::Const(n) => return write!(out, "{n}"),
             Dim::Expr(id) => id,
         };
-        match self.expr(id) {
-            Expr::Sym(sym) => out.write_str(&self.get(*sym).name),
+        match self.symbols.expr(id) {
+            Expr::Sym(sym) => self.symbol(out, &self.symbols.get(*sym).name),
             Expr::Opaque(n) => write!(out, "unknown{n}"),
             Expr::Sum(terms) => self.write_sum(out, terms),
             Expr::FloorDiv(a, b) => self.write_binary(out, *a, "//", *b),
@@ -29,7 +61,7 @@ impl Symbols {
         }
     }
 
-    fn write_sum(&self, out: &mut String, terms: &[Term]) -> fmt::Result {
+    fn write_sum(self, out: &mut String, terms: &[Term]) -> fmt::Result {
         // Symbols first, the constant last, as people write it. Sorting by text keeps the text
         // independent of the order in which expressions were first met.
         let (constant, rest): (Vec<_>, Vec<_>) = terms.iter().partition(|t| t.factors.is_empty());
@@ -55,21 +87,22 @@ impl Symbols {
         Ok(())
     }
 
-    fn factors(&self, term: &Term) -> Vec<String> {
+    fn factors(self, term: &Term) -> Vec<String> {
         let mut factors: Vec<String> = term.factors.iter().map(|f| self.atom(*f)).collect();
         factors.sort_unstable();
         factors
     }
 
-    fn atom(&self, id: ExprId) -> String {
+    fn atom(self, id: ExprId) -> String {
         let mut out = String::new();
         // Writing to a String cannot fail.
         let _ = self.write_atom(&mut out, id);
         out
     }
 
-    fn write_atom(&self, out: &mut String, id: ExprId) -> fmt::Result {
-        let bare = matches!(self.expr(id), Expr::Sym(_) | Expr::Min(_) | Expr::Max(_) | Expr::Opaque(_));
+    fn write_atom(self, out: &mut String, id: ExprId) -> fmt::Result {
+        let bare =
+            matches!(self.symbols.expr(id), Expr::Sym(_) | Expr::Min(_) | Expr::Max(_) | Expr::Opaque(_));
         if bare {
             return self.write(out, Dim::Expr(id));
         }
@@ -78,7 +111,7 @@ impl Symbols {
         out.write_char(')')
     }
 
-    fn write_binary(&self, out: &mut String, a: Dim, op: &str, b: Dim) -> fmt::Result {
+    fn write_binary(self, out: &mut String, a: Dim, op: &str, b: Dim) -> fmt::Result {
         for (dim, after) in [(a, op), (b, "")] {
             match dim {
                 Dim::Const(n) if n < 0 => write!(out, "({n})")?,
@@ -90,8 +123,8 @@ impl Symbols {
         Ok(())
     }
 
-    fn write_call(&self, out: &mut String, name: &str, operands: &[Dim]) -> fmt::Result {
-        let mut texts: Vec<String> = operands.iter().map(|dim| self.display(*dim)).collect();
+    fn write_call(self, out: &mut String, name: &str, operands: &[Dim]) -> fmt::Result {
+        let mut texts: Vec<String> = operands.iter().map(|dim| self.text(*dim)).collect();
         texts.sort_unstable();
         write!(out, "{name}({})", texts.join(", "))
     }

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use super::{Dim, Symbols};
+use crate::quote::unquote;
 
 /// Expressions nested deeper than this are refused.
 const MAX_DEPTH: usize = 200;
@@ -129,6 +130,9 @@ impl Reader<'_> {
             self.expect(")")?;
             return Ok(dim);
         }
+        if self.text.get(self.at) == Some(&b'"') {
+            return self.quoted();
+        }
         let start = self.at;
         let is_word = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_' || *b == b'.';
         while self.text.get(self.at).is_some_and(is_word) {
@@ -145,6 +149,18 @@ impl Reader<'_> {
             };
         }
         if self.eat("(") { self.call(&word) } else { Ok(self.symbols.symbol(&word)) }
+    }
+
+    /// A symbol whose name is no word, in the quotes of the text forms.
+    fn quoted(&mut self) -> Result<Dim, ParseError> {
+        let rest = self.text.get(self.at + 1..).and_then(|rest| std::str::from_utf8(rest).ok());
+        match unquote(rest.unwrap_or_default()) {
+            Ok((name, len)) => {
+                self.at += 1 + len;
+                Ok(self.symbols.symbol(&name))
+            }
+            Err((_, why)) => self.fail(why),
+        }
     }
 
     fn call(&mut self, name: &str) -> Result<Dim, ParseError> {

@@ -1,6 +1,7 @@
 //! The tokens of the text form.
 
 use super::TextError;
+use crate::quote::unquote;
 
 /// A cursor over the text that skips white space and comments.
 pub struct Lexer<'a> {
@@ -101,33 +102,15 @@ impl<'a> Lexer<'a> {
     /// A text in double quotes, with its escapes.
     pub fn quoted(&mut self) -> Result<String, TextError> {
         self.expect("\"")?;
-        let mut text = String::new();
-        loop {
-            text.push_str(self.take(|c| c != '"' && c != '\\'));
-            if self.rest().starts_with('"') {
-                self.at += 1;
-                return Ok(text);
+        match unquote(self.rest()) {
+            Ok((text, len)) => {
+                self.at += len;
+                Ok(text)
             }
-            // A backslash, or the end of the text.
-            let escape = self.rest().chars().nth(1);
-            self.at += self.rest().len().min(1 + escape.map_or(0, char::len_utf8));
-            match escape {
-                Some('n') => text.push('\n'),
-                Some('u') => text.push(self.code_point()?),
-                Some(c @ ('"' | '\\')) => text.push(c),
-                _ => return self.fail("the quoted text does not close"),
+            Err((at, why)) => {
+                self.at += at;
+                self.fail(why)
             }
-        }
-    }
-
-    /// `{1f}`, the rest of `\u{1f}`.
-    fn code_point(&mut self) -> Result<char, TextError> {
-        self.expect("{")?;
-        let digits = self.take(|c| c.is_ascii_hexdigit());
-        self.expect("}")?;
-        match u32::from_str_radix(digits, 16).ok().and_then(char::from_u32) {
-            Some(c) => Ok(c),
-            None => self.fail("not a code point"),
         }
     }
 
@@ -156,7 +139,21 @@ impl<'a> Lexer<'a> {
         self.space();
         let rest = self.rest();
         let mut depth = 0usize;
+        let (mut quoted, mut escaped) = (false, false);
         let end = rest.find(|c| match c {
+            _ if escaped => {
+                escaped = false;
+                false
+            }
+            '\\' if quoted => {
+                escaped = true;
+                false
+            }
+            '"' => {
+                quoted = !quoted;
+                false
+            }
+            _ if quoted => false,
             '(' => {
                 depth += 1;
                 false

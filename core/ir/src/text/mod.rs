@@ -7,9 +7,10 @@ mod write;
 
 use std::fmt;
 
+pub use crate::quote::quote;
 pub use lex::Lexer;
 pub use read::Reader;
-pub use write::{is_word, name, quote, symbols};
+pub use write::{is_word, name, symbols};
 
 /// Why a text cannot be read, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]

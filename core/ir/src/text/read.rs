@@ -7,7 +7,7 @@ use crate::sym::{Dim, Range, Symbols};
 use crate::tensor::DType;
 
 /// Blocks, graphs and lists nested deeper than this are refused.
-const MAX_DEPTH: usize = 100;
+const MAX_DEPTH: usize = 64;
 
 /// A reader of a text form.
 pub trait Reader<'a>: Sized {

@@ -7,20 +7,25 @@ use bytes::Bytes;
 use onnxport_proto::attribute_proto::AttributeType;
 use onnxport_proto::tensor_proto::DataLocation;
 use onnxport_proto::{
-    AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto,
+    AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorAnnotation,
+    TensorProto, ValueInfoProto,
 };
 use prost::Message as _;
+use rustc_hash::FxHashSet;
 
+use super::constants::{self, Constants, Held, entries};
 use super::names::{GraphNames, Names, Output};
 use super::plan::{Place, Plan, Weight};
 use super::stream::{self, Meter};
-use super::value_info::Types;
+use super::value_info::{Types, some};
 use super::{WriteOptions, metadata};
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::ir::opset::{self, AttrKind};
-use crate::ir::{Attr, BlockId, Def, Function, Graph, Model, Node, NodeId};
+use crate::ir::{
+    Attr, BlockId, Def, Function, Graph, Header, Literal, Model, Node, NodeId, OpsetImport, ValueNote,
+};
 use crate::onnx::UNBOUND_LOCATION;
-use crate::tensor::{DType, LazyTensor, Source};
+use crate::tensor::DType;
 
 /// The longest protobuf message.
 const MAX_MESSAGE: u64 = (1 << 31) - 1;
@@ -36,16 +41,16 @@ const TENSOR_RAW_DATA: u8 = 9 << 3 | 2;
 pub(super) struct Message<'a> {
     model: Vec<u8>,
     graph: Vec<u8>,
-    initializers: Vec<Part<'a>>,
+    initializers: Vec<Piece<'a>>,
 }
 
 /// An initializer: its message and, where they are inline, its bytes.
-struct Part<'a> {
+struct Piece<'a> {
     head: Vec<u8>,
     raw: Option<(Weight<'a>, u64)>,
 }
 
-impl Part<'_> {
+impl Piece<'_> {
     /// The length of the initializer's message.
     fn len(&self) -> u64 {
         let raw = self.raw.map_or(0, |(_, len)| 1 + varint_len(len) + len);
@@ -65,12 +70,12 @@ impl<'a> Message<'a> {
     ) -> Self {
         let initializers = weights.iter().zip(&plan.places);
         let initializers = initializers.filter_map(|(weight, place)| {
-            let mut head = tensor_head(weight.name, weight.data);
+            let mut head = constants::described(constants::head(weight.name, weight.data), weight.about);
             let (file, offset, len) = match place {
                 Place::Left => return None,
                 Place::Inline => {
                     let raw = Some((*weight, weight.data.byte_len().unwrap_or(u64::MAX)));
-                    return Some(Part { head: head.encode_to_vec(), raw });
+                    return Some(Piece { head: head.encode_to_vec(), raw });
                 }
                 Place::Data(extent) => {
                     (data_names.get(extent.file).map_or("", String::as_str), extent.offset, extent.len)
@@ -87,7 +92,7 @@ impl<'a> Message<'a> {
                 metadata::entry("offset", offset.to_string()),
                 metadata::entry("length", len.to_string()),
             ];
-            Some(Part { head: head.encode_to_vec(), raw: None })
+            Some(Piece { head: head.encode_to_vec(), raw: None })
         });
         Message {
             initializers: initializers.collect(),
@@ -97,7 +102,7 @@ impl<'a> Message<'a> {
     }
 
     fn graph_len(&self) -> u64 {
-        let parts = self.initializers.iter().map(Part::len).map(|len| 1 + varint_len(len) + len);
+        let parts = self.initializers.iter().map(Piece::len).map(|len| 1 + varint_len(len) + len);
         parts.fold(self.graph.len() as u64, u64::saturating_add)
     }
 
@@ -154,6 +159,13 @@ pub(super) fn put_varint(out: &mut Vec<u8>, mut n: u64) {
     out.push(n as u8);
 }
 
+/// A graph that is written.
+struct Part<'a> {
+    graph: &'a Graph,
+    names: &'a GraphNames,
+    constants: Constants<'a>,
+}
+
 /// Makes protobuf messages of a model.
 pub(super) struct Encoder<'a> {
     model: &'a Model,
@@ -177,76 +189,86 @@ impl<'a> Encoder<'a> {
         let model = self.model;
         let functions = model.functions.iter().zip(&names.functions);
         let functions: Vec<_> = functions.map(|(f, names)| self.function(f, names)).collect();
-        let mut graph = self.block(&model.graph, &names.graph, model.graph.main(), "main");
+        let constants = constants::of(&model.graph);
+        let source = Part { graph: &model.graph, names: &names.graph, constants };
+        let mut graph = self.block(&source, model.graph.main(), "main");
         let weight_inputs = weights.iter().filter(|weight| weight.is_input);
-        let weight_inputs = weight_inputs.map(|w| self.types.value(w.name, &model.graph.values[w.value].ty));
+        let weight_inputs =
+            weight_inputs.map(|w| self.types.value(w.name, &model.graph.values[w.value].ty, None));
         graph.input.extend(weight_inputs);
         let mut metadata_props = metadata::model(model, names);
         metadata::extend(&mut metadata_props, metadata::of_weights(weights, plan));
-        let proto = ModelProto {
+        let mut proto = ModelProto {
             ir_version: Some(ir_version(model)),
-            opset_import: self.opsets(),
+            opset_import: opsets(&model.opsets),
             producer_name: Some("onnxport".to_owned()),
             producer_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
             metadata_props,
             functions,
             ..ModelProto::default()
         };
+        if let Some(header) = &model.header {
+            stated(&mut proto, header);
+        }
         Message::of(&proto, &graph, weights, plan, data_names)
-    }
-
-    fn opsets(&self) -> Vec<OperatorSetIdProto> {
-        let import = |o: &crate::ir::OpsetImport| OperatorSetIdProto {
-            domain: Some(o.domain.clone()),
-            version: Some(o.version),
-        };
-        self.model.opsets.iter().map(import).collect()
     }
 
     fn function(&mut self, function: &Function, names: &GraphNames) -> FunctionProto {
         let main = function.graph.main();
-        let body = self.block(&function.graph, names, main, &function.name);
+        let source = Part { graph: &function.graph, names, constants: constants::of(&function.graph) };
+        let body = self.block(&source, main, &function.name);
         // A function has no initializers, so that its constants are nodes.
         let constants = function.graph.initializers.iter().map(|initializer| NodeProto {
             output: vec![names.value(initializer.value).to_owned()],
             op_type: Some("Constant".to_owned()),
-            attribute: vec![self.attribute(
-                &function.graph,
-                names,
-                None,
-                "value",
-                &Attr::Tensor(initializer.data.clone()),
-            )],
+            attribute: vec![self.attribute(&source, None, "value", &Attr::Tensor(initializer.data.clone()))],
             ..NodeProto::default()
         });
         let mut node: Vec<NodeProto> = constants.collect();
         node.extend(body.node);
+        // The inputs and outputs of a function have no types but these.
+        let ends = body.input.iter().chain(&body.output).filter(|_| self.model.header.is_some());
+        let mut known: FxHashSet<&str> = FxHashSet::default();
+        let ends = ends.filter(|info| says(info) && known.insert(info.name())).cloned();
+        let mut value_info: Vec<ValueInfoProto> = ends.collect();
+        value_info.extend(body.value_info.into_iter().filter(|_| self.model.header.is_some()));
+        let attributes = function.defaults.iter();
         FunctionProto {
             name: Some(function.name.clone()),
             domain: Some(function.domain.clone()),
-            input: body.input.into_iter().filter_map(|i| i.name).collect(),
+            overload: some(&function.overload),
+            input: body.input.iter().filter_map(|i| i.name.clone()).collect(),
             output: body.output.into_iter().filter_map(|o| o.name).collect(),
             attribute: function.attributes.clone(),
+            attribute_proto: attributes.map(|a| self.attribute(&source, None, &a.name, &a.value)).collect(),
             node,
-            opset_import: self.opsets(),
-            ..FunctionProto::default()
+            opset_import: opsets(function.opsets(self.model)),
+            doc_string: some(&function.about.doc),
+            metadata_props: entries(&function.about.metadata),
+            value_info,
         }
     }
 
-    fn block(&mut self, graph: &Graph, names: &GraphNames, block: BlockId, name: &str) -> GraphProto {
+    fn block(&mut self, source: &Part<'_>, block: BlockId, name: &str) -> GraphProto {
+        let Part { graph, names, .. } = *source;
         let mut proto = GraphProto { name: Some(name.to_owned()), ..GraphProto::default() };
         let outputs = names.outputs(block);
+        let notes = &graph.notes.values;
         for value in &graph.blocks[block].inputs {
-            proto.input.push(self.types.value(names.value(*value), &graph.values[*value].ty));
+            let info = &graph.values[*value];
+            proto.input.push(self.types.value(names.value(*value), &info.ty, notes.get(value)));
+        }
+        if self.model.header.is_some() {
+            self.held(source, block, &mut proto);
         }
         for node in graph.order(block) {
-            proto.node.push(self.node(graph, names, node));
+            proto.node.push(self.node(source, node));
             if !self.options.value_info {
                 continue;
             }
             for value in graph.nodes[node].outputs.iter().flatten() {
-                let info = self.types.value(names.value(*value), &graph.values[*value].ty);
-                if info.r#type.is_some() {
+                let info = self.types.value(names.value(*value), &graph.values[*value].ty, notes.get(value));
+                if says(&info) {
                     proto.value_info.push(info);
                 }
             }
@@ -258,36 +280,89 @@ impl<'a> Encoder<'a> {
             if output.copied {
                 proto.node.push(identity(names, output));
             }
-            proto.output.push(self.types.value(&output.name, &graph.values[output.value].ty));
+            let (info, note) = (&graph.values[output.value], notes.get(&output.value));
+            proto.output.push(self.types.value(&output.name, &info.ty, note));
         }
         proto
     }
 
-    fn node(&mut self, graph: &Graph, names: &GraphNames, id: NodeId) -> NodeProto {
+    /// What a block of a model that was read has besides nodes. Dense constants of the main graph are not among
+    /// it: they are streamed.
+    fn held(&mut self, source: &Part<'_>, block: BlockId, proto: &mut GraphProto) {
+        let graph = source.graph;
+        if let Some(note) = graph.notes.blocks.get(&block) {
+            proto.name = some(&note.name);
+            proto.doc_string = some(&note.about.doc);
+            proto.metadata_props = entries(&note.about.metadata);
+        }
+        let streamed = block == graph.main() && std::ptr::eq(graph, &raw const self.model.graph);
+        for (value, held) in source.constants.get(&block).into_iter().flatten() {
+            let name = source.names.value(*value);
+            let note = graph.notes.values.get(value);
+            let about = note.map(|note| &note.tensor);
+            let called =
+                |tensor| TensorProto { name: Some(name.to_owned()), ..constants::described(tensor, about) };
+            match held {
+                Held::Dense(_) if streamed => {}
+                Held::Dense(data) => proto.initializer.push(called(constants::dense(data))),
+                Held::Literal(Literal::Text(text)) => proto.initializer.push(called(constants::text(text))),
+                Held::Literal(Literal::Sparse(sparse)) => {
+                    let mut tensor = constants::sparse(sparse);
+                    tensor.values = tensor.values.map(called);
+                    proto.sparse_initializer.push(tensor);
+                }
+            }
+            let info = &graph.values[*value];
+            if note.is_some_and(ValueNote::declares) && !matches!(info.def, Def::Input(..)) {
+                proto.value_info.push(self.types.value(name, &info.ty, note));
+            }
+        }
+        let quantised = graph.blocks[block].inputs.iter().copied();
+        let constants = source.constants.get(&block).into_iter().flatten().map(|(value, _)| *value);
+        let made = graph.order(block).flat_map(|node| graph.nodes[node].outputs.iter().flatten().copied());
+        let mut seen = FxHashSet::default();
+        for value in quantised.chain(constants).chain(made).filter(|value| seen.insert(*value)) {
+            let Some(note) = graph.notes.values.get(&value).filter(|note| !note.quantised.is_empty()) else {
+                continue;
+            };
+            proto.quantization_annotation.push(TensorAnnotation {
+                tensor_name: Some(source.names.value(value).to_owned()),
+                quant_parameter_tensor_names: entries(&note.quantised),
+            });
+        }
+    }
+
+    fn node(&mut self, source: &Part<'_>, id: NodeId) -> NodeProto {
+        let Part { graph, names, .. } = *source;
         let node = &graph.nodes[id];
         let name = |v: &Option<crate::ir::ValueId>| v.map_or(String::new(), |v| names.value(v).to_owned());
         let output: Vec<String> = node.outputs.iter().map(name).collect();
         let label = output.iter().find(|n| !n.is_empty()).map(|n| format!("node_{n}"));
         let origin = node.origin.map(|o| self.model.origins.get(o));
         let attributes = node.attributes.iter();
-        NodeProto {
+        let mut proto = NodeProto {
             input: node.inputs.iter().map(name).collect(),
             output,
             name: label,
             op_type: Some(node.op.clone()),
-            domain: (!node.domain.is_empty()).then(|| node.domain.clone()),
-            attribute: attributes
-                .map(|a| self.attribute(graph, names, Some(node), &a.name, &a.value))
-                .collect(),
+            domain: some(&node.domain),
+            overload: some(&node.overload),
+            attribute: attributes.map(|a| self.attribute(source, Some(node), &a.name, &a.value)).collect(),
             metadata_props: origin.map(|o| metadata::node(o, self.options)).unwrap_or_default(),
             ..NodeProto::default()
+        };
+        if let Some(note) = graph.notes.nodes.get(&id) {
+            proto.name = some(&note.name);
+            proto.doc_string = some(&note.about.doc);
+            proto.metadata_props = entries(&note.about.metadata);
+            proto.device_configurations.clone_from(&note.devices);
         }
+        proto
     }
 
     fn attribute(
         &mut self,
-        graph: &Graph,
-        names: &GraphNames,
+        source: &Part<'_>,
         node: Option<&Node>,
         name: &str,
         value: &Attr,
@@ -319,19 +394,53 @@ impl<'a> Encoder<'a> {
                 AttributeType::Strings
             }
             Attr::Tensor(data) => {
-                let mut tensor = tensor_head("", data);
-                tensor.name = None;
-                tensor.raw_data = raw_data(data);
-                proto.t = Some(tensor);
+                proto.t = Some(constants::dense(data));
                 AttributeType::Tensor
             }
             Attr::Block(block) => {
-                proto.g = Some(self.block(graph, names, *block, name));
+                proto.g = Some(self.block(source, *block, name));
                 AttributeType::Graph
             }
-            Attr::Ref(outer) => {
+            Attr::Ref(outer, kind) => {
                 proto.ref_attr_name = Some(outer.clone());
-                node.map_or(AttributeType::Undefined, |n| referred(n, name, self.model.opset()))
+                let signature = || node.map(|n| referred(n, name, self.model.opset()));
+                kind.map(AttrKind::onnx).or_else(signature).unwrap_or(AttributeType::Undefined)
+            }
+            Attr::Bytes(bytes) => {
+                proto.s = Some(bytes.clone());
+                AttributeType::String
+            }
+            Attr::BytesList(items) => {
+                proto.strings.clone_from(items);
+                AttributeType::Strings
+            }
+            Attr::Text(text) => {
+                proto.t = Some(constants::text(text));
+                AttributeType::Tensor
+            }
+            Attr::Sparse(sparse) => {
+                proto.sparse_tensor = Some(constants::sparse(sparse));
+                AttributeType::SparseTensor
+            }
+            Attr::Tensors(items) => {
+                proto.tensors = items.iter().map(constants::dense).collect();
+                AttributeType::Tensors
+            }
+            Attr::Sparses(items) => {
+                proto.sparse_tensors = items.iter().map(constants::sparse).collect();
+                AttributeType::SparseTensors
+            }
+            Attr::Blocks(blocks) => {
+                proto.graphs = blocks.iter().map(|block| self.block(source, *block, name)).collect();
+                AttributeType::Graphs
+            }
+            Attr::Type(ty) => {
+                proto.tp = Some(self.types.ty(ty).unwrap_or_default());
+                AttributeType::TypeProto
+            }
+            Attr::Types(types) => {
+                proto.type_protos = types.iter().map(|ty| self.types.ty(ty).unwrap_or_default()).collect();
+                AttributeType::TypeProtos
             }
         };
         proto.r#type = Some(kind as i32);
@@ -353,46 +462,36 @@ fn identity(names: &GraphNames, output: &Output) -> NodeProto {
 fn referred(node: &Node, name: &str, opset: i64) -> AttributeType {
     let schema = node.domain.is_empty().then(|| opset::lookup(&node.op, opset)).flatten();
     let kind = schema.and_then(|s| s.attributes.iter().find(|a| a.name == name)).map(|a| a.kind);
-    match kind {
-        Some(AttrKind::Float) => AttributeType::Float,
-        Some(AttrKind::Int) => AttributeType::Int,
-        Some(AttrKind::String) => AttributeType::String,
-        Some(AttrKind::Tensor) => AttributeType::Tensor,
-        Some(AttrKind::Graph) => AttributeType::Graph,
-        Some(AttrKind::Floats) => AttributeType::Floats,
-        Some(AttrKind::Ints) => AttributeType::Ints,
-        Some(AttrKind::Strings) => AttributeType::Strings,
-        _ => AttributeType::Undefined,
-    }
+    kind.map_or(AttributeType::Undefined, AttrKind::onnx)
 }
 
-fn tensor_head(name: &str, data: &LazyTensor) -> TensorProto {
-    TensorProto {
-        name: Some(name.to_owned()),
-        dims: data.shape.iter().map(|d| *d as i64).collect(),
-        data_type: Some(data.dtype.onnx()),
-        ..TensorProto::default()
-    }
+fn opsets(opsets: &[OpsetImport]) -> Vec<OperatorSetIdProto> {
+    let import =
+        |o: &OpsetImport| OperatorSetIdProto { domain: Some(o.domain.clone()), version: Some(o.version) };
+    opsets.iter().map(import).collect()
 }
 
-/// The bytes of a small tensor, borrowed where they are dense.
-fn raw_data(data: &LazyTensor) -> Option<Bytes> {
-    if let (Source::Mapped { file, offset, .. }, Some(range)) = (&data.source, data.dense_range()) {
-        let (start, end) = (offset.checked_add(range.start)?, offset.checked_add(range.end)?);
-        let bytes = Bytes::from_owner(file.clone());
-        return (end <= bytes.len() as u64).then(|| bytes.slice(start as usize..end as usize));
-    }
-    data.read().map(|bytes| Bytes::from(bytes.into_owned()))
+/// Whether a declaration says anything about its value.
+fn says(info: &ValueInfoProto) -> bool {
+    info.r#type.is_some() || info.doc_string.is_some() || !info.metadata_props.is_empty()
+}
+
+/// Makes `proto` say about itself what the model that was read said.
+fn stated(proto: &mut ModelProto, header: &Header) {
+    proto.producer_name = some(&header.producer);
+    proto.producer_version = some(&header.producer_version);
+    proto.domain = some(&header.domain);
+    proto.model_version = Some(header.version).filter(|version| *version != 0);
+    proto.doc_string = some(&header.doc);
+    proto.configuration.clone_from(&header.devices);
 }
 
 /// The lowest IR version that knows the opset and the element types of the model
 /// (`VERSION_TABLE` in `onnx/helper.py`, and the notes at `TensorProto.DataType`).
 fn ir_version(model: &Model) -> i64 {
-    let by_opset = match model.opset() {
-        ..=18 => 8,
-        19 | 20 => 9,
-        21 | 22 => 10,
-        _ => 11,
+    let least = match &model.header {
+        Some(header) => header.ir_version,
+        None => by_opset(model.opset()),
     };
     let graphs = std::iter::once(&model.graph).chain(model.functions.iter().map(|f| &f.graph));
     let dtypes = graphs.flat_map(|g| g.values.iter()).filter(|(_, v)| v.def != Def::Gone);
@@ -402,7 +501,19 @@ fn ir_version(model: &Model) -> i64 {
         DType::F4E2M1 => 11,
         DType::F8E8M0 => 12,
         DType::U2 | DType::I2 => 13,
-        _ => 8,
+        _ => 1,
     });
-    by_dtype.fold(by_opset, i64::max)
+    by_dtype.fold(least, i64::max)
+}
+
+fn by_opset(opset: i64) -> i64 {
+    match opset {
+        ..=18 => 8,
+        19 | 20 => 9,
+        21 | 22 => 10,
+        23 => 11,
+        24 => 12,
+        25..=27 => 13,
+        _ => 14,
+    }
 }

@@ -5,6 +5,7 @@
 //! the kernel; none is held in memory. The files have no names until they are complete and on disk.
 
 mod artefacts;
+mod constants;
 mod encode;
 mod flush;
 pub mod interrupt;

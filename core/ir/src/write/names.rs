@@ -5,6 +5,8 @@
 //! name, `conv2d_3`; what was computed on the way to it gets `conv2d_3.1`, `conv2d_3.2` and so on;
 //! values of no origin are `val`, `val.1`. A name that is taken gets a number: `x_1`.
 
+mod kept;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::diagnose::{OriginId, Origins};
@@ -54,10 +56,13 @@ pub(super) struct Names {
 impl Names {
     /// Names everything in `model`.
     pub(super) fn of(model: &Model) -> Self {
-        let function = |f: &crate::ir::Function| name(&f.graph, &[], &model.origins);
+        let read = model.header.is_some();
+        let names = |graph: &Graph, outputs: &[String]| {
+            if read { kept::names(graph, outputs) } else { name(graph, outputs, &model.origins) }
+        };
         Self {
-            graph: name(&model.graph, &model.output_names, &model.origins),
-            functions: model.functions.iter().map(function).collect(),
+            graph: names(&model.graph, &model.output_names),
+            functions: model.functions.iter().map(|f| names(&f.graph, &[])).collect(),
         }
     }
 }

@@ -8,7 +8,7 @@ use super::names::Names;
 use super::reference::Pointers;
 use super::{AUTO_INLINE_BYTES, ExternalData, SMALL_TENSOR_BYTES, WriteOptions};
 use crate::diagnose::{Code, Diagnostic, Report};
-use crate::ir::{Model, ValueId};
+use crate::ir::{About, Constant, Def, Model, ValueId};
 use crate::onnx::SourceFile;
 use crate::table::TensorKind;
 use crate::tensor::LazyTensor;
@@ -31,13 +31,15 @@ pub(super) struct Weight<'a> {
     pub(super) is_input: bool,
     /// Whether the model holds its data.
     pub(super) is_written: bool,
+    /// What the model says about the tensor.
+    pub(super) about: Option<&'a About>,
 }
 
 impl<'a> Weight<'a> {
     /// An initializer of a model that is not converted but read from a file.
     pub(super) fn named(name: &'a str, data: &'a LazyTensor) -> Self {
         let kind = TensorKind::Initializer;
-        Self { name, kind, value: ValueId::new(0), data, is_input: false, is_written: true }
+        Self { name, kind, value: ValueId::new(0), data, is_input: false, is_written: true, about: None }
     }
 }
 
@@ -47,7 +49,10 @@ impl<'a> Weight<'a> {
 /// made stay where they are, as the `Constant` nodes of PyTorch's exporter do.
 pub(super) fn weights<'a>(model: &'a Model, names: &'a Names, options: &WriteOptions) -> Vec<Weight<'a>> {
     let graph = &model.graph;
-    let initializers = graph.initializers.iter().map(|initializer| {
+    let about = |value| graph.notes.values.get(&value).map(|note| &note.tensor);
+    let made_here = model.header.is_none();
+    let held = graph.initializers.iter().filter(|initializer| initializer.block == graph.main());
+    let initializers = held.map(|initializer| {
         let value = initializer.value;
         let named = graph.values[value].name.as_deref().is_some_and(|name| !name.is_empty());
         Weight {
@@ -55,17 +60,41 @@ pub(super) fn weights<'a>(model: &'a Model, names: &'a Names, options: &WriteOpt
             kind: if initializer.weight { TensorKind::Weight } else { TensorKind::Constant },
             value,
             data: &initializer.data,
-            is_input: named && options.initializers_as_inputs,
-            is_written: !named || options.initializers,
+            is_input: made_here && named && options.initializers_as_inputs,
+            is_written: !made_here || !named || options.initializers,
+            about: about(value),
         }
     });
     let states = model.states.iter().filter_map(|state| {
         let (value, data) = (state.input, state.initial.as_ref()?);
         let name = names.graph.value(value);
         let kind = TensorKind::State;
-        Some(Weight { name, kind, value, data, is_input: false, is_written: options.initializers })
+        Some(Weight {
+            name,
+            kind,
+            value,
+            data,
+            is_input: false,
+            is_written: options.initializers,
+            about: None,
+        })
     });
-    initializers.chain(states).collect()
+    let defaults = graph.defaults.iter().filter_map(|default| {
+        let (value, Constant::Dense(data)) = (default.value, &default.data) else { return None };
+        let kind = TensorKind::Initializer;
+        let name = names.graph.value(value);
+        let is_main = matches!(graph.values[value].def, Def::Input(of, _) if of == graph.main());
+        is_main.then_some(Weight {
+            name,
+            kind,
+            value,
+            data,
+            is_input: false,
+            is_written: true,
+            about: about(value),
+        })
+    });
+    initializers.chain(states).chain(defaults).collect()
 }
 
 /// A place in a data file.

@@ -4,9 +4,9 @@ use onnxport_proto::tensor_shape_proto::{Dimension, dimension};
 use onnxport_proto::{TensorShapeProto, TypeProto, ValueInfoProto, type_proto};
 use rustc_hash::FxHashMap;
 
-use crate::ir::{Shape, Type};
+use super::metadata;
+use crate::ir::{Shape, Type, ValueNote};
 use crate::sym::{Dim, Expr, Symbols};
-use crate::tensor::DType;
 
 /// Writes types; keeps the text of every dimension that it has written.
 pub(super) struct Types<'a> {
@@ -19,32 +19,60 @@ impl<'a> Types<'a> {
         Self { symbols, texts: FxHashMap::default() }
     }
 
-    /// What is known about the value called `name`.
-    pub(super) fn value(&mut self, name: &str, ty: &Type) -> ValueInfoProto {
-        ValueInfoProto { name: Some(name.to_owned()), r#type: self.ty(ty), ..ValueInfoProto::default() }
+    /// What is known about the value called `name`, and what the model says about it.
+    pub(super) fn value(&mut self, name: &str, ty: &Type, note: Option<&ValueNote>) -> ValueInfoProto {
+        let mut info =
+            ValueInfoProto { name: Some(name.to_owned()), r#type: self.ty(ty), ..ValueInfoProto::default() };
+        let Some(note) = note else { return info };
+        info.doc_string = some(&note.about.doc);
+        info.metadata_props = note.about.metadata.iter().map(|(k, v)| metadata::entry(k, v)).collect();
+        let Some(ty) = &mut info.r#type else { return info };
+        ty.denotation = some(&note.denotation);
+        let shape = match &mut ty.value {
+            Some(type_proto::Value::TensorType(tensor)) => tensor.shape.as_mut(),
+            Some(type_proto::Value::SparseTensorType(tensor)) => tensor.shape.as_mut(),
+            _ => None,
+        };
+        for (dim, text) in shape.into_iter().flat_map(|s| &mut s.dim).zip(&note.axes) {
+            dim.denotation = some(text);
+        }
+        info
     }
 
-    fn ty(&mut self, ty: &Type) -> Option<TypeProto> {
+    /// The message of a type; `None` for one that is not known.
+    pub(super) fn ty(&mut self, ty: &Type) -> Option<TypeProto> {
         let value = match ty {
-            Type::Tensor { dtype, shape } => self.tensor((*dtype)?, shape),
-            Type::Sequence(dtype) => {
-                let element = self.tensor(*dtype, &Shape::Unranked);
-                let element = TypeProto { value: Some(element), ..TypeProto::default() };
-                type_proto::Value::SequenceType(Box::new(type_proto::Sequence {
-                    elem_type: Some(Box::new(element)),
-                }))
+            Type::Tensor { dtype, shape } => type_proto::Value::TensorType(type_proto::Tensor {
+                elem_type: Some((*dtype)?.onnx()),
+                shape: self.shape(shape),
+            }),
+            Type::SparseTensor { dtype, shape } => {
+                type_proto::Value::SparseTensorType(type_proto::SparseTensor {
+                    elem_type: Some((*dtype)?.onnx()),
+                    shape: self.shape(shape),
+                })
+            }
+            Type::Sequence(element) => type_proto::Value::SequenceType(Box::new(type_proto::Sequence {
+                elem_type: self.ty(element).map(Box::new),
+            })),
+            Type::Optional(element) => type_proto::Value::OptionalType(Box::new(type_proto::Optional {
+                elem_type: self.ty(element).map(Box::new),
+            })),
+            Type::Map(key, value) => type_proto::Value::MapType(Box::new(type_proto::Map {
+                key_type: Some(key.onnx()),
+                value_type: self.ty(value).map(Box::new),
+            })),
+            Type::Opaque { domain, name } => {
+                type_proto::Value::OpaqueType(type_proto::Opaque { domain: some(domain), name: some(name) })
             }
             Type::Unknown => return None,
         };
         Some(TypeProto { value: Some(value), ..TypeProto::default() })
     }
 
-    fn tensor(&mut self, dtype: DType, shape: &Shape) -> type_proto::Value {
+    fn shape(&mut self, shape: &Shape) -> Option<TensorShapeProto> {
         let dims = shape.dims().map(|dims| dims.iter().map(|d| self.dimension(*d)).collect());
-        type_proto::Value::TensorType(type_proto::Tensor {
-            elem_type: Some(dtype.onnx()),
-            shape: dims.map(|dim| TensorShapeProto { dim }),
-        })
+        dims.map(|dim| TensorShapeProto { dim })
     }
 
     fn dimension(&mut self, dim: Option<Dim>) -> Dimension {
@@ -62,6 +90,11 @@ impl<'a> Types<'a> {
         };
         Dimension { value, ..Dimension::default() }
     }
+}
+
+/// A text, unless it is empty.
+pub(super) fn some(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
 }
 
 /// Whether `dim` depends on a number that has no name.

@@ -53,7 +53,10 @@ fn by_schema(cx: &Cx<'_>, schema: &'static OpSchema) -> SmallVec<[Found; 2]> {
         if *slot == Found::Unknown {
             *slot = match ty {
                 Type::Tensor { dtype: Some(dtype), .. } => Found::Tensor(*dtype),
-                Type::Sequence(dtype) => Found::Sequence(*dtype),
+                Type::Sequence(element) => match **element {
+                    Type::Tensor { dtype: Some(dtype), .. } => Found::Sequence(dtype),
+                    _ => Found::Unknown,
+                },
                 _ => Found::Unknown,
             };
         }
@@ -121,6 +124,8 @@ fn constant(cx: &Cx<'_>) -> Option<Found> {
         Attr::Int(_) | Attr::Ints(_) => Found::Tensor(DType::I64),
         Attr::Float(_) | Attr::Floats(_) => Found::Tensor(DType::F32),
         Attr::Str(_) | Attr::Strs(_) => Found::Tensor(DType::String),
-        Attr::Block(_) | Attr::Ref(_) => return None,
+        Attr::Bytes(_) | Attr::BytesList(_) | Attr::Text(_) => Found::Tensor(DType::String),
+        Attr::Sparse(sparse) => Found::Tensor(sparse.values.dtype),
+        _ => return None,
     })
 }

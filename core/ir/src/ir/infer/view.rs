@@ -232,7 +232,11 @@ pub(super) fn constant(cx: &mut Cx<'_>) -> Option<Shapes> {
         Attr::Ints(items) => length(items.len()),
         Attr::Floats(items) => length(items.len()),
         Attr::Strs(items) => length(items.len()),
-        Attr::Block(_) | Attr::Ref(_) => None,
+        Attr::BytesList(items) => length(items.len()),
+        Attr::Bytes(_) => one([]),
+        Attr::Text(text) => one(text.shape.iter().map(|d| i64::try_from(*d).ok().map(Dim::Const))),
+        Attr::Sparse(sparse) => one(sparse.shape.iter().map(|d| i64::try_from(*d).ok().map(Dim::Const))),
+        _ => None,
     }
 }
 

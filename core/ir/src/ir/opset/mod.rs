@@ -1,6 +1,8 @@
-//! ONNX's own operator schemas for opsets 18 to 23, as tables generated from the ONNX package.
+//! The operator schemas of ONNX's own domains, in every version, as tables generated from the ONNX package.
 
 mod generated;
+
+use onnxport_proto::attribute_proto::AttributeType;
 
 use super::Attr;
 use crate::tensor::DType;
@@ -8,7 +10,7 @@ use crate::tensor::DType;
 /// The lowest opset that is emitted.
 pub const MIN_OPSET: i64 = 18;
 /// The highest opset that is emitted.
-pub const MAX_OPSET: i64 = 23;
+pub const MAX_OPSET: i64 = 28;
 /// The opset that is emitted unless the user asks for another.
 pub const DEFAULT_OPSET: i64 = 20;
 
@@ -121,25 +123,131 @@ pub enum AttrKind {
 }
 
 impl AttrKind {
+    /// Every kind.
+    pub const ALL: &[Self] = &[
+        Self::Float,
+        Self::Int,
+        Self::String,
+        Self::Tensor,
+        Self::Graph,
+        Self::SparseTensor,
+        Self::TypeProto,
+        Self::Floats,
+        Self::Ints,
+        Self::Strings,
+        Self::Tensors,
+        Self::Graphs,
+        Self::SparseTensors,
+        Self::TypeProtos,
+    ];
+
+    /// The word of the text form.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Float => "float",
+            Self::Int => "int",
+            Self::String => "str",
+            Self::Tensor => "tensor",
+            Self::Graph => "block",
+            Self::SparseTensor => "sparse",
+            Self::TypeProto => "type",
+            Self::Floats => "floats",
+            Self::Ints => "ints",
+            Self::Strings => "strs",
+            Self::Tensors => "tensors",
+            Self::Graphs => "blocks",
+            Self::SparseTensors => "sparses",
+            Self::TypeProtos => "types",
+        }
+    }
+
+    /// The kind that a file calls `kind`; `None` where it states none.
+    pub fn from_onnx(kind: AttributeType) -> Option<Self> {
+        Some(match kind {
+            AttributeType::Undefined => return None,
+            AttributeType::Float => Self::Float,
+            AttributeType::Int => Self::Int,
+            AttributeType::String => Self::String,
+            AttributeType::Tensor => Self::Tensor,
+            AttributeType::Graph => Self::Graph,
+            AttributeType::SparseTensor => Self::SparseTensor,
+            AttributeType::TypeProto => Self::TypeProto,
+            AttributeType::Floats => Self::Floats,
+            AttributeType::Ints => Self::Ints,
+            AttributeType::Strings => Self::Strings,
+            AttributeType::Tensors => Self::Tensors,
+            AttributeType::Graphs => Self::Graphs,
+            AttributeType::SparseTensors => Self::SparseTensors,
+            AttributeType::TypeProtos => Self::TypeProtos,
+        })
+    }
+
+    /// What a file calls this kind.
+    pub fn onnx(self) -> AttributeType {
+        match self {
+            Self::Float => AttributeType::Float,
+            Self::Int => AttributeType::Int,
+            Self::String => AttributeType::String,
+            Self::Tensor => AttributeType::Tensor,
+            Self::Graph => AttributeType::Graph,
+            Self::SparseTensor => AttributeType::SparseTensor,
+            Self::TypeProto => AttributeType::TypeProto,
+            Self::Floats => AttributeType::Floats,
+            Self::Ints => AttributeType::Ints,
+            Self::Strings => AttributeType::Strings,
+            Self::Tensors => AttributeType::Tensors,
+            Self::Graphs => AttributeType::Graphs,
+            Self::SparseTensors => AttributeType::SparseTensors,
+            Self::TypeProtos => AttributeType::TypeProtos,
+        }
+    }
+
     /// Whether an attribute of this type can be `value`. A reference fits any: the caller gives its value.
     pub fn fits(self, value: &Attr) -> bool {
         match value {
             Attr::Int(_) => self == AttrKind::Int,
             Attr::Float(_) => self == AttrKind::Float,
-            Attr::Str(_) => self == AttrKind::String,
+            Attr::Str(_) | Attr::Bytes(_) => self == AttrKind::String,
             Attr::Ints(_) => self == AttrKind::Ints,
             Attr::Floats(_) => self == AttrKind::Floats,
-            Attr::Strs(_) => self == AttrKind::Strings,
-            Attr::Tensor(_) => self == AttrKind::Tensor,
+            Attr::Strs(_) | Attr::BytesList(_) => self == AttrKind::Strings,
+            Attr::Tensor(_) | Attr::Text(_) => self == AttrKind::Tensor,
             Attr::Block(_) => self == AttrKind::Graph,
-            Attr::Ref(_) => true,
+            Attr::Sparse(_) => self == AttrKind::SparseTensor,
+            Attr::Tensors(_) => self == AttrKind::Tensors,
+            Attr::Sparses(_) => self == AttrKind::SparseTensors,
+            Attr::Blocks(_) => self == AttrKind::Graphs,
+            Attr::Type(_) => self == AttrKind::TypeProto,
+            Attr::Types(_) => self == AttrKind::TypeProtos,
+            Attr::Ref(_, kind) => kind.is_none_or(|kind| self == kind),
         }
     }
 }
 
 /// The version of `name` in force at `opset`, if ONNX has it there.
 pub fn lookup(name: &str, opset: i64) -> Option<&'static OpSchema> {
-    let end = generated::OPS.partition_point(|s| (s.name, i64::from(s.since)) <= (name, opset));
-    let schema = generated::OPS.get(end.checked_sub(1)?)?;
+    find(generated::OPS, name, opset)
+}
+
+/// The version of `name` in force at `version` of another of ONNX's own domains, such as `ai.onnx.ml`; `None` for
+/// an operator that is not there. `Err` for a foreign domain.
+pub fn lookup_in(domain: &str, name: &str, version: i64) -> Result<Option<&'static OpSchema>, Foreign> {
+    let table = match domain {
+        "" => generated::OPS,
+        "ai.onnx.ml" => generated::ML_OPS,
+        "ai.onnx.preview" => generated::PREVIEW_OPS,
+        "ai.onnx.preview.training" => generated::TRAINING_OPS,
+        _ => return Err(Foreign),
+    };
+    Ok(find(table, name, version))
+}
+
+/// A domain whose operators ONNX does not define.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Foreign;
+
+fn find(table: &'static [OpSchema], name: &str, version: i64) -> Option<&'static OpSchema> {
+    let end = table.partition_point(|s| (s.name, i64::from(s.since)) <= (name, version));
+    let schema = table.get(end.checked_sub(1)?)?;
     (schema.name == name && !schema.deprecated).then_some(schema)
 }

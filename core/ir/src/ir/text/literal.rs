@@ -19,12 +19,25 @@ pub(super) fn print(data: &LazyTensor) -> String {
     if let Some(items) = items {
         return format!("[{}]", items.join(", "));
     }
-    let hex = bytes.iter().fold(String::new(), |mut hex, byte| {
+    format!("hex \"{}\"", hex(&bytes))
+}
+
+/// Hexadecimal digits of `bytes`.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut hex, byte| {
         // Writing to a String cannot fail.
         let _ = write!(hex, "{byte:02x}");
         hex
+    })
+}
+
+/// Texts, those that are not UTF-8 as `hex "ff"`.
+pub(super) fn texts(items: &[bytes::Bytes]) -> String {
+    let items = items.iter().map(|item| match std::str::from_utf8(item) {
+        Ok(text) => crate::text::quote(text),
+        Err(_) => format!("hex \"{}\"", hex(item)),
     });
-    format!("hex \"{hex}\"")
+    format!("[{}]", items.collect::<Vec<_>>().join(", "))
 }
 
 /// One element, when its text gives back its bytes.

@@ -13,12 +13,16 @@
 //! }
 //! ```
 //!
+//! A model that was read from a file starts with `read ir 10 note(…)`; notes say what it says about its parts,
+//! see [`Notes`](super::Notes).
+//!
 //! A value without a name has a number. `_` is an absent input or output, `?` an unknown extent or
 //! element type; a type without brackets has no known rank. Tensors of more than 256 bytes are
 //! `...` and read back without data. `#` starts a comment.
 
 mod attribute;
 mod literal;
+mod note;
 mod parse;
 mod print;
 

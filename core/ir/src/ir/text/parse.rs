@@ -1,13 +1,13 @@
 //! Reading the text form.
 
 use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
 
 use super::TextError;
 use super::attribute::extents;
 use crate::diagnose::{Origin, OriginId};
 use crate::ir::{
-    Attribute, BlockId, Def, Function, Graph, Initializer, Model, OpsetImport, Shape, State, Type, ValueId,
+    Attribute, BlockId, Def, DefaultValue, Function, Graph, Literal, Model, OpsetImport, Shape, State, Type,
+    ValueId, ValueNote,
 };
 use crate::sym::Symbols;
 use crate::tensor::DType;
@@ -63,16 +63,22 @@ impl<'a> Reader<'a> for Parser<'a> {
 
 type Defined = Vec<String>;
 
+/// What stands where a value is defined.
+struct Definition {
+    key: String,
+    ty: Type,
+    note: Option<Box<ValueNote>>,
+}
+
 impl Parser<'_> {
     fn header(&mut self) -> Result<(), TextError> {
         loop {
             match self.lexer.word()? {
                 "opset" => {
-                    let is_number = self.lexer.peek().is_some_and(|c| c.is_ascii_digit());
-                    let domain = if is_number { String::new() } else { self.lexer.name()? };
-                    let version = self.lexer.int()?;
-                    self.model.opsets.push(OpsetImport { domain, version });
+                    let opset = self.opset()?;
+                    self.model.opsets.push(opset);
                 }
+                "read" => self.model.header = Some(self.read_header()?),
                 "symbol" => self.symbol()?,
                 "metadata" => {
                     let entry = (self.lexer.name()?, self.lexer.quoted()?);
@@ -88,14 +94,41 @@ impl Parser<'_> {
         let domain = self.lexer.name()?;
         self.lexer.expect("::")?;
         let name = self.lexer.name()?;
+        let overload = self.overload()?;
         self.lexer.expect("(")?;
-        let attributes = self.list(")", |p| p.lexer.name())?;
-        self.values.clear();
         let main = self.graph.main();
+        let (mut attributes, mut defaults) = (Vec::new(), Vec::new());
+        self.list(")", |p| {
+            let name = p.lexer.name()?;
+            if p.lexer.eat("=") {
+                defaults.push(Attribute { name, value: p.attribute(main)? });
+            } else {
+                attributes.push(name);
+            }
+            Ok(())
+        })?;
+        let mut opsets = Vec::new();
+        while self.lexer.keyword("opset") {
+            opsets.push(self.opset()?);
+        }
+        let about = self.function_note()?;
+        self.values.clear();
         self.block(main, false)?;
         let graph = std::mem::take(&mut self.graph);
-        self.model.functions.push(Function { domain, name, attributes, graph });
+        let function = Function { domain, name, overload, attributes, defaults, opsets, about, graph };
+        self.model.functions.push(function);
         Ok(())
+    }
+
+    /// The rest of `opset 20` or `opset com.microsoft 1`.
+    fn opset(&mut self) -> Result<OpsetImport, TextError> {
+        let is_number = self.lexer.peek().is_some_and(|c| c.is_ascii_digit());
+        let domain = if is_number { String::new() } else { self.lexer.name()? };
+        Ok(OpsetImport { domain, version: self.lexer.int()? })
+    }
+
+    fn overload(&mut self) -> Result<String, TextError> {
+        if self.lexer.keyword("overload") { self.lexer.quoted() } else { Ok(String::new()) }
     }
 
     /// A block from its opening brace on.
@@ -106,13 +139,21 @@ impl Parser<'_> {
     fn lines(&mut self, block: BlockId, is_model: bool) -> Result<(), TextError> {
         self.lexer.expect("{")?;
         let mut defined = Defined::new();
+        if let Some(note) = self.block_note()? {
+            self.graph.notes.blocks.insert(block, note);
+        }
         while !self.lexer.eat("}") {
             if self.lexer.peek() != Some('%') && self.lexer.keyword("constant") {
-                self.constant(&mut defined)?;
+                self.constant(block, &mut defined)?;
             } else if self.lexer.keyword("input") {
-                let (name, ty) = self.definition()?;
+                let Definition { key, ty, note } = self.definition()?;
                 let value = self.graph.add_input(block, None, ty);
-                self.bind(&mut defined, name, value)?;
+                self.bind(&mut defined, key, value)?;
+                self.say(value, note);
+                if self.lexer.eat("=") {
+                    let data = self.any()?;
+                    self.graph.defaults.push(DefaultValue { value, data });
+                }
             } else if self.lexer.keyword("output") {
                 let value = self.value()?;
                 self.graph.add_output(block, value);
@@ -132,21 +173,37 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn constant(&mut self, defined: &mut Defined) -> Result<(), TextError> {
-        let (name, ty) = self.definition()?;
+    fn constant(&mut self, block: BlockId, defined: &mut Defined) -> Result<(), TextError> {
+        let Definition { key, ty, note } = self.definition()?;
         let (Some(dtype), Some(shape)) = (ty.dtype(), ty.shape().and_then(extents)) else {
             return self.lexer.fail("a constant needs an element type and constant extents");
         };
         self.lexer.expect("=")?;
-        let data = self.elements(dtype, shape)?;
-        let value = self.graph.values.push(crate::ir::ValueInfo {
-            name: None,
-            ty,
-            def: Def::Initializer(self.graph.initializers.len() as u32),
-            uses: SmallVec::new(),
-        });
-        self.graph.initializers.push(Initializer { value, data, weight: false });
-        self.bind(defined, name, value)
+        let value = if self.lexer.keyword("sparse") {
+            let data = self.stored(dtype, shape)?;
+            self.graph.add_literal(block, None, Literal::Sparse(data))
+        } else if dtype == DType::String {
+            let data = self.texts(shape)?;
+            self.graph.add_literal(block, None, Literal::Text(data))
+        } else {
+            let data = self.elements(dtype, shape)?;
+            let value = self.graph.add_initializer(None, data);
+            if let Some(initializer) = self.graph.initializers.last_mut() {
+                initializer.block = block;
+            }
+            value
+        };
+        self.graph.values[value].ty = ty;
+        self.bind(defined, key, value)?;
+        self.say(value, note);
+        Ok(())
+    }
+
+    /// Records what is said about a value.
+    fn say(&mut self, value: ValueId, note: Option<Box<ValueNote>>) {
+        if let Some(note) = note {
+            self.graph.notes.values.insert(value, *note);
+        }
     }
 
     fn state(&mut self) -> Result<(), TextError> {
@@ -161,7 +218,7 @@ impl Parser<'_> {
     }
 
     fn node(&mut self, block: BlockId, defined: &mut Defined) -> Result<(), TextError> {
-        let mut results: Vec<Option<(String, Type)>> = Vec::new();
+        let mut results: Vec<Option<Definition>> = Vec::new();
         while !self.lexer.eat("=") {
             if !results.is_empty() {
                 self.lexer.expect(",")?;
@@ -173,6 +230,7 @@ impl Parser<'_> {
         if self.lexer.eat("::") {
             domain = std::mem::replace(&mut op, self.lexer.name()?);
         }
+        let overload = self.overload()?;
         self.lexer.expect("(")?;
         let inputs = self.list(")", |p| if p.lexer.keyword("_") { Ok(None) } else { p.value().map(Some) })?;
         let attributes = if self.lexer.eat("{") {
@@ -184,13 +242,19 @@ impl Parser<'_> {
         } else {
             Vec::new()
         };
+        let note = self.node_note()?;
         let origin = if self.lexer.eat("@") { Some(self.origin()?) } else { None };
         let node = self.graph.append(block, &domain, &op, inputs, attributes, results.len(), origin);
+        self.graph.nodes[node].overload = overload;
+        if let Some(note) = note {
+            self.graph.notes.nodes.insert(node, *note);
+        }
         for (index, result) in results.into_iter().enumerate() {
             let Some(value) = self.graph.nodes[node].outputs[index] else { continue };
-            if let Some((name, ty)) = result {
+            if let Some(Definition { key, ty, note }) = result {
                 self.graph.values[value].ty = ty;
-                self.bind(defined, name, value)?;
+                self.bind(defined, key, value)?;
+                self.say(value, note);
             } else {
                 self.graph.nodes[node].outputs[index] = None;
                 self.graph.values[value].def = Def::Gone;
@@ -236,10 +300,10 @@ impl Parser<'_> {
         }
     }
 
-    fn definition(&mut self) -> Result<(String, Type), TextError> {
+    fn definition(&mut self) -> Result<Definition, TextError> {
         let key = self.key()?;
         let ty = if self.lexer.eat(":") { self.ty()? } else { Type::Unknown };
-        Ok((key, ty))
+        Ok(Definition { key, ty, note: self.value_note()? })
     }
 
     fn bind(&mut self, defined: &mut Defined, key: String, value: ValueId) -> Result<(), TextError> {
@@ -252,18 +316,40 @@ impl Parser<'_> {
     }
 
     pub(super) fn ty(&mut self) -> Result<Type, TextError> {
+        self.nested("types", Self::any_type)
+    }
+
+    fn any_type(&mut self) -> Result<Type, TextError> {
         if self.lexer.keyword("seq") {
-            return match self.element()? {
-                Some(dtype) => Ok(Type::Sequence(dtype)),
-                None => self.lexer.fail("a sequence needs an element type"),
-            };
+            return Ok(Type::Sequence(Box::new(self.ty()?)));
         }
+        if self.lexer.keyword("optional") {
+            return Ok(Type::Optional(Box::new(self.ty()?)));
+        }
+        if self.lexer.keyword("map") {
+            return Ok(Type::Map(self.dtype()?, Box::new(self.ty()?)));
+        }
+        if self.lexer.keyword("opaque") {
+            return Ok(Type::Opaque { domain: self.lexer.quoted()?, name: self.lexer.quoted()? });
+        }
+        if self.lexer.keyword("unknown") {
+            return Ok(Type::Unknown);
+        }
+        if self.lexer.keyword("sparse") {
+            let (dtype, shape) = self.tensor_type()?;
+            return Ok(Type::SparseTensor { dtype, shape });
+        }
+        let (dtype, shape) = self.tensor_type()?;
+        Ok(Type::Tensor { dtype, shape })
+    }
+
+    fn tensor_type(&mut self) -> Result<(Option<DType>, Shape), TextError> {
         let dtype = self.element()?;
         if !self.lexer.eat("[") {
-            return Ok(Type::Tensor { dtype, shape: Shape::Unranked });
+            return Ok((dtype, Shape::Unranked));
         }
         let dims = self.list("]", |p| if p.lexer.eat("?") { Ok(None) } else { p.dim().map(Some) })?;
-        Ok(Type::Tensor { dtype, shape: Shape::Ranked(dims.into()) })
+        Ok((dtype, Shape::Ranked(dims.into())))
     }
 
     fn element(&mut self) -> Result<Option<DType>, TextError> {

@@ -4,38 +4,49 @@ use std::fmt::{self, Write};
 
 use rustc_hash::FxHashMap;
 
-use super::literal;
+use super::{literal, note};
 use crate::diagnose::Origin;
-use crate::ir::{Attr, BlockId, Graph, Model, NodeId, Shape, State, Type, ValueId};
+use crate::ir::{
+    Attr, BlockId, Constant, Def, Function, Graph, Literal, Model, NodeId, OpsetImport, Shape, SparseTensor,
+    State, TextTensor, Type, ValueId,
+};
 use crate::tensor::LazyTensor;
 use crate::text::{self, name, quote};
 
 pub(super) fn model(model: &Model) -> String {
     let mut out = String::new();
+    if let Some(header) = &model.header {
+        line(&mut out, format_args!("{}", note::header(header)));
+    }
     for opset in &model.opsets {
-        match opset.domain.as_str() {
-            "" => line(&mut out, format_args!("opset {}", opset.version)),
-            domain => line(&mut out, format_args!("opset {} {}", name(domain), opset.version)),
-        }
+        line(&mut out, format_args!("{}", import(opset)));
     }
     out.push_str(&text::symbols(&model.symbols));
     for (key, value) in &model.metadata {
         line(&mut out, format_args!("metadata {} {}", name(key), quote(value)));
     }
     out.push_str("graph ");
-    let mut printer = Printer { model, graph: &model.graph, numbers: FxHashMap::default(), out };
+    let mut printer = Printer::of(model, &model.graph, out);
     printer.block(model.graph.main(), 0);
     for function in &model.functions {
         let Printer { mut out, .. } = printer;
-        let attributes: Vec<String> = function.attributes.iter().map(|a| name(a).into_owned()).collect();
         let (domain, text) = (name(&function.domain), name(&function.name));
         // Writing to a String cannot fail.
-        let _ = write!(out, "\nfunction {domain}::{text}({}) ", attributes.join(", "));
-        printer = Printer { model, graph: &function.graph, numbers: FxHashMap::default(), out };
+        let _ = write!(out, "\nfunction {domain}::{text}");
+        printer = Printer::of(model, &function.graph, out);
+        printer.signature(function);
         printer.block(function.graph.main(), 0);
     }
     printer.out.push('\n');
     printer.out
+}
+
+/// An operator set: `opset 20`, `opset com.microsoft 1`.
+fn import(opset: &OpsetImport) -> String {
+    match opset.domain.as_str() {
+        "" => format!("opset {}", opset.version),
+        domain => format!("opset {} {}", name(domain), opset.version),
+    }
 }
 
 fn line(out: &mut String, text: fmt::Arguments<'_>) {
@@ -49,10 +60,47 @@ struct Printer<'a> {
     graph: &'a Graph,
     /// Of values without a name, in order of appearance.
     numbers: FxHashMap<ValueId, usize>,
+    /// The constants by the block that holds them.
+    constants: FxHashMap<BlockId, Vec<ValueId>>,
+    /// What inputs are where a caller gives nothing.
+    defaults: FxHashMap<ValueId, &'a Constant>,
     out: String,
 }
 
-impl Printer<'_> {
+impl<'a> Printer<'a> {
+    fn of(model: &'a Model, graph: &'a Graph, out: String) -> Self {
+        let mut constants: FxHashMap<BlockId, Vec<ValueId>> = FxHashMap::default();
+        let dense = graph.initializers.iter().map(|i| (i.block, i.value));
+        for (block, value) in dense.chain(graph.literals.iter().map(|l| (l.block, l.value))) {
+            constants.entry(block).or_default().push(value);
+        }
+        let defaults = graph.defaults.iter().map(|d| (d.value, &d.data)).collect();
+        Self { model, graph, numbers: FxHashMap::default(), constants, defaults, out }
+    }
+
+    /// What stands between the name of a function and its body.
+    fn signature(&mut self, function: &'a Function) {
+        if !function.overload.is_empty() {
+            self.put(format_args!(" overload {}", quote(&function.overload)));
+        }
+        self.out.push('(');
+        for (index, attribute) in function.attributes.iter().enumerate() {
+            self.comma(index);
+            self.put(format_args!("{}", name(attribute)));
+        }
+        for (index, attribute) in function.defaults.iter().enumerate() {
+            self.comma(index + function.attributes.len());
+            self.put(format_args!("{} = ", name(&attribute.name)));
+            self.attribute(&attribute.value, 0);
+        }
+        self.out.push(')');
+        for opset in &function.opsets {
+            self.put(format_args!(" {}", import(opset)));
+        }
+        self.out.push_str(&note::function(&function.about));
+        self.out.push(' ');
+    }
+
     fn put(&mut self, text: fmt::Arguments<'_>) {
         // Writing to a String cannot fail.
         let _ = self.out.write_fmt(text);
@@ -68,18 +116,42 @@ impl Printer<'_> {
         let graph = self.graph;
         let is_main = block == graph.main();
         self.out.push_str("{\n");
-        if is_main {
-            for initializer in &graph.initializers {
-                self.indent(depth + 1);
-                self.out.push_str("constant ");
-                self.definition(initializer.value);
-                self.put(format_args!(" = {}\n", literal::print(&initializer.data)));
+        if let Some(note) = graph.notes.blocks.get(&block) {
+            let text = note::block(note);
+            let text = if text.is_empty() { " note()" } else { &text };
+            self.indent(depth + 1);
+            self.put(format_args!("{}\n", text.trim_start()));
+        }
+        for value in self.constants.remove(&block).unwrap_or_default() {
+            self.indent(depth + 1);
+            self.out.push_str("constant ");
+            self.definition(value);
+            self.out.push_str(" = ");
+            match graph.values[value].def {
+                Def::Literal(index) => match graph.literals.get(index as usize).map(|l| &l.data) {
+                    Some(Literal::Text(text)) => self.put(format_args!("{}", literal::texts(&text.items))),
+                    Some(Literal::Sparse(sparse)) => {
+                        self.out.push_str("sparse ");
+                        self.stored(sparse);
+                    }
+                    None => {}
+                },
+                _ => {
+                    if let Some(data) = graph.initializer(value) {
+                        self.put(format_args!("{}", literal::print(data)));
+                    }
+                }
             }
+            self.out.push('\n');
         }
         for input in &graph.blocks[block].inputs {
             self.indent(depth + 1);
             self.out.push_str("input ");
             self.definition(*input);
+            if let Some(data) = self.defaults.get(input).copied() {
+                self.out.push_str(" = ");
+                self.any(data);
+            }
             self.out.push('\n');
         }
         for node in graph.order(block) {
@@ -131,7 +203,11 @@ impl Printer<'_> {
         if !node.domain.is_empty() {
             self.put(format_args!("{}::", name(&node.domain)));
         }
-        self.put(format_args!("{}(", name(&node.op)));
+        self.put(format_args!("{}", name(&node.op)));
+        if !node.overload.is_empty() {
+            self.put(format_args!(" overload {}", quote(&node.overload)));
+        }
+        self.out.push('(');
         for (index, input) in node.inputs.iter().enumerate() {
             self.comma(index);
             match input {
@@ -148,6 +224,9 @@ impl Printer<'_> {
                 self.attribute(&attribute.value, depth);
             }
             self.out.push('}');
+        }
+        if let Some(note) = self.graph.notes.nodes.get(&id) {
+            self.out.push_str(&note::node(note));
         }
         if let Some(origin) = node.origin {
             self.origin(self.model.origins.get(origin));
@@ -173,8 +252,71 @@ impl Printer<'_> {
                 self.tensor(data);
             }
             Attr::Block(block) => self.block(*block, depth),
-            Attr::Ref(outer) => self.put(format_args!("ref {}", name(outer))),
+            Attr::Ref(outer, None) => self.put(format_args!("ref {}", name(outer))),
+            Attr::Ref(outer, Some(kind)) => self.put(format_args!("ref {}: {}", name(outer), kind.as_str())),
+            Attr::Bytes(bytes) => self.put(format_args!("bytes \"{}\"", literal::hex(bytes))),
+            Attr::BytesList(items) => {
+                let items: Vec<String> = items.iter().map(|b| format!("\"{}\"", literal::hex(b))).collect();
+                self.put(format_args!("bytes[{}]", items.join(", ")));
+            }
+            Attr::Text(text) => {
+                self.out.push_str("tensor ");
+                self.text(text);
+            }
+            Attr::Sparse(sparse) => {
+                self.out.push_str("sparse ");
+                self.sparse(sparse);
+            }
+            Attr::Tensors(items) => self.group("tensors", items, Self::tensor),
+            Attr::Sparses(items) => self.group("sparses", items, Self::sparse),
+            Attr::Blocks(blocks) => self.group("blocks", blocks, |p, block| p.block(*block, depth)),
+            Attr::Type(ty) => {
+                let text = self.ty(ty);
+                self.put(format_args!("type {text}"));
+            }
+            Attr::Types(types) => self.group("types", types, |p, ty| {
+                let text = p.ty(ty);
+                p.out.push_str(&text);
+            }),
         }
+    }
+
+    /// `kind[item, item]`.
+    fn group<T>(&mut self, kind: &str, items: &[T], mut each: impl FnMut(&mut Self, &T)) {
+        self.put(format_args!("{kind}["));
+        for (index, item) in items.iter().enumerate() {
+            self.comma(index);
+            each(self, item);
+        }
+        self.out.push(']');
+    }
+
+    /// A constant with its type.
+    fn any(&mut self, constant: &Constant) {
+        match constant {
+            Constant::Dense(data) => self.tensor(data),
+            Constant::Literal(Literal::Text(text)) => self.text(text),
+            Constant::Literal(Literal::Sparse(sparse)) => {
+                self.out.push_str("sparse ");
+                self.sparse(sparse);
+            }
+        }
+    }
+
+    fn text(&mut self, text: &TextTensor) {
+        self.put(format_args!("string[{}] {}", extents(&text.shape), literal::texts(&text.items)));
+    }
+
+    fn sparse(&mut self, sparse: &SparseTensor) {
+        self.put(format_args!("{}[{}] ", sparse.values.dtype, extents(&sparse.shape)));
+        self.stored(sparse);
+    }
+
+    /// The elements that a sparse tensor stores, and where they stand.
+    fn stored(&mut self, sparse: &SparseTensor) {
+        self.tensor(&sparse.values);
+        self.out.push_str(" at ");
+        self.tensor(&sparse.indices);
     }
 
     /// A list; an empty one says of what.
@@ -185,8 +327,7 @@ impl Printer<'_> {
     }
 
     fn tensor(&mut self, data: &LazyTensor) {
-        let dims: Vec<String> = data.shape.iter().map(u64::to_string).collect();
-        self.put(format_args!("{}[{}] {}", data.dtype, dims.join(", "), literal::print(data)));
+        self.put(format_args!("{}[{}] {}", data.dtype, extents(&data.shape), literal::print(data)));
     }
 
     fn origin(&mut self, origin: &Origin) {
@@ -204,23 +345,37 @@ impl Printer<'_> {
 
     fn definition(&mut self, value: ValueId) {
         self.value(value);
+        let graph = self.graph;
+        if graph.values[value].ty != Type::Unknown {
+            let text = self.ty(&graph.values[value].ty);
+            self.put(format_args!(": {text}"));
+        }
+        if let Some(note) = graph.notes.values.get(&value) {
+            self.out.push_str(&note::value(note));
+        }
+    }
+
+    fn ty(&self, ty: &Type) -> String {
         let symbols = &self.model.symbols;
-        let text = match &self.graph.values[value].ty {
-            Type::Unknown => return,
-            Type::Sequence(dtype) => format!(": seq {dtype}"),
-            Type::Tensor { dtype, shape } => {
+        match ty {
+            Type::Unknown => "unknown".to_owned(),
+            Type::Sequence(element) => format!("seq {}", self.ty(element)),
+            Type::Optional(element) => format!("optional {}", self.ty(element)),
+            Type::Map(key, value) => format!("map {key} {}", self.ty(value)),
+            Type::Opaque { domain, name } => format!("opaque {} {}", quote(domain), quote(name)),
+            Type::Tensor { dtype, shape } | Type::SparseTensor { dtype, shape } => {
+                let sparse = if matches!(ty, Type::Tensor { .. }) { "" } else { "sparse " };
                 let dtype = dtype.map_or("?", crate::tensor::DType::as_str);
                 match shape {
-                    Shape::Unranked => format!(": {dtype}"),
+                    Shape::Unranked => format!("{sparse}{dtype}"),
                     Shape::Ranked(dims) => {
                         let dims =
-                            dims.iter().map(|d| d.map_or_else(|| "?".to_owned(), |d| symbols.display(d)));
-                        format!(": {dtype}[{}]", dims.collect::<Vec<_>>().join(", "))
+                            dims.iter().map(|d| d.map_or_else(|| "?".to_owned(), |d| symbols.quoted(d)));
+                        format!("{sparse}{dtype}[{}]", dims.collect::<Vec<_>>().join(", "))
                     }
                 }
             }
-        };
-        self.out.push_str(&text);
+        }
     }
 
     fn value(&mut self, value: ValueId) {
@@ -233,4 +388,9 @@ impl Printer<'_> {
             }
         }
     }
+}
+
+/// The extents of a constant.
+fn extents(shape: &[u64]) -> String {
+    shape.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")
 }

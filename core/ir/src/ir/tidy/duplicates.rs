@@ -17,7 +17,8 @@ const SMALL_BYTES: u64 = 1024;
 pub(super) fn constants(graph: &mut Graph) -> usize {
     let mut first: FxHashMap<(DType, Vec<u64>, Bytes), ValueId> = FxHashMap::default();
     let mut same: FxHashMap<ValueId, ValueId> = FxHashMap::default();
-    for initializer in graph.initializers.iter().filter(|i| !i.weight) {
+    let main = graph.main();
+    for initializer in graph.initializers.iter().filter(|i| !i.weight && i.block == main) {
         let data = &initializer.data;
         let (Source::Inline(bytes), None, 0) = (&data.source, &data.strides, data.offset) else { continue };
         if bytes.len() as u64 > SMALL_BYTES {

@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 pub use types::dims_differ;
 
 use super::opset::{MAX_OPSET, MIN_OPSET};
-use super::{Graph, Model, NodeId, Shape, Type, ValueId};
+use super::{Graph, Model, NodeId, OpsetImport, Shape, Type, ValueId};
 use crate::diagnose::{Code, Diagnostic, Origins};
 use crate::sym::Symbols;
 use crate::tensor::DType;
@@ -24,12 +24,18 @@ pub type Stated = FxHashMap<ValueId, (DType, Shape)>;
 
 /// Everything that is wrong with `model`; `stated` is what the program says about its values.
 pub fn validate(model: &Model, stated: &Stated) -> Vec<Diagnostic> {
-    let mut cx = Cx { model, origins: &model.origins, symbols: model.symbols.clone(), found: Vec::new() };
-    cx.opsets();
+    let mut cx = Cx::of(model);
+    cx.imports(&model.opsets, model.header.is_none());
+    for function in &model.functions {
+        cx.imports(&function.opsets, false);
+    }
     names::check(&mut cx);
     let none = Stated::default();
-    let functions = model.functions.iter().map(|f| (&f.graph, &none));
-    for (graph, stated) in std::iter::once((&model.graph, stated)).chain(functions) {
+    let functions = model.functions.iter().enumerate();
+    let functions = functions.map(|(index, f)| (&f.graph, &none, f.opsets(model), Some(index)));
+    let main = (&model.graph, stated, model.opsets.as_slice(), None);
+    for (graph, stated, opsets, function) in std::iter::once(main).chain(functions) {
+        (cx.opsets, cx.function) = (opsets, function);
         // What follows relies on the structure.
         if topology::check(&mut cx, graph) {
             let nodes = || graph.nodes.ids().filter(|n| graph.nodes[*n].block.is_some());
@@ -43,14 +49,14 @@ pub fn validate(model: &Model, stated: &Stated) -> Vec<Diagnostic> {
 
 /// What is wrong with the structure of the main graph; everything else relies on it.
 pub fn structure(model: &Model) -> Vec<Diagnostic> {
-    let mut cx = Cx { model, origins: &model.origins, symbols: model.symbols.clone(), found: Vec::new() };
+    let mut cx = Cx::of(model);
     topology::check(&mut cx, &model.graph);
     cx.found
 }
 
 /// What is wrong with the signatures and types of some nodes of the main graph.
 pub fn nodes(model: &Model, nodes: &[NodeId]) -> Vec<Diagnostic> {
-    let mut cx = Cx { model, origins: &model.origins, symbols: model.symbols.clone(), found: Vec::new() };
+    let mut cx = Cx::of(model);
     schema::check(&mut cx, &model.graph, nodes.iter().copied());
     types::check(&mut cx, &model.graph, &Stated::default(), nodes.iter().copied());
     cx.found
@@ -61,14 +67,46 @@ pub fn contradiction(symbols: &mut Symbols, a: &Type, b: &Type) -> Option<(Strin
     types::differs(symbols, a, b)
 }
 
+/// What a call names: domain, name, overload.
+type Callee<'a> = (&'a str, &'a str, &'a str);
+
 struct Cx<'a> {
     model: &'a Model,
     origins: &'a Origins,
     symbols: Symbols,
+    /// The functions by what calls name.
+    callees: FxHashMap<Callee<'a>, usize>,
+    /// The operator sets of the graph that is checked.
+    opsets: &'a [OpsetImport],
+    /// The function that it is the body of.
+    function: Option<usize>,
     found: Vec<Diagnostic>,
 }
 
-impl Cx<'_> {
+impl<'a> Cx<'a> {
+    fn of(model: &'a Model) -> Self {
+        let callees = model.functions.iter().enumerate();
+        Self {
+            model,
+            origins: &model.origins,
+            symbols: model.symbols.clone(),
+            callees: callees.map(|(index, f)| ((&*f.domain, &*f.name, &*f.overload), index)).collect(),
+            opsets: &model.opsets,
+            function: None,
+            found: Vec::new(),
+        }
+    }
+
+    /// The version of `domain` that the graph uses.
+    fn version(&self, domain: &str) -> Option<i64> {
+        self.opsets.iter().find(|o| o.domain == domain).map(|o| o.version)
+    }
+
+    /// The version of ONNX's own operators that the graph uses; 0 where it uses none.
+    fn opset(&self) -> i64 {
+        self.version("").unwrap_or(0)
+    }
+
     fn report(&mut self, message: impl Into<String>) {
         self.found.push(Diagnostic::error(Code::VALIDATE, message));
     }
@@ -90,12 +128,15 @@ impl Cx<'_> {
         });
     }
 
-    fn opsets(&mut self) {
-        let opset = self.model.opset();
-        if !(MIN_OPSET..=MAX_OPSET).contains(&opset) {
-            self.report(format!("opset {opset} is outside of {MIN_OPSET} to {MAX_OPSET}"));
+    /// The operator sets of the model or a function; `required` says that ONNX's own must be among them.
+    fn imports(&mut self, opsets: &[OpsetImport], required: bool) {
+        // What was made here is of one of the versions that are emitted; what was read may be older.
+        let least = if self.model.header.is_some() { 1 } else { MIN_OPSET };
+        let opset = opsets.iter().find(|o| o.domain.is_empty()).map(|o| o.version);
+        if opset.map_or(required, |opset| !(least..=MAX_OPSET).contains(&opset)) {
+            let opset = opset.unwrap_or(0);
+            self.report(format!("opset {opset} is outside of {least} to {MAX_OPSET}"));
         }
-        let opsets = &self.model.opsets;
         if let Some(pair) = opsets.windows(2).find(|pair| pair[0].domain >= pair[1].domain) {
             self.report(format!("the operator sets are not sorted, or `{}` stands twice", pair[1].domain));
         }

@@ -10,7 +10,9 @@ pub(super) fn check(cx: &mut Cx<'_>) {
     let graph = &model.graph;
     let main = &graph.blocks[graph.main()];
     let mut taken: FxHashSet<&str> = FxHashSet::default();
-    let values = main.inputs.iter().copied().chain(graph.initializers.iter().map(|i| i.value));
+    let initializers = graph.initializers.iter().filter(|i| i.block == graph.main()).map(|i| i.value);
+    let literals = graph.literals.iter().filter(|l| l.block == graph.main()).map(|l| l.value);
+    let values = main.inputs.iter().copied().chain(initializers).chain(literals);
     for value in values {
         let Some(name) = graph.values.get(value).and_then(|v| v.name.as_deref()) else { continue };
         if !taken.insert(name) {
@@ -21,10 +23,13 @@ pub(super) fn check(cx: &mut Cx<'_>) {
         let (outputs, names) = (main.outputs.len(), model.output_names.len());
         cx.report(format!("the graph has {outputs} outputs but names for {names}"));
     }
-    for name in &model.output_names {
+    for (name, value) in model.output_names.iter().zip(&main.outputs) {
+        let is_own = || {
+            model.header.is_some() && graph.values.get(*value).is_some_and(|v| v.name.as_ref() == Some(name))
+        };
         if name.is_empty() {
             cx.report("an output has no name");
-        } else if !taken.insert(name) {
+        } else if !taken.insert(name) && !is_own() {
             cx.report(format!("the output name `{name}` is taken"));
         }
     }
@@ -36,9 +41,9 @@ pub(super) fn check(cx: &mut Cx<'_>) {
             cx.report(format!("the state `{}` has no output", state.name));
         }
     }
-    let mut functions: FxHashSet<(&str, &str)> = FxHashSet::default();
+    let mut functions: FxHashSet<(&str, &str, &str)> = FxHashSet::default();
     for function in &model.functions {
-        if !functions.insert((&function.domain, &function.name)) {
+        if !functions.insert((&function.domain, &function.name, &function.overload)) {
             cx.report(format!("two functions are called `{}::{}`", function.domain, function.name));
         }
     }

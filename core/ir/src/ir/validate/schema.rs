@@ -5,58 +5,68 @@ use rustc_hash::FxHashSet;
 use super::Cx;
 use crate::ir::infer::formal;
 use crate::ir::opset::{self, AttrSchema, FormalKind, FormalType, OpSchema, TypeTag};
-use crate::ir::{Function, Graph, Node, NodeId, Type};
+use crate::ir::{Graph, Node, NodeId, Type};
 
 pub(super) fn check(cx: &mut Cx<'_>, graph: &Graph, nodes: impl Iterator<Item = NodeId>) {
-    let model = cx.model;
-    let opset = model.opset();
-    let domains: FxHashSet<&str> = model.opsets.iter().map(|o| o.domain.as_str()).collect();
     for id in nodes {
         let node = &graph.nodes[id];
-        if !node.domain.is_empty() {
-            if !domains.contains(node.domain.as_str()) {
-                cx.at(graph, id, "the model does not import the operator's domain");
-            }
-            call(cx, graph, id);
+        if let Some(callee) = cx.callees.get(&(&*node.domain, &*node.op, &*node.overload)).copied() {
+            call(cx, graph, id, callee);
             continue;
         }
-        match opset::lookup(&node.op, opset) {
-            Some(schema) => {
+        let Some(version) = cx.version(&node.domain) else {
+            match node.domain.as_str() {
+                "" => cx.at(graph, id, "opset 0 has no such operator"),
+                _ => cx.at(graph, id, "the model does not import the operator's domain"),
+            }
+            continue;
+        };
+        match opset::lookup_in(&node.domain, &node.op, version) {
+            Ok(Some(schema)) => {
                 arity(cx, graph, id, schema);
                 attributes(cx, graph, id, schema);
                 types(cx, graph, id, schema);
             }
-            None => cx.at(graph, id, &format!("opset {opset} has no such operator")),
+            Ok(None) => cx.at(graph, id, &format!("opset {version} has no such operator")),
+            Err(opset::Foreign) => {}
         }
     }
 }
 
 /// A call of a local function passes what the function takes. A function calls those before it only, so that
 /// none calls itself.
-fn call(cx: &mut Cx<'_>, graph: &Graph, id: NodeId) {
+fn call(cx: &mut Cx<'_>, graph: &Graph, id: NodeId, callee: usize) {
     let (model, node) = (cx.model, &graph.nodes[id]);
-    let named = |f: &Function| f.domain == node.domain && f.name == node.op;
-    let Some(position) = model.functions.iter().position(named) else { return };
-    let function = &model.functions[position];
-    let inside = model.functions.iter().position(|f| std::ptr::eq(&raw const f.graph, graph));
-    if inside.is_some_and(|caller| caller <= position) {
+    let Some(function) = model.functions.get(callee) else { return };
+    if cx.version(&node.domain).is_none() {
+        cx.at(graph, id, "the model does not import the operator's domain");
+    }
+    if cx.function.is_some_and(|caller| caller <= callee) {
         cx.at(graph, id, "is a function that is not defined before the one that calls it");
     }
     let body = &function.graph.blocks[function.graph.main()];
-    if node.inputs.len() != body.inputs.len() {
-        let message = format!("takes {} inputs, not {}", body.inputs.len(), node.inputs.len());
-        cx.at(graph, id, &message);
+    // A call that was read may leave out the last inputs and any attribute.
+    let made_here = model.header.is_none();
+    let (given, taken) = (node.inputs.len(), body.inputs.len());
+    if given > taken || made_here && given != taken {
+        cx.at(graph, id, &format!("takes {taken} inputs, not {given}"));
     }
     if node.outputs.len() > body.outputs.len() {
         let message = format!("returns {} outputs, not {}", body.outputs.len(), node.outputs.len());
         cx.at(graph, id, &message);
     }
+    let names: FxHashSet<&str> = function
+        .attributes
+        .iter()
+        .chain(function.defaults.iter().map(|a| &a.name))
+        .map(String::as_str)
+        .collect();
     for attribute in &node.attributes {
-        if !function.attributes.contains(&attribute.name) {
+        if !names.contains(attribute.name.as_str()) {
             cx.at(graph, id, &format!("has no attribute `{}`", attribute.name));
         }
     }
-    for name in &function.attributes {
+    for name in function.attributes.iter().filter(|_| made_here) {
         if node.attr(name).is_none() {
             cx.at(graph, id, &format!("the attribute `{name}` is missing"));
         }
@@ -111,11 +121,7 @@ fn types(cx: &mut Cx<'_>, graph: &Graph, id: NodeId, schema: &'static OpSchema) 
     let outputs = node.outputs.iter().enumerate().map(|(i, v)| (schema.outputs, "output", i, v));
     for (formals, side, index, value) in inputs.chain(outputs) {
         let (Some(value), Some(formal)) = (value, formal(formals, index)) else { continue };
-        let tag = match &graph.values[*value].ty {
-            Type::Tensor { dtype: Some(dtype), .. } => TypeTag::Tensor(*dtype),
-            Type::Sequence(dtype) => TypeTag::Seq(*dtype),
-            _ => continue,
-        };
+        let Some(tag) = tag(&graph.values[*value].ty) else { continue };
         let allowed = match &formal.ty {
             FormalType::Fixed(allowed) => allowed,
             FormalType::Var(var) => schema.type_vars[usize::from(*var)].allowed,
@@ -137,6 +143,25 @@ fn types(cx: &mut Cx<'_>, graph: &Graph, id: NodeId, schema: &'static OpSchema) 
             }
             Some(_) => {}
         }
+    }
+}
+
+/// What the signatures call a type, where they have a name for it.
+fn tag(ty: &Type) -> Option<TypeTag> {
+    match ty {
+        Type::Tensor { dtype, .. } => dtype.map(TypeTag::Tensor),
+        Type::Map(..) => Some(TypeTag::Map),
+        Type::Sequence(element) => match tag(element)? {
+            TypeTag::Tensor(dtype) => Some(TypeTag::Seq(dtype)),
+            TypeTag::Map => Some(TypeTag::Map),
+            _ => None,
+        },
+        Type::Optional(element) => match tag(element)? {
+            TypeTag::Tensor(dtype) => Some(TypeTag::Optional(dtype)),
+            TypeTag::Seq(dtype) => Some(TypeTag::OptionalSeq(dtype)),
+            _ => None,
+        },
+        Type::Unknown | Type::SparseTensor { .. } | Type::Opaque { .. } => None,
     }
 }
 

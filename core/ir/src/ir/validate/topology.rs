@@ -1,21 +1,29 @@
 //! Every use follows its definition, within sight, and the tables agree with each other.
 
+use rustc_hash::FxHashMap;
+
 use super::{Cx, describe};
 use crate::ir::{BlockId, Def, Graph, NodeId, ValueId};
 
 /// Checks `graph`; returns whether its structure is sound.
 pub(super) fn check(cx: &mut Cx<'_>, graph: &Graph) -> bool {
     let before = cx.found.len();
+    let mut constants: FxHashMap<BlockId, Vec<(ValueId, Def)>> = FxHashMap::default();
+    for (index, initializer) in graph.initializers.iter().enumerate() {
+        let constant = (initializer.value, Def::Initializer(index as u32));
+        constants.entry(initializer.block).or_default().push(constant);
+    }
+    for (index, literal) in graph.literals.iter().enumerate() {
+        constants.entry(literal.block).or_default().push((literal.value, Def::Literal(index as u32)));
+    }
     let mut walk = Walk {
         cx,
         graph,
+        constants,
         visible: vec![false; graph.values.len()],
         visited: vec![false; graph.nodes.len()],
         entered: vec![false; graph.blocks.len()],
     };
-    for (index, initializer) in graph.initializers.iter().enumerate() {
-        walk.define(initializer.value, Def::Initializer(index as u32));
-    }
     walk.block(graph.main());
     let visited = walk.visited;
     uses(cx, graph, &visited);
@@ -25,6 +33,8 @@ pub(super) fn check(cx: &mut Cx<'_>, graph: &Graph) -> bool {
 struct Walk<'a, 'b> {
     cx: &'a mut Cx<'b>,
     graph: &'a Graph,
+    /// By the block that holds them.
+    constants: FxHashMap<BlockId, Vec<(ValueId, Def)>>,
     visible: Vec<bool>,
     visited: Vec<bool>,
     entered: Vec<bool>,
@@ -50,6 +60,10 @@ impl Walk<'_, '_> {
             return self.cx.report("a block is the body of two nodes");
         }
         let mut defined: Vec<ValueId> = graph.blocks[block].inputs.clone();
+        for (value, def) in self.constants.remove(&block).unwrap_or_default() {
+            self.define(value, def);
+            defined.push(value);
+        }
         for (index, value) in graph.blocks[block].inputs.iter().enumerate() {
             self.define(*value, Def::Input(block, index as u32));
         }

@@ -6,7 +6,7 @@ use crate::ir::{Graph, NodeId, Shape, Type, infer};
 use crate::sym::{Dim, Symbols};
 
 pub(super) fn check(cx: &mut Cx<'_>, graph: &Graph, stated: &Stated, nodes: impl Iterator<Item = NodeId>) {
-    let opset = cx.model.opset();
+    let opset = cx.opset();
     for id in nodes {
         let inferred = infer::outputs(graph, &mut cx.symbols, opset, id);
         for (value, inferred) in graph.nodes[id].outputs.iter().zip(inferred) {
@@ -37,7 +37,7 @@ pub(super) fn ends(cx: &mut Cx<'_>, graph: &Graph) {
     let is_function = !std::ptr::eq(graph, &raw const cx.model.graph);
     let ends = main.inputs.iter().map(|v| ("input", *v)).chain(main.outputs.iter().map(|v| ("output", *v)));
     for (side, value) in ends.filter(|_| !is_function) {
-        if graph.values[value].ty.dtype().is_none() {
+        if !graph.values[value].ty.is_stated() {
             cx.report(format!("the type of the {side} {} is unknown", describe(graph, value)));
         }
     }
@@ -59,7 +59,14 @@ pub(super) fn differs(symbols: &mut Symbols, a: &Type, b: &Type) -> Option<(Stri
         (Type::Tensor { dtype, shape }, Type::Tensor { dtype: other, shape: with }) => {
             dtype.zip(*other).is_some_and(|(x, y)| x != y) || shapes_differ(symbols, shape, with)
         }
-        (Type::Sequence(x), Type::Sequence(y)) => x != y,
+        (Type::Sequence(x), Type::Sequence(y)) | (Type::Optional(x), Type::Optional(y)) => {
+            return differs(symbols, x, y).map(|_| (text(symbols, a), text(symbols, b)));
+        }
+        (Type::Map(key, x), Type::Map(other, y)) => key != other || differs(symbols, x, y).is_some(),
+        (Type::SparseTensor { dtype, shape }, Type::SparseTensor { dtype: other, shape: with }) => {
+            dtype.zip(*other).is_some_and(|(x, y)| x != y) || shapes_differ(symbols, shape, with)
+        }
+        (Type::Opaque { .. }, Type::Opaque { .. }) => a != b,
         _ => true,
     };
     clash.then(|| (text(symbols, a), text(symbols, b)))
@@ -97,8 +104,11 @@ pub fn dims_differ(symbols: &mut Symbols, a: Dim, b: Dim) -> bool {
 fn text(symbols: &Symbols, ty: &Type) -> String {
     match ty {
         Type::Unknown => "unknown".to_owned(),
-        Type::Sequence(dtype) => format!("a sequence of {dtype}"),
-        Type::Tensor { dtype, shape } => {
+        Type::Sequence(element) => format!("a sequence of {}", text(symbols, element)),
+        Type::Optional(element) => format!("an optional {}", text(symbols, element)),
+        Type::Map(key, value) => format!("a map of {key} to {}", text(symbols, value)),
+        Type::Opaque { domain, name } => format!("an opaque {domain}::{name}"),
+        Type::Tensor { dtype, shape } | Type::SparseTensor { dtype, shape } => {
             let dtype = dtype.map_or("?", crate::tensor::DType::as_str);
             let dims = shape.dims().map(|dims| {
                 let dims = dims.iter().map(|d| d.map_or_else(|| "?".to_owned(), |d| symbols.display(d)));

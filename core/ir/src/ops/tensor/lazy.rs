@@ -3,8 +3,9 @@
 use bytes::Bytes;
 
 use super::{Data, Tensor};
+use crate::ir::{Literal, SparseTensor, TextTensor};
 use crate::ops::error::{invalid, unsupported};
-use crate::ops::{Error, Res};
+use crate::ops::{Budget, Error, Res};
 use crate::tensor::{DType, LazyTensor};
 
 impl Tensor {
@@ -20,6 +21,58 @@ impl Tensor {
         }
         let bytes = data.read().ok_or_else(|| Error::invalid("the bytes of a constant cannot be read"))?;
         Self::packed(data.dtype, shape, Bytes::from(bytes.into_owned()))
+    }
+
+    /// The elements of a constant in another form than dense numbers.
+    ///
+    /// # Errors
+    /// When its bytes cannot be had, it does not fit into the budget, or its indices are out of range.
+    pub fn literal(data: &Literal, budget: &Budget) -> Res<Self> {
+        match data {
+            Literal::Text(text) => Self::text(text),
+            Literal::Sparse(sparse) => Self::sparse(sparse, budget),
+        }
+    }
+
+    /// A tensor of text; what is not UTF-8 is replaced.
+    ///
+    /// # Errors
+    /// When there are more or fewer texts than the shape says.
+    pub fn text(text: &TextTensor) -> Res<Self> {
+        let items = text.items.iter().map(|t| String::from_utf8_lossy(t).into_owned());
+        Self::of_texts(text.shape.iter().map(|d| *d as usize).collect(), items.collect())
+    }
+
+    /// The dense form of a sparse tensor.
+    ///
+    /// # Errors
+    /// When its bytes cannot be had, it does not fit into the budget, or its indices are out of range.
+    pub fn sparse(sparse: &SparseTensor, budget: &Budget) -> Res<Self> {
+        let shape: Vec<usize> = sparse.shape.iter().map(|d| *d as usize).collect();
+        let count = budget.count(&shape)?;
+        let (values, indices) = (Self::read(&sparse.values)?, Self::read(&sparse.indices)?);
+        let rank = if indices.rank() == 2 { indices.dim(1) } else { 1 };
+        let extents = if indices.rank() == 2 { shape.clone() } else { vec![count] };
+        let mut places: Vec<(usize, usize)> = vec![(1, 0); count];
+        for (which, index) in indices.longs()?.chunks(rank.max(1)).enumerate() {
+            let mut at = 0usize;
+            for (index, extent) in index.iter().zip(&extents) {
+                match usize::try_from(*index).ok().filter(|i| i < extent) {
+                    Some(index) => at = at * extent + index,
+                    None => {
+                        return invalid!("the index {index} of a sparse tensor is out of the extent {extent}");
+                    }
+                }
+            }
+            if let Some(place) = places.get_mut(at) {
+                *place = (0, which);
+            }
+        }
+        let zero = match values.dtype() {
+            DType::String => Self::of_texts(Vec::new(), vec![String::new()])?,
+            dtype => Self::of_numbers(dtype, Vec::new(), vec![0.0])?,
+        };
+        Self::mix(shape, &[&values, &zero], places)
     }
 
     /// A tensor of little-endian bytes as ONNX stores them: elements of fewer than eight bits share bytes, the first

@@ -1,0 +1,266 @@
+//! Tensors: where their elements are.
+
+use std::path::{Component, Path, PathBuf};
+
+use bytes::Bytes;
+use onnxport_proto::tensor_proto::DataLocation;
+use onnxport_proto::{SparseTensorProto, StringStringEntryProto, TensorProto};
+use rustc_hash::FxHashMap;
+
+use super::Res;
+use crate::ir::{Constant, Literal, SparseTensor, TextTensor};
+use crate::tensor::data::count;
+use crate::tensor::{DType, LazyTensor, MappedFile, Source};
+
+/// Up to this many bytes belong to one tensor, and are compared by what they are rather than where.
+const SMALL_BYTES: usize = 1024;
+
+/// The model's file and the data files beside it, each mapped once.
+pub(super) struct Data {
+    folder: PathBuf,
+    /// The model's own file.
+    own: Option<MappedFile>,
+    files: FxHashMap<String, MappedFile>,
+}
+
+impl Data {
+    /// The data of the model in `file` at `path`.
+    pub(super) fn beside(path: &Path, file: MappedFile) -> Self {
+        Self { own: Some(file), ..Self::unmapped(path) }
+    }
+
+    /// The data of a model that belongs at `path` and is in memory.
+    pub(super) fn unmapped(path: &Path) -> Self {
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        Self { folder, own: None, files: FxHashMap::default() }
+    }
+
+    /// The constant that `proto` states.
+    pub(super) fn constant(&mut self, proto: TensorProto) -> Res<Constant> {
+        let shape = extents(&proto.dims)?;
+        let dtype = DType::from_onnx(proto.data_type())
+            .ok_or_else(|| format!("has an element type of number {}", proto.data_type()))?;
+        if proto.segment.is_some() {
+            return Err("is stored in segments, which nothing supports".to_owned());
+        }
+        let elements = count(&shape).ok_or("is too large")?;
+        if dtype == DType::String {
+            return text(proto, shape, elements).map(|text| Constant::Literal(Literal::Text(text)));
+        }
+        let bytes = dtype.byte_len(elements).ok_or("is too large")?;
+        if proto.data_location() == DataLocation::External {
+            return self.external(&proto, dtype, shape, bytes).map(Constant::Dense);
+        }
+        let raw = match proto.raw_data.clone().filter(|raw| !raw.is_empty()) {
+            Some(raw) if is_typed(&proto) => {
+                return Err(format!("holds its data twice, {} bytes of it raw", raw.len()));
+            }
+            Some(raw) => raw,
+            None => Bytes::from(typed(proto, dtype)?),
+        };
+        if raw.len() as u64 != bytes {
+            return Err(format!("holds {} bytes where its shape takes {bytes}", raw.len()));
+        }
+        Ok(Constant::Dense(self.place(dtype, shape, raw)))
+    }
+
+    /// A tensor of numbers; `proto` may be nothing else.
+    pub(super) fn dense(&mut self, proto: TensorProto) -> Res<LazyTensor> {
+        match self.constant(proto)? {
+            Constant::Dense(data) => Ok(data),
+            Constant::Literal(_) => Err("holds texts where numbers are supported only".to_owned()),
+        }
+    }
+
+    /// A sparse tensor.
+    pub(super) fn sparse(&mut self, proto: SparseTensorProto) -> Res<SparseTensor> {
+        let shape = extents(&proto.dims)?;
+        let elements = count(&shape).ok_or("is too large")?;
+        let values = self.dense(proto.values.unwrap_or_default())?;
+        let indices = self.dense(proto.indices.unwrap_or_default())?;
+        let [stored] = values.shape.as_slice() else {
+            return Err("has values that are no vector".to_owned());
+        };
+        let fits = match indices.shape.as_slice() {
+            [n] => n == stored,
+            [n, rank] => n == stored && *rank == shape.len() as u64,
+            _ => false,
+        };
+        if !fits || indices.dtype != DType::I64 || *stored > elements {
+            return Err("has indices that do not fit its values".to_owned());
+        }
+        let sparse = SparseTensor { shape, values, indices };
+        if is_ordered(&sparse) { Ok(sparse) } else { Err("has indices that are not in order".to_owned()) }
+    }
+
+    /// A dense tensor over `raw`, which may lie in the model's own file.
+    fn place(&self, dtype: DType, shape: Vec<u64>, raw: Bytes) -> LazyTensor {
+        let within = |file: &MappedFile| {
+            let (start, len) = (file.bytes().as_ptr() as usize, file.bytes().len());
+            let offset = (raw.as_ptr() as usize).checked_sub(start)?;
+            (raw.len() > SMALL_BYTES && offset.checked_add(raw.len())? <= len).then_some(offset as u64)
+        };
+        match self.own.as_ref().and_then(|file| Some((file, within(file)?))) {
+            Some((file, offset)) => {
+                let source = Source::Mapped { file: file.clone(), offset, len: raw.len() as u64 };
+                LazyTensor { dtype, shape, source, offset: 0, strides: None }
+            }
+            None => LazyTensor::inline(dtype, shape, raw),
+        }
+    }
+
+    fn external(
+        &mut self,
+        proto: &TensorProto,
+        dtype: DType,
+        shape: Vec<u64>,
+        bytes: u64,
+    ) -> Res<LazyTensor> {
+        let entry = |key: &str| {
+            proto.external_data.iter().find(|e| e.key() == key).map(StringStringEntryProto::value)
+        };
+        let number = |key: &str| match entry(key).filter(|text| !text.is_empty()) {
+            None => Ok(None),
+            Some(text) => text.parse::<u64>().map(Some).map_err(|_| format!("has the {key} `{text}`")),
+        };
+        let name = entry("location").filter(|f| !f.is_empty()).ok_or("does not say where its data is")?;
+        let offset = number("offset")?.unwrap_or(0);
+        if let Some(length) = number("length")?.filter(|length| *length != bytes) {
+            return Err(format!("is given {length} bytes where its shape takes {bytes}"));
+        }
+        if is_typed(proto) || proto.raw_data.as_ref().is_some_and(|raw| !raw.is_empty()) {
+            return Err("holds data and says that it is in a file".to_owned());
+        }
+        if !is_inside(name) {
+            return Err(format!("places its data outside of the model's folder, at `{name}`"));
+        }
+        if bytes == 0 {
+            return Ok(LazyTensor::inline(dtype, shape, Bytes::new()));
+        }
+        let file = match self.files.get(name) {
+            Some(file) => file.clone(),
+            None => {
+                let opened = MappedFile::open(&self.folder.join(name));
+                let file = opened.map_err(|e| format!("is in `{name}`, which cannot be read: {e}"))?;
+                self.files.insert(name.to_owned(), file.clone());
+                file
+            }
+        };
+        let available = file.bytes().len() as u64;
+        if offset.checked_add(bytes).is_none_or(|end| end > available) {
+            let end = offset.saturating_add(bytes);
+            return Err(format!("takes bytes up to {end} of `{name}`, which has {available}"));
+        }
+        let source = Source::Mapped { file, offset, len: bytes };
+        Ok(LazyTensor { dtype, shape, source, offset: 0, strides: None })
+    }
+}
+
+/// Whether a data file lies in the model's folder or in one inside of it.
+fn is_inside(name: &str) -> bool {
+    // A backslash separates folders on some systems only, and is in no name that a writer chooses.
+    !name.contains('\\')
+        && Path::new(name).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+}
+
+fn extents(dims: &[i64]) -> Res<Vec<u64>> {
+    let dims: Option<Vec<u64>> = dims.iter().map(|d| u64::try_from(*d).ok()).collect();
+    dims.ok_or_else(|| "has an extent below zero".to_owned())
+}
+
+/// Whether the places of a sparse tensor are inside of it and rise, as ONNX asks: so each stands once.
+fn is_ordered(sparse: &SparseTensor) -> bool {
+    let Some(bytes) = sparse.indices.read() else { return false };
+    let (chunks, _) = bytes.as_chunks::<8>();
+    let numbers: Vec<i64> = chunks.iter().map(|c| i64::from_le_bytes(*c)).collect();
+    let width = if sparse.indices.shape.len() == 2 { sparse.shape.len() } else { 1 };
+    if width == 0 {
+        return numbers.is_empty();
+    }
+    let place = |row: &[i64]| -> Option<u64> {
+        if sparse.indices.shape.len() == 1 {
+            return u64::try_from(*row.first()?)
+                .ok()
+                .filter(|at| count(&sparse.shape).is_some_and(|n| *at < n));
+        }
+        row.iter().zip(&sparse.shape).try_fold(0u64, |at, (index, extent)| {
+            let index = u64::try_from(*index).ok().filter(|index| index < extent)?;
+            at.checked_mul(*extent)?.checked_add(index)
+        })
+    };
+    let places: Option<Vec<u64>> = numbers.chunks(width).map(place).collect();
+    places.is_some_and(|places| places.is_sorted_by(|a, b| a < b))
+}
+
+fn text(proto: TensorProto, shape: Vec<u64>, elements: u64) -> Res<TextTensor> {
+    if proto.data_location() == DataLocation::External || proto.raw_data.is_some_and(|raw| !raw.is_empty()) {
+        return Err("holds texts elsewhere than in `string_data`".to_owned());
+    }
+    if proto.string_data.len() as u64 != elements {
+        let stored = proto.string_data.len();
+        return Err(format!("holds {stored} texts where its shape takes {elements}"));
+    }
+    // Of its own, so that no text keeps the whole file.
+    Ok(TextTensor { shape, items: proto.string_data })
+}
+
+fn is_typed(proto: &TensorProto) -> bool {
+    !(proto.float_data.is_empty()
+        && proto.int32_data.is_empty()
+        && proto.int64_data.is_empty()
+        && proto.double_data.is_empty()
+        && proto.uint64_data.is_empty()
+        && proto.string_data.is_empty())
+}
+
+/// The bytes of elements that are stored as numbers: see the fields of `TensorProto` for what stands where.
+fn typed(proto: TensorProto, dtype: DType) -> Res<Vec<u8>> {
+    use DType as D;
+    let filled = [
+        !proto.float_data.is_empty(),
+        !proto.int32_data.is_empty(),
+        !proto.int64_data.is_empty(),
+        !proto.double_data.is_empty(),
+        !proto.uint64_data.is_empty(),
+        !proto.string_data.is_empty(),
+    ];
+    let place = match dtype {
+        D::F32 | D::C64 => 0,
+        D::I64 => 2,
+        D::F64 | D::C128 => 3,
+        D::U32 | D::U64 => 4,
+        _ => 1,
+    };
+    if filled.iter().enumerate().any(|(at, filled)| *filled && at != place) {
+        return Err(format!("holds its data in a field that is not for {dtype}"));
+    }
+    Ok(match place {
+        0 => proto.float_data.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        2 => proto.int64_data.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        3 => proto.double_data.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        4 if dtype == D::U64 => proto.uint64_data.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        4 => narrow(&proto.uint64_data, |x| u32::try_from(*x).ok().map(u32::to_le_bytes))?,
+        _ => match dtype {
+            D::I32 => proto.int32_data.iter().flat_map(|x| x.to_le_bytes()).collect(),
+            D::I16 => narrow(&proto.int32_data, |x| i16::try_from(*x).ok().map(i16::to_le_bytes))?,
+            D::U16 | D::F16 | D::BF16 => {
+                narrow(&proto.int32_data, |x| u16::try_from(*x).ok().map(u16::to_le_bytes))?
+            }
+            D::I8 => narrow(&proto.int32_data, |x| i8::try_from(*x).ok().map(i8::to_le_bytes))?,
+            D::Bool => narrow(&proto.int32_data, |x| Some([u8::from(*x != 0)]))?,
+            // Of the types under 8 bits each number is one byte of packed elements.
+            D::I4 | D::I2 => narrow(&proto.int32_data, |x| {
+                i8::try_from(*x).map(i8::cast_unsigned).or_else(|_| u8::try_from(*x)).ok().map(|x| [x])
+            })?,
+            _ => narrow(&proto.int32_data, |x| u8::try_from(*x).ok().map(|x| [x]))?,
+        },
+    })
+}
+
+fn narrow<T, const N: usize>(items: &[T], one: impl Fn(&T) -> Option<[u8; N]>) -> Res<Vec<u8>> {
+    let mut out = Vec::with_capacity(items.len() * N);
+    for item in items {
+        out.extend_from_slice(&one(item).ok_or("holds a number that its element type does not have")?);
+    }
+    Ok(out)
+}

@@ -1,0 +1,101 @@
+//! Types of values.
+
+use onnxport_proto::tensor_shape_proto::dimension;
+use onnxport_proto::{TensorShapeProto, TypeProto, type_proto};
+
+use super::{Importer, Res};
+use crate::ir::{Shape, Type};
+use crate::sym::Dim;
+use crate::tensor::DType;
+
+/// A type with what it denotes: itself, and its axes.
+pub(super) struct Stated {
+    pub(super) ty: Type,
+    pub(super) denotation: String,
+    pub(super) axes: Vec<String>,
+}
+
+impl Importer {
+    /// What a declaration states.
+    pub(super) fn stated(&mut self, proto: TypeProto) -> Res<Stated> {
+        let denotation = proto.denotation.clone().unwrap_or_default();
+        let shape = match &proto.value {
+            Some(type_proto::Value::TensorType(tensor)) => tensor.shape.as_ref(),
+            Some(type_proto::Value::SparseTensorType(tensor)) => tensor.shape.as_ref(),
+            _ => None,
+        };
+        let axes = shape.iter().flat_map(|s| &s.dim).map(|d| d.denotation().to_owned());
+        let mut axes: Vec<String> = axes.collect();
+        if axes.iter().all(String::is_empty) {
+            axes.clear();
+        }
+        Ok(Stated { ty: self.ty(proto)?, denotation, axes })
+    }
+
+    pub(super) fn ty(&mut self, proto: TypeProto) -> Res<Type> {
+        let inner = |cx: &mut Self, element: Option<Box<TypeProto>>| {
+            Ok::<_, String>(Box::new(element.map_or(Ok(Type::Unknown), |element| cx.ty(*element))?))
+        };
+        Ok(match proto.value {
+            None => Type::Unknown,
+            Some(type_proto::Value::TensorType(tensor)) => {
+                Type::Tensor { dtype: dtype(tensor.elem_type())?, shape: self.shape(tensor.shape) }
+            }
+            Some(type_proto::Value::SparseTensorType(tensor)) => {
+                Type::SparseTensor { dtype: dtype(tensor.elem_type())?, shape: self.shape(tensor.shape) }
+            }
+            Some(type_proto::Value::SequenceType(sequence)) => {
+                Type::Sequence(inner(self, sequence.elem_type)?)
+            }
+            Some(type_proto::Value::OptionalType(optional)) => {
+                Type::Optional(inner(self, optional.elem_type)?)
+            }
+            Some(type_proto::Value::MapType(map)) => {
+                let key = dtype(map.key_type())?.ok_or("a map has keys of no type")?;
+                Type::Map(key, inner(self, map.value_type)?)
+            }
+            Some(type_proto::Value::OpaqueType(opaque)) => Type::Opaque {
+                domain: opaque.domain.unwrap_or_default(),
+                name: opaque.name.unwrap_or_default(),
+            },
+        })
+    }
+
+    fn shape(&mut self, shape: Option<TensorShapeProto>) -> Shape {
+        let Some(shape) = shape else { return Shape::Unranked };
+        let dims = shape.dim.into_iter().map(|dim| match dim.value {
+            // Some exporters write -1 where they do not know.
+            Some(dimension::Value::DimValue(extent)) => (extent >= 0).then_some(Dim::Const(extent)),
+            Some(dimension::Value::DimParam(name)) if !name.is_empty() => Some(self.dim(&name)),
+            Some(dimension::Value::DimParam(_)) | None => None,
+        });
+        Shape::Ranked(dims.collect())
+    }
+
+    /// The extent that a model calls `text`: an expression where it is spelled as one of ours, else a name.
+    fn dim(&mut self, text: &str) -> Dim {
+        let symbols = &mut self.model.symbols;
+        if is_expression(text) {
+            let parsed = symbols.parse(text).ok().filter(|dim| symbols.display(*dim) == text);
+            if let Some(dim @ Dim::Expr(_)) = parsed {
+                return dim;
+            }
+        }
+        symbols.symbol(text)
+    }
+}
+
+/// Whether `text` may be an expression of several parts.
+fn is_expression(text: &str) -> bool {
+    text.contains(['+', '-', '*', '/', '%', '(']) && text.len() <= 1024
+}
+
+/// An element type; `None` for one that is not stated.
+pub(super) fn dtype(code: i32) -> Res<Option<DType>> {
+    match code {
+        0 => Ok(None),
+        code => {
+            DType::from_onnx(code).map(Some).ok_or_else(|| format!("an element type has the number {code}"))
+        }
+    }
+}

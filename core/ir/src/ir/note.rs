@@ -1,0 +1,102 @@
+//! What a model says about its parts beyond what they compute.
+//!
+//! Only models that were read have notes. They stand beside the arenas, because few parts of few models
+//! have any, and are keyed by ids that are never given twice: the note of a removed node is merely unread.
+
+use onnxport_proto::{DeviceConfigurationProto, NodeDeviceConfigurationProto};
+use rustc_hash::FxHashMap;
+
+use super::{BlockId, NodeId, ValueId};
+
+/// Documentation and metadata of anything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct About {
+    /// The documentation; empty for none.
+    pub doc: String,
+    /// Metadata, sorted by key.
+    pub metadata: Vec<(String, String)>,
+}
+
+impl About {
+    /// Whether nothing is said.
+    pub fn is_empty(&self) -> bool {
+        self.doc.is_empty() && self.metadata.is_empty()
+    }
+}
+
+/// About a node.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NodeNote {
+    /// Its name; empty for none.
+    pub name: String,
+    /// Documentation and metadata.
+    pub about: About,
+    /// On which devices it runs. The tensors in it are named as the model names them.
+    pub devices: Vec<NodeDeviceConfigurationProto>,
+}
+
+/// About a value.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ValueNote {
+    /// Documentation and metadata of the value.
+    pub about: About,
+    /// Documentation and metadata of the constant behind it.
+    pub tensor: About,
+    /// What the value denotes, `IMAGE`; empty for nothing.
+    pub denotation: String,
+    /// What its axes denote, `DATA_CHANNEL`; empty for nothing.
+    pub axes: Vec<String>,
+    /// The tensors that quantise it: `SCALE_TENSOR` and the name of one.
+    pub quantised: Vec<(String, String)>,
+}
+
+impl ValueNote {
+    /// Whether nothing is said.
+    pub fn is_empty(&self) -> bool {
+        self == &Self::default()
+    }
+
+    /// Whether something is said that belongs to the value's declaration.
+    pub fn declares(&self) -> bool {
+        !self.about.is_empty() || !self.denotation.is_empty() || !self.axes.is_empty()
+    }
+}
+
+/// About a block.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BlockNote {
+    /// Its name; empty for none.
+    pub name: String,
+    /// Documentation and metadata.
+    pub about: About,
+}
+
+/// The notes of a graph.
+#[derive(Clone, Debug, Default)]
+pub struct Notes {
+    /// By node. A node that was read has one, even where it says nothing.
+    pub nodes: FxHashMap<NodeId, NodeNote>,
+    /// By value.
+    pub values: FxHashMap<ValueId, ValueNote>,
+    /// By block.
+    pub blocks: FxHashMap<BlockId, BlockNote>,
+}
+
+/// What a model that was read says about itself.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Header {
+    /// The version of the format. A model that needs a higher one is written with that.
+    pub ir_version: i64,
+    /// The program that made it.
+    pub producer: String,
+    /// The version of that program.
+    pub producer_version: String,
+    /// The namespace of the model, `org.example`.
+    pub domain: String,
+    /// The version of the model.
+    pub version: i64,
+    /// The documentation.
+    pub doc: String,
+    /// The sets of devices that nodes refer to.
+    pub devices: Vec<DeviceConfigurationProto>,
+}

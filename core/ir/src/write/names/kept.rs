@@ -1,0 +1,136 @@
+//! The names of a graph that was read: they stay, and what was added since gets names that nothing has.
+//!
+//! Two nested graphs beside each other may use one name. A name that hides one of a graph around it gets a
+//! number, because what was added inside may mean the outer one.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::{GraphNames, Output};
+use crate::ir::{BlockId, Def, Graph, ValueId};
+
+/// Names the values of `graph`, whose main outputs are called `output_names`.
+pub(super) fn names(graph: &Graph, output_names: &[String]) -> GraphNames {
+    let mut constants: FxHashMap<BlockId, Vec<ValueId>> = FxHashMap::default();
+    let dense = graph.initializers.iter().map(|i| (i.block, i.value));
+    for (block, value) in dense.chain(graph.literals.iter().map(|l| (l.block, l.value))) {
+        constants.entry(block).or_default().push(value);
+    }
+    let given = graph.values.iter().filter_map(|(_, value)| value.name.clone());
+    let mut keeper = Keeper {
+        graph,
+        constants,
+        values: vec![String::new(); graph.values.len()],
+        outputs: vec![Vec::new(); graph.blocks.len()],
+        known: given.chain(output_names.iter().cloned()).collect(),
+        next: FxHashMap::default(),
+        visible: FxHashSet::default(),
+    };
+    // The outputs of the model have the names that it states, whatever the values are called.
+    keeper.block(graph.main(), output_names);
+    GraphNames { values: keeper.values, outputs: keeper.outputs }
+}
+
+struct Keeper<'a> {
+    graph: &'a Graph,
+    constants: FxHashMap<BlockId, Vec<ValueId>>,
+    /// By value.
+    values: Vec<String>,
+    /// By block.
+    outputs: Vec<Vec<Output>>,
+    /// Every name that a value has or had.
+    known: FxHashSet<String>,
+    /// The number that the next form of a name tries first.
+    next: FxHashMap<String, u32>,
+    /// The names in sight.
+    visible: FxHashSet<String>,
+}
+
+/// Names that the outputs of a block have.
+#[derive(Default)]
+struct Wanted<'a> {
+    names: FxHashMap<ValueId, &'a str>,
+    owners: FxHashMap<&'a str, Option<ValueId>>,
+}
+
+impl Keeper<'_> {
+    fn block(&mut self, block: BlockId, output_names: &[String]) {
+        let graph = self.graph;
+        let mut defined = Vec::new();
+        let wanted = self.wanted(block, output_names);
+        let inputs = graph.blocks[block].inputs.iter().copied();
+        for value in inputs.chain(self.constants.remove(&block).unwrap_or_default()) {
+            self.define(value, &wanted, &mut defined);
+        }
+        for node in graph.order(block) {
+            for inner in graph.nodes[node].blocks() {
+                self.block(inner, &[]);
+            }
+            for value in graph.nodes[node].outputs.iter().flatten() {
+                self.define(*value, &wanted, &mut defined);
+            }
+        }
+        let outputs = graph.blocks[block].outputs();
+        for (index, value) in outputs.iter().copied().enumerate() {
+            let own = self.values.get(value.index()).cloned().unwrap_or_default();
+            let name = output_names.get(index).cloned().unwrap_or_else(|| own.clone());
+            let copied = name != own;
+            if let Some(outputs) = self.outputs.get_mut(block.index()) {
+                outputs.push(Output { name, value, copied });
+            }
+        }
+        for name in defined {
+            self.visible.remove(&name);
+        }
+    }
+
+    /// Which value has the name of each output of `block`; `None` where an `Identity` makes it.
+    fn wanted<'n>(&self, block: BlockId, names: &'n [String]) -> Wanted<'n> {
+        let mut wanted = Wanted::default();
+        for (name, value) in names.iter().zip(self.graph.blocks[block].outputs()) {
+            let info = &self.graph.values[*value];
+            let made_here = match info.def {
+                Def::Node(node, _) => self.graph.nodes[node].block == Some(block),
+                _ => false,
+            };
+            let takes = info.name.as_ref() == Some(name) || made_here && !wanted.names.contains_key(value);
+            let owner = takes.then_some(*value);
+            if wanted.owners.insert(name, owner).is_none() && takes {
+                wanted.names.insert(*value, name);
+            }
+        }
+        wanted
+    }
+
+    fn define(&mut self, value: ValueId, wanted: &Wanted<'_>, defined: &mut Vec<String>) {
+        let own = self.graph.values[value].name.as_deref();
+        let given = wanted.names.get(&value).copied().or(own).filter(|name| !name.is_empty());
+        let is_free = |name: &str| {
+            let owner = wanted.owners.get(name).copied();
+            !self.visible.contains(name) && owner.is_none_or(|owner| owner == Some(value))
+        };
+        let name = match given {
+            Some(name) if is_free(name) => name.to_owned(),
+            Some(name) => self.free(name, '_'),
+            None => self.free("val", '.'),
+        };
+        self.visible.insert(name.clone());
+        defined.push(name.clone());
+        if let Some(place) = self.values.get_mut(value.index()) {
+            *place = name;
+        }
+    }
+
+    /// A numbered form of `name` that no value has.
+    fn free(&mut self, name: &str, separator: char) -> String {
+        let mut number = self.next.get(name).copied().unwrap_or(1);
+        let found = loop {
+            let candidate = format!("{name}{separator}{number}");
+            number += 1;
+            if self.known.insert(candidate.clone()) {
+                break candidate;
+            }
+        };
+        self.next.insert(name.to_owned(), number);
+        found
+    }
+}

@@ -42,6 +42,22 @@ impl Outcome {
         Self { exit: Exit::of(&report), report, ..Self::ok() }
     }
 
+    /// Adds an error, which makes this a failure.
+    pub(crate) fn fail(&mut self, diagnostic: Diagnostic) {
+        let report = Report::from(diagnostic);
+        self.exit = self.exit.max(Exit::of(&report));
+        self.report.diagnostics.extend(report.diagnostics);
+    }
+
+    /// Adds what another outcome says, which is about the same.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.exit = self.exit.max(other.exit);
+        self.text.push_str(&other.text);
+        self.summary.push_str(&other.summary);
+        self.json.extend(other.json);
+        self.report.diagnostics.extend(other.report.diagnostics);
+    }
+
     /// Adds a field to the JSON form.
     pub(crate) fn with(mut self, key: &str, value: impl serde::Serialize) -> Self {
         self.put(key, value);

@@ -1,7 +1,7 @@
 //! `onnxport convert`.
 
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -21,6 +21,7 @@ use super::converting::{self, ConvertingArguments};
 use super::verifying;
 use super::writing::{self, WriteArguments};
 use crate::backends;
+use crate::exit::Exit;
 use crate::format::{bold, bytes, count, duration, faint, table};
 use crate::outcome::{CommandResult, Outcome};
 use crate::plugins;
@@ -121,20 +122,45 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     }
     let bar = progress.bytes("writing");
     let write_options = WriteOptions { progress: Some(Arc::new(bar)), ..write_options };
-    let written = write::write(&converted.model, path, &write_options)?;
+    let mut staged = write::stage(&converted.model, path, &write_options)?;
+    let writing_took = writing.elapsed();
+    let checked = match against {
+        Some(_) if arguments.writing.no_initializers || staged.unbound() > 0 => {
+            let why = Diagnostic::error(Code::VERIFY_EXPECTED, "the model is written without its weights");
+            let mut outcome = Outcome::ok();
+            converting.verifying.skip(&mut outcome, &why);
+            outcome
+        }
+        Some(calls) => {
+            let changed = converted.changed != Changed::default();
+            let readable = staged.readable()?;
+            converting.verifying.verify(&host, readable.path(), calls, changed, progress)
+        }
+        None => Outcome::ok(),
+    };
+    let publishing = Instant::now();
+    let written = match checked.exit {
+        Exit::Ok => staged.publish()?,
+        _ if converting.verifying.keep_failed => staged.publish_failed()?,
+        _ => {
+            let mut outcome = checked;
+            outcome.report.diagnostics.push(verifying::withheld(path, None));
+            return Ok(outcome);
+        }
+    };
     let weights = if given.any { written.weight_bytes } else { archive.weight_bytes };
     let mut stages = vec![("read", reading)];
     stages.extend(converted.stages.iter().map(|stage| (stage.name, stage.time)));
-    stages.push(("write", writing.elapsed()));
+    stages.push(("write", writing_took + publishing.elapsed()));
 
     let mut outcome = Outcome::ok();
     let diagnostics = given.diagnostics.into_iter().chain(converted.diagnostics);
     let diagnostics = diagnostics.chain(written.diagnostics.iter().cloned()).collect();
     outcome.report = Report { diagnostics, origins: converted.model.origins };
-    let signature = Signature::read(path)?;
+    let signature = Signature::read(&written.model)?;
     let facts =
         Facts { arguments, signature: &signature, written: &written, nodes, weights, stages: &stages };
-    outcome.summary = facts.summary(path);
+    outcome.summary = facts.summary();
     if let Some(partitioned) = &converted.partitioned {
         outcome.summary.push_str(&backends::summary(partitioned));
         outcome.put("backends", &partitioned.backends);
@@ -149,17 +175,9 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     );
     facts.json(&mut outcome);
     converting.optimising.describe(&converted.optimised, &mut outcome);
-    let incomplete = arguments.writing.no_initializers || written.unbound > 0;
-    match against {
-        Some(_) if incomplete => {
-            let why = Diagnostic::error(Code::VERIFY_EXPECTED, "the model is written without its weights");
-            verifying::skipped(&mut outcome, &why);
-        }
-        Some(calls) => {
-            let changed = converted.changed != Changed::default();
-            converting.verifying.verify(&host, path, calls, changed, progress, &mut outcome)?;
-        }
-        None => {}
+    outcome.add(checked);
+    if outcome.exit != Exit::Ok {
+        outcome.report.diagnostics.push(verifying::withheld(path, Some(&written.model)));
     }
     Ok(outcome)
 }
@@ -184,7 +202,8 @@ struct Facts<'a> {
 }
 
 impl Facts<'_> {
-    fn summary(&self, path: &Path) -> String {
+    fn summary(&self) -> String {
+        let path = &self.written.model;
         let mut out = String::new();
         // Writing to a String cannot fail.
         let _ = writeln!(

@@ -23,6 +23,7 @@ use super::converting::{self, ConvertingArguments};
 use super::verifying::{self, Calls};
 use super::writing::{self, FileArguments, PlanArguments};
 use crate::backends;
+use crate::exit::Exit;
 use crate::format::{bold, bytes, table};
 use crate::outcome::{CommandResult, Outcome};
 use crate::plugins;
@@ -72,6 +73,7 @@ fn parse_dim(text: &str) -> Result<(String, DimName), String> {
 /// Converts all programs, writes them into one folder and verifies them there.
 pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     refuse_names(arguments)?;
+    refuse_existing(arguments)?;
     let converting = &arguments.converting;
     let host = plugins::host(&converting.plugins)?;
     let given = arguments.weights.open(&host)?;
@@ -111,28 +113,43 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     }
     let bar = progress.bytes("writing");
     let options = WriteOptions { progress: Some(Arc::new(bar)), ..options };
-    let written = write::package(models, &arguments.output, &options)?;
-    let mut outcome = describe(&written);
-    let mut listed = Vec::with_capacity(rest.len());
-    for ((path, size), (name, mut own, calls, changed)) in written.models.iter().zip(rest) {
+    let staged = write::stage_package(models, &arguments.output, &options)?;
+    let mut members = Vec::with_capacity(rest.len());
+    for (path, (name, mut own, calls, changed)) in staged.models().zip(rest) {
         if let Some(calls) = calls {
-            let verifying = &converting.verifying;
-            let found = own.report.diagnostics.len();
-            verifying.verify(&host, path, calls, changed, progress, &mut own)?;
-            say_where(own.report.diagnostics.iter_mut().skip(found), &name);
+            let mut checked = converting.verifying.verify(&host, &path, calls, changed, progress);
+            say_where(checked.report.diagnostics.iter_mut(), &name);
+            own.add(checked);
         }
+        members.push((name, own));
+    }
+    let exit = members.iter().map(|(_, own)| own.exit).max().unwrap_or(Exit::Ok);
+    let written = match exit {
+        Exit::Ok => Some(staged.publish()?),
+        _ if converting.verifying.keep_failed => Some(staged.publish_failed()?),
+        _ => None,
+    };
+    let mut outcome = written.as_ref().map_or_else(Outcome::ok, describe);
+    let mut listed = Vec::with_capacity(members.len());
+    for (at, (name, mut own)) in members.into_iter().enumerate() {
         if !own.summary.is_empty() {
             // Writing to a String cannot fail.
             let _ = write!(outcome.summary, "{}\n{}", bold(&name), own.summary);
         }
         own.put("name", &name);
-        own.put("path", path.display().to_string());
-        own.put("bytes", size);
+        if let Some((path, size)) = written.as_ref().and_then(|written| written.models.get(at)) {
+            own.put("path", path.display().to_string());
+            own.put("bytes", size);
+        }
         listed.push(Value::Object(own.json));
         outcome.report.diagnostics.extend(own.report.diagnostics);
-        outcome.exit = outcome.exit.max(own.exit);
     }
     outcome.put("models", listed);
+    outcome.exit = exit;
+    if exit != Exit::Ok {
+        let kept = written.is_some().then(|| write::failed_package(&arguments.output));
+        outcome.report.diagnostics.push(verifying::withheld(&arguments.output, kept.as_deref()));
+    }
     Ok(outcome)
 }
 
@@ -177,6 +194,15 @@ fn refuse_names(arguments: &Arguments) -> Result<(), Diagnostic> {
     if let Some((model, dim)) = arguments.dims.iter().find(|(model, _)| !names.contains(model)) {
         let message = format!("no model is called `{model}`, as `--dim` for `{}` says", dim.input);
         return Err(Diagnostic::error(Code::LOWER_NAME, message).help("write `--dim NAME/INPUT:AXIS=NAME`"));
+    }
+    Ok(())
+}
+
+/// Fails when a folder that may be made is there, before anything is converted for it.
+fn refuse_existing(arguments: &Arguments) -> Result<(), Report> {
+    write::refuse_existing(&arguments.output)?;
+    if arguments.converting.verifying.keep_failed {
+        write::refuse_existing(&write::failed_package(&arguments.output))?;
     }
     Ok(())
 }

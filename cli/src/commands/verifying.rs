@@ -1,4 +1,4 @@
-//! Running a model that was written a moment ago.
+//! Running a model before it is published.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,6 @@ use onnxport_core::pt2::Archive;
 use onnxport_core::verify::{Against, Options};
 
 use super::verify::{self, RuntimeArguments};
-use crate::exit::Exit;
 use crate::format::bold;
 use crate::outcome::Outcome;
 use crate::plugins;
@@ -22,6 +21,12 @@ pub(crate) struct VerifyingArguments {
     /// Do not run the model
     #[arg(long)]
     pub no_verify: bool,
+    /// Fail where the model cannot be run, or there are no recorded values to compare with
+    #[arg(long, conflicts_with = "no_verify")]
+    require_verified: bool,
+    /// Keep a model that fails, as OUTPUT with `.failed` in its name; otherwise nothing is written then
+    #[arg(long, conflicts_with = "no_verify")]
+    pub keep_failed: bool,
     #[command(flatten)]
     runtime: RuntimeArguments,
 }
@@ -43,8 +48,9 @@ pub(crate) fn calls(path: &Path, archive: &Archive, reweighted: bool) -> Calls {
 }
 
 impl VerifyingArguments {
-    /// Runs the model at `path`; that it cannot is a note unless the user said with what. Where weights
-    /// were `changed` on purpose, values are measured and not judged.
+    /// Runs the model at `path`; the outcome is a failure when it must not be published. That it cannot be
+    /// run is a note unless the user said with what, or requires it. Where weights were `changed` on
+    /// purpose, values are measured and not judged.
     pub(crate) fn verify(
         &self,
         host: &Host,
@@ -52,55 +58,68 @@ impl VerifyingArguments {
         calls: Calls,
         changed: bool,
         progress: &Progress,
-        outcome: &mut Outcome,
-    ) -> Result<(), Outcome> {
+    ) -> Outcome {
+        let mut outcome = Outcome::ok();
         let asked = self.runtime.ort_library.is_some() || !self.runtime.executor_options.is_empty();
+        let is_skipped = |found: &Diagnostic| !asked && found.code == Code::VERIFY_NO_EXECUTOR;
         let runtime = match plugins::runtime(host, &self.runtime) {
             Ok(runtime) => runtime,
-            Err(diagnostic) if !asked && diagnostic.code == Code::VERIFY_NO_EXECUTOR => {
-                skipped(outcome, &diagnostic);
-                return Ok(());
+            Err(diagnostic) if is_skipped(&diagnostic) => {
+                self.skip(&mut outcome, &diagnostic);
+                return outcome;
             }
-            Err(diagnostic) => return Err(diagnostic.into()),
+            Err(diagnostic) => return diagnostic.into(),
         };
         let (against, source) = match calls {
             Ok(found) => found,
             Err(report) => {
                 for diagnostic in &report.diagnostics {
-                    skipped(outcome, diagnostic);
+                    self.skip(&mut outcome, diagnostic);
                 }
-                return Ok(());
+                return outcome;
             }
         };
         let options = Options { measure: changed, ..Options::default() };
         match verify::execute(&runtime, path, &against, &options, progress) {
-            Ok(verification) => verify::describe(&verification, &source, outcome),
-            Err(diagnostic) if !asked && diagnostic.code == Code::VERIFY_NO_EXECUTOR => {
-                skipped(outcome, &diagnostic);
+            Ok(verification) => {
+                verify::describe(&verification, &source, &mut outcome);
+                if self.require_verified && !verification.values_compared {
+                    let message = "there are no recorded values to compare with, as --require-verified asks";
+                    let help = "save the program with `onnxport.save(program, path)` of the Python package";
+                    outcome.fail(Diagnostic::error(Code::VERIFY_EXPECTED, message).help(help));
+                }
             }
-            Err(diagnostic) => {
-                let report = Report::from(diagnostic);
-                outcome.exit = Exit::of(&report);
-                outcome.report.diagnostics.extend(report.diagnostics);
-            }
+            Err(diagnostic) if is_skipped(&diagnostic) => self.skip(&mut outcome, &diagnostic),
+            Err(diagnostic) => outcome.fail(diagnostic),
         }
-        if outcome.exit != Exit::Ok {
-            outcome.report.diagnostics.push(Diagnostic {
-                severity: Severity::Note,
-                ..Diagnostic::error(
-                    Code::VERIFY_MISMATCH,
-                    format!("{} was written, but do not trust it", path.display()),
-                )
-            });
+        outcome
+    }
+
+    /// Says that a model was not run, and why; a failure where it had to be.
+    pub(crate) fn skip(&self, outcome: &mut Outcome, why: &Diagnostic) {
+        outcome.put("not_verified", &why.message);
+        if self.require_verified {
+            let message = format!("the model is not verified, as --require-verified asks: {}", why.message);
+            let code =
+                if why.code == Code::VERIFY_NO_EXECUTOR { why.code.clone() } else { Code::VERIFY_EXPECTED };
+            outcome.fail(Diagnostic { help: why.help.clone(), ..Diagnostic::error(code, message) });
+            return;
         }
-        Ok(())
+        let help = why.help.as_ref().map_or_else(String::new, |help| format!("; {help}"));
+        // Writing to a String cannot fail.
+        let _ = writeln!(outcome.summary, "{}  {}{help}", bold("not verified"), why.message);
     }
 }
 
-/// Says that a model was not run, and why.
-pub(crate) fn skipped(outcome: &mut Outcome, why: &Diagnostic) {
-    let help = why.help.as_ref().map_or_else(String::new, |help| format!("; {help}"));
-    // Writing to a String cannot fail.
-    let _ = writeln!(outcome.summary, "{}  {}{help}", bold("not verified"), why.message);
-    outcome.put("not_verified", &why.message);
+/// What became of an output at `path` whose model failed: it was `kept` under another name, or not.
+pub(crate) fn withheld(path: &Path, kept: Option<&Path>) -> Diagnostic {
+    let path = path.display();
+    let (message, help) = match kept {
+        Some(kept) => (format!("the model is kept as `{}`; do not trust it", kept.display()), None),
+        None => {
+            let help = "--keep-failed keeps a model that fails beside it, --no-verify does not run it";
+            (format!("`{path}` was not written"), Some(help.to_owned()))
+        }
+    };
+    Diagnostic { severity: Severity::Note, help, ..Diagnostic::error(Code::VERIFY_MISMATCH, message) }
 }

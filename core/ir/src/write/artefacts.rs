@@ -7,6 +7,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use super::interrupt::Watch;
 use super::publish::{Target, failed};
 use crate::diagnose::Report;
 use crate::ir::Artefact;
@@ -16,7 +17,7 @@ use crate::ir::Artefact;
 pub(super) struct Beside {
     /// All of them.
     pub(super) paths: Vec<PathBuf>,
-    fresh: Vec<PathBuf>,
+    fresh: Vec<(PathBuf, Watch)>,
 }
 
 impl Beside {
@@ -29,7 +30,7 @@ impl Beside {
 
 impl Drop for Beside {
     fn drop(&mut self) {
-        for path in &self.fresh {
+        for (path, _) in &self.fresh {
             // The error that led here says more than one about what is left of it.
             let _ = fs::remove_file(path);
         }
@@ -49,7 +50,7 @@ pub(super) fn write(artefacts: &[Artefact], target: &Target) -> Result<Beside, R
             let file = staged.file();
             let written = file.write_all(bytes).and_then(|()| file.sync_all());
             written.and_then(|()| staged.appear(&path)).map_err(|e| failed(&path, &e))?;
-            beside.fresh.push(path.clone());
+            beside.fresh.push((path.clone(), Watch::new(&path)));
         }
         beside.paths.push(path);
     }

@@ -25,12 +25,16 @@ pub fn stop() -> Stopped {
 /// No output is published while this lives.
 #[derive(Debug)]
 pub struct Stopped {
-    _guard: MutexGuard<'static, ()>,
+    _guard: Publishing,
 }
 
+/// No other output is published and no signal ends the process while this lives.
+#[derive(Debug)]
+pub(super) struct Publishing(#[expect(dead_code, reason = "held")] MutexGuard<'static, ()>);
+
 /// Waits until nothing else is being published.
-pub(super) fn publishing() -> MutexGuard<'static, ()> {
-    PUBLISHING.lock().unwrap_or_else(PoisonError::into_inner)
+pub(super) fn publishing() -> Publishing {
+    Publishing(PUBLISHING.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// A file or folder that [`stop`] removes.

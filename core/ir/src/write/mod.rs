@@ -21,6 +21,7 @@ mod stream;
 mod summary;
 mod table;
 mod unbound;
+mod unpublished;
 mod value_info;
 
 #[cfg(test)]
@@ -41,9 +42,13 @@ use crate::onnx::{SOURCES_KEY, SourceFile, UNBOUND_KEY};
 use crate::table::WeightTable;
 use crate::tensor::{LazyTensor, MappedFile};
 
-pub use package::{PACKAGE_DATA, PackageReport, package, plan_package};
+pub use package::{
+    PACKAGE_DATA, PackageReport, UnpublishedPackage, failed_package, package, plan_package, refuse_existing,
+    stage_package,
+};
 pub use summary::{PlannedFile, TensorCounts, WritePlan};
 pub use unbound::lacking;
+pub use unpublished::{Readable, Unpublished, failed_name};
 
 /// Under [`ExternalData::Auto`], a model whose weights take at most this many bytes is one file.
 ///
@@ -183,6 +188,7 @@ pub struct WriteReport {
 /// A model that is ready to be written.
 struct Prepared<'a> {
     target: publish::Target,
+    sources: publish::Sources,
     weights: Vec<plan::Weight<'a>>,
     places: plan::Plan,
     message: encode::Message<'a>,
@@ -215,10 +221,11 @@ impl<'a> Prepared<'a> {
         let places = plan::Plan::of(&weights, path, options)?;
         let target = publish::Target::new(path, places.files.len());
         target.refuse_others()?;
-        target.refuse_sources(options, &weights, own)?;
+        let sources = publish::Sources::of(options, &weights, own);
+        target.refuse_sources(&sources)?;
         let message = encode(&weights, &places, &target.data_names()?);
         let summary = WritePlan::of_model(&target, &places, message.len()?, stream::needs(&weights), options);
-        Ok(Self { target, weights, places, message, summary })
+        Ok(Self { target, sources, weights, places, message, summary })
     }
 }
 
@@ -259,8 +266,16 @@ pub fn plan_tensors(
 /// `OP611` when the memory is, `OP612` when another run does not let go of the folder, `OP613` when a
 /// source changed meanwhile. After an error the files are as they were.
 pub fn write(model: &Model, path: &Path, options: &WriteOptions) -> Result<WriteReport, Report> {
+    stage(model, path, options)?.publish()
+}
+
+/// As [`write()`], up to the moment at which the files get their names.
+///
+/// # Errors
+/// Those of [`write()`].
+pub fn stage(model: &Model, path: &Path, options: &WriteOptions) -> Result<Unpublished, Report> {
     let names = names::Names::of(model);
-    publish(&Prepared::of(model, &names, path, options)?, &model.artefacts, options)
+    complete(Prepared::of(model, &names, path, options)?, &model.artefacts, options)
 }
 
 /// Writes a model that was decoded from a file, with other weights: `initializers` by name, in order,
@@ -285,15 +300,16 @@ pub fn rewrite(
         metadata::extend(&mut proto.metadata_props, metadata::of_weights(weights, places));
         encode::Message::of(&proto, &graph, weights, places, data_names)
     })?;
-    publish(&prepared, &[], options)
+    complete(prepared, &[], options)?.publish()
 }
 
-fn publish(
-    prepared: &Prepared<'_>,
+/// Writes everything to files that nobody sees yet.
+fn complete(
+    prepared: Prepared<'_>,
     artefacts: &[Artefact],
     options: &WriteOptions,
-) -> Result<WriteReport, Report> {
-    let Prepared { target, weights, places, message, summary } = prepared;
+) -> Result<Unpublished, Report> {
+    let Prepared { target, sources, weights, places, message, summary } = prepared;
     // What a killed run left behind also takes space.
     target.recover()?;
     summary.check(options)?;
@@ -304,41 +320,41 @@ fn publish(
     let mut data = Vec::new();
     for (path, file) in target.data.iter().zip(&places.files) {
         let mut staged = target.stage(path)?;
-        let hash = fill(staged.file(), file, weights, &meter, options.manifest);
+        let hash = fill(staged.file(), file, &weights, &meter, options.manifest);
         let hash = hash.map_err(|e| publish::failed(path, &e))?;
         note(&mut manifest, path, hash);
         data.push(staged);
     }
-    let beside = artefacts::write(artefacts, target)?;
+    let beside = artefacts::write(artefacts, &target)?;
     for (artefact, path) in artefacts.iter().zip(&beside.paths) {
         note(&mut manifest, path, Some(artefact.sha256.clone()));
     }
     let path = &target.model;
     let mut staged = target.stage(path)?;
-    let hash = fill_model(staged.file(), message, &meter, options.manifest);
+    let hash = fill_model(staged.file(), &message, &meter, options.manifest);
     note(&mut manifest, path, hash.map_err(|e| publish::failed(path, &e))?);
-    refuse_changed(options.program.as_ref(), weights)?;
+    refuse_changed(options.program.as_ref(), &weights)?;
     let manifest = match manifest {
-        Some(text) => Some(list(target, &text)?),
+        Some(text) => Some(list(&target, &text)?),
         None => None,
     };
-    let listed = manifest.is_some();
-    target.publish(publish::Ready { data, model: staged, manifest })?;
-    Ok(WriteReport {
-        artefacts: beside.keep(),
+    let report = WriteReport {
+        artefacts: Vec::new(),
         model: target.model.clone(),
         model_bytes,
         data: target.data.clone(),
         data_bytes,
-        manifest: listed.then(|| target.manifest.clone()),
+        manifest: manifest.is_some().then(|| target.manifest.clone()),
         tensors: weights.len() - summary.tensors.left_out,
         tied: places.tied,
         weight_bytes: places.inline_bytes + places.stored_bytes() + places.pointed_bytes(),
         unbound: places.places.iter().filter(|p| matches!(p, plan::Place::Unbound(_))).count(),
         sources: places.pointed.clone(),
         source_bytes: places.pointed_bytes(),
-        diagnostics: reference::remarks(weights, places, options),
-    })
+        diagnostics: reference::remarks(&weights, &places, options),
+    };
+    let ready = publish::Ready { data, model: staged, manifest };
+    Ok(Unpublished { target, ready, beside, sources, report })
 }
 
 /// Writes a data file; its hash, if one is asked for.

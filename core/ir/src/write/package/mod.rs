@@ -26,6 +26,7 @@ use crate::ir::{Artefact, Model};
 use crate::onnx::SourceFile;
 use crate::table::WeightTable;
 use staging::Staging;
+pub use staging::refuse_existing;
 
 /// The name of the data file; several are called `weights-00001-of-00003.data`.
 pub const PACKAGE_DATA: &str = "weights.data";
@@ -79,10 +80,22 @@ pub fn plan_package(
 /// Those of [`plan_package()`], and `OP601` when a file cannot be written, `OP610` when the disk is too
 /// small, `OP611` when the memory is, `OP613` when a source changed meanwhile. Nothing remains then.
 pub fn package(
-    mut models: Vec<(String, Model)>,
+    models: Vec<(String, Model)>,
     folder: &Path,
     options: &WriteOptions,
 ) -> Result<PackageReport, Report> {
+    stage_package(models, folder, options)?.publish()
+}
+
+/// As [`package()`], up to the moment at which the folder gets its name.
+///
+/// # Errors
+/// Those of [`package()`].
+pub fn stage_package(
+    mut models: Vec<(String, Model)>,
+    folder: &Path,
+    options: &WriteOptions,
+) -> Result<UnpublishedPackage, Report> {
     staging::refuse_existing(folder)?;
     // What a killed run left behind also takes space.
     staging::sweep(folder);
@@ -94,16 +107,69 @@ pub fn package(
     let staging = Staging::new(folder).map_err(|e| failed(folder, &e))?;
     let written = prepared.write(staging.path(), &options)?;
     refuse_changed(None, &prepared.weights)?;
-    staging.publish(folder).map_err(|e| failed(folder, &e))?;
-    let place = |name: &String| folder.join(name);
-    Ok(PackageReport {
-        models: prepared.members.iter().map(|m| (place(&m.file), m.bytes)).collect(),
-        data: prepared.data.iter().map(place).collect(),
+    let report = PackageReport {
+        models: prepared.members.iter().map(|m| (m.file.clone().into(), m.bytes)).collect(),
+        data: prepared.data.iter().map(PathBuf::from).collect(),
         data_bytes: prepared.places.data_bytes(),
         separate_bytes,
-        manifests: written.manifests.iter().map(place).collect(),
-        artefacts: written.artefacts.iter().map(place).collect(),
-    })
+        manifests: written.manifests.iter().map(PathBuf::from).collect(),
+        artefacts: written.artefacts.iter().map(PathBuf::from).collect(),
+    };
+    Ok(UnpublishedPackage { staging, folder: folder.to_owned(), report })
+}
+
+/// A package that is complete and on disk, and which nobody sees yet. It vanishes unless it is published.
+#[derive(Debug)]
+pub struct UnpublishedPackage {
+    staging: Staging,
+    folder: PathBuf,
+    /// With paths in the folder.
+    report: PackageReport,
+}
+
+impl UnpublishedPackage {
+    /// Where the models can be read until then, in order.
+    pub fn models(&self) -> impl Iterator<Item = PathBuf> {
+        self.report.models.iter().map(|(model, _)| self.staging.path().join(model))
+    }
+
+    /// Gives the folder its name.
+    ///
+    /// # Errors
+    /// `OP601` when something has that name by now. Nothing remains then.
+    pub fn publish(self) -> Result<PackageReport, Report> {
+        let folder = self.folder.clone();
+        self.publish_as(&folder)
+    }
+
+    /// Gives the folder the name of [`failed_package`] instead.
+    ///
+    /// # Errors
+    /// As [`publish`](Self::publish).
+    pub fn publish_failed(self) -> Result<PackageReport, Report> {
+        let folder = failed_package(&self.folder);
+        self.publish_as(&folder)
+    }
+
+    fn publish_as(self, folder: &Path) -> Result<PackageReport, Report> {
+        let Self { staging, report, .. } = self;
+        staging.publish(folder).map_err(|e| failed(folder, &e))?;
+        let place = |paths: Vec<PathBuf>| paths.into_iter().map(|path| folder.join(path)).collect();
+        Ok(PackageReport {
+            models: report.models.into_iter().map(|(model, bytes)| (folder.join(model), bytes)).collect(),
+            data: place(report.data),
+            manifests: place(report.manifests),
+            artefacts: place(report.artefacts),
+            ..report
+        })
+    }
+}
+
+/// Where a package goes that turned out wrong and is kept: `p.failed` for `p`.
+pub fn failed_package(folder: &Path) -> PathBuf {
+    let mut name = folder.file_name().unwrap_or_default().to_owned();
+    name.push(".failed");
+    folder.with_file_name(name)
 }
 
 /// The options under which a package is written: all weights are there, and large ones in data files.

@@ -19,11 +19,11 @@ pub(super) fn parent(folder: &Path) -> &Path {
     folder.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Fails when something is there.
+/// Fails when something is at `folder`, where a package is to be.
 ///
 /// # Errors
 /// `OP601`.
-pub(super) fn refuse_existing(folder: &Path) -> Result<(), Report> {
+pub fn refuse_existing(folder: &Path) -> Result<(), Report> {
     if folder.symlink_metadata().is_ok() {
         return Err(publish::failed(folder, &exists()));
     }

@@ -16,16 +16,41 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::WriteOptions;
-use super::interrupt;
+use super::interrupt::{self, Publishing};
 use super::manifest::hex;
 use super::plan::Weight;
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::tensor::{self, MappedFile};
 
+pub(super) use redirect::redirect;
 pub(super) use staged::Staged;
 
 /// The digits of a hash of the model's name that its hidden files carry.
 const STEM: usize = 12;
+
+/// The files that were read, none of which is ever replaced.
+#[derive(Debug)]
+pub(super) struct Sources {
+    mapped: Vec<MappedFile>,
+    named: Vec<PathBuf>,
+}
+
+impl Sources {
+    /// The program, the files that `weights` are still to be read from and those that the caller names.
+    /// Those of `own` are the data files of the model that is replaced: they go with it, after they were
+    /// read.
+    pub(super) fn of(options: &WriteOptions, weights: &[Weight<'_>], own: &[MappedFile]) -> Self {
+        let mut mapped: Vec<MappedFile> = options.program.iter().cloned().collect();
+        for weight in weights {
+            match weight.data.file() {
+                Some(file) if own.iter().any(|known| known.same(file)) => {}
+                Some(file) if !mapped.iter().rev().any(|known| known.same(file)) => mapped.push(file.clone()),
+                _ => {}
+            }
+        }
+        Self { mapped, named: options.sources.clone() }
+    }
+}
 
 /// The files that are to be written.
 #[derive(Debug)]
@@ -99,6 +124,15 @@ impl Target {
         Staged::new(&self.folder, &self.stem).map_err(|e| failed(path, &e))
     }
 
+    /// Gives `file`, which is to become `path`, a hidden name by which it can be opened until then.
+    ///
+    /// # Errors
+    /// As [`Target::stage`].
+    pub(super) fn reveal(&self, file: &mut Staged, path: &Path) -> Result<PathBuf, Report> {
+        let hidden = file.reveal(&self.folder, &self.stem).map_err(|e| failed(path, &e))?;
+        Ok(hidden.to_owned())
+    }
+
     /// Fails when an output exists and is no file: a rename would replace a device or a pipe.
     pub(super) fn refuse_others(&self) -> Result<(), Report> {
         for path in self.outputs().chain([&self.manifest]) {
@@ -117,30 +151,17 @@ impl Target {
         Ok(())
     }
 
-    /// Fails when an output is a file that was read: the program, one that a weight is still to be read
-    /// from, one that the caller names. So does one of these in the output's folder under the name that a
-    /// data file of this output has or may once have, since replacing the model removes such files. Those
-    /// of `own` are the data files of the model that is replaced: they go with it, after they were read.
+    /// Fails when an output is a file that was read. So does one of these in the output's folder under the
+    /// name that a data file of this output has or may once have, since replacing the model removes such
+    /// files.
     ///
     /// # Errors
     /// `OP603`.
-    pub(super) fn refuse_sources(
-        &self,
-        options: &WriteOptions,
-        weights: &[Weight<'_>],
-        own: &[MappedFile],
-    ) -> Result<(), Report> {
-        let mut mapped: Vec<&MappedFile> = options.program.iter().collect();
-        for weight in weights {
-            match weight.data.file() {
-                Some(file) if own.iter().any(|known| known.same(file)) => {}
-                Some(file) if !mapped.iter().rev().any(|known| known.same(file)) => mapped.push(file),
-                _ => {}
-            }
-        }
+    pub(super) fn refuse_sources(&self, sources: &Sources) -> Result<(), Report> {
+        let Sources { mapped, named } = sources;
         // What cannot be opened any more cannot be told from others, and is not read any more.
-        let named: Vec<File> = options.sources.iter().filter_map(|path| File::open(path).ok()).collect();
-        let files: Vec<&File> = mapped.iter().map(|file| file.file()).chain(&named).collect();
+        let opened: Vec<File> = named.iter().filter_map(|path| File::open(path).ok()).collect();
+        let files: Vec<&File> = mapped.iter().map(MappedFile::file).chain(&opened).collect();
         for path in self.outputs().chain([&self.manifest]) {
             let Ok(existing) = File::open(path) else { continue };
             if files.iter().any(|file| same_file(file, &existing).unwrap_or(false)) {
@@ -150,7 +171,7 @@ impl Target {
             }
         }
         let Ok(folder) = fs::canonicalize(&self.folder) else { return Ok(()) };
-        let paths = mapped.iter().map(|file| file.path()).chain(options.sources.iter().map(PathBuf::as_path));
+        let paths = mapped.iter().map(MappedFile::path).chain(named.iter().map(PathBuf::as_path));
         for path in paths {
             let Ok(path) = fs::canonicalize(path) else { continue };
             let name = path.file_name().unwrap_or_default();
@@ -181,8 +202,7 @@ impl Target {
     ///
     /// # Errors
     /// As [`Target::recover`]; the old files are as they were, then.
-    pub(super) fn publish(&self, ready: Ready) -> Result<(), Report> {
-        let _guard = interrupt::publishing();
+    pub(super) fn publish(&self, ready: Ready, _publishing: &Publishing) -> Result<(), Report> {
         let _lock = self.lock()?;
         swap::recover(self).and_then(|()| swap::publish(self, ready)).map_err(|(path, e)| failed(&path, &e))
     }

@@ -124,13 +124,13 @@ fn list(kind: Kind, mut bytes: &[u8], depth: usize, found: &mut Vec<String>) -> 
 }
 
 /// Gives a data file another name, or `None` to leave it.
-pub(super) type Rename<'a> = &'a dyn Fn(&str) -> Option<String>;
+pub(in crate::write) type Rename<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// Writes the model in `bytes` with the data files that `rename` knows under their other names.
 ///
 /// # Errors
 /// Those of `out`; `InvalidData` when the model is damaged.
-pub(super) fn redirect(bytes: &[u8], rename: Rename<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(in crate::write) fn redirect(bytes: &[u8], rename: Rename<'_>, out: &mut dyn Write) -> io::Result<()> {
     if measure(Kind::Model, bytes, 0, rename).is_none() {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "the model is damaged"));
     }

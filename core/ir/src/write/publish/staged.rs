@@ -13,8 +13,9 @@ use crate::write::interrupt::Watch;
 /// What the names of hidden files begin with.
 pub(super) const PREFIX: &str = ".onnxport-";
 
-/// What the names of temporary files end with, where the system has no files without a name.
-pub(super) const TEMPORARY: &str = ".tmp";
+/// What the names of temporary files end with: of all where the system has no files without a name, else
+/// of those that are read before they are published. Some readers of models go by the end of a name.
+pub(super) const TEMPORARY: &str = ".tmp.onnx";
 
 /// A file in the output's folder that vanishes with the process unless it is given a name.
 #[derive(Debug)]
@@ -40,7 +41,7 @@ impl Staged {
     }
 
     pub(super) fn named(folder: &Path, stem: &str) -> io::Result<Self> {
-        let prefix = format!("{PREFIX}{stem}-");
+        let prefix = prefix(stem);
         let mut builder = tempfile::Builder::new();
         builder.prefix(&prefix).suffix(TEMPORARY);
         #[cfg(unix)]
@@ -54,6 +55,29 @@ impl Staged {
         let _ = file.as_file().lock();
         let watch = Watch::new(file.path());
         Ok(Self::Named(file, watch))
+    }
+
+    /// The path of the file, which has a hidden name from now on if it had none.
+    ///
+    /// # Errors
+    /// Those of making a link.
+    pub(super) fn reveal(&mut self, folder: &Path, stem: &str) -> io::Result<&Path> {
+        #[cfg(target_os = "linux")]
+        if let Self::Unnamed(file) = self {
+            let file = file.try_clone()?;
+            let _ = file.lock();
+            let prefix = prefix(stem);
+            let mut builder = tempfile::Builder::new();
+            builder.prefix(&prefix).suffix(TEMPORARY);
+            let path = builder.make_in(folder, |path| link(&file, path))?.into_temp_path();
+            let watch = Watch::new(&path);
+            *self = Self::Named(NamedTempFile::from_parts(file, path), watch);
+        }
+        match self {
+            #[cfg(target_os = "linux")]
+            Self::Unnamed(_) => Err(io::ErrorKind::NotFound.into()),
+            Self::Named(file, _) => Ok(file.path()),
+        }
     }
 
     /// The file, for reading and writing.
@@ -79,6 +103,10 @@ impl Staged {
             Self::Named(file, _watch) => file.persist(path).map(drop).map_err(|e| e.error),
         }
     }
+}
+
+fn prefix(stem: &str) -> String {
+    format!("{PREFIX}{stem}-")
 }
 
 /// Opens a file without a name; `None` where there are none, or where they cannot be named later.

@@ -11,7 +11,7 @@ use crate::diagnose::Report;
 use crate::ir::Model;
 use crate::onnx::{Location, OnnxFile};
 use crate::tensor::{LazyTensor, Source};
-use crate::write::{ExternalData, WriteOptions, write};
+use crate::write::{ExternalData, Unpublished, WriteOptions, stage, write};
 
 thread_local! {
     /// How many more steps succeed.
@@ -76,14 +76,16 @@ enum Form {
 
 const FORMS: [Form; 3] = [Form::Inline, Form::One, Form::Two];
 
-fn put(path: &Path, fill: u8, form: Form, manifest: bool) -> Result<(), Report> {
-    let options = WriteOptions {
+fn options(form: Form) -> WriteOptions {
+    WriteOptions {
         external_data: if form == Form::Inline { ExternalData::Inline } else { ExternalData::External },
         shard_bytes: (form == Form::Two).then_some(4096),
-        manifest,
         ..WriteOptions::default()
-    };
-    write(&model(fill), path, &options).map(drop)
+    }
+}
+
+fn put(path: &Path, fill: u8, form: Form, manifest: bool) -> Result<(), Report> {
+    write(&model(fill), path, &WriteOptions { manifest, ..options(form) }).map(drop)
 }
 
 /// The byte that the weights of the model at `path` hold: all of them, or the pair is mixed.
@@ -273,7 +275,7 @@ fn files_with_hidden_names_become_the_output_as_well() {
     let data = vec![staged(&other.path().join("m.onnx.data"))];
     let model = staged(&other.path().join("m.onnx"));
     assert_eq!(listing(dir.path()).len(), 4);
-    target.publish(super::Ready { data, model, manifest: None }).unwrap();
+    target.publish(super::Ready { data, model, manifest: None }, &super::interrupt::publishing()).unwrap();
     assert_eq!(listing(dir.path()), expected(20, Form::One, false));
 }
 
@@ -287,4 +289,56 @@ fn names_of_data_files_are_told_from_others() {
         assert!(!is_data_name(model, name.as_ref()), "{name}");
     }
     assert!(is_data_name(Path::new("m"), "m-00001-of-00002.data".as_ref()));
+}
+
+/// A model at `path` that is complete and not published.
+fn staged(path: &Path, fill: u8, form: Form) -> Unpublished {
+    let options = WriteOptions { manifest: true, ..options(form) };
+    stage(&model(fill), path, &options).unwrap()
+}
+
+#[test]
+fn a_model_can_be_read_before_it_is_published_and_vanishes_unless_it_is() {
+    for old in [None, Some(Form::Inline), Some(Form::One), Some(Form::Two)] {
+        for new in FORMS {
+            let dir = folder();
+            let path = dir.path().join("m.onnx");
+            if let Some(old) = old {
+                put(&path, 10, old, true).unwrap();
+            }
+            let before = listing(dir.path());
+            let mut unpublished = staged(&path, 20, new);
+            let readable = unpublished.readable().unwrap();
+            assert_eq!(fill_of(readable.path()), Some(20), "{old:?} {new:?}");
+            OnnxFile::open(readable.path()).unwrap().check_data().unwrap();
+            // The old one is there, and another run removes nothing that is in use.
+            assert_eq!(fill_of(&path), old.map(|_| 10));
+            Target::new(&path, 0).recover().unwrap();
+            assert_eq!(fill_of(readable.path()), Some(20));
+            drop((readable, unpublished));
+            assert_eq!(listing(dir.path()), before, "{old:?} {new:?}");
+            let mut unpublished = staged(&path, 20, new);
+            drop(unpublished.readable().unwrap());
+            unpublished.publish().unwrap();
+            assert_eq!(listing(dir.path()), expected(20, new, true), "{old:?} {new:?}");
+        }
+    }
+}
+
+#[test]
+fn what_failed_is_kept_beside_the_old_model() {
+    for form in FORMS {
+        let dir = folder();
+        let path = dir.path().join("m.onnx");
+        put(&path, 10, Form::One, false).unwrap();
+        for fill in [20, 30] {
+            let kept = staged(&path, fill, form).publish_failed().unwrap();
+            assert_eq!(kept.model, dir.path().join("m.failed.onnx"));
+            assert_eq!(kept.model_bytes, fs::metadata(&kept.model).unwrap().len());
+            assert_eq!((fill_of(&path), fill_of(&kept.model)), (Some(10), Some(fill)));
+            assert_eq!(listing(dir.path()).len(), 3 + kept.data.len());
+        }
+        put(&path, 10, Form::One, false).unwrap();
+        assert_eq!(fill_of(&dir.path().join("m.failed.onnx")), Some(30));
+    }
 }

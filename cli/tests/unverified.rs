@@ -1,0 +1,164 @@
+//! A model that fails its verification is not published. What needs ONNX Runtime is left out where there
+//! is none.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn onnxport(arguments: &[&str], folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_onnxport"));
+    command.args(arguments).arg("--json").current_dir(folder);
+    command
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn run(arguments: &[&str], folder: &Path) -> (Option<i32>, Value) {
+    let output = onnxport(arguments, folder).output().expect("the binary starts");
+    (output.status.code(), json(&output))
+}
+
+/// Every file below a folder, hidden ones as well, and its bytes.
+fn listing(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            files.extend(listing(&path));
+        } else {
+            files.insert(path.clone(), fs::read(path).expect("a file"));
+        }
+    }
+    files
+}
+
+fn has_runtime() -> bool {
+    let found = onnxport_ort::discover::find().is_some();
+    if !found {
+        eprintln!("no ONNX Runtime library was found: not tested");
+    }
+    found
+}
+
+/// A folder with `good.pt2`, and with `bad.pt2`, of which a recorded value is wrong.
+fn programs() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data");
+    for name in ["good", "bad"] {
+        for kind in ["pt2", "expected.safetensors"] {
+            let from = data.join(format!("twins.{kind}"));
+            fs::copy(from, folder.path().join(format!("{name}.{kind}"))).expect("a copy");
+        }
+    }
+    let path = folder.path().join("bad.expected.safetensors");
+    let mut bytes = fs::read(&path).expect("a sidecar");
+    let length = u64::from_le_bytes(bytes[..8].try_into().expect("eight bytes")) as usize;
+    let header: Value = serde_json::from_slice(&bytes[8..8 + length]).expect("a header");
+    let start = header["traced/output/0"]["data_offsets"][0].as_u64().expect("an offset") as usize;
+    bytes[8 + length + start..][..4].copy_from_slice(&100.0f32.to_le_bytes());
+    fs::write(path, bytes).expect("a sidecar");
+    folder
+}
+
+const MODES: [&[&str]; 3] = [
+    &["--external-data", "inline"],
+    &["--external-data", "external", "--manifest"],
+    &["--external-data", "external", "--shard-size", "1kB"],
+];
+
+#[test]
+fn a_mismatch_leaves_the_old_model() {
+    if !has_runtime() {
+        return;
+    }
+    for old in MODES {
+        for new in MODES {
+            let folder = programs();
+            let folder = folder.path();
+            let convert =
+                |program, more: &[&str]| run(&[&["convert", program, "-o", "m.onnx"], more].concat(), folder);
+            let (code, said) = convert("good.pt2", old);
+            assert_eq!(code, Some(0), "{said}");
+            let before = listing(folder);
+            let (code, said) = convert("bad.pt2", new);
+            assert_eq!(code, Some(4), "{said}");
+            assert!(said["files"].is_null() && said["verification"].is_object(), "{said}");
+            let message = said["diagnostics"].as_array().and_then(|all| all.last()).map(|d| &d["message"]);
+            assert_eq!(message, Some(&"`m.onnx` was not written".into()));
+            assert_eq!(listing(folder), before);
+            let (code, said) = convert("bad.pt2", &[new, &["--keep-failed"]].concat());
+            assert_eq!((code, &said["files"][0]), (Some(4), &"m.failed.onnx".into()), "{said}");
+            // It is the model that failed, with data of its own; the other one is untouched.
+            let after = listing(folder);
+            assert!(before.iter().all(|(path, bytes)| after.get(path) == Some(bytes)));
+            let kept = after.keys().filter(|path| !before.contains_key(*path));
+            let kept: Vec<OsString> = kept.filter_map(|path| Some(path.file_name()?.to_owned())).collect();
+            assert_eq!(kept.len(), 1 + said["files"].as_array().map_or(0, Vec::len) - 1, "{kept:?}");
+            assert!(kept.iter().all(|name| name.to_string_lossy().contains(".failed")), "{kept:?}");
+            let check = |sidecar| run(&["verify", "m.failed.onnx", "--against", sidecar], folder).0;
+            assert_eq!((check("good.pt2"), check("bad.pt2")), (Some(0), Some(4)));
+        }
+    }
+}
+
+#[test]
+fn a_package_with_a_mismatch_is_not_there() {
+    if !has_runtime() {
+        return;
+    }
+    let folder = programs();
+    let folder = folder.path();
+    let before = listing(folder);
+    let package = ["package", "a=good.pt2", "b=bad.pt2", "-o", "out"];
+    let (code, said) = run(&package, folder);
+    assert_eq!(code, Some(4), "{said}");
+    assert!(said["models"][0]["path"].is_null() && said["models"][1]["verification"].is_object(), "{said}");
+    assert_eq!(listing(folder), before);
+    assert!(!folder.join("out").exists());
+    let keep = [&package[..], &["--keep-failed"]].concat();
+    let (code, said) = run(&keep, folder);
+    assert_eq!((code, &said["models"][1]["path"]), (Some(4), &"out.failed/b.onnx".into()), "{said}");
+    assert!(!folder.join("out").exists());
+    assert_eq!(run(&["verify", "out.failed/b.onnx", "--against", "good.pt2"], folder).0, Some(0));
+    // What an earlier run kept is not replaced, and that is known before anything is converted.
+    let (code, said) = run(&keep, folder);
+    assert_eq!((code, &said["diagnostics"][0]["code"]), (Some(5), &"OP601".into()));
+    assert_eq!(run(&["package", "a=good.pt2", "-o", "out"], folder).0, Some(0));
+}
+
+#[test]
+fn what_cannot_be_verified_is_refused_where_it_is_required() {
+    let folder = programs();
+    let folder = folder.path();
+    let before = listing(folder);
+    let convert = ["convert", "good.pt2", "-o", "m.onnx", "--require-verified"];
+    let without = |arguments: &[&str]| {
+        let mut command = onnxport(arguments, folder);
+        command.env_clear().env("ORT_DYLIB_PATH", folder.join("none.so"));
+        let output = command.output().expect("the binary starts");
+        (output.status.code(), json(&output))
+    };
+    for arguments in [&convert[..], &["package", "good.pt2", "-o", "out", "--require-verified"]] {
+        let (code, said) = without(arguments);
+        assert_eq!((code, &said["diagnostics"][0]["code"]), (Some(6), &"OP702".into()), "{said}");
+        assert_eq!(listing(folder), before);
+    }
+    if !has_runtime() {
+        return;
+    }
+    // Nothing to compare with, and a model that waits for its weights.
+    fs::remove_file(folder.join("good.expected.safetensors")).expect("a sidecar");
+    let before = listing(folder);
+    for more in [&[][..], &["--no-initializers"]] {
+        let (code, said) = run(&[&convert[..], more].concat(), folder);
+        assert_eq!((code, &said["diagnostics"][0]["code"]), (Some(6), &"OP704".into()), "{said}");
+        assert_eq!(listing(folder), before);
+    }
+    assert_eq!(run(&convert[..4], folder).0, Some(0));
+}

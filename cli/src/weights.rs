@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use onnxport_core::diagnose::{Diagnostic, Report};
+use onnxport_core::diagnose::{Code, Diagnostic, Report, Severity};
 use onnxport_core::host::Host;
 use onnxport_core::program::Program;
 use onnxport_core::weights::{self, BindOptions, NameMap, WeightSet};
@@ -14,7 +14,8 @@ use onnxport_core::weights::{self, BindOptions, NameMap, WeightSet};
 pub(crate) struct WeightArguments {
     #[command(flatten)]
     shared: SharedWeights,
-    /// Write a model that waits for weights which are not there; `onnxport weights bind` gives them
+    /// Write a model that waits for its weights, those that the program holds included;
+    /// `onnxport weights bind` gives them
     #[arg(long)]
     pub weightless: bool,
 }
@@ -66,11 +67,24 @@ pub(crate) struct NameArguments {
 impl WeightArguments {
     /// Gives `program` the weights that the user named.
     pub(crate) fn bind(&self, host: &Host, program: &mut Program) -> Result<Given, Report> {
-        let Some((set, names)) = self.shared.open(host)? else { return Ok(Given::default()) };
+        let withheld = if self.weightless { weights::withhold(program) } else { 0 };
+        let note = (withheld > 0).then(|| {
+            let message =
+                format!("{withheld} weights that the program holds are left out, as --weightless says");
+            let note =
+                Diagnostic { severity: Severity::Note, ..Diagnostic::error(Code::WEIGHTS_MISSING, message) };
+            note.help(
+                "give them with `onnxport weights bind`; buffers that no checkpoint holds stay in the model",
+            )
+        });
+        let Some((set, names)) = self.shared.open(host)? else {
+            return Ok(Given { diagnostics: note.into_iter().collect(), ..Given::default() });
+        };
         let options = BindOptions { partial: self.weightless, ..self.shared.options() };
         let bound = weights::bind(program, &set, &names, options)?;
         let files = set.files().map(Path::to_owned).chain(self.shared.names.files()).collect();
-        Ok(Given { any: bound.replaced > 0, files, diagnostics: bound.diagnostics })
+        let diagnostics = note.into_iter().chain(bound.diagnostics).collect();
+        Ok(Given { any: bound.replaced > 0, files, diagnostics })
     }
 }
 

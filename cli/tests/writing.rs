@@ -63,3 +63,39 @@ fn a_manifest_finds_what_changed() {
     let (code, said) = inspect();
     assert_eq!((code, &said["diagnostics"][0]["code"]), (Some(5), &"OP615".into()));
 }
+
+#[test]
+fn equal_weights_are_stored_once_in_a_model_as_in_a_package() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/twins.pt2");
+    let program = data.to_str().expect("a path in UTF-8");
+    let fixed = ["convert", program, "-o", "m.onnx", "--no-verify", "--external-data", "external"];
+    let (code, said) = run(folder.path(), &[&fixed[..], &["--plan"]].concat());
+    assert_eq!((code, &said["plan"]["tensors"]["tied"]), (Some(0), &1.into()), "{said}");
+    assert_eq!(run(folder.path(), &fixed).0, Some(0));
+    let (code, said) = run(folder.path(), &["package", program, "-o", "p", "--no-verify"]);
+    assert_eq!((code, &said["separate_bytes"]), (Some(0), &2048.into()), "{said}");
+    let read = |name: &str| fs::read(folder.path().join(name)).expect("a data file");
+    assert_eq!(read("m.onnx.data").len(), 2048);
+    assert_eq!(read("m.onnx.data"), read("p/weights.data"));
+}
+
+#[test]
+fn weights_that_a_program_holds_can_wait_as_well() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/twins.pt2");
+    let program = data.to_str().expect("a path in UTF-8");
+    let fixed = ["convert", program, "--no-verify", "--external-data", "external", "-o"];
+    let (code, said) = run(folder.path(), &[&fixed[..], &["waits.onnx", "--weightless"]].concat());
+    assert_eq!((code, &said["unbound"]), (Some(0), &4.into()), "{said}");
+    assert_eq!((count(folder.path()), &said["diagnostics"][0]["code"]), (1, &"OP630".into()), "{said}");
+    assert_eq!(run(folder.path(), &[&fixed[..], &["m.onnx"]].concat()).0, Some(0));
+    // What is bound to it later is what a conversion writes.
+    let bind =
+        ["weights", "bind", "waits.onnx", "--from", program, "-o", "n.onnx", "--external-data", "external"];
+    let (code, said) = run(folder.path(), &bind);
+    assert_eq!(code, Some(0), "{said}");
+    let read = |name: &str| fs::read(folder.path().join(name)).expect("a file");
+    assert_eq!(read("n.onnx.data"), read("m.onnx.data"));
+    assert_eq!(read("n.onnx").len(), read("m.onnx").len());
+}

@@ -15,6 +15,9 @@ use crate::chain::graph::tensor;
 /// Weights are written in pieces of this size.
 const PIECE: usize = 1 << 20;
 
+/// No hole is smaller than this.
+const PAGE: usize = 4096;
+
 pub(super) fn write(llama: &Llama, path: &Path) -> io::Result<()> {
     let mut zip = ZipWriter::new(Sparse { file: File::create(path)?, at: 0 });
     let options = SimpleFileOptions::default()
@@ -28,6 +31,14 @@ pub(super) fn write(llama: &Llama, path: &Path) -> io::Result<()> {
         let file = format!("weight_{at}");
         zip.start_file(format!("llama/data/weights/{file}"), options)?;
         let mut left = 4 * shape.iter().product::<u64>() as usize;
+        if !llama.filled {
+            // Equal weights would be stored once.
+            let mut page = [0; PAGE];
+            page[..4].copy_from_slice(&(at as f32).to_le_bytes());
+            let page = &page[..left.min(PAGE)];
+            zip.write_all(page)?;
+            left -= page.len();
+        }
         while left > 0 {
             if llama.filled {
                 fill(&mut state, &mut bytes);
@@ -127,7 +138,7 @@ impl Sparse {
 
 impl Write for Sparse {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let hole = bytes.len() >= 4096 && bytes.iter().all(|byte| *byte == 0);
+        let hole = bytes.len() >= PAGE && bytes.iter().all(|byte| *byte == 0);
         let written = if hole {
             self.file.seek(SeekFrom::Current(bytes.len() as i64))?;
             bytes.len()

@@ -1,7 +1,7 @@
 //! Exported programs with as many bytes of weights as are wanted, in the shape of a Llama decoder:
 //! embedding, layers of RMS norm, attention and a gated MLP, a last norm and a projection to the
-//! vocabulary. There are no rotary embeddings. The weights are zeros that take no space on the disk, unless
-//! numbers are asked for.
+//! vocabulary. There are no rotary embeddings. The weights are zeros that take no space on the disk, but
+//! for a first element by which they differ, unless numbers are asked for.
 
 mod archive;
 mod graph;

@@ -19,6 +19,7 @@ mod program;
 mod quantiser;
 mod safetensors;
 mod source;
+mod withhold;
 
 #[cfg(test)]
 mod tests;
@@ -32,6 +33,7 @@ pub use program::{BindOptions, Bound, bind, missing};
 pub use quantiser::{Found, QuantiserName, quantiser};
 pub(crate) use safetensors::{dtype as safetensors_dtype, looks_like as is_safetensors};
 pub(crate) use source::is_checkpoint;
+pub use withhold::withhold;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -17,6 +17,7 @@ mod plan;
 mod publish;
 mod reference;
 mod resources;
+mod share;
 mod stream;
 mod summary;
 mod table;

@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use rustc_hash::FxHashMap;
-
 use super::names::Names;
 use super::reference::Pointers;
+use super::share::{self, Known};
 use super::{AUTO_INLINE_BYTES, ExternalData, SMALL_TENSOR_BYTES, WriteOptions};
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::ir::{About, Constant, Def, Model, ValueId};
@@ -98,7 +97,7 @@ pub(super) fn weights<'a>(model: &'a Model, names: &'a Names, options: &WriteOpt
 }
 
 /// A place in a data file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Extent {
     /// Which data file.
     pub(super) file: usize,
@@ -121,6 +120,26 @@ pub(super) enum Place {
     Pointed(Extent),
     /// Nowhere yet: the model waits for this many bytes.
     Unbound(u64),
+}
+
+impl Place {
+    /// Where in a data file it is.
+    pub(super) fn in_data(&self) -> Option<Extent> {
+        match self {
+            Self::Data(extent) => Some(*extent),
+            _ => None,
+        }
+    }
+}
+
+/// A weight whose place is not known yet.
+enum Draft {
+    /// It is known.
+    Placed(Place),
+    /// That of an earlier weight.
+    Twin(usize),
+    /// In a data file: so many bytes of its own, unless they equal those of an earlier weight.
+    Stored(u64),
 }
 
 /// A data file: what it holds, in order.
@@ -153,7 +172,7 @@ impl Plan {
     /// next one. A weight that is larger than that has a file of its own.
     ///
     /// # Errors
-    /// `OP602` when a size is beyond what a file can have.
+    /// `OP602` when a size is beyond what a file can have, and those of reading weights to compare them.
     /// `OP640` when the model at `path` cannot point at the weights where they are.
     pub(super) fn of(weights: &[Weight<'_>], path: &Path, options: &WriteOptions) -> Result<Self, Report> {
         let mut sizes = Vec::with_capacity(weights.len());
@@ -181,30 +200,34 @@ impl Plan {
             ExternalData::Reference => Some(Pointers::of(path, weights)?),
             _ => None,
         };
-        let mut known: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
+        let mut known = Known::default();
+        let mut drafts = Vec::with_capacity(weights.len());
         for (index, (weight, len)) in weights.iter().zip(sizes).enumerate() {
-            let place = if !weight.is_written {
-                Place::Left
+            drafts.push(if !weight.is_written {
+                Draft::Placed(Place::Left)
             } else if len > 0 && weight.data.unbound().is_some() {
-                Place::Unbound(len)
+                Draft::Placed(Place::Unbound(len))
             } else if !external || len < SMALL_TENSOR_BYTES {
                 plan.inline_bytes += len;
-                Place::Inline
+                Draft::Placed(Place::Inline)
+            } else if let Some(twin) = known.twin(index, weight.data) {
+                Draft::Twin(twin)
             } else {
-                let twins = known.entry(weight.data.stored_fingerprint()).or_default();
-                match twins.iter().find(|t| weights[**t].data.same_stored(weight.data)) {
-                    Some(twin) => {
-                        plan.tied += 1;
-                        plan.places[*twin]
-                    }
-                    None => {
-                        twins.push(index);
-                        match pointers.as_mut().and_then(|p| p.point(weight.data)) {
-                            Some(extent) => Place::Pointed(extent),
-                            None => Place::Data(plan.append(index, len, options.shard_bytes)),
-                        }
-                    }
+                let pointed = pointers.as_mut().and_then(|p| p.point(weight.data));
+                pointed.map_or(Draft::Stored(len), |extent| Draft::Placed(Place::Pointed(extent)))
+            });
+        }
+        let stored = |(index, draft): (usize, &Draft)| matches!(draft, Draft::Stored(_)).then_some(index);
+        let stored: Vec<usize> = drafts.iter().enumerate().filter_map(stored).collect();
+        let twins = share::twins(weights, &stored, options)?;
+        for (index, draft) in drafts.into_iter().enumerate() {
+            let place = match (draft, twins.get(&index)) {
+                (Draft::Placed(place), _) => place,
+                (Draft::Twin(twin), _) | (Draft::Stored(_), Some(&twin)) => {
+                    plan.tied += 1;
+                    plan.places[twin]
                 }
+                (Draft::Stored(len), None) => Place::Data(plan.append(index, len, options.shard_bytes)),
             };
             plan.places.push(place);
         }

@@ -4,12 +4,12 @@
 //! Where everything goes is decided first, over the weights of all models. The folder has no name until
 //! all of it is complete.
 
-mod share;
 mod staging;
 
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ pub struct PackageReport {
     pub data: Vec<PathBuf>,
     /// Their size in bytes, all together.
     pub data_bytes: u64,
-    /// The bytes that data files of their own would take, tied tensors of one model stored once.
+    /// The bytes that data files of their own would take, equal tensors of one model stored once.
     pub separate_bytes: u64,
     /// The lists of hashes, one per model, if they were asked for.
     pub manifests: Vec<PathBuf>,
@@ -52,19 +52,17 @@ pub struct PackageReport {
 }
 
 /// What [`package()`] would do with the same arguments, and where every tensor goes; their names begin
-/// with those of the models. Tensors of equal type and shape are read, to compare them; nothing is
-/// written.
+/// with those of the models. Tensors of equal length are read, to compare them; nothing is written.
 ///
 /// # Errors
 /// `OP601` when the folder exists, `OP602` when a model does not fit a protobuf message, `OP630` for
 /// weights whose bytes are not there.
 pub fn plan_package(
-    mut models: Vec<(String, Model)>,
+    models: Vec<(String, Model)>,
     folder: &Path,
     options: &WriteOptions,
 ) -> Result<(WritePlan, WeightTable), Report> {
     staging::refuse_existing(folder)?;
-    share::equal(&mut models, options)?;
     let names: Vec<Names> = models.iter().map(|(_, model)| Names::of(model)).collect();
     let options = shared(options);
     let prepared = Prepared::of(&models, &names, folder, &options)?;
@@ -72,8 +70,8 @@ pub fn plan_package(
     Ok((prepared.summary, table))
 }
 
-/// Writes `models` by name into the new folder `folder`. Tensors of equal type and content are stored
-/// once, whichever model and archive they come from; small ones stay in each model. Of `options`, those
+/// Writes `models` by name into the new folder `folder`. Equal tensors are stored once, whichever model
+/// and archive they come from; small ones stay in each model. Of `options`, those
 /// about where weights go and about models without weights have no meaning here.
 ///
 /// # Errors
@@ -92,14 +90,13 @@ pub fn package(
 /// # Errors
 /// Those of [`package()`].
 pub fn stage_package(
-    mut models: Vec<(String, Model)>,
+    models: Vec<(String, Model)>,
     folder: &Path,
     options: &WriteOptions,
 ) -> Result<UnpublishedPackage, Report> {
     staging::refuse_existing(folder)?;
     // What a killed run left behind also takes space.
     staging::sweep(folder);
-    let separate_bytes = share::equal(&mut models, options)?;
     let names: Vec<Names> = models.iter().map(|(_, model)| Names::of(model)).collect();
     let options = shared(options);
     let prepared = Prepared::of(&models, &names, folder, &options)?;
@@ -111,7 +108,7 @@ pub fn stage_package(
         models: prepared.members.iter().map(|m| (m.file.clone().into(), m.bytes)).collect(),
         data: prepared.data.iter().map(PathBuf::from).collect(),
         data_bytes: prepared.places.data_bytes(),
-        separate_bytes,
+        separate_bytes: prepared.separate_bytes(),
         manifests: written.manifests.iter().map(PathBuf::from).collect(),
         artefacts: written.artefacts.iter().map(PathBuf::from).collect(),
     };
@@ -260,6 +257,17 @@ impl<'a> Prepared<'a> {
             summary.add_beside(member.artefacts, folder);
         }
         Ok(Self { data, weights, places, members, summary })
+    }
+
+    /// The bytes that data files of their own would take, each tensor stored once.
+    fn separate_bytes(&self) -> u64 {
+        let mut places = self.places.places.iter();
+        let mut of_member = |member: &Member<'_>| {
+            let own = places.by_ref().take(member.weights);
+            let extents: BTreeSet<Extent> = own.filter_map(Place::in_data).collect();
+            extents.into_iter().map(|extent| extent.len).fold(0, u64::saturating_add)
+        };
+        self.members.iter().map(&mut of_member).fold(0, u64::saturating_add)
     }
 
     /// Every tensor of every model, in a package that is to be `folder`.

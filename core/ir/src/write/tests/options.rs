@@ -95,7 +95,8 @@ fn a_plan_says_where_every_tensor_goes() {
 #[test]
 fn padding_is_counted() {
     let dir = tempfile::tempdir().unwrap();
-    let file = mapped(dir.path(), &vec![0; 3 << 20]);
+    let bytes: Vec<u8> = (0..3_u32 << 18).flat_map(u32::to_le_bytes).collect();
+    let file = mapped(dir.path(), &bytes);
     let mut model =
         Model { opsets: vec![OpsetImport { domain: String::new(), version: 20 }], ..Model::default() };
     for (at, elements) in [300, 1 << 18, 300, 1 << 14].into_iter().enumerate() {
@@ -188,4 +189,55 @@ fn a_source_that_changes_is_noticed() {
     let report = write(&model, &path, &external()).unwrap_err();
     assert_eq!(report.diagnostics[0].code.as_str(), "OP613");
     assert!(files(dir.path()).is_empty());
+}
+
+/// A model that returns these weights.
+fn returning(weights: Vec<LazyTensor>) -> Model {
+    let mut model = Model::default();
+    model.opsets.push(OpsetImport { domain: String::new(), version: 20 });
+    let main = model.graph.main();
+    for (at, data) in weights.into_iter().enumerate() {
+        let value = model.graph.add_weight(Some(format!("w{at}")), data);
+        model.graph.add_output(main, value);
+        model.output_names.push(format!("y{at}"));
+    }
+    model
+}
+
+#[test]
+fn equal_weights_share_their_bytes_and_similar_ones_do_not() {
+    const LEN: usize = 20_000;
+    let bytes: Vec<u8> = (0..LEN).map(|at| (at / 3) as u8).collect();
+    let with = |at: usize| {
+        let mut bytes = bytes.clone();
+        bytes[at] ^= 1;
+        bytes
+    };
+    let u8s = |bytes: Vec<u8>| LazyTensor::inline(DType::U8, vec![LEN as u64], bytes);
+    let dir = tempfile::tempdir().unwrap();
+    let file = mapped(dir.path(), &bytes);
+    let stored = Source::Mapped { file, offset: 0, len: LEN as u64 };
+    let other =
+        LazyTensor { dtype: DType::F32, shape: vec![50, 100], source: stored, offset: 0, strides: None };
+    let weights = vec![
+        u8s(bytes.clone()),
+        u8s(with(0)),
+        // They differ where a sample of them, a page or the first piece ends, and at the very end.
+        u8s(with(4095)),
+        u8s(with(4096)),
+        u8s(with(LEN - 1)),
+        // The same bytes, elsewhere and as something else.
+        other,
+        u8s(with(4096)),
+    ];
+    let expected: Vec<Vec<u8>> = weights.iter().map(|w| w.read().unwrap().into_owned()).collect();
+    let model = returning(weights);
+    let path = dir.path().join("m.onnx");
+    let report = write(&model, &path, &external()).unwrap();
+    assert_eq!((report.tied, report.weight_bytes), (2, 5 * LEN as u64));
+    let data = fs::read(dir.path().join("m.onnx.data")).unwrap();
+    for (tensor, expected) in read(&path).graph.unwrap().initializer.iter().zip(&expected) {
+        let offset: usize = place(tensor, "offset").unwrap().parse().unwrap();
+        assert_eq!(&data[offset..][..LEN], expected, "{}", tensor.name());
+    }
 }

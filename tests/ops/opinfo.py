@@ -29,6 +29,8 @@ from tests.onnx_runtime import ConvertError, MismatchError
 from tests.ops.harness import KNOWN_FAILURES, export, round_trip
 
 DTYPES = (torch.float32, torch.int64, torch.bool)
+# Multiples of the tolerances of operators. ONNX Runtime's `DFT` rounds every axis in float32.
+LOOSER = dict.fromkeys(("fft.fft2", "fft.fftn", "fft.rfft2", "fft.rfftn", "stft"), 100.0)
 OUTCOMES = ("pass", "unsupported", "mismatch", "error", "export-failed")
 
 
@@ -90,7 +92,7 @@ def outcome(op: OpInfo, sample: SampleInput) -> tuple[str, str]:
     except Exception as error:
         return "export-failed", str(error)
     try:
-        round_trip(program)
+        round_trip(program, LOOSER.get(full_name(op), 1.0))
     except ConvertError as error:
         return ("unsupported" if error.unsupported else "error"), str(error)
     except MismatchError as error:

@@ -4,7 +4,7 @@ use onnxport_abi::abi_stable::std_types::RSlice;
 
 use crate::abi::lowering::{ArgRecord, GraphView, TypeRecord, arg_kind};
 use crate::abi::status;
-use crate::{DType, Kind, Lower, Refusal, Res, ResultFact, Value};
+use crate::{DType, Emit, Kind, Lower, Refusal, Res, ResultFact, Value};
 
 /// An argument as the program and the schema's defaults state it.
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +76,7 @@ pub trait FromArg<'h>: Sized {
     ///
     /// # Errors
     /// When the argument is something else.
-    fn from_arg(cx: &mut Lower<'h>, arg: Arg<'h>) -> Res<Self>;
+    fn from_arg(cx: &Lower<'h>, arg: Arg<'h>) -> Res<Self>;
 }
 
 /// A number: a constant or a symbolic one.
@@ -169,7 +169,7 @@ impl<'h> Lower<'h> {
     /// When the host does not know the graph, or an input or output is neither tensor nor number.
     pub fn graph(&self, graph: GraphArg) -> Res<(Vec<ResultFact>, Vec<ResultFact>)> {
         let mut view = GraphView { inputs: RSlice::EMPTY, outputs: RSlice::EMPTY };
-        if (self.host.graph)(self.cx, graph.0, &mut view) != status::OK {
+        if (self.host().graph)(self.cx(), graph.0, &mut view) != status::OK {
             return Err("the host does not know a nested graph".into());
         }
         let read = |types: RSlice<'_, TypeRecord<'_>>| {
@@ -183,12 +183,12 @@ impl<'h> Lower<'h> {
     ///
     /// # Errors
     /// When a call inside cannot be lowered; the host has reported why.
-    pub fn inline(&mut self, graph: GraphArg, inputs: &[Value]) -> Res<Vec<Value>> {
+    pub fn inline(&self, graph: GraphArg, inputs: &[Value]) -> Res<Vec<Value>> {
         let (_, outputs) = self.graph(graph)?;
         let inputs: Vec<u32> = inputs.iter().map(|v| v.0).collect();
         let mut ids = vec![crate::abi::lowering::ABSENT; outputs.len()];
         let sink = onnxport_abi::abi_stable::std_types::RSliceMut::from_mut_slice(&mut ids);
-        if (self.host.inline_graph)(self.cx, graph.0, RSlice::from_slice(&inputs), sink) != status::OK {
+        if (self.host().inline_graph)(self.cx(), graph.0, RSlice::from_slice(&inputs), sink) != status::OK {
             return Err("a call of the nested graph cannot be lowered".into());
         }
         Ok(ids.into_iter().map(Value).collect())
@@ -208,25 +208,25 @@ impl<'h> Lower<'h> {
 }
 
 impl<'h> FromArg<'h> for Arg<'h> {
-    fn from_arg(_: &mut Lower<'h>, arg: Arg<'h>) -> Res<Self> {
+    fn from_arg(_: &Lower<'h>, arg: Arg<'h>) -> Res<Self> {
         Ok(arg)
     }
 }
 
 impl<'h> FromArg<'h> for Value {
-    fn from_arg(_: &mut Lower<'h>, arg: Arg<'h>) -> Res<Self> {
+    fn from_arg(_: &Lower<'h>, arg: Arg<'h>) -> Res<Self> {
         arg.value(arg_kind::TENSOR).map_or_else(|| arg.wrong("a tensor"), Ok)
     }
 }
 
 impl<'h, T: FromArg<'h>> FromArg<'h> for Option<T> {
-    fn from_arg(cx: &mut Lower<'h>, arg: Arg<'h>) -> Res<Self> {
+    fn from_arg(cx: &Lower<'h>, arg: Arg<'h>) -> Res<Self> {
         if arg.is_none() { Ok(None) } else { T::from_arg(cx, arg).map(Some) }
     }
 }
 
 impl<'h, T: FromArg<'h>> FromArg<'h> for Vec<T> {
-    fn from_arg(cx: &mut Lower<'h>, arg: Arg<'h>) -> Res<Self> {
+    fn from_arg(cx: &Lower<'h>, arg: Arg<'h>) -> Res<Self> {
         match arg.items() {
             Some(items) => items.into_iter().map(|item| T::from_arg(cx, item)).collect(),
             // The schema's `int[2]` accepts a single integer.
@@ -237,7 +237,7 @@ impl<'h, T: FromArg<'h>> FromArg<'h> for Vec<T> {
 }
 
 impl<'h> FromArg<'h> for i64 {
-    fn from_arg(cx: &mut Lower<'h>, arg: Arg<'h>) -> Res<Self> {
+    fn from_arg(cx: &Lower<'h>, arg: Arg<'h>) -> Res<Self> {
         match SymInt::from_arg(cx, arg)? {
             SymInt::Const(n) => Ok(n),
             n @ SymInt::Value(_) => cx
@@ -249,7 +249,7 @@ impl<'h> FromArg<'h> for i64 {
 }
 
 impl<'h> FromArg<'h> for f64 {
-    fn from_arg(_: &mut Lower<'h>, arg: Arg<'h>) -> Res<Self> {
+    fn from_arg(_: &Lower<'h>, arg: Arg<'h>) -> Res<Self> {
         match arg.record {
             Some(r) if r.kind == arg_kind::FLOAT => Ok(r.float),
             Some(r) if matches!(r.kind, arg_kind::INT | arg_kind::BOOL) => Ok(r.int as f64),
@@ -259,7 +259,7 @@ impl<'h> FromArg<'h> for f64 {
 }
 
 impl<'h> FromArg<'h> for bool {
-    fn from_arg(_: &mut Lower<'h>, arg: Arg<'h>) -> Res<Self> {
+    fn from_arg(_: &Lower<'h>, arg: Arg<'h>) -> Res<Self> {
         match arg.record {
             Some(r) if matches!(r.kind, arg_kind::BOOL | arg_kind::INT) => Ok(r.int != 0),
             // A schema that lacks the parameter (another overload) means its usual default.
@@ -270,7 +270,7 @@ impl<'h> FromArg<'h> for bool {
 }
 
 impl<'h> FromArg<'h> for Str<'h> {
-    fn from_arg(_: &mut Lower<'h>, arg: Arg<'h>) -> Res<Self> {
+    fn from_arg(_: &Lower<'h>, arg: Arg<'h>) -> Res<Self> {
         match arg.record {
             Some(r)
                 if matches!(
@@ -290,7 +290,7 @@ impl<'h> FromArg<'h> for Str<'h> {
 }
 
 impl<'h> FromArg<'h> for DType {
-    fn from_arg(_: &mut Lower<'h>, arg: Arg<'h>) -> Res<Self> {
+    fn from_arg(_: &Lower<'h>, arg: Arg<'h>) -> Res<Self> {
         let dtype =
             arg.record.filter(|r| r.kind == arg_kind::DTYPE).and_then(|r| DType::from_onnx(r.int as i32));
         dtype.map_or_else(|| arg.wrong("an element type"), Ok)
@@ -298,7 +298,7 @@ impl<'h> FromArg<'h> for DType {
 }
 
 impl<'h> FromArg<'h> for SymInt {
-    fn from_arg(_: &mut Lower<'h>, arg: Arg<'h>) -> Res<Self> {
+    fn from_arg(_: &Lower<'h>, arg: Arg<'h>) -> Res<Self> {
         match arg.record {
             Some(r) if matches!(r.kind, arg_kind::INT | arg_kind::BOOL) => Ok(SymInt::Const(r.int)),
             Some(r) if r.kind == arg_kind::SYM_INT => Ok(SymInt::Value(Value(r.value))),
@@ -308,7 +308,7 @@ impl<'h> FromArg<'h> for SymInt {
 }
 
 impl<'h> FromArg<'h> for Scalar {
-    fn from_arg(_: &mut Lower<'h>, arg: Arg<'h>) -> Res<Self> {
+    fn from_arg(_: &Lower<'h>, arg: Arg<'h>) -> Res<Self> {
         match arg.record {
             Some(r) if r.kind == arg_kind::INT => Ok(Scalar::Int(r.int)),
             Some(r) if r.kind == arg_kind::FLOAT => Ok(Scalar::Float(r.float)),
@@ -325,7 +325,7 @@ impl<'h> FromArg<'h> for Scalar {
 }
 
 impl<'h> FromArg<'h> for Operand {
-    fn from_arg(cx: &mut Lower<'h>, arg: Arg<'h>) -> Res<Self> {
+    fn from_arg(cx: &Lower<'h>, arg: Arg<'h>) -> Res<Self> {
         if arg.record.is_none() {
             return arg.wrong("a tensor or a number");
         }
@@ -337,7 +337,7 @@ impl<'h> FromArg<'h> for Operand {
 }
 
 impl<'h> FromArg<'h> for Axis {
-    fn from_arg(cx: &mut Lower<'h>, arg: Arg<'h>) -> Res<Self> {
+    fn from_arg(cx: &Lower<'h>, arg: Arg<'h>) -> Res<Self> {
         let axis = i64::from_arg(cx, arg)?;
         let rank = cx.first_rank()?;
         cx.axis(axis, rank).map(Axis)
@@ -345,14 +345,14 @@ impl<'h> FromArg<'h> for Axis {
 }
 
 impl<'h> FromArg<'h> for Axes {
-    fn from_arg(cx: &mut Lower<'h>, arg: Arg<'h>) -> Res<Self> {
+    fn from_arg(cx: &Lower<'h>, arg: Arg<'h>) -> Res<Self> {
         let axes = Vec::<Axis>::from_arg(cx, arg)?;
         Ok(Axes(axes.into_iter().map(|a| a.0).collect()))
     }
 }
 
 impl<'h> FromArg<'h> for GraphArg {
-    fn from_arg(_: &mut Lower<'h>, arg: Arg<'h>) -> Res<Self> {
+    fn from_arg(_: &Lower<'h>, arg: Arg<'h>) -> Res<Self> {
         arg.value(arg_kind::GRAPH).map_or_else(|| arg.wrong("a graph"), |v| Ok(GraphArg(v.0)))
     }
 }

@@ -1,68 +1,66 @@
 //! Emission of nodes.
 
-use onnxport_abi::abi_stable::std_types::{RSlice, RSliceMut, RStr};
+use std::borrow::Cow;
+
+use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
 use smallvec::SmallVec;
 
-use crate::abi::lowering::{ABSENT, AttrRecord, NodeRecord, TypeRecord, arg_kind, attr_kind};
+use crate::abi::lowering::{ABSENT, AttrRecord, TypeRecord, arg_kind, attr_kind};
 use crate::abi::status;
-use crate::{DType, Dim, Lower, Value};
+use crate::graph::Attribute;
+use crate::{DType, Dim, Emit, Literal, Lower, Res, Value};
 
 /// A block that was ended, for the attribute of a control-flow node.
 #[derive(Clone, Copy, Debug)]
 pub struct Block(u32);
 
-enum Attr<'a> {
+/// What an attribute is set to.
+pub(crate) enum Attr<'a, V> {
     Int(i64),
     Float(f32),
-    Str(&'a str),
-    Ints(&'a [i64]),
-    Floats(&'a [f32]),
-    Strs(Vec<RStr<'a>>),
-    Tensor(Value),
+    Str(Cow<'a, str>),
+    Ints(Cow<'a, [i64]>),
+    Floats(Cow<'a, [f32]>),
+    Strs(Vec<Cow<'a, str>>),
+    Tensor(V),
+    Literal(Literal),
     Block(Block),
     Ref(&'a str),
+    /// What no node can be given: a block or weights of another graph.
+    Foreign,
+}
+
+/// A node that was described.
+pub struct Node<'a, V> {
+    pub(crate) domain: &'a str,
+    pub(crate) version: i64,
+    pub(crate) op: &'a str,
+    pub(crate) inputs: SmallVec<[Option<V>; 4]>,
+    pub(crate) attributes: SmallVec<[(&'a str, Attr<'a, V>); 4]>,
 }
 
 /// A node that is being described; [`NodeBuilder::one`] or [`NodeBuilder::many`] emits it.
 #[must_use = "a node is emitted by `one` or `many`"]
-pub struct NodeBuilder<'c, 'h, 'a> {
-    pub(crate) lower: &'c mut Lower<'h>,
-    domain: &'a str,
-    version: i64,
-    op: &'a str,
-    pub(crate) inputs: SmallVec<[u32; 4]>,
-    attributes: SmallVec<[(&'a str, Attr<'a>); 4]>,
+pub struct NodeBuilder<'c, 'a, E: Emit> {
+    pub(crate) cx: &'c E,
+    pub(crate) node: Node<'a, E::Value>,
 }
 
-impl<'h> Lower<'h> {
-    /// Begins a node of ONNX's own operator `op`.
-    pub fn op<'c, 'a>(&'c mut self, op: &'a str) -> NodeBuilder<'c, 'h, 'a> {
-        self.op_in("", 0, op)
-    }
-
-    /// Begins a node of another domain's operator.
-    pub fn op_in<'c, 'a>(
-        &'c mut self,
-        domain: &'a str,
-        version: i64,
-        op: &'a str,
-    ) -> NodeBuilder<'c, 'h, 'a> {
-        NodeBuilder { lower: self, domain, version, op, inputs: SmallVec::new(), attributes: SmallVec::new() }
-    }
-
+impl Lower<'_> {
     /// Emits the body of a control-flow node: the values that `body` returns are the block's
     /// outputs. Values of the surrounding blocks may be used inside.
     ///
     /// # Errors
     /// Those of `body`.
-    pub fn block(&mut self, body: impl FnOnce(&mut Self) -> crate::Res<Vec<Value>>) -> crate::Res<Block> {
-        if (self.host.begin_block)(self.cx) != status::OK {
+    pub fn block(&self, body: impl FnOnce(&Self) -> Res<Vec<Value>>) -> Res<Block> {
+        let (host, cx) = (self.host(), self.cx());
+        if (host.begin_block)(cx) != status::OK {
             return Err("the host cannot begin a block".into());
         }
         let outputs = body(self);
         let ids: Vec<u32> = outputs.as_ref().map(|o| o.iter().map(|v| v.0).collect()).unwrap_or_default();
         let mut block = 0;
-        let answer = (self.host.end_block)(self.cx, RSlice::from_slice(&ids), &mut block);
+        let answer = (host.end_block)(cx, RSlice::from_slice(&ids), &mut block);
         outputs?;
         if answer != status::OK {
             return Err("the host refused the outputs of a block".into());
@@ -71,7 +69,7 @@ impl<'h> Lower<'h> {
     }
 
     /// Adds an input to the block that is being emitted.
-    pub fn block_input(&mut self, dtype: DType, shape: Option<&[Dim]>) -> Value {
+    pub fn block_input(&self, dtype: DType, shape: Option<&[Dim]>) -> Value {
         let dims = Self::records(shape.unwrap_or_default());
         let ty = TypeRecord {
             kind: arg_kind::TENSOR,
@@ -80,183 +78,210 @@ impl<'h> Lower<'h> {
             dims: RSlice::from_slice(&dims),
         };
         let mut out = ABSENT;
-        if (self.host.block_input)(self.cx, &ty, &mut out) != status::OK {
-            self.fail("the host refused an input of a block");
+        if (self.host().block_input)(self.cx(), &ty, &mut out) != status::OK {
+            return self.fail("the host refused an input of a block".to_owned());
         }
         Value(out)
     }
 }
 
-impl<'a> NodeBuilder<'_, '_, 'a> {
+impl<'c, 'a, E: Emit> NodeBuilder<'c, 'a, E> {
+    pub(crate) fn new(cx: &'c E, domain: &'a str, version: i64, op: &'a str) -> Self {
+        let (inputs, attributes) = (SmallVec::new(), SmallVec::new());
+        Self { cx, node: Node { domain, version, op, inputs, attributes } }
+    }
+
     /// Adds an input.
-    pub fn input(mut self, value: Value) -> Self {
-        self.inputs.push(value.0);
-        self
+    pub fn input(self, value: E::Value) -> Self {
+        self.maybe(Some(value))
     }
 
     /// Adds an optional input, or leaves its place empty.
-    pub fn maybe(mut self, value: Option<Value>) -> Self {
-        self.inputs.push(value.map_or(ABSENT, |v| v.0));
+    pub fn maybe(mut self, value: Option<E::Value>) -> Self {
+        self.node.inputs.push(value);
         self
     }
 
     /// Adds inputs.
-    pub fn inputs(mut self, values: impl IntoIterator<Item = Value>) -> Self {
-        self.inputs.extend(values.into_iter().map(|v| v.0));
+    pub fn inputs(mut self, values: impl IntoIterator<Item = E::Value>) -> Self {
+        self.node.inputs.extend(values.into_iter().map(Some));
         self
     }
 
     /// Sets an integer attribute.
-    pub fn int(mut self, name: &'a str, value: i64) -> Self {
-        self.attributes.push((name, Attr::Int(value)));
-        self
+    pub fn int(self, name: &'a str, value: i64) -> Self {
+        self.attribute(name, Attr::Int(value))
     }
 
     /// Sets a float attribute.
-    pub fn float(mut self, name: &'a str, value: f64) -> Self {
-        self.attributes.push((name, Attr::Float(value as f32)));
-        self
+    pub fn float(self, name: &'a str, value: impl Into<f64>) -> Self {
+        self.attribute(name, Attr::Float(value.into() as f32))
     }
 
     /// Sets a text attribute.
-    pub fn str(mut self, name: &'a str, value: &'a str) -> Self {
-        self.attributes.push((name, Attr::Str(value)));
-        self
+    pub fn str(self, name: &'a str, value: &'a str) -> Self {
+        self.attribute(name, Attr::Str(value.into()))
     }
 
     /// Sets an attribute of integers.
-    pub fn ints(mut self, name: &'a str, value: &'a [i64]) -> Self {
-        self.attributes.push((name, Attr::Ints(value)));
-        self
+    pub fn ints(self, name: &'a str, value: &'a [i64]) -> Self {
+        self.attribute(name, Attr::Ints(value.into()))
     }
 
     /// Sets an attribute of floats.
-    pub fn floats(mut self, name: &'a str, value: &'a [f32]) -> Self {
-        self.attributes.push((name, Attr::Floats(value)));
-        self
+    pub fn floats(self, name: &'a str, value: &'a [f32]) -> Self {
+        self.attribute(name, Attr::Floats(value.into()))
     }
 
     /// Sets an attribute of texts.
-    pub fn strs(mut self, name: &'a str, value: &'a [&'a str]) -> Self {
-        self.attributes.push((name, Attr::Strs(value.iter().map(|s| RStr::from_str(s)).collect())));
-        self
+    pub fn strs(self, name: &'a str, value: &'a [&'a str]) -> Self {
+        self.attribute(name, Attr::Strs(value.iter().map(|text| (*text).into()).collect()))
     }
 
     /// Sets a tensor attribute to a constant.
-    pub fn tensor(mut self, name: &'a str, constant: Value) -> Self {
-        self.attributes.push((name, Attr::Tensor(constant)));
-        self
+    pub fn tensor(self, name: &'a str, constant: E::Value) -> Self {
+        self.attribute(name, Attr::Tensor(constant))
     }
 
-    /// Sets a graph attribute.
-    pub fn block(mut self, name: &'a str, block: Block) -> Self {
-        self.attributes.push((name, Attr::Block(block)));
-        self
-    }
-
-    /// Sets an attribute to what the call of the function around gives for its attribute `outer`.
-    pub fn refer(mut self, name: &'a str, outer: &'a str) -> Self {
-        self.attributes.push((name, Attr::Ref(outer)));
-        self
+    /// Sets an attribute; [`Attribute::None`] leaves it out.
+    pub fn set(self, name: &'a str, value: Attribute) -> Self {
+        match Attr::of(value) {
+            Some(attr) => self.attribute(name, attr),
+            None => self,
+        }
     }
 
     /// Emits the node and returns its only output, or the first one.
-    pub fn one(self) -> Value {
-        let [output] = self.emit::<1>();
+    pub fn one(self) -> E::Value {
+        let [output] = self.outs();
         output
     }
 
     /// Emits the node with `N` outputs.
-    pub fn outs<const N: usize>(self) -> [Value; N] {
-        self.emit::<N>()
+    pub fn outs<const N: usize>(self) -> [E::Value; N] {
+        let mut outputs = [self.cx.nothing(); N];
+        self.emit(&mut outputs);
+        outputs
     }
 
     /// Emits the node with `count` outputs.
-    pub fn many(self, count: usize) -> Vec<Value> {
-        let mut outputs = vec![ABSENT; count];
-        self.emit_into(&mut outputs);
-        outputs.into_iter().map(Value).collect()
+    pub fn many(self, count: usize) -> Vec<E::Value> {
+        let mut outputs = vec![self.cx.nothing(); count];
+        self.emit(&mut outputs);
+        outputs
     }
 
-    fn emit<const N: usize>(self) -> [Value; N] {
-        let mut outputs = [ABSENT; N];
-        self.emit_into(&mut outputs);
-        outputs.map(Value)
+    fn attribute(mut self, name: &'a str, value: Attr<'a, E::Value>) -> Self {
+        self.node.attributes.push((name, value));
+        self
     }
 
-    pub(crate) fn records(&self) -> SmallVec<[AttrRecord<'_>; 4]> {
-        self.attributes.iter().map(|(name, attr)| record(name, attr)).collect()
-    }
-
-    pub(crate) fn record<'r>(&'r self, attributes: &'r [AttrRecord<'r>]) -> NodeRecord<'r> {
-        NodeRecord {
-            domain: RStr::from_str(self.domain),
-            version: self.version,
-            op: RStr::from_str(self.op),
-            inputs: RSlice::from_slice(&self.inputs),
-            attributes: RSlice::from_slice(attributes),
+    fn emit(mut self, outputs: &mut [E::Value]) {
+        while matches!(self.node.inputs.last(), Some(None)) {
+            self.node.inputs.pop();
         }
+        self.cx.add_node(&self.node, outputs);
+    }
+}
+
+/// What only nodes of lowerings have.
+impl<'a> NodeBuilder<'_, 'a, Lower<'_>> {
+    /// Sets a graph attribute.
+    pub fn block(self, name: &'a str, block: Block) -> Self {
+        self.attribute(name, Attr::Block(block))
     }
 
-    fn emit_into(mut self, outputs: &mut [u32]) {
-        while self.inputs.last() == Some(&ABSENT) {
-            self.inputs.pop();
-        }
-        let attributes = self.records();
-        let node = self.record(&attributes);
-        let answer = (self.lower.host.emit)(self.lower.cx, &node, RSliceMut::from_mut_slice(outputs));
-        drop(attributes);
-        if answer != status::OK {
-            let why = "one of its inputs or attributes is not valid there";
-            self.lower.fail(format!("the host refused a node `{}`: {why}", self.op));
+    /// Sets an attribute to what the call of the function around gives for its attribute `outer`.
+    pub fn refer(self, name: &'a str, outer: &'a str) -> Self {
+        self.attribute(name, Attr::Ref(outer))
+    }
+}
+
+impl<V> Attr<'_, V> {
+    /// What an attribute of a graph is set to; [`Attribute::None`] to nothing.
+    pub(crate) fn of(value: Attribute) -> Option<Self> {
+        Some(match value {
+            Attribute::None => return None,
+            Attribute::Int(value) => Attr::Int(value),
+            Attribute::Float(value) => Attr::Float(value),
+            Attribute::Str(text) => Attr::Str(text.into()),
+            Attribute::Ints(values) => Attr::Ints(values.into()),
+            Attribute::Floats(values) => Attr::Floats(values.into()),
+            Attribute::Strs(texts) => Attr::Strs(texts.into_iter().map(Cow::from).collect()),
+            Attribute::Tensor(literal) => Attr::Literal(literal),
+            Attribute::LargeTensor(..) | Attribute::Block(_) | Attribute::Reference(_) => Attr::Foreign,
+        })
+    }
+
+    /// The texts, as they cross.
+    pub(crate) fn texts(&self) -> Vec<RStr<'_>> {
+        match self {
+            Attr::Strs(texts) => texts.iter().map(|text| RStr::from_str(text)).collect(),
+            _ => Vec::new(),
         }
     }
 }
 
-fn record<'r>(name: &'r str, attr: &'r Attr<'r>) -> AttrRecord<'r> {
-    let mut record = AttrRecord {
-        name: RStr::from_str(name),
-        kind: attr_kind::INT,
-        value: 0,
-        ints: RSlice::EMPTY,
-        floats: RSlice::EMPTY,
-        text: RStr::from_str(""),
-        texts: RSlice::EMPTY,
-    };
-    match attr {
-        Attr::Int(n) => record.ints = RSlice::from_slice(std::slice::from_ref(n)),
-        Attr::Float(x) => {
-            record.kind = attr_kind::FLOAT;
-            record.floats = RSlice::from_slice(std::slice::from_ref(x));
-        }
-        Attr::Str(text) => {
-            record.kind = attr_kind::STR;
-            record.text = RStr::from_str(text);
-        }
-        Attr::Ints(ints) => {
-            record.kind = attr_kind::INTS;
-            record.ints = RSlice::from_slice(ints);
-        }
-        Attr::Floats(floats) => {
-            record.kind = attr_kind::FLOATS;
-            record.floats = RSlice::from_slice(floats);
-        }
-        Attr::Strs(texts) => {
-            record.kind = attr_kind::STRS;
-            record.texts = RSlice::from_slice(texts);
-        }
-        Attr::Tensor(value) => {
-            record.kind = attr_kind::TENSOR;
-            record.value = value.0;
-        }
-        Attr::Block(block) => {
-            record.kind = attr_kind::BLOCK;
-            record.value = block.0;
-        }
-        Attr::Ref(outer) => {
-            record.kind = attr_kind::REF;
-            record.text = RStr::from_str(outer);
-        }
+impl Attr<'_, Value> {
+    /// The attribute as it crosses. `constant` is the value of a literal.
+    pub(crate) fn record<'r>(
+        &'r self,
+        name: &'r str,
+        texts: &'r [RStr<'r>],
+        constant: Option<Value>,
+    ) -> AttrRecord<'r> {
+        let mut record = AttrRecord {
+            name: RStr::from_str(name),
+            kind: attr_kind::INT,
+            value: 0,
+            ints: RSlice::EMPTY,
+            floats: RSlice::EMPTY,
+            text: RStr::from_str(""),
+            texts: RSlice::from_slice(texts),
+        };
+        record.kind = match self {
+            Attr::Int(n) => {
+                record.ints = RSlice::from_slice(std::slice::from_ref(n));
+                attr_kind::INT
+            }
+            Attr::Float(x) => {
+                record.floats = RSlice::from_slice(std::slice::from_ref(x));
+                attr_kind::FLOAT
+            }
+            Attr::Str(text) => {
+                record.text = RStr::from_str(text);
+                attr_kind::STR
+            }
+            Attr::Ints(ints) => {
+                record.ints = RSlice::from_slice(ints);
+                attr_kind::INTS
+            }
+            Attr::Floats(floats) => {
+                record.floats = RSlice::from_slice(floats);
+                attr_kind::FLOATS
+            }
+            Attr::Strs(_) => attr_kind::STRS,
+            Attr::Tensor(value) => {
+                record.value = value.0;
+                attr_kind::TENSOR
+            }
+            Attr::Literal(_) => {
+                record.value = constant.map_or(ABSENT, |value| value.0);
+                attr_kind::TENSOR
+            }
+            Attr::Block(block) => {
+                record.value = block.0;
+                attr_kind::BLOCK
+            }
+            Attr::Ref(outer) => {
+                record.text = RStr::from_str(outer);
+                attr_kind::REF
+            }
+            Attr::Foreign => {
+                record.value = ABSENT;
+                attr_kind::BLOCK
+            }
+        };
+        record
     }
-    record
 }

@@ -5,10 +5,11 @@ use onnxport_abi::abi_stable::std_types::{RSlice, RSliceMut, RStr};
 use crate::abi::graph::{AttributeView, GraphContext, NOTHING, NewNode, attribute_kind};
 use crate::abi::lowering::{DataView, TypeRecord, arg_kind, attr_kind};
 use crate::abi::status;
+use crate::build::{Attr, Node};
 use crate::graph::{Attribute, GraphView, ValueRef};
-use crate::{DType, Dim, Refusal, Res};
+use crate::{DType, Dim, Emit, Fact, Literal, Refusal, Res};
 
-type Emit = extern "C" fn(GraphContext, &NewNode<'_>, RSliceMut<'_, u64>) -> u32;
+type AddNode = extern "C" fn(GraphContext, &NewNode<'_>, RSliceMut<'_, u64>) -> u32;
 type Constant = extern "C" fn(GraphContext, i32, RSlice<'_, u64>, RSlice<'_, u8>, &mut u64) -> u32;
 type View = extern "C" fn(GraphContext, u64, RSlice<'_, u32>, RSlice<'_, u64>, &mut u64) -> u32;
 type SetType = extern "C" fn(GraphContext, u64, &TypeRecord<'_>) -> u32;
@@ -16,24 +17,26 @@ type SetType = extern "C" fn(GraphContext, u64, &TypeRecord<'_>) -> u32;
 /// The functions of a host that add to a graph.
 #[derive(Clone, Copy)]
 pub(crate) struct Slots {
-    pub emit: Emit,
+    pub emit: AddNode,
     pub constant: Constant,
     pub view: View,
     pub set_type: SetType,
 }
 
-/// Adds nodes and constants to a graph.
-///
-/// Adding never fails in the author's hands: what the host does not take is remembered, and what the
-/// rule or pass returns is refused with the reason.
+/// Adds nodes and constants to a graph, as [`Emit`] says.
 pub struct Editor<'h> {
     graph: GraphView<'h>,
-    slots: Slots,
 }
 
 impl<'h> Editor<'h> {
     pub(crate) fn new(graph: GraphView<'h>, slots: Slots) -> Self {
-        Self { graph, slots }
+        graph.add_with(slots);
+        Self { graph }
+    }
+
+    /// What adds to the graph of `value`: what operators on values emit with.
+    pub(crate) fn of(value: ValueRef<'h>) -> Self {
+        Self { graph: value.graph() }
     }
 
     /// The graph.
@@ -41,41 +44,13 @@ impl<'h> Editor<'h> {
         self.graph
     }
 
-    /// Begins a node of ONNX's own operator `op`.
-    pub fn op<'a>(&self, op: &'a str) -> NodeSpec<'_, 'h, 'a> {
-        self.op_in("", 1, op)
-    }
-
-    /// Begins a node of another domain's operator.
-    pub fn op_in<'a>(&self, domain: &'a str, version: i64, op: &'a str) -> NodeSpec<'_, 'h, 'a> {
-        NodeSpec { editor: self, domain, version, op, inputs: Vec::new(), attributes: Vec::new() }
-    }
-
-    /// A constant of these bytes: little-endian, row-major.
-    pub fn constant(&self, dtype: DType, shape: &[u64], bytes: &[u8]) -> ValueRef<'h> {
-        let mut out = NOTHING;
-        let (dims, bytes) = (RSlice::from_slice(shape), RSlice::from_slice(bytes));
-        let answer = (self.slots.constant)(self.graph.cx(), dtype.onnx(), dims, bytes, &mut out);
-        if answer != status::OK {
-            self.graph.fail("the host refused a constant".to_owned());
+    /// The functions that add; a condition of a rule has none.
+    fn slots(&self) -> Option<Slots> {
+        let slots = self.graph.slots();
+        if slots.is_none() {
+            self.graph.fail("a condition adds nothing to the graph".to_owned());
         }
-        self.graph.value(out)
-    }
-
-    /// An i64 vector.
-    pub fn ints(&self, ints: &[i64]) -> ValueRef<'h> {
-        let bytes: Vec<u8> = ints.iter().flat_map(|n| n.to_le_bytes()).collect();
-        self.constant(DType::I64, &[ints.len() as u64], &bytes)
-    }
-
-    /// A 0-d i64.
-    pub fn int(&self, int: i64) -> ValueRef<'h> {
-        self.constant(DType::I64, &[], &int.to_le_bytes())
-    }
-
-    /// A 0-d f32.
-    pub fn float(&self, float: f32) -> ValueRef<'h> {
-        self.constant(DType::F32, &[], &float.to_le_bytes())
+        slots
     }
 
     /// An initializer that shows the bytes of another one with its axes in the order `axes`, then with the
@@ -83,7 +58,7 @@ impl<'h> Editor<'h> {
     pub fn view(&self, initializer: ValueRef<'h>, axes: &[u32], dims: &[u64]) -> Option<ValueRef<'h>> {
         let mut out = NOTHING;
         let (axes, dims) = (RSlice::from_slice(axes), RSlice::from_slice(dims));
-        match (self.slots.view)(self.graph.cx(), initializer.id(), axes, dims, &mut out) {
+        match (self.slots()?.view)(self.graph.cx(), initializer.id(), axes, dims, &mut out) {
             status::OK => return Some(self.graph.value(out)),
             status::REFUSED => {}
             _ => self.graph.fail("the host refused a view of an initializer".to_owned()),
@@ -101,118 +76,156 @@ impl<'h> Editor<'h> {
             rank: shape.map_or(-1, |shape| shape.len() as i32),
             dims: RSlice::from_slice(&dims),
         };
-        if (self.slots.set_type)(self.graph.cx(), value.id(), &ty) != status::OK {
+        let done = self.slots().map(|slots| (slots.set_type)(self.graph.cx(), value.id(), &ty));
+        if done != Some(status::OK) {
             self.graph.fail("the host refused the type of a value".to_owned());
         }
     }
 }
 
-/// A node that is being described; [`NodeSpec::one`] or [`NodeSpec::many`] adds it.
-#[must_use = "a node is added by `one` or `many`"]
-pub struct NodeSpec<'e, 'h, 'a> {
-    editor: &'e Editor<'h>,
-    domain: &'a str,
-    version: i64,
-    op: &'a str,
-    inputs: Vec<u64>,
-    attributes: Vec<(&'a str, Attribute)>,
-}
+impl<'h> Emit for Editor<'h> {
+    type Value = ValueRef<'h>;
 
-impl<'h, 'a> NodeSpec<'_, 'h, 'a> {
-    /// Adds an input.
-    pub fn input(mut self, value: ValueRef<'h>) -> Self {
-        self.inputs.push(value.id());
-        self
+    fn fact(&self, value: ValueRef<'h>) -> Fact {
+        value.fact()
     }
 
-    /// Adds an optional input, or leaves its place empty.
-    pub fn maybe(mut self, value: Option<ValueRef<'h>>) -> Self {
-        self.inputs.push(value.map_or(NOTHING, ValueRef::id));
-        self
+    fn literal(&self, value: ValueRef<'h>) -> Option<Literal> {
+        value.constant()
     }
 
-    /// Sets an attribute; [`Attribute::None`] leaves it out.
-    pub fn set(mut self, name: &'a str, value: Attribute) -> Self {
-        if !value.is_none() {
-            self.attributes.push((name, value));
+    fn constant(&self, dtype: DType, shape: &[u64], bytes: &[u8]) -> ValueRef<'h> {
+        let mut out = NOTHING;
+        let (dims, bytes) = (RSlice::from_slice(shape), RSlice::from_slice(bytes));
+        let add = |slots: Slots| (slots.constant)(self.graph.cx(), dtype.onnx(), dims, bytes, &mut out);
+        match self.slots().map(add) {
+            Some(status::OK) => self.graph.value(out),
+            _ => self.fail("the host refused a constant".to_owned()),
         }
-        self
     }
 
-    /// Sets an integer attribute.
-    pub fn int(self, name: &'a str, value: i64) -> Self {
-        self.set(name, Attribute::Int(value))
-    }
-
-    /// Sets a float attribute.
-    pub fn float(self, name: &'a str, value: f32) -> Self {
-        self.set(name, Attribute::Float(value))
-    }
-
-    /// Sets an attribute of integers.
-    pub fn ints(self, name: &'a str, value: &[i64]) -> Self {
-        self.set(name, Attribute::Ints(value.to_vec()))
-    }
-
-    /// Sets a text attribute.
-    pub fn str(self, name: &'a str, value: &str) -> Self {
-        self.set(name, Attribute::Str(value.to_owned()))
-    }
-
-    /// Adds the node and returns its only output, or the first one.
-    pub fn one(self) -> ValueRef<'h> {
-        let graph = self.editor.graph;
-        let mut output = [NOTHING];
-        self.emit(&mut output);
-        graph.value(output[0])
-    }
-
-    /// Adds the node with `count` outputs.
-    pub fn many(self, count: usize) -> Vec<ValueRef<'h>> {
-        let graph = self.editor.graph;
-        let mut outputs = vec![NOTHING; count];
-        self.emit(&mut outputs);
-        outputs.into_iter().map(|id| graph.value(id)).collect()
-    }
-
-    fn emit(mut self, outputs: &mut [u64]) {
-        while self.inputs.last() == Some(&NOTHING) {
-            self.inputs.pop();
-        }
-        let texts: Vec<Vec<RStr<'_>>> = self.attributes.iter().map(|(_, value)| texts(value)).collect();
-        let attributes: Vec<AttributeView<'_>> = (self.attributes.iter().zip(&texts))
-            .map(|((name, value), texts)| attribute_view(name, value, texts))
+    fn add_node(&self, node: &Node<'_, ValueRef<'h>>, outputs: &mut [ValueRef<'h>]) {
+        let inputs: Vec<u64> = node.inputs.iter().map(|value| value.map_or(NOTHING, ValueRef::id)).collect();
+        let parts: Vec<_> = node.attributes.iter().map(|(_, attr)| (attr.texts(), elements(attr))).collect();
+        let attributes: Vec<AttributeView<'_>> = (node.attributes.iter().zip(&parts))
+            .map(|((name, attr), (texts, data))| attr.view(name, texts, data.as_ref()))
             .collect();
-        let node = NewNode {
-            domain: RStr::from_str(self.domain),
-            version: self.version,
-            op: RStr::from_str(self.op),
-            inputs: RSlice::from_slice(&self.inputs),
+        let record = NewNode {
+            domain: RStr::from_str(node.domain),
+            version: node.version.max(1),
+            op: RStr::from_str(node.op),
+            inputs: RSlice::from_slice(&inputs),
             attributes: RSlice::from_slice(&attributes),
         };
-        let graph = self.editor.graph;
-        let outputs = RSliceMut::from_mut_slice(outputs);
-        if (self.editor.slots.emit)(graph.cx(), &node, outputs) != status::OK {
-            graph.fail(format!("the host refused a node `{}`: an input or attribute is not valid", self.op));
+        let mut ids = vec![NOTHING; outputs.len()];
+        let sink = RSliceMut::from_mut_slice(&mut ids);
+        let done = self.slots().map(|slots| (slots.emit)(self.graph.cx(), &record, sink));
+        if done != Some(status::OK) {
+            let why = "an input or attribute is not valid";
+            self.graph.fail(format!("the host refused a node `{}`: {why}", node.op));
         }
+        outputs.iter_mut().zip(ids).for_each(|(output, id)| *output = self.graph.value(id));
+    }
+
+    fn nothing(&self) -> ValueRef<'h> {
+        self.graph.value(NOTHING)
+    }
+
+    fn fail(&self, message: String) -> ValueRef<'h> {
+        self.graph.fail(message);
+        self.nothing()
     }
 }
 
-/// The texts of an attribute, as they cross.
-pub(crate) fn texts(value: &Attribute) -> Vec<RStr<'_>> {
-    match value {
-        Attribute::Strs(texts) => texts.iter().map(|text| RStr::from_str(text)).collect(),
-        _ => Vec::new(),
+/// Lets what holds an editor emit as it does.
+macro_rules! delegate_emit {
+    ($name:ident) => {
+        impl<'h> crate::Emit for $name<'h> {
+            type Value = ValueRef<'h>;
+
+            fn fact(&self, value: ValueRef<'h>) -> crate::Fact {
+                self.editor.fact(value)
+            }
+
+            fn literal(&self, value: ValueRef<'h>) -> Option<crate::Literal> {
+                self.editor.literal(value)
+            }
+
+            fn constant(&self, dtype: crate::DType, shape: &[u64], bytes: &[u8]) -> ValueRef<'h> {
+                self.editor.constant(dtype, shape, bytes)
+            }
+
+            fn add_node(&self, node: &crate::build::Node<'_, ValueRef<'h>>, outputs: &mut [ValueRef<'h>]) {
+                self.editor.add_node(node, outputs);
+            }
+
+            fn nothing(&self) -> ValueRef<'h> {
+                self.editor.nothing()
+            }
+
+            fn fail(&self, message: String) -> ValueRef<'h> {
+                self.editor.fail(message)
+            }
+        }
+    };
+}
+pub(crate) use delegate_emit;
+
+/// The elements of an attribute that is a tensor.
+fn elements(attr: &Attr<'_, ValueRef<'_>>) -> Option<Literal> {
+    match attr {
+        Attr::Literal(data) => Some(data.clone()),
+        Attr::Tensor(value) => value.constant(),
+        _ => None,
     }
 }
 
-/// An attribute as it crosses; what cannot be made is of kind `BLOCK`, which the host refuses.
-pub(crate) fn attribute_view<'a>(
-    name: &'a str,
-    value: &'a Attribute,
-    texts: &'a [RStr<'a>],
-) -> AttributeView<'a> {
-    let mut view = AttributeView {
+impl<V> Attr<'_, V> {
+    /// The attribute as it crosses; what cannot be made is of kind `BLOCK`, which the host refuses.
+    fn view<'a>(
+        &'a self,
+        name: &'a str,
+        texts: &'a [RStr<'a>],
+        data: Option<&'a Literal>,
+    ) -> AttributeView<'a> {
+        let mut view = empty_view(name, texts);
+        view.kind = match self {
+            Attr::Int(int) => {
+                view.ints = RSlice::from_slice(std::slice::from_ref(int));
+                attr_kind::INT
+            }
+            Attr::Float(float) => {
+                view.floats = RSlice::from_slice(std::slice::from_ref(float));
+                attr_kind::FLOAT
+            }
+            Attr::Str(text) => {
+                view.text = RStr::from_str(text);
+                attr_kind::STR
+            }
+            Attr::Ints(ints) => {
+                view.ints = RSlice::from_slice(ints);
+                attr_kind::INTS
+            }
+            Attr::Floats(floats) => {
+                view.floats = RSlice::from_slice(floats);
+                attr_kind::FLOATS
+            }
+            Attr::Strs(_) => attr_kind::STRS,
+            Attr::Tensor(_) | Attr::Literal(_) => match data {
+                Some(data) => {
+                    view.tensor = data.view();
+                    attr_kind::TENSOR
+                }
+                None => attr_kind::BLOCK,
+            },
+            Attr::Block(_) | Attr::Ref(_) | Attr::Foreign => attr_kind::BLOCK,
+        };
+        view
+    }
+}
+
+fn empty_view<'a>(name: &'a str, texts: &'a [RStr<'a>]) -> AttributeView<'a> {
+    AttributeView {
         name: RStr::from_str(name),
         kind: attribute_kind::NONE,
         block: NOTHING,
@@ -221,37 +234,23 @@ pub(crate) fn attribute_view<'a>(
         text: RStr::from_str(""),
         texts: RSlice::from_slice(texts),
         tensor: DataView { dtype: 0, dims: RSlice::EMPTY, bytes: RSlice::EMPTY },
+    }
+}
+
+/// Hands `value` over as an attribute called `name`.
+pub(crate) fn lend_attribute<R>(
+    name: &str,
+    value: &Attribute,
+    take: impl FnOnce(&AttributeView<'_>) -> R,
+) -> R {
+    let attr = Attr::<()>::of(value.clone());
+    let texts = attr.as_ref().map(Attr::texts).unwrap_or_default();
+    let data = match &attr {
+        Some(Attr::Literal(data)) => Some(data),
+        _ => None,
     };
-    view.kind = match value {
-        Attribute::None => attribute_kind::NONE,
-        Attribute::Int(int) => {
-            view.ints = RSlice::from_slice(std::slice::from_ref(int));
-            attr_kind::INT
-        }
-        Attribute::Float(float) => {
-            view.floats = RSlice::from_slice(std::slice::from_ref(float));
-            attr_kind::FLOAT
-        }
-        Attribute::Str(text) => {
-            view.text = RStr::from_str(text);
-            attr_kind::STR
-        }
-        Attribute::Ints(ints) => {
-            view.ints = RSlice::from_slice(ints);
-            attr_kind::INTS
-        }
-        Attribute::Floats(floats) => {
-            view.floats = RSlice::from_slice(floats);
-            attr_kind::FLOATS
-        }
-        Attribute::Strs(_) => attr_kind::STRS,
-        Attribute::Tensor(literal) => {
-            view.tensor = literal.view();
-            attr_kind::TENSOR
-        }
-        Attribute::LargeTensor(..) | Attribute::Block(_) | Attribute::Reference(_) => attr_kind::BLOCK,
-    };
-    view
+    let view = attr.as_ref().map_or_else(|| empty_view(name, &[]), |attr| attr.view(name, &texts, data));
+    take(&view)
 }
 
 /// What an attribute of a replacement can be set to.

@@ -1,7 +1,7 @@
 //! What the host knows about values and states about results.
 
 use crate::abi::lowering::{TypeRecord, arg_kind};
-use crate::{DType, Dim, Kind, Lower, Refusal, Res, Value};
+use crate::{DType, Dim, Kind, Lower, Refusal, Res};
 
 /// What is known about a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,48 +83,5 @@ impl Lower<'_> {
     /// Whether the program states a result `index`; a return that is `None` is not stated.
     pub fn has_result(&self, index: usize) -> bool {
         self.call.results.get(index).and_then(ResultFact::read).is_some()
-    }
-
-    /// The element type of `value`.
-    ///
-    /// # Errors
-    /// When the host cannot tell.
-    pub fn dtype(&self, value: Value) -> Res<DType> {
-        self.fact(value).dtype.ok_or_else(|| Refusal::new("the element type of an operand is not known"))
-    }
-
-    /// The extents of `value`.
-    ///
-    /// # Errors
-    /// When the rank is not known.
-    pub fn shape(&self, value: Value) -> Res<Vec<Dim>> {
-        self.fact(value).shape.ok_or_else(|| Refusal::new("the rank of an operand is not known"))
-    }
-
-    /// The number of axes of `value`.
-    ///
-    /// # Errors
-    /// When it is not known.
-    pub fn rank(&self, value: Value) -> Res<usize> {
-        self.shape(value).map(|s| s.len())
-    }
-
-    /// The extent of axis `axis` of `value`; unknown when the rank is.
-    pub fn dim(&self, value: Value, axis: usize) -> Dim {
-        self.fact(value).shape.and_then(|s| s.get(axis).copied()).unwrap_or(Dim::Unknown)
-    }
-
-    /// The axis that `axis` means for `rank` axes: negative ones count from the end, and a scalar
-    /// has one axis for this purpose, as in PyTorch.
-    ///
-    /// # Errors
-    /// When it is out of range.
-    pub fn axis(&self, axis: i64, rank: usize) -> Res<usize> {
-        let extent = rank.max(1) as i64;
-        let positive = if axis < 0 { axis + extent } else { axis };
-        if (0..extent).contains(&positive) {
-            return Ok(positive as usize);
-        }
-        Err(Refusal::new(format!("dim {axis} is out of range for {rank} axes")))
     }
 }

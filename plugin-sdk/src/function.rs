@@ -4,8 +4,7 @@ use onnxport_abi::abi_stable::std_types::{RSlice, RSliceMut};
 
 use crate::abi::lowering::ABSENT;
 use crate::abi::status;
-use crate::build::NodeBuilder;
-use crate::{Lower, Res, Value};
+use crate::{Emit, Lower, NodeBuilder, Res, Value};
 
 impl<'h> Lower<'h> {
     /// Begins a call of the local function `name` in `domain`; [`NodeBuilder::body`] says what it computes.
@@ -13,17 +12,15 @@ impl<'h> Lower<'h> {
     /// ```ignore
     /// let [y] = cx.function("mylib", "Swish").input(x).float("beta", beta).body(|cx, [x]| {
     ///     let beta = cx.op("Constant").refer("value_float", "beta").one();
-    ///     let scaled = cx.mul(x, beta);
-    ///     let gate = cx.sigmoid(scaled);
-    ///     Ok([cx.mul(x, gate)])
+    ///     Ok([x * cx.sigmoid(x * beta)])
     /// })?;
     /// ```
-    pub fn function<'c, 'a>(&'c mut self, domain: &'a str, name: &'a str) -> NodeBuilder<'c, 'h, 'a> {
+    pub fn function<'c, 'a>(&'c self, domain: &'a str, name: &'a str) -> NodeBuilder<'c, 'a, Self> {
         self.op_in(domain, 1, name)
     }
 }
 
-impl<'h> NodeBuilder<'_, 'h, '_> {
+impl<'h> NodeBuilder<'_, '_, Lower<'h>> {
     /// Emits the call of a local function with this body, and returns its outputs.
     ///
     /// The body is a function of its inputs and attributes alone: it uses no value from outside, and refers to
@@ -35,32 +32,28 @@ impl<'h> NodeBuilder<'_, 'h, '_> {
     /// body.
     pub fn body<const I: usize, const O: usize>(
         self,
-        body: impl FnOnce(&mut Lower<'h>, [Value; I]) -> Res<[Value; O]>,
+        body: impl FnOnce(&Lower<'h>, [Value; I]) -> Res<[Value; O]>,
     ) -> Res<[Value; O]> {
-        let host = self.lower.host;
-        let (Some(begin), Some(end)) = (host.begin_function, host.end_function) else {
-            return Err(self.lower.too_old("a local function"));
+        let Self { cx, node } = self;
+        let (Some(begin), Some(end)) = (cx.host().begin_function, cx.host().end_function) else {
+            return Err(cx.too_old("a local function"));
         };
         let mut inputs = [ABSENT; I];
-        let attributes = self.records();
-        let call = self.record(&attributes);
-        let begun = begin(self.lower.cx, &call, RSliceMut::from_mut_slice(&mut inputs));
-        let name = call.op.as_str().to_owned();
-        drop(attributes);
-        if begun != status::OK {
-            let why = "a call passes as many values as its body takes, and plain attributes";
+        let sink = RSliceMut::from_mut_slice(&mut inputs);
+        if cx.emission.lend(&node, |call| begin(cx.cx(), call, sink)) != status::OK {
+            let (name, why) =
+                (node.op, "a call passes as many values as its body takes, and plain attributes");
             return Err(format!("the host refused a call of the function `{name}`: {why}").into());
         }
-        let cx = self.lower;
         let outputs = body(cx, inputs.map(Value))?;
         let outputs = outputs.map(|value| value.0);
         let mut results = [ABSENT; O];
-        let ended = end(cx.cx, RSlice::from_slice(&outputs), RSliceMut::from_mut_slice(&mut results));
+        let ended = end(cx.cx(), RSlice::from_slice(&outputs), RSliceMut::from_mut_slice(&mut results));
         if ended != status::OK {
-            if let Some(failure) = cx.failure.take() {
+            if let Some(failure) = cx.take_failure() {
                 return Err(failure);
             }
-            return Err(format!("the host refused the body of the function `{name}`").into());
+            return Err(format!("the host refused the body of the function `{}`", node.op).into());
         }
         Ok(results.map(Value))
     }

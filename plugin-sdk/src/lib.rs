@@ -6,14 +6,18 @@
 //! simple! { "aten.relu.default" => Relu(self) }
 //!
 //! #[lowering("aten.addcmul.default")]
-//! fn addcmul(cx: &mut Lower, x: Value, tensor1: Value, tensor2: Value, value: Scalar) -> Res<Value> {
-//!     let dtype = cx.result(0)?.dtype;
-//!     let product = cx.mul(tensor1, tensor2);
-//!     let factor = cx.number(&value, dtype);
-//!     let scaled = cx.mul(product, factor);
-//!     Ok(cx.add(x, scaled))
+//! fn addcmul(_cx: &Lower, x: Value, tensor1: Value, tensor2: Value, value: Scalar) -> Res<Value> {
+//!     Ok(x + tensor1 * tensor2 * value)
+//! }
+//!
+//! #[lowering("mylib.softcap.default")]
+//! fn softcap(cx: &Lower, x: Value, cap: f64) -> Res<Value> {
+//!     Ok(cx.tanh(x / cap) * cap)
 //! }
 //! ```
+//!
+//! [`Emit`] has the verbs, for lowerings, rules and passes alike. Operators on values emit as well, and a
+//! number takes the element type of the value beside it.
 //!
 //! A plugin is one crate. [`export_plugin!`] makes it one, linked into a program or as a shared
 //! library; the binary contract, versions, panics and memory are the glue's business.
@@ -38,6 +42,7 @@ mod build;
 pub mod comparer;
 mod dim;
 mod edit;
+mod emit;
 mod error;
 pub mod executor;
 mod facts;
@@ -48,7 +53,7 @@ mod handle;
 mod literal;
 pub mod log;
 mod lower;
-mod ops;
+mod operators;
 pub mod options;
 mod origin;
 mod panic;
@@ -68,7 +73,8 @@ pub use arg::{Arg, Axes, Axis, FromArg, GraphArg, Operand, Scalar, Str, SymInt};
 pub use backend::{BackendList, backend_table, claim_entry, compile_entry};
 pub use build::NodeBuilder;
 pub use dim::{Dim, Range};
-pub use edit::{AttributeValue, Editor, NodeSpec, compose};
+pub use edit::{AttributeValue, Editor, compose};
+pub use emit::Emit;
 pub use error::{Refusal, Res};
 pub use facts::{Fact, ResultFact};
 #[doc(hidden)]
@@ -82,6 +88,7 @@ pub use lower::{Lower, Value};
 pub use onnxport_abi as abi;
 pub use onnxport_abi::{DType, Kind};
 pub use onnxport_macros::{lowering, pass, rules, simple};
+pub use operators::Term;
 pub use origin::Origin;
 #[doc(hidden)]
 pub use panic::keep_panics;
@@ -100,8 +107,8 @@ pub use simple::simple;
 /// Everything that a file of lowerings uses.
 pub mod prelude {
     pub use crate::{
-        Arg, Attribute, Axes, Axis, DType, Dim, Edit, GraphArg, GraphView, Kind, Lower, Matched, NodeRef,
-        Operand, Refusal, Res, Rewrite, Scalar, Str, SymInt, Value, ValueRef, compose, lowering, pass, rules,
-        simple,
+        Arg, Attribute, Axes, Axis, DType, Dim, Edit, Emit, GraphArg, GraphView, Kind, Lower, Matched,
+        NodeRef, Operand, Refusal, Res, Rewrite, Scalar, Str, SymInt, Value, ValueRef, compose, lowering,
+        pass, rules, simple,
     };
 }

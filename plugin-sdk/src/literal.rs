@@ -3,7 +3,7 @@
 use half::{bf16, f16};
 
 use crate::abi::lowering::DataView;
-use crate::{DType, Lower, Scalar, Value};
+use crate::{DType, Scalar};
 use onnxport_abi::abi_stable::std_types::RSlice;
 
 /// The contents of a small constant.
@@ -20,6 +20,10 @@ impl Literal {
     pub(crate) fn read(view: &DataView<'_>) -> Option<Self> {
         let dtype = DType::from_onnx(view.dtype)?;
         Some(Self { dtype, shape: view.dims.to_vec(), bytes: view.bytes.to_vec() })
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
     }
 
     pub(crate) fn view(&self) -> DataView<'_> {
@@ -79,7 +83,7 @@ impl Literal {
 
 /// The bytes of `number` as one element of `dtype`, converted as `Tensor.to` does; `None` for types
 /// that have no such constants.
-fn element(number: &Scalar, dtype: DType) -> Option<Vec<u8>> {
+pub(crate) fn element(number: &Scalar, dtype: DType) -> Option<Vec<u8>> {
     let (float, int) = match *number {
         Scalar::Int(n) => (n as f64, n),
         Scalar::Float(x) => (x, x as i64),
@@ -98,86 +102,4 @@ fn element(number: &Scalar, dtype: DType) -> Option<Vec<u8>> {
         DType::U64 | DType::I64 => int.to_le_bytes().to_vec(),
         _ => return None,
     })
-}
-
-impl Lower<'_> {
-    /// A constant of these bytes: little-endian, row-major.
-    pub fn constant(&mut self, dtype: DType, shape: &[u64], bytes: &[u8]) -> Value {
-        let mut out = 0;
-        let dims = RSlice::from_slice(shape);
-        let answer = (self.host.constant)(self.cx, dtype.onnx(), dims, RSlice::from_slice(bytes), &mut out);
-        if answer == crate::abi::status::OK {
-            return Value(out);
-        }
-        self.fail("the host refused a constant");
-        Value::INVALID
-    }
-
-    /// A 0-d constant of `dtype`, or the symbolic number cast to it (of shape `[1]`, unless the
-    /// first result of the call is 0-d).
-    pub fn number(&mut self, number: &Scalar, dtype: DType) -> Value {
-        if let Scalar::Sym(value) = number {
-            let value = self.cast(*value, dtype);
-            return if self.result(0).is_ok_and(|r| r.rank() == 0) {
-                self.squeeze(value, &[0])
-            } else {
-                value
-            };
-        }
-        self.filled(number, dtype, &[])
-    }
-
-    /// A constant of `dtype` and `shape` with every element equal to `number`; meant for small ones.
-    pub fn filled(&mut self, number: &Scalar, dtype: DType, shape: &[u64]) -> Value {
-        let Some(bytes) = element(number, dtype) else {
-            self.fail(format!("{number:?} is not a constant of type {dtype}"));
-            return Value::INVALID;
-        };
-        let count = shape.iter().product::<u64>() as usize;
-        self.constant(dtype, shape, &bytes.repeat(count))
-    }
-
-    /// A vector of numbers, all cast to `dtype`.
-    pub fn numbers(&mut self, numbers: &[f64], dtype: DType) -> Value {
-        self.numbers_shaped(numbers, &[numbers.len() as u64], dtype)
-    }
-
-    /// Numbers in row-major order, all cast to `dtype`.
-    pub fn numbers_shaped(&mut self, numbers: &[f64], shape: &[u64], dtype: DType) -> Value {
-        let bytes: Option<Vec<Vec<u8>>> =
-            numbers.iter().map(|n| element(&Scalar::Float(*n), dtype)).collect();
-        match bytes {
-            Some(bytes) => self.constant(dtype, shape, &bytes.concat()),
-            None => {
-                self.fail(format!("there are no constants of type {dtype}"));
-                Value::INVALID
-            }
-        }
-    }
-
-    /// An i64 vector.
-    pub fn ints(&mut self, ints: &[i64]) -> Value {
-        self.ints_shaped(ints, &[ints.len() as u64])
-    }
-
-    /// An i64 tensor, row-major.
-    pub fn ints_shaped(&mut self, ints: &[i64], shape: &[u64]) -> Value {
-        let bytes: Vec<u8> = ints.iter().flat_map(|n| n.to_le_bytes()).collect();
-        self.constant(DType::I64, shape, &bytes)
-    }
-
-    /// A 0-d i64.
-    pub fn int(&mut self, n: i64) -> Value {
-        self.filled(&Scalar::Int(n), DType::I64, &[])
-    }
-
-    /// A 0-d float of `dtype`.
-    pub fn float(&mut self, x: f64, dtype: DType) -> Value {
-        self.filled(&Scalar::Float(x), dtype, &[])
-    }
-
-    /// A 0-d truth value.
-    pub fn bool(&mut self, b: bool) -> Value {
-        self.filled(&Scalar::Bool(b), DType::Bool, &[])
-    }
 }

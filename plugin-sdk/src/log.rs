@@ -45,7 +45,7 @@ pub fn message(package: &str, level: u32, about: Option<&Lower<'_>>, text: fmt::
     if level > (host.level)() {
         return;
     }
-    let context = about.map_or(Context(std::ptr::null_mut()), |lower| lower.cx);
+    let context = about.map_or(Context(std::ptr::null_mut()), Lower::cx);
     (host.message)(RStr::from_str(id), level, RStr::from_str(&text.to_string()), context);
 }
 

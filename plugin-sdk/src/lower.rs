@@ -1,36 +1,67 @@
 //! The context of a lowering: the call, and the model that grows.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use onnxport_abi::abi_stable::std_types::{RSlice, RSliceMut, RStr};
+use smallvec::SmallVec;
+
 use crate::abi::lowering::{
-    ABSENT, CallView, Context, DataView, DimRecord, LoweringHost, TypeRecord, arg_kind,
+    ABSENT, AttrRecord, CallView, Context, DataView, DimRecord, LoweringHost, NodeRecord, TypeRecord,
+    arg_kind,
 };
 use crate::abi::{Version, status};
-use crate::{Arg, Fact, FromArg, Literal, Refusal, Res};
-use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
+use crate::build::{Attr, Node};
+use crate::{Arg, DType, Emit, Fact, FromArg, Literal, Refusal, Res, ResultFact, Scalar};
 
 /// A value of the ONNX graph under construction.
 ///
 /// Symbolic integers, floats and truth values of the program are i64, f64 and bool tensors of shape
-/// `[1]`.
+/// `[1]`. Values take part in formulas, `(x - mean) * 2.0`, while their call is being lowered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Value(pub(crate) u32);
 
-impl Value {
-    /// What an emission that failed returns; the context remembers the failure.
-    pub(crate) const INVALID: Self = Self(ABSENT);
-}
-
 /// The call being lowered and the graph that it is lowered into.
 ///
-/// Emission never fails in the author's hands: an invalid emission is remembered and refuses the
-/// call when the lowering returns.
+/// What emits is [`Emit`], which the prelude brings along.
 pub struct Lower<'h> {
-    pub(crate) host: &'h LoweringHost,
-    /// The contract of the host.
-    pub(crate) contract: Version,
-    pub(crate) cx: Context,
     pub(crate) call: CallView<'h>,
-    pub(crate) failure: Option<Refusal>,
-    pub(crate) finished: bool,
+    pub(crate) emission: Rc<Emission>,
+    _running: Running,
+}
+
+/// What emits into the graph: the context of a lowering, and the operators on its values.
+pub(crate) struct Emission {
+    host: LoweringHost,
+    /// The contract of the host.
+    contract: Version,
+    cx: Context,
+    /// Whether the first result of the call has no axes.
+    scalar: bool,
+    failure: RefCell<Option<Refusal>>,
+}
+
+thread_local! {
+    /// The calls that are being lowered on this thread: lowering a nested graph begins others inside of one.
+    static RUNNING: RefCell<Vec<Rc<Emission>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Ends the innermost call of this thread when it is dropped.
+struct Running;
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        RUNNING.with_borrow_mut(Vec::pop);
+    }
+}
+
+/// What operators on values emit into.
+///
+/// # Panics
+/// When no call is being lowered on this thread: a value does not outlive its call.
+pub(crate) fn running() -> Rc<Emission> {
+    let innermost = RUNNING.with_borrow(|calls| calls.last().cloned());
+    innermost.expect("values are computed with where a call is being lowered, on the thread that does it")
 }
 
 impl<'h> Lower<'h> {
@@ -42,8 +73,32 @@ impl<'h> Lower<'h> {
             elements: RSlice::EMPTY,
             results: RSlice::EMPTY,
         };
-        let answer = (host.call)(cx, &mut call);
-        (answer == status::OK).then_some(Self { host, contract, cx, call, failure: None, finished: false })
+        if (host.call)(cx, &mut call) != status::OK {
+            return None;
+        }
+        let scalar = call.results.first().and_then(ResultFact::read).is_some_and(|r| r.rank() == 0);
+        let failure = RefCell::new(None);
+        let emission = Rc::new(Emission { host: *host, contract, cx, scalar, failure });
+        RUNNING.with_borrow_mut(|calls| calls.push(Rc::clone(&emission)));
+        Some(Self { call, emission, _running: Running })
+    }
+
+    pub(crate) fn host(&self) -> &LoweringHost {
+        &self.emission.host
+    }
+
+    pub(crate) fn cx(&self) -> Context {
+        self.emission.cx
+    }
+
+    /// The contract of the host.
+    pub(crate) fn contract(&self) -> Version {
+        self.emission.contract
+    }
+
+    /// The first failure, if there was one.
+    pub(crate) fn take_failure(&self) -> Option<Refusal> {
+        self.emission.failure.borrow_mut().take()
     }
 
     /// The operator and overload: `aten.add.Tensor`.
@@ -65,7 +120,7 @@ impl<'h> Lower<'h> {
     ///
     /// # Errors
     /// When it is missing, or is not a `T`.
-    pub fn argument<T: FromArg<'h>>(&mut self, name: &str) -> Res<T> {
+    pub fn argument<T: FromArg<'h>>(&self, name: &str) -> Res<T> {
         let arg = self.lookup(name);
         T::from_arg(self, arg).map_err(|refusal| Refusal {
             message: format!("argument `{name}`: {}", refusal.message),
@@ -92,7 +147,7 @@ impl<'h> Lower<'h> {
     ///
     /// # Errors
     /// When it is missing, or is not a `T`.
-    pub fn positional<T: FromArg<'h>>(&mut self, index: usize) -> Res<T> {
+    pub fn positional<T: FromArg<'h>>(&self, index: usize) -> Res<T> {
         let record = self.call.args.get(index).copied();
         let arg = Arg { record, elements: self.call.elements };
         T::from_arg(self, arg).map_err(|refusal| Refusal {
@@ -106,8 +161,41 @@ impl<'h> Lower<'h> {
         Arg { record: self.call.args.first().copied(), elements: self.call.elements }
     }
 
-    /// What is known about `value`.
-    pub fn fact(&self, value: Value) -> Fact {
+    pub(crate) fn records(dims: &[crate::Dim]) -> Vec<DimRecord> {
+        dims.iter().map(|d| d.record()).collect()
+    }
+}
+
+impl Emission {
+    /// Hands `node` over as it crosses.
+    pub(crate) fn lend<R>(&self, node: &Node<'_, Value>, take: impl FnOnce(&NodeRecord<'_>) -> R) -> R {
+        let inputs: SmallVec<[u32; 4]> =
+            node.inputs.iter().map(|value| value.map_or(ABSENT, |value| value.0)).collect();
+        let parts: SmallVec<[_; 4]> = (node.attributes.iter())
+            .map(|(_, attr)| match attr {
+                Attr::Literal(data) => {
+                    (attr.texts(), Some(self.constant(data.dtype, &data.shape, data.bytes())))
+                }
+                _ => (attr.texts(), None),
+            })
+            .collect();
+        let attributes: SmallVec<[AttrRecord<'_>; 4]> = (node.attributes.iter().zip(&parts))
+            .map(|((name, attr), (texts, constant))| attr.record(name, texts, *constant))
+            .collect();
+        take(&NodeRecord {
+            domain: RStr::from_str(node.domain),
+            version: node.version,
+            op: RStr::from_str(node.op),
+            inputs: RSlice::from_slice(&inputs),
+            attributes: RSlice::from_slice(&attributes),
+        })
+    }
+}
+
+impl Emit for Emission {
+    type Value = Value;
+
+    fn fact(&self, value: Value) -> Fact {
         let mut record = TypeRecord { kind: arg_kind::NONE, dtype: 0, rank: -1, dims: RSlice::EMPTY };
         if (self.host.value_type)(self.cx, value.0, &mut record) != status::OK {
             return Fact { dtype: None, shape: None };
@@ -115,8 +203,7 @@ impl<'h> Lower<'h> {
         Fact::read(&record)
     }
 
-    /// The contents of `value`, when it is a small constant.
-    pub fn literal(&self, value: Value) -> Option<Literal> {
+    fn literal(&self, value: Value) -> Option<Literal> {
         let mut view = DataView { dtype: 0, dims: RSlice::EMPTY, bytes: RSlice::EMPTY };
         if (self.host.constant_data)(self.cx, value.0, &mut view) != status::OK {
             return None;
@@ -124,12 +211,72 @@ impl<'h> Lower<'h> {
         Literal::read(&view)
     }
 
-    /// Remembers a failure; the first one counts.
-    pub(crate) fn fail(&mut self, message: impl Into<String>) {
-        self.failure.get_or_insert_with(|| Refusal::new(message));
+    fn constant(&self, dtype: DType, shape: &[u64], bytes: &[u8]) -> Value {
+        let mut out = 0;
+        let (dims, bytes) = (RSlice::from_slice(shape), RSlice::from_slice(bytes));
+        if (self.host.constant)(self.cx, dtype.onnx(), dims, bytes, &mut out) == status::OK {
+            return Value(out);
+        }
+        self.fail("the host refused a constant".to_owned())
     }
 
-    pub(crate) fn records(dims: &[crate::Dim]) -> Vec<DimRecord> {
-        dims.iter().map(|d| d.record()).collect()
+    fn number(&self, number: &Scalar, dtype: DType) -> Value {
+        match number {
+            Scalar::Sym(value) if self.scalar => self.squeeze(self.cast(*value, dtype), &[0]),
+            Scalar::Sym(value) => self.cast(*value, dtype),
+            _ => self.filled(number, dtype, &[]),
+        }
+    }
+
+    fn add_node(&self, node: &Node<'_, Value>, outputs: &mut [Value]) {
+        let mut ids: SmallVec<[u32; 4]> = outputs.iter().map(|_| ABSENT).collect();
+        let sink = RSliceMut::from_mut_slice(&mut ids);
+        if self.lend(node, |record| (self.host.emit)(self.cx, record, sink)) != status::OK {
+            let why = "one of its inputs or attributes is not valid there";
+            self.fail(format!("the host refused a node `{}`: {why}", node.op));
+        }
+        outputs.iter_mut().zip(ids).for_each(|(output, id)| *output = Value(id));
+    }
+
+    fn nothing(&self) -> Value {
+        Value(ABSENT)
+    }
+
+    fn fail(&self, message: String) -> Value {
+        self.failure.borrow_mut().get_or_insert_with(|| Refusal::new(message));
+        self.nothing()
+    }
+}
+
+/// As the operators on its values.
+impl Emit for Lower<'_> {
+    type Value = Value;
+
+    fn fact(&self, value: Value) -> Fact {
+        self.emission.fact(value)
+    }
+
+    fn literal(&self, value: Value) -> Option<Literal> {
+        self.emission.literal(value)
+    }
+
+    fn constant(&self, dtype: DType, shape: &[u64], bytes: &[u8]) -> Value {
+        self.emission.constant(dtype, shape, bytes)
+    }
+
+    fn number(&self, number: &Scalar, dtype: DType) -> Value {
+        self.emission.number(number, dtype)
+    }
+
+    fn add_node(&self, node: &Node<'_, Value>, outputs: &mut [Value]) {
+        self.emission.add_node(node, outputs);
+    }
+
+    fn nothing(&self) -> Value {
+        self.emission.nothing()
+    }
+
+    fn fail(&self, message: String) -> Value {
+        self.emission.fail(message)
     }
 }

@@ -32,7 +32,7 @@ impl Lower<'_> {
     /// # Errors
     /// On hosts of contract 1.0, which do not tell.
     pub fn origin(&self) -> Res<Origin> {
-        let Some(origin) = self.host.origin else { return Err(self.too_old("the origin of a call")) };
+        let Some(origin) = self.host().origin else { return Err(self.too_old("the origin of a call")) };
         let empty = RStr::from_str("");
         let mut view = OriginView {
             node: empty,
@@ -43,7 +43,7 @@ impl Lower<'_> {
             code: empty,
             line: 0,
         };
-        if origin(self.cx, &mut view) != status::OK {
+        if origin(self.cx(), &mut view) != status::OK {
             return Err("the host does not say where the call comes from".into());
         }
         let text = |text: RStr<'_>| text.as_str().to_owned();
@@ -60,7 +60,7 @@ impl Lower<'_> {
 
     /// Why something that the host lacks cannot be done.
     pub(crate) fn too_old(&self, what: &str) -> Refusal {
-        let (ours, theirs) = (Version::CURRENT, self.contract);
+        let (ours, theirs) = (Version::CURRENT, self.contract());
         Refusal::new(format!(
             "{what} is not in plugin contract {theirs}, which the host has; the plugin is built for {ours}"
         ))

@@ -9,7 +9,7 @@ use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
 use crate::abi::graph::{GraphContext, NOTHING};
 use crate::abi::pass::{PassHost, PassRecord, PassTable, place};
 use crate::abi::{Table, status};
-use crate::edit::{Editor, Slots, attribute_view, texts};
+use crate::edit::{Editor, Slots, delegate_emit, lend_attribute};
 use crate::graph::{Attribute, GraphSession, NodeRef, ValueRef};
 use crate::{Refusal, Res, panic};
 
@@ -42,6 +42,8 @@ impl<'h> Deref for Edit<'h> {
         &self.editor
     }
 }
+
+delegate_emit!(Edit);
 
 impl<'h> Edit<'h> {
     /// Adds nodes in front of `node` from now on. They are taken to come from where it comes from.
@@ -79,9 +81,7 @@ impl<'h> Edit<'h> {
     /// # Errors
     /// When the attribute is a block, or is to become one.
     pub fn set_attribute(&self, node: NodeRef<'h>, name: &str, value: &Attribute) -> Res<()> {
-        let texts = texts(value);
-        let view = attribute_view(name, value, &texts);
-        let answer = (self.host.set_attribute)(self.cx, node.id(), &view);
+        let answer = lend_attribute(name, value, |view| (self.host.set_attribute)(self.cx, node.id(), view));
         done(answer, || format!("the attribute `{name}` of a node cannot be set"))
     }
 

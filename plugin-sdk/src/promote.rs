@@ -1,7 +1,7 @@
 //! PyTorch's type promotion, for calls whose result does not state the type of the computation
 //! (comparisons). Source: `torch.result_type` and "Type promotion" in PyTorch's Tensor attributes.
 
-use crate::{DType, Kind, Lower, Operand, Res, Scalar, Value};
+use crate::{DType, Emit, Kind, Lower, Operand, Res, Scalar, Value};
 
 impl Lower<'_> {
     /// The element type in which PyTorch computes with `operands`: those with axes decide, unless a
@@ -50,7 +50,7 @@ impl Lower<'_> {
     }
 
     /// `operand` as a value of `dtype`.
-    pub fn operand(&mut self, operand: &Operand, dtype: DType) -> Value {
+    pub fn operand(&self, operand: &Operand, dtype: DType) -> Value {
         match operand {
             Operand::Tensor(value) => self.cast(*value, dtype),
             Operand::Number(number) => self.number(number, dtype),

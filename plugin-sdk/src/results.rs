@@ -15,12 +15,12 @@ pub trait Results {
     ///
     /// # Errors
     /// When an emission failed before, or the number of values is not that of the call's results.
-    fn finish(self, cx: &mut Lower<'_>) -> Res<()>
+    fn finish(self, cx: &Lower<'_>) -> Res<()>
     where
         Self: Sized,
     {
         let values = self.values();
-        if let Some(failure) = cx.failure.take() {
+        if let Some(failure) = cx.take_failure() {
             return Err(failure);
         }
         let expected = cx.result_count();
@@ -28,10 +28,9 @@ pub trait Results {
             return Err(format!("the lowering returned {} of {expected} results", values.len()).into());
         }
         let ids: Vec<u32> = values.iter().take(expected).map(|v| v.map_or(ABSENT, |v| v.0)).collect();
-        if (cx.host.finish)(cx.cx, RSlice::from_slice(&ids)) != status::OK {
+        if (cx.host().finish)(cx.cx(), RSlice::from_slice(&ids)) != status::OK {
             return Err("the host refused the results".into());
         }
-        cx.finished = true;
         Ok(())
     }
 }

@@ -9,7 +9,7 @@ use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
 use crate::abi::graph::{GraphContext, NOTHING};
 use crate::abi::rules::{MatchView, RuleRecord, RulesHost, RulesTable};
 use crate::abi::{Table, status};
-use crate::edit::{Editor, Slots};
+use crate::edit::{Editor, Slots, delegate_emit};
 use crate::graph::{Attribute, GraphSession, GraphView, NodeRef, ValueRef};
 use crate::{Refusal, Res, panic};
 
@@ -127,6 +127,8 @@ impl<'h> Rewrite<'h> {
         self.matched.attribute(name)
     }
 }
+
+delegate_emit!(Rewrite);
 
 impl<'h> Deref for Rewrite<'h> {
     type Target = Editor<'h>;

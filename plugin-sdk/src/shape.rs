@@ -2,7 +2,7 @@
 
 use crate::abi::lowering::{ShapeView, dim_op};
 use crate::abi::status;
-use crate::{Dim, Lower, Range, SymInt, Value};
+use crate::{Dim, Emit, Lower, Range, SymInt, Value};
 use onnxport_abi::abi_stable::std_types::RSlice;
 
 macro_rules! arithmetic {
@@ -10,7 +10,7 @@ macro_rules! arithmetic {
         impl Lower<'_> {
             $($(#[doc = $doc])* pub fn $name(&self, a: impl Into<Dim>, b: impl Into<Dim>) -> Dim {
                 let (a, b) = (a.into().record(), b.into().record());
-                Dim::from_record((self.host.dim_op)(self.cx, dim_op::$op, a, b))
+                Dim::from_record((self.host().dim_op)(self.cx(), dim_op::$op, a, b))
             })*
         }
     };
@@ -36,14 +36,14 @@ arithmetic! {
 impl Lower<'_> {
     /// The bounds of an extent.
     pub fn dim_range(&self, dim: Dim) -> Range {
-        let record = (self.host.dim_range)(self.cx, dim.record());
+        let record = (self.host().dim_range)(self.cx(), dim.record());
         Range { min: record.min, max: record.max }
     }
 
     /// The symbolic contents of a vector of integers, where the host knows them.
     pub fn contents(&self, value: Value) -> Option<Vec<Dim>> {
         let mut view = ShapeView { known: 0, dims: RSlice::EMPTY };
-        let answer = (self.host.shape_contents)(self.cx, value.0, &mut view);
+        let answer = (self.host().shape_contents)(self.cx(), value.0, &mut view);
         (answer == status::OK && view.known == 1)
             .then(|| view.dims.iter().copied().map(Dim::from_record).collect())
     }
@@ -61,21 +61,20 @@ impl Lower<'_> {
 
     /// An i64 vector of extents: a constant if all are numbers, else what computes them from the
     /// model's inputs. An unknown extent refuses the call.
-    pub fn dims_value(&mut self, dims: &[Dim]) -> Value {
+    pub fn dims_value(&self, dims: &[Dim]) -> Value {
         if let Some(ints) = dims.iter().map(|d| d.as_const()).collect::<Option<Vec<i64>>>() {
             return self.ints(&ints);
         }
         let records = Self::records(dims);
         let mut out = 0;
-        if (self.host.dims_value)(self.cx, RSlice::from_slice(&records), &mut out) == status::OK {
+        if (self.host().dims_value)(self.cx(), RSlice::from_slice(&records), &mut out) == status::OK {
             return Value(out);
         }
-        self.fail("an extent is not known at run time");
-        Value::INVALID
+        self.fail("an extent is not known at run time".to_owned())
     }
 
     /// An i64 vector of symbolic integers: a constant if all are numbers, else their concatenation.
-    pub fn sym_ints(&mut self, ints: &[SymInt]) -> Value {
+    pub fn sym_ints(&self, ints: &[SymInt]) -> Value {
         if let Some(ints) = ints.iter().map(SymInt::as_const).collect::<Option<Vec<i64>>>() {
             return self.ints(&ints);
         }
@@ -96,40 +95,22 @@ impl Lower<'_> {
     }
 
     /// A 0-d i64 of a symbolic integer.
-    pub fn sym_int_scalar(&mut self, n: &SymInt) -> Value {
+    pub fn sym_int_scalar(&self, n: &SymInt) -> Value {
         match n {
             SymInt::Const(n) => self.int(*n),
             SymInt::Value(value) => self.squeeze(*value, &[0]),
         }
     }
 
-    /// The extent of one axis at run time, an i64 of shape `[1]`.
-    pub fn extent(&mut self, value: Value, axis: usize) -> Value {
-        if let Dim::Const(n) = self.dim(value, axis) {
-            return self.ints(&[n]);
-        }
-        self.op("Shape").input(value).int("start", axis as i64).int("end", axis as i64 + 1).one()
-    }
-
-    /// The shape at run time, an i64 vector; a constant when every extent is a number.
-    pub fn shape_value(&mut self, value: Value) -> Value {
-        let known =
-            self.shape(value).ok().and_then(|s| s.iter().map(|d| d.as_const()).collect::<Option<Vec<_>>>());
-        match known {
-            Some(shape) => self.ints(&shape),
-            None => self.op("Shape").input(value).one(),
-        }
-    }
-
     /// `value` reshaped to what the program states for result `index`, as [`Lower::reshape_to`] does.
-    pub fn reshape_to_result(&mut self, value: Value, index: usize) -> crate::Res<Value> {
+    pub fn reshape_to_result(&self, value: Value, index: usize) -> crate::Res<Value> {
         let shape = self.result(index)?.real_shape();
         Ok(self.reshape_to(value, &shape))
     }
 
     /// `value` reshaped to `shape`. Extents that `value` has at the same place are copied by
     /// `Reshape`, one other that is not a number is left to it, and the rest is computed.
-    pub fn reshape_to(&mut self, value: Value, shape: &[Dim]) -> Value {
+    pub fn reshape_to(&self, value: Value, shape: &[Dim]) -> Value {
         let from = self.fact(value).shape.unwrap_or_default();
         if from == shape && !shape.contains(&Dim::Unknown) {
             return value;

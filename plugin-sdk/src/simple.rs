@@ -1,13 +1,13 @@
 //! Operators that are one node over their tensors.
 
-use crate::{DType, Lower, Operand, Res, Results};
+use crate::{DType, Emit, Lower, Operand, Res, Results};
 
 /// Lowers the call to one node `op` whose inputs are the arguments called `names`, cast to the
 /// element type of the result unless that is `bool`. What `simple!` registers.
 ///
 /// # Errors
 /// When an argument is neither a tensor nor a number.
-pub fn simple(cx: &mut Lower<'_>, op: &str, names: &[&str]) -> Res<()> {
+pub fn simple(cx: &Lower<'_>, op: &str, names: &[&str]) -> Res<()> {
     let dtype = cx.result(0)?.dtype;
     let mut operands = Vec::with_capacity(names.len());
     for name in names {

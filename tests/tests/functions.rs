@@ -14,24 +14,22 @@ use onnxport_sdk::prelude::*;
 use onnxport_tests::errors;
 
 /// `x * sigmoid(beta * x)`.
-fn swish(cx: &mut Lower, x: Value, beta: f64) -> Res<Value> {
+fn swish(cx: &Lower, x: Value, beta: f64) -> Res<Value> {
     let [y] = cx.function("local", "Swish").input(x).float("beta", beta).body(|cx, [x]| {
         let beta = cx.op("Constant").refer("value_float", "beta").one();
-        let scaled = cx.mul(x, beta);
-        let gate = cx.sigmoid(scaled);
-        Ok([cx.mul(x, gate)])
+        Ok([x * cx.sigmoid(x * beta)])
     })?;
     Ok(y)
 }
 
 #[lowering("local.swish.default")]
-fn one_swish(cx: &mut Lower, x: Value, beta: f64) -> Res<Value> {
+fn one_swish(cx: &Lower, x: Value, beta: f64) -> Res<Value> {
     swish(cx, x, beta)
 }
 
 /// A function that calls another one, with a constant, a branch and an attribute that infers the type.
 #[lowering("local.gated.default")]
-fn gated(cx: &mut Lower, x: Value, flag: Value, dim: i64) -> Res<(Value, Value)> {
+fn gated(cx: &Lower, x: Value, flag: Value, dim: i64) -> Res<(Value, Value)> {
     let [soft, y] =
         cx.function("local", "Gated").input(x).input(flag).int("dim", dim).body(|cx, [x, flag]| {
             let unused = cx.float(7.0, DType::F32);
@@ -50,7 +48,7 @@ fn gated(cx: &mut Lower, x: Value, flag: Value, dim: i64) -> Res<(Value, Value)>
 
 /// A body that depends on more than its name says.
 #[lowering("local.fickle.default")]
-fn fickle(cx: &mut Lower, x: Value, factor: f64) -> Res<Value> {
+fn fickle(cx: &Lower, x: Value, factor: f64) -> Res<Value> {
     let [y] = cx.function("local", "Fickle").input(x).body(|cx, [x]| {
         let factor = cx.float(factor, DType::F32);
         Ok([cx.mul(x, factor)])
@@ -60,7 +58,7 @@ fn fickle(cx: &mut Lower, x: Value, factor: f64) -> Res<Value> {
 
 /// A body that reaches outside.
 #[lowering("local.reaches.default")]
-fn reaches(cx: &mut Lower, x: Value) -> Res<Value> {
+fn reaches(cx: &Lower, x: Value) -> Res<Value> {
     let outside = x;
     let [y] = cx.function("local", "Reaches").input(x).body(|cx, [_]| Ok([cx.relu(outside)]))?;
     Ok(y)
@@ -68,7 +66,7 @@ fn reaches(cx: &mut Lower, x: Value) -> Res<Value> {
 
 /// What was made inside is no value outside.
 #[lowering("local.leaks.default")]
-fn leaks(cx: &mut Lower, x: Value) -> Res<Value> {
+fn leaks(cx: &Lower, x: Value) -> Res<Value> {
     let mut inside = x;
     cx.function("local", "Leaks").input(x).body(|cx, [x]| {
         inside = cx.relu(x);
@@ -79,7 +77,7 @@ fn leaks(cx: &mut Lower, x: Value) -> Res<Value> {
 
 /// A body that gives up, inside of a block.
 #[lowering("local.gives_up.default")]
-fn gives_up(cx: &mut Lower, x: Value) -> Res<Value> {
+fn gives_up(cx: &Lower, x: Value) -> Res<Value> {
     let [y] = cx.function("local", "GivesUp").input(x).body(|cx, [x]| {
         cx.block(|cx| {
             cx.relu(x);
@@ -92,7 +90,7 @@ fn gives_up(cx: &mut Lower, x: Value) -> Res<Value> {
 
 /// An attribute that the operator takes as another type.
 #[lowering("local.mistaken.default")]
-fn mistaken(cx: &mut Lower, x: Value) -> Res<Value> {
+fn mistaken(cx: &Lower, x: Value) -> Res<Value> {
     let [y] = cx
         .function("local", "Mistaken")
         .input(x)
@@ -102,7 +100,7 @@ fn mistaken(cx: &mut Lower, x: Value) -> Res<Value> {
 }
 
 #[lowering("local.refuses.default")]
-fn refuses(_: &mut Lower, _x: Value) -> Res<Value> {
+fn refuses(_: &Lower, _x: Value) -> Res<Value> {
     Err(Refusal::new("argument `x` came on a Monday").code("W01"))
 }
 

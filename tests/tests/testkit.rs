@@ -3,25 +3,54 @@
 // What a linked-in plugin has no feature for.
 #![allow(unexpected_cfgs)]
 
+use std::cell::Cell;
+use std::panic::catch_unwind;
+
 use onnxport_sdk::prelude::*;
 use onnxport_sdk::testkit::{Argument, Failure, Plugin, Tensor, Tolerance, assert_close, constant, input};
 
 simple! { "kit.relu.default" => Relu(self) }
 
 #[lowering("kit.scaled.default")]
-fn scaled(cx: &mut Lower, x: Value, factor: f64, mode: Str) -> Res<Value> {
+fn scaled(cx: &Lower, x: Value, factor: f64, mode: Str) -> Res<Value> {
     if mode.0 != "times" {
         return Err(
             Refusal::new(format!("argument `mode`: `{}` is not expressed", mode.0)).help("use `times`")
         );
     }
-    let dtype = cx.result(0)?.dtype;
-    let factor = cx.float(factor, dtype);
-    Ok(cx.mul(x, factor))
+    Ok(x * factor)
+}
+
+#[lowering("kit.formula.default")]
+fn formula(cx: &Lower, x: Value, y: Value, factor: Scalar) -> Res<Value> {
+    let near = cx.less(x, y) & !cx.is_nan(x);
+    Ok(cx.select(near, 2.0 * x - y / factor, -x) + cx.max(x, 1))
+}
+
+#[lowering("kit.half.default")]
+fn half(_cx: &Lower, x: Value) -> Res<Value> {
+    Ok(x * 0.5)
+}
+
+thread_local! {
+    static KEPT: Cell<Option<Value>> = const { Cell::new(None) };
+}
+
+#[lowering("kit.keeps.default")]
+fn keeps(cx: &Lower, x: Value) -> Res<Value> {
+    KEPT.set(Some(x));
+    Ok(cx.relu(x))
+}
+
+/// As lowerings were written when verbs took the context for themselves.
+#[lowering("kit.exclusive.default")]
+fn exclusive(cx: &mut Lower, x: Value) -> Res<Value> {
+    let y = cx.relu(x);
+    Ok(cx.add(x, y))
 }
 
 #[lowering("kit.rows.default")]
-fn rows(cx: &mut Lower, x: Value) -> Res<Value> {
+fn rows(cx: &Lower, x: Value) -> Res<Value> {
     let shape = cx.shape(x)?;
     let columns = cx.dim_mul(shape[1], shape[2]);
     let target = cx.dims_value(&[shape[0], columns]);
@@ -29,14 +58,14 @@ fn rows(cx: &mut Lower, x: Value) -> Res<Value> {
 }
 
 #[lowering("kit.branch.default")]
-fn branch(cx: &mut Lower, x: Value, flag: Value) -> Res<Value> {
+fn branch(cx: &Lower, x: Value, flag: Value) -> Res<Value> {
     let negative = cx.block(|cx| Ok(vec![cx.neg(x)]))?;
     let same = cx.block(|cx| Ok(vec![cx.identity(x)]))?;
     Ok(cx.op("If").input(flag).block("then_branch", negative).block("else_branch", same).one())
 }
 
 #[lowering("kit.sizes.default")]
-fn sizes(cx: &mut Lower, x: Value, shift: Value) -> Res<(Value, Value)> {
+fn sizes(cx: &Lower, x: Value, shift: Value) -> Res<(Value, Value)> {
     let shift = cx.literal(shift).and_then(|l| l.ints()).ok_or("argument `shift` is not a constant")?;
     let extent = cx.dim(x, 0);
     let sum = cx.dim_add(extent, shift[0]);
@@ -44,40 +73,42 @@ fn sizes(cx: &mut Lower, x: Value, shift: Value) -> Res<(Value, Value)> {
 }
 
 #[lowering("kit.swish.default")]
-fn swish(cx: &mut Lower, x: Value, beta: f64) -> Res<Value> {
+fn swish(cx: &Lower, x: Value, beta: f64) -> Res<Value> {
     let [y] = cx.function("kit", "Swish").input(x).float("beta", beta).body(|cx, [x]| {
         let beta = cx.op("Constant").refer("value_float", "beta").one();
-        let scaled = cx.mul(x, beta);
-        let gate = cx.sigmoid(scaled);
-        Ok([cx.mul(x, gate)])
+        Ok([x * cx.sigmoid(x * beta)])
     })?;
     Ok(y)
 }
 
 #[lowering("kit.leak.default")]
-fn leak(cx: &mut Lower, x: Value) -> Res<Value> {
+fn leak(cx: &Lower, x: Value) -> Res<Value> {
     let [y] = cx.function("kit", "Leak").input(x).body(|cx, [_]| Ok([cx.neg(x)]))?;
     Ok(y)
 }
 
 #[lowering("kit.wrong.default")]
-fn wrong(cx: &mut Lower, x: Value) -> Res<Value> {
+fn wrong(cx: &Lower, x: Value) -> Res<Value> {
     Ok(cx.cast(x, DType::I64))
 }
 
 #[lowering("kit.panics.default")]
-fn panics(_: &mut Lower, _x: Value) -> Res<Value> {
+fn panics(_: &Lower, _x: Value) -> Res<Value> {
     panic!("out of cheese")
 }
 
 #[lowering("kit.typo.default")]
-fn typo(cx: &mut Lower, x: Value, facter: Scalar) -> Res<Value> {
+fn typo(cx: &Lower, x: Value, facter: Scalar) -> Res<Value> {
     let _ = facter;
     Ok(cx.relu(x))
 }
 
 onnxport_sdk::export_plugin! { id: "kit", schemas: "\
 kit::branch(Tensor x, Tensor flag) -> Tensor
+kit::exclusive(Tensor x) -> Tensor
+kit::formula(Tensor x, Tensor y, Scalar factor) -> Tensor
+kit::half(Tensor x) -> Tensor
+kit::keeps(Tensor x) -> Tensor
 kit::leak(Tensor x) -> Tensor
 kit::panics(Tensor x) -> Tensor
 kit::relu(Tensor self) -> Tensor
@@ -108,6 +139,35 @@ fn a_call_is_bound_to_the_schema_and_shown() {
     assert_close(&outputs[0], &Tensor::f32([3, 2], [2.0, 4.0, 6.0, 8.0, 10.0, 12.0]), Tolerance::EXACT);
     let wrong = lowered.run(&[("x", &Tensor::f32([2], [0.0, 0.0]))]);
     assert_eq!(wrong, Err("input `x` is f32[n, 2], it was given f32[2]".to_owned()));
+}
+
+#[test]
+fn operators_on_values_emit_from_left_to_right() {
+    let call = plugin().call("kit.formula.default").arg("x", input("f32[2]")).arg("y", input("f32[2]"));
+    let lowered = call.arg("factor", 4.0).gives("f32[2]").lower().expect("a lowered call");
+    let ops = ["Less", "IsNaN", "Not", "And", "Mul", "Div", "Sub", "Neg", "Where", "Max", "Add"];
+    assert_eq!(lowered.ops(), ops);
+    let (x, y) = (Tensor::f32([2], [1.0, 3.0]), Tensor::f32([2], [2.0, 2.0]));
+    let outputs = lowered.run(&[("x", &x), ("y", &y)]).expect("numbers");
+    assert_close(&outputs[0], &Tensor::f32([2], [2.5, 0.0]), Tolerance::EXACT);
+    let call = plugin().call("kit.exclusive.default").arg("x", input("f32[2]")).gives("f32[2]");
+    assert_eq!(call.lower().expect("a lowered call").ops(), ["Relu", "Add"]);
+}
+
+#[test]
+fn a_number_takes_the_type_beside_it_or_is_refused() {
+    let half = |ty: &str| plugin().call("kit.half.default").arg("x", input(ty)).gives(ty).lower();
+    assert!(half("f16[2]").expect("a lowered call").to_text().contains("constant %0: f16[] = [0.5]"));
+    let Err(Failure::Refused(refusal)) = half("i64[2]") else { panic!("a fraction is no integer") };
+    assert_eq!(refusal.message, "0.5 stands beside a value of type i64");
+}
+
+#[test]
+fn a_value_does_not_outlive_its_call() {
+    let call = plugin().call("kit.keeps.default").arg("x", input("f32[2]")).gives("f32[2]");
+    call.lower().expect("a lowered call");
+    let kept = KEPT.get().expect("the value was kept");
+    assert!(catch_unwind(|| kept + 1.0).is_err());
 }
 
 #[test]

@@ -13,13 +13,28 @@ rules! {
     /// Wrong: the shape goes lost.
     flatten: Sigmoid(x) => Flatten(x, axis = 1);
 
+    /// Half of a value is that value less the other half.
+    half: Floor(x) => less_half;
+
+    /// Wrong: the condition adds a node.
+    adding: Ceil(x) if adds(x) => x;
+
     /// Wrong: panics.
     panics: Tanh(_) => broken;
 }
 
 fn power<'h>(cx: &Rewrite<'h>) -> Res<ValueRef<'h>> {
-    let two = cx.constant(DType::F32, &[], &2_f32.to_le_bytes());
-    Ok(cx.op("Pow").input(cx.value("x")?).input(two).one())
+    Ok(cx.pow(cx.value("x")?, 2.0))
+}
+
+fn less_half<'h>(cx: &Rewrite<'h>) -> Res<ValueRef<'h>> {
+    let x = cx.value("x")?;
+    Ok(x - 0.5 * x)
+}
+
+fn adds(x: ValueRef<'_>) -> bool {
+    let _ = -x;
+    true
 }
 
 fn broken<'h>(_: &Rewrite<'h>) -> Res<ValueRef<'h>> {
@@ -111,6 +126,25 @@ fn a_builder_makes_nodes_and_constants() {
 }
 
 #[test]
+fn operators_on_values_add_to_the_graph_of_a_builder() {
+    let graph = own("half", "Floor", 1).expect("a graph");
+    assert_eq!(graph.ops(), ["Mul", "Sub"]);
+    let x = Tensor::f32([2, 3, 4], (0..24).map(|n| n as f32));
+    let halves = graph.run(&[("x", &x)]).expect("numbers");
+    assert_eq!(halves[0].to_f64()[23], 11.5);
+}
+
+#[test]
+fn a_condition_adds_nothing() {
+    let mut sample = Sample::new();
+    let x = sample.input("x", "f32[2]");
+    let y = sample.node("Ceil", &[x]);
+    let rewritten = Plugin::attach(&ROOT).rewrite("adding", &sample.returns(&[y])).expect("a graph");
+    assert_eq!((rewritten.applied, rewritten.graph.ops()), (0, vec!["Ceil"]));
+    assert_eq!(rewritten.refusals[0].message, "a condition adds nothing to the graph");
+}
+
+#[test]
 fn what_goes_wrong_is_told_apart() {
     let wrong = own("flatten", "Sigmoid", 1).expect_err("another shape");
     assert_eq!(wrong, Failure::Contradiction("the patch is [2, 12] where [2, 3, 4] stood".to_owned()));
@@ -119,6 +153,8 @@ fn what_goes_wrong_is_told_apart() {
     let missing = own("nothing", "Tanh", 1).expect_err("there is no such rule");
     assert_eq!(
         missing,
-        Failure::Setup("there is no rule `nothing`; there are square, flatten, panics".to_owned())
+        Failure::Setup(
+            "there is no rule `nothing`; there are square, flatten, half, adding, panics".to_owned()
+        )
     );
 }

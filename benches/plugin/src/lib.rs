@@ -4,7 +4,7 @@ use onnxport_sdk::prelude::*;
 
 /// Asks the host `times` times for the type of the tensor.
 #[lowering("bench.ask.default")]
-fn ask(cx: &mut Lower, x: Value, times: i64) -> Res<Value> {
+fn ask(cx: &Lower, x: Value, times: i64) -> Res<Value> {
     for _ in 0..times {
         std::hint::black_box(cx.fact(x));
     }

@@ -102,19 +102,17 @@ impl<'h> Conv<'h> {
             .view(self.weight, &[0, 1, 2, 3], &unsigned(group(&[high, deep])))
             .ok_or("the weight would have to be copied")?;
         let shape: Vec<i64> = [0].into_iter().chain(group(&[deep, length])).collect();
-        let columns = cx.op("Reshape").input(self.columns(cx)).input(cx.ints(&shape)).one();
-        let mut product = cx.op("MatMul").input(weight).input(columns).one();
+        let mut product = cx.matmul(weight, cx.reshape(self.columns(cx), &shape));
         if let Some(bias) = self.bias {
             let shape = group(&[high, 1]);
             let bias = if bias.is_initializer() {
                 cx.view(bias, &[0], &unsigned(shape)).ok_or("the bias would have to be copied")?
             } else {
-                cx.op("Reshape").input(bias).input(cx.ints(&shape)).one()
+                cx.reshape(bias, &shape)
             };
-            product = cx.op("Add").input(product).input(bias).one();
+            product = product + bias;
         }
-        let shape = cx.ints(&[0, features, output[0], output[1]]);
-        let result = cx.op("Reshape").input(product).input(shape).one();
+        let result = cx.reshape(product, &[0, features, output[0], output[1]]);
         cx.replace_uses(self.result, result)?;
         cx.remove(self.node)?;
         Ok(())
@@ -141,13 +139,8 @@ impl<'h> Conv<'h> {
                 let slice = cx.op("Slice").input(input).input(starts).input(ends);
                 part = slice.input(axes).input(steps).one();
             }
-            seen.push(cx.op("Reshape").input(part).input(shape).one());
+            seen.push(cx.reshape_dynamic(part, shape));
         }
-        match seen[..] {
-            [only] => only,
-            _ => {
-                seen.into_iter().fold(cx.op("Concat").int("axis", 2), |concat, part| concat.input(part)).one()
-            }
-        }
+        cx.concat(&seen, 2)
     }
 }

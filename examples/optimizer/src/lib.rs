@@ -34,7 +34,7 @@ fn pool_then_relu<'h>(cx: &Rewrite<'h>) -> Res<ValueRef<'h>> {
     for name in &names {
         spec = spec.set(name, pool.attribute(name));
     }
-    Ok(cx.op("Relu").input(spec.one()).one())
+    Ok(cx.relu(spec.one()))
 }
 
 onnxport_sdk::export_plugin! { id: "optimizer", rules: true, passes: true }

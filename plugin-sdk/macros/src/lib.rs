@@ -11,7 +11,7 @@ use proc_macro::TokenStream;
 ///
 /// ```ignore
 /// #[lowering("aten.add.Tensor", "aten.add.Scalar")]
-/// fn add(cx: &mut Lower, a: Operand, b: Operand, alpha: Scalar) -> Res<Value> { … }
+/// fn add(cx: &Lower, a: Operand, b: Operand, alpha: Scalar) -> Res<Value> { … }
 /// ```
 ///
 /// After the targets may stand `opset = 21..` (also `..=20`, `18..=20`), `priority = 5` and

@@ -81,7 +81,7 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenS
     let name = &function.sig.ident;
     let mut inputs = function.sig.inputs.iter();
     if inputs.next().is_none() {
-        return Err(Error::new_spanned(&function.sig, "the first parameter is `cx: &mut Lower`"));
+        return Err(Error::new_spanned(&function.sig, "the first parameter is `cx: &Lower`"));
     }
     let mut names = Vec::new();
     let mut types = Vec::new();

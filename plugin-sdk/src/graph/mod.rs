@@ -10,7 +10,7 @@ mod block;
 mod node;
 mod value;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use onnxport_abi::abi_stable::std_types::RStr;
 
@@ -21,12 +21,15 @@ pub use value::{Initializer, ValueRef};
 
 use crate::abi::graph::{GraphContext, GraphHost};
 use crate::abi::{Table, status};
+use crate::edit::Slots;
 use crate::{Dim, Range, Refusal};
 
 /// The graph of one call, in the hands of the glue.
 pub struct GraphSession {
     host: GraphHost,
     cx: GraphContext,
+    /// What adds to the graph, where something may.
+    slots: Cell<Option<Slots>>,
     failure: RefCell<Option<Refusal>>,
 }
 
@@ -36,7 +39,7 @@ impl GraphSession {
     pub fn new(host: &Table, cx: GraphContext) -> Option<Self> {
         // SAFETY: the host passes the envelope of its table of this interface.
         let host = unsafe { host.read::<GraphHost>() }.ok()??;
-        Some(Self { host, cx, failure: RefCell::new(None) })
+        Some(Self { host, cx, slots: Cell::new(None), failure: RefCell::new(None) })
     }
 
     /// The graph.
@@ -120,6 +123,15 @@ impl<'h> GraphView<'h> {
 
     pub(crate) fn node(self, id: u64) -> NodeRef<'h> {
         NodeRef { graph: self, id }
+    }
+
+    /// What adds to the graph; a condition of a rule has nothing.
+    pub(crate) fn slots(self) -> Option<Slots> {
+        self.session.slots.get()
+    }
+
+    pub(crate) fn add_with(self, slots: Slots) {
+        self.session.slots.set(Some(slots));
     }
 
     fn host(self) -> &'h GraphHost {

@@ -8,28 +8,23 @@ use onnxport_sdk::prelude::*;
 /// `(clamp(round(self / scale) + zero_point, quant_min, quant_max) - zero_point) * scale`.
 #[lowering("aten.fake_quantize_per_tensor_affine.default")]
 fn fake_quantize(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     scale: f64,
     zero_point: i64,
     quant_min: i64,
     quant_max: i64,
 ) -> Res<Value> {
-    let dtype = cx.result(0)?.dtype;
     // PyTorch multiplies by the inverse, in f32.
-    let inverse = cx.float(f64::from(1.0 / scale as f32), dtype);
-    let scaled = cx.mul(x, inverse);
-    let code = cx.round(scaled);
-    let [low, high] = [quant_min, quant_max].map(|bound| cx.float((bound - zero_point) as f64, dtype));
-    let kept = cx.clip(code, Some(low), Some(high));
-    let step = cx.float(scale, dtype);
-    Ok(cx.mul(kept, step))
+    let inverse = f64::from(1.0 / scale as f32);
+    let [low, high] = [quant_min, quant_max].map(|bound| (bound - zero_point) as f64);
+    Ok(cx.clamp(cx.round(x * inverse), low, high) * scale)
 }
 
 /// `clamp(round(input / scale) + zero_point, quant_min, quant_max)` as integers.
 #[lowering("quantized_decomposed.quantize_per_tensor.default")]
 fn quantize(
-    cx: &mut Lower,
+    cx: &Lower,
     input: Value,
     scale: f64,
     zero_point: i64,
@@ -44,7 +39,7 @@ fn quantize(
 /// The same with a scale and a zero point that are tensors of one element.
 #[lowering("quantized_decomposed.quantize_per_tensor.tensor")]
 fn quantize_by_tensors(
-    cx: &mut Lower,
+    cx: &Lower,
     input: Value,
     scale: Value,
     zero_point: Value,
@@ -53,15 +48,13 @@ fn quantize_by_tensors(
 ) -> Res<Value> {
     // PyTorch takes the inverse of a Python float.
     let (scale, zero_point) = (single(cx, scale, DType::F64), single(cx, zero_point, DType::F32));
-    let inverse = inverse(cx, scale, DType::F64);
-    let inverse = cx.cast(inverse, DType::F32);
-    quantized(cx, input, (inverse, zero_point), (quant_min, quant_max), DType::F32)
+    quantized(cx, input, (cx.cast(1.0 / scale, DType::F32), zero_point), (quant_min, quant_max), DType::F32)
 }
 
 /// The same with a scale and a zero point for every place along `axis`.
 #[lowering("quantized_decomposed.quantize_per_channel.default")]
 fn quantize_per_channel(
-    cx: &mut Lower,
+    cx: &Lower,
     input: Value,
     scales: Value,
     zero_points: Value,
@@ -70,37 +63,31 @@ fn quantize_per_channel(
     quant_max: i64,
 ) -> Res<Value> {
     let dtype = cx.dtype(scales)?;
-    let inverse = inverse(cx, scales, dtype);
-    let inverse = along(cx, inverse, input, axis)?;
+    let inverse = along(cx, 1.0 / scales, input, axis)?;
     let zero_points = cx.cast(zero_points, dtype);
-    let zero_points = along(cx, zero_points, input, axis)?;
-    quantized(cx, input, (inverse, zero_points), (quant_min, quant_max), dtype)
+    quantized(cx, input, (inverse, along(cx, zero_points, input, axis)?), (quant_min, quant_max), dtype)
 }
 
 /// `(input - zero_point) * scale`.
 #[lowering("quantized_decomposed.dequantize_per_tensor.default")]
-fn dequantize(cx: &mut Lower, input: Value, scale: f64, zero_point: i64) -> Res<Value> {
+fn dequantize(cx: &Lower, input: Value, scale: f64, zero_point: i64) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    let (scale, zero_point) = (cx.float(scale, dtype), cx.float(zero_point as f64, dtype));
-    let code = cx.cast(input, dtype);
-    let code = cx.sub(code, zero_point);
-    Ok(cx.mul(code, scale))
+    let scale = cx.float(scale, dtype);
+    Ok((cx.cast(input, dtype) - (zero_point as f64)) * scale)
 }
 
 /// The same with a scale and a zero point that are tensors of one element.
 #[lowering("quantized_decomposed.dequantize_per_tensor.tensor")]
-fn dequantize_by_tensors(cx: &mut Lower, input: Value, scale: Value, zero_point: Value) -> Res<Value> {
+fn dequantize_by_tensors(cx: &Lower, input: Value, scale: Value, zero_point: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let (scale, zero_point) = (single(cx, scale, dtype), single(cx, zero_point, dtype));
-    let code = cx.cast(input, dtype);
-    let code = cx.sub(code, zero_point);
-    Ok(cx.mul(code, scale))
+    Ok((cx.cast(input, dtype) - zero_point) * scale)
 }
 
 /// The same with a scale and a zero point for every place along `axis`.
 #[lowering("quantized_decomposed.dequantize_per_channel.default")]
 fn dequantize_per_channel(
-    cx: &mut Lower,
+    cx: &Lower,
     input: Value,
     scales: Value,
     zero_points: Option<Value>,
@@ -112,17 +99,14 @@ fn dequantize_per_channel(
         let zero_points = along(cx, zero_points, input, axis)?;
         // Integers are subtracted as such.
         let exact = if cx.dtype(zero_points)?.kind() == Kind::Int { DType::I64 } else { dtype };
-        let (a, b) = (cx.cast(code, exact), cx.cast(zero_points, exact));
-        code = cx.sub(a, b);
+        code = cx.cast(code, exact) - cx.cast(zero_points, exact);
     }
-    let (code, scales) = (cx.cast(code, dtype), along(cx, scales, input, axis)?);
-    let y = cx.mul(code, scales);
-    Ok(cx.cast(y, result))
+    Ok(cx.cast(cx.cast(code, dtype) * along(cx, scales, input, axis)?, result))
 }
 
 /// `input * inverse + zero_point`, rounded and clamped, as the integers that the program states.
 fn quantized(
-    cx: &mut Lower,
+    cx: &Lower,
     input: Value,
     (inverse, zero_point): (Value, Value),
     (low, high): (i64, i64),
@@ -130,33 +114,23 @@ fn quantized(
 ) -> Res<Value> {
     let result = cx.result(0)?.dtype;
     let input = cx.cast(input, dtype);
-    let scaled = cx.mul(input, inverse);
-    let code = cx.round(scaled);
-    let code = cx.add(code, zero_point);
     // The largest number of the type that is not above the bound: 2^31 is no int32.
     let high = if dtype == DType::F32 && (high as f32) as i64 > high {
         f64::from((high as f32).next_down())
     } else {
         high as f64
     };
-    let [low, high] = [low as f64, high].map(|bound| cx.float(bound, dtype));
-    let kept = cx.clip(code, Some(low), Some(high));
-    Ok(cx.cast(kept, result))
+    let code = cx.round(input * inverse) + zero_point;
+    Ok(cx.cast(cx.clamp(code, low as f64, high), result))
 }
 
 /// A tensor of one element as a number of `dtype`.
-fn single(cx: &mut Lower, x: Value, dtype: DType) -> Value {
-    let x = cx.reshape(x, &[]);
-    cx.cast(x, dtype)
-}
-
-fn inverse(cx: &mut Lower, x: Value, dtype: DType) -> Value {
-    let one = cx.float(1.0, dtype);
-    cx.div(one, x)
+fn single(cx: &Lower, x: Value, dtype: DType) -> Value {
+    cx.cast(cx.reshape(x, &[]), dtype)
 }
 
 /// A vector, shaped to stand along `axis` of `like`.
-fn along(cx: &mut Lower, x: Value, like: Value, axis: Axis) -> Res<Value> {
+fn along(cx: &Lower, x: Value, like: Value, axis: Axis) -> Res<Value> {
     let behind = cx.rank(like)? - axis.0 - 1;
     let new: Vec<i64> = (1..=behind as i64).collect();
     Ok(cx.unsqueeze(x, &new))

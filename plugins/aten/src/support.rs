@@ -70,44 +70,30 @@ pub(crate) fn kernel_type(cx: &Lower, op: &str, dtype: DType) -> DType {
 }
 
 /// `op` over operands of `dtype`, computed where there is a kernel; the result is again of `dtype`.
-pub(crate) fn node(cx: &mut Lower, op: &str, inputs: &[Value], dtype: DType) -> Value {
+pub(crate) fn node(cx: &Lower, op: &str, inputs: &[Value], dtype: DType) -> Value {
     let kernel = kernel_type(cx, op, dtype);
     let inputs: Vec<Value> = inputs.iter().map(|x| cx.cast(*x, kernel)).collect();
-    let y = cx.op(op).inputs(inputs).one();
-    cx.cast(y, dtype)
+    cx.cast(cx.op(op).inputs(inputs).one(), dtype)
 }
 
 /// `op` of `x` in the type that the program states for the result.
-pub(crate) fn unary(cx: &mut Lower, op: &str, x: Value) -> Res<Value> {
+pub(crate) fn unary(cx: &Lower, op: &str, x: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    let x = cx.cast(x, dtype);
-    Ok(node(cx, op, &[x], dtype))
+    Ok(node(cx, op, &[cx.cast(x, dtype)], dtype))
 }
 
 /// `a` where `condition`, else `b`, both of `dtype`; `Where` has no kernel for truth values.
-pub(crate) fn select(cx: &mut Lower, condition: Value, a: Value, b: Value, dtype: DType) -> Value {
+pub(crate) fn select(cx: &Lower, condition: Value, a: Value, b: Value, dtype: DType) -> Value {
     if dtype != DType::Bool {
         let kernel = kernel_type(cx, "Where", dtype);
-        let (a, b) = (cx.cast(a, kernel), cx.cast(b, kernel));
-        let y = cx.select(condition, a, b);
-        return cx.cast(y, dtype);
+        return cx.cast(cx.select(condition, cx.cast(a, kernel), cx.cast(b, kernel)), dtype);
     }
     match (truth(cx, a), truth(cx, b)) {
-        (Some(true), _) => cx.or(condition, b),
-        (_, Some(false)) => cx.and(condition, a),
-        (Some(false), _) => {
-            let other = cx.not(condition);
-            cx.and(other, b)
-        }
-        (_, Some(true)) => {
-            let other = cx.not(condition);
-            cx.or(other, a)
-        }
-        _ => {
-            let (a, b) = (cx.cast(a, DType::U8), cx.cast(b, DType::U8));
-            let y = cx.select(condition, a, b);
-            cx.cast(y, DType::Bool)
-        }
+        (Some(true), _) => condition | b,
+        (_, Some(false)) => condition & a,
+        (Some(false), _) => !condition & b,
+        (_, Some(true)) => !condition | a,
+        _ => cx.cast(cx.select(condition, cx.cast(a, DType::U8), cx.cast(b, DType::U8)), DType::Bool),
     }
 }
 
@@ -120,7 +106,7 @@ fn truth(cx: &Lower, x: Value) -> Option<bool> {
 }
 
 /// `Max` or `Min`: NaN wins; of truth values it is `Or` or `And`.
-pub(crate) fn extreme(cx: &mut Lower, op: &str, a: Value, b: Value, dtype: DType) -> Value {
+pub(crate) fn extreme(cx: &Lower, op: &str, a: Value, b: Value, dtype: DType) -> Value {
     let op = match (dtype, op) {
         (DType::Bool, "Max") => "Or",
         (DType::Bool, _) => "And",
@@ -130,25 +116,20 @@ pub(crate) fn extreme(cx: &mut Lower, op: &str, a: Value, b: Value, dtype: DType
 }
 
 /// `x` rounded towards zero: `sign(x) * floor(|x|)`.
-pub(crate) fn trunc(cx: &mut Lower, x: Value) -> Value {
-    let (sign, size) = (cx.sign(x), cx.abs(x));
-    let size = cx.floor(size);
-    cx.mul(sign, size)
+pub(crate) fn trunc(cx: &Lower, x: Value) -> Value {
+    cx.sign(x) * cx.floor(cx.abs(x))
 }
 
 /// `floor(a / b)` of integers: what `Mod` leaves over divides without remainder. The narrow types
 /// compute in a wider one, since `a - a mod b` may lie below the smallest number.
-pub(crate) fn floor_div_int(cx: &mut Lower, a: Value, b: Value, dtype: DType) -> Value {
+pub(crate) fn floor_div_int(cx: &Lower, a: Value, b: Value, dtype: DType) -> Value {
     let wide = match dtype {
-        DType::U8 | DType::U16 | DType::U32 | DType::U64 => return cx.div(a, b),
+        DType::U8 | DType::U16 | DType::U32 | DType::U64 => return a / b,
         DType::I8 | DType::I16 => DType::I32,
         _ => DType::I64,
     };
     let (a, b) = (cx.cast(a, wide), cx.cast(b, wide));
-    let rest = cx.modulo(a, b, false);
-    let whole = cx.sub(a, rest);
-    let quotient = cx.div(whole, b);
-    cx.cast(quotient, dtype)
+    cx.cast((a - cx.modulo(a, b, false)) / b, dtype)
 }
 
 /// An integer type's bound that is nearest to `number`, where it lies outside of the type.
@@ -168,7 +149,7 @@ pub(crate) fn saturated(number: Scalar, dtype: DType) -> Scalar {
 
 /// The elements, or without `axis` those of the flattened tensor, where `mask` is true. ONNX has no
 /// `Compress` of bf16.
-pub(crate) fn compress(cx: &mut Lower, x: Value, mask: Value, axis: Option<i64>) -> Res<Value> {
+pub(crate) fn compress(cx: &Lower, x: Value, mask: Value, axis: Option<i64>) -> Res<Value> {
     let dtype = cx.dtype(x)?;
     let x = if dtype == DType::BF16 { cx.cast(x, DType::F32) } else { x };
     let node = cx.op("Compress").input(x).input(mask);
@@ -179,39 +160,30 @@ pub(crate) fn compress(cx: &mut Lower, x: Value, mask: Value, axis: Option<i64>)
     Ok(cx.cast(kept, dtype))
 }
 
-/// A constant 0-d number of `dtype`.
-pub(crate) fn constant(cx: &mut Lower, x: f64, dtype: DType) -> Value {
-    cx.float(x, dtype)
-}
-
 /// The polynomial with these coefficients, the highest first, by Horner's rule.
-pub(crate) fn polynomial(cx: &mut Lower, x: Value, coefficients: &[f64], dtype: DType) -> Value {
+pub(crate) fn polynomial(cx: &Lower, x: Value, coefficients: &[f64], dtype: DType) -> Value {
     let mut rest = coefficients.iter();
-    let mut y = constant(cx, rest.next().copied().unwrap_or(0.0), dtype);
+    let mut y = cx.float(rest.next().copied().unwrap_or(0.0), dtype);
     for c in rest {
-        let c = constant(cx, *c, dtype);
-        y = cx.mul(y, x);
-        y = cx.add(y, c);
+        y = y * x + *c;
     }
     y
 }
 
 /// `x` times a constant; nothing when it is 1.
-pub(crate) fn scaled(cx: &mut Lower, x: Value, factor: f64, dtype: DType) -> Value {
+pub(crate) fn scaled(x: Value, factor: f64) -> Value {
     if factor == 1.0 {
         return x;
     }
-    let factor = constant(cx, factor, dtype);
-    cx.mul(x, factor)
+    x * factor
 }
 
 /// `x` plus a constant; nothing when it is 0.
-pub(crate) fn shifted(cx: &mut Lower, x: Value, term: f64, dtype: DType) -> Value {
+pub(crate) fn shifted(x: Value, term: f64) -> Value {
     if term == 0.0 {
         return x;
     }
-    let term = constant(cx, term, dtype);
-    cx.add(x, term)
+    x + term
 }
 
 /// The bytes up to which a filled or counted tensor is stored rather than computed.
@@ -230,7 +202,7 @@ pub(crate) fn small(shape: &[Dim], dtype: DType) -> Option<Vec<u64>> {
 
 /// A tensor of `shape` filled with `number`: stored when small, else `ConstantOfShape`, or `Expand`
 /// of a symbolic number.
-pub(crate) fn full(cx: &mut Lower, shape: &[Dim], number: &Scalar, dtype: DType) -> Value {
+pub(crate) fn full(cx: &Lower, shape: &[Dim], number: &Scalar, dtype: DType) -> Value {
     let symbolic = matches!(number, Scalar::Sym(_));
     if let Some(extents) = small(shape, dtype).filter(|_| !symbolic) {
         return cx.filled(number, dtype, &extents);
@@ -240,16 +212,13 @@ pub(crate) fn full(cx: &mut Lower, shape: &[Dim], number: &Scalar, dtype: DType)
         if shape.is_empty() {
             return number;
         }
-        let shape = cx.dims_value(shape);
-        return cx.expand(number, shape);
+        return cx.expand(number, cx.dims_value(shape));
     }
-    let shape = cx.dims_value(shape);
-    let fill = cx.filled(number, dtype, &[1]);
-    cx.constant_of_shape(shape, fill)
+    cx.constant_of_shape(cx.dims_value(shape), cx.filled(number, dtype, &[1]))
 }
 
 /// The result if it is known to have no elements, which ONNX Runtime's sums do not expect.
-pub(crate) fn empty(cx: &mut Lower) -> Res<Option<Value>> {
+pub(crate) fn empty(cx: &Lower) -> Res<Option<Value>> {
     let result = cx.result(0)?;
     let none = result.shape.iter().any(|d| d.is(0));
     Ok(none.then(|| full(cx, &result.shape, &Scalar::Int(0), result.dtype)))

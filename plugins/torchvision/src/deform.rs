@@ -9,7 +9,7 @@ use onnxport_sdk::prelude::*;
 /// `GridSample`. Source: `torchvision/csrc/ops/cpu/deform_conv2d_kernel.cpp`.
 #[lowering("torchvision.deform_conv2d.default")]
 fn deform_conv2d(
-    cx: &mut Lower,
+    cx: &Lower,
     input: Value,
     weight: Value,
     offset: Value,
@@ -31,9 +31,10 @@ fn deform_conv2d(
         let call = Call { input, weight, offset, mask, bias, stride, pad, dilation, groups, offset_groups };
         return call.sampled(cx);
     }
-    let (kernel, pads) = (kernel(cx, weight)?, [pad_h, pad_w, pad_h, pad_w]);
+    let pads = [pad_h, pad_w, pad_h, pad_w];
     let node = cx.op("DeformConv").input(input).input(weight).input(offset).input(bias).maybe(mask);
-    let node = node.ints("kernel_shape", &kernel).ints("strides", &stride).ints("pads", &pads);
+    let shape = kernel(cx, weight)?;
+    let node = node.ints("kernel_shape", &shape).ints("strides", &stride).ints("pads", &pads);
     let node = node.ints("dilations", &dilation).int("group", groups);
     Ok(node.int("offset_group", offset_groups).one())
 }
@@ -62,7 +63,7 @@ struct Call {
 
 impl Call {
     /// The samples as columns, times the weights.
-    fn sampled(&self, cx: &mut Lower) -> Res<Value> {
+    fn sampled(&self, cx: &Lower) -> Res<Value> {
         let dtype = cx.dtype(self.input)?;
         if dtype == DType::F64 {
             return Err(Refusal::new("deformable convolution in float64 needs opset 19")
@@ -88,24 +89,19 @@ impl Call {
         let tap = |axis: usize, place: i64| if axis == 0 { place / kernel[1] } else { place % kernel[1] };
         let mut places = Vec::new();
         for (axis, count, extent) in [(1, columns, width), (0, rows, height)] {
-            let moves = cx.int(axis as i64);
-            let moved = cx.gather(offset, moves, 2);
+            let moved = cx.gather(offset, cx.int(axis as i64), 2);
             let steps: Vec<i64> = (0..taps).map(|p| tap(axis, p) * self.dilation[axis]).collect();
             let regular = self.regular(cx, axis, &steps, count, dtype);
-            let place = cx.add(moved, regular);
-            let place = normalised(cx, place, extent, dtype);
-            places.push(cx.unsqueeze(place, &[4]));
+            places.push(cx.unsqueeze(normalised(cx, moved + regular, extent, dtype), &[4]));
         }
-        let grid = cx.concat(&places, 4);
-        let grid = cx.reshape_to(grid, &[maps, read, columns, Dim::Const(2)]);
+        let grid = cx.reshape_to(cx.concat(&places, 4), &[maps, read, columns, Dim::Const(2)]);
 
         let input = [maps, Dim::Const(channels / offset_groups), height, width];
         let input = cx.reshape_to(self.input, &input);
         let node = cx.op("GridSample").input(input).input(grid).str("mode", "bilinear");
         let mut samples = node.str("padding_mode", "zeros").int("align_corners", 0).one();
         if let Some(mask) = self.mask {
-            let mask = cx.reshape_to(mask, &[maps, Dim::Const(1), read, columns]);
-            samples = cx.mul(samples, mask);
+            samples = samples * cx.reshape_to(mask, &[maps, Dim::Const(1), read, columns]);
         }
 
         let depth = channels / self.groups * taps;
@@ -117,15 +113,12 @@ impl Call {
         } else {
             return Err("the argument `weight` has four axes".into());
         };
-        let product = cx.matmul(weight, samples);
-        let product = cx.reshape_to_result(product, 0)?;
-        let bias = cx.reshape(self.bias, &[outputs, 1, 1]);
-        Ok(cx.add(product, bias))
+        Ok(cx.reshape_to_result(cx.matmul(weight, samples), 0)? + cx.reshape(self.bias, &[outputs, 1, 1]))
     }
 
     /// Where the kernel reads along `axis` before anything is moved, `[taps, rows or 1, columns or 1]`:
     /// `i * stride - pad` and the steps of its taps.
-    fn regular(&self, cx: &mut Lower, axis: usize, steps: &[i64], count: Dim, dtype: DType) -> Value {
+    fn regular(&self, cx: &Lower, axis: usize, steps: &[i64], count: Dim, dtype: DType) -> Value {
         let (stride, pad) = (self.stride[axis], self.pad[axis]);
         if let Dim::Const(count) = count {
             let start = |step: i64| (0..count).map(move |i| (i * stride - pad + step) as f64);
@@ -134,26 +127,17 @@ impl Call {
             let shape = if axis == 0 { [taps, count, 1] } else { [taps, 1, count] };
             return cx.numbers_shaped(&places, &shape, dtype);
         }
-        let count = cx.dims_value(&[count]);
-        let (count, zero, one) = (cx.squeeze(count, &[0]), cx.int(0), cx.int(1));
-        let places = cx.range(zero, count, one);
-        let stride = cx.int(stride);
-        let places = cx.mul(places, stride);
-        let places = cx.unsqueeze(places, if axis == 0 { &[0, 2] } else { &[0, 1] });
+        let count = cx.squeeze(cx.dims_value(&[count]), &[0]);
+        let places = cx.range(cx.int(0), count, cx.int(1));
+        let places = cx.unsqueeze(places * cx.int(stride), if axis == 0 { &[0, 2] } else { &[0, 1] });
         let steps: Vec<i64> = steps.iter().map(|step| step - pad).collect();
-        let steps = cx.ints_shaped(&steps, &[steps.len() as u64, 1, 1]);
-        let places = cx.add(places, steps);
-        cx.cast(places, dtype)
+        cx.cast(places + cx.ints_shaped(&steps, &[steps.len() as u64, 1, 1]), dtype)
     }
 }
 
 /// A place in elements as `GridSample` counts it: the centre of element `i` of `n` is `(2i + 1) / n - 1`.
-fn normalised(cx: &mut Lower, place: Value, extent: Dim, dtype: DType) -> Value {
+fn normalised(cx: &Lower, place: Value, extent: Dim, dtype: DType) -> Value {
     let (half, one, two) = (cx.float(0.5, dtype), cx.float(1.0, dtype), cx.float(2.0, dtype));
-    let extent = cx.dims_value(&[extent]);
-    let extent = cx.cast(extent, dtype);
-    let place = cx.add(place, half);
-    let place = cx.mul(place, two);
-    let place = cx.div(place, extent);
-    cx.sub(place, one)
+    let extent = cx.cast(cx.dims_value(&[extent]), dtype);
+    (place + half) * two / extent - one
 }

@@ -10,7 +10,7 @@ use onnxport_sdk::prelude::*;
 ///
 /// ONNX's operator computes in float32 and knows thresholds from 0 to 1 only; anything else is a loop.
 #[lowering("torchvision.nms.default")]
-fn nms(cx: &mut Lower, dets: Value, scores: Value, iou_threshold: f64) -> Res<Value> {
+fn nms(cx: &Lower, dets: Value, scores: Value, iou_threshold: f64) -> Res<Value> {
     let boxes = match cx.dtype(dets)? {
         DType::F16 | DType::BF16 => cx.cast(dets, DType::F32),
         _ => dets,
@@ -28,54 +28,38 @@ fn nms(cx: &mut Lower, dets: Value, scores: Value, iou_threshold: f64) -> Res<Va
 
 /// `NonMaxSuppression`, which takes the corners of a box in any order. To torchvision a box whose second
 /// corner lies before the first overlaps nothing, as one without area does in both.
-fn operator(cx: &mut Lower, boxes: Value, scores: Value, threshold: f64) -> Value {
+fn operator(cx: &Lower, boxes: Value, scores: Value, threshold: f64) -> Value {
     let (low, high) = corners(cx, boxes);
     let high = cx.max(high, low);
-    let boxes = cx.concat(&[low, high], 1);
-    let (boxes, scores) = (cx.unsqueeze(boxes, &[0]), cx.unsqueeze(scores, &[0, 1]));
+    let (boxes, scores) = (cx.unsqueeze(cx.concat(&[low, high], 1), &[0]), cx.unsqueeze(scores, &[0, 1]));
     let count = cx.ints(&[i64::MAX]);
     let threshold = cx.numbers(&[f64::from(floor_f32(threshold))], DType::F32);
     let node = cx.op("NonMaxSuppression").input(boxes).input(scores).input(count).input(threshold);
-    let kept = node.one();
-    let column = cx.int(2);
-    cx.gather(kept, column, 1)
+    cx.gather(node.one(), cx.int(2), 1)
 }
 
 /// The same as a loop over the boxes, in their own type.
-fn greedy(cx: &mut Lower, boxes: Value, scores: Value, threshold: f64) -> Res<Value> {
+fn greedy(cx: &Lower, boxes: Value, scores: Value, threshold: f64) -> Res<Value> {
     let dtype = cx.dtype(boxes)?;
     let count = cx.extent(scores, 0);
     let [_, order] = cx.op("TopK").input(scores).input(count).int("axis", 0).outs::<2>();
-    let boxes = cx.gather(boxes, order, 0);
-    let (low, high) = corners(cx, boxes);
-    let sides = cx.sub(high, low);
-    let areas = product_of_sides(cx, sides);
+    let (low, high) = corners(cx, cx.gather(boxes, order, 0));
+    let areas = product_of_sides(cx, high - low);
     let threshold = if dtype == DType::F32 { f64::from(floor_f32(threshold)) } else { threshold };
     let (threshold, zero) = (cx.float(threshold, dtype), cx.float(0.0, dtype));
-    let (trips, start, one) = (cx.squeeze(count, &[0]), cx.int(0), cx.int(1));
-    let places = cx.range(start, trips, one);
-    let all = cx.filled(&Scalar::Bool(true), DType::Bool, &[1]);
-    let all = cx.expand(all, count);
+    let trips = cx.squeeze(count, &[0]);
+    let places = cx.range(cx.int(0), trips, cx.int(1));
+    let all = cx.expand(cx.filled(&Scalar::Bool(true), DType::Bool, &[1]), count);
     let extent = cx.dim(scores, 0);
     let round = cx.block(|cx| {
         let place = cx.block_input(DType::I64, Some(&[]));
         let go = cx.block_input(DType::Bool, Some(&[]));
         let kept = cx.block_input(DType::Bool, Some(&[extent]));
         let (own_low, own_high) = (cx.gather(low, place, 0), cx.gather(high, place, 0));
-        let (left, right) = (cx.max(low, own_low), cx.min(high, own_high));
-        let sides = cx.sub(right, left);
-        let sides = cx.max(sides, zero);
-        let shared = product_of_sides(cx, sides);
-        let own_area = cx.gather(areas, place, 0);
-        let both = cx.add(own_area, areas);
-        let both = cx.sub(both, shared);
-        let ratio = cx.div(shared, both);
-        let over = cx.greater(ratio, threshold);
-        let later = cx.greater(places, place);
-        let (over, alive) = (cx.and(over, later), cx.gather(kept, place, 0));
-        let drop = cx.and(over, alive);
-        let stay = cx.not(drop);
-        let kept = cx.and(kept, stay);
+        let left = cx.max(low, own_low);
+        let shared = product_of_sides(cx, cx.max(cx.min(high, own_high) - left, zero));
+        let over = cx.greater(shared / (cx.gather(areas, place, 0) + areas - shared), threshold);
+        let kept = kept & !(over & cx.greater(places, place) & cx.gather(kept, place, 0));
         let go = cx.identity(go);
         Ok(vec![go, kept])
     })?;
@@ -84,15 +68,13 @@ fn greedy(cx: &mut Lower, boxes: Value, scores: Value, threshold: f64) -> Res<Va
 }
 
 /// The first and the second corner of boxes `[N, 4]`, each `[N, 2]`.
-fn corners(cx: &mut Lower, boxes: Value) -> (Value, Value) {
+fn corners(cx: &Lower, boxes: Value) -> (Value, Value) {
     (cx.slice(boxes, 1, 0, 2, 1), cx.slice(boxes, 1, 2, 4, 1))
 }
 
 /// `[N, 2]` to the products `[N]`.
-fn product_of_sides(cx: &mut Lower, sides: Value) -> Value {
-    let (first, second) = (cx.int(0), cx.int(1));
-    let (width, height) = (cx.gather(sides, first, 1), cx.gather(sides, second, 1));
-    cx.mul(width, height)
+fn product_of_sides(cx: &Lower, sides: Value) -> Value {
+    cx.gather(sides, cx.int(0), 1) * cx.gather(sides, cx.int(1), 1)
 }
 
 /// The largest f32 that is not above `x`. PyTorch compares a float32 ratio with the threshold in double

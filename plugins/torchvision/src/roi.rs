@@ -8,7 +8,7 @@ use onnxport_sdk::prelude::*;
 /// `torchvision/csrc/ops/cpu/roi_align_kernel.cpp`.
 #[lowering("torchvision.roi_align.default")]
 fn roi_align(
-    cx: &mut Lower,
+    cx: &Lower,
     input: Value,
     rois: Value,
     spatial_scale: f64,
@@ -18,23 +18,19 @@ fn roi_align(
     aligned: bool,
 ) -> Res<Value> {
     let dtype = cx.dtype(input)?;
-    let column = cx.int(0);
-    let batch = cx.gather(rois, column, 1);
-    let batch = cx.cast(batch, DType::I64);
+    let batch = cx.cast(cx.gather(rois, cx.int(0), 1), DType::I64);
     let mut corners = cx.slice(rois, 1, 1, 5, 1);
     let mut scale = spatial_scale;
     if dtype == DType::F64 && f64::from(scale as f32) != scale {
         // The attribute is float32.
-        let factor = cx.float(scale, dtype);
-        corners = cx.mul(corners, factor);
+        corners = corners * scale;
         scale = 1.0;
     }
     if aligned && sampling_ratio <= 0 {
         // A region whose second corner lies before the first has no samples. ONNX Runtime fails at it,
         // and so does torchvision unless it lies before in both axes.
         let (low, high) = (cx.slice(corners, 1, 0, 2, 1), cx.slice(corners, 1, 2, 4, 1));
-        let high = cx.max(high, low);
-        corners = cx.concat(&[low, high], 1);
+        corners = cx.concat(&[low, cx.max(high, low)], 1);
     }
     let mode = if aligned { "half_pixel" } else { "output_half_pixel" };
     let node = cx.op("RoiAlign").input(input).input(corners).input(batch);
@@ -49,7 +45,7 @@ fn roi_align(
 /// Source: `torchvision/csrc/ops/cpu/roi_pool_kernel.cpp`.
 #[lowering("torchvision.roi_pool.default")]
 fn roi_pool(
-    cx: &mut Lower,
+    cx: &Lower,
     input: Value,
     rois: Value,
     spatial_scale: f64,
@@ -61,9 +57,8 @@ fn roi_pool(
         return Err(Refusal::new("ONNX Runtime has no `MaxRoiPool` of float64")
             .help("convert the features and the regions to float32 first"));
     }
-    let (input, rois) = (cx.cast(input, DType::F32), cx.cast(rois, DType::F32));
     let pooled = [pooled_height, pooled_width];
-    let node = cx.op("MaxRoiPool").input(input).input(rois);
+    let node = cx.op("MaxRoiPool").input(cx.cast(input, DType::F32)).input(cx.cast(rois, DType::F32));
     let node = node.ints("pooled_shape", &pooled);
     let largest = node.float("spatial_scale", spatial_scale).one();
     Ok(vec![Some(cx.cast(largest, dtype)), None])

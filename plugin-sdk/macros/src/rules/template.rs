@@ -120,6 +120,6 @@ impl Node {
             let name = name.unraw().to_string();
             quote!(.set(#name, ::onnxport_sdk::AttributeValue::into_attribute(#value)?))
         });
-        Ok(quote!(#cx.op_in(#domain, 1, #op)#(#inputs)*#(#attributes)*.one()))
+        Ok(quote!(::onnxport_sdk::Emit::op_in(#cx, #domain, 1, #op)#(#inputs)*#(#attributes)*.one()))
     }
 }

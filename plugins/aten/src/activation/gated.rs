@@ -2,11 +2,11 @@
 
 use onnxport_sdk::prelude::*;
 
-use crate::support::{constant, kernel_type, scaled, shifted};
+use crate::support::{kernel_type, scaled};
 
 /// `x * cdf(x)` of the normal distribution, or its approximation by `tanh`.
 #[lowering("aten.gelu.default")]
-fn gelu(cx: &mut Lower, x: Value, approximate: Option<Str>) -> Res<Value> {
+fn gelu(cx: &Lower, x: Value, approximate: Option<Str>) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let mode = approximate.map_or("none", |a| a.0);
     if !matches!(mode, "none" | "tanh") {
@@ -19,40 +19,27 @@ fn gelu(cx: &mut Lower, x: Value, approximate: Option<Str>) -> Res<Value> {
     let y = match (formula, mode) {
         (false, "none") => cx.op("Gelu").input(x).one(),
         (false, mode) => cx.op("Gelu").input(x).str("approximate", mode).one(),
-        (true, "none") => by_erf(cx, x, kernel),
-        (true, _) => by_tanh(cx, x, kernel),
+        (true, "none") => by_erf(cx, x),
+        (true, _) => by_tanh(cx, x),
     };
     Ok(cx.cast(y, dtype))
 }
 
 /// `0.5 * x * (1 + erf(x / sqrt(2)))`.
-fn by_erf(cx: &mut Lower, x: Value, dtype: DType) -> Value {
-    let root = constant(cx, std::f64::consts::SQRT_2, dtype);
-    let argument = cx.div(x, root);
-    let erf = cx.erf(argument);
-    let sum = shifted(cx, erf, 1.0, dtype);
-    let product = cx.mul(x, sum);
-    scaled(cx, product, 0.5, dtype)
+fn by_erf(cx: &Lower, x: Value) -> Value {
+    x * (cx.erf(x / std::f64::consts::SQRT_2) + 1.0) * 0.5
 }
 
 /// `0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))`.
-fn by_tanh(cx: &mut Lower, x: Value, dtype: DType) -> Value {
-    let three = constant(cx, 3.0, dtype);
-    let cube = cx.pow(x, three);
-    let term = scaled(cx, cube, 0.044_715, dtype);
-    let sum = cx.add(x, term);
-    let argument = scaled(cx, sum, (2.0 / std::f64::consts::PI).sqrt(), dtype);
-    let tanh = cx.tanh(argument);
-    let sum = shifted(cx, tanh, 1.0, dtype);
-    let product = cx.mul(x, sum);
-    scaled(cx, product, 0.5, dtype)
+fn by_tanh(cx: &Lower, x: Value) -> Value {
+    let term = cx.pow(x, 3.0) * 0.044_715;
+    x * (cx.tanh(scaled(x + term, (2.0 / std::f64::consts::PI).sqrt())) + 1.0) * 0.5
 }
 
 /// The first half along `dim` times the sigmoid of the second.
 #[lowering("aten.glu.default")]
-fn glu(cx: &mut Lower, x: Value, dim: Axis) -> Res<Value> {
+fn glu(cx: &Lower, x: Value, dim: Axis) -> Res<Value> {
     let node = cx.op("Split").input(x).int("axis", dim.0 as i64).int("num_outputs", 2);
     let [linear, gate] = node.outs::<2>();
-    let gate = cx.sigmoid(gate);
-    Ok(cx.mul(linear, gate))
+    Ok(linear * cx.sigmoid(gate))
 }

@@ -2,113 +2,101 @@
 
 use onnxport_sdk::prelude::*;
 
-use crate::support::{constant, kernel_type, node, saturated, scaled, select, shifted};
+use crate::support::{kernel_type, node, saturated, scaled, select};
 
 /// `max(x, 0)`.
 #[lowering("aten.relu.default")]
-fn relu(cx: &mut Lower, x: Value) -> Res<Value> {
+fn relu(cx: &Lower, x: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     if dtype.is_float() {
         return Ok(cx.relu(x));
     }
-    let zero = constant(cx, 0.0, dtype);
-    Ok(node(cx, "Max", &[x, zero], dtype))
+    Ok(node(cx, "Max", &[x, cx.float(0.0, dtype)], dtype))
 }
 
 /// `min(max(x, low), high)`; NaN throughout where a bound is NaN, which `Clip` takes for no bound.
-fn between(cx: &mut Lower, x: Value, low: f64, high: f64) -> Res<Value> {
+fn between(cx: &Lower, x: Value, low: f64, high: f64) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     if dtype.is_float() && (low.is_nan() || high.is_nan()) {
-        let nan = constant(cx, f64::NAN, dtype);
-        return Ok(cx.add(x, nan));
+        return Ok(x + f64::NAN);
     }
     let kernel = kernel_type(cx, "Clip", dtype);
     let (low, high) = (saturated(Scalar::Float(low), dtype), saturated(Scalar::Float(high), dtype));
-    let (x, low, high) = (cx.cast(x, kernel), cx.number(&low, kernel), cx.number(&high, kernel));
-    let y = cx.clip(x, Some(low), Some(high));
-    Ok(cx.cast(y, dtype))
+    let x = cx.cast(x, kernel);
+    Ok(cx.cast(cx.clamp(x, low, high), dtype))
 }
 
 /// `min(max(x, 0), 6)`.
 #[lowering("aten.relu6.default")]
-fn relu6(cx: &mut Lower, x: Value) -> Res<Value> {
+fn relu6(cx: &Lower, x: Value) -> Res<Value> {
     between(cx, x, 0.0, 6.0)
 }
 
 /// `min(max(x, min_val), max_val)`.
 #[lowering("aten.hardtanh.default")]
-fn hardtanh(cx: &mut Lower, x: Value, min_val: f64, max_val: f64) -> Res<Value> {
+fn hardtanh(cx: &Lower, x: Value, min_val: f64, max_val: f64) -> Res<Value> {
     between(cx, x, min_val, max_val)
 }
 
 /// `min(max(x + 3, 0), 6) / 6`.
 #[lowering("aten.hardsigmoid.default")]
-fn hardsigmoid(cx: &mut Lower, x: Value) -> Res<Value> {
+fn hardsigmoid(cx: &Lower, x: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     if dtype == DType::F64 {
-        let sum = shifted(cx, x, 3.0, dtype);
-        let clipped = between(cx, sum, 0.0, 6.0)?;
-        let six = constant(cx, 6.0, dtype);
-        return Ok(cx.div(clipped, six));
+        return Ok(between(cx, x + 3.0, 0.0, 6.0)? / 6.0);
     }
     let x = cast_to_kernel(cx, "HardSigmoid", x, dtype);
-    let y = cx.op("HardSigmoid").input(x).float("alpha", 1.0 / 6.0).float("beta", 0.5).one();
-    Ok(cx.cast(y, dtype))
+    Ok(cx.cast(cx.op("HardSigmoid").input(x).float("alpha", 1.0 / 6.0).float("beta", 0.5).one(), dtype))
 }
 
 /// `x * min(max(x + 3, 0), 6) / 6`.
 #[lowering("aten.hardswish.default")]
-fn hardswish(cx: &mut Lower, x: Value) -> Res<Value> {
+fn hardswish(cx: &Lower, x: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     if dtype == DType::F64 {
-        let gate = hardsigmoid(cx, x)?;
-        return Ok(cx.mul(x, gate));
+        return Ok(x * hardsigmoid(cx, x)?);
     }
     Ok(node(cx, "HardSwish", &[x], dtype))
 }
 
-fn cast_to_kernel(cx: &mut Lower, op: &str, x: Value, dtype: DType) -> Value {
+fn cast_to_kernel(cx: &Lower, op: &str, x: Value, dtype: DType) -> Value {
     let kernel = kernel_type(cx, op, dtype);
     cx.cast(x, kernel)
 }
 
 /// `x` where it is positive, else `slope * x`.
-fn leaky(cx: &mut Lower, x: Value, slope: f64) -> Res<Value> {
+fn leaky(cx: &Lower, x: Value, slope: f64) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     if dtype == DType::F64 {
-        let (zero, small) = (constant(cx, 0.0, dtype), scaled(cx, x, slope, dtype));
-        let positive = cx.greater(x, zero);
-        return Ok(cx.select(positive, x, small));
+        let (zero, small) = (cx.float(0.0, dtype), scaled(x, slope));
+        return Ok(cx.select(cx.greater(x, zero), x, small));
     }
     let x = cast_to_kernel(cx, "LeakyRelu", x, dtype);
-    let y = cx.op("LeakyRelu").input(x).float("alpha", slope).one();
-    Ok(cx.cast(y, dtype))
+    Ok(cx.cast(cx.op("LeakyRelu").input(x).float("alpha", slope).one(), dtype))
 }
 
 /// `x` where it is positive, else `negative_slope * x`.
 #[lowering("aten.leaky_relu.default")]
-fn leaky_relu(cx: &mut Lower, x: Value, negative_slope: f64) -> Res<Value> {
+fn leaky_relu(cx: &Lower, x: Value, negative_slope: f64) -> Res<Value> {
     leaky(cx, x, negative_slope)
 }
 
 /// `x` where it is positive, else `slope * x`: the slope is the mean of the bounds, and in training
 /// drawn between them for every element.
 #[lowering("aten.rrelu.default")]
-fn rrelu(cx: &mut Lower, x: Value, lower: f64, upper: f64, training: bool) -> Res<Value> {
+fn rrelu(cx: &Lower, x: Value, lower: f64, upper: f64, training: bool) -> Res<Value> {
     if !training {
         return leaky(cx, x, f64::midpoint(lower, upper));
     }
     let node = cx.op("RandomUniformLike").input(x).float("low", lower).float("high", upper);
-    let slope = node.one();
     let dtype = cx.result(0)?.dtype;
-    let (zero, small) = (constant(cx, 0.0, dtype), cx.mul(x, slope));
-    let positive = cx.greater(x, zero);
-    Ok(select(cx, positive, x, small, dtype))
+    let small = x * node.one();
+    Ok(select(cx, cx.greater(x, 0.0), x, small, dtype))
 }
 
 /// `x` where it is positive, else `weight * x`, with a weight for all or each channel of axis 1.
 #[lowering("aten.prelu.default", "aten._prelu_kernel.default")]
-fn prelu(cx: &mut Lower, x: Value, weight: Value) -> Res<Value> {
+fn prelu(cx: &Lower, x: Value, weight: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let (rank, weights) = (cx.rank(x)?, cx.shape(weight)?);
     let channels = match weights.as_slice() {
@@ -123,37 +111,29 @@ fn prelu(cx: &mut Lower, x: Value, weight: Value) -> Res<Value> {
         _ => weight,
     };
     if dtype == DType::F64 {
-        let (zero, small) = (constant(cx, 0.0, dtype), cx.mul(x, channels));
-        let positive = cx.greater(x, zero);
-        return Ok(cx.select(positive, x, small));
+        let small = x * channels;
+        return Ok(cx.select(cx.greater(x, 0.0), x, small));
     }
     Ok(node(cx, "PRelu", &[x, channels], dtype))
 }
 
 /// `x` where it is above `threshold`, else `value`.
 #[lowering("aten.threshold.default")]
-fn threshold(cx: &mut Lower, x: Value, threshold: Scalar, value: Scalar) -> Res<Value> {
+fn threshold(cx: &Lower, x: Value, threshold: Scalar, value: Scalar) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     // A NaN is not below the threshold and stays.
     let (limit, value) = (cx.number(&threshold, dtype), cx.number(&value, dtype));
-    let below = cx.less_equal(x, limit);
-    Ok(select(cx, below, value, x, dtype))
+    Ok(select(cx, cx.less_equal(x, limit), value, x, dtype))
 }
 
 /// `x` moved towards zero by `lambd`, and 0 within that distance. NaN stays, unlike in `Shrink`.
 #[lowering("aten.softshrink.default")]
-fn softshrink(cx: &mut Lower, x: Value, lambd: f64) -> Res<Value> {
-    let dtype = cx.result(0)?.dtype;
-    let (low, high) = (constant(cx, -lambd, dtype), constant(cx, lambd, dtype));
-    let near = cx.clip(x, Some(low), Some(high));
-    Ok(cx.sub(x, near))
+fn softshrink(cx: &Lower, x: Value, lambd: f64) -> Res<Value> {
+    Ok(x - cx.clamp(x, -lambd, lambd))
 }
 
 /// `x`, and 0 within the distance `lambd` from it. NaN stays, unlike in `Shrink`.
 #[lowering("aten.hardshrink.default")]
-fn hardshrink(cx: &mut Lower, x: Value, lambd: f64) -> Res<Value> {
-    let dtype = cx.result(0)?.dtype;
-    let (size, lambd, zero) = (cx.abs(x), constant(cx, lambd, dtype), constant(cx, 0.0, dtype));
-    let near = cx.less_equal(size, lambd);
-    Ok(cx.select(near, zero, x))
+fn hardshrink(cx: &Lower, x: Value, lambd: f64) -> Res<Value> {
+    Ok(cx.select(cx.less_equal(cx.abs(x), lambd), 0.0, x))
 }

@@ -14,34 +14,29 @@ struct Projections {
 
 impl Projections {
     /// `softmax(q @ k^T / sqrt(size)) @ v` of every head, projected.
-    fn attend(&self, cx: &mut Lower, x: Value) -> Res<Value> {
+    fn attend(&self, cx: &Lower, x: Value) -> Res<Value> {
         let joint = projected(cx, x, self.qkv)?;
         let parts = cx.op("Split").input(joint).int("axis", -1).int("num_outputs", 3).many(3);
         let heads: Vec<Value> = parts
             .into_iter()
             .map(|part| {
-                let split = cx.reshape(part, &[0, 0, self.heads, self.size / self.heads]);
-                cx.transpose(split, &[0, 2, 1, 3])
+                cx.transpose(cx.reshape(part, &[0, 0, self.heads, self.size / self.heads]), &[0, 2, 1, 3])
             })
             .collect();
         let [query, key, value] = heads[..] else { return Err("a split in three has three parts".into()) };
         let mixed = Heads { query, key, value, scale: None, grouped: false }.attend(cx, None, false)?;
-        let mixed = cx.transpose(mixed, &[0, 2, 1, 3]);
-        let mixed = cx.reshape(mixed, &[0, 0, self.size]);
-        projected(cx, mixed, self.out)
+        projected(cx, cx.reshape(cx.transpose(mixed, &[0, 2, 1, 3]), &[0, 0, self.size]), self.out)
     }
 }
 
-fn projected(cx: &mut Lower, x: Value, (weight, bias): (Value, Value)) -> Res<Value> {
-    let weight = crate::matmul::swap_last(cx, weight)?;
-    let product = cx.matmul(x, weight);
-    Ok(cx.add(product, bias))
+fn projected(cx: &Lower, x: Value, (weight, bias): (Value, Value)) -> Res<Value> {
+    Ok(cx.matmul(x, crate::matmul::swap_last(cx, weight)?) + bias)
 }
 
 /// Multi-head self-attention; the weights are not computed.
 #[lowering("aten._native_multi_head_attention.default")]
 fn native_multi_head_attention(
-    cx: &mut Lower,
+    cx: &Lower,
     query: Value,
     key: Value,
     value: Value,
@@ -65,7 +60,7 @@ fn native_multi_head_attention(
 /// normalisation before or after it.
 #[lowering("aten._transformer_encoder_layer_fwd.default")]
 fn transformer_encoder_layer(
-    cx: &mut Lower,
+    cx: &Lower,
     src: Value,
     embed_dim: i64,
     num_heads: i64,
@@ -91,42 +86,28 @@ fn transformer_encoder_layer(
     }
     let (qkv, out) = ((qkv_weight, qkv_bias), (proj_weight, proj_bias));
     let attention = Projections { heads: num_heads, size: embed_dim, qkv, out };
-    let norm = |cx: &mut Lower, x: Value, weight: Value, bias: Value| {
+    let norm = |cx: &Lower, x: Value, weight: Value, bias: Value| {
         let node = cx.op("LayerNormalization").input(x).input(weight).input(bias);
         node.int("axis", -1).float("epsilon", eps).one()
     };
-    let feed = |cx: &mut Lower, x: Value| -> Res<Value> {
+    let feed = |cx: &Lower, x: Value| -> Res<Value> {
         let hidden = projected(cx, x, (ffn_weight_1, ffn_bias_1))?;
-        let hidden = if use_gelu { gelu(cx, hidden)? } else { cx.relu(hidden) };
+        let hidden = if use_gelu { gelu(cx, hidden) } else { cx.relu(hidden) };
         projected(cx, hidden, (ffn_weight_2, ffn_bias_2))
     };
     if norm_first {
-        let x = norm(cx, src, norm_weight_1, norm_bias_1);
-        let x = attention.attend(cx, x)?;
-        let residual = cx.add(src, x);
-        let x = norm(cx, residual, norm_weight_2, norm_bias_2);
-        let x = feed(cx, x)?;
-        return Ok(cx.add(residual, x));
+        let residual = src + attention.attend(cx, norm(cx, src, norm_weight_1, norm_bias_1))?;
+        return Ok(residual + feed(cx, norm(cx, residual, norm_weight_2, norm_bias_2))?);
     }
-    let x = attention.attend(cx, src)?;
-    let x = cx.add(src, x);
-    let residual = norm(cx, x, norm_weight_1, norm_bias_1);
-    let x = feed(cx, residual)?;
-    let x = cx.add(residual, x);
-    Ok(norm(cx, x, norm_weight_2, norm_bias_2))
+    let residual = norm(cx, src + attention.attend(cx, src)?, norm_weight_1, norm_bias_1);
+    Ok(norm(cx, residual + feed(cx, residual)?, norm_weight_2, norm_bias_2))
 }
 
 /// `x / 2 * (1 + erf(x / sqrt(2)))`.
-fn gelu(cx: &mut Lower, x: Value) -> Res<Value> {
+fn gelu(cx: &Lower, x: Value) -> Value {
     if cx.opset() >= 20 {
-        return Ok(cx.op("Gelu").input(x).one());
+        return cx.op("Gelu").input(x).one();
     }
-    let dtype = cx.dtype(x)?;
-    let (root, one, half) =
-        (cx.float(std::f64::consts::SQRT_2, dtype), cx.float(1.0, dtype), cx.float(0.5, dtype));
-    let ratio = cx.div(x, root);
-    let erf = cx.erf(ratio);
-    let sum = cx.add(erf, one);
-    let half = cx.mul(x, half);
-    Ok(cx.mul(half, sum))
+    let sum = cx.erf(x / std::f64::consts::SQRT_2) + 1.0;
+    x * 0.5 * sum
 }

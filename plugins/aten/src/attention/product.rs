@@ -7,7 +7,7 @@ use crate::matmul::swap_last;
 /// `softmax(query @ key^T * scale + mask) @ value`, and zeros in rows that the mask closes entirely.
 #[lowering("aten.scaled_dot_product_attention.default")]
 fn scaled_dot_product_attention(
-    cx: &mut Lower,
+    cx: &Lower,
     query: Value,
     key: Value,
     value: Value,
@@ -29,7 +29,7 @@ fn scaled_dot_product_attention(
     "aten._scaled_dot_product_attention_math.default"
 )]
 fn kernel(
-    cx: &mut Lower,
+    cx: &Lower,
     query: Value,
     key: Value,
     value: Value,
@@ -71,7 +71,7 @@ pub(super) struct Heads {
 impl Heads {
     /// From opset 23 on a node `Attention` says what has no mask; with a mask its rows without any
     /// place are not PyTorch's zeros.
-    pub(super) fn attend(mut self, cx: &mut Lower, mask: Option<Value>, causal: bool) -> Res<Value> {
+    pub(super) fn attend(mut self, cx: &Lower, mask: Option<Value>, causal: bool) -> Res<Value> {
         let rank = cx.rank(self.query)?;
         if rank < 2 {
             return Err("the argument `query` has fewer than two axes".into());
@@ -92,11 +92,9 @@ impl Heads {
             mask = self.group(cx, rank, mask)?;
         }
         let dtype = cx.dtype(self.query)?;
-        let key = swap_last(cx, self.key)?;
-        let mut scores = cx.matmul(self.query, key);
+        let mut scores = cx.matmul(self.query, swap_last(cx, self.key)?);
         if causal {
-            let triangle = triangle(cx, length, places, dtype);
-            scores = cx.add(scores, triangle);
+            scores = scores + triangle(cx, length, places, dtype);
         }
         let weights = match mask {
             None => cx.softmax(scores, -1),
@@ -107,16 +105,13 @@ impl Heads {
     }
 
     /// The query times `scale`, by default `1 / sqrt(size)`.
-    fn scaled_query(&self, cx: &mut Lower, rank: usize) -> Res<Value> {
+    fn scaled_query(&self, cx: &Lower, rank: usize) -> Res<Value> {
         let dtype = cx.dtype(self.query)?;
         let scale = match (self.scale, cx.dim(self.query, rank - 1)) {
             (Some(scale), _) => scale,
             (None, Dim::Const(size)) => 1.0 / (size as f64).sqrt(),
             (None, _) => {
-                let size = cx.extent(self.query, rank - 1);
-                let size = cx.cast(size, dtype);
-                let root = cx.sqrt(size);
-                return Ok(cx.div(self.query, root));
+                return Ok(self.query / cx.sqrt(cx.cast(cx.extent(self.query, rank - 1), dtype)));
             }
         };
         Ok(crate::matmul::scaled(cx, self.query, &Scalar::Float(scale), dtype))
@@ -124,11 +119,11 @@ impl Heads {
 
     /// Splits the heads of the query by the head of the key that they share, on an axis of its own
     /// over which key and value broadcast. Returns the mask in this form.
-    fn group(&mut self, cx: &mut Lower, rank: usize, mask: Option<Value>) -> Res<Option<Value>> {
+    fn group(&mut self, cx: &Lower, rank: usize, mask: Option<Value>) -> Res<Option<Value>> {
         let axis = rank - 3;
         let (heads, kept) = (cx.dim(self.query, axis), cx.dim(self.key, axis));
         let share = cx.dim_div(heads, kept);
-        let split = |cx: &mut Lower, x: Value, axis: usize| -> Res<Value> {
+        let split = |cx: &Lower, x: Value, axis: usize| -> Res<Value> {
             let mut shape = cx.shape(x)?;
             shape.splice(axis..=axis, [kept, share]);
             Ok(cx.reshape_to(x, &shape))
@@ -150,7 +145,7 @@ impl Heads {
 
 /// Softmax along the last axis of what the mask admits. A row without any is zero, as in PyTorch,
 /// where a plain softmax would give NaN.
-fn masked_softmax(cx: &mut Lower, scores: Value, mask: Value, dtype: DType) -> Res<Value> {
+fn masked_softmax(cx: &Lower, scores: Value, mask: Value, dtype: DType) -> Res<Value> {
     if cx.dtype(mask)? == DType::Bool {
         let lowest = match dtype {
             DType::F16 => -65504.0,
@@ -158,20 +153,15 @@ fn masked_softmax(cx: &mut Lower, scores: Value, mask: Value, dtype: DType) -> R
             // For bf16 too: it rounds no further than to its own lowest.
             _ => -3.389_531_389_251_535_5e38,
         };
-        let (lowest, zero) = (cx.float(lowest, dtype), cx.float(0.0, dtype));
-        let open = cx.select(mask, scores, lowest);
-        let weights = cx.softmax(open, -1);
-        return Ok(cx.select(mask, weights, zero));
+        let lowest = cx.float(lowest, dtype);
+        return Ok(cx.select(mask, cx.softmax(cx.select(mask, scores, lowest), -1), 0.0));
     }
-    let mask = cx.cast(mask, dtype);
-    let sum = cx.add(scores, mask);
-    let weights = cx.softmax(sum, -1);
-    let (closed, zero) = (cx.is_nan(weights), cx.float(0.0, dtype));
-    Ok(cx.select(closed, zero, weights))
+    let weights = cx.softmax(scores + cx.cast(mask, dtype), -1);
+    Ok(cx.select(cx.is_nan(weights), 0.0, weights))
 }
 
 /// Zero where the place is not after the row, else minus infinity.
-fn triangle(cx: &mut Lower, length: Dim, places: Dim, dtype: DType) -> Value {
+fn triangle(cx: &Lower, length: Dim, places: Dim, dtype: DType) -> Value {
     const LARGEST_CONSTANT: i64 = 4096;
     if let (Dim::Const(rows), Dim::Const(columns)) = (length, places)
         && rows.saturating_mul(columns) <= LARGEST_CONSTANT
@@ -183,6 +173,5 @@ fn triangle(cx: &mut Lower, length: Dim, places: Dim, dtype: DType) -> Value {
     }
     let shape = cx.dims_value(&[length, places]);
     let closed = cx.filled(&Scalar::Float(f64::NEG_INFINITY), dtype, &[1]);
-    let (full, one) = (cx.constant_of_shape(shape, closed), cx.int(1));
-    cx.op("Trilu").input(full).input(one).int("upper", 1).one()
+    cx.op("Trilu").input(cx.constant_of_shape(shape, closed)).input(cx.int(1)).int("upper", 1).one()
 }

@@ -17,7 +17,7 @@ use onnxport_sdk::prelude::*;
     "prims.convert_element_type.default",
     "prims.device_put.default"
 )]
-fn to(cx: &mut Lower, x: Value) -> Res<Value> {
+fn to(cx: &Lower, x: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     Ok(cx.cast(x, dtype))
 }

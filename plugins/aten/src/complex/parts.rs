@@ -13,36 +13,33 @@ use crate::view::expand_to;
     "aten.view_as_real_copy.default",
     complex
 )]
-fn same_pairs(_cx: &mut Lower, x: Value) -> Res<Value> {
+fn same_pairs(_cx: &Lower, x: Value) -> Res<Value> {
     Ok(x)
 }
 
 /// `real + i * imag`.
 #[lowering("aten.complex.default", complex)]
-fn complex(cx: &mut Lower, real: Value, imag: Value) -> Res<Value> {
+fn complex(cx: &Lower, real: Value, imag: Value) -> Res<Value> {
     let shape = cx.result(0)?.shape;
-    let (real, imag) = (expand_to(cx, real, &shape)?, expand_to(cx, imag, &shape)?);
-    Ok(paired(cx, real, imag))
+    Ok(paired(cx, expand_to(cx, real, &shape)?, expand_to(cx, imag, &shape)?))
 }
 
 /// `abs * (cos(angle) + i * sin(angle))`.
 #[lowering("aten.polar.default", complex)]
-fn polar(cx: &mut Lower, abs: Value, angle: Value) -> Res<Value> {
-    let (cos, sin) = (cx.op("Cos").input(angle).one(), cx.op("Sin").input(angle).one());
-    let direction = paired(cx, cos, sin);
-    let abs = cx.unsqueeze(abs, &[-1]);
-    Ok(cx.mul(abs, direction))
+fn polar(cx: &Lower, abs: Value, angle: Value) -> Res<Value> {
+    let direction = paired(cx, cx.op("Cos").input(angle).one(), cx.op("Sin").input(angle).one());
+    Ok(cx.unsqueeze(abs, &[-1]) * direction)
 }
 
 /// The real parts.
 #[lowering("aten.real.default", complex)]
-fn real(cx: &mut Lower, x: Value) -> Res<Value> {
+fn real(cx: &Lower, x: Value) -> Res<Value> {
     Ok(part(cx, x, 0))
 }
 
 /// The imaginary parts.
 #[lowering("aten.imag.default", complex)]
-fn imag(cx: &mut Lower, x: Value) -> Res<Value> {
+fn imag(cx: &Lower, x: Value) -> Res<Value> {
     Ok(part(cx, x, 1))
 }
 
@@ -55,10 +52,9 @@ fn imag(cx: &mut Lower, x: Value) -> Res<Value> {
     "aten.conj_physical.default",
     complex
 )]
-fn conj(cx: &mut Lower, x: Value) -> Res<Value> {
+fn conj(cx: &Lower, x: Value) -> Res<Value> {
     let dtype = cx.dtype(x)?;
-    let signs = cx.numbers(&[1.0, -1.0], dtype);
-    Ok(cx.mul(x, signs))
+    Ok(x * cx.numbers(&[1.0, -1.0], dtype))
 }
 
 /// Real numbers are their own conjugates and real parts; marks of a lazy sign do not exist here.
@@ -72,12 +68,12 @@ fn conj(cx: &mut Lower, x: Value) -> Res<Value> {
     "aten.resolve_conj.default",
     "aten.resolve_neg.default"
 )]
-fn unchanged(_cx: &mut Lower, x: Value) -> Res<Value> {
+fn unchanged(_cx: &Lower, x: Value) -> Res<Value> {
     Ok(x)
 }
 
 /// The same for complex numbers.
 #[lowering("aten.resolve_conj.default", "aten.resolve_neg.default", complex)]
-fn resolved(_cx: &mut Lower, x: Value) -> Res<Value> {
+fn resolved(_cx: &Lower, x: Value) -> Res<Value> {
     Ok(x)
 }

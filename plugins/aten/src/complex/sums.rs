@@ -7,28 +7,26 @@ use crate::reduce::vector_norm;
 
 /// The sum over `dim`.
 #[lowering("aten.sum.default", "aten.sum.dim_IntList", complex)]
-fn sum(cx: &mut Lower, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
+fn sum(cx: &Lower, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
     reduced(cx, "ReduceSum", x, dim, keepdim)
 }
 
 /// The mean over `dim`.
 #[lowering("aten.mean.default", "aten.mean.dim", complex)]
-fn mean(cx: &mut Lower, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
+fn mean(cx: &Lower, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
     reduced(cx, "ReduceMean", x, dim, keepdim)
 }
 
 /// The running sum along `dim`.
 #[lowering("aten.cumsum.default", complex)]
-fn cumsum(cx: &mut Lower, x: Value, dim: Axis) -> Res<Value> {
-    let axis = cx.int(dim.0 as i64);
-    Ok(cx.op("CumSum").input(x).input(axis).one())
+fn cumsum(cx: &Lower, x: Value, dim: Axis) -> Res<Value> {
+    Ok(cx.op("CumSum").input(x).input(cx.int(dim.0 as i64)).one())
 }
 
 /// The norm of the sizes over `dim`.
 #[lowering("aten.linalg_vector_norm.default", complex)]
-fn linalg_vector_norm(cx: &mut Lower, x: Value, ord: f64, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
-    let sizes = cx.reduce("ReduceL2", x, &[-1], false);
-    let sizes = cx.cast(sizes, cx.result(0)?.dtype);
+fn linalg_vector_norm(cx: &Lower, x: Value, ord: f64, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
+    let sizes = cx.cast(cx.reduce("ReduceL2", x, &[-1], false), cx.result(0)?.dtype);
     vector_norm(cx, sizes, ord, &dim.map(|d| d.ints()).unwrap_or_default(), keepdim)
 }
 
@@ -41,16 +39,15 @@ fn linalg_vector_norm(cx: &mut Lower, x: Value, ord: f64, dim: Option<Axes>, kee
     "aten.dot.default",
     complex
 )]
-fn product(cx: &mut Lower, a: Value, b: Value) -> Res<Value> {
+fn product(cx: &Lower, a: Value, b: Value) -> Res<Value> {
     let [a_re, a_im, b_re, b_im] = [part(cx, a, 0), part(cx, a, 1), part(cx, b, 0), part(cx, b, 1)];
     let (straight, crossed) = (cx.matmul(a_re, b_re), cx.matmul(a_im, b_im));
     let (left, right) = (cx.matmul(a_re, b_im), cx.matmul(a_im, b_re));
-    let (re, im) = (cx.sub(straight, crossed), cx.add(left, right));
-    Ok(paired(cx, re, im))
+    Ok(paired(cx, straight - crossed, left + right))
 }
 
 /// Over every axis but that of the pair.
-fn reduced(cx: &mut Lower, op: &str, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
+fn reduced(cx: &Lower, op: &str, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
     let axes = match dim {
         Some(dim) if !dim.0.is_empty() => dim.ints(),
         _ => (0..cx.rank(x)? as i64 - 1).collect(),

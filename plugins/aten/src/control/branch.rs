@@ -4,7 +4,7 @@ use onnxport_sdk::prelude::*;
 
 /// `cond(pred, true_graph, false_graph, operands)`: both graphs take the operands.
 #[lowering("higher_order.cond")]
-fn cond(cx: &mut Lower) -> Res<Vec<Value>> {
+fn cond(cx: &Lower) -> Res<Vec<Value>> {
     let pred = condition(cx, 0)?;
     let (yes, no): (GraphArg, GraphArg) = (cx.positional(1)?, cx.positional(2)?);
     let operands = operands(cx, 3)?;
@@ -15,7 +15,7 @@ fn cond(cx: &mut Lower) -> Res<Vec<Value>> {
 }
 
 /// The truth value at `index`: a tensor of one element, or a symbolic one.
-fn condition(cx: &mut Lower, index: usize) -> Res<Value> {
+fn condition(cx: &Lower, index: usize) -> Res<Value> {
     let pred = match cx.positional::<Operand>(index)? {
         Operand::Tensor(value) | Operand::Number(Scalar::Sym(value)) => value,
         Operand::Number(number) => cx.number(&number, DType::Bool),
@@ -25,7 +25,7 @@ fn condition(cx: &mut Lower, index: usize) -> Res<Value> {
 }
 
 /// The list at `index`: tensors, and numbers as tensors of shape `[1]`. A list that is missing is empty.
-pub(super) fn operands(cx: &mut Lower, index: usize) -> Res<Vec<Value>> {
+pub(super) fn operands(cx: &Lower, index: usize) -> Res<Vec<Value>> {
     let items = cx.positional::<Option<Vec<Operand>>>(index)?.unwrap_or_default();
     let value = |item: &Operand| match item {
         Operand::Tensor(value) | Operand::Number(Scalar::Sym(value)) => *value,
@@ -38,7 +38,7 @@ pub(super) fn operands(cx: &mut Lower, index: usize) -> Res<Vec<Value>> {
 
 /// `invoke_subgraph(graph, name, *operands)`: the graph in place.
 #[lowering("higher_order.invoke_subgraph")]
-fn invoke_subgraph(cx: &mut Lower) -> Res<Vec<Value>> {
+fn invoke_subgraph(cx: &Lower) -> Res<Vec<Value>> {
     let graph: GraphArg = cx.positional(0)?;
     let takes = cx.graph(graph)?.0.len();
     let mut inputs = Vec::new();

@@ -5,12 +5,12 @@ use onnxport_sdk::prelude::*;
 use super::branch::operands;
 
 /// Inputs of a block for values that a nested graph takes.
-fn inputs(cx: &mut Lower, facts: &[onnxport_sdk::ResultFact]) -> Vec<Value> {
+fn inputs(cx: &Lower, facts: &[onnxport_sdk::ResultFact]) -> Vec<Value> {
     facts.iter().map(|f| cx.block_input(f.dtype, Some(&f.real_shape()))).collect()
 }
 
 /// A truth value as `Loop` takes it, without axes.
-fn flag(cx: &mut Lower, value: Value) -> Res<Value> {
+fn flag(cx: &Lower, value: Value) -> Res<Value> {
     let value = cx.cast(value, DType::Bool);
     if cx.rank(value)? == 0 { Ok(value) } else { Ok(cx.reshape(value, &[])) }
 }
@@ -18,7 +18,7 @@ fn flag(cx: &mut Lower, value: Value) -> Res<Value> {
 /// `while_loop(cond, body, carried, additional)`: the condition is computed before the loop and at the
 /// end of every round.
 #[lowering("higher_order.while_loop")]
-fn while_loop(cx: &mut Lower) -> Res<Vec<Value>> {
+fn while_loop(cx: &Lower) -> Res<Vec<Value>> {
     let (test, body): (GraphArg, GraphArg) = (cx.positional(0)?, cx.positional(1)?);
     let (carried, additional) = (operands(cx, 2)?, operands(cx, 3)?);
     let takes = cx.graph(body)?.0;
@@ -32,8 +32,7 @@ fn while_loop(cx: &mut Lower) -> Res<Vec<Value>> {
         let next = cx.inline(body, &[state.as_slice(), &additional].concat())?;
         let again = cx.inline(test, &[next.as_slice(), &additional].concat())?;
         let Some(again) = again.first() else { return Err("the condition of the loop gives nothing".into()) };
-        let again = flag(cx, *again)?;
-        Ok(std::iter::once(again).chain(next).collect())
+        Ok(std::iter::once(flag(cx, *again)?).chain(next).collect())
     })?;
     let count = carried.len();
     Ok(cx.op("Loop").maybe(None).input(go).inputs(carried).block("body", round).many(count))
@@ -42,29 +41,27 @@ fn while_loop(cx: &mut Lower) -> Res<Vec<Value>> {
 /// `scan(combine, init, xs, additional)`: `combine` takes the state and a slice of every `xs` along its
 /// first axis, and gives the next state and a slice of every output.
 #[lowering("higher_order.scan")]
-fn scan(cx: &mut Lower) -> Res<Vec<Value>> {
+fn scan(cx: &Lower) -> Res<Vec<Value>> {
     let combine: GraphArg = cx.positional(0)?;
-    let (init, slices, additional) = (operands(cx, 1)?, operands(cx, 2)?, operands(cx, 3)?);
-    scanned(cx, combine, &init, &slices, &additional)
+    scanned(cx, combine, &operands(cx, 1)?, &operands(cx, 2)?, &operands(cx, 3)?)
 }
 
 /// `map(f, xs, additional)`: `f` of a slice of every `xs` along its first axis.
 #[lowering("higher_order.map_impl", "higher_order.map")]
-fn map(cx: &mut Lower) -> Res<Vec<Value>> {
+fn map(cx: &Lower) -> Res<Vec<Value>> {
     let body: GraphArg = cx.positional(0)?;
-    let (slices, additional) = (operands(cx, 1)?, operands(cx, 2)?);
-    scanned(cx, body, &[], &slices, &additional)
+    scanned(cx, body, &[], &operands(cx, 1)?, &operands(cx, 2)?)
 }
 
 /// `associative_scan(combine, xs)`: ONNX has no operator that combines slices pairwise.
 #[lowering("higher_order.associative_scan")]
-fn associative_scan(_cx: &mut Lower) -> Res<Vec<Value>> {
+fn associative_scan(_cx: &Lower) -> Res<Vec<Value>> {
     Err(Refusal::new("ONNX has no associative scan")
         .help("use `torch.cumsum` and the like, or `torch._higher_order_ops.scan`, where it will do"))
 }
 
 fn scanned(
-    cx: &mut Lower,
+    cx: &Lower,
     body: GraphArg,
     init: &[Value],
     slices: &[Value],

@@ -7,7 +7,7 @@ use super::{batched, per_axis};
 /// The windows of an image as columns: `[N, C * kh * kw, L]`, one gather per axis.
 #[lowering("aten.im2col.default")]
 fn im2col(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     kernel_size: Vec<i64>,
     dilation: Vec<i64>,
@@ -24,8 +24,7 @@ fn im2col(
         for half in [lead, rank + lead] {
             pads.splice(half..half + 2, padding.iter().copied());
         }
-        let pads = cx.ints(&pads);
-        image = cx.op("Pad").input(image).input(pads).one();
+        image = cx.op("Pad").input(image).input(cx.ints(&pads)).one();
     }
     for (i, axis) in [lead, lead + 2].into_iter().enumerate() {
         let (kernel, dilation) = (kernel[i], dilation[i]);
@@ -37,27 +36,23 @@ fn im2col(
             let all: Vec<i64> = offsets.iter().flat_map(|o| starts.iter().map(move |s| o + s)).collect();
             cx.ints_shaped(&all, &[kernel as u64, starts.len() as u64])
         } else {
-            let extent = cx.extent(x, lead + i);
-            let extent = cx.squeeze(extent, &[0]);
+            let extent = cx.squeeze(cx.extent(x, lead + i), &[0]);
             let margin = cx.int(reach - 1);
-            let (zero, limit, step) = (cx.int(0), cx.sub(extent, margin), cx.int(stride[i]));
-            let starts = cx.range(zero, limit, step);
-            let offsets = cx.ints_shaped(&offsets, &[kernel as u64, 1]);
-            cx.add(offsets, starts)
+            let (zero, step) = (cx.int(0), cx.int(stride[i]));
+            cx.ints_shaped(&offsets, &[kernel as u64, 1]) + cx.range(zero, extent - margin, step)
         };
         image = cx.gather(image, indices, axis as i64);
     }
     // [.., C, kh, oh, kw, ow] to [.., C, kh, kw, oh, ow].
     let mut perm: Vec<usize> = (0..rank + 2).collect();
     perm.swap(lead + 1, lead + 2);
-    let windows = cx.transpose(image, &perm);
-    cx.reshape_to_result(windows, 0)
+    cx.reshape_to_result(cx.transpose(image, &perm), 0)
 }
 
 /// The sum of columns over the windows they came from: `Col2Im`.
 #[lowering("aten.col2im.default")]
 fn col2im(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     output_size: Vec<SymInt>,
     kernel_size: Vec<i64>,
@@ -68,9 +63,8 @@ fn col2im(
     let kernel = per_axis(&kernel_size, 2)?;
     let (dilation, stride) = (per_axis(&dilation, 2)?, per_axis(&stride, 2)?);
     let pads = per_axis(&padding, 2)?.repeat(2);
-    let body = |cx: &mut Lower, x: Value| {
-        let (image, block) = (cx.sym_ints(&output_size), cx.ints(&kernel));
-        let node = cx.op("Col2Im").input(x).input(image).input(block);
+    let body = |cx: &Lower, x: Value| {
+        let node = cx.op("Col2Im").input(x).input(cx.sym_ints(&output_size)).input(cx.ints(&kernel));
         Ok(node.ints("dilations", &dilation).ints("pads", &pads).ints("strides", &stride).one())
     };
     batched(cx, x, 1, body, |cx, y| cx.squeeze(y, &[0]))

@@ -7,7 +7,7 @@ use super::{batched, per_axis};
 /// The convolution of `input` with `weight`.
 #[lowering("aten.conv1d.default", "aten.conv2d.default", "aten.conv3d.default")]
 fn conv(
-    cx: &mut Lower,
+    cx: &Lower,
     input: Value,
     weight: Value,
     bias: Option<Value>,
@@ -28,7 +28,7 @@ fn conv(
     "aten._convolution_mode.default"
 )]
 fn conv_named(
-    cx: &mut Lower,
+    cx: &Lower,
     input: Value,
     weight: Value,
     bias: Option<Value>,
@@ -58,7 +58,7 @@ fn conv_named(
     "aten.convolution_overrideable.default"
 )]
 fn convolution(
-    cx: &mut Lower,
+    cx: &Lower,
     input: Value,
     weight: Value,
     bias: Option<Value>,
@@ -79,7 +79,7 @@ fn convolution(
 /// The convolution of every channel by itself.
 #[lowering("aten._conv_depthwise2d.default", "aten.conv_depthwise3d.default")]
 fn depthwise(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     weight: Value,
     bias: Option<Value>,
@@ -94,7 +94,7 @@ fn depthwise(
 
 /// The convolution along time of `[time, batch, channel]`, with a kernel `[time, in, out]`.
 #[lowering("aten.conv_tbc.default")]
-fn conv_tbc(cx: &mut Lower, x: Value, weight: Value, bias: Value, pad: i64) -> Res<Value> {
+fn conv_tbc(cx: &Lower, x: Value, weight: Value, bias: Value, pad: i64) -> Res<Value> {
     let (x, weight) = (cx.transpose(x, &[1, 2, 0]), cx.transpose(weight, &[2, 1, 0]));
     let y = Window::new(cx, weight, &[1], &[pad], &[1], 1)?.convolve(cx, x, weight, Some(bias))?;
     Ok(cx.transpose(y, &[2, 0, 1]))
@@ -112,7 +112,7 @@ pub(super) struct Window {
 
 impl Window {
     pub(super) fn new(
-        cx: &mut Lower,
+        cx: &Lower,
         weight: Value,
         stride: &[i64],
         padding: &[i64],
@@ -134,13 +134,13 @@ impl Window {
         })
     }
 
-    fn convolve(self, cx: &mut Lower, x: Value, weight: Value, bias: Option<Value>) -> Res<Value> {
+    fn convolve(self, cx: &Lower, x: Value, weight: Value, bias: Option<Value>) -> Res<Value> {
         self.emit(cx, "Conv", [Some(x), Some(weight), bias], &[])
     }
 
     pub(super) fn transpose(
         mut self,
-        cx: &mut Lower,
+        cx: &Lower,
         x: Value,
         weight: Value,
         bias: Option<Value>,
@@ -163,9 +163,9 @@ impl Window {
         self.emit(cx, "ConvTranspose", [Some(x), Some(weight), bias], &output_padding)
     }
 
-    fn emit(&self, cx: &mut Lower, op: &str, inputs: [Option<Value>; 3], extra: &[i64]) -> Res<Value> {
+    fn emit(&self, cx: &Lower, op: &str, inputs: [Option<Value>; 3], extra: &[i64]) -> Res<Value> {
         let [Some(x), weight, bias] = inputs else { return Err("a convolution has an input".into()) };
-        let body = |cx: &mut Lower, x: Value| {
+        let body = |cx: &Lower, x: Value| {
             let mut node = cx.op(op).input(x).maybe(weight).maybe(bias);
             if let Some(kernel) = &self.kernel {
                 node = node.ints("kernel_shape", kernel);

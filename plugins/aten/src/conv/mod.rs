@@ -17,16 +17,14 @@ pub(crate) fn per_axis(values: &[i64], n: usize) -> Res<Vec<i64>> {
 
 /// Runs `body` on `x` with a batch axis of one in front where it has only `spatial + 1` axes.
 pub(crate) fn batched<T>(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     spatial: usize,
-    body: impl FnOnce(&mut Lower, Value) -> Res<T>,
-    back: impl FnOnce(&mut Lower, T) -> T,
+    body: impl FnOnce(&Lower, Value) -> Res<T>,
+    back: impl FnOnce(&Lower, T) -> T,
 ) -> Res<T> {
     if cx.rank(x)? == spatial + 2 {
         return body(cx, x);
     }
-    let x = cx.unsqueeze(x, &[0]);
-    let y = body(cx, x)?;
-    Ok(back(cx, y))
+    Ok(back(cx, body(cx, cx.unsqueeze(x, &[0]))?))
 }

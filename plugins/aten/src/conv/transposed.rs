@@ -7,7 +7,7 @@ use super::forward::Window;
 /// The transpose of a convolution; `output_padding` adds to the end of each axis.
 #[lowering("aten.conv_transpose1d.default", "aten.conv_transpose2d.input", "aten.conv_transpose3d.input")]
 fn conv_transpose(
-    cx: &mut Lower,
+    cx: &Lower,
     input: Value,
     weight: Value,
     bias: Option<Value>,

@@ -2,19 +2,18 @@
 
 use onnxport_sdk::prelude::*;
 
-use crate::support::{constant, scaled, shifted, small};
+use crate::support::{scaled, shifted, small};
 
 /// The numbers 0, 1, ... of the result's only axis in `dtype`.
-fn indices(cx: &mut Lower, dtype: DType) -> Res<Value> {
+fn indices(cx: &Lower, dtype: DType) -> Res<Value> {
     let shape = cx.result(0)?.shape;
     if let Some([n]) = small(&shape, DType::I64).as_deref() {
         let numbers: Vec<f64> = (0..*n).map(|i| i as f64).collect();
         return Ok(cx.numbers(&numbers, dtype));
     }
     let count = cx.dims_value(&shape);
-    let (zero, one, count) = (cx.int(0), cx.int(1), cx.squeeze(count, &[0]));
-    let range = cx.range(zero, count, one);
-    Ok(cx.cast(range, dtype))
+    let (zero, one) = (cx.int(0), cx.int(1));
+    Ok(cx.cast(cx.range(zero, cx.squeeze(count, &[0]), one), dtype))
 }
 
 /// A symbolic integer from a number, where it is one.
@@ -29,7 +28,7 @@ fn integer(number: &Scalar) -> Option<SymInt> {
 }
 
 /// `start + i * step` for as many `i` as the result has elements.
-fn progression(cx: &mut Lower, start: &Scalar, end: &Scalar, step: &Scalar) -> Res<Value> {
+fn progression(cx: &Lower, start: &Scalar, end: &Scalar, step: &Scalar) -> Res<Value> {
     let result = cx.result(0)?;
     let dtype = result.dtype;
     if let (Some(start), Some(step), Some([n])) =
@@ -59,8 +58,7 @@ fn progression(cx: &mut Lower, start: &Scalar, end: &Scalar, step: &Scalar) -> R
             bounds.push(cx.sym_int_scalar(&number));
         }
         if let [start, end, step] = bounds[..] {
-            let range = cx.range(start, end, step);
-            return Ok(cx.cast(range, dtype));
+            return Ok(cx.cast(cx.range(start, end, step), dtype));
         }
     }
     if !dtype.is_float() {
@@ -76,18 +74,17 @@ fn progression(cx: &mut Lower, start: &Scalar, end: &Scalar, step: &Scalar) -> R
             bounds.push(bound);
         }
         if let [start, end, step] = bounds[..] {
-            let range = cx.range(start, end, step);
-            return Ok(cx.cast(range, dtype));
+            return Ok(cx.cast(cx.range(start, end, step), dtype));
         }
     }
     let kernel = if dtype == DType::F64 { DType::F64 } else { DType::F32 };
     let i = indices(cx, kernel)?;
     let y = match step.as_f64() {
-        Some(step) => scaled(cx, i, step, kernel),
+        Some(step) => scaled(i, step),
         None => i,
     };
     let y = match start.as_f64() {
-        Some(start) => shifted(cx, y, start, kernel),
+        Some(start) => shifted(y, start),
         None => y,
     };
     Ok(cx.cast(y, dtype))
@@ -95,44 +92,40 @@ fn progression(cx: &mut Lower, start: &Scalar, end: &Scalar, step: &Scalar) -> R
 
 /// The integers or multiples from `start` (0) up to but without `end`, by `step` (1).
 #[lowering("aten.arange.default", "aten.arange.start", "aten.arange.start_step")]
-fn arange(cx: &mut Lower, start: Option<Scalar>, end: Scalar, step: Option<Scalar>) -> Res<Value> {
+fn arange(cx: &Lower, start: Option<Scalar>, end: Scalar, step: Option<Scalar>) -> Res<Value> {
     let (start, step) = (start.unwrap_or(Scalar::Int(0)), step.unwrap_or(Scalar::Int(1)));
     progression(cx, &start, &end, &step)
 }
 
 /// As many integers as the result has, from `start` by `step`.
-fn counted(cx: &mut Lower, start: SymInt, step: SymInt) -> Res<Value> {
+fn counted(cx: &Lower, start: SymInt, step: SymInt) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let mut y = indices(cx, dtype)?;
     if step != SymInt::Const(1) {
-        let step = cx.sym_int_scalar(&step);
-        let step = cx.cast(step, dtype);
-        y = cx.mul(y, step);
+        y = y * cx.cast(cx.sym_int_scalar(&step), dtype);
     }
     if start != SymInt::Const(0) {
-        let start = cx.sym_int_scalar(&start);
-        let start = cx.cast(start, dtype);
-        y = cx.add(y, start);
+        y = y + cx.cast(cx.sym_int_scalar(&start), dtype);
     }
     Ok(y)
 }
 
 /// `length` integers from `start` by `step`.
 #[lowering("prims.iota.default")]
-fn iota(cx: &mut Lower, start: SymInt, step: SymInt) -> Res<Value> {
+fn iota(cx: &Lower, start: SymInt, step: SymInt) -> Res<Value> {
     counted(cx, start, step)
 }
 
 /// As `arange`, with `end`.
 #[lowering("aten.range.default", "aten.range.step")]
-fn range(cx: &mut Lower, start: Scalar, step: Option<Scalar>) -> Res<Value> {
+fn range(cx: &Lower, start: Scalar, step: Option<Scalar>) -> Res<Value> {
     let step = step.unwrap_or(Scalar::Int(1));
     // The end is not read: the number of elements is that of the result.
     progression(cx, &start, &Scalar::Float(f64::NAN), &step)
 }
 
 /// `i` evenly spaced numbers from `start` to `end`, in `f64` or `f32`. Of integers also the ends are.
-fn spaced(cx: &mut Lower, start: &Operand, end: &Operand, kernel: DType) -> Res<Value> {
+fn spaced(cx: &Lower, start: &Operand, end: &Operand, kernel: DType) -> Res<Value> {
     let result = cx.result(0)?;
     let (shape, dtype) = (result.shape, result.dtype);
     let whole = !dtype.is_float();
@@ -151,18 +144,13 @@ fn spaced(cx: &mut Lower, start: &Operand, end: &Operand, kernel: DType) -> Res<
         return Ok(cx.numbers(&numbers, kernel));
     }
     let i = indices(cx, kernel)?;
-    let end_of = |cx: &mut Lower, end: &Operand| {
-        let end = cx.operand(end, if whole { dtype } else { kernel });
-        cx.cast(end, kernel)
-    };
+    let end_of =
+        |cx: &Lower, end: &Operand| cx.cast(cx.operand(end, if whole { dtype } else { kernel }), kernel);
     let (start, end) = (end_of(cx, start), end_of(cx, end));
     let count = shape.first().copied().unwrap_or(Dim::Unknown);
     let last = cx.dim_max(cx.dim_sub(count, 1), 1);
-    let last = cx.dims_value(&[last]);
-    let (last, distance) = (cx.cast(last, kernel), cx.sub(end, start));
-    let step = cx.div(distance, last);
-    let offset = cx.mul(i, step);
-    Ok(cx.add(start, offset))
+    let last = cx.cast(cx.dims_value(&[last]), kernel);
+    Ok(start + i * ((end - start) / last))
 }
 
 /// `steps` evenly spaced numbers from `start` to `end`.
@@ -172,11 +160,10 @@ fn spaced(cx: &mut Lower, start: &Operand, end: &Operand, kernel: DType) -> Res<
     "aten.linspace.Tensor_Scalar",
     "aten.linspace.Scalar_Tensor"
 )]
-fn linspace(cx: &mut Lower, start: Operand, end: Operand) -> Res<Value> {
+fn linspace(cx: &Lower, start: Operand, end: Operand) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let kernel = if dtype == DType::F32 { DType::F32 } else { DType::F64 };
-    let y = spaced(cx, &start, &end, kernel)?;
-    Ok(cx.cast(y, dtype))
+    Ok(cx.cast(spaced(cx, &start, &end, kernel)?, dtype))
 }
 
 /// `base` to the power of `linspace`.
@@ -186,11 +173,9 @@ fn linspace(cx: &mut Lower, start: Operand, end: Operand) -> Res<Value> {
     "aten.logspace.Tensor_Scalar",
     "aten.logspace.Scalar_Tensor"
 )]
-fn logspace(cx: &mut Lower, start: Operand, end: Operand, base: f64) -> Res<Value> {
+fn logspace(cx: &Lower, start: Operand, end: Operand, base: f64) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let kernel = if dtype == DType::F32 { DType::F32 } else { DType::F64 };
     let exponents = spaced(cx, &start, &end, kernel)?;
-    let base = constant(cx, base, kernel);
-    let y = cx.pow(base, exponents);
-    Ok(cx.cast(y, dtype))
+    Ok(cx.cast(cx.pow(base, exponents), dtype))
 }

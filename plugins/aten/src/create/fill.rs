@@ -5,30 +5,28 @@ use onnxport_sdk::prelude::*;
 use crate::support::{full, small};
 
 /// A tensor of the stated shape filled with `number`; `size` counts where an extent is not known.
-fn filled(cx: &mut Lower, number: &Scalar, size: Option<Vec<SymInt>>) -> Res<Value> {
+fn filled(cx: &Lower, number: &Scalar, size: Option<Vec<SymInt>>) -> Res<Value> {
     let result = cx.result(0)?;
     if let Some(size) = size.filter(|_| result.shape.contains(&Dim::Unknown)) {
         let shape = cx.sym_ints(&size);
-        let value = cx.number(number, result.dtype);
-        return Ok(cx.expand(value, shape));
+        return Ok(cx.expand(cx.number(number, result.dtype), shape));
     }
     Ok(full(cx, &result.shape, number, result.dtype))
 }
 
 /// A tensor of the shape of `like` filled with `number`.
-fn filled_like(cx: &mut Lower, number: &Scalar, like: Value) -> Res<Value> {
+fn filled_like(cx: &Lower, number: &Scalar, like: Value) -> Res<Value> {
     let result = cx.result(0)?;
     let symbolic = matches!(number, Scalar::Sym(_));
     if symbolic || small(&result.shape, result.dtype).is_some() {
         return Ok(full(cx, &result.shape, number, result.dtype));
     }
-    let (shape, fill) = (cx.shape_value(like), cx.filled(number, result.dtype, &[1]));
-    Ok(cx.constant_of_shape(shape, fill))
+    Ok(cx.constant_of_shape(cx.shape_value(like), cx.filled(number, result.dtype, &[1])))
 }
 
 /// `size` filled with `fill_value`.
 #[lowering("aten.full.default", "prims.full.default", "aten.new_full.default")]
-fn full_(cx: &mut Lower, size: Option<Vec<SymInt>>, fill_value: Scalar) -> Res<Value> {
+fn full_(cx: &Lower, size: Option<Vec<SymInt>>, fill_value: Scalar) -> Res<Value> {
     filled(cx, &fill_value, size)
 }
 
@@ -46,60 +44,59 @@ fn full_(cx: &mut Lower, size: Option<Vec<SymInt>>, fill_value: Scalar) -> Res<V
     "aten.new_empty_strided.default",
     "aten._efficientzerotensor.default"
 )]
-fn zeros(cx: &mut Lower, size: Option<Vec<SymInt>>) -> Res<Value> {
+fn zeros(cx: &Lower, size: Option<Vec<SymInt>>) -> Res<Value> {
     filled(cx, &Scalar::Int(0), size)
 }
 
 /// `size` filled with 1.
 #[lowering("aten.ones.default", "aten.new_ones.default")]
-fn ones(cx: &mut Lower, size: Vec<SymInt>) -> Res<Value> {
+fn ones(cx: &Lower, size: Vec<SymInt>) -> Res<Value> {
     filled(cx, &Scalar::Int(1), Some(size))
 }
 
 /// The shape of `self` filled with `fill_value`.
 #[lowering("aten.full_like.default", "prims.full_like.default")]
-fn full_like(cx: &mut Lower, x: Value, fill_value: Scalar) -> Res<Value> {
+fn full_like(cx: &Lower, x: Value, fill_value: Scalar) -> Res<Value> {
     filled_like(cx, &fill_value, x)
 }
 
 /// The shape of `self` filled with `value`.
 #[lowering("aten.fill.Scalar", "prims.fill.default")]
-fn fill_scalar(cx: &mut Lower, x: Value, value: Scalar) -> Res<Value> {
+fn fill_scalar(cx: &Lower, x: Value, value: Scalar) -> Res<Value> {
     filled_like(cx, &value, x)
 }
 
 /// The shape of `self` filled with the 0-d tensor `value`.
 #[lowering("aten.fill.Tensor")]
-fn fill_tensor(cx: &mut Lower, x: Value, value: Value) -> Res<Value> {
+fn fill_tensor(cx: &Lower, x: Value, value: Value) -> Res<Value> {
     broadcast_to_result(cx, value, x)
 }
 
 /// `src` in the type and shape of `self`.
 #[lowering("aten.copy.default")]
-fn copy(cx: &mut Lower, x: Value, src: Value) -> Res<Value> {
+fn copy(cx: &Lower, x: Value, src: Value) -> Res<Value> {
     broadcast_to_result(cx, src, x)
 }
 
 /// `value` cast and expanded to the stated result, which has the shape of `like`.
-fn broadcast_to_result(cx: &mut Lower, value: Value, like: Value) -> Res<Value> {
+fn broadcast_to_result(cx: &Lower, value: Value, like: Value) -> Res<Value> {
     let result = cx.result(0)?;
     let value = cx.cast(value, result.dtype);
     if cx.fact(value).shape.as_ref() == Some(&result.shape) && !result.shape.contains(&Dim::Unknown) {
         return Ok(value);
     }
-    let shape = cx.shape_value(like);
-    Ok(cx.expand(value, shape))
+    Ok(cx.expand(value, cx.shape_value(like)))
 }
 
 /// The shape of `self` filled with 0.
 #[lowering("aten.zeros_like.default", "aten.zero.default", "aten.empty_like.default")]
-fn zeros_like(cx: &mut Lower, x: Value) -> Res<Value> {
+fn zeros_like(cx: &Lower, x: Value) -> Res<Value> {
     filled_like(cx, &Scalar::Int(0), x)
 }
 
 /// The shape of `self` filled with 1.
 #[lowering("aten.ones_like.default")]
-fn ones_like(cx: &mut Lower, x: Value) -> Res<Value> {
+fn ones_like(cx: &Lower, x: Value) -> Res<Value> {
     filled_like(cx, &Scalar::Int(1), x)
 }
 
@@ -111,7 +108,7 @@ fn ones_like(cx: &mut Lower, x: Value) -> Res<Value> {
     "aten.tensor.float",
     "aten.tensor.bool"
 )]
-fn scalar_tensor(cx: &mut Lower, x: Scalar) -> Res<Value> {
+fn scalar_tensor(cx: &Lower, x: Scalar) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     Ok(cx.number(&x, dtype))
 }

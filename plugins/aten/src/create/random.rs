@@ -10,46 +10,41 @@ fn drawn_type(dtype: DType) -> DType {
 }
 
 /// `RandomUniform` or `RandomNormal` of the result's shape with two float attributes.
-fn random(cx: &mut Lower, op: &str, first: (&str, f64), second: (&str, f64), dtype: DType) -> Res<Value> {
+fn random(cx: &Lower, op: &str, first: (&str, f64), second: (&str, f64), dtype: DType) -> Res<Value> {
     let shape = cx.result(0)?.shape;
     let constant: Option<Vec<i64>> = shape.iter().map(|d| d.as_const()).collect();
     if let Some(shape) = constant.filter(|s| !s.is_empty()) {
         let node = cx.op(op).ints("shape", &shape).int("dtype", i64::from(dtype.onnx()));
         return Ok(node.float(first.0, first.1).float(second.0, second.1).one());
     }
-    let (shape, zero) = (cx.dims_value(&shape), cx.filled(&Scalar::Int(0), dtype, &[1]));
-    let like = cx.constant_of_shape(shape, zero);
+    let like = cx.constant_of_shape(cx.dims_value(&shape), cx.filled(&Scalar::Int(0), dtype, &[1]));
     let op = if op == "RandomNormal" { "RandomNormalLike" } else { "RandomUniformLike" };
     Ok(cx.op(op).input(like).float(first.0, first.1).float(second.0, second.1).one())
 }
 
 /// Uniform in `[low, high)`, in `f32` or `f64`.
-fn uniform_in(cx: &mut Lower, low: f64, high: f64) -> Res<Value> {
-    let dtype = drawn_type(cx.result(0)?.dtype);
-    random(cx, "RandomUniform", ("low", low), ("high", high), dtype)
+fn uniform_in(cx: &Lower, low: f64, high: f64) -> Res<Value> {
+    random(cx, "RandomUniform", ("low", low), ("high", high), drawn_type(cx.result(0)?.dtype))
 }
 
 /// Normal, in the type of the result.
-fn normal_of(cx: &mut Lower, mean: f64, std: f64) -> Res<Value> {
+fn normal_of(cx: &Lower, mean: f64, std: f64) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    let y = random(cx, "RandomNormal", ("mean", mean), ("scale", std), drawn_type(dtype))?;
-    Ok(cx.cast(y, dtype))
+    Ok(cx.cast(random(cx, "RandomNormal", ("mean", mean), ("scale", std), drawn_type(dtype))?, dtype))
 }
 
 /// Uniform in `[0, 1)`.
 #[lowering("aten.rand.default", "aten.rand.generator", "aten.rand_like.default", "aten.rand_like.generator")]
-fn rand(cx: &mut Lower) -> Res<Value> {
+fn rand(cx: &Lower) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    let y = uniform_in(cx, 0.0, 1.0)?;
-    Ok(cx.cast(y, dtype))
+    Ok(cx.cast(uniform_in(cx, 0.0, 1.0)?, dtype))
 }
 
 /// Uniform in `[from, to)`.
 #[lowering("aten.uniform.default")]
-fn uniform(cx: &mut Lower, from: f64, to: f64) -> Res<Value> {
+fn uniform(cx: &Lower, from: f64, to: f64) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    let y = uniform_in(cx, from, to)?;
-    Ok(cx.cast(y, dtype))
+    Ok(cx.cast(uniform_in(cx, from, to)?, dtype))
 }
 
 /// Standard normal.
@@ -59,24 +54,22 @@ fn uniform(cx: &mut Lower, from: f64, to: f64) -> Res<Value> {
     "aten.randn_like.default",
     "aten.randn_like.generator"
 )]
-fn randn(cx: &mut Lower) -> Res<Value> {
+fn randn(cx: &Lower) -> Res<Value> {
     normal_of(cx, 0.0, 1.0)
 }
 
 /// Normal with numbers for mean and deviation.
 #[lowering("aten.normal.float_float", "aten.normal_functional.default")]
-fn normal(cx: &mut Lower, mean: f64, std: f64) -> Res<Value> {
+fn normal(cx: &Lower, mean: f64, std: f64) -> Res<Value> {
     normal_of(cx, mean, std)
 }
 
 /// `mean + std * z` with `z` standard normal.
 #[lowering("aten.normal.Tensor_Tensor", "aten.normal.Tensor_float", "aten.normal.float_Tensor")]
-fn normal_tensors(cx: &mut Lower, mean: Operand, std: Operand) -> Res<Value> {
+fn normal_tensors(cx: &Lower, mean: Operand, std: Operand) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let z = normal_of(cx, 0.0, 1.0)?;
-    let (mean, std) = (cx.operand(&mean, dtype), cx.operand(&std, dtype));
-    let deviation = cx.mul(z, std);
-    Ok(cx.add(mean, deviation))
+    Ok(cx.operand(&mean, dtype) + z * cx.operand(&std, dtype))
 }
 
 /// Uniform integers in `[low, high)`: the floors of uniform numbers.
@@ -90,71 +83,60 @@ fn normal_tensors(cx: &mut Lower, mean: Operand, std: Operand) -> Res<Value> {
     "aten.randint_like.low_dtype",
     "aten.randint_like.low_generator_dtype"
 )]
-fn randint(cx: &mut Lower, low: Option<i64>, high: i64) -> Res<Value> {
+fn randint(cx: &Lower, low: Option<i64>, high: i64) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    let y = uniform_in(cx, low.unwrap_or(0) as f64, high as f64)?;
-    let y = cx.floor(y);
-    Ok(cx.cast(y, dtype))
+    Ok(cx.cast(cx.floor(uniform_in(cx, low.unwrap_or(0) as f64, high as f64)?), dtype))
 }
 
 /// A permutation of `0..n`: the order of random numbers.
 #[lowering("aten.randperm.default", "aten.randperm.generator")]
-fn randperm(cx: &mut Lower) -> Res<Value> {
+fn randperm(cx: &Lower) -> Res<Value> {
     let result = cx.result(0)?;
     let keys = random(cx, "RandomUniform", ("low", 0.0), ("high", 1.0), DType::F32)?;
-    let count = cx.dims_value(&result.shape);
-    let [_, order] = cx.op("TopK").input(keys).input(count).outs::<2>();
+    let [_, order] = cx.op("TopK").input(keys).input(cx.dims_value(&result.shape)).outs::<2>();
     Ok(cx.cast(order, result.dtype))
 }
 
 /// 1 with the probability that the element states, else 0.
 #[lowering("aten.bernoulli.default")]
-fn bernoulli(cx: &mut Lower, x: Value) -> Res<Value> {
+fn bernoulli(cx: &Lower, x: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let kernel = drawn_type(cx.dtype(x)?);
-    let x = cx.cast(x, kernel);
-    Ok(cx.op("Bernoulli").input(x).int("dtype", i64::from(dtype.onnx())).one())
+    Ok(cx.op("Bernoulli").input(cx.cast(x, kernel)).int("dtype", i64::from(dtype.onnx())).one())
 }
 
 /// 1 with probability `p`, else 0.
 #[lowering("aten.bernoulli.p")]
-fn bernoulli_p(cx: &mut Lower, p: f64) -> Res<Value> {
+fn bernoulli_p(cx: &Lower, p: f64) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    let (drawn, p) = (uniform_in(cx, 0.0, 1.0)?, cx.float(p, drawn_type(dtype)));
-    let below = cx.less(drawn, p);
-    Ok(cx.cast(below, dtype))
+    Ok(cx.cast(cx.less(uniform_in(cx, 0.0, 1.0)?, p), dtype))
 }
 
 /// Exponential: `-log(u) / lambd` with `u` uniform.
 #[lowering("aten.exponential.default")]
-fn exponential(cx: &mut Lower, lambd: f64) -> Res<Value> {
+fn exponential(cx: &Lower, lambd: f64) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let u = uniform_in(cx, f64::from(f32::MIN_POSITIVE), 1.0)?;
-    let (log, rate) = (cx.log(u), cx.float(-lambd, drawn_type(dtype)));
-    let y = cx.div(log, rate);
-    Ok(cx.cast(y, dtype))
+    Ok(cx.cast(cx.log(u) / -lambd, dtype))
 }
 
 /// 1 with the probability that the element of `p` states, else 0.
 #[lowering("aten.bernoulli.Tensor")]
-fn bernoulli_tensor(cx: &mut Lower, p: Value) -> Res<Value> {
+fn bernoulli_tensor(cx: &Lower, p: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    let (drawn, p) = (uniform_in(cx, 0.0, 1.0)?, cx.cast(p, drawn_type(dtype)));
-    let below = cx.less(drawn, p);
-    Ok(cx.cast(below, dtype))
+    Ok(cx.cast(cx.less(uniform_in(cx, 0.0, 1.0)?, cx.cast(p, drawn_type(dtype))), dtype))
 }
 
 /// The exponential of a normal number.
 #[lowering("aten.log_normal.default")]
-fn log_normal(cx: &mut Lower, mean: f64, std: f64) -> Res<Value> {
-    let normal = normal_of(cx, mean, std)?;
-    Ok(cx.exp(normal))
+fn log_normal(cx: &Lower, mean: f64, std: f64) -> Res<Value> {
+    Ok(cx.exp(normal_of(cx, mean, std)?))
 }
 
 /// Indices drawn by the weights of the last axis. Without replacement they are those of the largest
 /// `weight / e` with `e` exponential, which draws one after the other from what is left.
 #[lowering("aten.multinomial.default")]
-fn multinomial(cx: &mut Lower, x: Value, num_samples: i64, replacement: bool) -> Res<Value> {
+fn multinomial(cx: &Lower, x: Value, num_samples: i64, replacement: bool) -> Res<Value> {
     let rank = cx.rank(x)?;
     let mut x = cx.cast(x, DType::F32);
     let independent = replacement || num_samples == 1;
@@ -167,26 +149,22 @@ fn multinomial(cx: &mut Lower, x: Value, num_samples: i64, replacement: bool) ->
         return Ok(if rank == 1 { cx.squeeze(drawn, &[0]) } else { drawn });
     }
     if independent {
-        let (rows, row) = (cx.ints(&[num_samples, 1]), cx.unsqueeze(x, &[-2]));
-        x = cx.expand(row, rows);
+        let rows = cx.ints(&[num_samples, 1]);
+        x = cx.expand(cx.unsqueeze(x, &[-2]), rows);
     }
     let low = f64::from(f32::MIN_POSITIVE);
-    let uniform = cx.op("RandomUniformLike").input(x).float("low", low).float("high", 1.0).one();
-    let log = cx.log(uniform);
-    let exponential = cx.neg(log);
-    let keys = cx.div(x, exponential);
+    let keys = x / -cx.log(cx.op("RandomUniformLike").input(x).float("low", low).float("high", 1.0).one());
     if independent {
         return Ok(cx.op("ArgMax").input(keys).int("axis", -1).int("keepdims", 0).one());
     }
-    let count = cx.ints(&[num_samples]);
-    let [_, indices] = cx.op("TopK").input(keys).input(count).outs::<2>();
+    let [_, indices] = cx.op("TopK").input(keys).input(cx.ints(&[num_samples])).outs::<2>();
     Ok(indices)
 }
 
 /// Zero with probability `p`, else scaled by `1 / (1 - p)`, in training; else as it is. The second
 /// result tells which elements stay.
 #[lowering("aten.native_dropout.default", "aten.dropout.default")]
-fn dropout(cx: &mut Lower, x: Value, p: f64, train: Option<bool>) -> Res<Vec<Option<Value>>> {
+fn dropout(cx: &Lower, x: Value, p: f64, train: Option<bool>) -> Res<Vec<Option<Value>>> {
     if train == Some(false) || p == 0.0 {
         let mask = if cx.has_result(1) {
             let shape = cx.result(1)?.shape;
@@ -204,7 +182,6 @@ fn dropout(cx: &mut Lower, x: Value, p: f64, train: Option<bool>) -> Res<Vec<Opt
         let mask = cx.has_result(1).then(|| full(cx, &shape, &Scalar::Bool(false), DType::Bool));
         return Ok(vec![Some(dropped), mask]);
     }
-    let (ratio, training) = (cx.float(p, DType::F32), cx.bool(true));
-    let [y, mask] = cx.op("Dropout").input(x).input(ratio).input(training).outs::<2>();
+    let [y, mask] = cx.op("Dropout").input(x).input(cx.float(p, DType::F32)).input(cx.bool(true)).outs::<2>();
     Ok(vec![Some(y), Some(mask)])
 }

@@ -6,60 +6,55 @@ use crate::support::{kernel_type, small};
 
 /// Ones on the diagonal, zeros elsewhere.
 #[lowering("aten.eye.default", "aten.eye.m")]
-fn eye(cx: &mut Lower) -> Res<Value> {
+fn eye(cx: &Lower) -> Res<Value> {
     let result = cx.result(0)?;
     let dtype = result.dtype;
     if let Some([rows, columns]) = small(&result.shape, dtype).as_deref() {
         let ones: Vec<f64> =
             (0..*rows).flat_map(|i| (0..*columns).map(move |j| f64::from(u8::from(i == j)))).collect();
-        let flat = cx.numbers(&ones, dtype);
-        return cx.reshape_to_result(flat, 0);
+        return cx.reshape_to_result(cx.numbers(&ones, dtype), 0);
     }
     let kernel = if dtype == DType::F64 || dtype == DType::I64 { dtype } else { DType::F32 };
     let (shape, zero) = (cx.dims_value(&result.shape), cx.filled(&Scalar::Int(0), kernel, &[1]));
-    let zeros = cx.constant_of_shape(shape, zero);
-    let eye = cx.op("EyeLike").input(zeros).one();
-    Ok(cx.cast(eye, dtype))
+    Ok(cx.cast(cx.op("EyeLike").input(cx.constant_of_shape(shape, zero)).one(), dtype))
 }
 
-fn triangle(cx: &mut Lower, x: Value, diagonal: SymInt, upper: bool) -> Res<Value> {
+fn triangle(cx: &Lower, x: Value, diagonal: SymInt, upper: bool) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let kernel = kernel_type(cx, "Trilu", dtype);
     let x = cx.cast(x, kernel);
     let k = (diagonal != SymInt::Const(0)).then(|| cx.sym_int_scalar(&diagonal));
-    let y = cx.op("Trilu").input(x).maybe(k).int("upper", i64::from(upper)).one();
-    Ok(cx.cast(y, dtype))
+    Ok(cx.cast(cx.op("Trilu").input(x).maybe(k).int("upper", i64::from(upper)).one(), dtype))
 }
 
 /// The elements on and below `diagonal`, zeros elsewhere.
 #[lowering("aten.tril.default")]
-fn tril(cx: &mut Lower, x: Value, diagonal: SymInt) -> Res<Value> {
+fn tril(cx: &Lower, x: Value, diagonal: SymInt) -> Res<Value> {
     triangle(cx, x, diagonal, false)
 }
 
 /// The elements on and above `diagonal`, zeros elsewhere.
 #[lowering("aten.triu.default")]
-fn triu(cx: &mut Lower, x: Value, diagonal: SymInt) -> Res<Value> {
+fn triu(cx: &Lower, x: Value, diagonal: SymInt) -> Res<Value> {
     triangle(cx, x, diagonal, true)
 }
 
 /// The rows and columns of the elements for which `keep` holds.
-fn indices(cx: &mut Lower, row: i64, col: i64, keep: impl Fn(i64, i64) -> bool) -> Res<Value> {
+fn indices(cx: &Lower, row: i64, col: i64, keep: impl Fn(i64, i64) -> bool) -> Res<Value> {
     let result = cx.result(0)?;
     let cells = || (0..row).flat_map(|i| (0..col).map(move |j| (i, j))).filter(|(i, j)| keep(*i, *j));
     let numbers: Vec<f64> = cells().map(|c| c.0 as f64).chain(cells().map(|c| c.1 as f64)).collect();
-    let flat = cx.numbers(&numbers, result.dtype);
-    cx.reshape_to_result(flat, 0)
+    cx.reshape_to_result(cx.numbers(&numbers, result.dtype), 0)
 }
 
 /// The rows and columns of the elements on and below the diagonal `offset`, in row order.
 #[lowering("aten.tril_indices.default")]
-fn tril_indices(cx: &mut Lower, row: i64, col: i64, offset: i64) -> Res<Value> {
+fn tril_indices(cx: &Lower, row: i64, col: i64, offset: i64) -> Res<Value> {
     indices(cx, row, col, |i, j| j - i <= offset)
 }
 
 /// The rows and columns of the elements on and above the diagonal `offset`, in row order.
 #[lowering("aten.triu_indices.default")]
-fn triu_indices(cx: &mut Lower, row: i64, col: i64, offset: i64) -> Res<Value> {
+fn triu_indices(cx: &Lower, row: i64, col: i64, offset: i64) -> Res<Value> {
     indices(cx, row, col, |i, j| j - i >= offset)
 }

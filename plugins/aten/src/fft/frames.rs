@@ -7,7 +7,7 @@ use super::{Scaling, from_half, scaled};
 /// The transforms of windows that move along a signal: `STFT`, with frequencies before frames.
 #[lowering("aten.stft.default", "aten.stft.center", complex)]
 fn stft(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     n_fft: i64,
     hop_length: Option<i64>,
@@ -38,11 +38,9 @@ fn stft(
     }
     let window = whole_window(cx, window, win_length.unwrap_or(n_fft), n_fft, dtype);
     let (step, frame) = (cx.int(hop_length.unwrap_or(n_fft / 4)), cx.int(n_fft));
-    let signal = cx.unsqueeze(signal, &[-1]);
     let onesided = i64::from(onesided.unwrap_or(true));
-    let node = cx.op("STFT").input(signal).input(step).input(window).input(frame);
-    let frames = node.int("onesided", onesided).one();
-    let mut y = cx.transpose(frames, &[0, 2, 1, 3]);
+    let node = cx.op("STFT").input(cx.unsqueeze(signal, &[-1])).input(step).input(window).input(frame);
+    let mut y = cx.transpose(node.int("onesided", onesided).one(), &[0, 2, 1, 3]);
     if !batched {
         y = cx.squeeze(y, &[0]);
     }
@@ -51,7 +49,7 @@ fn stft(
 }
 
 /// The window of `length` places, ones by default, in the middle of `n_fft` places.
-fn whole_window(cx: &mut Lower, window: Option<Value>, length: i64, n_fft: i64, dtype: DType) -> Value {
+fn whole_window(cx: &Lower, window: Option<Value>, length: i64, n_fft: i64, dtype: DType) -> Value {
     let window = match window {
         Some(window) => cx.cast(window, dtype),
         None => cx.filled(&Scalar::Int(1), dtype, &[length.max(0) as u64]),
@@ -60,15 +58,14 @@ fn whole_window(cx: &mut Lower, window: Option<Value>, length: i64, n_fft: i64, 
         return window;
     }
     let before = (n_fft - length) / 2;
-    let pads = cx.ints(&[before, n_fft - length - before]);
-    cx.op("Pad").input(window).input(pads).one()
+    cx.op("Pad").input(window).input(cx.ints(&[before, n_fft - length - before])).one()
 }
 
 /// The signal whose short-time transform this is: the inverse transform of every frame times the
 /// window, added where frames overlap (`Col2Im`), over the same sum of the squares of the window.
 #[lowering("aten.istft.default", complex)]
 fn istft(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     n_fft: i64,
     hop_length: Option<i64>,
@@ -86,31 +83,26 @@ fn istft(
     let hop = hop_length.unwrap_or(n_fft / 4);
     let x = if batched { x } else { cx.unsqueeze(x, &[0]) };
     let frames = cx.dim(x, 2);
-    let spectra = cx.transpose(x, &[0, 2, 1, 3]);
     // Of a spectrum that is whole, PyTorch reads half as well.
-    let mut y = from_half(cx, spectra, 2, Dim::Const(n_fft))?;
+    let mut y = from_half(cx, cx.transpose(x, &[0, 2, 1, 3]), 2, Dim::Const(n_fft))?;
     let scaling = if normalized { Scaling::Root } else { Scaling::Whole };
     y = scaled(cx, y, &[Dim::Const(n_fft)], true, scaling)?;
     let window = whole_window(cx, window, win_length.unwrap_or(n_fft), n_fft, dtype);
-    let y = cx.mul(y, window);
-    let y = cx.transpose(y, &[0, 2, 1]);
+    let y = cx.transpose(y * window, &[0, 2, 1]);
 
     let steps = cx.dim_sub(frames, 1);
     let covered = cx.dim_mul(steps, hop);
     let covered = cx.dim_add(covered, n_fft);
     let (image, block) = (cx.dims_value(&[Dim::Const(1), covered]), cx.ints(&[1, n_fft]));
     let strides = [1, hop];
-    let overlapped = |cx: &mut Lower, columns: Value| {
+    let overlapped = |cx: &Lower, columns: Value| {
         let node = cx.op("Col2Im").input(columns).input(image).input(block).ints("strides", &strides);
-        let sum = node.one();
-        cx.squeeze(sum, &[1, 2])
+        cx.squeeze(node.one(), &[1, 2])
     };
     let y = overlapped(cx, y);
-    let squares = cx.mul(window, window);
-    let squares = cx.unsqueeze(squares, &[0, 2]);
+    let squares = cx.unsqueeze(window * window, &[0, 2]);
     let shape = cx.dims_value(&[Dim::Const(1), Dim::Const(n_fft), frames]);
-    let squares = cx.expand(squares, shape);
-    let weight = overlapped(cx, squares);
+    let weight = overlapped(cx, cx.expand(squares, shape));
 
     let start = if center { n_fft / 2 } else { 0 };
     let wanted = length.map(|length| cx.as_dim(&length));
@@ -119,16 +111,13 @@ fn istft(
         None => cx.dim_sub(covered, start),
     };
     let (from, to) = (cx.ints(&[start]), cx.dims_value(&[end]));
-    let y = cx.slice_dynamic(y, 1, from, to, 1);
-    let weight = cx.slice_dynamic(weight, 1, from, to, 1);
-    let mut y = cx.div(y, weight);
+    let mut y = cx.slice_dynamic(y, 1, from, to, 1) / cx.slice_dynamic(weight, 1, from, to, 1);
     if let Some(length) = wanted {
         let have = cx.dim_sub(covered, start);
         let missing = cx.dim_sub(length, have);
         let missing = cx.dim_max(missing, 0);
         if !missing.is(0) {
-            let pads = cx.dims_value(&[0.into(), 0.into(), 0.into(), missing]);
-            y = cx.op("Pad").input(y).input(pads).one();
+            y = cx.op("Pad").input(y).input(cx.dims_value(&[0.into(), 0.into(), 0.into(), missing])).one();
         }
     }
     Ok(if batched { y } else { cx.squeeze(y, &[0]) })

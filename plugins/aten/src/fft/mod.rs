@@ -41,7 +41,7 @@ impl Scaling {
 
 /// `DFT` of pairs (or of reals with a last axis of extent 1) along an axis counted from the front.
 pub(super) fn dft(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     axis: usize,
     n: Option<Value>,
@@ -64,13 +64,7 @@ pub(super) fn dft(
 
 /// `y`, transformed over `axes` by nodes of which an inverse one already divides by the extent,
 /// scaled as asked.
-pub(super) fn scaled(
-    cx: &mut Lower,
-    y: Value,
-    extents: &[Dim],
-    inverse: bool,
-    scaling: Scaling,
-) -> Res<Value> {
+pub(super) fn scaled(cx: &Lower, y: Value, extents: &[Dim], inverse: bool, scaling: Scaling) -> Res<Value> {
     let dtype = cx.dtype(y)?;
     let total = extents.iter().fold(Dim::Const(1), |n, d| cx.dim_mul(n, *d));
     let (divide, root) = match (inverse, scaling) {
@@ -80,18 +74,16 @@ pub(super) fn scaled(
     };
     if let Some(n) = total.as_const() {
         let n = if root { (n as f64).sqrt() } else { n as f64 };
-        let factor = cx.float(if divide { 1.0 / n } else { n }, dtype);
-        return Ok(cx.mul(y, factor));
+        return Ok(y * (if divide { 1.0 / n } else { n }));
     }
-    let total = cx.dims_value(&[total]);
-    let total = cx.cast(total, dtype);
+    let total = cx.cast(cx.dims_value(&[total]), dtype);
     let total = if root { cx.sqrt(total) } else { total };
-    Ok(if divide { cx.div(y, total) } else { cx.mul(y, total) })
+    Ok(if divide { y / total } else { y * total })
 }
 
 /// The real parts of the inverse transform along `axis` of half a spectrum whose other half mirrors
 /// it; the result has `n` places.
-pub(super) fn from_half(cx: &mut Lower, x: Value, axis: usize, n: Dim) -> Res<Value> {
+pub(super) fn from_half(cx: &Lower, x: Value, axis: usize, n: Dim) -> Res<Value> {
     let (Dim::Const(n), Dim::Const(have)) = (n, cx.dim(x, axis)) else {
         return Err("a real inverse transform of an extent that is not constant is not supported".into());
     };
@@ -103,19 +95,15 @@ pub(super) fn from_half(cx: &mut Lower, x: Value, axis: usize, n: Dim) -> Res<Va
         if let Some(end) = pads.get_mut(rank + axis) {
             *end = half - have;
         }
-        let pads = cx.ints(&pads);
-        x = cx.op("Pad").input(x).input(pads).one();
+        x = cx.op("Pad").input(x).input(cx.ints(&pads)).one();
     }
     let places: Vec<i64> = (0..n).map(|k| if k < half { k } else { n - k }).collect();
-    let places = cx.ints(&places);
-    let full = cx.gather(x, places, axis as i64);
+    let full = cx.gather(x, cx.ints(&places), axis as i64);
     let signs: Vec<f64> = (0..n).flat_map(|k| [1.0, if k < half { 1.0 } else { -1.0 }]).collect();
     let mut shape = vec![1; rank - axis];
     if let [first, .., last] = shape.as_mut_slice() {
         (*first, *last) = (n as u64, 2);
     }
     let signs = cx.numbers_shaped(&signs, &shape, dtype);
-    let full = cx.mul(full, signs);
-    let y = dft(cx, full, axis, None, true, false);
-    Ok(crate::complex::part(cx, y, 0))
+    Ok(crate::complex::part(cx, dft(cx, full * signs, axis, None, true, false), 0))
 }

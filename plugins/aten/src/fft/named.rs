@@ -6,52 +6,46 @@ use super::{Scaling, dft, from_half, scaled};
 
 /// The transform along one axis, of `n` places: more are filled with zeros, others cut off.
 #[lowering("aten.fft_fft.default", complex)]
-fn fft(cx: &mut Lower, n: Option<SymInt>, dim: Axis, norm: Option<Str>) -> Res<Value> {
+fn fft(cx: &Lower, n: Option<SymInt>, dim: Axis, norm: Option<Str>) -> Res<Value> {
     full(cx, n.map(|n| vec![n]), &[dim.0], norm, false)
 }
 
 /// The inverse transform along one axis.
 #[lowering("aten.fft_ifft.default", complex)]
-fn ifft(cx: &mut Lower, n: Option<SymInt>, dim: Axis, norm: Option<Str>) -> Res<Value> {
+fn ifft(cx: &Lower, n: Option<SymInt>, dim: Axis, norm: Option<Str>) -> Res<Value> {
     full(cx, n.map(|n| vec![n]), &[dim.0], norm, true)
 }
 
 /// The transform over several axes; by default over all, or the last ones that `s` has sizes for.
 #[lowering("aten.fft_fft2.default", "aten.fft_fftn.default", complex)]
-fn fftn(cx: &mut Lower, s: Option<Vec<SymInt>>, dim: Option<Axes>, norm: Option<Str>) -> Res<Value> {
+fn fftn(cx: &Lower, s: Option<Vec<SymInt>>, dim: Option<Axes>, norm: Option<Str>) -> Res<Value> {
     let axes = axes(cx, dim, s.as_ref())?;
     full(cx, s, &axes, norm, false)
 }
 
 /// The inverse transform over several axes.
 #[lowering("aten.fft_ifft2.default", "aten.fft_ifftn.default", complex)]
-fn ifftn(cx: &mut Lower, s: Option<Vec<SymInt>>, dim: Option<Axes>, norm: Option<Str>) -> Res<Value> {
+fn ifftn(cx: &Lower, s: Option<Vec<SymInt>>, dim: Option<Axes>, norm: Option<Str>) -> Res<Value> {
     let axes = axes(cx, dim, s.as_ref())?;
     full(cx, s, &axes, norm, true)
 }
 
 /// Half the spectrum of real numbers along one axis.
 #[lowering("aten.fft_rfft.default", complex)]
-fn rfft(cx: &mut Lower, x: Value, n: Option<SymInt>, dim: Axis, norm: Option<Str>) -> Res<Value> {
+fn rfft(cx: &Lower, x: Value, n: Option<SymInt>, dim: Axis, norm: Option<Str>) -> Res<Value> {
     half(cx, x, n.map(|n| vec![n]), &[dim.0], norm)
 }
 
 /// The spectrum of real numbers over several axes, half of it along the last.
 #[lowering("aten.fft_rfft2.default", "aten.fft_rfftn.default", complex)]
-fn rfftn(
-    cx: &mut Lower,
-    x: Value,
-    s: Option<Vec<SymInt>>,
-    dim: Option<Axes>,
-    norm: Option<Str>,
-) -> Res<Value> {
+fn rfftn(cx: &Lower, x: Value, s: Option<Vec<SymInt>>, dim: Option<Axes>, norm: Option<Str>) -> Res<Value> {
     let axes = axes(cx, dim, s.as_ref())?;
     half(cx, x, s, &axes, norm)
 }
 
 /// Real numbers from half a spectrum, along one axis or several of which the last is halved.
 #[lowering("aten.fft_irfft.default", "aten.fft_irfft2.default", "aten.fft_irfftn.default", complex)]
-fn irfft(cx: &mut Lower, s: Option<Vec<SymInt>>, dim: Option<Axes>, norm: Option<Str>) -> Res<Value> {
+fn irfft(cx: &Lower, s: Option<Vec<SymInt>>, dim: Option<Axes>, norm: Option<Str>) -> Res<Value> {
     let axes = axes(cx, dim, s.as_ref())?;
     let x = pairs(cx)?;
     let shape = cx.result(0)?.shape;
@@ -64,12 +58,11 @@ fn irfft(cx: &mut Lower, s: Option<Vec<SymInt>>, dim: Option<Axes>, norm: Option
         let n = s.as_ref().and_then(|s| s.get(i)).map(|n| cx.sym_int_scalar(n));
         y = dft(cx, y, *axis, n, true, false);
     }
-    let y = from_half(cx, y, *last, *n)?;
-    scaled(cx, y, &extents, true, Scaling::named(norm, true)?)
+    scaled(cx, from_half(cx, y, *last, *n)?, &extents, true, Scaling::named(norm, true)?)
 }
 
 /// Every axis, or those that are named, or the last of which there are sizes.
-fn axes(cx: &mut Lower, dim: Option<Axes>, s: Option<&Vec<SymInt>>) -> Res<Vec<usize>> {
+fn axes(cx: &Lower, dim: Option<Axes>, s: Option<&Vec<SymInt>>) -> Res<Vec<usize>> {
     if let Some(dim) = dim {
         return Ok(dim.0);
     }
@@ -79,52 +72,41 @@ fn axes(cx: &mut Lower, dim: Option<Axes>, s: Option<&Vec<SymInt>>) -> Res<Vec<u
 }
 
 /// The first argument as pairs: a real one gets the imaginary part 0.
-fn pairs(cx: &mut Lower) -> Res<Value> {
+fn pairs(cx: &Lower) -> Res<Value> {
     let (arg, x): (Arg, Value) = (cx.argument("x")?, cx.argument("x")?);
     if arg.is_complex() {
         return Ok(x);
     }
     let x = real(cx, x)?;
     let dtype = cx.dtype(x)?;
-    let (column, unit) = (cx.unsqueeze(x, &[-1]), cx.numbers(&[1.0, 0.0], dtype));
-    Ok(cx.mul(column, unit))
+    Ok(cx.unsqueeze(x, &[-1]) * cx.numbers(&[1.0, 0.0], dtype))
 }
 
 /// The spectrum of numbers whose other half mirrors them: real, of `n` places.
 #[lowering("aten.fft_hfft.default", complex)]
-fn hfft(cx: &mut Lower, dim: Axis, norm: Option<Str>) -> Res<Value> {
-    let x = pairs(cx)?;
-    let x = conjugate(cx, x)?;
+fn hfft(cx: &Lower, dim: Axis, norm: Option<Str>) -> Res<Value> {
     let n = cx.result(0)?.shape.get(dim.0).copied().unwrap_or(Dim::Unknown);
-    let y = from_half(cx, x, dim.0, n)?;
-    scaled(cx, y, &[n], true, Scaling::named(norm, false)?)
+    scaled(cx, from_half(cx, conjugate(cx, pairs(cx)?)?, dim.0, n)?, &[n], true, Scaling::named(norm, false)?)
 }
 
 /// The inverse of `hfft`: half of the inverse spectrum of real numbers.
 #[lowering("aten.fft_ihfft.default", complex)]
-fn ihfft(cx: &mut Lower, x: Value, n: Option<SymInt>, dim: Axis, norm: Option<Str>) -> Res<Value> {
+fn ihfft(cx: &Lower, x: Value, n: Option<SymInt>, dim: Axis, norm: Option<Str>) -> Res<Value> {
     let extent = n.as_ref().map_or_else(|| cx.dim(x, dim.0), |n| cx.as_dim(n));
-    let x = real(cx, x)?;
-    let x = cx.unsqueeze(x, &[-1]);
+    let x = cx.unsqueeze(real(cx, x)?, &[-1]);
     let n = n.map(|n| cx.sym_int_scalar(&n));
-    let y = dft(cx, x, dim.0, n, false, true);
-    let y = scaled(cx, y, &[extent], false, Scaling::named(norm, true)?)?;
-    conjugate(cx, y)
+    conjugate(
+        cx,
+        scaled(cx, dft(cx, x, dim.0, n, false, true), &[extent], false, Scaling::named(norm, true)?)?,
+    )
 }
 
-fn conjugate(cx: &mut Lower, x: Value) -> Res<Value> {
+fn conjugate(cx: &Lower, x: Value) -> Res<Value> {
     let dtype = cx.dtype(x)?;
-    let signs = cx.numbers(&[1.0, -1.0], dtype);
-    Ok(cx.mul(x, signs))
+    Ok(x * cx.numbers(&[1.0, -1.0], dtype))
 }
 
-fn full(
-    cx: &mut Lower,
-    s: Option<Vec<SymInt>>,
-    axes: &[usize],
-    norm: Option<Str>,
-    inverse: bool,
-) -> Res<Value> {
+fn full(cx: &Lower, s: Option<Vec<SymInt>>, axes: &[usize], norm: Option<Str>, inverse: bool) -> Res<Value> {
     let arg: Arg = cx.argument("x")?;
     let mut y: Value = cx.argument("x")?;
     if !arg.is_complex() {
@@ -134,14 +116,12 @@ fn full(
     over(cx, y, s.as_deref(), axes, norm, inverse, false)
 }
 
-fn half(cx: &mut Lower, x: Value, s: Option<Vec<SymInt>>, axes: &[usize], norm: Option<Str>) -> Res<Value> {
-    let x = real(cx, x)?;
-    let x = cx.unsqueeze(x, &[-1]);
-    over(cx, x, s.as_deref(), axes, norm, false, true)
+fn half(cx: &Lower, x: Value, s: Option<Vec<SymInt>>, axes: &[usize], norm: Option<Str>) -> Res<Value> {
+    over(cx, cx.unsqueeze(real(cx, x)?, &[-1]), s.as_deref(), axes, norm, false, true)
 }
 
 /// `x` in the type of the parts of the result.
-fn real(cx: &mut Lower, x: Value) -> Res<Value> {
+fn real(cx: &Lower, x: Value) -> Res<Value> {
     let wide = matches!(cx.result(0)?.dtype, DType::C128 | DType::F64);
     let dtype = if wide { DType::F64 } else { DType::F32 };
     Ok(cx.cast(x, dtype))
@@ -149,7 +129,7 @@ fn real(cx: &mut Lower, x: Value) -> Res<Value> {
 
 /// Transforms the last axis first, which may be halved.
 fn over(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     s: Option<&[SymInt]>,
     axes: &[usize],
@@ -173,7 +153,7 @@ fn over(
 
 /// The frequencies of the places of a transform: `[0, 1, .., -2, -1] / (d * n)`.
 #[lowering("aten.fft_fftfreq.default", "aten.fft_rfftfreq.default")]
-fn frequencies(cx: &mut Lower, n: i64, d: f64) -> Res<Value> {
+fn frequencies(cx: &Lower, n: i64, d: f64) -> Res<Value> {
     let result = cx.result(0)?;
     let count = if cx.target().contains("rfft") { n / 2 + 1 } else { n };
     let place = |k: i64| if cx.target().contains("rfft") || k < (n + 1) / 2 { k } else { k - n };

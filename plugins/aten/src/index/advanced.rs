@@ -9,15 +9,14 @@ use crate::view::permuted;
 /// `self[indices]`: integer indices broadcast against each other, masks pick where they are true, and
 /// `None` keeps an axis.
 #[lowering("aten.index.Tensor", "aten._unsafe_index.Tensor", complex)]
-fn index(cx: &mut Lower, x: Value, indices: Vec<Option<Value>>) -> Res<Value> {
+fn index(cx: &Lower, x: Value, indices: Vec<Option<Value>>) -> Res<Value> {
     let present: Vec<(usize, Value)> =
         indices.iter().enumerate().filter_map(|(axis, index)| Some((axis, (*index)?))).collect();
     match present.as_slice() {
         [] => return Ok(x),
         [(axis, mask)] if is_mask(cx, *mask) => return masked(cx, x, *axis, *mask),
         [(axis, index)] => {
-            let index = as_index(cx, *index);
-            return Ok(cx.gather(x, index, *axis as i64));
+            return Ok(cx.gather(x, as_index(cx, *index), *axis as i64));
         }
         _ => {}
     }
@@ -26,16 +25,14 @@ fn index(cx: &mut Lower, x: Value, indices: Vec<Option<Value>>) -> Res<Value> {
         return Ok(picked);
     }
     let data = permuted(cx, x, columns.front())?;
-    let stacked = columns.stacked(cx)?;
-    let picked = cx.op("GatherND").input(data).input(stacked).one();
     let (place, depth, rest) = (columns.place(), columns.shape.len(), columns.rest.len());
     let order = (depth..depth + place).chain(0..depth).chain(depth + place..depth + rest);
-    permuted(cx, picked, order.collect())
+    permuted(cx, cx.op("GatherND").input(data).input(columns.stacked(cx)?).one(), order.collect())
 }
 
 /// Neighbouring axes whose indices vary along different axes of their common shape, in order, are
 /// gathered one after the other: `x[i[:, None], j]` is `x[i][:, j]`.
-fn one_by_one(cx: &mut Lower, x: Value, columns: &Columns) -> Res<Option<Value>> {
+fn one_by_one(cx: &Lower, x: Value, columns: &Columns) -> Res<Option<Value>> {
     let mut free = 0;
     for index in &columns.indices {
         let shape = cx.shape(*index)?;
@@ -60,20 +57,16 @@ fn one_by_one(cx: &mut Lower, x: Value, columns: &Columns) -> Res<Option<Value>>
 }
 
 /// The elements where `mask`, which covers axes from `axis` on, is true.
-pub(super) fn masked(cx: &mut Lower, x: Value, axis: usize, mask: Value) -> Res<Value> {
+pub(super) fn masked(cx: &Lower, x: Value, axis: usize, mask: Value) -> Res<Value> {
     let mask = as_mask(cx, mask);
     let (depth, shape) = (cx.rank(mask)?, cx.shape(x)?);
     match depth {
         0 => Err("argument `indices`: a mask without axes is not supported".into()),
         1 => compress(cx, x, mask, Some(axis as i64)),
-        _ if depth == shape.len() => {
-            let mask = cx.reshape(mask, &[-1]);
-            compress(cx, x, mask, None)
-        }
+        _ if depth == shape.len() => compress(cx, x, cx.reshape(mask, &[-1]), None),
         _ if axis == 0 => {
             let found = cx.op("NonZero").input(mask).one();
-            let found = cx.transpose(found, &[1, 0]);
-            Ok(cx.op("GatherND").input(x).input(found).one())
+            Ok(cx.op("GatherND").input(x).input(cx.transpose(found, &[1, 0])).one())
         }
         _ => {
             let covered = shape.iter().skip(axis).take(depth);
@@ -81,30 +74,18 @@ pub(super) fn masked(cx: &mut Lower, x: Value, axis: usize, mask: Value) -> Res<
             let mut target: Vec<Dim> = shape.iter().take(axis).copied().collect();
             target.push(merged);
             target.extend(shape.iter().skip(axis + depth));
-            let (x, mask) = (cx.reshape_to(x, &target), cx.reshape(mask, &[-1]));
-            compress(cx, x, mask, Some(axis as i64))
+            compress(cx, cx.reshape_to(x, &target), cx.reshape(mask, &[-1]), Some(axis as i64))
         }
     }
 }
 
 /// `self[indices]` where `mask` is true, else `fill`; indices outside count only where it is false.
 #[lowering("aten._unsafe_masked_index.default")]
-fn masked_index(
-    cx: &mut Lower,
-    x: Value,
-    mask: Value,
-    indices: Vec<Option<Value>>,
-    fill: Scalar,
-) -> Res<Value> {
+fn masked_index(cx: &Lower, x: Value, mask: Value, indices: Vec<Option<Value>>, fill: Scalar) -> Res<Value> {
     let zero = cx.int(0);
     let mut safe = Vec::new();
     for index in indices {
-        safe.push(index.map(|index| {
-            let index = cx.cast(index, DType::I64);
-            cx.select(mask, index, zero)
-        }));
+        safe.push(index.map(|index| cx.select(mask, cx.cast(index, DType::I64), zero)));
     }
-    let picked = self::index(cx, x, safe)?;
-    let fill = cx.number(&fill, cx.result(0)?.dtype);
-    Ok(cx.select(mask, picked, fill))
+    Ok(cx.select(mask, self::index(cx, x, safe)?, fill))
 }

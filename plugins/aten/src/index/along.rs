@@ -8,7 +8,7 @@ use crate::view::expand_to;
 
 /// `self` at the positions `index` of axis `dim`.
 #[lowering("aten.index_select.default", complex)]
-fn index_select(cx: &mut Lower, x: Value, dim: Axis, index: Value) -> Res<Value> {
+fn index_select(cx: &Lower, x: Value, dim: Axis, index: Value) -> Res<Value> {
     if cx.result(0)?.rank() == 0 {
         return Ok(x);
     }
@@ -20,18 +20,17 @@ fn index_select(cx: &mut Lower, x: Value, dim: Axis, index: Value) -> Res<Value>
 }
 
 /// `index` as a vector, broadcast to `shape` along every axis but `axis`.
-fn spread(cx: &mut Lower, index: Value, axis: usize, shape: &[Dim]) -> Res<Value> {
+fn spread(cx: &Lower, index: Value, axis: usize, shape: &[Dim]) -> Res<Value> {
     let index = as_index(cx, index);
     let new = if cx.rank(index)? == 0 { 0..shape.len() } else { axis + 1..shape.len() };
     let base = if cx.rank(index)? == 0 { 0 } else { axis as i64 };
     let new: Vec<i64> = new.map(|a| a as i64 - base).collect();
-    let index = cx.unsqueeze(index, &new);
-    expand_to(cx, index, shape)
+    expand_to(cx, cx.unsqueeze(index, &new), shape)
 }
 
 /// The slices of `source` written to `index` along `axis`.
 pub(super) fn written(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     axis: usize,
     index: Value,
@@ -42,50 +41,42 @@ pub(super) fn written(
     let source = cx.cast(source, dtype);
     let (index_rank, source_rank) = (cx.rank(index)?, cx.rank(source)?);
     if rank == 0 {
-        let (index, source) = (cx.reshape(index, &[1]), cx.reshape(source, &[1]));
-        return scattered(cx, x, 0, index, source, reduction);
+        return scattered(cx, x, 0, cx.reshape(index, &[1]), cx.reshape(source, &[1]), reduction);
     }
     let source = if source_rank < rank { cx.unsqueeze(source, &[axis as i64]) } else { source };
     if axis == 0 {
-        let index = cx.cast(index, DType::I64);
         let new: Vec<i64> = if index_rank == 0 { vec![0, 1] } else { vec![1] };
-        let index = cx.unsqueeze(index, &new);
-        let (x, source) = (widen(cx, x, reduction), widen(cx, source, reduction));
-        let node = cx.op("ScatterND").input(x).input(index).input(source);
+        let index = cx.unsqueeze(cx.cast(index, DType::I64), &new);
+        let x = widen(cx, x, reduction);
+        let node = cx.op("ScatterND").input(x).input(index).input(widen(cx, source, reduction));
         let written = if reduction == "none" { node.one() } else { node.str("reduction", reduction).one() };
         return Ok(narrow(cx, written, dtype));
     }
     let shape = cx.shape(source)?;
-    let index = spread(cx, index, axis, &shape)?;
-    scattered(cx, x, axis, index, source, reduction)
+    scattered(cx, x, axis, spread(cx, index, axis, &shape)?, source, reduction)
 }
 
 /// `self` with slice `index[i]` of axis `dim` replaced by slice `i` of `source`.
 #[lowering("aten.index_copy.default")]
-fn index_copy(cx: &mut Lower, x: Value, dim: Axis, index: Value, source: Value) -> Res<Value> {
+fn index_copy(cx: &Lower, x: Value, dim: Axis, index: Value, source: Value) -> Res<Value> {
     written(cx, x, dim.0, index, source, "none")
 }
 
 /// `self` with `alpha *` slice `i` of `source` added to slice `index[i]` of axis `dim`.
 #[lowering("aten.index_add.default")]
-fn index_add(cx: &mut Lower, x: Value, dim: Axis, index: Value, source: Value, alpha: Scalar) -> Res<Value> {
+fn index_add(cx: &Lower, x: Value, dim: Axis, index: Value, source: Value, alpha: Scalar) -> Res<Value> {
     let bool = cx.dtype(source)? == DType::Bool;
     if bool && alpha.is(0.0) {
         return Ok(x);
     }
-    let source = if bool || alpha.is(1.0) {
-        source
-    } else {
-        let factor = cx.number(&alpha, cx.dtype(source)?);
-        cx.mul(source, factor)
-    };
+    let source = if bool || alpha.is(1.0) { source } else { source * alpha };
     written(cx, x, dim.0, index, source, "add")
 }
 
 /// `self` with the slices of `source` reduced into slices `index` of axis `dim`.
 #[lowering("aten.index_reduce.default")]
 fn index_reduce(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     dim: Axis,
     index: Value,
@@ -100,7 +91,7 @@ fn index_reduce(
 
 /// `self` with slices `index` of axis `dim` set to `value`, a number or a 0-d tensor.
 #[lowering("aten.index_fill.int_Scalar", "aten.index_fill.int_Tensor")]
-fn index_fill(cx: &mut Lower, x: Value, dim: Axis, index: Value, value: Operand) -> Res<Value> {
+fn index_fill(cx: &Lower, x: Value, dim: Axis, index: Value, value: Operand) -> Res<Value> {
     let (axis, shape, dtype) = (dim.0, cx.shape(x)?, cx.result(0)?.dtype);
     let fill = match value {
         Operand::Number(Scalar::Sym(n)) => cx.squeeze(n, &[0]),
@@ -115,8 +106,7 @@ fn index_fill(cx: &mut Lower, x: Value, dim: Axis, index: Value, value: Operand)
         if let Some(first) = extents.first_mut() {
             *first = n as u64;
         }
-        let mask = cx.constant(DType::Bool, &extents, &mask);
-        return Ok(cx.select(mask, fill, x));
+        return Ok(cx.select(cx.constant(DType::Bool, &extents, &mask), fill, x));
     }
     if shape.is_empty() {
         return Ok(fill);
@@ -128,6 +118,5 @@ fn index_fill(cx: &mut Lower, x: Value, dim: Axis, index: Value, value: Operand)
     let index = spread(cx, index, axis, &target)?;
     let zeros = filled_like(cx, &Scalar::Bool(false), DType::Bool, x);
     let ones = filled_like(cx, &Scalar::Bool(true), DType::Bool, index);
-    let mask = scattered(cx, zeros, axis, index, ones, "none")?;
-    Ok(cx.select(mask, fill, x))
+    Ok(cx.select(scattered(cx, zeros, axis, index, ones, "none")?, fill, x))
 }

@@ -14,7 +14,7 @@ use super::scatter::filled_like;
     "aten._embedding_bag_forward_only.default"
 )]
 fn embedding_bag(
-    cx: &mut Lower,
+    cx: &Lower,
     weight: Value,
     indices: Value,
     offsets: Value,
@@ -34,55 +34,38 @@ fn embedding_bag(
         offsets = cx.slice(offsets, 0, 0, -1, 1);
     }
     // The bag of a position: how many bags have begun, less one.
-    let count = cx.extent(indices, 0);
-    let count = cx.squeeze(count, &[0]);
-    let positions = cx.range(zero, count, one);
-    let positions = cx.unsqueeze(positions, &[1]);
-    let begun = cx.less_equal(offsets, positions);
-    let begun = cx.cast(begun, DType::I64);
-    let begun = cx.reduce("ReduceSum", begun, &[1], true);
+    let positions = cx.unsqueeze(cx.range(zero, cx.squeeze(cx.extent(indices, 0), &[0]), one), &[1]);
+    let begun = cx.reduce("ReduceSum", cx.cast(cx.less_equal(offsets, positions), DType::I64), &[1], true);
     let ones = cx.ints(&[1]);
-    let bags = cx.sub(begun, ones);
+    let bags = begun - ones;
 
     let mut rows = cx.gather(weight, indices, 0);
     if let Some(factors) = factors {
-        let factors = cx.cast(factors, dtype);
-        let factors = cx.unsqueeze(factors, &[1]);
-        rows = cx.mul(rows, factors);
+        rows = rows * cx.unsqueeze(cx.cast(factors, dtype), &[1]);
     }
     let neutral = Scalar::Float(if mode == 2 { f64::NEG_INFINITY } else { 0.0 });
     let mut kept = filled_like(cx, &Scalar::Int(1), dtype, bags);
     if let Some(padding) = padding_idx.filter(|p| *p >= 0) {
-        let padding = cx.int(padding);
-        let padded = cx.equal(indices, padding);
-        let padded = cx.unsqueeze(padded, &[1]);
-        let fill = cx.number(&neutral, dtype);
-        rows = cx.select(padded, fill, rows);
-        let none = cx.number(&Scalar::Int(0), dtype);
-        kept = cx.select(padded, none, kept);
+        let padded = cx.unsqueeze(cx.equal(indices, cx.int(padding)), &[1]);
+        rows = cx.select(padded, neutral, rows);
+        kept = cx.select(padded, 0, kept);
     }
     let (bag_count, width) = (cx.extent(offsets, 0), cx.extent(weight, 1));
-    let shape = cx.concat(&[bag_count, width], 0);
-    let fill = cx.filled(&neutral, dtype, &[1]);
-    let table = cx.constant_of_shape(shape, fill);
+    let table = cx.constant_of_shape(cx.concat(&[bag_count, width], 0), cx.filled(&neutral, dtype, &[1]));
     let reduction = if mode == 2 { "max" } else { "add" };
     let total = cx.op("ScatterND").input(table).input(bags).input(rows).str("reduction", reduction).one();
     if mode == 0 {
         return Ok(vec![Some(total), None, None, None]);
     }
     let sizes = cx.concat(&[bag_count, ones], 0);
-    let fill = cx.filled(&Scalar::Int(0), dtype, &[1]);
-    let table = cx.constant_of_shape(sizes, fill);
+    let table = cx.constant_of_shape(sizes, cx.filled(&Scalar::Int(0), dtype, &[1]));
     let counts = cx.op("ScatterND").input(table).input(bags).input(kept).str("reduction", "add").one();
     let reduced = if mode == 1 {
-        let least = cx.number(&Scalar::Int(1), dtype);
-        let counts = cx.max(counts, least);
-        cx.div(total, counts)
+        total / cx.max(counts, 1)
     } else {
         // An empty bag is zero.
         let none = cx.number(&Scalar::Int(0), dtype);
-        let filled = cx.greater(counts, none);
-        cx.select(filled, total, none)
+        cx.select(cx.greater(counts, none), total, none)
     };
     Ok(vec![Some(reduced), None, None, None])
 }

@@ -25,12 +25,12 @@ pub(super) fn is_mask(cx: &Lower, x: Value) -> bool {
 }
 
 /// The mask as `bool`.
-pub(super) fn as_mask(cx: &mut Lower, mask: Value) -> Value {
+pub(super) fn as_mask(cx: &Lower, mask: Value) -> Value {
     cx.cast(mask, DType::Bool)
 }
 
 /// An index as one of the types that ONNX takes.
-pub(super) fn as_index(cx: &mut Lower, index: Value) -> Value {
+pub(super) fn as_index(cx: &Lower, index: Value) -> Value {
     match cx.fact(index).dtype {
         Some(DType::I32) => index,
         _ => cx.cast(index, DType::I64),
@@ -40,7 +40,7 @@ pub(super) fn as_index(cx: &mut Lower, index: Value) -> Value {
 impl Columns {
     /// Reads `indices` into a tensor of `rank` axes. A mask stands for the positions where it is true,
     /// a column per axis.
-    pub(super) fn read(cx: &mut Lower, indices: &[Option<Value>], rank: usize) -> Res<Self> {
+    pub(super) fn read(cx: &Lower, indices: &[Option<Value>], rank: usize) -> Res<Self> {
         let (mut axes, mut columns, mut at, mut masks) = (Vec::new(), Vec::new(), 0, 0);
         for index in indices {
             match index {
@@ -54,8 +54,7 @@ impl Columns {
                         columns.push(if depth == 1 {
                             cx.squeeze(found, &[0])
                         } else {
-                            let row = cx.int(row as i64);
-                            cx.gather(found, row, 0)
+                            cx.gather(found, cx.int(row as i64), 0)
                         });
                         axes.push(at + row);
                     }
@@ -91,7 +90,7 @@ impl Columns {
     }
 
     /// The indices as one tensor with a last axis that runs over the indexed axes, for `GatherND`.
-    pub(super) fn stacked(&self, cx: &mut Lower) -> Res<Value> {
+    pub(super) fn stacked(&self, cx: &Lower) -> Res<Value> {
         let mut target = self.shape.clone();
         target.push(Dim::Const(1));
         let mut columns = Vec::new();
@@ -99,7 +98,7 @@ impl Columns {
             columns.push(cx.unsqueeze(*index, &[cx.rank(*index)? as i64]));
         }
         if self.several {
-            let sum = columns.iter().copied().reduce(|a, b| cx.add(a, b));
+            let sum = columns.iter().copied().reduce(|a, b| a + b);
             let shape = sum.map(|sum| cx.op("Shape").input(sum).one());
             let expand = |column: &Value| shape.map_or(*column, |shape| cx.expand(*column, shape));
             let columns: Vec<Value> = columns.iter().map(expand).collect();
@@ -111,8 +110,7 @@ impl Columns {
         let mut parts = Vec::new();
         for mut column in columns.iter().copied() {
             if let Some(donor) = donor.filter(|_| !open(cx, column)) {
-                let shape = cx.shape_value(donor);
-                column = cx.expand(column, shape);
+                column = cx.expand(column, cx.shape_value(donor));
             }
             parts.push(if columns.len() == 1 { column } else { broadcast(cx, column, &target)? });
         }
@@ -121,7 +119,7 @@ impl Columns {
 }
 
 /// `x` broadcast to `shape`, of which unknown extents are taken to be those of `x`.
-pub(super) fn broadcast(cx: &mut Lower, x: Value, shape: &[Dim]) -> Res<Value> {
+pub(super) fn broadcast(cx: &Lower, x: Value, shape: &[Dim]) -> Res<Value> {
     let from = cx.shape(x)?;
     let added = shape.len().saturating_sub(from.len());
     let mut target = shape.to_vec();

@@ -7,15 +7,14 @@ use super::scatter::{filled_like, scattered};
 
 /// `weight[indices]`.
 #[lowering("aten.embedding.default")]
-fn embedding(cx: &mut Lower, weight: Value, indices: Value) -> Res<Value> {
-    let indices = as_index(cx, indices);
-    Ok(cx.gather(weight, indices, 0))
+fn embedding(cx: &Lower, weight: Value, indices: Value) -> Res<Value> {
+    Ok(cx.gather(weight, as_index(cx, indices), 0))
 }
 
 /// The gradient of `embedding`: the rows of `grad_output` summed by index, none at `padding_idx`.
 #[lowering("aten.embedding_dense_backward.default")]
 fn embedding_backward(
-    cx: &mut Lower,
+    cx: &Lower,
     grad_output: Value,
     indices: Value,
     num_weights: SymInt,
@@ -30,45 +29,38 @@ fn embedding_backward(
     let mut grad = grad_output;
     if padding_idx >= 0 {
         let (padding, zero) = (cx.int(padding_idx), cx.number(&Scalar::Int(0), result.dtype));
-        let padded = cx.equal(indices, padding);
-        let padded = cx.unsqueeze(padded, &[-1]);
-        grad = cx.select(padded, zero, grad);
+        grad = cx.select(cx.unsqueeze(cx.equal(indices, padding), &[-1]), zero, grad);
     }
     let width = cx.rank(grad)?.saturating_sub(1);
     let places = cx.unsqueeze(indices, &[-1]);
     let columns = cx.extent(grad, width);
-    let rows = cx.sym_ints(&[num_weights]);
-    let shape = cx.concat(&[rows, columns], 0);
-    let zero = cx.filled(&Scalar::Int(0), result.dtype, &[1]);
-    let table = cx.constant_of_shape(shape, zero);
+    let shape = cx.concat(&[cx.sym_ints(&[num_weights]), columns], 0);
+    let table = cx.constant_of_shape(shape, cx.filled(&Scalar::Int(0), result.dtype, &[1]));
     Ok(cx.op("ScatterND").input(table).input(places).input(grad).str("reduction", "add").one())
 }
 
 /// The elements of the flattened `self` at `index`.
 #[lowering("aten.take.default")]
-fn take(cx: &mut Lower, x: Value, index: Value) -> Res<Value> {
-    let (flat, index) = (cx.reshape(x, &[-1]), as_index(cx, index));
-    Ok(cx.gather(flat, index, 0))
+fn take(cx: &Lower, x: Value, index: Value) -> Res<Value> {
+    Ok(cx.gather(cx.reshape(x, &[-1]), as_index(cx, index), 0))
 }
 
 /// `self` with the elements of its flattening at `index` set to, or increased by, those of `source`.
 #[lowering("aten.put.default")]
-fn put(cx: &mut Lower, x: Value, index: Value, source: Value, accumulate: bool) -> Res<Value> {
+fn put(cx: &Lower, x: Value, index: Value, source: Value, accumulate: bool) -> Res<Value> {
     let [flat, index, source] = [x, index, source].map(|v| cx.reshape(v, &[-1]));
-    let written = scattered(cx, flat, 0, index, source, if accumulate { "add" } else { "none" })?;
-    cx.reshape_to_result(written, 0)
+    cx.reshape_to_result(scattered(cx, flat, 0, index, source, if accumulate { "add" } else { "none" })?, 0)
 }
 
 /// 1 at the class that `self` names, 0 elsewhere, along a new last axis. Without a number of classes it
 /// is one more than the largest.
 #[lowering("aten.one_hot.default")]
-fn one_hot(cx: &mut Lower, x: Value, num_classes: i64) -> Res<Value> {
+fn one_hot(cx: &Lower, x: Value, num_classes: i64) -> Res<Value> {
     let x = cx.cast(x, DType::I64);
     let depth = if num_classes >= 0 {
         cx.ints(&[num_classes])
     } else {
-        let (largest, one) = (cx.reduce("ReduceMax", x, &[], false), cx.ints(&[1]));
-        cx.add(largest, one)
+        cx.reduce("ReduceMax", x, &[], false) + cx.ints(&[1])
     };
     let values = cx.ints(&[0, 1]);
     let scalar = cx.rank(x)? == 0;
@@ -79,22 +71,16 @@ fn one_hot(cx: &mut Lower, x: Value, num_classes: i64) -> Res<Value> {
 
 /// How often each number stands in `self`, or the sum of its `weights`, for `minlength` numbers or more.
 #[lowering("aten.bincount.default")]
-fn bincount(cx: &mut Lower, x: Value, weights: Option<Value>, minlength: SymInt) -> Res<Value> {
+fn bincount(cx: &Lower, x: Value, weights: Option<Value>, minlength: SymInt) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let (x, one) = (cx.cast(x, DType::I64), cx.ints(&[1]));
     // The last number that counts, also when there is none.
     let least = match minlength {
         SymInt::Const(n) => cx.ints(&[n - 1]),
-        n @ SymInt::Value(_) => {
-            let n = cx.sym_ints(&[n]);
-            cx.sub(n, one)
-        }
+        n @ SymInt::Value(_) => cx.sym_ints(&[n]) - one,
     };
-    let all = cx.concat(&[x, least], 0);
-    let largest = cx.reduce("ReduceMax", all, &[0], true);
-    let count = cx.add(largest, one);
-    let zero = cx.filled(&Scalar::Int(0), dtype, &[1]);
-    let table = cx.constant_of_shape(count, zero);
+    let largest = cx.reduce("ReduceMax", cx.concat(&[x, least], 0), &[0], true);
+    let table = cx.constant_of_shape(largest + one, cx.filled(&Scalar::Int(0), dtype, &[1]));
     let updates = match weights {
         Some(weights) => cx.cast(weights, dtype),
         None => filled_like(cx, &Scalar::Int(1), dtype, x),
@@ -105,29 +91,22 @@ fn bincount(cx: &mut Lower, x: Value, weights: Option<Value>, minlength: SymInt)
 /// How many elements lie in each of `bins` intervals of equal width from `min` to `max`, or from the
 /// least to the largest element where these are equal; elements outside count nowhere.
 #[lowering("aten.histc.default")]
-fn histc(cx: &mut Lower, x: Value, bins: i64, min: Scalar, max: Scalar) -> Res<Value> {
+fn histc(cx: &Lower, x: Value, bins: i64, min: Scalar, max: Scalar) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let wide = if dtype == DType::F64 { DType::F64 } else { DType::F32 };
-    let (x, all) = (cx.cast(x, wide), cx.ints(&[-1]));
-    let x = cx.reshape_dynamic(x, all);
+    let x = cx.reshape_dynamic(cx.cast(x, wide), cx.ints(&[-1]));
     let (from, to) = if min == max {
         let (least, largest) = (cx.reduce("ReduceMin", x, &[0], true), cx.reduce("ReduceMax", x, &[0], true));
         let (same, one) = (cx.equal(least, largest), cx.float(1.0, wide));
-        let (below, above) = (cx.sub(least, one), cx.add(largest, one));
+        let (below, above) = (least - one, largest + one);
         (cx.select(same, below, least), cx.select(same, above, largest))
     } else {
         (cx.number(&min, wide), cx.number(&max, wide))
     };
-    let (above, below) = (cx.greater_equal(x, from), cx.less_equal(x, to));
-    let inside = cx.and(above, below);
-    let (offset, span) = (cx.sub(x, from), cx.sub(to, from));
-    let count = cx.float(bins as f64, wide);
-    let place = cx.mul(offset, count);
-    let place = cx.div(place, span);
-    let place = cx.cast(place, DType::I64);
-    let (first, last) = (cx.int(0), cx.int(bins - 1));
-    let place = cx.clip(place, Some(first), Some(last));
-    let (table, updates) = (cx.filled(&Scalar::Int(0), wide, &[bins.max(0) as u64]), cx.cast(inside, wide));
-    let counts = scattered(cx, table, 0, place, updates, "add")?;
-    Ok(cx.cast(counts, dtype))
+    let inside = cx.greater_equal(x, from) & cx.less_equal(x, to);
+    let (offset, span) = (x - from, to - from);
+    let place = offset * (bins as f64);
+    let place = cx.clip(cx.cast(place / span, DType::I64), Some(cx.int(0)), Some(cx.int(bins - 1)));
+    let table = cx.filled(&Scalar::Int(0), wide, &[bins.max(0) as u64]);
+    Ok(cx.cast(scattered(cx, table, 0, place, cx.cast(inside, wide), "add")?, dtype))
 }

@@ -7,13 +7,12 @@ use crate::view::expand_to;
 
 /// The elements of `self` where `mask` is true, after both were broadcast.
 #[lowering("aten.masked_select.default")]
-fn masked_select(cx: &mut Lower, x: Value, mask: Value) -> Res<Value> {
+fn masked_select(cx: &Lower, x: Value, mask: Value) -> Res<Value> {
     let (from, by) = (cx.shape(x)?, cx.shape(mask)?);
     let shape = wider(&from, &by);
     let (x, mask) = (expand_to(cx, x, &shape)?, expand_to(cx, mask, &shape)?);
     if shape.is_empty() {
-        let (x, mask) = (cx.reshape(x, &[1]), cx.reshape(mask, &[1]));
-        return masked(cx, x, 0, mask);
+        return masked(cx, cx.reshape(x, &[1]), 0, cx.reshape(mask, &[1]));
     }
     masked(cx, x, 0, mask)
 }
@@ -31,22 +30,19 @@ fn wider(a: &[Dim], b: &[Dim]) -> Vec<Dim> {
 
 /// `self` with the elements where `mask` is true replaced by those of `source`, in order.
 #[lowering("aten.masked_scatter.default")]
-fn masked_scatter(cx: &mut Lower, x: Value, mask: Value, source: Value) -> Res<Value> {
+fn masked_scatter(cx: &Lower, x: Value, mask: Value, source: Value) -> Res<Value> {
     let shape = cx.result(0)?.shape;
     let (x, mask) = (expand_to(cx, x, &shape)?, expand_to(cx, mask, &shape)?);
     let (x, mask) = if shape.is_empty() { (cx.reshape(x, &[1]), cx.reshape(mask, &[1])) } else { (x, mask) };
     let found = cx.op("NonZero").input(mask).one();
     let count = cx.op("Shape").input(found).int("start", 1).one();
     let places = cx.transpose(found, &[1, 0]);
-    let source = cx.reshape(source, &[-1]);
-    let zero = cx.ints(&[0]);
-    let updates = cx.slice_dynamic(source, 0, zero, count, 1);
-    let written = cx.op("ScatterND").input(x).input(places).input(updates).one();
-    cx.reshape_to_result(written, 0)
+    let updates = cx.slice_dynamic(cx.reshape(source, &[-1]), 0, cx.ints(&[0]), count, 1);
+    cx.reshape_to_result(cx.op("ScatterND").input(x).input(places).input(updates).one(), 0)
 }
 
 /// `NonZero`: a row per axis, a column per element that is not zero.
-fn non_zero(cx: &mut Lower, x: Value) -> Res<Value> {
+fn non_zero(cx: &Lower, x: Value) -> Res<Value> {
     let known = matches!(cx.dtype(x)?, DType::Bool | DType::F32 | DType::I32 | DType::I64 | DType::U8);
     let x = if known { x } else { cx.cast(x, DType::Bool) };
     let x = if cx.rank(x)? == 0 { cx.reshape(x, &[1]) } else { x };
@@ -55,38 +51,31 @@ fn non_zero(cx: &mut Lower, x: Value) -> Res<Value> {
 
 /// The positions of the elements that are not zero, a row each.
 #[lowering("aten.nonzero.default", "aten.argwhere.default")]
-fn nonzero(cx: &mut Lower, x: Value) -> Res<Value> {
-    let found = non_zero(cx, x)?;
-    let rows = cx.transpose(found, &[1, 0]);
+fn nonzero(cx: &Lower, x: Value) -> Res<Value> {
+    let rows = cx.transpose(non_zero(cx, x)?, &[1, 0]);
     // A tensor without axes has no coordinates.
     Ok(if cx.rank(x)? == 0 { cx.slice(rows, 1, 0, 0, 1) } else { rows })
 }
 
 /// The same, a vector per axis.
 #[lowering("aten.nonzero_numpy.default", "aten.where.default")]
-fn nonzero_per_axis(cx: &mut Lower, x: Value) -> Res<Vec<Value>> {
+fn nonzero_per_axis(cx: &Lower, x: Value) -> Res<Vec<Value>> {
     let found = non_zero(cx, x)?;
     let count = cx.result_count() as i64;
     if count == 1 {
         return Ok(vec![cx.squeeze(found, &[0])]);
     }
-    let row = |i| {
-        let index = cx.int(i);
-        cx.gather(found, index, 0)
-    };
+    let row = |i| cx.gather(found, cx.int(i), 0);
     Ok((0..count).map(row).collect())
 }
 
 /// The first `size` positions of elements that are not zero, followed by rows of `fill_value`.
 #[lowering("aten.nonzero_static.default")]
-fn nonzero_static(cx: &mut Lower, x: Value, size: SymInt, fill_value: i64) -> Res<Value> {
+fn nonzero_static(cx: &Lower, x: Value, size: SymInt, fill_value: i64) -> Res<Value> {
     let rows = nonzero(cx, x)?;
     let depth = cx.ints(&[cx.rank(x)? as i64]);
     let size = cx.sym_ints(&[size]);
     let shape = cx.concat(&[size, depth], 0);
     let fill = cx.ints(&[fill_value]);
-    let fill = cx.expand(fill, shape);
-    let padded = cx.concat(&[rows, fill], 0);
-    let zero = cx.ints(&[0]);
-    Ok(cx.slice_dynamic(padded, 0, zero, size, 1))
+    Ok(cx.slice_dynamic(cx.concat(&[rows, cx.expand(fill, shape)], 0), 0, cx.ints(&[0]), size, 1))
 }

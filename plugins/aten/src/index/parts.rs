@@ -6,7 +6,7 @@ use super::along::written;
 use crate::view::{expand_to, permuted};
 
 /// A mask along `axis` of `rank` axes that is true where `wanted`.
-fn mask_along(cx: &mut Lower, n: i64, axis: usize, rank: usize, wanted: impl Fn(i64) -> bool) -> Value {
+fn mask_along(cx: &Lower, n: i64, axis: usize, rank: usize, wanted: impl Fn(i64) -> bool) -> Value {
     let bytes: Vec<u8> = (0..n).map(|i| u8::from(wanted(i))).collect();
     let mut extents = vec![1; rank.saturating_sub(axis).max(1)];
     if let Some(first) = extents.first_mut() {
@@ -16,7 +16,7 @@ fn mask_along(cx: &mut Lower, n: i64, axis: usize, rank: usize, wanted: impl Fn(
 }
 
 /// `x` as a 0-d constant, when it is a small constant with equal elements.
-fn uniform(cx: &mut Lower, x: Value) -> Option<Value> {
+fn uniform(cx: &Lower, x: Value) -> Option<Value> {
     let literal = cx.literal(x)?;
     let number = if literal.dtype.kind() == Kind::Float {
         let all = literal.floats()?;
@@ -30,7 +30,7 @@ fn uniform(cx: &mut Lower, x: Value) -> Option<Value> {
 
 /// `self` with its slice at `index` of axis `dim` replaced by `src`.
 #[lowering("aten.select_scatter.default")]
-fn select_scatter(cx: &mut Lower, x: Value, src: Value, dim: Axis, index: SymInt) -> Res<Value> {
+fn select_scatter(cx: &Lower, x: Value, src: Value, dim: Axis, index: SymInt) -> Res<Value> {
     let (axis, rank) = (dim.0, cx.rank(x)?);
     let dtype = cx.result(0)?.dtype;
     let src = cx.cast(src, dtype);
@@ -50,8 +50,7 @@ fn select_scatter(cx: &mut Lower, x: Value, src: Value, dim: Axis, index: SymInt
     let src = cx.unsqueeze(src, &[axis as i64]);
     let index = cx.sym_ints(&[index]);
     if axis == 0 {
-        let index = cx.unsqueeze(index, &[0]);
-        return Ok(cx.op("ScatterND").input(x).input(index).input(src).one());
+        return Ok(cx.op("ScatterND").input(x).input(cx.unsqueeze(index, &[0])).input(src).one());
     }
     let shape = cx.shape(src)?;
     let index = expand_to(cx, index, &shape)?;
@@ -61,7 +60,7 @@ fn select_scatter(cx: &mut Lower, x: Value, src: Value, dim: Axis, index: SymInt
 /// `self` with `self[start:end:step]` along `dim` replaced by `src`.
 #[lowering("aten.slice_scatter.default")]
 fn slice_scatter(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     src: Value,
     dim: Axis,
@@ -93,43 +92,37 @@ fn slice_scatter(
         || whole(&end)
         || end.as_const().zip(extent.as_const()).is_some_and(|(e, n)| e >= n));
     if start != SymInt::Const(0) {
-        let (zero, stop) = (cx.ints(&[0]), cx.sym_ints(&[start]));
-        parts.insert(0, cx.slice_dynamic(x, axis as i64, zero, stop, 1));
+        parts.insert(0, cx.slice_dynamic(x, axis as i64, cx.ints(&[0]), cx.sym_ints(&[start]), 1));
     }
     if after {
-        let (from, stop) = (cx.sym_ints(&[end]), cx.ints(&[i64::MAX]));
-        parts.push(cx.slice_dynamic(x, axis as i64, from, stop, 1));
+        parts.push(cx.slice_dynamic(x, axis as i64, cx.sym_ints(&[end]), cx.ints(&[i64::MAX]), 1));
     }
     Ok(cx.concat(&parts, axis as i64))
 }
 
 /// The gradient of a slice: `grad_output` in its place in a tensor of zeros.
 #[lowering("aten.slice_backward.default")]
-fn slice_backward(cx: &mut Lower, x: Value, dim: Axis, start: SymInt, end: SymInt, step: i64) -> Res<Value> {
-    let zeros = zeros(cx)?;
-    slice_scatter(cx, zeros, x, dim, Some(start), Some(end), step)
+fn slice_backward(cx: &Lower, x: Value, dim: Axis, start: SymInt, end: SymInt, step: i64) -> Res<Value> {
+    slice_scatter(cx, zeros(cx)?, x, dim, Some(start), Some(end), step)
 }
 
 /// The gradient of `select`: `grad_output` in its place in a tensor of zeros.
 #[lowering("aten.select_backward.default")]
-fn select_backward(cx: &mut Lower, x: Value, dim: i64, index: SymInt) -> Res<Value> {
+fn select_backward(cx: &Lower, x: Value, dim: i64, index: SymInt) -> Res<Value> {
     let axis = cx.axis(dim, cx.result(0)?.rank())?;
-    let zeros = zeros(cx)?;
-    select_scatter(cx, zeros, x, Axis(axis), index)
+    select_scatter(cx, zeros(cx)?, x, Axis(axis), index)
 }
 
 /// Zeros of the type and shape of the result.
-fn zeros(cx: &mut Lower) -> Res<Value> {
+fn zeros(cx: &Lower) -> Res<Value> {
     let result = cx.result(0)?;
-    let shape = cx.dims_value(&result.shape);
-    let zero = cx.filled(&Scalar::Int(0), result.dtype, &[1]);
-    Ok(cx.constant_of_shape(shape, zero))
+    Ok(cx.constant_of_shape(cx.dims_value(&result.shape), cx.filled(&Scalar::Int(0), result.dtype, &[1])))
 }
 
 /// Every `step`-th slice of axis `axis` from `start` on replaced: `src` is stretched over the axis and
 /// chosen by a mask.
 fn strided(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     src: Value,
     axis: usize,
@@ -144,12 +137,9 @@ fn strided(
             Some(n) if n < 0 => cx.dims_value(&[cx.dim_add(cx.dim(x, axis), n)]),
             _ => cx.sym_ints(&[start]),
         };
-        let (first, step_value, count) = (cx.squeeze(from, &[0]), cx.int(step), cx.dims_value(&[length]));
-        let count = cx.squeeze(count, &[0]);
-        let span = cx.mul(count, step_value);
-        let stop = cx.add(first, span);
-        let places = cx.range(first, stop, step_value);
-        return written(cx, x, axis, places, src, "none");
+        let (first, step_value) = (cx.squeeze(from, &[0]), cx.int(step));
+        let count = cx.squeeze(cx.dims_value(&[length]), &[0]);
+        return written(cx, x, axis, cx.range(first, first + count * step_value, step_value), src, "none");
     };
     if length == 0 {
         return Ok(x);
@@ -159,17 +149,15 @@ fn strided(
         number
     } else {
         let picks: Vec<i64> = (0..n).map(|i| ((i - start) / step.max(1)).clamp(0, length - 1)).collect();
-        let picks = cx.ints(&picks);
-        cx.gather(src, picks, axis as i64)
+        cx.gather(src, cx.ints(&picks), axis as i64)
     };
     let taken = |i: i64| i >= start && (i - start) % step == 0 && (i - start) / step < length;
-    let mask = mask_along(cx, n, axis, rank, taken);
-    Ok(cx.select(mask, stretched, x))
+    Ok(cx.select(mask_along(cx, n, axis, rank, taken), stretched, x))
 }
 
 /// `self` with a diagonal of the planes `dim1` × `dim2` replaced by `src`.
 #[lowering("aten.diagonal_scatter.default")]
-fn diagonal_scatter(cx: &mut Lower, x: Value, src: Value, offset: i64, dim1: Axis, dim2: Axis) -> Res<Value> {
+fn diagonal_scatter(cx: &Lower, x: Value, src: Value, offset: i64, dim1: Axis, dim2: Axis) -> Res<Value> {
     let rank = cx.rank(x)?;
     let length = cx.shape(src)?.last().copied().unwrap_or(Dim::Unknown);
     let (row, column) = ((-offset).max(0), offset.max(0));
@@ -178,13 +166,8 @@ fn diagonal_scatter(cx: &mut Lower, x: Value, src: Value, offset: i64, dim1: Axi
         let bytes: Vec<u8> = pairs.iter().flat_map(|p| p.to_le_bytes()).collect();
         cx.constant(DType::I64, &[length as u64, 2], &bytes)
     } else {
-        let count = cx.dims_value(&[length]);
-        let count = cx.squeeze(count, &[0]);
-        let (zero, one) = (cx.int(0), cx.int(1));
-        let steps = cx.range(zero, count, one);
-        let steps = cx.unsqueeze(steps, &[1]);
-        let start = cx.ints(&[row, column]);
-        cx.add(steps, start)
+        let count = cx.squeeze(cx.dims_value(&[length]), &[0]);
+        cx.unsqueeze(cx.range(cx.int(0), count, cx.int(1)), &[1]) + cx.ints(&[row, column])
     };
     let planes = [dim1.0, dim2.0];
     let front: Vec<usize> = planes.into_iter().chain((0..rank).filter(|a| !planes.contains(a))).collect();
@@ -193,7 +176,6 @@ fn diagonal_scatter(cx: &mut Lower, x: Value, src: Value, offset: i64, dim1: Axi
     let last = cx.rank(src)?.saturating_sub(1);
     let updates = permuted(cx, src, std::iter::once(last).chain(0..last).collect())?;
     let data = permuted(cx, x, front.clone())?;
-    let written = cx.op("ScatterND").input(data).input(places).input(updates).one();
     let back = (0..rank).map(|axis| front.iter().position(|f| *f == axis).unwrap_or(axis)).collect();
-    permuted(cx, written, back)
+    permuted(cx, cx.op("ScatterND").input(data).input(places).input(updates).one(), back)
 }

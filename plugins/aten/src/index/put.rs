@@ -9,7 +9,7 @@ use crate::view::permuted;
 /// `self` with `self[indices] = values`, or `+= values` with `accumulate`.
 #[lowering("aten.index_put.default", "aten._unsafe_index_put.default", "aten._index_put_impl.default")]
 fn index_put(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     indices: Vec<Option<Value>>,
     values: Value,
@@ -21,7 +21,7 @@ fn index_put(
         return Ok(written);
     }
     if indices.iter().all(Option::is_none) {
-        let sum = if accumulate { cx.add(x, values) } else { values };
+        let sum = if accumulate { x + values } else { values };
         let shape = cx.result(0)?.shape;
         return crate::view::expand_to(cx, sum, &shape);
     }
@@ -30,21 +30,19 @@ fn index_put(
     let stacked = columns.stacked(cx)?;
     let updates = updates(cx, x, &columns, stacked, values)?;
     let front = columns.front();
-    let data = permuted(cx, x, front.clone())?;
     let reduction = if accumulate { "add" } else { "none" };
-    let (data, updates) = (widen(cx, data, reduction), widen(cx, updates, reduction));
-    let node = cx.op("ScatterND").input(data).input(stacked).input(updates);
+    let data = widen(cx, permuted(cx, x, front.clone())?, reduction);
+    let node = cx.op("ScatterND").input(data).input(stacked).input(widen(cx, updates, reduction));
     let written = if accumulate { node.str("reduction", "add").one() } else { node.one() };
-    let written = narrow(cx, written, dtype);
     let back = (0..rank).map(|axis| front.iter().position(|f| *f == axis).unwrap_or(axis)).collect();
-    permuted(cx, written, back)
+    permuted(cx, narrow(cx, written, dtype), back)
 }
 
 /// `self` with `values` added at `indices` where `mask` is true; indices outside count only where it
 /// is false.
 #[lowering("aten._unsafe_masked_index_put_accumulate.default")]
 fn masked_index_put(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     mask: Value,
     indices: Vec<Option<Value>>,
@@ -53,18 +51,14 @@ fn masked_index_put(
     let (zero, nothing) = (cx.int(0), cx.number(&Scalar::Int(0), cx.dtype(values)?));
     let mut safe = Vec::new();
     for index in indices {
-        safe.push(index.map(|index| {
-            let index = cx.cast(index, DType::I64);
-            cx.select(mask, index, zero)
-        }));
+        safe.push(index.map(|index| cx.select(mask, cx.cast(index, DType::I64), zero)));
     }
-    let values = cx.select(mask, values, nothing);
-    index_put(cx, x, safe, values, true)
+    index_put(cx, x, safe, cx.select(mask, values, nothing), true)
 }
 
 /// A mask whose `values` do not depend on the position within it is a choice per element.
 fn by_mask(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     indices: &[Option<Value>],
     values: Value,
@@ -90,14 +84,14 @@ fn by_mask(
     let dtype = cx.dtype(x)?;
     let values = match (accumulate, dtype) {
         (false, _) => values,
-        (true, DType::Bool) => cx.or(x, values),
-        (true, _) => cx.add(x, values),
+        (true, DType::Bool) => x | values,
+        (true, _) => x + values,
     };
     Ok(Some(cx.select(mask, values, x)))
 }
 
 /// `values` broadcast to the shape of `self[indices]`, with the axes of the indices in front.
-fn updates(cx: &mut Lower, x: Value, columns: &Columns, stacked: Value, values: Value) -> Res<Value> {
+fn updates(cx: &Lower, x: Value, columns: &Columns, stacked: Value, values: Value) -> Res<Value> {
     let shape = cx.shape(x)?;
     let rest: Vec<Dim> =
         columns.rest.iter().map(|a| shape.get(*a).copied().unwrap_or(Dim::Unknown)).collect();
@@ -111,9 +105,7 @@ fn updates(cx: &mut Lower, x: Value, columns: &Columns, stacked: Value, values: 
     };
     let values = if target.iter().enumerate().any(grows) {
         let (before, after) = (cx.dims_value(before), cx.dims_value(after));
-        let counts = cx.op("Shape").input(stacked).int("end", -1).one();
-        let target = cx.concat(&[before, counts, after], 0);
-        cx.expand(values, target)
+        cx.expand(values, cx.concat(&[before, cx.op("Shape").input(stacked).int("end", -1).one(), after], 0))
     } else {
         broadcast(cx, values, &target)?
     };

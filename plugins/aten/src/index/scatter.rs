@@ -6,7 +6,7 @@ use super::columns::as_index;
 use crate::support::empty;
 
 /// `x` in a type for which ONNX Runtime's scatter kernels reduce.
-pub(super) fn widen(cx: &mut Lower, x: Value, reduction: &str) -> Value {
+pub(super) fn widen(cx: &Lower, x: Value, reduction: &str) -> Value {
     match cx.fact(x).dtype {
         Some(DType::F16 | DType::BF16) if reduction != "none" => cx.cast(x, DType::F32),
         Some(DType::Bool) if reduction != "none" => cx.cast(x, DType::I32),
@@ -15,13 +15,13 @@ pub(super) fn widen(cx: &mut Lower, x: Value, reduction: &str) -> Value {
 }
 
 /// What `widen` made, as `dtype` again.
-pub(super) fn narrow(cx: &mut Lower, x: Value, dtype: DType) -> Value {
+pub(super) fn narrow(cx: &Lower, x: Value, dtype: DType) -> Value {
     cx.cast(x, dtype)
 }
 
 /// `ScatterElements`; tensors without axes are vectors meanwhile.
 pub(super) fn scattered(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     axis: usize,
     index: Value,
@@ -31,8 +31,8 @@ pub(super) fn scattered(
     let dtype = cx.dtype(x)?;
     let scalar = cx.rank(x)? == 0;
     let index = as_index(cx, index);
-    let (data, index, updates) = (lifted(cx, x)?, lifted(cx, index)?, lifted(cx, updates)?);
-    let updates = clipped(cx, updates, index)?;
+    let (data, index) = (lifted(cx, x)?, lifted(cx, index)?);
+    let updates = clipped(cx, lifted(cx, updates)?, index)?;
     let (data, updates) = (widen(cx, data, reduction), widen(cx, updates, reduction));
     let node = cx.op("ScatterElements").input(data).input(index).input(updates).int("axis", axis as i64);
     let written = if reduction == "none" { node.one() } else { node.str("reduction", reduction).one() };
@@ -41,12 +41,12 @@ pub(super) fn scattered(
 }
 
 /// `x` with an axis, if it has none.
-fn lifted(cx: &mut Lower, x: Value) -> Res<Value> {
+fn lifted(cx: &Lower, x: Value) -> Res<Value> {
     Ok(if cx.rank(x)? == 0 { cx.unsqueeze(x, &[0]) } else { x })
 }
 
 /// The leading corner of `updates` that `index` covers.
-fn clipped(cx: &mut Lower, updates: Value, index: Value) -> Res<Value> {
+fn clipped(cx: &Lower, updates: Value, index: Value) -> Res<Value> {
     let (have, want) = (cx.shape(updates)?, cx.shape(index)?);
     let differs = |i: &usize| have.get(*i) != want.get(*i) || want.get(*i) == Some(&Dim::Unknown);
     let axes: Vec<usize> = (0..want.len()).filter(differs).collect();
@@ -68,17 +68,11 @@ fn clipped(cx: &mut Lower, updates: Value, index: Value) -> Res<Value> {
 }
 
 /// A tensor of the shape of `like` filled with `number`.
-pub(super) fn filled_like(cx: &mut Lower, number: &Scalar, dtype: DType, like: Value) -> Value {
+pub(super) fn filled_like(cx: &Lower, number: &Scalar, dtype: DType, like: Value) -> Value {
     let shape = cx.shape_value(like);
     match number {
-        Scalar::Sym(number) => {
-            let number = cx.cast(*number, dtype);
-            cx.expand(number, shape)
-        }
-        number => {
-            let fill = cx.filled(number, dtype, &[1]);
-            cx.constant_of_shape(shape, fill)
-        }
+        Scalar::Sym(number) => cx.expand(cx.cast(*number, dtype), shape),
+        number => cx.constant_of_shape(shape, cx.filled(number, dtype, &[1])),
     }
 }
 
@@ -113,7 +107,7 @@ fn neutral(reduction: &str, dtype: DType) -> Scalar {
 
 /// The elements of `updates` reduced into `x` at `index` along `axis`, with or without what `x` held.
 pub(super) fn reduced(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     axis: usize,
     index: Value,
@@ -124,70 +118,64 @@ pub(super) fn reduced(
     let (dtype, op) = (cx.dtype(x)?, reduction(name)?);
     let mut base = x;
     if !include_self {
-        let start = filled_like(cx, &neutral(op, dtype), dtype, index);
-        base = scattered(cx, x, axis, index, start, "none")?;
+        base = scattered(cx, x, axis, index, filled_like(cx, &neutral(op, dtype), dtype, index), "none")?;
     }
     let total = scattered(cx, base, axis, index, updates, op)?;
     if name != "mean" {
         return Ok(total);
     }
     let start = filled_like(cx, &Scalar::Int(i64::from(include_self)), dtype, x);
-    let ones = filled_like(cx, &Scalar::Int(1), dtype, index);
-    let counts = scattered(cx, start, axis, index, ones, "add")?;
+    let counts = scattered(cx, start, axis, index, filled_like(cx, &Scalar::Int(1), dtype, index), "add")?;
     let one = cx.number(&Scalar::Int(1), dtype);
     let counts = if include_self { counts } else { cx.max(counts, one) };
     if dtype.kind() == Kind::Float {
-        return Ok(cx.div(total, counts));
+        return Ok(total / counts);
     }
     // Integer means round down; ONNX divides towards zero.
-    let rest = cx.modulo(total, counts, false);
-    let exact = cx.sub(total, rest);
-    Ok(cx.div(exact, counts))
+    Ok((total - cx.modulo(total, counts, false)) / counts)
 }
 
 /// `self[…, index[i], …] = src[i]` along `dim`.
 #[lowering("aten.scatter.src")]
-fn scatter(cx: &mut Lower, x: Value, dim: Axis, index: Value, src: Value) -> Res<Value> {
+fn scatter(cx: &Lower, x: Value, dim: Axis, index: Value, src: Value) -> Res<Value> {
     scattered(cx, x, dim.0, index, src, "none")
 }
 
 /// `self[…, index[i], …] = value` along `dim`.
 #[lowering("aten.scatter.value")]
-fn scatter_value(cx: &mut Lower, x: Value, dim: Axis, index: Value, value: Scalar) -> Res<Value> {
-    let updates = filled_like(cx, &value, cx.result(0)?.dtype, index);
-    scattered(cx, x, dim.0, index, updates, "none")
+fn scatter_value(cx: &Lower, x: Value, dim: Axis, index: Value, value: Scalar) -> Res<Value> {
+    scattered(cx, x, dim.0, index, filled_like(cx, &value, cx.result(0)?.dtype, index), "none")
 }
 
 /// As `scatter`, added or multiplied.
 #[lowering("aten.scatter.reduce")]
-fn scatter_with(cx: &mut Lower, x: Value, dim: Axis, index: Value, src: Value, reduce: Str) -> Res<Value> {
+fn scatter_with(cx: &Lower, x: Value, dim: Axis, index: Value, src: Value, reduce: Str) -> Res<Value> {
     reduced(cx, x, dim.0, index, src, reduce.0, true)
 }
 
 /// As `scatter` with one value, added or multiplied.
 #[lowering("aten.scatter.value_reduce")]
 fn scatter_value_with(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     dim: Axis,
     index: Value,
     value: Scalar,
     reduce: Str,
 ) -> Res<Value> {
-    let updates = filled_like(cx, &value, cx.result(0)?.dtype, index);
-    reduced(cx, x, dim.0, index, updates, reduce.0, true)
+    reduced(cx, x, dim.0, index, filled_like(cx, &value, cx.result(0)?.dtype, index), reduce.0, true)
 }
 
 /// `self[…, index[i], …] += src[i]` along `dim`.
 #[lowering("aten.scatter_add.default")]
-fn scatter_add(cx: &mut Lower, x: Value, dim: Axis, index: Value, src: Value) -> Res<Value> {
+fn scatter_add(cx: &Lower, x: Value, dim: Axis, index: Value, src: Value) -> Res<Value> {
     scattered(cx, x, dim.0, index, src, "add")
 }
 
 /// As `scatter`, reduced by sum, product, mean, maximum or minimum.
 #[lowering("aten.scatter_reduce.two")]
 fn scatter_reduce(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     dim: Axis,
     index: Value,
@@ -200,12 +188,10 @@ fn scatter_reduce(
 
 /// `self[…, index[i], …]` along `dim`: one element per element of `index`.
 #[lowering("aten.gather.default")]
-fn gather(cx: &mut Lower, x: Value, dim: Axis, index: Value) -> Res<Value> {
+fn gather(cx: &Lower, x: Value, dim: Axis, index: Value) -> Res<Value> {
     let index = as_index(cx, index);
     if cx.rank(x)? == 0 || cx.rank(index)? == 0 {
-        let (x, index) = (cx.reshape(x, &[-1]), cx.reshape(index, &[-1]));
-        let picked = cx.gather(x, index, 0);
-        return cx.reshape_to_result(picked, 0);
+        return cx.reshape_to_result(cx.gather(cx.reshape(x, &[-1]), cx.reshape(index, &[-1]), 0), 0);
     }
     if cx.rank(x)? != cx.rank(index)? {
         // Only an index without elements may have other axes.
@@ -217,11 +203,10 @@ fn gather(cx: &mut Lower, x: Value, dim: Axis, index: Value) -> Res<Value> {
 /// As `gather` after `self` and `indices` were broadcast along the other axes; without `dim`, of the
 /// flattened tensors.
 #[lowering("aten.take_along_dim.default")]
-fn take_along_dim(cx: &mut Lower, x: Value, indices: Value, dim: Option<Axis>) -> Res<Value> {
+fn take_along_dim(cx: &Lower, x: Value, indices: Value, dim: Option<Axis>) -> Res<Value> {
     let indices = as_index(cx, indices);
     let Some(Axis(axis)) = dim else {
-        let (x, indices) = (cx.reshape(x, &[-1]), cx.reshape(indices, &[-1]));
-        return Ok(cx.gather(x, indices, 0));
+        return Ok(cx.gather(cx.reshape(x, &[-1]), cx.reshape(indices, &[-1]), 0));
     };
     let result = cx.result(0)?.shape;
     let indices = crate::view::expand_to(cx, indices, &result)?;

@@ -4,7 +4,7 @@ use onnxport_sdk::prelude::*;
 
 /// How many elements of the last axis of `sorted` are below `values`, or not above them with `right`.
 /// NaN is above everything.
-fn search(cx: &mut Lower, sorted: Value, values: Value, right: bool) -> Res<Value> {
+fn search(cx: &Lower, sorted: Value, values: Value, right: bool) -> Res<Value> {
     if let Some(nothing) = crate::view::empty(cx)? {
         return Ok(nothing);
     }
@@ -18,41 +18,32 @@ fn search(cx: &mut Lower, sorted: Value, values: Value, right: bool) -> Res<Valu
     let passed = match (right, float) {
         (false, false) => cx.less(sorted, values),
         (true, false) => cx.less_equal(sorted, values),
-        (false, true) => {
-            let stays = cx.greater_equal(sorted, values);
-            cx.not(stays)
-        }
-        (true, true) => {
-            let stays = cx.greater(sorted, values);
-            cx.not(stays)
-        }
+        (false, true) => !cx.greater_equal(sorted, values),
+        (true, true) => !cx.greater(sorted, values),
     };
-    let passed = cx.cast(passed, dtype);
-    Ok(cx.reduce("ReduceSum", passed, &[-1], false))
+    Ok(cx.reduce("ReduceSum", cx.cast(passed, dtype), &[-1], false))
 }
 
 /// Whether each of `elements` is among `test_elements`, or is not with `invert`.
 #[lowering("aten.isin.Tensor_Tensor", "aten.isin.Tensor_Scalar", "aten.isin.Scalar_Tensor")]
-fn isin(cx: &mut Lower, x: Operand, y: Operand, invert: bool) -> Res<Value> {
+fn isin(cx: &Lower, x: Operand, y: Operand, invert: bool) -> Res<Value> {
     let common = cx.promoted(&[x, y])?;
     let common = if common == DType::F16 || common == DType::BF16 { DType::F32 } else { common };
     let (elements, tests) = (tensor(cx, x), tensor(cx, y));
     let (elements, tests) = (cx.cast(elements, common), cx.cast(tests, common));
     if cx.rank(tests)? == 0 {
         let same = cx.equal(elements, tests);
-        return Ok(if invert { cx.not(same) } else { same });
+        return Ok(if invert { !same } else { same });
     }
     let elements = cx.unsqueeze(elements, &[-1]);
     let tests = if cx.rank(tests)? == 1 { tests } else { cx.reshape(tests, &[-1]) };
     let same = cx.equal(elements, tests);
-    let same = cx.cast(same, DType::I32);
-    let hits = cx.reduce("ReduceSum", same, &[-1], false);
-    let found = cx.cast(hits, DType::Bool);
-    Ok(if invert { cx.not(found) } else { found })
+    let found = cx.cast(cx.reduce("ReduceSum", cx.cast(same, DType::I32), &[-1], false), DType::Bool);
+    Ok(if invert { !found } else { found })
 }
 
 /// A number as a 0-d tensor of its own type.
-fn as_tensor(cx: &mut Lower, number: &Scalar) -> Value {
+fn as_tensor(cx: &Lower, number: &Scalar) -> Value {
     match number {
         Scalar::Sym(n) => cx.squeeze(*n, &[0]),
         Scalar::Int(_) => cx.number(number, DType::I64),
@@ -60,7 +51,7 @@ fn as_tensor(cx: &mut Lower, number: &Scalar) -> Value {
     }
 }
 
-fn tensor(cx: &mut Lower, operand: Operand) -> Value {
+fn tensor(cx: &Lower, operand: Operand) -> Value {
     match operand {
         Operand::Tensor(value) => value,
         Operand::Number(number) => as_tensor(cx, &number),
@@ -69,16 +60,15 @@ fn tensor(cx: &mut Lower, operand: Operand) -> Value {
 
 /// The bucket of every element of `self` between `boundaries`.
 #[lowering("aten.bucketize.Tensor", "aten.bucketize.Scalar")]
-fn bucketize(cx: &mut Lower, x: Operand, boundaries: Value, right: bool) -> Res<Value> {
-    let values = tensor(cx, x);
-    search(cx, boundaries, values, right)
+fn bucketize(cx: &Lower, x: Operand, boundaries: Value, right: bool) -> Res<Value> {
+    search(cx, boundaries, tensor(cx, x), right)
 }
 
 /// Where the elements of `self` would be inserted into the rows of `sorted_sequence`, which `sorter`
 /// sorts if it is given.
 #[lowering("aten.searchsorted.Tensor", "aten.searchsorted.Scalar")]
 fn searchsorted(
-    cx: &mut Lower,
+    cx: &Lower,
     sorted_sequence: Value,
     y: Operand,
     right: bool,

@@ -6,7 +6,7 @@ use crate::matmul::matmul;
 
 /// The `n`-th power of every matrix, by repeated squaring; the inverse is not known to ONNX.
 #[lowering("aten.matrix_power.default", "aten.linalg_matrix_power.default")]
-fn matrix_power(cx: &mut Lower, x: Value, n: i64) -> Res<Value> {
+fn matrix_power(cx: &Lower, x: Value, n: i64) -> Res<Value> {
     let (dtype, rank) = (cx.result(0)?.dtype, cx.rank(x)?);
     if n < 0 {
         return Err("the argument `n` is negative, and ONNX cannot invert matrices".into());
@@ -15,9 +15,8 @@ fn matrix_power(cx: &mut Lower, x: Value, n: i64) -> Res<Value> {
         let size = cx.dim(x, rank - 1).as_const().ok_or("the power 0 needs a constant extent")?;
         let eye = |i: i64| f64::from(u8::from(i / size == i % size));
         let elements: Vec<f64> = (0..size * size).map(eye).collect();
-        let eye = cx.numbers_shaped(&elements, &[size as u64; 2], dtype);
         let shape = cx.result(0)?.shape;
-        return crate::view::expand_to(cx, eye, &shape);
+        return crate::view::expand_to(cx, cx.numbers_shaped(&elements, &[size as u64; 2], dtype), &shape);
     }
     let (mut rest, mut square, mut product) = (n, x, None);
     loop {

@@ -6,7 +6,7 @@ use crate::reduce::reduce;
 
 /// The cross product along `dim`: `a[1, 2, 0] * b[2, 0, 1] - a[2, 0, 1] * b[1, 2, 0]`.
 #[lowering("aten.linalg_cross.default", "aten.cross.default")]
-fn cross(cx: &mut Lower, a: Value, b: Value, dim: Option<i64>) -> Res<Value> {
+fn cross(cx: &Lower, a: Value, b: Value, dim: Option<i64>) -> Res<Value> {
     let result = cx.result(0)?;
     let rank = result.rank();
     // By default the older form takes the first axis of extent 3.
@@ -19,28 +19,24 @@ fn cross(cx: &mut Lower, a: Value, b: Value, dim: Option<i64>) -> Res<Value> {
     let (left, right) = (cx.ints(&[1, 2, 0]), cx.ints(&[2, 0, 1]));
     let (first, second) = (cx.gather(a, left, axis), cx.gather(b, right, axis));
     let (third, fourth) = (cx.gather(a, right, axis), cx.gather(b, left, axis));
-    let (plus, minus) = (cx.mul(first, second), cx.mul(third, fourth));
-    Ok(cx.sub(plus, minus))
+    Ok(first * second - third * fourth)
 }
 
 /// The sum of the products along `dim`.
 #[lowering("aten.linalg_vecdot.default")]
-fn vecdot(cx: &mut Lower, x: Value, y: Value, dim: i64) -> Res<Value> {
+fn vecdot(cx: &Lower, x: Value, y: Value, dim: i64) -> Res<Value> {
     let rank = cx.rank(x)?.max(cx.rank(y)?);
     let axis = cx.axis(dim, rank)? as i64 - rank as i64;
-    let product = cx.mul(x, y);
-    reduce(cx, "ReduceSum", product, &[axis], false)
+    reduce(cx, "ReduceSum", x * y, &[axis], false)
 }
 
 /// The powers `x^0 .. x^(N - 1)` along a new last axis.
 #[lowering("aten.linalg_vander.default")]
-fn vander(cx: &mut Lower, x: Value) -> Res<Value> {
+fn vander(cx: &Lower, x: Value) -> Res<Value> {
     let result = cx.result(0)?;
     let count = result.shape.last().and_then(|d| d.as_const()).ok_or("the argument `N` is not constant")?;
     let powers: Vec<f64> = (0..count).map(|n| n as f64).collect();
     let powers = cx.numbers(&powers, result.dtype);
-    let column = cx.unsqueeze(x, &[-1]);
-    let powers = cx.pow(column, powers);
     // A single number counts as a vector.
-    cx.reshape_to_result(powers, 0)
+    cx.reshape_to_result(cx.pow(cx.unsqueeze(x, &[-1]), powers), 0)
 }

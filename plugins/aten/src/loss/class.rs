@@ -3,11 +3,11 @@
 use onnxport_sdk::prelude::*;
 
 use super::Reduction;
-use crate::support::{constant, scaled, shifted};
+use crate::support::{scaled, shifted};
 
 /// `op`, one of ONNX's two losses, which expect a batch axis before the classes.
 fn class_loss(
-    cx: &mut Lower,
+    cx: &Lower,
     op: &str,
     inputs: (Value, Value, Option<Value>),
     reduction: Reduction,
@@ -35,7 +35,7 @@ fn class_loss(
 /// `-x[target] * weight[target]`, without the targets `ignore_index`; the mean is weighted.
 #[lowering("aten.nll_loss.default", "aten.nll_loss_nd.default", "aten.nll_loss2d.default")]
 fn nll_loss(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     target: Value,
     weight: Option<Value>,
@@ -49,7 +49,7 @@ fn nll_loss(
 /// As `nll_loss`; the total weight, which only the gradient needs, is not computed.
 #[lowering("aten.nll_loss_forward.default", "aten.nll_loss2d_forward.default")]
 fn nll_loss_forward(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     target: Value,
     weight: Option<Value>,
@@ -63,7 +63,7 @@ fn nll_loss_forward(
 /// `nll_loss` of the logarithms of `softmax`, or the cross entropy with probabilities.
 #[lowering("aten.cross_entropy_loss.default")]
 fn cross_entropy_loss(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     target: Value,
     weight: Option<Value>,
@@ -83,29 +83,28 @@ fn cross_entropy_loss(
 }
 
 /// The logarithms of `softmax`, with the number of classes and their axis.
-fn log_softmax(cx: &mut Lower, x: Value) -> Res<(Value, i64, i64)> {
+fn log_softmax(cx: &Lower, x: Value) -> Res<(Value, i64, i64)> {
     let axis = usize::from(cx.rank(x)? > 1);
     let Some(classes) = cx.dim(x, axis).as_const() else {
         return Err("the number of classes in `self` must be known".into());
     };
-    let logs = cx.op("LogSoftmax").input(x).int("axis", axis as i64).one();
-    Ok((logs, axis as i64, classes))
+    Ok((cx.op("LogSoftmax").input(x).int("axis", axis as i64).one(), axis as i64, classes))
 }
 
 /// `x * weight` along the axis of the classes.
-fn weighted(cx: &mut Lower, x: Value, weight: Option<Value>) -> Res<Value> {
+fn weighted(cx: &Lower, x: Value, weight: Option<Value>) -> Res<Value> {
     let Some(mut weight) = weight else { return Ok(x) };
     let behind = cx.rank(x)?.saturating_sub(2);
     if behind > 0 {
         let axes: Vec<i64> = (1..=behind as i64).collect();
         weight = cx.unsqueeze(weight, &axes);
     }
-    Ok(cx.mul(x, weight))
+    Ok(x * weight)
 }
 
 /// `-sum(t * weight * log(softmax(x)))` over the classes, `t` moved towards equal ones.
 fn of_probabilities(
-    cx: &mut Lower,
+    cx: &Lower,
     (x, target, weight): (Value, Value, Option<Value>),
     reduction: Reduction,
     smoothing: f64,
@@ -114,19 +113,15 @@ fn of_probabilities(
     let mut target = cx.cast(target, dtype);
     let (logs, axis, classes) = log_softmax(cx, x)?;
     if smoothing != 0.0 {
-        target = scaled(cx, target, 1.0 - smoothing, dtype);
-        target = shifted(cx, target, smoothing / classes as f64, dtype);
+        target = shifted(scaled(target, 1.0 - smoothing), smoothing / classes as f64);
     }
-    let product = cx.mul(target, logs);
-    let product = weighted(cx, product, weight)?;
-    let sums = cx.reduce("ReduceSum", product, &[axis], false);
-    let losses = cx.neg(sums);
+    let losses = -cx.reduce("ReduceSum", weighted(cx, target * logs, weight)?, &[axis], false);
     Ok(if cx.rank(losses)? == 0 { losses } else { reduction.of(cx, losses) })
 }
 
 /// `(1 - s) * nll + s / classes * -sum(weight * log(softmax(x)))` for targets that are classes.
 fn smoothed(
-    cx: &mut Lower,
+    cx: &Lower,
     (x, target, weight): (Value, Value, Option<Value>),
     reduction: Reduction,
     ignore_index: i64,
@@ -140,36 +135,29 @@ fn smoothed(
     let (logs, axis, classes) = log_softmax(cx, x)?;
     let inputs = (logs, target, weight);
     let nll = class_loss(cx, "NegativeLogLikelihoodLoss", inputs, Reduction::None, ignore_index)?;
-    let all = weighted(cx, logs, weight)?;
-    let sums = cx.reduce("ReduceSum", all, &[axis], false);
-    let (ignored, zero) = (cx.filled(&Scalar::Int(ignore_index), index_type, &[]), constant(cx, 0.0, dtype));
+    let sums = cx.reduce("ReduceSum", weighted(cx, logs, weight)?, &[axis], false);
+    let (ignored, zero) = (cx.filled(&Scalar::Int(ignore_index), index_type, &[]), cx.float(0.0, dtype));
     let ignored = cx.equal(target, ignored);
     let sums = cx.select(ignored, zero, sums);
-    let (nll, sums) =
-        (scaled(cx, nll, 1.0 - smoothing, dtype), scaled(cx, sums, smoothing / classes as f64, dtype));
-    let losses = cx.sub(nll, sums);
+    let losses = scaled(nll, 1.0 - smoothing) - scaled(sums, smoothing / classes as f64);
     if reduction != Reduction::Mean {
         return Ok(reduction.of(cx, losses));
     }
-    let (total, one) = (Reduction::Sum.of(cx, losses), constant(cx, 1.0, dtype));
+    let (total, one) = (Reduction::Sum.of(cx, losses), cx.float(1.0, dtype));
     let weights = match weight {
         Some(weight) => {
-            let first = cx.filled(&Scalar::Int(0), index_type, &[]);
-            let known = cx.select(ignored, first, target);
-            cx.gather(weight, known, 0)
+            cx.gather(weight, cx.select(ignored, cx.filled(&Scalar::Int(0), index_type, &[]), target), 0)
         }
         None => one,
     };
-    let weights = cx.select(ignored, zero, weights);
-    let count = Reduction::Sum.of(cx, weights);
-    Ok(cx.div(total, count))
+    Ok(total / Reduction::Sum.of(cx, cx.select(ignored, zero, weights)))
 }
 
 /// The mean over the classes of `max(0, margin - x[target] + x)^p`, without the target's own, times
 /// the target's weight.
 #[lowering("aten.multi_margin_loss.default")]
 fn multi_margin_loss(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     target: Value,
     p: f64,
@@ -177,7 +165,6 @@ fn multi_margin_loss(
     weight: Option<Value>,
     reduction: i64,
 ) -> Res<Value> {
-    let dtype = cx.result(0)?.dtype;
     // A 0-d tensor is a single class.
     let x = if cx.rank(x)? == 0 { cx.unsqueeze(x, &[0]) } else { x };
     let axis = cx.rank(x)?.saturating_sub(1);
@@ -187,18 +174,14 @@ fn multi_margin_loss(
     // The target of a single example may have an axis or none.
     let index = if cx.rank(target)? <= axis { cx.unsqueeze(target, &[-1]) } else { target };
     let right = cx.op("GatherElements").input(x).input(index).int("axis", axis as i64).one();
-    let difference = cx.sub(x, right);
-    let sum = shifted(cx, difference, margin, dtype);
-    let mut terms = cx.relu(sum);
+    let mut terms = cx.relu(shifted(x - right, margin));
     if p == 2.0 {
-        terms = cx.mul(terms, terms);
+        terms = terms * terms;
     }
     let sums = cx.reduce("ReduceSum", terms, &[axis as i64], false);
-    let others = shifted(cx, sums, -margin.max(0.0).powf(p), dtype);
-    let mut losses = scaled(cx, others, 1.0 / classes as f64, dtype);
+    let mut losses = scaled(shifted(sums, -margin.max(0.0).powf(p)), 1.0 / classes as f64);
     if let Some(weight) = weight {
-        let weights = cx.gather(weight, target, 0);
-        losses = cx.mul(losses, weights);
+        losses = losses * cx.gather(weight, target, 0);
     }
     if cx.result(0)?.rank() == 0 && cx.rank(losses)? == 0 {
         return Ok(losses);

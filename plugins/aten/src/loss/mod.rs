@@ -35,7 +35,7 @@ impl Reduction {
     }
 
     /// The losses of all elements, reduced.
-    fn of(self, cx: &mut Lower, losses: Value) -> Value {
+    fn of(self, cx: &Lower, losses: Value) -> Value {
         match self {
             Self::None => losses,
             Self::Mean => cx.reduce("ReduceMean", losses, &[], false),

@@ -6,15 +6,13 @@ use crate::reduce::{reduce, vector_norm};
 
 /// The p-norm of the difference of every vector of `x1` with every vector of `x2`.
 #[lowering("aten.cdist.default", "aten._cdist_forward.default")]
-fn cdist(cx: &mut Lower, x1: Value, x2: Value, p: f64) -> Res<Value> {
-    let (rows, columns) = (cx.unsqueeze(x1, &[-2]), cx.unsqueeze(x2, &[-3]));
-    let difference = cx.sub(rows, columns);
-    vector_norm(cx, difference, p, &[-1], false)
+fn cdist(cx: &Lower, x1: Value, x2: Value, p: f64) -> Res<Value> {
+    vector_norm(cx, cx.unsqueeze(x1, &[-2]) - cx.unsqueeze(x2, &[-3]), p, &[-1], false)
 }
 
 /// The p-norms of the differences of the rows of a matrix, pair by pair.
 #[lowering("aten.pdist.default", "aten._pdist_forward.default")]
-fn pdist(cx: &mut Lower, x: Value, p: f64) -> Res<Value> {
+fn pdist(cx: &Lower, x: Value, p: f64) -> Res<Value> {
     let Dim::Const(rows) = cx.dim(x, 0) else {
         return Err("`pdist` of a number of rows that is not constant is not supported".into());
     };
@@ -24,35 +22,30 @@ fn pdist(cx: &mut Lower, x: Value, p: f64) -> Res<Value> {
     let pairs = || (0..rows).flat_map(move |i| (i + 1..rows).map(move |j| (i, j)));
     let first = cx.ints(&pairs().map(|p| p.0).collect::<Vec<_>>());
     let second = cx.ints(&pairs().map(|p| p.1).collect::<Vec<_>>());
-    let (first, second) = (cx.gather(x, first, 0), cx.gather(x, second, 0));
-    let difference = cx.sub(first, second);
-    vector_norm(cx, difference, p, &[-1], false)
+    vector_norm(cx, cx.gather(x, first, 0) - cx.gather(x, second, 0), p, &[-1], false)
 }
 
 /// `a - b` in `dtype`. PyTorch subtracts before it casts, so that bytes wrap around.
-pub(crate) fn difference(cx: &mut Lower, a: Value, b: Value, dtype: DType) -> Res<Value> {
+pub(crate) fn difference(cx: &Lower, a: Value, b: Value, dtype: DType) -> Res<Value> {
     let own = cx.promoted(&[Operand::Tensor(a), Operand::Tensor(b)])?;
     let own = if own.is_float() { dtype } else { own };
-    let (a, b) = (cx.cast(a, own), cx.cast(b, own));
-    let difference = cx.sub(a, b);
-    Ok(cx.cast(difference, dtype))
+    Ok(cx.cast(cx.cast(a, own) - cx.cast(b, own), dtype))
 }
 
 /// `norm(x1 - x2 + eps, p)` over the last axis.
 #[lowering("aten.pairwise_distance.default")]
-fn pairwise_distance(cx: &mut Lower, x1: Value, x2: Value, p: f64, eps: f64, keepdim: bool) -> Res<Value> {
+fn pairwise_distance(cx: &Lower, x1: Value, x2: Value, p: f64, eps: f64, keepdim: bool) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let mut difference = difference(cx, x1, x2, dtype)?;
     if eps != 0.0 {
-        let eps = cx.float(eps, dtype);
-        difference = cx.add(difference, eps);
+        difference = difference + eps;
     }
     vector_norm(cx, difference, p, &[-1], keepdim)
 }
 
 /// `sum(x1 / max(|x1|, eps) * x2 / max(|x2|, eps))` along `dim` of the broadcast operands.
 #[lowering("aten.cosine_similarity.default")]
-fn cosine_similarity(cx: &mut Lower, x1: Value, x2: Value, dim: i64, eps: f64) -> Res<Value> {
+fn cosine_similarity(cx: &Lower, x1: Value, x2: Value, dim: i64, eps: f64) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let (left, right) = (cx.rank(x1)?, cx.rank(x2)?);
     let axis = cx.axis(dim, left.max(right))? as i64 - left.max(right) as i64;
@@ -61,13 +54,9 @@ fn cosine_similarity(cx: &mut Lower, x1: Value, x2: Value, dim: i64, eps: f64) -
         return Err("`cosine_similarity` along an axis that is broadcast is not supported".into());
     }
     let eps = cx.float(eps, dtype);
-    let mut unit = |x: Value| -> Res<Value> {
+    let unit = |x: Value| -> Res<Value> {
         let x = cx.cast(x, dtype);
-        let norm = vector_norm(cx, x, 2.0, &[axis], true)?;
-        let norm = cx.max(norm, eps);
-        Ok(cx.div(x, norm))
+        Ok(x / cx.max(vector_norm(cx, x, 2.0, &[axis], true)?, eps))
     };
-    let (a, b) = (unit(x1)?, unit(x2)?);
-    let product = cx.mul(a, b);
-    reduce(cx, "ReduceSum", product, &[axis], false)
+    reduce(cx, "ReduceSum", unit(x1)? * unit(x2)?, &[axis], false)
 }

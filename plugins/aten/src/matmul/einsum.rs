@@ -4,7 +4,7 @@ use onnxport_sdk::prelude::*;
 
 /// Einstein summation: `Einsum` with an explicit output.
 #[lowering("aten.einsum.default")]
-fn einsum(cx: &mut Lower, equation: Str, tensors: Vec<Value>) -> Res<Value> {
+fn einsum(cx: &Lower, equation: Str, tensors: Vec<Value>) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let equation = explicit(equation.0);
     if !equation.contains("...") {
@@ -35,18 +35,18 @@ fn einsum(cx: &mut Lower, equation: Str, tensors: Vec<Value>) -> Res<Value> {
 
 /// `sum x1[..., i] weight[n, i, j] x2[..., j] + bias[n]`.
 #[lowering("aten.bilinear.default")]
-fn bilinear(cx: &mut Lower, input1: Value, input2: Value, weight: Value, bias: Option<Value>) -> Res<Value> {
+fn bilinear(cx: &Lower, input1: Value, input2: Value, weight: Value, bias: Option<Value>) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let sum = emit(cx, "...i,nij,...j->...n", &[input1, weight, input2], dtype)?;
     Ok(match bias {
-        Some(bias) => cx.add(sum, bias),
+        Some(bias) => sum + bias,
         None => sum,
     })
 }
 
 /// The sum of products over the paired axes `dims_self` and `dims_other`.
 #[lowering("aten.tensordot.default")]
-fn tensordot(cx: &mut Lower, a: Value, b: Value, dims_self: Vec<i64>, dims_other: Vec<i64>) -> Res<Value> {
+fn tensordot(cx: &Lower, a: Value, b: Value, dims_self: Vec<i64>, dims_other: Vec<i64>) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let (left, right) = (cx.rank(a)?, cx.rank(b)?);
     if left + right > ALPHABET.len() {
@@ -70,15 +70,14 @@ fn tensordot(cx: &mut Lower, a: Value, b: Value, dims_self: Vec<i64>, dims_other
 
 const ALPHABET: &[u8; 52] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-fn emit(cx: &mut Lower, equation: &str, tensors: &[Value], dtype: DType) -> Res<Value> {
+fn emit(cx: &Lower, equation: &str, tensors: &[Value], dtype: DType) -> Res<Value> {
     let compute = match dtype {
         DType::I8 | DType::U8 | DType::I16 => DType::I32,
         DType::Bool => return Err("a sum of products of truth values is not supported".into()),
         other => other,
     };
     let tensors: Vec<Value> = tensors.iter().map(|t| cx.cast(*t, compute)).collect();
-    let sum = cx.op("Einsum").inputs(tensors).str("equation", equation).one();
-    Ok(cx.cast(sum, dtype))
+    Ok(cx.cast(cx.op("Einsum").inputs(tensors).str("equation", equation).one(), dtype))
 }
 
 /// The equation without spaces and with its output: by default the axes that are named once, in

@@ -7,7 +7,7 @@ use super::matmul;
 /// The product of `self` with a stack of matrices, of which each takes the rows up to its entry in
 /// `offs`; without `offs` the product of two stacks.
 #[lowering("aten._grouped_mm.default")]
-fn grouped_mm(cx: &mut Lower, x: Value, mat2: Value, offs: Option<Value>, bias: Option<Value>) -> Res<Value> {
+fn grouped_mm(cx: &Lower, x: Value, mat2: Value, offs: Option<Value>, bias: Option<Value>) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     if bias.is_some() {
         return Err("the argument `bias` is not supported".into());
@@ -21,14 +21,14 @@ fn grouped_mm(cx: &mut Lower, x: Value, mat2: Value, offs: Option<Value>, bias: 
 
 /// What transformers calls where `torch._grouped_mm` has no kernel: rows after the last group are 0.
 #[lowering("transformers.grouped_mm_fallback.default")]
-fn fallback(cx: &mut Lower) -> Res<Value> {
+fn fallback(cx: &Lower) -> Res<Value> {
     let (x, weight, offs) = (cx.positional(0)?, cx.positional(1)?, cx.positional(2)?);
     let dtype = cx.result(0)?.dtype;
     by_group(cx, x, weight, offs, dtype)
 }
 
 /// A `Loop` over the groups that appends the product of each to those before.
-fn by_group(cx: &mut Lower, x: Value, matrices: Value, ends: Value, dtype: DType) -> Res<Value> {
+fn by_group(cx: &Lower, x: Value, matrices: Value, ends: Value, dtype: DType) -> Res<Value> {
     let ends = cx.cast(ends, DType::I64);
     let width = cx.dim(matrices, 2);
     let (Dim::Const(groups), Dim::Const(columns)) = (cx.dim(matrices, 0), width) else {
@@ -41,16 +41,10 @@ fn by_group(cx: &mut Lower, x: Value, matrices: Value, ends: Value, dtype: DType
         let done = cx.block_input(dtype, Some(&[Dim::Unknown, width]));
         let at = cx.unsqueeze(group, &[0]);
         let (from, to) = (cx.extent(done, 0), cx.gather(ends, at, 0));
-        let rows = cx.slice_dynamic(x, 0, from, to, 1);
-        let matrix = cx.gather(matrices, group, 0);
-        let product = matmul(cx, rows, matrix, dtype);
+        let product = matmul(cx, cx.slice_dynamic(x, 0, from, to, 1), cx.gather(matrices, group, 0), dtype);
         Ok(vec![cx.identity(go), cx.concat(&[done, product], 0)])
     })?;
-    let groups = cx.int(groups);
-    let product = cx.op("Loop").input(groups).maybe(None).input(none).block("body", round).one();
+    let product = cx.op("Loop").input(cx.int(groups)).maybe(None).input(none).block("body", round).one();
     let (all, have) = (cx.extent(x, 0), cx.extent(product, 0));
-    let (missing, zeros) = (cx.sub(all, have), cx.ints(&[0, 0]));
-    let zero = cx.ints(&[0]);
-    let pads = cx.concat(&[zeros, missing, zero], 0);
-    Ok(cx.op("Pad").input(product).input(pads).one())
+    Ok(cx.op("Pad").input(product).input(cx.concat(&[cx.ints(&[0, 0]), all - have, cx.ints(&[0])], 0)).one())
 }

@@ -7,7 +7,7 @@ use crate::support::empty;
 
 /// `input @ weight^T + bias`, over the last axis of `input`.
 #[lowering("aten.linear.default")]
-fn linear(cx: &mut Lower, x: Value, weight: Value, bias: Option<Value>) -> Res<Value> {
+fn linear(cx: &Lower, x: Value, weight: Value, bias: Option<Value>) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     if let Some(nothing) = empty(cx)? {
         return Ok(nothing);
@@ -15,10 +15,9 @@ fn linear(cx: &mut Lower, x: Value, weight: Value, bias: Option<Value>) -> Res<V
     if cx.rank(x)? == 2 && cx.rank(weight)? == 2 && !cx.dim(x, 1).is(0) && dtype.kind() == Kind::Float {
         return Ok(cx.op("Gemm").input(x).input(weight).maybe(bias).int("transB", 1).one());
     }
-    let weight = swap_last(cx, weight)?;
-    let product = matmul(cx, x, weight, dtype);
+    let product = matmul(cx, x, swap_last(cx, weight)?, dtype);
     Ok(match bias {
-        Some(bias) => cx.add(product, bias),
+        Some(bias) => product + bias,
         None => product,
     })
 }
@@ -26,7 +25,7 @@ fn linear(cx: &mut Lower, x: Value, weight: Value, bias: Option<Value>) -> Res<V
 /// `beta * self + alpha * (mat1 @ mat2)`: a `Gemm` where the type has one. ONNX Runtime forgets
 /// `beta` when the product sums nothing.
 #[lowering("aten.addmm.default")]
-fn addmm(cx: &mut Lower, x: Value, mat1: Value, mat2: Value, beta: Scalar, alpha: Scalar) -> Res<Value> {
+fn addmm(cx: &Lower, x: Value, mat1: Value, mat2: Value, beta: Scalar, alpha: Scalar) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     if let (Kind::Float, Some(alpha), Some(beta), false) =
         (dtype.kind(), alpha.as_f64(), beta.as_f64(), cx.dim(mat1, 1).is(0))
@@ -41,68 +40,51 @@ fn addmm(cx: &mut Lower, x: Value, mat1: Value, mat2: Value, beta: Scalar, alpha
         }
         return Ok(node.one());
     }
-    let product = matmul(cx, mat1, mat2, dtype);
-    Ok(blend(cx, (x, &beta), (product, &alpha), dtype))
+    Ok(blend(cx, (x, &beta), (matmul(cx, mat1, mat2, dtype), &alpha), dtype))
 }
 
 /// `beta * self + alpha * (mat @ vec)`.
 #[lowering("aten.addmv.default")]
-fn addmv(cx: &mut Lower, x: Value, mat: Value, vec: Value, beta: Scalar, alpha: Scalar) -> Res<Value> {
+fn addmv(cx: &Lower, x: Value, mat: Value, vec: Value, beta: Scalar, alpha: Scalar) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    let product = matmul(cx, mat, vec, dtype);
-    Ok(blend(cx, (x, &beta), (product, &alpha), dtype))
+    Ok(blend(cx, (x, &beta), (matmul(cx, mat, vec, dtype), &alpha), dtype))
 }
 
 /// `beta * self + alpha * (batch1 @ batch2)`, matrix by matrix.
 #[lowering("aten.baddbmm.default")]
-fn baddbmm(
-    cx: &mut Lower,
-    x: Value,
-    batch1: Value,
-    batch2: Value,
-    beta: Scalar,
-    alpha: Scalar,
-) -> Res<Value> {
+fn baddbmm(cx: &Lower, x: Value, batch1: Value, batch2: Value, beta: Scalar, alpha: Scalar) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    let product = matmul(cx, batch1, batch2, dtype);
-    Ok(blend(cx, (x, &beta), (product, &alpha), dtype))
+    Ok(blend(cx, (x, &beta), (matmul(cx, batch1, batch2, dtype), &alpha), dtype))
 }
 
 /// `beta * self + alpha * sum(batch1 @ batch2)`, summed over the matrices.
 #[lowering("aten.addbmm.default")]
-fn addbmm(cx: &mut Lower, x: Value, batch1: Value, batch2: Value, beta: Scalar, alpha: Scalar) -> Res<Value> {
+fn addbmm(cx: &Lower, x: Value, batch1: Value, batch2: Value, beta: Scalar, alpha: Scalar) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let product = matmul(cx, batch1, batch2, dtype);
-    let product = crate::reduce::reduce(cx, "ReduceSum", product, &[0], false)?;
-    Ok(blend(cx, (x, &beta), (product, &alpha), dtype))
+    Ok(blend(cx, (x, &beta), (crate::reduce::reduce(cx, "ReduceSum", product, &[0], false)?, &alpha), dtype))
 }
 
 /// `beta * self + alpha * outer(vec1, vec2)`.
 #[lowering("aten.addr.default")]
-fn addr(cx: &mut Lower, x: Value, vec1: Value, vec2: Value, beta: Scalar, alpha: Scalar) -> Res<Value> {
+fn addr(cx: &Lower, x: Value, vec1: Value, vec2: Value, beta: Scalar, alpha: Scalar) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let (vec1, vec2, x) = (cx.cast(vec1, dtype), cx.cast(vec2, dtype), cx.cast(x, dtype));
     let column = cx.unsqueeze(vec1, &[1]);
     if dtype == DType::Bool {
         // Sum and product of truth values are `or` and `and`.
-        let scaled = |cx: &mut Lower, x, factor: &Scalar| {
-            let factor = cx.number(factor, DType::Bool);
-            cx.and(x, factor)
-        };
-        let product = cx.and(column, vec2);
-        let (base, product) = (scaled(cx, x, &beta), scaled(cx, product, &alpha));
-        return Ok(cx.or(base, product));
+        let scaled = |cx: &Lower, x, factor: &Scalar| x & cx.number(factor, DType::Bool);
+        let product = column & vec2;
+        return Ok(scaled(cx, x, &beta) | scaled(cx, product, &alpha));
     }
-    let product = cx.mul(column, vec2);
-    Ok(blend(cx, (x, &beta), (product, &alpha), dtype))
+    Ok(blend(cx, (x, &beta), (column * vec2, &alpha), dtype))
 }
 
 /// `beta * base + alpha * product`; a `beta` of zero drops `base`, NaN and all.
-fn blend(cx: &mut Lower, base: (Value, &Scalar), product: (Value, &Scalar), dtype: DType) -> Value {
+fn blend(cx: &Lower, base: (Value, &Scalar), product: (Value, &Scalar), dtype: DType) -> Value {
     let product = scaled(cx, product.0, product.1, dtype);
     if base.1.is(0.0) {
         return product;
     }
-    let base = scaled(cx, base.0, base.1, dtype);
-    cx.add(base, product)
+    scaled(cx, base.0, base.1, dtype) + product
 }

@@ -12,18 +12,16 @@ pub(crate) use distance::difference;
 
 /// `MatMul` of operands of type `dtype`; narrow integers, for which ONNX has no product, compute in
 /// i32 and wrap back.
-pub(crate) fn matmul(cx: &mut Lower, a: Value, b: Value, dtype: DType) -> Value {
+pub(crate) fn matmul(cx: &Lower, a: Value, b: Value, dtype: DType) -> Value {
     let compute = match dtype {
         DType::I8 | DType::U8 | DType::I16 | DType::Bool => DType::I32,
         other => other,
     };
-    let (a, b) = (cx.cast(a, compute), cx.cast(b, compute));
-    let product = cx.matmul(a, b);
-    cx.cast(product, dtype)
+    cx.cast(cx.matmul(cx.cast(a, compute), cx.cast(b, compute)), dtype)
 }
 
 /// `x` with its last two axes swapped.
-pub(crate) fn swap_last(cx: &mut Lower, x: Value) -> Res<Value> {
+pub(crate) fn swap_last(cx: &Lower, x: Value) -> Res<Value> {
     let rank = cx.rank(x)?;
     let mut perm: Vec<usize> = (0..rank).collect();
     if let [.., a, b] = perm.as_mut_slice() {
@@ -33,10 +31,9 @@ pub(crate) fn swap_last(cx: &mut Lower, x: Value) -> Res<Value> {
 }
 
 /// `factor * x`; a factor of one costs nothing.
-pub(crate) fn scaled(cx: &mut Lower, x: Value, factor: &Scalar, dtype: DType) -> Value {
+pub(crate) fn scaled(cx: &Lower, x: Value, factor: &Scalar, dtype: DType) -> Value {
     if factor.is(1.0) {
         return x;
     }
-    let factor = cx.number(factor, dtype);
-    cx.mul(x, factor)
+    x * cx.number(factor, dtype)
 }

@@ -14,18 +14,18 @@ use super::{matmul, swap_last};
     "aten.dot.default",
     "aten.vdot.default"
 )]
-fn product(cx: &mut Lower, a: Value, b: Value) -> Res<Value> {
+fn product(cx: &Lower, a: Value, b: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     Ok(matmul(cx, a, b, dtype))
 }
 
 /// `sum_k a[..., k] * b[..., k]` for all leading axes of both.
 #[lowering("aten.inner.default")]
-fn inner(cx: &mut Lower, a: Value, b: Value) -> Res<Value> {
+fn inner(cx: &Lower, a: Value, b: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let (left, right) = (cx.rank(a)?, cx.rank(b)?);
     if left == 0 || right == 0 {
-        return Ok(cx.mul(a, b));
+        return Ok(a * b);
     }
     if right == 1 {
         return Ok(matmul(cx, a, b, dtype));
@@ -37,23 +37,22 @@ fn inner(cx: &mut Lower, a: Value, b: Value) -> Res<Value> {
         let rows = cx.shape(b)?[..right - 1].iter().fold(Dim::Const(1), |n, d| cx.dim_mul(n, *d));
         cx.reshape_to(b, &[rows, last])
     };
-    let columns = swap_last(cx, flat)?;
-    let product = matmul(cx, a, columns, dtype);
+    let product = matmul(cx, a, swap_last(cx, flat)?, dtype);
     if right == 2 { Ok(product) } else { cx.reshape_to_result(product, 0) }
 }
 
 /// `a[i] * b[j]`.
 #[lowering("aten.outer.default", "aten.ger.default")]
-fn outer(cx: &mut Lower, a: Value, b: Value) -> Res<Value> {
+fn outer(cx: &Lower, a: Value, b: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let (a, b) = (cx.cast(a, dtype), cx.cast(b, dtype));
     let column = cx.unsqueeze(a, &[1]);
-    Ok(if dtype == DType::Bool { cx.and(column, b) } else { cx.mul(column, b) })
+    Ok(if dtype == DType::Bool { column & b } else { column * b })
 }
 
 /// The product of a chain of matrices, from the left; the first and the last may be vectors.
 #[lowering("aten.chain_matmul.default", "aten.linalg_multi_dot.default")]
-fn chain(cx: &mut Lower, x: Vec<Value>) -> Res<Value> {
+fn chain(cx: &Lower, x: Vec<Value>) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let (first, rest) = x.split_first().ok_or("the list of matrices is empty")?;
     Ok(rest.iter().fold(*first, |product, matrix| matmul(cx, product, *matrix, dtype)))
@@ -61,18 +60,17 @@ fn chain(cx: &mut Lower, x: Vec<Value>) -> Res<Value> {
 
 /// `a[i] * b[j]` at `[i * len(b) + j]`, for every axis; the shorter shape gets leading ones.
 #[lowering("aten.kron.default")]
-fn kron(cx: &mut Lower, a: Value, b: Value) -> Res<Value> {
+fn kron(cx: &Lower, a: Value, b: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let (left, right) = (cx.rank(a)? as i64, cx.rank(b)? as i64);
     let rank = left.max(right);
     // Both get twice the axes: those of `a` stand at even places, those of `b` at odd ones.
-    let mut spread = |x: Value, own: i64, offset: i64| {
+    let spread = |x: Value, own: i64, offset: i64| {
         let kept: Vec<i64> = (rank - own..rank).map(|i| 2 * i + offset).collect();
         let axes: Vec<i64> = (0..2 * rank).filter(|i| !kept.contains(i)).collect();
-        let x = cx.cast(x, dtype);
-        cx.unsqueeze(x, &axes)
+        cx.unsqueeze(cx.cast(x, dtype), &axes)
     };
     let (a, b) = (spread(a, left, 0), spread(b, right, 1));
-    let product = if dtype == DType::Bool { cx.and(a, b) } else { cx.mul(a, b) };
+    let product = if dtype == DType::Bool { a & b } else { a * b };
     cx.reshape_to_result(product, 0)
 }

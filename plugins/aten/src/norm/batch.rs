@@ -9,7 +9,7 @@ use crate::reduce::count;
 /// those of the batch.
 #[lowering("aten.batch_norm.default")]
 fn batch_norm(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     weight: Option<Value>,
     bias: Option<Value>,
@@ -39,7 +39,7 @@ fn batch_norm(
     "aten._batch_norm_no_update.default"
 )]
 fn native_batch_norm(
-    cx: &mut Lower,
+    cx: &Lower,
     this: Value,
     weight: Option<Value>,
     bias: Option<Value>,
@@ -63,8 +63,7 @@ fn native_batch_norm(
         return Err(Refusal::new("the argument `training` is true: the call changes its running statistics")
             .help("export the model in evaluation mode, `model.eval()`"));
     }
-    let computed = with_batch(cx, this, [weight, bias], eps)?;
-    for (result, value) in results.iter_mut().zip(computed) {
+    for (result, value) in results.iter_mut().zip(with_batch(cx, this, [weight, bias], eps)?) {
         *result = Some(value);
     }
     Ok(results)
@@ -77,7 +76,7 @@ fn native_batch_norm(
     "aten._batch_norm_with_update_functional.default"
 )]
 fn functional(
-    cx: &mut Lower,
+    cx: &Lower,
     this: Value,
     weight: Option<Value>,
     bias: Option<Value>,
@@ -99,24 +98,16 @@ fn functional(
     let axes = others(cx.rank(this)?);
     let unbiased = match count(cx, this, &axes, dtype)? {
         Ok(n) => cx.float(n as f64 / (n as f64 - 1.0), dtype),
-        Err(n) => {
-            let one = cx.float(1.0, dtype);
-            let fewer = cx.sub(n, one);
-            cx.div(n, fewer)
-        }
+        Err(n) => n / (n - 1.0),
     };
-    let (mean_now, biased) = (cx.cast(mean, dtype), cx.cast(biased, dtype));
-    let variance = cx.mul(biased, unbiased);
+    let mean_now = cx.cast(mean, dtype);
+    let variance = cx.cast(biased, dtype) * unbiased;
     let (keep, take) = (cx.float(1.0 - momentum, dtype), cx.float(momentum, dtype));
-    let mut blend = |old: Value, new: Value| {
-        let (old, new) = (cx.mul(old, keep), cx.mul(new, take));
-        cx.add(old, new)
-    };
-    let (new_mean, new_var) = (blend(running_mean, mean_now), blend(running_var, variance));
+    let blend = |old: Value, new: Value| old * keep + new * take;
     let mut results = vec![Some(y), Some(mean), Some(inverse)];
     // `_batch_norm_with_update_functional` has a reserve for the backward pass here.
     results.extend(update.then_some(None));
-    results.extend([Some(new_mean), Some(new_var)]);
+    results.extend([Some(blend(running_mean, mean_now)), Some(blend(running_var, variance))]);
     Ok(results)
 }
 
@@ -124,7 +115,7 @@ fn functional(
 /// `InstanceNormalization`: those of every channel of every element of the batch).
 #[lowering("aten.instance_norm.default")]
 fn instance_norm(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     weight: Option<Value>,
     bias: Option<Value>,
@@ -149,7 +140,7 @@ fn instance_norm(
     Ok(node.float("epsilon", eps).one())
 }
 
-fn epsilon(cx: &mut Lower) -> Res<f64> {
+fn epsilon(cx: &Lower) -> Res<f64> {
     let name = if cx.lookup("eps").is_none() { "epsilon" } else { "eps" };
     cx.argument(name)
 }
@@ -160,7 +151,7 @@ fn others(rank: usize) -> Vec<i64> {
 }
 
 fn with_statistics(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     [weight, bias]: [Option<Value>; 2],
     [mean, var]: [Value; 2],
@@ -177,18 +168,12 @@ fn with_statistics(
 
 /// The result with the batch's own statistics; its mean, `1 / sqrt(var + eps)` and biased variance,
 /// a number for each channel.
-fn with_batch(cx: &mut Lower, x: Value, [weight, bias]: [Option<Value>; 2], eps: f64) -> Res<[Value; 4]> {
-    let dtype = cx.dtype(x)?;
+fn with_batch(cx: &Lower, x: Value, [weight, bias]: [Option<Value>; 2], eps: f64) -> Res<[Value; 4]> {
     let axes = others(cx.rank(x)?);
     let mean = cx.reduce("ReduceMean", x, &axes, true);
-    let centred = cx.sub(x, mean);
-    let squares = cx.mul(centred, centred);
-    let variance = cx.reduce("ReduceMean", squares, &axes, true);
-    let eps = cx.float(eps, dtype);
-    let sum = cx.add(variance, eps);
-    let root = cx.sqrt(sum);
-    let inverse = cx.reciprocal(root);
-    let y = cx.mul(centred, inverse);
-    let y = per_channel(cx, y, weight, bias)?;
+    let centred = x - mean;
+    let variance = cx.reduce("ReduceMean", centred * centred, &axes, true);
+    let inverse = cx.reciprocal(cx.sqrt(variance + eps));
+    let y = per_channel(cx, centred * inverse, weight, bias)?;
     Ok([y, cx.squeeze(mean, &axes), cx.squeeze(inverse, &axes), cx.squeeze(variance, &axes)])
 }

@@ -8,7 +8,7 @@ use crate::support::{empty, full};
 /// The channels in groups, each normalised; then `* weight + bias` for each channel.
 #[lowering("aten.group_norm.default")]
 fn group_norm(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     num_groups: i64,
     weight: Option<Value>,
@@ -39,14 +39,13 @@ fn group_norm(
         let node = cx.op("InstanceNormalization").input(grouped).input(ones).input(zeros);
         node.float("epsilon", eps).one()
     };
-    let y = cx.reshape_to_result(y, 0)?;
-    per_channel(cx, y, weight, bias)
+    per_channel(cx, cx.reshape_to_result(y, 0)?, weight, bias)
 }
 
 /// The same, with the mean and `1 / sqrt(var + eps)` of every group.
 #[lowering("aten.native_group_norm.default")]
 fn native_group_norm(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     weight: Option<Value>,
     bias: Option<Value>,
@@ -61,9 +60,7 @@ fn native_group_norm(
         let none = full(cx, &means, &Scalar::Int(0), dtype);
         return Ok([nothing, none, none]);
     }
-    let grouped = cx.reshape(x, &[0, group, -1]);
-    let [y, mean, inverse] = standardised(cx, grouped, &[2], eps)?;
+    let [y, mean, inverse] = standardised(cx, cx.reshape(x, &[0, group, -1]), &[2], eps)?;
     let y = cx.reshape_to_result(y, 0)?;
-    let y = per_channel(cx, y, weight, bias)?;
-    Ok([y, cx.squeeze(mean, &[2]), cx.squeeze(inverse, &[2])])
+    Ok([per_channel(cx, y, weight, bias)?, cx.squeeze(mean, &[2]), cx.squeeze(inverse, &[2])])
 }

@@ -7,7 +7,7 @@ use super::or_filled;
 /// `(x - mean) / sqrt(var + eps) * weight + bias` over the last axes.
 #[lowering("aten.layer_norm.default")]
 fn layer_norm(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     normalized_shape: Vec<SymInt>,
     weight: Option<Value>,
@@ -23,7 +23,7 @@ fn layer_norm(
 /// The same, with the mean and `1 / sqrt(var + eps)`.
 #[lowering("aten.native_layer_norm.default")]
 fn native_layer_norm(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     normalized_shape: Vec<SymInt>,
     weight: Option<Value>,
@@ -39,7 +39,7 @@ fn native_layer_norm(
 }
 
 /// The scale that ONNX requires; it may differ in type from `x` under autocast.
-fn scale(cx: &mut Lower, x: Value, normalized: &[SymInt], weight: Option<Value>) -> Res<Value> {
+fn scale(cx: &Lower, x: Value, normalized: &[SymInt], weight: Option<Value>) -> Res<Value> {
     let dtype = cx.dtype(x)?;
     let extents: Vec<Dim> = normalized.iter().map(|n| cx.as_dim(n)).collect();
     Ok(or_filled(cx, weight, 1.0, &extents, dtype))
@@ -48,7 +48,7 @@ fn scale(cx: &mut Lower, x: Value, normalized: &[SymInt], weight: Option<Value>)
 /// `x / sqrt(mean(x^2) + eps) * weight` over the last axes; `eps` is by default that of the type.
 #[lowering("aten.rms_norm.default")]
 fn rms_norm(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     normalized_shape: Vec<SymInt>,
     weight: Option<Value>,
@@ -67,7 +67,7 @@ fn rms_norm(
 /// The same, with `1 / sqrt(mean(x^2) + eps)`.
 #[lowering("aten._fused_rms_norm.default")]
 fn fused_rms_norm(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     normalized_shape: Vec<SymInt>,
     weight: Option<Value>,
@@ -80,7 +80,7 @@ fn fused_rms_norm(
 
 /// Narrow floats compute in f32.
 fn root_mean_square(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     axes: usize,
     weight: Option<Value>,
@@ -94,15 +94,10 @@ fn root_mean_square(
     });
     let axes: Vec<i64> = (-(axes as i64)..0).collect();
     let x = cx.cast(x, compute);
-    let squares = cx.mul(x, x);
-    let mean = cx.reduce("ReduceMean", squares, &axes, true);
-    let eps = cx.float(eps, compute);
-    let sum = cx.add(mean, eps);
-    let root = cx.sqrt(sum);
-    let mut y = cx.div(x, root);
+    let root = cx.sqrt(cx.reduce("ReduceMean", x * x, &axes, true) + eps);
+    let mut y = x / root;
     if let Some(weight) = weight {
-        let weight = cx.cast(weight, compute);
-        y = cx.mul(y, weight);
+        y = y * cx.cast(weight, compute);
     }
     Ok((y, root))
 }

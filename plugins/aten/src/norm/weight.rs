@@ -6,34 +6,29 @@ use crate::reduce::vector_norm;
 
 /// `v * g / |v|`, with the norm over every axis but `dim`.
 #[lowering("aten._weight_norm.default")]
-fn weight_norm(cx: &mut Lower, v: Value, g: Value, dim: i64) -> Res<Value> {
+fn weight_norm(cx: &Lower, v: Value, g: Value, dim: i64) -> Res<Value> {
     Ok(normalised(cx, v, g, dim)?.0)
 }
 
 /// The same, with the norm.
 #[lowering("aten._weight_norm_interface.default")]
-fn weight_norm_interface(cx: &mut Lower, v: Value, g: Value, dim: i64) -> Res<(Value, Value)> {
+fn weight_norm_interface(cx: &Lower, v: Value, g: Value, dim: i64) -> Res<(Value, Value)> {
     normalised(cx, v, g, dim)
 }
 
-fn normalised(cx: &mut Lower, v: Value, g: Value, dim: i64) -> Res<(Value, Value)> {
+fn normalised(cx: &Lower, v: Value, g: Value, dim: i64) -> Res<(Value, Value)> {
     let rank = cx.rank(v)? as i64;
     let axes: Vec<i64> = (0..rank).filter(|axis| *axis != dim).collect();
     let norm = vector_norm(cx, v, 2.0, &axes, dim != -1)?;
-    let factor = cx.div(g, norm);
-    Ok((cx.mul(v, factor), norm))
+    Ok((v * (g / norm), norm))
 }
 
 /// The slices along `dim`, those with a larger p-norm shrunk to `maxnorm`.
 #[lowering("aten.renorm.default")]
-fn renorm(cx: &mut Lower, x: Value, p: f64, dim: Axis, maxnorm: f64) -> Res<Value> {
+fn renorm(cx: &Lower, x: Value, p: f64, dim: Axis, maxnorm: f64) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let axes: Vec<i64> = (0..cx.rank(x)? as i64).filter(|axis| *axis != dim.0 as i64).collect();
     let norm = vector_norm(cx, x, p, &axes, true)?;
-    let (limit, tiny, one) = (cx.float(maxnorm, dtype), cx.float(1e-7, dtype), cx.float(1.0, dtype));
-    let exceeds = cx.greater(norm, limit);
-    let safe = cx.add(norm, tiny);
-    let shrink = cx.div(limit, safe);
-    let factor = cx.select(exceeds, shrink, one);
-    Ok(cx.mul(x, factor))
+    let limit = cx.float(maxnorm, dtype);
+    Ok(x * cx.select(cx.greater(norm, limit), limit / (norm + 1e-7), 1.0))
 }

@@ -4,7 +4,7 @@
 use onnxport_sdk::prelude::*;
 
 use super::unary::hyperbolic_of;
-use crate::support::{constant, empty, polynomial, select};
+use crate::support::{empty, polynomial, select};
 
 /// The cosines at the midpoints of `count` parts of the angle from 0 to `end`.
 fn cosines(count: u32, end: f64) -> Vec<f64> {
@@ -13,9 +13,8 @@ fn cosines(count: u32, end: f64) -> Vec<f64> {
 }
 
 /// `x` times every cosine, in a last axis.
-fn spread(cx: &mut Lower, x: Value, cosines: &[f64], dtype: DType) -> Value {
-    let (x, cosines) = (cx.unsqueeze(x, &[-1]), cx.numbers(cosines, dtype));
-    cx.mul(x, cosines)
+fn spread(cx: &Lower, x: Value, cosines: &[f64], dtype: DType) -> Value {
+    cx.unsqueeze(x, &[-1]) * cx.numbers(cosines, dtype)
 }
 
 /// The type and number of points in which a result is computed.
@@ -24,19 +23,17 @@ fn precision(cx: &Lower) -> Res<(DType, u32)> {
 }
 
 /// The mean of `cos^order * op(x cos)` over a quarter circle, where `op` is `Cosh` or `Sinh`.
-fn bessel(cx: &mut Lower, x: Value, op: &str) -> Res<Value> {
+fn bessel(cx: &Lower, x: Value, op: &str) -> Res<Value> {
     if let Some(empty) = empty(cx)? {
         return Ok(empty);
     }
     let (kernel, count) = precision(cx)?;
     let (x, cosines) = (cx.cast(x, kernel), cosines(count, std::f64::consts::FRAC_PI_2));
     let product = spread(cx, x, &cosines, kernel);
-    let y = hyperbolic_of(cx, op, product, kernel);
     let share = |c: &f64| if op == "Sinh" { *c } else { 1.0 } / f64::from(count);
     let weights: Vec<f64> = cosines.iter().map(share).collect();
-    let weights = cx.numbers(&weights, kernel);
-    let (mean, dtype) = (cx.matmul(y, weights), cx.result(0)?.dtype);
-    Ok(cx.cast(mean, dtype))
+    let dtype = cx.result(0)?.dtype;
+    Ok(cx.cast(cx.matmul(hyperbolic_of(cx, op, product, kernel), cx.numbers(&weights, kernel)), dtype))
 }
 
 /// The modified Bessel function of the first kind, of order 0.
@@ -46,32 +43,27 @@ fn bessel(cx: &mut Lower, x: Value, op: &str) -> Res<Value> {
     "aten.special_i0.default",
     "aten.special_modified_bessel_i0.default"
 )]
-fn i0(cx: &mut Lower, x: Value) -> Res<Value> {
+fn i0(cx: &Lower, x: Value) -> Res<Value> {
     bessel(cx, x, "Cosh")
 }
 
 /// The modified Bessel function of the first kind, of order 1.
 #[lowering("aten.special_i1.default", "prims.bessel_i1.default", "aten.special_modified_bessel_i1.default")]
-fn i1(cx: &mut Lower, x: Value) -> Res<Value> {
+fn i1(cx: &Lower, x: Value) -> Res<Value> {
     bessel(cx, x, "Sinh")
 }
 
 /// The mean of `cos^order * exp(|x| (cos - 1))` over half a circle, and above 100 the asymptotic
 /// series with these coefficients in `1 / |x|`.
-fn scaled_bessel(cx: &mut Lower, size: Value, order: i32, series: [f64; 3]) -> Res<Value> {
+fn scaled_bessel(cx: &Lower, size: Value, order: i32, series: [f64; 3]) -> Res<Value> {
     let (kernel, count) = precision(cx)?;
     let cosines = cosines(4 * count, std::f64::consts::PI);
     let lowered: Vec<f64> = cosines.iter().map(|c| c - 1.0).collect();
-    let exponents = spread(cx, size, &lowered, kernel);
-    let terms = cx.exp(exponents);
     let weights: Vec<f64> = cosines.iter().map(|c| c.powi(order) / f64::from(4 * count)).collect();
-    let weights = cx.numbers(&weights, kernel);
-    let near = cx.matmul(terms, weights);
+    let near = cx.matmul(cx.exp(spread(cx, size, &lowered, kernel)), cx.numbers(&weights, kernel));
     let inverse = cx.reciprocal(size);
-    let (factor, root) = (polynomial(cx, inverse, &series, kernel), cx.sqrt(inverse));
-    let (far, limit) = (cx.mul(factor, root), constant(cx, 100.0, kernel));
-    let is_far = cx.greater(size, limit);
-    Ok(select(cx, is_far, far, near, kernel))
+    let far = polynomial(cx, inverse, &series, kernel) * cx.sqrt(inverse);
+    Ok(select(cx, cx.greater(size, 100.0), far, near, kernel))
 }
 
 /// The coefficients over `sqrt(2 pi)`.
@@ -81,27 +73,23 @@ fn asymptotic(series: [f64; 3]) -> [f64; 3] {
 
 /// `exp(-|x|) * i0(x)`.
 #[lowering("aten.special_i0e.default", "prims.bessel_i0e.default")]
-fn i0e(cx: &mut Lower, x: Value) -> Res<Value> {
+fn i0e(cx: &Lower, x: Value) -> Res<Value> {
     if let Some(empty) = empty(cx)? {
         return Ok(empty);
     }
     let (kernel, dtype) = (precision(cx)?.0, cx.result(0)?.dtype);
     let x = cx.cast(x, kernel);
-    let size = cx.abs(x);
-    let y = scaled_bessel(cx, size, 0, asymptotic([9.0 / 128.0, 0.125, 1.0]))?;
-    Ok(cx.cast(y, dtype))
+    Ok(cx.cast(scaled_bessel(cx, cx.abs(x), 0, asymptotic([9.0 / 128.0, 0.125, 1.0]))?, dtype))
 }
 
 /// `exp(-|x|) * i1(x)`.
 #[lowering("aten.special_i1e.default", "prims.bessel_i1e.default")]
-fn i1e(cx: &mut Lower, x: Value) -> Res<Value> {
+fn i1e(cx: &Lower, x: Value) -> Res<Value> {
     if let Some(empty) = empty(cx)? {
         return Ok(empty);
     }
     let (kernel, dtype) = (precision(cx)?.0, cx.result(0)?.dtype);
     let x = cx.cast(x, kernel);
     let (size, sign) = (cx.abs(x), cx.sign(x));
-    let y = scaled_bessel(cx, size, 1, asymptotic([-15.0 / 128.0, -0.375, 1.0]))?;
-    let y = cx.mul(y, sign);
-    Ok(cx.cast(y, dtype))
+    Ok(cx.cast(scaled_bessel(cx, size, 1, asymptotic([-15.0 / 128.0, -0.375, 1.0]))? * sign, dtype))
 }

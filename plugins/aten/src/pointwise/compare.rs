@@ -5,17 +5,16 @@ use onnxport_sdk::prelude::*;
 use crate::support::{extreme, kernel_type, saturated, select};
 
 /// A comparison in the type that PyTorch promotes the operands to.
-pub(crate) fn compare(cx: &mut Lower, op: &str, a: &Operand, b: &Operand) -> Res<Value> {
+pub(crate) fn compare(cx: &Lower, op: &str, a: &Operand, b: &Operand) -> Res<Value> {
     let dtype = cx.promoted(&[*a, *b])?;
     let dtype = kernel_type(cx, op, dtype);
-    let (a, b) = (cx.operand(a, dtype), cx.operand(b, dtype));
-    Ok(cx.op(op).input(a).input(b).one())
+    Ok(cx.op(op).input(cx.operand(a, dtype)).input(cx.operand(b, dtype)).one())
 }
 
 macro_rules! comparisons {
     ($($(#[$doc:meta])* $name:ident $op:literal $($target:literal)+;)*) => {
         $($(#[$doc])* #[lowering($($target),+)]
-        fn $name(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
+        fn $name(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
             compare(cx, $op, &a, &b)
         })*
     };
@@ -48,10 +47,10 @@ fn against_truth(cx: &Lower, a: &Operand, b: &Operand) -> Option<(Value, bool)> 
 
 /// `self == other`.
 #[lowering("aten.eq.Tensor", "prims.eq.default", "aten.eq.Scalar")]
-fn eq(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
+fn eq(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
     match against_truth(cx, &a, &b) {
         Some((x, true)) => Ok(x),
-        Some((x, false)) => Ok(cx.not(x)),
+        Some((x, false)) => Ok(!x),
         None => compare(cx, "Equal", &a, &b),
     }
 }
@@ -64,63 +63,58 @@ fn eq(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
     "aten.not_equal.Tensor",
     "aten.not_equal.Scalar"
 )]
-fn ne(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
+fn ne(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
     if let Some((x, truth)) = against_truth(cx, &a, &b) {
-        return Ok(if truth { cx.not(x) } else { x });
+        return Ok(if truth { !x } else { x });
     }
     if let (Operand::Tensor(x), Operand::Number(n)) = (a, b)
         && n.is(0.0)
     {
         return Ok(cx.cast(x, DType::Bool));
     }
-    let equal = compare(cx, "Equal", &a, &b)?;
-    Ok(cx.not(equal))
+    Ok(!compare(cx, "Equal", &a, &b)?)
 }
 
 /// The larger of two; NaN if either is.
 #[lowering("aten.maximum.default", "prims.maximum.default", "aten.max.other")]
-fn maximum(cx: &mut Lower, a: Value, b: Value) -> Res<Value> {
+fn maximum(cx: &Lower, a: Value, b: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    let (a, b) = (cx.cast(a, dtype), cx.cast(b, dtype));
-    Ok(extreme(cx, "Max", a, b, dtype))
+    Ok(extreme(cx, "Max", cx.cast(a, dtype), cx.cast(b, dtype), dtype))
 }
 
 /// The smaller of two; NaN if either is.
 #[lowering("aten.minimum.default", "prims.minimum.default", "aten.min.other")]
-fn minimum(cx: &mut Lower, a: Value, b: Value) -> Res<Value> {
+fn minimum(cx: &Lower, a: Value, b: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    let (a, b) = (cx.cast(a, dtype), cx.cast(b, dtype));
-    Ok(extreme(cx, "Min", a, b, dtype))
+    Ok(extreme(cx, "Min", cx.cast(a, dtype), cx.cast(b, dtype), dtype))
 }
 
 /// `Max` or `Min` of two, where a number wins over NaN.
-fn number_wins(cx: &mut Lower, op: &str, a: Value, b: Value) -> Res<Value> {
+fn number_wins(cx: &Lower, op: &str, a: Value, b: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let (a, b) = (cx.cast(a, dtype), cx.cast(b, dtype));
     let both = extreme(cx, op, a, b, dtype);
     if !dtype.is_float() {
         return Ok(both);
     }
-    let (no_a, no_b) = (cx.is_nan(a), cx.is_nan(b));
-    let without_b = select(cx, no_b, a, both, dtype);
-    Ok(select(cx, no_a, b, without_b, dtype))
+    Ok(select(cx, cx.is_nan(a), b, select(cx, cx.is_nan(b), a, both, dtype), dtype))
 }
 
 /// The larger of two; NaN only if both are.
 #[lowering("aten.fmax.default", "prims.fmax.default")]
-fn fmax(cx: &mut Lower, a: Value, b: Value) -> Res<Value> {
+fn fmax(cx: &Lower, a: Value, b: Value) -> Res<Value> {
     number_wins(cx, "Max", a, b)
 }
 
 /// The smaller of two; NaN only if both are.
 #[lowering("aten.fmin.default", "prims.fmin.default")]
-fn fmin(cx: &mut Lower, a: Value, b: Value) -> Res<Value> {
+fn fmin(cx: &Lower, a: Value, b: Value) -> Res<Value> {
     number_wins(cx, "Min", a, b)
 }
 
 /// `min(max(x, low), high)`, where either bound may be absent. A lone bound is `Max` or `Min`, since
 /// ONNX Runtime's `Clip` makes infinities finite then.
-fn bounded(cx: &mut Lower, x: Value, low: Option<Operand>, high: Option<Operand>) -> Res<Value> {
+fn bounded(cx: &Lower, x: Value, low: Option<Operand>, high: Option<Operand>) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let mut x = cx.cast(x, dtype);
     let within = |bound: Operand| match bound {
@@ -135,38 +129,35 @@ fn bounded(cx: &mut Lower, x: Value, low: Option<Operand>, high: Option<Operand>
         && dtype != DType::Bool
     {
         let kernel = kernel_type(cx, "Clip", dtype);
-        let (low, high, x) = (cx.operand(low, kernel), cx.operand(high, kernel), cx.cast(x, kernel));
-        let y = cx.clip(x, Some(low), Some(high));
-        return Ok(cx.cast(y, dtype));
+        let (low, high) = (cx.operand(low, kernel), cx.operand(high, kernel));
+        return Ok(cx.cast(cx.clip(cx.cast(x, kernel), Some(low), Some(high)), dtype));
     }
     if high.is_none() && dtype.is_float() && matches!(low, Some(Operand::Number(n)) if n.is(0.0)) {
         return Ok(cx.relu(x));
     }
     if let Some(low) = low {
-        let low = cx.operand(&low, dtype);
-        x = extreme(cx, "Max", x, low, dtype);
+        x = extreme(cx, "Max", x, cx.operand(&low, dtype), dtype);
     }
     if let Some(high) = high {
-        let high = cx.operand(&high, dtype);
-        x = extreme(cx, "Min", x, high, dtype);
+        x = extreme(cx, "Min", x, cx.operand(&high, dtype), dtype);
     }
     Ok(x)
 }
 
 /// `min(max(self, min), max)`.
 #[lowering("aten.clamp.default", "aten.clamp.Tensor", "aten.clip.default", "aten.clip.Tensor")]
-fn clamp(cx: &mut Lower, x: Value, min: Option<Operand>, max: Option<Operand>) -> Res<Value> {
+fn clamp(cx: &Lower, x: Value, min: Option<Operand>, max: Option<Operand>) -> Res<Value> {
     bounded(cx, x, min, max)
 }
 
 /// `max(self, min)`.
 #[lowering("aten.clamp_min.default", "aten.clamp_min.Tensor")]
-fn clamp_min(cx: &mut Lower, x: Value, min: Operand) -> Res<Value> {
+fn clamp_min(cx: &Lower, x: Value, min: Operand) -> Res<Value> {
     bounded(cx, x, Some(min), None)
 }
 
 /// `min(self, max)`.
 #[lowering("aten.clamp_max.default", "aten.clamp_max.Tensor")]
-fn clamp_max(cx: &mut Lower, x: Value, max: Operand) -> Res<Value> {
+fn clamp_max(cx: &Lower, x: Value, max: Operand) -> Res<Value> {
     bounded(cx, x, None, Some(max))
 }

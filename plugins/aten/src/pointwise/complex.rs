@@ -24,68 +24,53 @@ fn part_type(dtype: DType) -> DType {
 }
 
 /// The argument called `name` with parts of `dtype`.
-fn part(cx: &mut Lower, name: &str, dtype: DType) -> Res<Part> {
+fn part(cx: &Lower, name: &str, dtype: DType) -> Res<Part> {
     let arg: Arg = cx.argument(name)?;
     if arg.is_complex() {
         let value: Value = cx.argument(name)?;
         return Ok(Part::Pair(cx.cast(value, dtype)));
     }
     match cx.argument::<Operand>(name)? {
-        Operand::Tensor(value) => {
-            let value = cx.cast(value, dtype);
-            Ok(Part::Real(cx.unsqueeze(value, &[-1])))
-        }
+        Operand::Tensor(value) => Ok(Part::Real(cx.unsqueeze(cx.cast(value, dtype), &[-1]))),
         Operand::Number(Scalar::Complex(re, im)) => Ok(Part::Pair(cx.numbers(&[re, im], dtype))),
         Operand::Number(number) => Ok(Part::Real(cx.number(&number, dtype))),
     }
 }
 
 /// An operand as pairs: a real one gets the imaginary part 0.
-fn pair(cx: &mut Lower, part: Part, dtype: DType) -> Value {
+fn pair(cx: &Lower, part: Part, dtype: DType) -> Value {
     match part {
         Part::Pair(value) => value,
-        Part::Real(value) => {
-            let unit = cx.numbers(&[1.0, 0.0], dtype);
-            cx.mul(value, unit)
-        }
+        Part::Real(value) => value * cx.numbers(&[1.0, 0.0], dtype),
     }
 }
 
 /// The real and the imaginary part, each with a last axis of extent 1.
-fn parts(cx: &mut Lower, x: Value) -> [Value; 2] {
+fn parts(cx: &Lower, x: Value) -> [Value; 2] {
     cx.op("Split").input(x).int("axis", -1).int("num_outputs", 2).outs::<2>()
 }
 
 /// The conjugates of pairs.
-fn conjugate(cx: &mut Lower, x: Value, dtype: DType) -> Value {
-    let signs = cx.numbers(&[1.0, -1.0], dtype);
-    cx.mul(x, signs)
+fn conjugate(cx: &Lower, x: Value, dtype: DType) -> Value {
+    x * cx.numbers(&[1.0, -1.0], dtype)
 }
 
 /// `(a + bi)(c + di)` as `[a, b] * c + [-b, a] * d`.
-fn product(cx: &mut Lower, x: Value, y: Value, dtype: DType) -> Value {
+fn product(cx: &Lower, x: Value, y: Value, dtype: DType) -> Value {
     let [re, im] = parts(cx, y);
-    let straight = cx.mul(x, re);
-    let (swap, signs) = (cx.ints(&[1, 0]), cx.numbers(&[-1.0, 1.0], dtype));
-    let turned = cx.gather(x, swap, -1);
-    let turned = cx.mul(turned, signs);
-    let turned = cx.mul(turned, im);
-    cx.add(straight, turned)
+    x * re + cx.gather(x, cx.ints(&[1, 0]), -1) * cx.numbers(&[-1.0, 1.0], dtype) * im
 }
 
 /// The product of two operands.
-fn times(cx: &mut Lower, a: Part, b: Part, dtype: DType) -> Value {
+fn times(cx: &Lower, a: Part, b: Part, dtype: DType) -> Value {
     match (a, b) {
         (Part::Pair(a), Part::Pair(b)) => product(cx, a, b, dtype),
-        (a, Part::Real(b)) | (Part::Real(b), a) => {
-            let a = pair(cx, a, dtype);
-            cx.mul(a, b)
-        }
+        (a, Part::Real(b)) | (Part::Real(b), a) => pair(cx, a, dtype) * b,
     }
 }
 
 /// Both operands, the second one times `alpha`, as pairs.
-fn summands(cx: &mut Lower, [a, b]: [&str; 2], alpha: &Scalar) -> Res<(Value, Value)> {
+fn summands(cx: &Lower, [a, b]: [&str; 2], alpha: &Scalar) -> Res<(Value, Value)> {
     let dtype = part_type(cx.result(0)?.dtype);
     let (a, mut b) = (part(cx, a, dtype)?, part(cx, b, dtype)?);
     if !alpha.is(1.0) {
@@ -100,80 +85,74 @@ fn summands(cx: &mut Lower, [a, b]: [&str; 2], alpha: &Scalar) -> Res<(Value, Va
 
 /// `self + alpha * other`.
 #[lowering("aten.add.Tensor", "aten.add.Scalar", complex)]
-fn add(cx: &mut Lower, alpha: Scalar) -> Res<Value> {
+fn add(cx: &Lower, alpha: Scalar) -> Res<Value> {
     let (a, b) = summands(cx, ["a", "b"], &alpha)?;
-    Ok(cx.add(a, b))
+    Ok(a + b)
 }
 
 /// `self - alpha * other`.
 #[lowering("aten.sub.Tensor", "aten.sub.Scalar", complex)]
-fn sub(cx: &mut Lower, alpha: Scalar) -> Res<Value> {
+fn sub(cx: &Lower, alpha: Scalar) -> Res<Value> {
     let (a, b) = summands(cx, ["a", "b"], &alpha)?;
-    Ok(cx.sub(a, b))
+    Ok(a - b)
 }
 
 /// `other - alpha * self`.
 #[lowering("aten.rsub.Tensor", "aten.rsub.Scalar", complex)]
-fn rsub(cx: &mut Lower, alpha: Scalar) -> Res<Value> {
+fn rsub(cx: &Lower, alpha: Scalar) -> Res<Value> {
     let (b, a) = summands(cx, ["b", "a"], &alpha)?;
-    Ok(cx.sub(b, a))
+    Ok(b - a)
 }
 
 /// `self * other`.
 #[lowering("aten.mul.Tensor", "aten.mul.Scalar", complex)]
-fn mul(cx: &mut Lower) -> Res<Value> {
+fn mul(cx: &Lower) -> Res<Value> {
     let dtype = part_type(cx.result(0)?.dtype);
-    let (a, b) = (part(cx, "a", dtype)?, part(cx, "b", dtype)?);
-    Ok(times(cx, a, b, dtype))
+    Ok(times(cx, part(cx, "a", dtype)?, part(cx, "b", dtype)?, dtype))
 }
 
 /// `|x|^2`, with a last axis of extent 1.
-fn squared_size(cx: &mut Lower, x: Value) -> Value {
+fn squared_size(cx: &Lower, x: Value) -> Value {
     cx.reduce("ReduceSumSquare", x, &[-1], true)
 }
 
 /// `self / other`: times the conjugate, divided by the squared size.
 #[lowering("aten.div.Tensor", "aten.div.Scalar", complex)]
-fn div(cx: &mut Lower) -> Res<Value> {
+fn div(cx: &Lower) -> Res<Value> {
     let dtype = part_type(cx.result(0)?.dtype);
     let (a, b) = (part(cx, "a", dtype)?, part(cx, "b", dtype)?);
     match b {
-        Part::Real(b) => {
-            let a = pair(cx, a, dtype);
-            Ok(cx.div(a, b))
-        }
+        Part::Real(b) => Ok(pair(cx, a, dtype) / b),
         Part::Pair(b) => {
             let (conjugate, size) = (conjugate(cx, b, dtype), squared_size(cx, b));
-            let product = times(cx, a, Part::Pair(conjugate), dtype);
-            Ok(cx.div(product, size))
+            Ok(times(cx, a, Part::Pair(conjugate), dtype) / size)
         }
     }
 }
 
 /// `1 / x`.
 #[lowering("aten.reciprocal.default", complex)]
-fn reciprocal(cx: &mut Lower, x: Value) -> Res<Value> {
+fn reciprocal(cx: &Lower, x: Value) -> Res<Value> {
     let dtype = cx.dtype(x)?;
-    let (conjugate, size) = (conjugate(cx, x, dtype), squared_size(cx, x));
-    Ok(cx.div(conjugate, size))
+    Ok(conjugate(cx, x, dtype) / squared_size(cx, x))
 }
 
 /// `-x`.
 #[lowering("aten.neg.default", complex)]
-fn neg(cx: &mut Lower, x: Value) -> Res<Value> {
-    Ok(cx.neg(x))
+fn neg(_cx: &Lower, x: Value) -> Res<Value> {
+    Ok(-x)
 }
 
 /// `x * x`.
 #[lowering("aten.square.default", complex)]
-fn square(cx: &mut Lower, x: Value) -> Res<Value> {
+fn square(cx: &Lower, x: Value) -> Res<Value> {
     let dtype = cx.dtype(x)?;
     Ok(product(cx, x, x, dtype))
 }
 
 /// `self ^ exponent` for small natural exponents.
 #[lowering("aten.pow.Tensor_Scalar", complex)]
-fn pow(cx: &mut Lower, x: Value, exponent: f64) -> Res<Value> {
+fn pow(cx: &Lower, x: Value, exponent: f64) -> Res<Value> {
     let dtype = cx.dtype(x)?;
     if exponent.fract() != 0.0 || !(1.0..=8.0).contains(&exponent) {
         return Err(Refusal::new("`exponent` of a complex power must be an integer from 1 to 8"));
@@ -187,40 +166,37 @@ fn pow(cx: &mut Lower, x: Value, exponent: f64) -> Res<Value> {
 
 /// `sqrt(re^2 + im^2)`.
 #[lowering("aten.abs.default", complex)]
-fn abs(cx: &mut Lower, x: Value) -> Res<Value> {
+fn abs(cx: &Lower, x: Value) -> Res<Value> {
     Ok(cx.reduce("ReduceL2", x, &[-1], false))
 }
 
 /// `x / |x|`, and 0 at 0.
 #[lowering("aten.sgn.default", complex)]
-fn sgn(cx: &mut Lower, x: Value) -> Res<Value> {
+fn sgn(cx: &Lower, x: Value) -> Res<Value> {
     let dtype = cx.dtype(x)?;
     let (size, zero) = (cx.reduce("ReduceL2", x, &[-1], true), cx.float(0.0, dtype));
-    let (unit, at_zero) = (cx.div(x, size), cx.equal(size, zero));
-    Ok(cx.select(at_zero, zero, unit))
+    let unit = x / size;
+    Ok(cx.select(cx.equal(size, zero), zero, unit))
 }
 
 /// The angle of every number to the positive reals.
 #[lowering("aten.angle.default", complex)]
-fn angle(cx: &mut Lower, x: Value) -> Res<Value> {
+fn angle(cx: &Lower, x: Value) -> Res<Value> {
     let dtype = cx.dtype(x)?;
     let [re, im] = parts(cx, x);
-    let angle = atan2_of(cx, im, re, dtype);
-    Ok(cx.squeeze(angle, &[-1]))
+    Ok(cx.squeeze(atan2_of(cx, im, re, dtype), &[-1]))
 }
 
 /// `exp(a) * (cos(b) + i sin(b))`.
 #[lowering("aten.exp.default", complex)]
-fn exp(cx: &mut Lower, x: Value) -> Res<Value> {
+fn exp(cx: &Lower, x: Value) -> Res<Value> {
     let [re, im] = parts(cx, x);
-    let (size, cos, sin) = (cx.exp(re), cx.op("Cos").input(im).one(), cx.op("Sin").input(im).one());
-    let direction = cx.concat(&[cos, sin], -1);
-    Ok(cx.mul(size, direction))
+    Ok(cx.exp(re) * cx.concat(&[cx.op("Cos").input(im).one(), cx.op("Sin").input(im).one()], -1))
 }
 
 /// Whether both parts are equal.
 #[lowering("aten.eq.Tensor", "aten.eq.Scalar", complex)]
-fn eq(cx: &mut Lower) -> Res<Value> {
+fn eq(cx: &Lower) -> Res<Value> {
     let mut dtype = DType::F32;
     for name in ["a", "b"] {
         let arg: Arg = cx.argument(name)?;
@@ -231,27 +207,22 @@ fn eq(cx: &mut Lower) -> Res<Value> {
     }
     let (a, b) = (part(cx, "a", dtype)?, part(cx, "b", dtype)?);
     let (a, b) = (pair(cx, a, dtype), pair(cx, b, dtype));
-    let equal = cx.equal(a, b);
-    let count = cx.cast(equal, DType::I32);
-    let both = cx.reduce("ReduceMin", count, &[-1], false);
-    Ok(cx.cast(both, DType::Bool))
+    Ok(cx.cast(cx.reduce("ReduceMin", cx.cast(cx.equal(a, b), DType::I32), &[-1], false), DType::Bool))
 }
 
 /// Whether a part differs.
 #[lowering("aten.ne.Tensor", "aten.ne.Scalar", complex)]
-fn ne(cx: &mut Lower) -> Res<Value> {
-    let equal = eq(cx)?;
-    Ok(cx.not(equal))
+fn ne(cx: &Lower) -> Res<Value> {
+    Ok(!eq(cx)?)
 }
 
 /// `self` where `condition`, else `other`.
 #[lowering("aten.where.self", complex)]
-fn choose(cx: &mut Lower, condition: Value) -> Res<Value> {
+fn choose(cx: &Lower, condition: Value) -> Res<Value> {
     let dtype = part_type(cx.result(0)?.dtype);
     let (a, b) = (part(cx, "self", dtype)?, part(cx, "other", dtype)?);
     let (a, b) = (pair(cx, a, dtype), pair(cx, b, dtype));
-    let condition = cx.unsqueeze(condition, &[-1]);
-    Ok(cx.select(condition, a, b))
+    Ok(cx.select(cx.unsqueeze(condition, &[-1]), a, b))
 }
 
 /// `self` in another complex type, or a real tensor as complex numbers.
@@ -265,45 +236,37 @@ fn choose(cx: &mut Lower, condition: Value) -> Res<Value> {
     "aten.lift_fresh_copy.default",
     complex
 )]
-fn to(cx: &mut Lower) -> Res<Value> {
+fn to(cx: &Lower) -> Res<Value> {
     let stated = cx.result(0)?.dtype;
     let dtype = part_type(stated);
     let x: Value = cx.argument("this")?;
     if !stated.is_complex() {
         // Only the real part is left.
-        let zero = cx.int(0);
-        let real = cx.gather(x, zero, -1);
-        return Ok(cx.cast(real, dtype));
+        return Ok(cx.cast(cx.gather(x, cx.int(0), -1), dtype));
     }
-    let x = part(cx, "this", dtype)?;
-    Ok(pair(cx, x, dtype))
+    Ok(pair(cx, part(cx, "this", dtype)?, dtype))
 }
 
 /// The logarithm of the size, and the angle.
 #[lowering("aten.log.default", complex)]
-fn log(cx: &mut Lower, x: Value) -> Res<Value> {
+fn log(cx: &Lower, x: Value) -> Res<Value> {
     let dtype = cx.dtype(x)?;
     let [re, im] = parts(cx, x);
-    let size = cx.reduce("ReduceL2", x, &[-1], true);
-    let (log, angle) = (cx.log(size), atan2_of(cx, im, re, dtype));
-    Ok(cx.concat(&[log, angle], -1))
+    Ok(cx.concat(&[cx.log(cx.reduce("ReduceL2", x, &[-1], true)), atan2_of(cx, im, re, dtype)], -1))
 }
 
 /// The root of the size, in the direction of half the angle.
 #[lowering("aten.sqrt.default", complex)]
-fn sqrt(cx: &mut Lower, x: Value) -> Res<Value> {
+fn sqrt(cx: &Lower, x: Value) -> Res<Value> {
     let dtype = cx.dtype(x)?;
     let [re, im] = parts(cx, x);
-    let size = cx.reduce("ReduceL2", x, &[-1], true);
-    let (root, angle, half) = (cx.sqrt(size), atan2_of(cx, im, re, dtype), cx.float(0.5, dtype));
-    let angle = cx.mul(angle, half);
-    let (cos, sin) = (cx.op("Cos").input(angle).one(), cx.op("Sin").input(angle).one());
-    let direction = cx.concat(&[cos, sin], -1);
-    Ok(cx.mul(root, direction))
+    let root = cx.sqrt(cx.reduce("ReduceL2", x, &[-1], true));
+    let angle = atan2_of(cx, im, re, dtype) * 0.5;
+    Ok(root * cx.concat(&[cx.op("Cos").input(angle).one(), cx.op("Sin").input(angle).one()], -1))
 }
 
 /// The stated shape filled with the complex number.
-fn filled(cx: &mut Lower, number: &Scalar) -> Res<Value> {
+fn filled(cx: &Lower, number: &Scalar) -> Res<Value> {
     let result = cx.result(0)?;
     let dtype = part_type(result.dtype);
     let pair = match *number {
@@ -313,19 +276,18 @@ fn filled(cx: &mut Lower, number: &Scalar) -> Res<Value> {
     if !result.dtype.is_complex() {
         return Ok(full(cx, &result.shape, &Scalar::Float(pair[0]), result.dtype));
     }
-    let (pair, shape) = (cx.numbers(&pair, dtype), cx.dims_value(&result.real_shape()));
-    Ok(cx.expand(pair, shape))
+    Ok(cx.expand(cx.numbers(&pair, dtype), cx.dims_value(&result.real_shape())))
 }
 
 /// The stated shape filled with `fill_value`.
 #[lowering("aten.full.default", "aten.full_like.default", "aten.new_full.default", complex)]
-fn full_of(cx: &mut Lower, fill_value: Scalar) -> Res<Value> {
+fn full_of(cx: &Lower, fill_value: Scalar) -> Res<Value> {
     filled(cx, &fill_value)
 }
 
 /// The stated shape filled with `value`.
 #[lowering("aten.fill.Scalar", complex)]
-fn fill(cx: &mut Lower, value: Scalar) -> Res<Value> {
+fn fill(cx: &Lower, value: Scalar) -> Res<Value> {
     filled(cx, &value)
 }
 
@@ -340,29 +302,28 @@ fn fill(cx: &mut Lower, value: Scalar) -> Res<Value> {
     "aten.new_empty.default",
     complex
 )]
-fn zeros(cx: &mut Lower) -> Res<Value> {
+fn zeros(cx: &Lower) -> Res<Value> {
     filled(cx, &Scalar::Int(0))
 }
 
 /// The stated shape filled with 1.
 #[lowering("aten.ones.default", "aten.ones_like.default", "aten.new_ones.default", complex)]
-fn ones(cx: &mut Lower) -> Res<Value> {
+fn ones(cx: &Lower) -> Res<Value> {
     filled(cx, &Scalar::Int(1))
 }
 
 /// `src` in the type and shape of `self`.
 #[lowering("aten.copy.default", complex)]
-fn copy(cx: &mut Lower) -> Res<Value> {
+fn copy(cx: &Lower) -> Res<Value> {
     let result = cx.result(0)?;
     if !result.dtype.is_complex() {
         return Err("`src` is complex and `self` is not".into());
     }
     let dtype = part_type(result.dtype);
-    let (source, shape) = (part(cx, "src", dtype)?, result.real_shape());
-    let source = pair(cx, source, dtype);
+    let shape = result.real_shape();
+    let source = pair(cx, part(cx, "src", dtype)?, dtype);
     if cx.shape(source).is_ok_and(|s| s == shape) {
         return Ok(source);
     }
-    let shape = cx.dims_value(&shape);
-    Ok(cx.expand(source, shape))
+    Ok(cx.expand(source, cx.dims_value(&shape)))
 }

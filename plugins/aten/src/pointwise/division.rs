@@ -2,7 +2,7 @@
 
 use onnxport_sdk::prelude::*;
 
-use crate::support::{constant, floor_div_int, select, trunc};
+use crate::support::{floor_div_int, select, trunc};
 
 /// Whether a divisor is a constant other than zero.
 fn nonzero(cx: &Lower, b: Value) -> bool {
@@ -17,15 +17,14 @@ fn nonzero(cx: &Lower, b: Value) -> bool {
     "aten.divide.Tensor",
     "aten.divide.Scalar"
 )]
-fn div(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
+fn div(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    let (a, b) = (cx.operand(&a, dtype), cx.operand(&b, dtype));
-    Ok(cx.div(a, b))
+    Ok(cx.operand(&a, dtype) / cx.operand(&b, dtype))
 }
 
 /// `self / other` in the type of the result.
 #[lowering("aten.true_divide.Tensor", "aten.true_divide.Scalar")]
-fn true_divide(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
+fn true_divide(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
     div(cx, a, b)
 }
 
@@ -34,45 +33,34 @@ fn true_divide(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
 /// A quotient of `f32` that rounds up to an integer would be one too large (`1 // 0.1` is 9): it is
 /// taken in `f64`, which tells every such quotient from the integer, and that of `f64` is
 /// `(a - a mod b) / b`.
-pub(crate) fn floor_div(cx: &mut Lower, a: Value, b: Value, dtype: DType) -> Value {
+pub(crate) fn floor_div(cx: &Lower, a: Value, b: Value, dtype: DType) -> Value {
     if !dtype.is_float() {
         return floor_div_int(cx, a, b, dtype);
     }
     if dtype != DType::F64 {
-        let (a, b) = (cx.cast(a, DType::F64), cx.cast(b, DType::F64));
-        let quotient = cx.div(a, b);
-        let quotient = cx.floor(quotient);
-        return cx.cast(quotient, dtype);
+        return cx.cast(cx.floor(cx.cast(a, DType::F64) / cx.cast(b, DType::F64)), dtype);
     }
-    let rest = remainder_of(cx, a, b, dtype);
-    let whole = cx.sub(a, rest);
-    let quotient = cx.div(whole, b);
-    let floor = cx.round(quotient);
+    let floor = cx.round((a - remainder_of(cx, a, b, dtype)) / b);
     if nonzero(cx, b) {
         return floor;
     }
-    let (zero, infinite) = (constant(cx, 0.0, dtype), cx.div(a, b));
-    let by_zero = cx.equal(b, zero);
-    cx.select(by_zero, infinite, floor)
+    let infinite = a / b;
+    cx.select(cx.equal(b, 0.0), infinite, floor)
 }
 
 /// `a mod b` with the sign of `b`, for two values of `dtype`.
-pub(crate) fn remainder_of(cx: &mut Lower, a: Value, b: Value, dtype: DType) -> Value {
+pub(crate) fn remainder_of(cx: &Lower, a: Value, b: Value, dtype: DType) -> Value {
     if !dtype.is_float() {
         return cx.modulo(a, b, false);
     }
     let rest = cx.modulo(a, b, true);
-    let other = cx.add(rest, b);
-    let zero = constant(cx, 0.0, dtype);
+    let other = rest + b;
+    let zero = cx.float(0.0, dtype);
     let sign = cx.literal(b).and_then(|l| l.floats()).and_then(|v| v.first().copied());
     let differs = match sign {
         Some(b) if b > 0.0 => cx.less(rest, zero),
         Some(b) if b < 0.0 => cx.greater(rest, zero),
-        _ => {
-            let sign = cx.sign(b);
-            let signed = cx.mul(rest, sign);
-            cx.less(signed, zero)
-        }
+        _ => cx.less(rest * cx.sign(b), zero),
     };
     select(cx, differs, other, rest, dtype)
 }
@@ -84,14 +72,14 @@ pub(crate) fn remainder_of(cx: &mut Lower, a: Value, b: Value, dtype: DType) -> 
     "aten.divide.Tensor_mode",
     "aten.divide.Scalar_mode"
 )]
-fn div_mode(cx: &mut Lower, a: Operand, b: Operand, rounding_mode: Option<Str>) -> Res<Value> {
+fn div_mode(cx: &Lower, a: Operand, b: Operand, rounding_mode: Option<Str>) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let (a, b) = (cx.operand(&a, dtype), cx.operand(&b, dtype));
     Ok(match rounding_mode.map(|m| m.0) {
-        None => cx.div(a, b),
+        None => a / b,
         Some("floor") => floor_div(cx, a, b, dtype),
         Some("trunc") => {
-            let quotient = cx.div(a, b);
+            let quotient = a / b;
             if dtype.is_float() { trunc(cx, quotient) } else { quotient }
         }
         Some(mode) => return Err(format!("rounding_mode `{mode}` is not one of floor and trunc").into()),
@@ -100,10 +88,9 @@ fn div_mode(cx: &mut Lower, a: Operand, b: Operand, rounding_mode: Option<Str>) 
 
 /// `floor(self / other)`.
 #[lowering("aten.floor_divide.default", "aten.floor_divide.Scalar")]
-fn floor_divide(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
+fn floor_divide(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    let (a, b) = (cx.operand(&a, dtype), cx.operand(&b, dtype));
-    Ok(floor_div(cx, a, b, dtype))
+    Ok(floor_div(cx, cx.operand(&a, dtype), cx.operand(&b, dtype), dtype))
 }
 
 /// `self mod other` with the sign of `other`.
@@ -113,22 +100,19 @@ fn floor_divide(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
     "aten.remainder.Scalar",
     "aten.remainder.Scalar_Tensor"
 )]
-fn remainder(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
+fn remainder(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    let (a, b) = (cx.operand(&a, dtype), cx.operand(&b, dtype));
-    Ok(remainder_of(cx, a, b, dtype))
+    Ok(remainder_of(cx, cx.operand(&a, dtype), cx.operand(&b, dtype), dtype))
 }
 
 /// `self mod other` with the sign of `self`.
 #[lowering("aten.fmod.Tensor", "prims.fmod.default", "aten.fmod.Scalar")]
-fn fmod(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
+fn fmod(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let (a, b) = (cx.operand(&a, dtype), cx.operand(&b, dtype));
     if matches!(dtype, DType::I64 | DType::U64) {
         // ONNX Runtime takes the remainder of doubles, which do not hold all of these numbers.
-        let quotient = cx.div(a, b);
-        let whole = cx.mul(quotient, b);
-        return Ok(cx.sub(a, whole));
+        return Ok(a - a / b * b);
     }
     Ok(cx.modulo(a, b, true))
 }

@@ -2,12 +2,12 @@
 
 use onnxport_sdk::prelude::*;
 
-use crate::support::{constant, floor_div_int};
+use crate::support::floor_div_int;
 
 macro_rules! logic {
     ($($(#[$doc:meta])* $name:ident $op:literal $target:literal;)*) => {
         $($(#[$doc])* #[lowering($target)]
-        fn $name(cx: &mut Lower, a: Value, b: Value) -> Res<Value> {
+        fn $name(cx: &Lower, a: Value, b: Value) -> Res<Value> {
             let (a, b) = (cx.cast(a, DType::Bool), cx.cast(b, DType::Bool));
             Ok(cx.op($op).input(a).input(b).one())
         })*
@@ -25,15 +25,14 @@ logic! {
 
 /// Whether it is zero.
 #[lowering("aten.logical_not.default")]
-fn logical_not(cx: &mut Lower, x: Value) -> Res<Value> {
-    let x = cx.cast(x, DType::Bool);
-    Ok(cx.not(x))
+fn logical_not(cx: &Lower, x: Value) -> Res<Value> {
+    Ok(!cx.cast(x, DType::Bool))
 }
 
 macro_rules! bitwise {
     ($($(#[$doc:meta])* $name:ident $bool:literal $int:literal $($target:literal)+;)*) => {
         $($(#[$doc])* #[lowering($($target),+)]
-        fn $name(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
+        fn $name(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
             let dtype = cx.result(0)?.dtype;
             let (a, b) = (cx.operand(&a, dtype), cx.operand(&b, dtype));
             Ok(cx.op(if dtype == DType::Bool { $bool } else { $int }).input(a).input(b).one())
@@ -55,19 +54,17 @@ bitwise! {
 
 /// Every bit inverted; of truth values `not`.
 #[lowering("aten.bitwise_not.default", "prims.bitwise_not.default")]
-fn bitwise_not(cx: &mut Lower, x: Value) -> Res<Value> {
+fn bitwise_not(cx: &Lower, x: Value) -> Res<Value> {
     let op = if cx.result(0)?.dtype == DType::Bool { "Not" } else { "BitwiseNot" };
     Ok(cx.op(op).input(x).one())
 }
 
 /// `2 ^ b` in `dtype`, where 1 is shifted by fewer bits than the type has.
-fn power_of_two(cx: &mut Lower, b: &Operand, dtype: DType) -> Value {
+fn power_of_two(cx: &Lower, b: &Operand, dtype: DType) -> Value {
     if let Operand::Number(Scalar::Int(n @ 0..=62)) = b {
         return cx.number(&Scalar::Int(1 << n), dtype);
     }
-    let (two, exponent) = (constant(cx, 2.0, DType::I64), cx.operand(b, DType::I64));
-    let power = cx.pow(two, exponent);
-    cx.cast(power, dtype)
+    cx.cast(cx.pow(cx.float(2.0, DType::I64), cx.operand(b, DType::I64)), dtype)
 }
 
 /// The type of a shift's result, an integer one, or a refusal.
@@ -85,10 +82,9 @@ fn shifted_type(cx: &Lower) -> Res<DType> {
     "aten.bitwise_left_shift.Tensor_Scalar",
     "aten.bitwise_left_shift.Scalar_Tensor"
 )]
-fn left_shift(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
+fn left_shift(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
     let dtype = shifted_type(cx)?;
-    let (x, factor) = (cx.operand(&a, dtype), power_of_two(cx, &b, dtype));
-    Ok(cx.mul(x, factor))
+    Ok(cx.operand(&a, dtype) * power_of_two(cx, &b, dtype))
 }
 
 /// `floor(self / 2 ^ other)`.
@@ -100,22 +96,17 @@ fn left_shift(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
     "aten.bitwise_right_shift.Tensor_Scalar",
     "aten.bitwise_right_shift.Scalar_Tensor"
 )]
-fn right_shift(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
+fn right_shift(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
     let dtype = shifted_type(cx)?;
     let x = cx.operand(&a, dtype);
     match b {
         Operand::Number(Scalar::Int(0)) => return Ok(x),
         // Only the sign is left: -1 or 0.
         Operand::Number(Scalar::Int(n)) if n + 1 >= i64::from(dtype.bits()) && dtype != DType::U8 => {
-            let zero = constant(cx, 0.0, dtype);
-            let negative = cx.less(x, zero);
-            let one = cx.cast(negative, dtype);
-            return Ok(cx.neg(one));
+            return Ok(-cx.cast(cx.less(x, 0.0), dtype));
         }
         _ => {}
     }
     let divisor = power_of_two(cx, &b, DType::I64);
-    let x = cx.cast(x, DType::I64);
-    let y = floor_div_int(cx, x, divisor, DType::I64);
-    Ok(cx.cast(y, dtype))
+    Ok(cx.cast(floor_div_int(cx, cx.cast(x, DType::I64), divisor, DType::I64), dtype))
 }

@@ -3,12 +3,12 @@
 use onnxport_sdk::prelude::*;
 
 use super::choose::is_below;
-use crate::support::{constant, node, shifted, unary};
+use crate::support::{node, unary};
 
 macro_rules! unaries {
     ($($(#[$doc:meta])* $name:ident $op:literal $($target:literal)+;)*) => {
         $($(#[$doc])* #[lowering($($target),+)]
-        fn $name(cx: &mut Lower, x: Value) -> Res<Value> {
+        fn $name(cx: &Lower, x: Value) -> Res<Value> {
             unary(cx, $op, x)
         })*
     };
@@ -49,147 +49,129 @@ unaries! {
 
 /// `|x|`; what has no sign stays as it is.
 #[lowering("aten.abs.default", "prims.abs.default", "aten.absolute.default")]
-fn abs(cx: &mut Lower, x: Value) -> Res<Value> {
+fn abs(cx: &Lower, x: Value) -> Res<Value> {
     Ok(if matches!(cx.dtype(x)?, DType::U8 | DType::Bool) { x } else { cx.abs(x) })
 }
 
 /// -1, 0 or 1 by sign.
 #[lowering("aten.sign.default", "prims.sign.default", "aten.sgn.default")]
-fn sign(cx: &mut Lower, x: Value) -> Res<Value> {
+fn sign(cx: &Lower, x: Value) -> Res<Value> {
     Ok(if cx.dtype(x)? == DType::Bool { x } else { cx.sign(x) })
 }
 
 /// The value itself.
 #[lowering("aten.positive.default")]
-fn positive(_: &mut Lower, x: Value) -> Res<Value> {
+fn positive(_: &Lower, x: Value) -> Res<Value> {
     Ok(x)
 }
 
 /// `sin(x) / cos(x)`; of `f64`, which `Tan` lacks, it is just that.
 #[lowering("aten.tan.default", "prims.tan.default")]
-fn tan(cx: &mut Lower, x: Value) -> Res<Value> {
+fn tan(cx: &Lower, x: Value) -> Res<Value> {
     if cx.result(0)?.dtype != DType::F64 {
         return unary(cx, "Tan", x);
     }
     let x = cx.cast(x, DType::F64);
-    let (sin, cos) = (cx.op("Sin").input(x).one(), cx.op("Cos").input(x).one());
-    Ok(cx.div(sin, cos))
+    Ok(cx.op("Sin").input(x).one() / cx.op("Cos").input(x).one())
 }
 
 /// `(exp(x) - exp(-x)) / 2`.
 #[lowering("aten.sinh.default", "prims.sinh.default")]
-fn sinh(cx: &mut Lower, x: Value) -> Res<Value> {
+fn sinh(cx: &Lower, x: Value) -> Res<Value> {
     hyperbolic(cx, "Sinh", x)
 }
 
 /// `(exp(x) + exp(-x)) / 2`.
 #[lowering("aten.cosh.default", "prims.cosh.default")]
-fn cosh(cx: &mut Lower, x: Value) -> Res<Value> {
+fn cosh(cx: &Lower, x: Value) -> Res<Value> {
     hyperbolic(cx, "Cosh", x)
 }
 
-fn hyperbolic(cx: &mut Lower, op: &str, x: Value) -> Res<Value> {
+fn hyperbolic(cx: &Lower, op: &str, x: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    let x = cx.cast(x, dtype);
-    Ok(hyperbolic_of(cx, op, x, dtype))
+    Ok(hyperbolic_of(cx, op, cx.cast(x, dtype), dtype))
 }
 
 /// `Sinh` or `Cosh`, or for `f64`, which they lack, half of `exp(x)` with `exp(-x)`.
-pub(super) fn hyperbolic_of(cx: &mut Lower, op: &str, x: Value, dtype: DType) -> Value {
+pub(super) fn hyperbolic_of(cx: &Lower, op: &str, x: Value, dtype: DType) -> Value {
     if dtype != DType::F64 {
         return node(cx, op, &[x], dtype);
     }
-    let (up, minus) = (cx.exp(x), cx.neg(x));
-    let down = cx.exp(minus);
-    let both = if op == "Sinh" { cx.sub(up, down) } else { cx.add(up, down) };
-    let half = constant(cx, 0.5, DType::F64);
-    cx.mul(both, half)
+    let up = cx.exp(x);
+    let down = cx.exp(-x);
+    let both = if op == "Sinh" { up - down } else { up + down };
+    both * 0.5
 }
 
 /// `1 / sqrt(x)`.
 #[lowering("aten.rsqrt.default", "prims.rsqrt.default")]
-fn rsqrt(cx: &mut Lower, x: Value) -> Res<Value> {
-    let root = unary(cx, "Sqrt", x)?;
-    Ok(cx.reciprocal(root))
+fn rsqrt(cx: &Lower, x: Value) -> Res<Value> {
+    Ok(cx.reciprocal(unary(cx, "Sqrt", x)?))
 }
 
 /// `2 ^ x`.
 #[lowering("aten.exp2.default", "prims.exp2.default", "aten.special_exp2.default")]
-fn exp2(cx: &mut Lower, x: Value) -> Res<Value> {
+fn exp2(cx: &Lower, x: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    let (two, x) = (constant(cx, 2.0, dtype), cx.cast(x, dtype));
-    Ok(cx.pow(two, x))
+    Ok(cx.pow(2.0, cx.cast(x, dtype)))
 }
 
 /// `exp(x) - 1` as `tanh(x / 2) * (exp(x) + 1)`, which keeps the digits of small values.
 #[lowering("aten.expm1.default", "prims.expm1.default", "aten.special_expm1.default")]
-fn expm1(cx: &mut Lower, x: Value) -> Res<Value> {
+fn expm1(cx: &Lower, x: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let x = cx.cast(x, dtype);
-    let (half, power) = (constant(cx, 0.5, dtype), cx.exp(x));
-    let half = cx.mul(x, half);
-    let (tanh, sum) = (cx.tanh(half), shifted(cx, power, 1.0, dtype));
-    Ok(cx.mul(tanh, sum))
+    let power = cx.exp(x);
+    Ok(cx.tanh(x * 0.5) * (power + 1.0))
 }
 
 /// `log(1 + x)`.
 #[lowering("aten.log1p.default", "prims.log1p.default", "aten.special_log1p.default")]
-fn log1p(cx: &mut Lower, x: Value) -> Res<Value> {
+fn log1p(cx: &Lower, x: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    let x = cx.cast(x, dtype);
-    let sum = shifted(cx, x, 1.0, dtype);
-    Ok(cx.log(sum))
+    Ok(cx.log(cx.cast(x, dtype) + 1.0))
 }
 
 /// `log(x) / log(2)`.
 #[lowering("aten.log2.default", "prims.log2.default")]
-fn log2(cx: &mut Lower, x: Value) -> Res<Value> {
+fn log2(cx: &Lower, x: Value) -> Res<Value> {
     log_to(cx, x, std::f64::consts::LN_2)
 }
 
 /// `log(x) / log(10)`.
 #[lowering("aten.log10.default", "prims.log10.default")]
-fn log10(cx: &mut Lower, x: Value) -> Res<Value> {
+fn log10(cx: &Lower, x: Value) -> Res<Value> {
     log_to(cx, x, std::f64::consts::LN_10)
 }
 
-fn log_to(cx: &mut Lower, x: Value, base: f64) -> Res<Value> {
-    let log = unary(cx, "Log", x)?;
-    let dtype = cx.result(0)?.dtype;
-    let base = constant(cx, base, dtype);
-    Ok(cx.div(log, base))
+fn log_to(cx: &Lower, x: Value, base: f64) -> Res<Value> {
+    Ok(unary(cx, "Log", x)? / base)
 }
 
 /// The angle of the point `(x, y)`: `atan(y / x)`, turned by half a circle where `x` is negative.
-pub(super) fn atan2_of(cx: &mut Lower, y: Value, x: Value, dtype: DType) -> Value {
-    let (zero, pi) = (constant(cx, 0.0, dtype), constant(cx, std::f64::consts::PI, dtype));
-    let (slope, flat) = (cx.div(y, x), cx.equal(y, zero));
+pub(super) fn atan2_of(cx: &Lower, y: Value, x: Value, dtype: DType) -> Value {
+    let (zero, pi) = (cx.float(0.0, dtype), cx.float(std::f64::consts::PI, dtype));
+    let slope = y / x;
     // Also 0 / 0.
-    let slope = cx.select(flat, zero, slope);
-    let angle = node(cx, "Atan", &[slope], dtype);
+    let angle = node(cx, "Atan", &[cx.select(cx.equal(y, zero), zero, slope)], dtype);
     // Also -0 is on the left or below.
     let (left, below) = (is_below(cx, x, dtype), is_below(cx, y, dtype));
-    let minus_pi = constant(cx, -std::f64::consts::PI, dtype);
-    let half = cx.select(below, minus_pi, pi);
-    let turn = cx.select(left, half, zero);
-    cx.add(angle, turn)
+    angle + cx.select(left, cx.select(below, -std::f64::consts::PI, pi), zero)
 }
 
 /// The angle of the point `(other, self)`.
 #[lowering("aten.atan2.default", "prims.atan2.default", "aten.arctan2.default")]
-fn atan2(cx: &mut Lower, a: Value, b: Value) -> Res<Value> {
+fn atan2(cx: &Lower, a: Value, b: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    let (y, x) = (cx.cast(a, dtype), cx.cast(b, dtype));
-    Ok(atan2_of(cx, y, x, dtype))
+    Ok(atan2_of(cx, cx.cast(a, dtype), cx.cast(b, dtype), dtype))
 }
 
 /// The angle of real numbers: 0 or pi; NaN stays.
 #[lowering("aten.angle.default")]
-fn angle(cx: &mut Lower, x: Value) -> Res<Value> {
+fn angle(cx: &Lower, x: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let x = cx.cast(x, dtype);
-    let (zero, pi) = (constant(cx, 0.0, dtype), constant(cx, std::f64::consts::PI, dtype));
-    let (negative, not_a_number) = (cx.less(x, zero), cx.is_nan(x));
-    let angle = cx.select(negative, pi, zero);
-    Ok(cx.select(not_a_number, x, angle))
+    let zero = cx.float(0.0, dtype);
+    let negative = cx.less(x, zero);
+    Ok(cx.select(cx.is_nan(x), x, cx.select(negative, std::f64::consts::PI, zero)))
 }

@@ -15,7 +15,7 @@ use crate::conv::{batched, per_axis};
     "aten._adaptive_avg_pool2d.default",
     "aten._adaptive_avg_pool3d.default"
 )]
-fn adaptive_avg_pool(cx: &mut Lower, x: Value) -> Res<Value> {
+fn adaptive_avg_pool(cx: &Lower, x: Value) -> Res<Value> {
     let (dtype, sizes) = (cx.result(0)?.dtype, Sizes::new(cx, x)?);
     if let Some(extents) = without_elements(cx)? {
         return Ok(cx.constant(dtype, &extents, &[]));
@@ -30,7 +30,7 @@ fn adaptive_avg_pool(cx: &mut Lower, x: Value) -> Res<Value> {
         return Ok(x);
     }
     if let (Some(window), true) = (sizes.window(), dtype != DType::F64) {
-        let body = |cx: &mut Lower, x: Value| Ok(window.emit(cx, "AveragePool", x, false, 1)[0]);
+        let body = |cx: &Lower, x: Value| Ok(window.emit(cx, "AveragePool", x, false, 1)[0]);
         return batched(cx, x, window.spatial(), body, |cx, y| cx.squeeze(y, &[0]));
     }
     let mut y = x;
@@ -49,7 +49,7 @@ fn adaptive_avg_pool(cx: &mut Lower, x: Value) -> Res<Value> {
     "aten.adaptive_max_pool2d.default",
     "aten.adaptive_max_pool3d.default"
 )]
-fn adaptive_max_pool(cx: &mut Lower, x: Value) -> Res<Vec<Option<Value>>> {
+fn adaptive_max_pool(cx: &Lower, x: Value) -> Res<Vec<Option<Value>>> {
     let sizes = Sizes::new(cx, x)?;
     if let Some(extents) = without_elements(cx)? {
         let (values, places) =
@@ -64,8 +64,7 @@ fn adaptive_max_pool(cx: &mut Lower, x: Value) -> Res<Vec<Option<Value>>> {
         let volume = sizes.inner.iter().fold(Dim::Const(1), |n, d| cx.dim_mul(n, *d));
         let mut shape: Vec<Dim> = cx.shape(x)?.into_iter().take(sizes.lead).collect();
         shape.push(volume);
-        let flat = cx.reshape_to(x, &shape);
-        let place = cx.op("ArgMax").input(flat).int("axis", -1).one();
+        let place = cx.op("ArgMax").input(cx.reshape_to(x, &shape)).int("axis", -1).one();
         return Ok(vec![Some(largest), Some(cx.reshape_to_result(place, 1)?)]);
     }
     largest(cx, x, &sizes)
@@ -84,7 +83,7 @@ struct Sizes {
 }
 
 impl Sizes {
-    fn new(cx: &mut Lower, x: Value) -> Res<Self> {
+    fn new(cx: &Lower, x: Value) -> Res<Self> {
         let target = cx.target();
         let spatial = ["1d", "2d", "3d"].iter().position(|d| target.contains(d)).map_or(2, |d| d + 1);
         let (inner, outer) = (cx.shape(x)?, cx.result(0)?.shape);
@@ -133,7 +132,7 @@ fn bounds(i: i64, n: i64, m: i64) -> (i64, i64) {
 }
 
 /// Averages along `axis` as a product with constant weights.
-fn averaged(cx: &mut Lower, x: Value, axis: usize, n: i64, m: i64) -> Res<Value> {
+fn averaged(cx: &Lower, x: Value, axis: usize, n: i64, m: i64) -> Res<Value> {
     let (dtype, rank) = (cx.dtype(x)?, cx.rank(x)?);
     let weight = |i: i64, j: i64| {
         let (start, end) = bounds(i, n, m);
@@ -155,14 +154,12 @@ fn averaged(cx: &mut Lower, x: Value, axis: usize, n: i64, m: i64) -> Res<Value>
     }
     let mut perm: Vec<usize> = (0..rank).collect();
     perm.swap(axis, rank - 2);
-    let turned = cx.transpose(x, &perm);
-    let product = cx.matmul(weights, turned);
-    Ok(cx.transpose(product, &perm))
+    Ok(cx.transpose(cx.matmul(weights, cx.transpose(x, &perm)), &perm))
 }
 
 /// The largest element of windows of any extents: every axis is gathered into windows, of which
 /// short ones repeat their last place.
-fn largest(cx: &mut Lower, x: Value, sizes: &Sizes) -> Res<Vec<Option<Value>>> {
+fn largest(cx: &Lower, x: Value, sizes: &Sizes) -> Res<Vec<Option<Value>>> {
     let lead = sizes.lead;
     let constant = |dims: &[Dim]| dims.iter().map(|d| d.as_const()).collect::<Option<Vec<i64>>>();
     let (Some(inner), Some(outer)) = (constant(&sizes.inner), constant(&sizes.outer)) else {
@@ -188,16 +185,14 @@ fn largest(cx: &mut Lower, x: Value, sizes: &Sizes) -> Res<Vec<Option<Value>>> {
     let spatial = inner.len();
     let perm =
         (0..lead).chain((0..spatial).map(|i| lead + 2 * i)).chain((0..spatial).map(|i| lead + 2 * i + 1));
-    let windows = cx.transpose(windows, &perm.collect::<Vec<_>>());
     let volume = flat.first().map_or(1, Vec::len) as i64;
     let mut shape = cx.result(0)?.shape;
     shape.push(Dim::Const(volume));
-    let windows = cx.reshape_to(windows, &shape);
+    let windows = cx.reshape_to(cx.transpose(windows, &perm.collect::<Vec<_>>()), &shape);
     let largest = crate::reduce::reduce(cx, "ReduceMax", windows, &[-1], false)?;
-    let choice = cx.op("ArgMax").input(windows).int("axis", -1).int("keepdims", 0).one();
     let starts: Vec<i64> = (0..flat.len() as i64).map(|w| w * volume).collect();
     let extents: Vec<u64> = outer.iter().map(|m| *m as u64).collect();
     let (starts, table) = (cx.ints_shaped(&starts, &extents), cx.ints(&flat.concat()));
-    let choice = cx.add(choice, starts);
+    let choice = cx.op("ArgMax").input(windows).int("axis", -1).int("keepdims", 0).one() + starts;
     Ok(vec![Some(largest), Some(cx.gather(table, choice, 0))])
 }

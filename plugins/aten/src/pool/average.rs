@@ -9,7 +9,7 @@ use crate::conv::batched;
 /// `ceil_mode` lets a window hang over the end; `divisor_override` replaces the count.
 #[lowering("aten.avg_pool1d.default", "aten.avg_pool2d.default", "aten.avg_pool3d.default")]
 fn avg_pool(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     kernel_size: Vec<i64>,
     stride: Vec<i64>,
@@ -31,20 +31,18 @@ fn avg_pool(
         );
     }
     let spatial = window.spatial();
-    let body = |cx: &mut Lower, mut x: Value| {
+    let body = |cx: &Lower, mut x: Value| {
         let mut include = count_include_pad;
         if let Some(divisor) = divisor_override {
             // The mean over whole kernels, scaled.
             let mean = window.emit(cx, "AveragePool", x, true, 1)[0];
             let volume: i64 = window.kernel.iter().product();
-            let factor = cx.float(volume as f64 / divisor as f64, dtype);
-            return Ok(cx.mul(mean, factor));
+            return Ok(mean * (volume as f64 / divisor as f64));
         }
         if hangs && include {
             if padded {
                 let edge = [vec![0, 0], window.padding.clone()].concat().repeat(2);
-                let edge = cx.ints(&edge);
-                x = cx.op("Pad").input(x).input(edge).one();
+                x = cx.op("Pad").input(x).input(cx.ints(&edge)).one();
                 window.padding.fill(0);
             }
             include = false;

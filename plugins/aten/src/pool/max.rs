@@ -8,7 +8,7 @@ use crate::conv::batched;
 /// The largest element of every window.
 #[lowering("aten.max_pool1d.default", "aten.max_pool2d.default", "aten.max_pool3d.default")]
 fn max_pool(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     kernel_size: Vec<i64>,
     stride: Vec<i64>,
@@ -27,7 +27,7 @@ fn max_pool(
     "aten.max_pool3d_with_indices.default"
 )]
 fn max_pool_with_indices(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     kernel_size: Vec<i64>,
     stride: Vec<i64>,
@@ -41,17 +41,16 @@ fn max_pool_with_indices(
 
 /// ONNX counts places from the start of the whole operand, PyTorch from that of the channel. A type
 /// without a kernel computes in f64, which holds every integer that such an image does.
-pub(super) fn pooled(cx: &mut Lower, x: Value, window: &Window, places: bool) -> Res<Vec<Value>> {
+pub(super) fn pooled(cx: &Lower, x: Value, window: &Window, places: bool) -> Res<Vec<Value>> {
     let dtype = cx.dtype(x)?;
     let compute = if dtype.kind() == Kind::Int && dtype.bits() > 8 { DType::F64 } else { dtype };
     let x = cx.cast(x, compute);
-    let body = |cx: &mut Lower, x: Value| {
+    let body = |cx: &Lower, x: Value| {
         let mut outputs = window.emit(cx, "MaxPool", x, false, if places { 2 } else { 1 });
         if let [_, flat] = outputs.as_mut_slice() {
             let shape = cx.shape(x)?;
             let size = shape.iter().skip(2).fold(Dim::Const(1), |n, d| cx.dim_mul(n, *d));
-            let size = cx.dims_value(&[size]);
-            *flat = cx.modulo(*flat, size, false);
+            *flat = cx.modulo(*flat, cx.dims_value(&[size]), false);
         }
         Ok(outputs)
     };

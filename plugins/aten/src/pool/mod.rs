@@ -70,7 +70,7 @@ impl Window {
     }
 
     /// Emits the node on an operand with a batch axis, and returns `outputs` outputs.
-    fn emit(&self, cx: &mut Lower, op: &str, x: Value, include_pad: bool, outputs: usize) -> Vec<Value> {
+    fn emit(&self, cx: &Lower, op: &str, x: Value, include_pad: bool, outputs: usize) -> Vec<Value> {
         let pads = self.pads();
         let mut node = cx.op(op).input(x).ints("kernel_shape", &self.kernel);
         for (name, values, default) in

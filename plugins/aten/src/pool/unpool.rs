@@ -4,7 +4,7 @@ use onnxport_sdk::prelude::*;
 
 /// Zeros of the given extents with the elements put back at their places.
 #[lowering("aten.max_unpool2d.default", "aten.max_unpool3d.default")]
-fn max_unpool(cx: &mut Lower, x: Value, indices: Value) -> Res<Value> {
+fn max_unpool(cx: &Lower, x: Value, indices: Value) -> Res<Value> {
     let spatial = if cx.target().contains("2d") { 2 } else { 3 };
     let result = cx.result(0)?;
     let product = |dims: &[Dim]| dims.iter().fold(Dim::Const(1), |n, d| cx.dim_mul(n, *d));
@@ -14,9 +14,7 @@ fn max_unpool(cx: &mut Lower, x: Value, indices: Value) -> Res<Value> {
     let (inner, outer) = (product(&shape[lead..]), product(&result.shape[lead..]));
     let (values, places) = (cx.reshape_to(x, &[channels, inner]), cx.reshape_to(indices, &[channels, inner]));
     let zero = cx.filled(&Scalar::Int(0), result.dtype, &[1]);
-    let flat = cx.dims_value(&[channels, outer]);
-    let zeros = cx.constant_of_shape(flat, zero);
+    let zeros = cx.constant_of_shape(cx.dims_value(&[channels, outer]), zero);
     let node = cx.op("ScatterElements").input(zeros).input(places).input(values).int("axis", 1);
-    let image = node.one();
-    cx.reshape_to_result(image, 0)
+    cx.reshape_to_result(node.one(), 0)
 }

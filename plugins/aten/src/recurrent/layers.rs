@@ -7,7 +7,7 @@ use super::cells::lstm_step;
 /// A stack of LSTM layers over a padded batch.
 #[lowering("aten.lstm.input")]
 fn lstm(
-    cx: &mut Lower,
+    cx: &Lower,
     input: Value,
     hx: Vec<Value>,
     params: Vec<Value>,
@@ -27,7 +27,7 @@ fn lstm(
 /// A stack of GRU layers over a padded batch; the reset gate acts after the product with the state.
 #[lowering("aten.gru.input")]
 fn gru(
-    cx: &mut Lower,
+    cx: &Lower,
     input: Value,
     hx: Value,
     params: Vec<Value>,
@@ -46,7 +46,7 @@ fn gru(
 /// A stack of layers `h = f(W x + b + R h + c)` over a padded batch.
 #[lowering("aten.rnn_tanh.input", "aten.rnn_relu.input")]
 fn rnn(
-    cx: &mut Lower,
+    cx: &Lower,
     input: Value,
     hx: Value,
     params: Vec<Value>,
@@ -63,7 +63,7 @@ fn rnn(
 
 /// A packed sequence has no counterpart in ONNX.
 #[lowering("aten.lstm.data", "aten.gru.data", "aten.rnn_tanh.data", "aten.rnn_relu.data")]
-fn packed(_cx: &mut Lower) -> Res<Value> {
+fn packed(_cx: &Lower) -> Res<Value> {
     Err(Refusal::new("the argument `data` is a packed sequence, which ONNX cannot express")
         .help("run the network on the padded batch and mask its result"))
 }
@@ -106,7 +106,7 @@ impl Stack {
     /// The output of the last layer, then the last state of every layer and direction.
     fn run(
         &self,
-        cx: &mut Lower,
+        cx: &Lower,
         x: Value,
         hx: &[Value],
         params: &[Value],
@@ -138,7 +138,7 @@ impl Stack {
     }
 
     /// The part of the initial state that belongs to each layer.
-    fn per_layer(&self, cx: &mut Lower, state: Value) -> Vec<Value> {
+    fn per_layer(&self, cx: &Lower, state: Value) -> Vec<Value> {
         if self.layers <= 1 {
             return vec![state];
         }
@@ -146,7 +146,7 @@ impl Stack {
         node.many(self.layers)
     }
 
-    fn layer(&self, cx: &mut Lower, x: Value, states: &[Value], weights: &[Value]) -> Res<Vec<Value>> {
+    fn layer(&self, cx: &Lower, x: Value, states: &[Value], weights: &[Value]) -> Res<Vec<Value>> {
         let each = self.each();
         let own = |i: usize| weights.chunks(each).filter_map(|w| w.get(i).copied()).collect::<Vec<Value>>();
         let recurrent = own(1);
@@ -177,7 +177,7 @@ impl Stack {
     /// The output, then the last states by direction.
     fn scanned(
         &self,
-        cx: &mut Lower,
+        cx: &Lower,
         x: Value,
         states: &[Value],
         weights: &[Value],
@@ -189,11 +189,10 @@ impl Stack {
             let (&[w, r, ref biases @ ..], Some(projection)) = (weights, weights.last()) else {
                 return Err("the argument `params` is not of the length that the layers need".into());
             };
-            let w = cx.transpose(w, &[1, 0]);
-            let mut from_input = cx.matmul(x, w);
+            let mut from_input = cx.matmul(x, cx.transpose(w, &[1, 0]));
             if self.biases {
                 for bias in biases.iter().take(2) {
-                    from_input = cx.add(from_input, *bias);
+                    from_input = from_input + *bias;
                 }
             }
             let (r, projection) = (cx.transpose(r, &[1, 0]), cx.transpose(*projection, &[1, 0]));
@@ -203,9 +202,7 @@ impl Stack {
                 let state: Vec<Value> = shapes.iter().map(|s| cx.block_input(dtype, Some(s))).collect();
                 let from_input = cx.block_input(dtype, step.get(1..));
                 let [h, c] = state[..] else { return Err("the argument `hx` is not a pair".into()) };
-                let from_state = cx.matmul(h, r);
-                let sum = cx.add(from_input, from_state);
-                let (shown, c) = lstm_step(cx, sum, c);
+                let (shown, c) = lstm_step(cx, from_input + cx.matmul(h, r), c);
                 let h = cx.matmul(shown, projection);
                 Ok(vec![h, c, h])
             })?;
@@ -221,7 +218,7 @@ impl Stack {
     }
 
     /// One row of weights for each direction, the gates in ONNX's order; `blocks` are side by side.
-    fn gathered(&self, cx: &mut Lower, parts: &[Value], hidden: i64, blocks: i64) -> Value {
+    fn gathered(&self, cx: &Lower, parts: &[Value], hidden: i64, blocks: i64) -> Value {
         let joint = cx.concat(parts, 0);
         let gates = self.gates.len() as i64;
         let rows = (0..self.directions * blocks).flat_map(|block| {
@@ -238,7 +235,7 @@ impl Stack {
 
     /// `[time, direction, batch, hidden]` to `[time, batch, direction * hidden]`, or with the batch
     /// first.
-    fn flattened(&self, cx: &mut Lower, y: Value, batch_first: bool) -> Res<Value> {
+    fn flattened(&self, cx: &Lower, y: Value, batch_first: bool) -> Res<Value> {
         if self.directions == 1 {
             let y = cx.squeeze(y, &[1]);
             return Ok(if batch_first { cx.transpose(y, &[1, 0, 2]) } else { y });

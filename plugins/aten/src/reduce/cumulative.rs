@@ -6,7 +6,7 @@ use super::reduce;
 
 /// The running sum along `dim`.
 #[lowering("aten.cumsum.default")]
-fn cumsum(cx: &mut Lower, x: Value, dim: Axis) -> Res<Value> {
+fn cumsum(cx: &Lower, x: Value, dim: Axis) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let x = cx.cast(x, dtype);
     if cx.rank(x)? == 0 {
@@ -16,41 +16,38 @@ fn cumsum(cx: &mut Lower, x: Value, dim: Axis) -> Res<Value> {
         DType::I8 | DType::U8 | DType::I16 => DType::I32,
         other => other,
     };
-    let (x, axis) = (cx.cast(x, compute), cx.int(dim.0 as i64));
-    let sum = cx.op("CumSum").input(x).input(axis).one();
-    Ok(cx.cast(sum, dtype))
+    Ok(cx.cast(cx.op("CumSum").input(cx.cast(x, compute)).input(cx.int(dim.0 as i64)).one(), dtype))
 }
 
 /// The running product along `dim`.
 #[lowering("aten.cumprod.default")]
-fn cumprod(cx: &mut Lower, x: Value, dim: Axis) -> Res<Value> {
+fn cumprod(cx: &Lower, x: Value, dim: Axis) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    let x = cx.cast(x, dtype);
-    running(cx, "ReduceProd", x, dim, &Scalar::Int(1))
+    running(cx, "ReduceProd", cx.cast(x, dtype), dim, &Scalar::Int(1))
 }
 
 /// The logarithm of the running sum of exponentials along `dim`.
 #[lowering("aten.logcumsumexp.default")]
-fn logcumsumexp(cx: &mut Lower, x: Value, dim: Axis) -> Res<Value> {
+fn logcumsumexp(cx: &Lower, x: Value, dim: Axis) -> Res<Value> {
     running(cx, "ReduceLogSumExp", x, dim, &Scalar::Float(f64::NEG_INFINITY))
 }
 
 /// The running maximum along `dim` and the place of the last such.
 #[lowering("aten.cummax.default")]
-fn cummax(cx: &mut Lower, x: Value, dim: Axis) -> Res<(Value, Value)> {
+fn cummax(cx: &Lower, x: Value, dim: Axis) -> Res<(Value, Value)> {
     running_extreme(cx, x, dim, true)
 }
 
 /// The running minimum along `dim` and the place of the last such.
 #[lowering("aten.cummin.default")]
-fn cummin(cx: &mut Lower, x: Value, dim: Axis) -> Res<(Value, Value)> {
+fn cummin(cx: &Lower, x: Value, dim: Axis) -> Res<(Value, Value)> {
     running_extreme(cx, x, dim, false)
 }
 
 /// The `n`-th difference `x[1:] - x[:-1]` along `dim`, of `prepend`, `self` and `append` together.
 #[lowering("aten.diff.default")]
 fn diff(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     n: i64,
     dim: Axis,
@@ -63,20 +60,19 @@ fn diff(
     let mut x = cx.concat(&parts, axis);
     for _ in 0..n {
         let (head, tail) = super::sums::ends(cx, x, axis);
-        x = if dtype == DType::Bool { cx.xor(tail, head) } else { cx.sub(tail, head) };
+        x = if dtype == DType::Bool { tail ^ head } else { tail - head };
     }
     Ok(x)
 }
 
-fn running(cx: &mut Lower, op: &str, x: Value, dim: Axis, neutral: &Scalar) -> Res<Value> {
+fn running(cx: &Lower, op: &str, x: Value, dim: Axis, neutral: &Scalar) -> Res<Value> {
     if cx.rank(x)? == 0 {
         return Ok(x);
     }
-    let prefixes = prefixes(cx, x, dim, neutral)?;
-    reduce(cx, op, prefixes, &[dim.0 as i64 + 1], false)
+    reduce(cx, op, prefixes(cx, x, dim, neutral)?, &[dim.0 as i64 + 1], false)
 }
 
-fn running_extreme(cx: &mut Lower, x: Value, dim: Axis, largest: bool) -> Res<(Value, Value)> {
+fn running_extreme(cx: &Lower, x: Value, dim: Axis, largest: bool) -> Res<(Value, Value)> {
     if cx.rank(x)? == 0 {
         return Ok((x, cx.int(0)));
     }
@@ -85,7 +81,6 @@ fn running_extreme(cx: &mut Lower, x: Value, dim: Axis, largest: bool) -> Res<(V
         DType::Bool | DType::I8 | DType::U8 | DType::I16 => DType::I32,
         other => other,
     };
-    let x = cx.cast(x, compute);
     let least = match compute {
         DType::I32 => Scalar::Int(i64::from(i32::MIN)),
         DType::I64 => Scalar::Int(i64::MIN),
@@ -96,7 +91,7 @@ fn running_extreme(cx: &mut Lower, x: Value, dim: Axis, largest: bool) -> Res<(V
         (false, Scalar::Int(n)) => Scalar::Int(!n),
         (false, _) => Scalar::Float(f64::INFINITY),
     };
-    let prefixes = prefixes(cx, x, dim, &neutral)?;
+    let prefixes = prefixes(cx, cx.cast(x, compute), dim, &neutral)?;
     let axis = dim.0 as i64 + 1;
     let values = reduce(cx, if largest { "ReduceMax" } else { "ReduceMin" }, prefixes, &[axis], false)?;
     let node = cx.op(if largest { "ArgMax" } else { "ArgMin" }).input(prefixes);
@@ -106,7 +101,7 @@ fn running_extreme(cx: &mut Lower, x: Value, dim: Axis, largest: bool) -> Res<(V
 
 /// Along a new axis after `dim`, what stands up to each place, and `neutral` beyond: ONNX has no
 /// running reduction but the sum's, so this takes memory quadratic in the extent.
-fn prefixes(cx: &mut Lower, x: Value, dim: Axis, neutral: &Scalar) -> Res<Value> {
+fn prefixes(cx: &Lower, x: Value, dim: Axis, neutral: &Scalar) -> Res<Value> {
     let (axis, rank, dtype) = (dim.0, cx.rank(x)?, cx.dtype(x)?);
     let after = rank - axis - 1;
     let reached = if let Some(n) = cx.dim(x, axis).as_const().filter(|n| *n <= 64) {
@@ -115,13 +110,9 @@ fn prefixes(cx: &mut Lower, x: Value, dim: Axis, neutral: &Scalar) -> Res<Value>
         let shape = [vec![n as u64; 2], vec![1; after]].concat();
         cx.numbers_shaped(&elements, &shape, DType::Bool)
     } else {
-        let extent = cx.extent(x, axis);
-        let (extent, zero, one) = (cx.squeeze(extent, &[0]), cx.int(0), cx.int(1));
-        let places = cx.range(zero, extent, one);
-        let columns = cx.unsqueeze(places, &(1..=after as i64).collect::<Vec<_>>());
-        let rows = cx.unsqueeze(columns, &[1]);
-        cx.less_equal(columns, rows)
+        let (extent, zero, one) = (cx.squeeze(cx.extent(x, axis), &[0]), cx.int(0), cx.int(1));
+        let columns = cx.unsqueeze(cx.range(zero, extent, one), &(1..=after as i64).collect::<Vec<_>>());
+        cx.less_equal(columns, cx.unsqueeze(columns, &[1]))
     };
-    let (spread, neutral) = (cx.unsqueeze(x, &[axis as i64]), cx.number(neutral, dtype));
-    Ok(cx.select(reached, spread, neutral))
+    Ok(cx.select(reached, cx.unsqueeze(x, &[axis as i64]), cx.number(neutral, dtype)))
 }

@@ -6,19 +6,19 @@ use super::{axes_of, reduce};
 
 /// The largest element over `dim`.
 #[lowering("aten.amax.default", "aten.max.default")]
-fn amax(cx: &mut Lower, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
+fn amax(cx: &Lower, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
     reduce(cx, "ReduceMax", x, &axes_of(dim.as_ref()), keepdim)
 }
 
 /// The smallest element over `dim`.
 #[lowering("aten.amin.default", "aten.min.default")]
-fn amin(cx: &mut Lower, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
+fn amin(cx: &Lower, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
     reduce(cx, "ReduceMin", x, &axes_of(dim.as_ref()), keepdim)
 }
 
 /// The smallest and the largest element along `dim`.
 #[lowering("aten.aminmax.default")]
-fn aminmax(cx: &mut Lower, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<(Value, Value)> {
+fn aminmax(cx: &Lower, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<(Value, Value)> {
     let axes = axes_of(dim.as_ref());
     let (min, max) =
         (reduce(cx, "ReduceMin", x, &axes, keepdim)?, reduce(cx, "ReduceMax", x, &axes, keepdim)?);
@@ -30,17 +30,17 @@ fn aminmax(cx: &mut Lower, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<(V
 
 /// The largest element along `dim` and the place of the first such.
 #[lowering("aten.max.dim")]
-fn max_dim(cx: &mut Lower, x: Value, dim: Axis, keepdim: bool) -> Res<(Value, Value)> {
+fn max_dim(cx: &Lower, x: Value, dim: Axis, keepdim: bool) -> Res<(Value, Value)> {
     with_place(cx, ("ReduceMax", "ArgMax"), x, dim, keepdim)
 }
 
 /// The smallest element along `dim` and the place of the first such.
 #[lowering("aten.min.dim")]
-fn min_dim(cx: &mut Lower, x: Value, dim: Axis, keepdim: bool) -> Res<(Value, Value)> {
+fn min_dim(cx: &Lower, x: Value, dim: Axis, keepdim: bool) -> Res<(Value, Value)> {
     with_place(cx, ("ReduceMin", "ArgMin"), x, dim, keepdim)
 }
 
-fn with_place(cx: &mut Lower, ops: (&str, &str), x: Value, dim: Axis, keepdim: bool) -> Res<(Value, Value)> {
+fn with_place(cx: &Lower, ops: (&str, &str), x: Value, dim: Axis, keepdim: bool) -> Res<(Value, Value)> {
     if cx.rank(x)? == 0 {
         return Ok((x, cx.int(0)));
     }

@@ -14,12 +14,12 @@ pub(crate) use norms::vector_norm;
 
 /// A reduction over `axes`, or over all axes where there are none. A 0-d operand is its own
 /// reduction; types without a kernel compute in a wider one.
-pub(crate) fn reduce(cx: &mut Lower, op: &str, x: Value, axes: &[i64], keepdim: bool) -> Res<Value> {
+pub(crate) fn reduce(cx: &Lower, op: &str, x: Value, axes: &[i64], keepdim: bool) -> Res<Value> {
     let dtype = cx.dtype(x)?;
     if cx.rank(x)? == 0 {
         return Ok(match op {
             "ReduceL1" | "ReduceL2" => cx.abs(x),
-            "ReduceSumSquare" => cx.mul(x, x),
+            "ReduceSumSquare" => x * x,
             _ => x,
         });
     }
@@ -38,14 +38,12 @@ pub(crate) fn reduce(cx: &mut Lower, op: &str, x: Value, axes: &[i64], keepdim: 
         DType::I16 => DType::I32,
         other => other,
     };
-    let x = cx.cast(x, compute);
-    let reduced = cx.reduce(op, x, axes, keepdim);
-    Ok(cx.cast(reduced, dtype))
+    Ok(cx.cast(cx.reduce(op, cx.cast(x, compute), axes, keepdim), dtype))
 }
 
 /// The reduction of an operand without elements, of which ONNX Runtime gives wrong shapes: what
 /// neutral elements reduce to. There is no largest of nothing, and its mean is the caller's business.
-fn empty(cx: &mut Lower, op: &str, x: Value, axes: &[i64], keepdim: bool) -> Res<Option<Value>> {
+fn empty(cx: &Lower, op: &str, x: Value, axes: &[i64], keepdim: bool) -> Res<Option<Value>> {
     let (dtype, shape) = (cx.dtype(x)?, cx.shape(x)?);
     if !shape.contains(&Dim::Const(0)) {
         return Ok(None);
@@ -72,7 +70,7 @@ pub(crate) fn axes_of(dim: Option<&Axes>) -> Vec<i64> {
 }
 
 /// How many elements a reduction of `x` over `axes` combines: a constant, or a 0-d value of `dtype`.
-pub(crate) fn count(cx: &mut Lower, x: Value, axes: &[i64], dtype: DType) -> Res<Result<i64, Value>> {
+pub(crate) fn count(cx: &Lower, x: Value, axes: &[i64], dtype: DType) -> Res<Result<i64, Value>> {
     let shape = cx.shape(x)?;
     let rank = shape.len() as i64;
     let combined = |axis: usize| {
@@ -84,7 +82,5 @@ pub(crate) fn count(cx: &mut Lower, x: Value, axes: &[i64], dtype: DType) -> Res
     if let Some(n) = total.as_const() {
         return Ok(Ok(n));
     }
-    let total = cx.dims_value(&[total]);
-    let total = cx.squeeze(total, &[0]);
-    Ok(Err(cx.cast(total, dtype)))
+    Ok(Err(cx.cast(cx.squeeze(cx.dims_value(&[total]), &[0]), dtype)))
 }

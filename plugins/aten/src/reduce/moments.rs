@@ -6,13 +6,13 @@ use super::{axes_of, count, reduce};
 
 /// `sum((x - mean(x))^2) / max(0, n - correction)` over `dim`.
 #[lowering("aten.var.default", "aten.var.dim", "aten.var.correction")]
-fn var(cx: &mut Lower, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
+fn var(cx: &Lower, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
     Ok(spread(cx, x, dim.as_ref(), keepdim)?.0)
 }
 
 /// The square root of the variance over `dim`.
 #[lowering("aten.std.default", "aten.std.dim", "aten.std.correction")]
-fn std(cx: &mut Lower, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
+fn std(cx: &Lower, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
     Ok(spread(cx, x, dim.as_ref(), keepdim)?.0)
 }
 
@@ -25,20 +25,19 @@ fn std(cx: &mut Lower, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<Value>
     "aten.std_mean.dim",
     "aten.std_mean.correction"
 )]
-fn with_mean(cx: &mut Lower, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<(Value, Value)> {
+fn with_mean(cx: &Lower, x: Value, dim: Option<Axes>, keepdim: bool) -> Res<(Value, Value)> {
     let (spread, mean) = spread(cx, x, dim.as_ref(), keepdim)?;
     Ok((spread, cx.reshape_to_result(mean, 1)?))
 }
 
 /// The variance (or its root) and the mean, whose axes are kept. The root comes as
 /// `|x - mean| / sqrt(n - correction)`.
-fn spread(cx: &mut Lower, x: Value, dim: Option<&Axes>, keepdim: bool) -> Res<(Value, Value)> {
+fn spread(cx: &Lower, x: Value, dim: Option<&Axes>, keepdim: bool) -> Res<(Value, Value)> {
     let root = cx.target().starts_with("aten.std");
     let (dtype, axes, correction) = (cx.result(0)?.dtype, axes_of(dim), correction(cx)?);
     let mean = reduce(cx, "ReduceMean", x, &axes, true)?;
-    let centred = cx.sub(x, mean);
     let op = if root { "ReduceL2" } else { "ReduceSumSquare" };
-    let sum = reduce(cx, op, centred, &axes, keepdim)?;
+    let sum = reduce(cx, op, x - mean, &axes, keepdim)?;
     let divisor = match count(cx, x, &axes, dtype)? {
         Ok(n) => {
             let n = (n as f64 - correction).max(0.0);
@@ -47,18 +46,17 @@ fn spread(cx: &mut Lower, x: Value, dim: Option<&Axes>, keepdim: bool) -> Res<(V
         Err(n) => {
             let mut n = n;
             if correction != 0.0 {
-                let (correction, zero) = (cx.float(correction, dtype), cx.float(0.0, dtype));
-                n = cx.sub(n, correction);
-                n = cx.max(n, zero);
+                n = n - correction;
+                n = cx.max(n, 0.0);
             }
             if root { cx.sqrt(n) } else { n }
         }
     };
-    Ok((cx.div(sum, divisor), mean))
+    Ok((sum / divisor, mean))
 }
 
 /// The argument `correction`, or what `unbiased` means; 1 by default.
-fn correction(cx: &mut Lower) -> Res<f64> {
+fn correction(cx: &Lower) -> Res<f64> {
     if !cx.lookup("unbiased").is_none() {
         return Ok(f64::from(u8::from(cx.argument::<bool>("unbiased")?)));
     }

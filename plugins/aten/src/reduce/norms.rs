@@ -5,16 +5,14 @@ use onnxport_sdk::prelude::*;
 use super::{axes_of, reduce};
 
 /// `sum(|x|^p)^(1/p)` over `axes` (all, where there are none), with the limits for 0 and infinity.
-pub(crate) fn vector_norm(cx: &mut Lower, x: Value, p: f64, axes: &[i64], keepdim: bool) -> Res<Value> {
+pub(crate) fn vector_norm(cx: &Lower, x: Value, p: f64, axes: &[i64], keepdim: bool) -> Res<Value> {
     let dtype = cx.dtype(x)?;
     if p == 1.0 || p == 2.0 {
         let op = if p == 1.0 { "ReduceL1" } else { "ReduceL2" };
         return reduce(cx, op, x, axes, keepdim);
     }
     if p == 0.0 {
-        let set = cx.cast(x, DType::Bool);
-        let set = cx.cast(set, dtype);
-        return reduce(cx, "ReduceSum", set, axes, keepdim);
+        return reduce(cx, "ReduceSum", cx.cast(cx.cast(x, DType::Bool), dtype), axes, keepdim);
     }
     let magnitude = cx.abs(x);
     if p.is_infinite() {
@@ -24,16 +22,13 @@ pub(crate) fn vector_norm(cx: &mut Lower, x: Value, p: f64, axes: &[i64], keepdi
         return Ok(magnitude);
     }
     let (power, root) = (cx.float(p, dtype), cx.float(1.0 / p, dtype));
-    let powers = cx.pow(magnitude, power);
-    let sum = reduce(cx, "ReduceSum", powers, axes, keepdim)?;
-    Ok(cx.pow(sum, root))
+    Ok(cx.pow(reduce(cx, "ReduceSum", cx.pow(magnitude, power), axes, keepdim)?, root))
 }
 
 /// The norm of order `ord` over `dim`, computed in the type of the result.
 #[lowering("aten.linalg_vector_norm.default")]
-fn linalg_vector_norm(cx: &mut Lower, x: Value, ord: f64, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
-    let x = widened(cx, x)?;
-    vector_norm(cx, x, ord, &axes_of(dim.as_ref()), keepdim)
+fn linalg_vector_norm(cx: &Lower, x: Value, ord: f64, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
+    vector_norm(cx, widened(cx, x)?, ord, &axes_of(dim.as_ref()), keepdim)
 }
 
 /// The p-norm over `dim`; 2 by default.
@@ -44,23 +39,20 @@ fn linalg_vector_norm(cx: &mut Lower, x: Value, ord: f64, dim: Option<Axes>, kee
     "aten.norm.ScalarOpt_dtype",
     "aten.frobenius_norm.dim"
 )]
-fn norm(cx: &mut Lower, x: Value, p: Option<f64>, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
-    let x = widened(cx, x)?;
-    vector_norm(cx, x, p.unwrap_or(2.0), &axes_of(dim.as_ref()), keepdim)
+fn norm(cx: &Lower, x: Value, p: Option<f64>, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
+    vector_norm(cx, widened(cx, x)?, p.unwrap_or(2.0), &axes_of(dim.as_ref()), keepdim)
 }
 
 /// `norm(a - b, p)`.
 #[lowering("aten.dist.default")]
-fn dist(cx: &mut Lower, a: Value, b: Value, p: f64) -> Res<Value> {
+fn dist(cx: &Lower, a: Value, b: Value, p: f64) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    let (a, b) = (cx.cast(a, dtype), cx.cast(b, dtype));
-    let difference = cx.sub(a, b);
-    vector_norm(cx, difference, p, &[], false)
+    vector_norm(cx, cx.cast(a, dtype) - cx.cast(b, dtype), p, &[], false)
 }
 
 /// A vector norm, or a matrix norm where `ord` is given and two axes are meant.
 #[lowering("aten.linalg_norm.default")]
-fn linalg_norm(cx: &mut Lower, x: Value, ord: Option<f64>, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
+fn linalg_norm(cx: &Lower, x: Value, ord: Option<f64>, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
     let x = widened(cx, x)?;
     let axes = axes_of(dim.as_ref());
     let meant = dim.as_ref().map_or(cx.rank(x)?, |d| d.0.len());
@@ -72,22 +64,20 @@ fn linalg_norm(cx: &mut Lower, x: Value, ord: Option<f64>, dim: Option<Axes>, ke
 
 /// A matrix norm of numeric order: the largest or smallest sum of magnitudes along an axis.
 #[lowering("aten.linalg_matrix_norm.default")]
-fn linalg_matrix_norm(cx: &mut Lower, x: Value, ord: f64, dim: Axes, keepdim: bool) -> Res<Value> {
-    let x = widened(cx, x)?;
-    matrix_norm(cx, x, ord, &dim.ints(), keepdim)
+fn linalg_matrix_norm(cx: &Lower, x: Value, ord: f64, dim: Axes, keepdim: bool) -> Res<Value> {
+    matrix_norm(cx, widened(cx, x)?, ord, &dim.ints(), keepdim)
 }
 
 /// The Frobenius norm: the root of the sum of squares.
 #[lowering("aten.linalg_matrix_norm.str_ord", "aten.linalg_norm.ord_str")]
-fn named_norm(cx: &mut Lower, x: Value, ord: Str, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
+fn named_norm(cx: &Lower, x: Value, ord: Str, dim: Option<Axes>, keepdim: bool) -> Res<Value> {
     if ord.0 != "fro" {
         return Err(needs_singular_values(ord.0));
     }
-    let x = widened(cx, x)?;
-    reduce(cx, "ReduceL2", x, &axes_of(dim.as_ref()), keepdim)
+    reduce(cx, "ReduceL2", widened(cx, x)?, &axes_of(dim.as_ref()), keepdim)
 }
 
-fn matrix_norm(cx: &mut Lower, x: Value, ord: f64, axes: &[i64], keepdim: bool) -> Res<Value> {
+fn matrix_norm(cx: &Lower, x: Value, ord: f64, axes: &[i64], keepdim: bool) -> Res<Value> {
     let (rows, columns) = match axes {
         [rows, columns] => (*rows, *columns),
         _ => (0, 1),
@@ -107,7 +97,7 @@ fn needs_singular_values(ord: &str) -> Refusal {
 }
 
 /// `x` in the type of the result.
-fn widened(cx: &mut Lower, x: Value) -> Res<Value> {
+fn widened(cx: &Lower, x: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     Ok(cx.cast(x, dtype))
 }

@@ -2,7 +2,7 @@
 
 use onnxport_sdk::prelude::*;
 
-fn arg(cx: &mut Lower, op: &str, x: Value, dim: Option<Axis>, keepdim: bool) -> Res<Value> {
+fn arg(cx: &Lower, op: &str, x: Value, dim: Option<Axis>, keepdim: bool) -> Res<Value> {
     let dtype = cx.dtype(x)?;
     let wide = match dtype {
         DType::Bool => DType::U8,
@@ -24,12 +24,12 @@ fn arg(cx: &mut Lower, op: &str, x: Value, dim: Option<Axis>, keepdim: bool) -> 
 
 /// The position of the largest element along `dim`, or in the flattened tensor; the first one.
 #[lowering("aten.argmax.default")]
-fn argmax(cx: &mut Lower, x: Value, dim: Option<Axis>, keepdim: bool) -> Res<Value> {
+fn argmax(cx: &Lower, x: Value, dim: Option<Axis>, keepdim: bool) -> Res<Value> {
     arg(cx, "ArgMax", x, dim, keepdim)
 }
 
 /// The position of the smallest element along `dim`, or in the flattened tensor; the first one.
 #[lowering("aten.argmin.default")]
-fn argmin(cx: &mut Lower, x: Value, dim: Option<Axis>, keepdim: bool) -> Res<Value> {
+fn argmin(cx: &Lower, x: Value, dim: Option<Axis>, keepdim: bool) -> Res<Value> {
     arg(cx, "ArgMin", x, dim, keepdim)
 }

@@ -4,7 +4,7 @@
 use onnxport_sdk::prelude::*;
 
 /// The `k` largest or smallest elements along `axis`, in order, and their positions.
-pub(super) fn top(cx: &mut Lower, x: Value, k: Value, axis: usize, largest: bool) -> Res<(Value, Value)> {
+pub(super) fn top(cx: &Lower, x: Value, k: Value, axis: usize, largest: bool) -> Res<(Value, Value)> {
     let dtype = cx.dtype(x)?;
     let wide = match dtype {
         DType::Bool => DType::U8,
@@ -18,8 +18,7 @@ pub(super) fn top(cx: &mut Lower, x: Value, k: Value, axis: usize, largest: bool
         let x = cx.unsqueeze(x, &[0]);
         let node = cx.op("TopK").input(x).input(k).int("axis", 0).int("largest", i64::from(largest));
         let [values, indices] = node.outs();
-        let values = cx.cast(values, dtype);
-        return Ok((cx.squeeze(values, &[0]), cx.squeeze(indices, &[0])));
+        return Ok((cx.squeeze(cx.cast(values, dtype), &[0]), cx.squeeze(indices, &[0])));
     }
     let node = cx.op("TopK").input(x).input(k).int("axis", axis as i64).int("largest", i64::from(largest));
     let [values, indices] = node.outs();
@@ -27,7 +26,7 @@ pub(super) fn top(cx: &mut Lower, x: Value, k: Value, axis: usize, largest: bool
 }
 
 /// The extent of `axis`, or 1 for a tensor without axes.
-pub(super) fn whole(cx: &mut Lower, x: Value, axis: usize) -> Res<Value> {
+pub(super) fn whole(cx: &Lower, x: Value, axis: usize) -> Res<Value> {
     if cx.rank(x)? == 0 {
         return Ok(cx.ints(&[1]));
     }
@@ -37,26 +36,24 @@ pub(super) fn whole(cx: &mut Lower, x: Value, axis: usize) -> Res<Value> {
 
 /// The `k` largest, or smallest, elements along `dim` with their positions.
 #[lowering("aten.topk.default")]
-fn topk(cx: &mut Lower, x: Value, k: SymInt, dim: Axis, largest: bool) -> Res<(Value, Value)> {
-    let k = cx.sym_ints(&[k]);
-    top(cx, x, k, dim.0, largest)
+fn topk(cx: &Lower, x: Value, k: SymInt, dim: Axis, largest: bool) -> Res<(Value, Value)> {
+    top(cx, x, cx.sym_ints(&[k]), dim.0, largest)
 }
 
 /// The elements along `dim` in order with their positions.
 #[lowering("aten.sort.default", "aten.sort.stable")]
-fn sort(cx: &mut Lower, x: Value, dim: Axis, descending: bool) -> Res<(Value, Value)> {
-    let k = whole(cx, x, dim.0)?;
-    top(cx, x, k, dim.0, descending)
+fn sort(cx: &Lower, x: Value, dim: Axis, descending: bool) -> Res<(Value, Value)> {
+    top(cx, x, whole(cx, x, dim.0)?, dim.0, descending)
 }
 
 /// The positions that sort `self` along `dim`.
 #[lowering("aten.argsort.default", "aten.argsort.stable")]
-fn argsort(cx: &mut Lower, x: Value, dim: Axis, descending: bool) -> Res<Value> {
+fn argsort(cx: &Lower, x: Value, dim: Axis, descending: bool) -> Res<Value> {
     Ok(sort(cx, x, dim, descending)?.1)
 }
 
 /// The elements sorted along the first axis.
 #[lowering("aten.msort.default")]
-fn msort(cx: &mut Lower, x: Value) -> Res<Value> {
+fn msort(cx: &Lower, x: Value) -> Res<Value> {
     Ok(sort(cx, x, Axis(0), false)?.0)
 }

@@ -14,7 +14,7 @@ fn comparable(dtype: DType) -> DType {
 }
 
 /// `Unique`: distinct elements or slices in order, where each input is among them, how often each is.
-fn distinct(cx: &mut Lower, x: Value, axis: Option<usize>) -> Res<[Value; 3]> {
+fn distinct(cx: &Lower, x: Value, axis: Option<usize>) -> Res<[Value; 3]> {
     let dtype = cx.dtype(x)?;
     let wide = cx.cast(x, comparable(dtype));
     let wide = if cx.rank(wide)? == 0 { cx.unsqueeze(wide, &[0]) } else { wide };
@@ -23,13 +23,12 @@ fn distinct(cx: &mut Lower, x: Value, axis: Option<usize>) -> Res<[Value; 3]> {
         Some(axis) => node.int("axis", axis as i64).outs(),
         None => node.outs(),
     };
-    let values = cx.cast(values, dtype);
-    Ok([values, inverse, counts])
+    Ok([cx.cast(values, dtype), inverse, counts])
 }
 
 /// The distinct elements in order; on demand the place of every element among them, and counts.
 #[lowering("aten._unique.default", "aten._unique2.default")]
-fn unique(cx: &mut Lower, x: Value, return_inverse: bool, return_counts: bool) -> Res<Vec<Value>> {
+fn unique(cx: &Lower, x: Value, return_inverse: bool, return_counts: bool) -> Res<Vec<Value>> {
     let [values, inverse, counts] = distinct(cx, x, None)?;
     let inverse = if return_inverse { like_input(cx, inverse, x)? } else { cx.ints(&[]) };
     // What was not asked for is empty, and the old overload counts nothing.
@@ -37,7 +36,7 @@ fn unique(cx: &mut Lower, x: Value, return_inverse: bool, return_counts: bool) -
 }
 
 /// One element per element of `x`, in the shape of `x`.
-fn like_input(cx: &mut Lower, flat: Value, x: Value) -> Res<Value> {
+fn like_input(cx: &Lower, flat: Value, x: Value) -> Res<Value> {
     match cx.rank(x)? {
         0 => Ok(cx.squeeze(flat, &[0])),
         1 => Ok(flat),
@@ -50,14 +49,14 @@ fn like_input(cx: &mut Lower, flat: Value, x: Value) -> Res<Value> {
 
 /// The distinct slices along `dim` in order.
 #[lowering("aten.unique_dim.default")]
-fn unique_dim(cx: &mut Lower, x: Value, dim: Axis) -> Res<[Value; 3]> {
+fn unique_dim(cx: &Lower, x: Value, dim: Axis) -> Res<[Value; 3]> {
     distinct(cx, x, Some(dim.0))
 }
 
 /// The elements, or slices along `dim`, that differ from the one before them.
 #[lowering("aten.unique_consecutive.default", "aten.unique_dim_consecutive.default")]
 fn unique_consecutive(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     return_inverse: bool,
     return_counts: bool,
@@ -77,22 +76,17 @@ fn unique_consecutive(
     let always = dim.is_some() && (shape.len() != 1 || cx.target().contains("dim_consecutive"));
     let (return_inverse, return_counts) = (return_inverse || always, return_counts || always);
     let along = axis as i64;
-    let (later, earlier) = (cx.slice(data, along, 1, i64::MAX, 1), cx.slice(data, along, 0, -1, 1));
-    let same = cx.equal(later, earlier);
-    let differs = cx.not(same);
+    let later = cx.slice(data, along, 1, i64::MAX, 1);
     let others: Vec<i64> = (0..cx.rank(data)? as i64).filter(|a| *a != along).collect();
-    let mut steps = cx.cast(differs, DType::I64);
+    let mut steps = cx.cast(!cx.equal(later, cx.slice(data, along, 0, -1, 1)), DType::I64);
     if !others.is_empty() {
         steps = cx.reduce("ReduceMax", steps, &others, false);
     }
     let one = cx.ints(&[1]);
     let starts = cx.concat(&[one, steps], 0);
-    let mask = cx.cast(starts, DType::Bool);
-    let values = compress(cx, data, mask, Some(along))?;
+    let values = compress(cx, data, cx.cast(starts, DType::Bool), Some(along))?;
     // The run of an element is the number of runs that began up to it, less one.
-    let zero = cx.int(0);
-    let begun = cx.op("CumSum").input(starts).input(zero).one();
-    let run = cx.sub(begun, one);
+    let run = cx.op("CumSum").input(starts).input(cx.int(0)).one() - one;
     let inverse = match (return_inverse, dim) {
         (false, _) => cx.ints(&[]),
         (true, None) => like_input(cx, run, x)?,
@@ -103,10 +97,7 @@ fn unique_consecutive(
     }
     // The lengths of runs are the distances between their starts.
     let found = cx.op("NonZero").input(starts).one();
-    let found = cx.squeeze(found, &[0]);
-    let total = cx.op("Shape").input(starts).one();
-    let bounds = cx.concat(&[found, total], 0);
-    let (ends, begins) = (cx.slice(bounds, 0, 1, i64::MAX, 1), cx.slice(bounds, 0, 0, -1, 1));
-    let counts = cx.sub(ends, begins);
+    let bounds = cx.concat(&[cx.squeeze(found, &[0]), cx.op("Shape").input(starts).one()], 0);
+    let counts = cx.slice(bounds, 0, 1, i64::MAX, 1) - cx.slice(bounds, 0, 0, -1, 1);
     Ok(vec![values, inverse, counts])
 }

@@ -22,87 +22,85 @@ pub(super) fn common(cx: &Lower, numbers: &[Operand]) -> Res<DType> {
 }
 
 /// Both operands in the type of the result.
-fn pair(cx: &mut Lower, a: &Operand, b: &Operand) -> Res<(Value, Value, DType)> {
+fn pair(cx: &Lower, a: &Operand, b: &Operand) -> Res<(Value, Value, DType)> {
     let dtype = cx.result(0)?.dtype;
     Ok((cx.operand(a, dtype), cx.operand(b, dtype), dtype))
 }
 
 /// `a + b`.
 #[lowering("_operator.add", "aten.add.default")]
-fn add(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
+fn add(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
     let (a, b, _) = pair(cx, &a, &b)?;
-    Ok(cx.add(a, b))
+    Ok(a + b)
 }
 
 /// `a - b`.
 #[lowering("_operator.sub", "aten.sub.default")]
-fn sub(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
+fn sub(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
     let (a, b, _) = pair(cx, &a, &b)?;
-    Ok(cx.sub(a, b))
+    Ok(a - b)
 }
 
 /// `a * b`.
 #[lowering("_operator.mul", "aten.mul.default")]
-fn mul(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
+fn mul(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
     let (a, b, dtype) = pair(cx, &a, &b)?;
-    Ok(product(cx, a, b, dtype))
+    Ok(product(a, b, dtype))
 }
 
 /// `a / b`, a float.
 #[lowering("_operator.truediv", "aten.div.default")]
-fn truediv(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
+fn truediv(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
     let (a, b, _) = pair(cx, &a, &b)?;
-    Ok(cx.div(a, b))
+    Ok(a / b)
 }
 
 /// `floor(a / b)`.
 #[lowering("_operator.floordiv", "aten.floordiv.default")]
-fn floordiv(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
+fn floordiv(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
     let (a, b, dtype) = pair(cx, &a, &b)?;
     Ok(floor_div(cx, a, b, dtype))
 }
 
 /// `a mod b` with the sign of `b`.
 #[lowering("_operator.mod", "aten.remainder.default")]
-fn modulo(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
+fn modulo(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
     let (a, b, dtype) = pair(cx, &a, &b)?;
     Ok(remainder_of(cx, a, b, dtype))
 }
 
 /// `a ** b`.
 #[lowering("_operator.pow", "math.pow")]
-fn pow(cx: &mut Lower, x: Operand, y: Operand) -> Res<Value> {
+fn pow(cx: &Lower, x: Operand, y: Operand) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     Ok(power(cx, &x, &y, dtype))
 }
 
 /// `-a`.
 #[lowering("_operator.neg")]
-fn neg(cx: &mut Lower, a: Operand) -> Res<Value> {
+fn neg(cx: &Lower, a: Operand) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    let a = cx.operand(&a, dtype);
-    Ok(cx.neg(a))
+    Ok(-cx.operand(&a, dtype))
 }
 
 /// `a` in the type of the result.
 #[lowering("_operator.pos", "torch.sym_float")]
-fn pos(cx: &mut Lower, a: Operand) -> Res<Value> {
+fn pos(cx: &Lower, a: Operand) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     Ok(cx.operand(&a, dtype))
 }
 
 /// `|a|`.
 #[lowering("_operator.abs", "builtins.abs")]
-fn abs(cx: &mut Lower, a: Operand) -> Res<Value> {
+fn abs(cx: &Lower, a: Operand) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    let a = cx.operand(&a, dtype);
-    Ok(cx.abs(a))
+    Ok(cx.abs(cx.operand(&a, dtype)))
 }
 
 macro_rules! bits {
     ($($(#[$doc:meta])* $name:ident $bool:literal $int:literal $target:literal;)*) => {
         $($(#[$doc])* #[lowering($target)]
-        fn $name(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
+        fn $name(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
             let (a, b, dtype) = pair(cx, &a, &b)?;
             Ok(cx.op(if dtype == DType::Bool { $bool } else { $int }).input(a).input(b).one())
         })*
@@ -121,16 +119,15 @@ bits! {
 macro_rules! comparisons {
     ($($(#[$doc:meta])* $name:ident $op:literal $($target:literal)+;)*) => {
         $($(#[$doc])* #[lowering($($target),+)]
-        fn $name(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
+        fn $name(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
             compare(cx, $op, &a, &b)
         })*
     };
 }
 
-fn compare(cx: &mut Lower, op: &str, a: &Operand, b: &Operand) -> Res<Value> {
+fn compare(cx: &Lower, op: &str, a: &Operand, b: &Operand) -> Res<Value> {
     let dtype = common(cx, &[*a, *b])?;
-    let (a, b) = (cx.operand(a, dtype), cx.operand(b, dtype));
-    Ok(cx.op(op).input(a).input(b).one())
+    Ok(cx.op(op).input(cx.operand(a, dtype)).input(cx.operand(b, dtype)).one())
 }
 
 comparisons! {
@@ -148,34 +145,29 @@ comparisons! {
 
 /// `a != b`.
 #[lowering("_operator.ne", "aten.ne.default")]
-fn ne(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
-    let equal = compare(cx, "Equal", &a, &b)?;
-    Ok(cx.not(equal))
+fn ne(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
+    Ok(!compare(cx, "Equal", &a, &b)?)
 }
 
 /// `not a`.
 #[lowering("torch.sym_not", "_operator.not_")]
-fn sym_not(cx: &mut Lower, a: Operand) -> Res<Value> {
-    let a = cx.operand(&a, DType::Bool);
-    Ok(cx.not(a))
+fn sym_not(cx: &Lower, a: Operand) -> Res<Value> {
+    Ok(!cx.operand(&a, DType::Bool))
 }
 
 /// The powers of two that a shift multiplies by or divides by.
-fn two_to(cx: &mut Lower, b: &Operand) -> Value {
-    let (two, b) = (cx.int(2), cx.operand(b, DType::I64));
-    cx.pow(two, b)
+fn two_to(cx: &Lower, b: &Operand) -> Value {
+    cx.pow(cx.int(2), cx.operand(b, DType::I64))
 }
 
 /// `a << b`.
 #[lowering("_operator.lshift")]
-fn lshift(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
-    let (a, factor) = (cx.operand(&a, DType::I64), two_to(cx, &b));
-    Ok(cx.mul(a, factor))
+fn lshift(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
+    Ok(cx.operand(&a, DType::I64) * two_to(cx, &b))
 }
 
 /// `a >> b`.
 #[lowering("_operator.rshift")]
-fn rshift(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
-    let (a, divisor) = (cx.operand(&a, DType::I64), two_to(cx, &b));
-    Ok(floor_div(cx, a, divisor, DType::I64))
+fn rshift(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
+    Ok(floor_div(cx, cx.operand(&a, DType::I64), two_to(cx, &b), DType::I64))
 }

@@ -7,18 +7,16 @@ use crate::support::{kernel_type, select};
 use super::arithmetic::common;
 
 /// `op` of the number as a float, in the type of the result.
-fn of_float(cx: &mut Lower, op: &str, x: &Operand) -> Res<Value> {
+fn of_float(cx: &Lower, op: &str, x: &Operand) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let kernel = kernel_type(cx, op, DType::F64);
-    let x = cx.operand(x, kernel);
-    let y = cx.op(op).input(x).one();
-    Ok(cx.cast(y, dtype))
+    Ok(cx.cast(cx.op(op).input(cx.operand(x, kernel)).one(), dtype))
 }
 
 macro_rules! functions {
     ($($(#[$doc:meta])* $name:ident $op:literal $($target:literal)+;)*) => {
         $($(#[$doc])* #[lowering($($target),+)]
-        fn $name(cx: &mut Lower, x: Operand) -> Res<Value> {
+        fn $name(cx: &Lower, x: Operand) -> Res<Value> {
             of_float(cx, $op, &x)
         })*
     };
@@ -59,15 +57,13 @@ functions! {
 
 /// The logarithm to base 2.
 #[lowering("math.log2", "torch._sym_log2")]
-fn log2(cx: &mut Lower, x: Operand) -> Res<Value> {
-    let (x, base) = (cx.operand(&x, DType::F64), cx.float(std::f64::consts::LN_2, DType::F64));
-    let log = cx.log(x);
-    Ok(cx.div(log, base))
+fn log2(cx: &Lower, x: Operand) -> Res<Value> {
+    Ok(cx.log(cx.operand(&x, DType::F64)) / std::f64::consts::LN_2)
 }
 
 /// The integer part: a cast truncates.
 #[lowering("math.trunc", "torch.sym_int")]
-fn trunc(cx: &mut Lower, x: Operand) -> Res<Value> {
+fn trunc(cx: &Lower, x: Operand) -> Res<Value> {
     let x = match x {
         Operand::Number(Scalar::Sym(value)) | Operand::Tensor(value) => value,
         number @ Operand::Number(_) => cx.operand(&number, DType::F64),
@@ -77,34 +73,31 @@ fn trunc(cx: &mut Lower, x: Operand) -> Res<Value> {
 
 /// `t` if `b`, else `f`.
 #[lowering("torch.sym_ite")]
-fn ite(cx: &mut Lower, b: Operand, t: Operand, f: Operand) -> Res<Value> {
+fn ite(cx: &Lower, b: Operand, t: Operand, f: Operand) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    let (condition, t, f) = (cx.operand(&b, DType::Bool), cx.operand(&t, dtype), cx.operand(&f, dtype));
-    Ok(select(cx, condition, t, f, dtype))
+    Ok(select(cx, cx.operand(&b, DType::Bool), cx.operand(&t, dtype), cx.operand(&f, dtype), dtype))
 }
 
-fn extreme(cx: &mut Lower, op: &str, a: &Operand, b: &Operand) -> Res<Value> {
+fn extreme(cx: &Lower, op: &str, a: &Operand, b: &Operand) -> Res<Value> {
     let (kernel, dtype) = (common(cx, &[*a, *b])?, cx.result(0)?.dtype);
-    let (a, b) = (cx.operand(a, kernel), cx.operand(b, kernel));
-    let y = cx.op(op).input(a).input(b).one();
-    Ok(cx.cast(y, dtype))
+    Ok(cx.cast(cx.op(op).input(cx.operand(a, kernel)).input(cx.operand(b, kernel)).one(), dtype))
 }
 
 /// The larger.
 #[lowering("torch.sym_max")]
-fn max(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
+fn max(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
     extreme(cx, "Max", &a, &b)
 }
 
 /// The smaller.
 #[lowering("torch.sym_min")]
-fn min(cx: &mut Lower, a: Operand, b: Operand) -> Res<Value> {
+fn min(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
     extreme(cx, "Min", &a, &b)
 }
 
 /// The sum of a list of integers.
 #[lowering("torch.sym_sum")]
-fn sum(cx: &mut Lower, args: Vec<SymInt>) -> Res<Value> {
+fn sum(cx: &Lower, args: Vec<SymInt>) -> Res<Value> {
     let terms: Vec<Value> = args.iter().map(|n| cx.sym_ints(&[*n])).collect();
     Ok(cx.op("Sum").inputs(terms).one())
 }

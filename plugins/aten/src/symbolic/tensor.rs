@@ -4,7 +4,7 @@ use onnxport_sdk::prelude::*;
 
 /// The only element, as a number.
 #[lowering("aten.item.default", "prims.item.default", "aten._local_scalar_dense.default")]
-fn item(cx: &mut Lower, x: Value) -> Res<Value> {
+fn item(cx: &Lower, x: Value) -> Res<Value> {
     let result = cx.result(0)?;
     let x = cx.cast(x, result.dtype);
     if cx.shape(x).is_ok_and(|s| s == result.shape) {
@@ -15,26 +15,25 @@ fn item(cx: &mut Lower, x: Value) -> Res<Value> {
 
 /// Whether the only element is other than zero.
 #[lowering("aten.is_nonzero.default")]
-fn is_nonzero(cx: &mut Lower, x: Value) -> Res<Value> {
+fn is_nonzero(cx: &Lower, x: Value) -> Res<Value> {
     item(cx, x)
 }
 
 /// The extent of an axis.
 #[lowering("aten.sym_size.int", "aten.size.int")]
-fn sym_size(cx: &mut Lower, x: Value, dim: Axis) -> Res<Value> {
+fn sym_size(cx: &Lower, x: Value, dim: Axis) -> Res<Value> {
     Ok(cx.extent(x, dim.0))
 }
 
 /// The number of elements.
 #[lowering("aten.sym_numel.default", "aten.numel.default")]
-fn sym_numel(cx: &mut Lower, x: Value) -> Res<Value> {
-    let size = cx.op("Size").input(x).one();
-    Ok(cx.reshape(size, &[1]))
+fn sym_numel(cx: &Lower, x: Value) -> Res<Value> {
+    Ok(cx.reshape(cx.op("Size").input(x).one(), &[1]))
 }
 
 /// The stride of an axis: the extents behind it multiplied, as the model's tensors are contiguous.
 #[lowering("aten.sym_stride.int", "aten.stride.int")]
-fn sym_stride(cx: &mut Lower, x: Value, dim: Axis) -> Res<Value> {
+fn sym_stride(cx: &Lower, x: Value, dim: Axis) -> Res<Value> {
     let shape = cx.shape(x)?;
     let stride = shape.iter().skip(dim.0 + 1).fold(Dim::Const(1), |product, n| cx.dim_mul(product, *n));
     Ok(cx.dims_value(&[stride]))
@@ -42,12 +41,12 @@ fn sym_stride(cx: &mut Lower, x: Value, dim: Axis) -> Res<Value> {
 
 /// Where the tensor starts in its memory: it has its own.
 #[lowering("aten.sym_storage_offset.default", "aten.storage_offset.default")]
-fn sym_storage_offset(cx: &mut Lower) -> Res<Value> {
+fn sym_storage_offset(cx: &Lower) -> Res<Value> {
     Ok(cx.ints(&[0]))
 }
 
 /// Tensors of the model are contiguous.
 #[lowering("aten.sym_is_contiguous.default", "aten.is_contiguous.default")]
-fn is_contiguous(cx: &mut Lower) -> Res<Value> {
+fn is_contiguous(cx: &Lower) -> Res<Value> {
     Ok(cx.filled(&Scalar::Bool(true), DType::Bool, &[1]))
 }

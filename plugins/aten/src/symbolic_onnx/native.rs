@@ -5,7 +5,7 @@ use onnxport_sdk::prelude::*;
 /// ONNX's `RotaryEmbedding`. Source: its page for opset 23.
 #[lowering("onnx.RotaryEmbedding.opset23", opset = 23..)]
 fn rotary_embedding(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     cos_cache: Value,
     sin_cache: Value,
@@ -24,7 +24,7 @@ fn rotary_embedding(
 /// of the rotated part: `(a cos - b sin, a sin + b cos)`.
 #[lowering("onnx.RotaryEmbedding.opset23", opset = ..=22)]
 fn rotary_embedding_by_hand(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     cos_cache: Value,
     sin_cache: Value,
@@ -45,7 +45,7 @@ fn rotary_embedding_by_hand(
         _ => x,
     };
     let rotated = rotary_embedding_dim.unwrap_or_default();
-    let pick = |cx: &mut Lower, table| match position_ids {
+    let pick = |cx: &Lower, table| match position_ids {
         Some(ids) => cx.gather(table, ids, 0),
         None => table,
     };
@@ -58,8 +58,8 @@ fn rotary_embedding_by_hand(
     } else {
         cx.op("Split").input(part).int("axis", 3).int("num_outputs", 2).outs()
     };
-    let (a_cos, b_sin, a_sin, b_cos) = (cx.mul(a, cos), cx.mul(b, sin), cx.mul(a, sin), cx.mul(b, cos));
-    let (real, imaginary) = (cx.sub(a_cos, b_sin), cx.add(a_sin, b_cos));
+    let (a_cos, b_sin, a_sin, b_cos) = (a * cos, b * sin, a * sin, b * cos);
+    let (real, imaginary) = (a_cos - b_sin, a_sin + b_cos);
     let mut parts = vec![real, imaginary];
     if interleaved {
         let pairs = [real, imaginary].map(|v| cx.unsqueeze(v, &[4]));
@@ -70,13 +70,12 @@ fn rotary_embedding_by_hand(
     if rotated != 0 {
         parts.push(cx.slice(apart, 3, rotated, i64::MAX, 1));
     }
-    let whole = cx.concat(&parts, 3);
-    cx.reshape_to_result(whole, 0)
+    cx.reshape_to_result(cx.concat(&parts, 3), 0)
 }
 
 /// ONNX's `Attention`. Source: its page for opset 23.
 #[lowering("onnx.Attention.opset23", opset = 23..)]
-fn attention(cx: &mut Lower, x: Value, y: Value) -> Res<Vec<Value>> {
+fn attention(cx: &Lower, x: Value, y: Value) -> Res<Vec<Value>> {
     let v = cx.argument::<Value>("V")?;
     let mask = cx.argument::<Option<Value>>("attn_mask")?;
     let past_key = cx.argument::<Option<Value>>("past_key")?;

@@ -13,7 +13,7 @@ enum Attribute {
 }
 
 /// The attributes of the call: `attr_pos` says where each has its elements in the list of its type.
-fn attributes(cx: &mut Lower) -> Res<Vec<(String, Attribute)>> {
+fn attributes(cx: &Lower) -> Res<Vec<(String, Attribute)>> {
     let keys = cx.argument::<Vec<Str>>("attr_keys")?;
     let types = cx.argument::<Vec<Str>>("attr_types")?;
     let positions = cx.argument::<Vec<Vec<i64>>>("attr_pos")?;
@@ -50,7 +50,7 @@ fn attributes(cx: &mut Lower) -> Res<Vec<(String, Attribute)>> {
 /// The node `domain::op_type` with the call's inputs and attributes.
 #[lowering("onnx_symbolic._symbolic.default", "onnx_symbolic._symbolic_multi_out.default")]
 fn symbolic(
-    cx: &mut Lower,
+    cx: &Lower,
     inputs: Vec<Option<Value>>,
     op_type: Str,
     domain: Option<Str>,

@@ -5,7 +5,7 @@ use onnxport_sdk::prelude::*;
 /// The elements at the places of a grid: `GridSample`.
 #[lowering("aten.grid_sampler.default", "aten.grid_sampler_2d.default", "aten.grid_sampler_3d.default")]
 fn grid_sampler(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     grid: Value,
     interpolation_mode: i64,
@@ -39,23 +39,20 @@ fn grid_sampler(
 
 /// A grid of places moved by an affine map for each element of the batch.
 #[lowering("aten.affine_grid_generator.default")]
-fn affine_grid(cx: &mut Lower, theta: Value, size: Vec<SymInt>, align_corners: bool) -> Res<Value> {
+fn affine_grid(cx: &Lower, theta: Value, size: Vec<SymInt>, align_corners: bool) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let spatial: Option<Vec<i64>> = size.iter().skip(2).map(|n| cx.as_dim(n).as_const()).collect();
     let Some(spatial) = spatial else {
         if cx.opset() < 20 {
             return Err("the argument `size` is not constant, and `AffineGrid` needs opset 20".into());
         }
-        let size = cx.sym_ints(&size);
-        let node = cx.op("AffineGrid").input(theta).input(size);
+        let node = cx.op("AffineGrid").input(theta).input(cx.sym_ints(&size));
         return Ok(node.int("align_corners", i64::from(align_corners)).one());
     };
     let places: i64 = spatial.iter().product();
     let base: Vec<f64> = (0..places).flat_map(|flat| homogeneous(flat, &spatial, align_corners)).collect();
     let base = cx.numbers_shaped(&base, &[places as u64, spatial.len() as u64 + 1], dtype);
-    let theta = crate::matmul::swap_last(cx, theta)?;
-    let moved = cx.matmul(base, theta);
-    cx.reshape_to_result(moved, 0)
+    cx.reshape_to_result(cx.matmul(base, crate::matmul::swap_last(cx, theta)?), 0)
 }
 
 /// The place of element `flat` in `[-1, 1]` of every axis, the last axis first, then a one.

@@ -13,7 +13,7 @@ use super::resize::Sizes;
     "aten.upsample_nearest3d.default",
     "aten.upsample_nearest3d.vec"
 )]
-fn nearest(cx: &mut Lower, x: Value) -> Res<Value> {
+fn nearest(cx: &Lower, x: Value) -> Res<Value> {
     sampled(cx, x, false)
 }
 
@@ -26,12 +26,12 @@ fn nearest(cx: &mut Lower, x: Value) -> Res<Value> {
     "aten._upsample_nearest_exact3d.default",
     "aten._upsample_nearest_exact3d.vec"
 )]
-fn nearest_exact(cx: &mut Lower, x: Value) -> Res<Value> {
+fn nearest_exact(cx: &Lower, x: Value) -> Res<Value> {
     sampled(cx, x, true)
 }
 
 /// `Resize` where its arithmetic meets the same elements, else a gather for every axis.
-fn sampled(cx: &mut Lower, x: Value, exact: bool) -> Res<Value> {
+fn sampled(cx: &Lower, x: Value, exact: bool) -> Res<Value> {
     let sizes = Sizes::new(cx, x)?;
     let scale = |i: usize| sizes.scales.as_ref().and_then(|s| s.get(i).copied());
     let factors = sizes.factors();
@@ -47,8 +47,7 @@ fn sampled(cx: &mut Lower, x: Value, exact: bool) -> Res<Value> {
             let mut y = x;
             for (i, [table, _]) in tables.iter().enumerate() {
                 if !table.iter().copied().eq(0..extents[i].0) {
-                    let table = cx.ints(table);
-                    y = cx.gather(y, table, sizes.axis(i) as i64);
+                    y = cx.gather(y, cx.ints(table), sizes.axis(i) as i64);
                 }
             }
             return Ok(y);

@@ -12,7 +12,7 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
-    pub(super) fn new(cx: &mut Lower, x: Value) -> Res<Self> {
+    pub(super) fn new(cx: &Lower, x: Value) -> Res<Self> {
         const LEAD: usize = 2;
         let (inner, outer) = (cx.shape(x)?, cx.result(0)?.shape);
         let tail = |shape: Vec<Dim>| shape.into_iter().skip(LEAD).collect::<Vec<_>>();
@@ -61,7 +61,7 @@ impl Sizes {
     /// Emits `Resize` with the attributes that `describe` adds.
     pub(super) fn resize<'a>(
         &self,
-        cx: &mut Lower,
+        cx: &Lower,
         x: Value,
         corners: bool,
         strings: &'a [(&'a str, &'a str)],

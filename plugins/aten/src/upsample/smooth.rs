@@ -15,7 +15,7 @@ use super::resize::Sizes;
     "aten._upsample_bilinear2d_aa.default",
     "aten._upsample_bilinear2d_aa.vec"
 )]
-fn linear(cx: &mut Lower, x: Value, align_corners: bool) -> Res<Value> {
+fn linear(cx: &Lower, x: Value, align_corners: bool) -> Res<Value> {
     interpolated(cx, x, "linear", align_corners)
 }
 
@@ -27,11 +27,11 @@ fn linear(cx: &mut Lower, x: Value, align_corners: bool) -> Res<Value> {
     "aten._upsample_bicubic2d_aa.default",
     "aten._upsample_bicubic2d_aa.vec"
 )]
-fn cubic(cx: &mut Lower, x: Value, align_corners: bool) -> Res<Value> {
+fn cubic(cx: &Lower, x: Value, align_corners: bool) -> Res<Value> {
     interpolated(cx, x, "cubic", align_corners)
 }
 
-fn interpolated(cx: &mut Lower, x: Value, mode: &str, corners: bool) -> Res<Value> {
+fn interpolated(cx: &Lower, x: Value, mode: &str, corners: bool) -> Res<Value> {
     let dtype = cx.dtype(x)?;
     let sizes = Sizes::new(cx, x)?;
     if sizes.inner == sizes.outer && sizes.scales.is_none() {

@@ -7,7 +7,7 @@ use super::{expand_to, permuted};
 /// The diagonal `offset` above the main one of the planes `dim1` × `dim2`, as a last axis: elements
 /// `c + 1` apart in the flattened plane, which has `c` columns.
 #[lowering("aten.diagonal.default", "aten.diagonal_copy.default", complex)]
-fn diagonal(cx: &mut Lower, x: Value, offset: i64, dim1: Axis, dim2: Axis) -> Res<Value> {
+fn diagonal(cx: &Lower, x: Value, offset: i64, dim1: Axis, dim2: Axis) -> Res<Value> {
     let result = cx.result(0)?;
     let (rows, columns) = (cx.dim(x, dim1.0), cx.dim(x, dim2.0));
     let outer: Vec<usize> = (0..=result.rank()).filter(|a| ![dim1.0, dim2.0].contains(a)).collect();
@@ -32,10 +32,9 @@ fn diagonal(cx: &mut Lower, x: Value, offset: i64, dim1: Axis, dim2: Axis) -> Re
 
 /// The last axis of `self` as the diagonal `offset` of new planes `dim1` × `dim2`, zero elsewhere.
 #[lowering("aten.diag_embed.default")]
-fn diag_embed(cx: &mut Lower, x: Value, offset: i64, dim1: i64, dim2: i64) -> Res<Value> {
+fn diag_embed(cx: &Lower, x: Value, offset: i64, dim1: i64, dim2: i64) -> Res<Value> {
     let rank = cx.result(0)?.rank();
     let (dim1, dim2) = (cx.axis(dim1, rank)?, cx.axis(dim2, rank)?);
-    let planes = embedded(cx, x, offset)?;
     // Where the planes' axes belong, the others in order.
     let mut others = 0..rank.saturating_sub(2);
     let place = |axis| {
@@ -48,13 +47,12 @@ fn diag_embed(cx: &mut Lower, x: Value, offset: i64, dim1: i64, dim2: i64) -> Re
         }
     };
     let perm = (0..rank).map(place).collect();
-    permuted(cx, planes, perm)
+    permuted(cx, embedded(cx, x, offset)?, perm)
 }
 
 /// Matrices with the last axis of `x` on the diagonal `offset`.
-fn embedded(cx: &mut Lower, x: Value, offset: i64) -> Res<Value> {
+fn embedded(cx: &Lower, x: Value, offset: i64) -> Res<Value> {
     let shape = cx.shape(x)?;
-    let dtype = cx.dtype(x)?;
     let Some((extent, outer)) = shape.split_last() else {
         return Err("argument `self` has no axis".into());
     };
@@ -64,37 +62,29 @@ fn embedded(cx: &mut Lower, x: Value, offset: i64) -> Res<Value> {
         if let Some(last) = pads.last_mut() {
             *last = offset.abs();
         }
-        let pads = cx.ints(&pads);
-        x = cx.op("Pad").input(x).input(pads).one();
+        x = cx.op("Pad").input(x).input(cx.ints(&pads)).one();
     }
     // Element k stands in row k of the column k + offset, or in column k where offset is negative.
     let side = cx.dim_add(*extent, offset.abs());
     let below = offset < 0;
     let apart = cx.unsqueeze(x, &[outer.len() as i64 + i64::from(!below)]);
-    let mask = on_diagonal(cx, side, offset);
-    let zero = cx.number(&Scalar::Int(0), dtype);
-    Ok(cx.select(mask, apart, zero))
+    Ok(cx.select(on_diagonal(cx, side, offset), apart, 0))
 }
 
 /// The `n` × `n` matrix that is true on the diagonal `offset`.
-fn on_diagonal(cx: &mut Lower, n: Dim, offset: i64) -> Value {
+fn on_diagonal(cx: &Lower, n: Dim, offset: i64) -> Value {
     if let Some(n) = n.as_const() {
         let bytes: Vec<u8> = (0..n * n).map(|i| u8::from(i % n - i / n == offset)).collect();
         return cx.constant(DType::Bool, &[n as u64, n as u64], &bytes);
     }
-    let count = cx.dims_value(&[n]);
-    let count = cx.squeeze(count, &[0]);
-    let (zero, one) = (cx.int(0), cx.int(1));
-    let columns = cx.range(zero, count, one);
-    let offset = cx.int(offset);
-    let shifted = cx.add(columns, offset);
-    let rows = cx.unsqueeze(shifted, &[1]);
-    cx.equal(rows, columns)
+    let count = cx.squeeze(cx.dims_value(&[n]), &[0]);
+    let columns = cx.range(cx.int(0), count, cx.int(1));
+    cx.equal(cx.unsqueeze(columns + cx.int(offset), &[1]), columns)
 }
 
 /// A matrix with the vector `self` on its diagonal, or the diagonal of the matrix `self`.
 #[lowering("aten.diag.default")]
-fn diag(cx: &mut Lower, x: Value, diagonal: i64) -> Res<Value> {
+fn diag(cx: &Lower, x: Value, diagonal: i64) -> Res<Value> {
     match cx.rank(x)? {
         1 => embedded(cx, x, diagonal),
         _ => self::diagonal(cx, x, diagonal, Axis(0), Axis(1)),
@@ -103,26 +93,24 @@ fn diag(cx: &mut Lower, x: Value, diagonal: i64) -> Res<Value> {
 
 /// A matrix with the elements of `self` on its diagonal.
 #[lowering("aten.diagflat.default")]
-fn diagflat(cx: &mut Lower, x: Value, offset: i64) -> Res<Value> {
+fn diagflat(cx: &Lower, x: Value, offset: i64) -> Res<Value> {
     let flat = if cx.rank(x)? == 1 { x } else { cx.reshape(x, &[-1]) };
     embedded(cx, flat, offset)
 }
 
 /// The sum of the main diagonal of a matrix.
 #[lowering("aten.trace.default")]
-fn trace(cx: &mut Lower, x: Value) -> Res<Value> {
+fn trace(cx: &Lower, x: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let shape = cx.shape(x)?;
     let &[rows, columns] = shape.as_slice() else { return Err("argument `self` is not a matrix".into()) };
     let side = cx.dim_max(rows, columns);
     let mut mask = on_diagonal(cx, side, 0);
     if rows != columns {
-        let (zero, ends) = (cx.ints(&[0, 0]), cx.dims_value(&[rows, columns]));
-        mask = cx.op("Slice").input(mask).input(zero).input(ends).one();
+        let zero = cx.ints(&[0, 0]);
+        mask = cx.op("Slice").input(mask).input(zero).input(cx.dims_value(&[rows, columns])).one();
     }
     let mask = expand_to(cx, mask, &[rows, columns])?;
     let x = cx.cast(x, dtype);
-    let zero = cx.number(&Scalar::Int(0), dtype);
-    let kept = cx.select(mask, x, zero);
-    Ok(cx.reduce("ReduceSum", kept, &[], false))
+    Ok(cx.reduce("ReduceSum", cx.select(mask, x, 0), &[], false))
 }

@@ -4,7 +4,7 @@ use onnxport_sdk::prelude::*;
 
 /// `x` broadcast to `shape`: nothing when it has that shape. Axes that do not grow are 1 in the target,
 /// so that only those that do are computed.
-pub(crate) fn expand_to(cx: &mut Lower, x: Value, shape: &[Dim]) -> Res<Value> {
+pub(crate) fn expand_to(cx: &Lower, x: Value, shape: &[Dim]) -> Res<Value> {
     let from = cx.shape(x)?;
     let Some(added) = shape.len().checked_sub(from.len()) else {
         return Err("a tensor cannot be broadcast to fewer axes".into());
@@ -22,12 +22,11 @@ pub(crate) fn expand_to(cx: &mut Lower, x: Value, shape: &[Dim]) -> Res<Value> {
             return Ok(x);
         }
     }
-    let target = cx.dims_value(&target);
-    Ok(cx.expand(x, target))
+    Ok(cx.expand(x, cx.dims_value(&target)))
 }
 
 /// A constant for the result of the call, when the program states that it has no elements.
-pub(crate) fn empty(cx: &mut Lower) -> Res<Option<Value>> {
+pub(crate) fn empty(cx: &Lower) -> Res<Option<Value>> {
     let result = cx.result(0)?;
     let extents: Option<Vec<u64>> =
         result.shape.iter().map(|d| d.as_const().and_then(|n| n.try_into().ok())).collect();
@@ -42,14 +41,14 @@ pub(crate) fn empty(cx: &mut Lower) -> Res<Option<Value>> {
     "aten.broadcast_to.default",
     complex
 )]
-fn expand(cx: &mut Lower, x: Value) -> Res<Value> {
+fn expand(cx: &Lower, x: Value) -> Res<Value> {
     let shape = cx.result(0)?.real_shape();
     expand_to(cx, x, &shape)
 }
 
 /// Every tensor broadcast to their common shape.
 #[lowering("aten.broadcast_tensors.default", complex)]
-fn broadcast_tensors(cx: &mut Lower, tensors: Vec<Value>) -> Res<Vec<Value>> {
+fn broadcast_tensors(cx: &Lower, tensors: Vec<Value>) -> Res<Vec<Value>> {
     let broadcast = |(i, x)| {
         let shape = cx.result(i)?.real_shape();
         expand_to(cx, x, &shape)
@@ -59,19 +58,18 @@ fn broadcast_tensors(cx: &mut Lower, tensors: Vec<Value>) -> Res<Vec<Value>> {
 
 /// `a`, whose axis `k` is axis `broadcast_dimensions[k]` of the result, broadcast along the others.
 #[lowering("prims.broadcast_in_dim.default", complex)]
-fn broadcast_in_dim(cx: &mut Lower, x: Value, broadcast_dimensions: Vec<i64>) -> Res<Value> {
+fn broadcast_in_dim(cx: &Lower, x: Value, broadcast_dimensions: Vec<i64>) -> Res<Value> {
     let result = cx.result(0)?;
     let new: Vec<i64> = (0..result.rank() as i64).filter(|a| !broadcast_dimensions.contains(a)).collect();
     // Leading axes are added by broadcasting itself.
     let leading = new.iter().enumerate().take_while(|(i, a)| *i as i64 == **a).count();
     let inner: Vec<i64> = new.iter().skip(leading).map(|a| a - leading as i64).collect();
-    let x = cx.unsqueeze(x, &inner);
-    expand_to(cx, x, &result.real_shape())
+    expand_to(cx, cx.unsqueeze(x, &inner), &result.real_shape())
 }
 
 /// Coordinate grids: tensor `i` varies along axis `i` of every result; `xy` exchanges the first two.
 #[lowering("aten.meshgrid.default", "aten.meshgrid.indexing")]
-fn meshgrid(cx: &mut Lower, tensors: Vec<Value>, indexing: Option<Str>) -> Res<Vec<Value>> {
+fn meshgrid(cx: &Lower, tensors: Vec<Value>, indexing: Option<Str>) -> Res<Vec<Value>> {
     let swap = indexing.is_some_and(|i| i.0 == "xy") && tensors.len() > 1;
     let rank = tensors.len();
     let mut grids = Vec::new();
@@ -82,9 +80,8 @@ fn meshgrid(cx: &mut Lower, tensors: Vec<Value>, indexing: Option<Str>) -> Res<V
         if cx.rank(x)? == 0 {
             new = (0..rank as i64).collect();
         }
-        let x = cx.unsqueeze(x, &new);
         let shape = cx.result(index)?.shape;
-        grids.push(expand_to(cx, x, &shape)?);
+        grids.push(expand_to(cx, cx.unsqueeze(x, &new), &shape)?);
     }
     Ok(grids)
 }

@@ -13,7 +13,7 @@ fn real(dtype: DType) -> DType {
 
 /// The values next to each other along `axis`, cast to the type of the result. Tensors of shape `[0]`
 /// are skipped whatever the rank of the others, as in PyTorch.
-fn joined(cx: &mut Lower, tensors: &[Value], axis: usize) -> Res<Value> {
+fn joined(cx: &Lower, tensors: &[Value], axis: usize) -> Res<Value> {
     let result = cx.result(0)?;
     let dtype = real(result.dtype);
     let ranks: Res<Vec<usize>> = tensors.iter().map(|x| cx.rank(*x)).collect();
@@ -43,35 +43,34 @@ fn joined(cx: &mut Lower, tensors: &[Value], axis: usize) -> Res<Value> {
     "prims.cat.default",
     complex
 )]
-fn cat(cx: &mut Lower, tensors: Vec<Value>, dim: i64) -> Res<Value> {
+fn cat(cx: &Lower, tensors: Vec<Value>, dim: i64) -> Res<Value> {
     let axis = cx.axis(dim, cx.result(0)?.rank())?;
     joined(cx, &tensors, axis)
 }
 
 /// The tensors along a new axis `dim`.
 #[lowering("aten.stack.default", "aten._stack.default", complex)]
-fn stack(cx: &mut Lower, tensors: Vec<Value>, dim: i64) -> Res<Value> {
+fn stack(cx: &Lower, tensors: Vec<Value>, dim: i64) -> Res<Value> {
     let result = cx.result(0)?;
     let axis = cx.axis(dim, result.rank())?;
     // Joined along the axis that follows and reshaped: two nodes, if the target needs no arithmetic.
     let open = result.shape.iter().skip(axis).filter(|d| d.as_const().is_none()).count();
     if axis + 1 < result.rank() && open <= 1 && tensors.len() > 1 {
-        let whole = joined(cx, &tensors, axis)?;
-        return cx.reshape_to_result(whole, 0);
+        return cx.reshape_to_result(joined(cx, &tensors, axis)?, 0);
     }
     let apart: Vec<Value> = tensors.into_iter().map(|x| cx.unsqueeze(x, &[axis as i64])).collect();
     joined(cx, &apart, axis)
 }
 
 /// `x` with axes of extent 1 at `places` of the result.
-fn widened(cx: &mut Lower, tensors: Vec<Value>, places: impl Fn(usize) -> Vec<i64>) -> Res<Vec<Value>> {
+fn widened(cx: &Lower, tensors: Vec<Value>, places: impl Fn(usize) -> Vec<i64>) -> Res<Vec<Value>> {
     let widen = |x| Ok(cx.unsqueeze(x, &places(cx.rank(x)?)));
     tensors.into_iter().map(widen).collect()
 }
 
 /// Along axis 0 for vectors, else axis 1.
 #[lowering("aten.hstack.default")]
-fn hstack(cx: &mut Lower, tensors: Vec<Value>) -> Res<Value> {
+fn hstack(cx: &Lower, tensors: Vec<Value>) -> Res<Value> {
     let axis = usize::from(cx.result(0)?.rank() > 1);
     let tensors = widened(cx, tensors, |rank| if rank == 0 { vec![0] } else { vec![] })?;
     joined(cx, &tensors, axis)
@@ -79,14 +78,14 @@ fn hstack(cx: &mut Lower, tensors: Vec<Value>) -> Res<Value> {
 
 /// Along axis 0 after `atleast_2d`.
 #[lowering("aten.vstack.default", "aten.row_stack.default")]
-fn vstack(cx: &mut Lower, tensors: Vec<Value>) -> Res<Value> {
+fn vstack(cx: &Lower, tensors: Vec<Value>) -> Res<Value> {
     let tensors = widened(cx, tensors, |rank| (0..2usize.saturating_sub(rank) as i64).collect())?;
     joined(cx, &tensors, 0)
 }
 
 /// Along axis 2 after `atleast_3d`.
 #[lowering("aten.dstack.default")]
-fn dstack(cx: &mut Lower, tensors: Vec<Value>) -> Res<Value> {
+fn dstack(cx: &Lower, tensors: Vec<Value>) -> Res<Value> {
     let tensors = widened(cx, tensors, |rank| match rank {
         0 => vec![0, 1, 2],
         1 => vec![0, 2],
@@ -98,7 +97,7 @@ fn dstack(cx: &mut Lower, tensors: Vec<Value>) -> Res<Value> {
 
 /// Along axis 1; vectors are columns.
 #[lowering("aten.column_stack.default")]
-fn column_stack(cx: &mut Lower, tensors: Vec<Value>) -> Res<Value> {
+fn column_stack(cx: &Lower, tensors: Vec<Value>) -> Res<Value> {
     let tensors = widened(cx, tensors, |rank| match rank {
         0 => vec![0, 1],
         1 => vec![1],
@@ -109,7 +108,7 @@ fn column_stack(cx: &mut Lower, tensors: Vec<Value>) -> Res<Value> {
 
 /// The matrices along the diagonal of a matrix of zeros.
 #[lowering("aten.block_diag.default")]
-fn block_diag(cx: &mut Lower, tensors: Vec<Value>) -> Res<Value> {
+fn block_diag(cx: &Lower, tensors: Vec<Value>) -> Res<Value> {
     let result = cx.result(0)?;
     let total = result.shape.get(1).copied().unwrap_or(Dim::Unknown);
     let tensors = widened(cx, tensors, |rank| (0..2usize.saturating_sub(rank) as i64).collect())?;
@@ -128,7 +127,7 @@ fn block_diag(cx: &mut Lower, tensors: Vec<Value>) -> Res<Value> {
 
 /// Every choice of `r` elements of a vector in order, a row each.
 #[lowering("aten.combinations.default")]
-fn combinations(cx: &mut Lower, x: Value, r: i64, with_replacement: bool) -> Res<Value> {
+fn combinations(cx: &Lower, x: Value, r: i64, with_replacement: bool) -> Res<Value> {
     let Some(n) = cx.dim(x, 0).as_const() else {
         return Err("argument `self`: combinations of a symbolic number of elements are not supported".into());
     };
@@ -146,13 +145,12 @@ fn combinations(cx: &mut Lower, x: Value, r: i64, with_replacement: bool) -> Res
     }
     let bytes: Vec<u8> = rows.iter().flatten().flat_map(|i| i.to_le_bytes()).collect();
     let picks = cx.constant(DType::I64, &[rows.len() as u64, r.max(0) as u64], &bytes);
-    let picked = cx.gather(x, picks, 0);
-    cx.reshape_to_result(picked, 0)
+    cx.reshape_to_result(cx.gather(x, picks, 0), 0)
 }
 
 /// Every combination of one element of each vector, a row each.
 #[lowering("aten.cartesian_prod.default")]
-fn cartesian_prod(cx: &mut Lower, tensors: Vec<Value>) -> Res<Value> {
+fn cartesian_prod(cx: &Lower, tensors: Vec<Value>) -> Res<Value> {
     let [first, rest @ ..] = tensors.as_slice() else { return Err("argument `tensors` is empty".into()) };
     if rest.is_empty() {
         return Ok(*first);
@@ -162,9 +160,7 @@ fn cartesian_prod(cx: &mut Lower, tensors: Vec<Value>) -> Res<Value> {
     let mut columns = Vec::new();
     for (index, x) in tensors.iter().enumerate() {
         let after: Vec<i64> = (1..=last - index as i64).collect();
-        let x = cx.unsqueeze(*x, &after);
-        let grid = super::expand_to(cx, x, &extents)?;
-        columns.push(cx.reshape(grid, &[-1, 1]));
+        columns.push(cx.reshape(super::expand_to(cx, cx.unsqueeze(*x, &after), &extents)?, &[-1, 1]));
     }
     joined(cx, &columns, 1)
 }

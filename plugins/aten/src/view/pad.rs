@@ -21,7 +21,7 @@ fn sides(pad: &[SymInt], rank: usize) -> Res<Vec<(SymInt, SymInt)>> {
 ///
 /// The axes are stated because ONNX Runtime fuses a `Pad` without them into a following `MaxPool`,
 /// which pads with minus infinity whatever this one pads with.
-fn emit(cx: &mut Lower, x: Value, sides: &[(SymInt, SymInt)], mode: &str, fill: Option<Value>) -> Res<Value> {
+fn emit(cx: &Lower, x: Value, sides: &[(SymInt, SymInt)], mode: &str, fill: Option<Value>) -> Res<Value> {
     let nothing = (SymInt::Const(0), SymInt::Const(0));
     let (axes, sides): (Vec<i64>, Vec<_>) =
         (0..).zip(sides.iter().copied()).filter(|(_, side)| *side != nothing).unzip();
@@ -33,27 +33,23 @@ fn emit(cx: &mut Lower, x: Value, sides: &[(SymInt, SymInt)], mode: &str, fill: 
     let (counts, axes) = (cx.sym_ints(&counts), cx.ints(&axes));
     let wide = if matches!(dtype, DType::I16 | DType::U16) { DType::I32 } else { dtype };
     let (x, fill) = (cx.cast(x, wide), fill.map(|f| cx.cast(f, wide)));
-    let padded = cx.op("Pad").input(x).input(counts).maybe(fill).input(axes).str("mode", mode).one();
-    Ok(cx.cast(padded, dtype))
+    Ok(cx.cast(cx.op("Pad").input(x).input(counts).maybe(fill).input(axes).str("mode", mode).one(), dtype))
 }
 
 /// Constant padding; negative counts crop.
-fn constant(cx: &mut Lower, x: Value, pad: &[SymInt], value: &Scalar) -> Res<Value> {
+fn constant(cx: &Lower, x: Value, pad: &[SymInt], value: &Scalar) -> Res<Value> {
     let sides = sides(pad, cx.rank(x)?)?;
     let dtype = cx.dtype(x)?;
     let fill = match value {
         zero if zero.is(0.0) => None,
-        Scalar::Sym(number) => {
-            let number = cx.cast(*number, dtype);
-            Some(cx.squeeze(number, &[0]))
-        }
+        Scalar::Sym(number) => Some(cx.squeeze(cx.cast(*number, dtype), &[0])),
         number => Some(cx.number(number, dtype)),
     };
     emit(cx, x, &sides, "constant", fill)
 }
 
 /// What negative counts leave of `x`.
-fn cropped(cx: &mut Lower, mut x: Value, sides: &[(SymInt, SymInt)]) -> Value {
+fn cropped(cx: &Lower, mut x: Value, sides: &[(SymInt, SymInt)]) -> Value {
     let negative = |n: &SymInt| n.as_const().filter(|n| *n < 0);
     for (axis, (before, after)) in sides.iter().enumerate() {
         let (before, after) = (negative(before), negative(after));
@@ -67,7 +63,7 @@ fn cropped(cx: &mut Lower, mut x: Value, sides: &[(SymInt, SymInt)]) -> Value {
 
 /// Padding with the tensor's own elements. Negative counts crop what the others padded; what goes in
 /// circles is cropped before.
-fn mirrored(cx: &mut Lower, x: Value, pad: &[SymInt], mode: &str) -> Res<Value> {
+fn mirrored(cx: &Lower, x: Value, pad: &[SymInt], mode: &str) -> Res<Value> {
     if let Some(nothing) = empty(cx)? {
         return Ok(nothing);
     }
@@ -84,12 +80,11 @@ fn mirrored(cx: &mut Lower, x: Value, pad: &[SymInt], mode: &str) -> Res<Value> 
         let x = cropped(cx, x, &sides);
         return if cx.opset() < 19 { wrapped(cx, x, &grown) } else { emit(cx, x, &grown, mode, None) };
     }
-    let x = emit(cx, x, &grown, mode, None)?;
-    Ok(cropped(cx, x, &sides))
+    Ok(cropped(cx, emit(cx, x, &grown, mode, None)?, &sides))
 }
 
 /// Circular padding before opset 19: the tensor between its own end and start.
-fn wrapped(cx: &mut Lower, mut x: Value, sides: &[(SymInt, SymInt)]) -> Res<Value> {
+fn wrapped(cx: &Lower, mut x: Value, sides: &[(SymInt, SymInt)]) -> Res<Value> {
     for (axis, (before, after)) in sides.iter().enumerate() {
         let (Some(before), Some(after)) = (before.as_const(), after.as_const()) else {
             return Err(Refusal::new("argument `pad`: circular padding by a symbolic count needs opset 19")
@@ -109,7 +104,7 @@ fn wrapped(cx: &mut Lower, mut x: Value, sides: &[(SymInt, SymInt)]) -> Res<Valu
 
 /// `self` padded in `mode`.
 #[lowering("aten.pad.default")]
-fn pad(cx: &mut Lower, x: Value, pad: Vec<SymInt>, mode: Str, value: Option<Scalar>) -> Res<Value> {
+fn pad(cx: &Lower, x: Value, pad: Vec<SymInt>, mode: Str, value: Option<Scalar>) -> Res<Value> {
     match mode.0 {
         "constant" => constant(cx, x, &pad, &value.unwrap_or(Scalar::Int(0))),
         "reflect" => mirrored(cx, x, &pad, "reflect"),
@@ -121,7 +116,7 @@ fn pad(cx: &mut Lower, x: Value, pad: Vec<SymInt>, mode: Str, value: Option<Scal
 
 /// As `pad` with PyTorch's number of the mode.
 #[lowering("aten._pad_enum.default")]
-fn pad_enum(cx: &mut Lower, x: Value, pad: Vec<SymInt>, mode: i64, value: Option<Scalar>) -> Res<Value> {
+fn pad_enum(cx: &Lower, x: Value, pad: Vec<SymInt>, mode: i64, value: Option<Scalar>) -> Res<Value> {
     match mode {
         0 => mirrored(cx, x, &pad, "reflect"),
         1 => mirrored(cx, x, &pad, "edge"),
@@ -133,19 +128,19 @@ fn pad_enum(cx: &mut Lower, x: Value, pad: Vec<SymInt>, mode: i64, value: Option
 
 /// `self` surrounded by `value`.
 #[lowering("aten.constant_pad_nd.default")]
-fn constant_pad(cx: &mut Lower, x: Value, pad: Vec<SymInt>, value: Scalar) -> Res<Value> {
+fn constant_pad(cx: &Lower, x: Value, pad: Vec<SymInt>, value: Scalar) -> Res<Value> {
     constant(cx, x, &pad, &value)
 }
 
 /// `self` continued periodically.
 #[lowering("aten._pad_circular.default")]
-fn circular_pad(cx: &mut Lower, x: Value, pad: Vec<SymInt>) -> Res<Value> {
+fn circular_pad(cx: &Lower, x: Value, pad: Vec<SymInt>) -> Res<Value> {
     mirrored(cx, x, &pad, "wrap")
 }
 
 /// `self` mirrored at its edges, which are not repeated.
 #[lowering("aten.reflection_pad1d.default", "aten.reflection_pad2d.default", "aten.reflection_pad3d.default")]
-fn reflection_pad(cx: &mut Lower, x: Value, padding: Vec<SymInt>) -> Res<Value> {
+fn reflection_pad(cx: &Lower, x: Value, padding: Vec<SymInt>) -> Res<Value> {
     mirrored(cx, x, &padding, "reflect")
 }
 
@@ -155,6 +150,6 @@ fn reflection_pad(cx: &mut Lower, x: Value, padding: Vec<SymInt>) -> Res<Value> 
     "aten.replication_pad2d.default",
     "aten.replication_pad3d.default"
 )]
-fn replication_pad(cx: &mut Lower, x: Value, padding: Vec<SymInt>) -> Res<Value> {
+fn replication_pad(cx: &Lower, x: Value, padding: Vec<SymInt>) -> Res<Value> {
     mirrored(cx, x, &padding, "edge")
 }

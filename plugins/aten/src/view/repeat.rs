@@ -5,7 +5,7 @@ use onnxport_sdk::prelude::*;
 use super::expand_to;
 
 /// `x` laid out `repeats[k]` times along axis `k`, after new leading axes where `repeats` is longer.
-fn repeated(cx: &mut Lower, x: Value, mut repeats: Vec<SymInt>) -> Res<Value> {
+fn repeated(cx: &Lower, x: Value, mut repeats: Vec<SymInt>) -> Res<Value> {
     let result = cx.result(0)?;
     if result.is_complex() {
         repeats.push(SymInt::Const(1));
@@ -20,28 +20,25 @@ fn repeated(cx: &mut Lower, x: Value, mut repeats: Vec<SymInt>) -> Res<Value> {
         return expand_to(cx, x, &result.real_shape());
     }
     let axes: Vec<i64> = (0..added as i64).collect();
-    let x = cx.unsqueeze(x, &axes);
-    let repeats = cx.sym_ints(&repeats);
-    Ok(cx.tile(x, repeats))
+    Ok(cx.tile(cx.unsqueeze(x, &axes), cx.sym_ints(&repeats)))
 }
 
 /// `self` repeated `repeats[k]` times along axis `k`.
 #[lowering("aten.repeat.default", complex)]
-fn repeat(cx: &mut Lower, x: Value, repeats: Vec<SymInt>) -> Res<Value> {
+fn repeat(cx: &Lower, x: Value, repeats: Vec<SymInt>) -> Res<Value> {
     repeated(cx, x, repeats)
 }
 
 /// As `repeat`; a short `dims` is preceded by ones.
 #[lowering("aten.tile.default", complex)]
-fn tile(cx: &mut Lower, x: Value, dims: Vec<SymInt>) -> Res<Value> {
+fn tile(cx: &Lower, x: Value, dims: Vec<SymInt>) -> Res<Value> {
     let missing = cx.result(0)?.rank().saturating_sub(dims.len());
-    let ones = std::iter::repeat_n(SymInt::Const(1), missing);
-    repeated(cx, x, ones.chain(dims).collect())
+    repeated(cx, x, std::iter::repeat_n(SymInt::Const(1), missing).chain(dims).collect())
 }
 
 /// Every element along `dim` repeated `repeats` times; without `dim`, of the flattened tensor.
 #[lowering("aten.repeat_interleave.self_int", complex)]
-fn repeat_interleave(cx: &mut Lower, x: Value, repeats: SymInt, dim: Option<Axis>) -> Res<Value> {
+fn repeat_interleave(cx: &Lower, x: Value, repeats: SymInt, dim: Option<Axis>) -> Res<Value> {
     let result = cx.result(0)?;
     let pair = usize::from(result.is_complex());
     let (x, axis) = flattened(cx, x, dim, pair)?;
@@ -50,42 +47,35 @@ fn repeat_interleave(cx: &mut Lower, x: Value, repeats: SymInt, dim: Option<Axis
     }
     if let (Some(n), SymInt::Const(r)) = (cx.dim(x, axis).as_const(), repeats) {
         let picks: Vec<i64> = (0..n).flat_map(|i| std::iter::repeat_n(i, r.max(0) as usize)).collect();
-        let picks = cx.ints(&picks);
-        return Ok(cx.gather(x, picks, axis as i64));
+        return Ok(cx.gather(x, cx.ints(&picks), axis as i64));
     }
     let rank = cx.rank(x)?;
-    let apart = cx.unsqueeze(x, &[axis as i64 + 1]);
     let mut counts = vec![SymInt::Const(1); rank + 1];
     if let Some(count) = counts.get_mut(axis + 1) {
         *count = repeats;
     }
-    let counts = cx.sym_ints(&counts);
-    let repeated = cx.expand(apart, counts);
-    cx.reshape_to_result(repeated, 0)
+    cx.reshape_to_result(cx.expand(cx.unsqueeze(x, &[axis as i64 + 1]), cx.sym_ints(&counts)), 0)
 }
 
 /// Element `i` along `dim` repeated `repeats[i]` times; without `dim`, of the flattened tensor.
 #[lowering("aten.repeat_interleave.self_Tensor", complex)]
-fn repeat_interleave_tensor(cx: &mut Lower, x: Value, repeats: Value, dim: Option<Axis>) -> Res<Value> {
+fn repeat_interleave_tensor(cx: &Lower, x: Value, repeats: Value, dim: Option<Axis>) -> Res<Value> {
     let pair = usize::from(cx.result(0)?.is_complex());
     let (x, axis) = flattened(cx, x, dim, pair)?;
     let extent = cx.dim(x, axis);
-    let repeats = expand_to(cx, repeats, &[extent])?;
-    let picks = positions(cx, repeats);
-    Ok(cx.gather(x, picks, axis as i64))
+    Ok(cx.gather(x, positions(cx, expand_to(cx, repeats, &[extent])?), axis as i64))
 }
 
 /// `i` repeated `repeats[i]` times, for every `i`.
 #[lowering("aten.repeat_interleave.Tensor")]
-fn repeat_interleave_range(cx: &mut Lower, repeats: Value) -> Res<Value> {
-    let picks = positions(cx, repeats);
+fn repeat_interleave_range(cx: &Lower, repeats: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    Ok(cx.cast(picks, dtype))
+    Ok(cx.cast(positions(cx, repeats), dtype))
 }
 
 /// The index of the element from which position `p` of the repeated vector comes: how many of the
 /// cumulated counts are at most `p`.
-fn positions(cx: &mut Lower, repeats: Value) -> Value {
+fn positions(cx: &Lower, repeats: Value) -> Value {
     if let Some(counts) = cx.literal(repeats).and_then(|l| l.ints()) {
         let picks: Vec<i64> = counts
             .iter()
@@ -97,16 +87,12 @@ fn positions(cx: &mut Lower, repeats: Value) -> Value {
     let repeats = cx.cast(repeats, DType::I64);
     let (zero, one) = (cx.int(0), cx.int(1));
     let ends = cx.op("CumSum").input(repeats).input(zero).one();
-    let total = cx.reduce("ReduceSum", repeats, &[], false);
-    let places = cx.range(zero, total, one);
-    let places = cx.unsqueeze(places, &[1]);
-    let passed = cx.less_equal(ends, places);
-    let passed = cx.cast(passed, DType::I64);
-    cx.reduce("ReduceSum", passed, &[1], false)
+    let places = cx.range(zero, cx.reduce("ReduceSum", repeats, &[], false), one);
+    cx.reduce("ReduceSum", cx.cast(cx.less_equal(ends, cx.unsqueeze(places, &[1])), DType::I64), &[1], false)
 }
 
 /// `x` and the axis `dim`, or `x` flattened and its only axis.
-fn flattened(cx: &mut Lower, x: Value, dim: Option<Axis>, pair: usize) -> Res<(Value, usize)> {
+fn flattened(cx: &Lower, x: Value, dim: Option<Axis>, pair: usize) -> Res<(Value, usize)> {
     let rank = cx.rank(x)?;
     match dim {
         Some(Axis(axis)) if rank > pair => Ok((x, axis)),

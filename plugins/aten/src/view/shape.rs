@@ -25,19 +25,19 @@ use onnxport_sdk::prelude::*;
     "prims.collapse_view.default",
     complex
 )]
-fn view(cx: &mut Lower, x: Value) -> Res<Value> {
+fn view(cx: &Lower, x: Value) -> Res<Value> {
     cx.reshape_to_result(x, 0)
 }
 
 /// `at_least_nd` of every tensor.
 #[lowering("aten.atleast_1d.Sequence", "aten.atleast_2d.Sequence", "aten.atleast_3d.Sequence", complex)]
-fn at_least(cx: &mut Lower, tensors: Vec<Value>) -> Res<Vec<Value>> {
+fn at_least(cx: &Lower, tensors: Vec<Value>) -> Res<Vec<Value>> {
     tensors.into_iter().enumerate().map(|(i, x)| cx.reshape_to_result(x, i)).collect()
 }
 
 /// The bits of `self` as another element type: nothing to do when it is the same one.
 #[lowering("aten.view.dtype", "aten.view_copy.dtype")]
-fn view_dtype(cx: &mut Lower, x: Value, dtype: DType) -> Res<Value> {
+fn view_dtype(cx: &Lower, x: Value, dtype: DType) -> Res<Value> {
     if cx.dtype(x)? == dtype {
         return Ok(x);
     }
@@ -55,7 +55,7 @@ fn view_dtype(cx: &mut Lower, x: Value, dtype: DType) -> Res<Value> {
     "aten.squeeze_copy.dims",
     complex
 )]
-fn squeeze(cx: &mut Lower, x: Value, dim: Option<Axes>) -> Res<Value> {
+fn squeeze(cx: &Lower, x: Value, dim: Option<Axes>) -> Res<Value> {
     let shape = cx.shape(x)?;
     let named = |axis: &usize| dim.as_ref().is_none_or(|d| d.0.contains(axis));
     let axes: Vec<i64> = (0..shape.len())
@@ -70,13 +70,13 @@ fn squeeze(cx: &mut Lower, x: Value, dim: Option<Axes>) -> Res<Value> {
 
 /// `prims.squeeze`: every axis in `dimensions` has extent 1.
 #[lowering("prims.squeeze.default", complex)]
-fn prims_squeeze(cx: &mut Lower, x: Value, dimensions: Axes) -> Res<Value> {
+fn prims_squeeze(cx: &Lower, x: Value, dimensions: Axes) -> Res<Value> {
     Ok(cx.squeeze(x, &dimensions.ints()))
 }
 
 /// `self` with a new axis of extent 1 at `dim` of the result.
 #[lowering("aten.unsqueeze.default", "aten.unsqueeze_copy.default", complex)]
-fn unsqueeze(cx: &mut Lower, x: Value, dim: i64) -> Res<Value> {
+fn unsqueeze(cx: &Lower, x: Value, dim: i64) -> Res<Value> {
     let axis = cx.axis(dim, cx.result(0)?.rank())?;
     Ok(cx.unsqueeze(x, &[axis as i64]))
 }

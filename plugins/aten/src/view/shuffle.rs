@@ -6,7 +6,7 @@ use super::permuted;
 
 /// `[…, C r², H, W]` as `[…, C, H r, W r]`: channel `c r² + i r + j` is pixel `(i, j)` of a block.
 #[lowering("aten.pixel_shuffle.default")]
-fn pixel_shuffle(cx: &mut Lower, x: Value, upscale_factor: i64) -> Res<Value> {
+fn pixel_shuffle(cx: &Lower, x: Value, upscale_factor: i64) -> Res<Value> {
     let (shape, r) = (cx.shape(x)?, upscale_factor);
     if shape.len() == 4 && matches!(cx.dtype(x)?, DType::F32 | DType::F64 | DType::F16) {
         return Ok(cx.op("DepthToSpace").input(x).int("blocksize", r).str("mode", "CRD").one());
@@ -20,7 +20,7 @@ fn pixel_shuffle(cx: &mut Lower, x: Value, upscale_factor: i64) -> Res<Value> {
 
 /// `[…, C, H r, W r]` as `[…, C r², H, W]`: pixel `(i, j)` of a block is channel `c r² + i r + j`.
 #[lowering("aten.pixel_unshuffle.default")]
-fn pixel_unshuffle(cx: &mut Lower, x: Value, downscale_factor: i64) -> Res<Value> {
+fn pixel_unshuffle(cx: &Lower, x: Value, downscale_factor: i64) -> Res<Value> {
     let (shape, r) = (cx.shape(x)?, downscale_factor);
     let [outer @ .., channels, height, width] = shape.as_slice() else {
         return Err("argument `self` has fewer than three axes".into());
@@ -32,7 +32,7 @@ fn pixel_unshuffle(cx: &mut Lower, x: Value, downscale_factor: i64) -> Res<Value
 
 /// The axes after `outer` split into `inner`, permuted, and merged to what the program states.
 fn rearranged<const N: usize>(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     outer: &[Dim],
     inner: &[Dim],
@@ -46,7 +46,7 @@ fn rearranged<const N: usize>(
 
 /// Channel `k` of group `g` becomes channel `k groups + g`.
 #[lowering("aten.channel_shuffle.default", "aten.native_channel_shuffle.default")]
-fn channel_shuffle(cx: &mut Lower, x: Value, groups: i64) -> Res<Value> {
+fn channel_shuffle(cx: &Lower, x: Value, groups: i64) -> Res<Value> {
     let shape = cx.shape(x)?;
     let [batch, channels, ..] = shape.as_slice() else {
         return Err("argument `self` has no channels".into());
@@ -55,6 +55,5 @@ fn channel_shuffle(cx: &mut Lower, x: Value, groups: i64) -> Res<Value> {
     let inner = [&split, shape.get(2..).unwrap_or_default()].concat();
     let rank = inner.len();
     let apart = cx.reshape_to(x, &[&[*batch], inner.as_slice()].concat());
-    let moved = permuted(cx, apart, [0, 2, 1].into_iter().chain(3..=rank).collect())?;
-    cx.reshape_to_result(moved, 0)
+    cx.reshape_to_result(permuted(cx, apart, [0, 2, 1].into_iter().chain(3..=rank).collect())?, 0)
 }

@@ -3,7 +3,7 @@
 use onnxport_sdk::prelude::*;
 
 /// `x` in the parts that the program states. `even`: equal parts but for a smaller last one.
-fn parts(cx: &mut Lower, x: Value, axis: usize, even: bool) -> Res<Vec<Value>> {
+fn parts(cx: &Lower, x: Value, axis: usize, even: bool) -> Res<Vec<Value>> {
     let count = cx.result_count();
     if count == 1 {
         return Ok(vec![x]);
@@ -15,8 +15,7 @@ fn parts(cx: &mut Lower, x: Value, axis: usize, even: bool) -> Res<Vec<Value>> {
         let node = cx.op("Split").input(x).int("axis", axis as i64).int("num_outputs", count as i64);
         return Ok(node.many(count));
     }
-    let sizes = cx.dims_value(&extents);
-    Ok(cx.op("Split").input(x).input(sizes).int("axis", axis as i64).many(count))
+    Ok(cx.op("Split").input(x).input(cx.dims_value(&extents)).int("axis", axis as i64).many(count))
 }
 
 /// Parts of `split_size` each, the last one smaller, or of the sizes in a list, along `dim`.
@@ -31,13 +30,13 @@ fn parts(cx: &mut Lower, x: Value, axis: usize, even: bool) -> Res<Vec<Value>> {
     "aten.tensor_split.sections",
     complex
 )]
-fn split(cx: &mut Lower, x: Value, dim: Axis) -> Res<Vec<Value>> {
+fn split(cx: &Lower, x: Value, dim: Axis) -> Res<Vec<Value>> {
     parts(cx, x, dim.0, false)
 }
 
 /// Parts that end at `indices` of an axis, each of which may count from the end; a part that would end
 /// before it begins is empty.
-fn parts_at(cx: &mut Lower, x: Value, axis: usize, indices: &[SymInt]) -> Res<Vec<Value>> {
+fn parts_at(cx: &Lower, x: Value, axis: usize, indices: &[SymInt]) -> Res<Vec<Value>> {
     let ends: Option<Vec<i64>> = indices.iter().map(SymInt::as_const).collect();
     if ends.is_some_and(|ends| ends.is_sorted() && ends.iter().all(|end| *end >= 0)) {
         return parts(cx, x, axis, false);
@@ -53,13 +52,13 @@ fn parts_at(cx: &mut Lower, x: Value, axis: usize, indices: &[SymInt]) -> Res<Ve
 
 /// Parts that end at `indices` along `dim`.
 #[lowering("aten.tensor_split.indices", complex)]
-fn split_at(cx: &mut Lower, x: Value, indices: Vec<SymInt>, dim: Axis) -> Res<Vec<Value>> {
+fn split_at(cx: &Lower, x: Value, indices: Vec<SymInt>, dim: Axis) -> Res<Vec<Value>> {
     parts_at(cx, x, dim.0, &indices)
 }
 
 /// Parts that end at the positions in a tensor, or as many equal ones as it says, the first ones larger.
 #[lowering("aten.tensor_split.tensor_indices_or_sections")]
-fn tensor_split(cx: &mut Lower, x: Value, tensor_indices_or_sections: Value, dim: Axis) -> Res<Vec<Value>> {
+fn tensor_split(cx: &Lower, x: Value, tensor_indices_or_sections: Value, dim: Axis) -> Res<Vec<Value>> {
     let (count, axis) = (cx.result_count() as i64, dim.0 as i64);
     let (bounds, extent) = (tensor_indices_or_sections, cx.dim(x, dim.0));
     if cx.rank(bounds)? == 0 {
@@ -81,41 +80,38 @@ fn tensor_split(cx: &mut Lower, x: Value, tensor_indices_or_sections: Value, dim
 
 /// At most `chunks` equal parts along `dim`, the last one smaller.
 #[lowering("aten.chunk.default", "aten.unsafe_chunk.default", complex)]
-fn chunk(cx: &mut Lower, x: Value, chunks: i64, dim: Axis) -> Res<Vec<Value>> {
+fn chunk(cx: &Lower, x: Value, chunks: i64, dim: Axis) -> Res<Vec<Value>> {
     let even = cx.result_count() as i64 == chunks;
     parts(cx, x, dim.0, even)
 }
 
 /// Along axis 0 of a vector, else axis 1.
 #[lowering("aten.hsplit.int", "aten.hsplit.array", complex)]
-fn hsplit(cx: &mut Lower, x: Value, indices: Option<Vec<SymInt>>) -> Res<Vec<Value>> {
+fn hsplit(cx: &Lower, x: Value, indices: Option<Vec<SymInt>>) -> Res<Vec<Value>> {
     let axis = usize::from(cx.result(0)?.rank() > 1);
     parts_at(cx, x, axis, &indices.unwrap_or_default())
 }
 
 /// Along axis 0.
 #[lowering("aten.vsplit.int", "aten.vsplit.array", complex)]
-fn vsplit(cx: &mut Lower, x: Value, indices: Option<Vec<SymInt>>) -> Res<Vec<Value>> {
+fn vsplit(cx: &Lower, x: Value, indices: Option<Vec<SymInt>>) -> Res<Vec<Value>> {
     parts_at(cx, x, 0, &indices.unwrap_or_default())
 }
 
 /// Along axis 2.
 #[lowering("aten.dsplit.int", "aten.dsplit.array", complex)]
-fn dsplit(cx: &mut Lower, x: Value, indices: Option<Vec<SymInt>>) -> Res<Vec<Value>> {
+fn dsplit(cx: &Lower, x: Value, indices: Option<Vec<SymInt>>) -> Res<Vec<Value>> {
     parts_at(cx, x, 2, &indices.unwrap_or_default())
 }
 
 /// `self` at every index of axis `dim`.
 #[lowering("aten.unbind.int", "aten.unbind_copy.int", complex)]
-fn unbind(cx: &mut Lower, x: Value, dim: Axis) -> Res<Vec<Value>> {
+fn unbind(cx: &Lower, x: Value, dim: Axis) -> Res<Vec<Value>> {
     let axis = dim.0 as i64;
     let count = cx.result_count();
     if count == 1 {
         return Ok(vec![cx.squeeze(x, &[axis])]);
     }
-    let mut pick = |i| {
-        let index = cx.int(i);
-        cx.gather(x, index, axis)
-    };
+    let mut pick = |i| cx.gather(x, cx.int(i), axis);
     Ok((0..count as i64).map(&mut pick).collect())
 }

@@ -6,7 +6,7 @@ use onnxport_sdk::prelude::*;
 const MAX_ELEMENTS: i64 = 1 << 24;
 
 /// The flat positions `storage_offset + sum of i_k * stride_k` of a tensor of extents `size`.
-fn places(cx: &mut Lower, size: &[i64], stride: &[i64], offset: Option<i64>) -> Res<Vec<i64>> {
+fn places(cx: &Lower, size: &[i64], stride: &[i64], offset: Option<i64>) -> Res<Vec<i64>> {
     if !cx.lookup("self").is_row_major() {
         return Err(Refusal::new("argument `self`: its layout in memory is not known to be row-major")
             .help("index or reshape the tensor instead of laying strides over its storage"));
@@ -22,7 +22,7 @@ fn places(cx: &mut Lower, size: &[i64], stride: &[i64], offset: Option<i64>) -> 
     Ok(places)
 }
 
-fn constant(cx: &mut Lower, places: &[i64], shape: &[i64]) -> Value {
+fn constant(cx: &Lower, places: &[i64], shape: &[i64]) -> Value {
     let bytes: Vec<u8> = places.iter().flat_map(|p| p.to_le_bytes()).collect();
     let shape: Vec<u64> = shape.iter().map(|n| *n as u64).collect();
     cx.constant(DType::I64, &shape, &bytes)
@@ -31,22 +31,20 @@ fn constant(cx: &mut Lower, places: &[i64], shape: &[i64]) -> Value {
 /// The elements of the storage of `self` at these positions.
 #[lowering("aten.as_strided.default", "aten.as_strided_copy.default")]
 fn as_strided(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     size: Vec<i64>,
     stride: Vec<i64>,
     storage_offset: Option<i64>,
 ) -> Res<Value> {
     let places = places(cx, &size, &stride, storage_offset)?;
-    let flat = cx.reshape(x, &[-1]);
-    let places = constant(cx, &places, &size);
-    Ok(cx.gather(flat, places, 0))
+    Ok(cx.gather(cx.reshape(x, &[-1]), constant(cx, &places, &size), 0))
 }
 
 /// `self` with the elements at these positions of its storage replaced by `src`.
 #[lowering("aten.as_strided_scatter.default")]
 fn as_strided_scatter(
-    cx: &mut Lower,
+    cx: &Lower,
     x: Value,
     src: Value,
     size: Vec<i64>,

@@ -6,7 +6,7 @@ use super::permuted;
 
 /// Windows of `size` elements every `step` along `dimension`; the elements of a window are a last axis.
 #[lowering("aten.unfold.default", "aten.unfold_copy.default")]
-fn unfold(cx: &mut Lower, x: Value, dimension: Axis, size: i64, step: i64) -> Res<Value> {
+fn unfold(cx: &Lower, x: Value, dimension: Axis, size: i64, step: i64) -> Res<Value> {
     let (axis, rank) = (dimension.0, cx.rank(x)?);
     if rank == 0 {
         return Ok(cx.reshape(x, &[size]));
@@ -17,16 +17,10 @@ fn unfold(cx: &mut Lower, x: Value, dimension: Axis, size: i64, step: i64) -> Re
         let bytes: Vec<u8> = picks.iter().flat_map(|p| p.to_le_bytes()).collect();
         cx.constant(DType::I64, &[count as u64, size as u64], &bytes)
     } else {
-        let stop = cx.dims_value(&[cx.dim_mul(count, step)]);
-        let stop = cx.squeeze(stop, &[0]);
-        let (zero, step) = (cx.int(0), cx.int(step));
-        let starts = cx.range(zero, stop, step);
-        let starts = cx.unsqueeze(starts, &[1]);
+        let stop = cx.squeeze(cx.dims_value(&[cx.dim_mul(count, step)]), &[0]);
         let within: Vec<i64> = (0..size).collect();
-        let within = cx.ints(&within);
-        cx.add(starts, within)
+        cx.unsqueeze(cx.range(cx.int(0), stop, cx.int(step)), &[1]) + cx.ints(&within)
     };
-    let windows = cx.gather(x, picks, axis as i64);
     let perm = (0..=rank).filter(|a| *a != axis + 1).chain([axis + 1]).collect();
-    permuted(cx, windows, perm)
+    permuted(cx, cx.gather(x, picks, axis as i64), perm)
 }

@@ -19,20 +19,20 @@ simple! { "faulty.fine.default" => Relu(self) }
 
 /// Another lowering of an operator that `aten` has as well.
 #[lowering("aten.relu.default")]
-fn relu(cx: &mut Lower, x: Value) -> Res<Value> {
+fn relu(cx: &Lower, x: Value) -> Res<Value> {
     let slope = Settings::get()?.slope;
     log::info!(cx => "a slope of {slope}");
     Ok(cx.op("LeakyRelu").input(x).float("alpha", slope).one())
 }
 
 #[lowering("faulty.panics.default")]
-fn panics(_: &mut Lower, _x: Value) -> Res<Value> {
+fn panics(_: &Lower, _x: Value) -> Res<Value> {
     panic!("out of cheese")
 }
 
 /// Tells the user where the call comes from.
 #[lowering("faulty.talks.default")]
-fn talks(cx: &mut Lower, x: Value) -> Res<Value> {
+fn talks(cx: &Lower, x: Value) -> Res<Value> {
     let voice = &Settings::get()?.voice;
     let origin = cx.origin()?;
     log::warn!(cx => "{voice}: {} in `{}`, line {} of {}", origin.node, origin.module, origin.line, origin.file);

@@ -45,7 +45,8 @@ pub(crate) struct Global {
     pub plugin_timeout: Option<Duration>,
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+/// Reads a time.
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| format!("{text:?} is not a number of seconds"))?;
     match Duration::try_from_secs_f64(seconds) {
         Ok(time) if !time.is_zero() => Ok(time),

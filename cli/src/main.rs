@@ -3,6 +3,8 @@
 mod args;
 mod backends;
 mod commands;
+mod deadline;
+mod ending;
 mod exit;
 mod format;
 mod outcome;
@@ -24,6 +26,7 @@ use onnxport_core::diagnose::{Code, Diagnostic};
 use onnxport_core::host::log::{self, Level};
 use onnxport_core::host::{crash, watch};
 use onnxport_core::tensor::fault;
+use onnxport_core::write::interrupt;
 
 use crate::args::{Cli, Color, Command};
 use crate::outcome::CommandResult;
@@ -61,12 +64,15 @@ fn main() -> ExitCode {
     let name = command.name();
     let progress = Progress::new(!global.quiet && !global.json);
     fault::report(exit::Exit::Io as u8, global.json);
-    signals::handle(name, global, &progress);
+    ending::prepare(name, global, &progress);
+    signals::handle();
     let shown = progress.clone();
     // A plugin that does not come back is left behind on that thread.
     let result =
         watch::run(global.plugin_timeout, move || catch_unwind(AssertUnwindSafe(|| heard(&command, &shown))));
-    signals::done();
+    ending::done();
+    // A thread that was left behind may own hidden files.
+    let _stopped = result.is_err().then(interrupt::stop);
     progress.clear();
     let outcome = match result {
         Ok(Ok(Ok(outcome) | Err(outcome))) => outcome,

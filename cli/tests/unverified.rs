@@ -6,7 +6,13 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
+use onnxport_core::ir::Model;
+use onnxport_core::write::{self, WriteOptions};
+use onnxport_proto::tensor_shape_proto::dimension::Value as Extent;
+use onnxport_proto::{ModelProto, type_proto};
+use prost::Message;
 use serde_json::Value;
 
 fn onnxport(arguments: &[&str], folder: &Path) -> Command {
@@ -161,4 +167,131 @@ fn what_cannot_be_verified_is_refused_where_it_is_required() {
         assert_eq!(listing(folder), before);
     }
     assert_eq!(run(&convert[..4], folder).0, Some(0));
+}
+
+/// Edits the model `m.onnx` of the good program, then verifies it: the exit code, and what is said.
+fn edited(folder: &Path, edit: impl FnOnce(&mut ModelProto)) -> (Option<i32>, Vec<String>) {
+    assert_eq!(run(&["convert", "good.pt2", "-o", "m.onnx", "--no-verify"], folder).0, Some(0));
+    let path = folder.join("m.onnx");
+    let mut model = ModelProto::decode(fs::read(&path).expect("a model").as_slice()).expect("a model");
+    edit(&mut model);
+    fs::write(&path, model.encode_to_vec()).expect("a model");
+    let (code, said) = run(&["verify", "m.onnx", "--against", "good.pt2"], folder);
+    let diagnostics = said["diagnostics"].as_array().cloned().unwrap_or_default();
+    let message = |found: &Value| found["message"].as_str().unwrap_or_default().to_owned();
+    (code, diagnostics.iter().map(message).collect())
+}
+
+#[test]
+fn an_interface_that_is_not_the_programs_is_said_in_a_sentence() {
+    if !has_runtime() {
+        return;
+    }
+    let folder = programs();
+    let folder = folder.path();
+    assert_eq!(edited(folder, |_| {}), (Some(0), Vec::new()));
+    let graph = |model: &mut ModelProto| model.graph.take().expect("a graph");
+    let (code, said) = edited(folder, |model| {
+        let mut graph = graph(model);
+        graph.output.swap(0, 1);
+        model.graph = Some(graph);
+    });
+    assert_eq!(code, Some(4));
+    let order =
+        "the model's outputs are in another order than the program's: linear_2, add instead of add, linear_2";
+    assert!(said.len() == 3 && said.iter().all(|said| said.ends_with(order)), "{said:?}");
+    let (code, said) = edited(folder, |model| {
+        let mut graph = graph(model);
+        graph.input.retain(|input| input.name() != "seen");
+        model.graph = Some(graph);
+    });
+    let message = "the model does not keep the state `seen`: there is no input `seen`";
+    assert_eq!((code, said), (Some(4), vec![message.to_owned()]));
+    let (code, said) = edited(folder, |model| {
+        let mut graph = graph(model);
+        graph.initializer.retain(|tensor| tensor.name() != "seen");
+        model.graph = Some(graph);
+    });
+    let message = "the model does not keep the state `seen`: its input `seen` has no first value";
+    assert_eq!((code, said), (Some(4), vec![message.to_owned()]));
+    // An output fewer, and the state's.
+    let (code, said) = edited(folder, |model| {
+        let mut graph = graph(model);
+        graph.output.remove(1);
+        model.graph = Some(graph);
+    });
+    assert_eq!((code, said.len()), (Some(4), 3));
+    assert!(said[0].ends_with("1 outputs came out where the program has 2"), "{said:?}");
+    let (code, said) = edited(folder, |model| {
+        let mut graph = graph(model);
+        graph.output.retain(|output| output.name() != "seen.next");
+        model.graph = Some(graph);
+        model.metadata_props.retain(|entry| entry.key() != "onnxport.state");
+    });
+    assert_eq!(code, Some(4));
+    assert!(said[0].ends_with("the program changes seen, the model does not"), "{said:?}");
+}
+
+#[test]
+fn a_declared_shape_that_does_not_come_out_is_wrong() {
+    if !has_runtime() {
+        return;
+    }
+    let folder = programs();
+    let folder = folder.path();
+    fs::remove_file(folder.join("good.expected.safetensors")).expect("a sidecar");
+    assert_eq!(edited(folder, |_| {}), (Some(0), Vec::new()));
+    let (code, said) = edited(folder, |model| {
+        let output = model.graph.as_mut().and_then(|graph| graph.output.get_mut(1)).expect("an output");
+        let Some(type_proto::Value::TensorType(ty)) = output.r#type.as_mut().and_then(|ty| ty.value.as_mut())
+        else {
+            panic!("a tensor")
+        };
+        // `[s, 16]`: the rows are another number than those of the input.
+        let dim = ty.shape.as_mut().and_then(|shape| shape.dim.get_mut(0)).expect("an axis");
+        let Some(Extent::DimParam(name)) = dim.value.clone() else { panic!("a symbol") };
+        dim.value = Some(Extent::DimParam(format!("{name} + 1")));
+    });
+    assert_eq!(code, Some(4), "{said:?}");
+    assert!(said.iter().all(|said| said.ends_with("1 of 3 outputs are wrong")), "{said:?}");
+}
+
+#[test]
+fn an_executor_that_does_not_come_back_has_a_limit() {
+    if !has_runtime() {
+        return;
+    }
+    let text = "opset 20
+graph {
+  constant %trips: i64[] = [9000000000000000000]
+  constant %go: bool[] = [true]
+  input %x: f32[?, 16]
+  %y: f32[?, 16] = Loop(%trips, %go, %x) {body = {
+    input %i: i64[]
+    input %cond: bool[]
+    input %h: f32[?, 16]
+    %0: f32[?, 16] = Tanh(%h)
+    output %cond
+    output %0
+  }}
+  output %y as y
+}
+";
+    let folder = programs();
+    let folder = folder.path();
+    let model = Model::parse(text).expect("a model");
+    write::write(&model, &folder.join("m.onnx"), &WriteOptions::default()).expect("a written model");
+    let before = listing(folder);
+    let start = Instant::now();
+    let (code, said) = run(&["verify", "m.onnx", "--against", "good.pt2", "--timeout", "1"], folder);
+    let message = "ONNX Runtime did not come back from running the case traced within 1 s";
+    let found = &said["diagnostics"][0];
+    assert_eq!((code, &found["code"], &found["message"]), (Some(4), &"OP705".into(), &message.into()));
+    assert!(start.elapsed() < Duration::from_secs(20));
+    // Nothing is left of a conversion that ends so, either.
+    let convert =
+        ["convert", "good.pt2", "-o", "n.onnx", "--external-data", "external", "--timeout", "0.000001"];
+    let (code, said) = run(&convert, folder);
+    assert_eq!((code, &said["diagnostics"][0]["code"]), (Some(4), &"OP705".into()), "{said}");
+    assert_eq!(listing(folder), before);
 }

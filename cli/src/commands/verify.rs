@@ -8,6 +8,8 @@ use clap::Args;
 use onnxport_core::diagnose::{Code, Diagnostic};
 use onnxport_core::verify::{self, Against, CaseReport, Comparer, Options, Runtime, Verification};
 
+use crate::args;
+use crate::deadline::Deadline;
 use crate::exit::Exit;
 use crate::format::{bad, count, duration, faint, good};
 use crate::outcome::{CommandResult, Outcome};
@@ -48,6 +50,9 @@ pub(crate) struct RuntimeArguments {
     /// be repeated
     #[arg(long = "executor-option", value_name = "NAME=VALUE", value_parser = parse_option)]
     pub executor_options: Vec<(String, String)>,
+    /// The longest that the runtime may take to load the model and to run it on all cases, in seconds
+    #[arg(long, value_name = "SECONDS", value_parser = args::seconds)]
+    pub timeout: Option<Duration>,
 }
 
 fn parse_option(text: &str) -> Result<(String, String), String> {
@@ -76,23 +81,27 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     let comparer = arguments.comparer.as_deref().map(|id| Comparer::open(&host, id, &[])).transpose()?;
     let (rtol, atol) = (arguments.rtol, arguments.atol);
     let options = Options { rtol, atol, comparer: comparer.as_ref(), measure: false };
-    let verification = execute(&runtime, &arguments.model, &against, &options, progress)?;
+    let limit = arguments.runtime.timeout;
+    let verification = execute(&runtime, &arguments.model, &against, &options, limit, progress)?;
     let mut outcome = Outcome::ok();
     describe(&verification, &source, &mut outcome);
     Ok(outcome)
 }
 
-/// Runs the model on every case.
+/// Runs the model on every case. The process ends when it takes longer than `limit`.
 pub(crate) fn execute(
     runtime: &Runtime,
     model: &Path,
     against: &Against,
     options: &Options<'_>,
+    limit: Option<Duration>,
     progress: &Progress,
 ) -> Result<Verification, Diagnostic> {
     progress.stage("loading the model");
+    let deadline = Deadline::start(limit, runtime.name(), "loading the model")?;
     verify::verify(runtime, model, against, options, &mut |case| {
         progress.stage(format!("running {}", case.name));
+        deadline.doing(format!("running the case {}", case.name));
     })
 }
 

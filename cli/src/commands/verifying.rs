@@ -80,7 +80,7 @@ impl VerifyingArguments {
             }
         };
         let options = Options { measure: changed, ..Options::default() };
-        match verify::execute(&runtime, path, &against, &options, progress) {
+        match verify::execute(&runtime, path, &against, &options, self.runtime.timeout, progress) {
             Ok(verification) => {
                 verify::describe(&verification, &source, &mut outcome);
                 if self.require_verified && !verification.values_compared {

@@ -63,6 +63,11 @@ pub struct Runtime {
 }
 
 impl Runtime {
+    /// The name to show, `ONNX Runtime`.
+    pub fn name(&self) -> &'static str {
+        self.executor.name()
+    }
+
     /// What the runtime is: name, version, where it comes from.
     pub fn describe(&self) -> Result<String, Diagnostic> {
         let mut ignore = |_: Output<'_>| {};

@@ -39,6 +39,8 @@ pub struct Case {
 pub struct Expected {
     /// The user outputs in the program's order, those that are no number left out.
     pub outputs: Vec<LazyTensor>,
+    /// Their names in the program; empty where they have none.
+    pub names: Vec<String>,
     /// What the call mutates, by fully qualified name or placeholder.
     pub states: Vec<(String, LazyTensor)>,
 }
@@ -109,13 +111,17 @@ impl<'a> Sidecar<'a> {
             };
             names.iter().map(tensor).collect::<Result<Vec<_>, String>>()
         };
-        let outputs = (0..entry.outputs.len())
-            .filter_map(|index| self.tensor(&format!("{}/output/{index}", entry.name)).transpose())
-            .collect::<Result<_, _>>()?;
+        let (mut outputs, mut names) = (Vec::new(), Vec::new());
+        for (index, name) in entry.outputs.iter().enumerate() {
+            if let Some(tensor) = self.tensor(&format!("{}/output/{index}", entry.name))? {
+                outputs.push(tensor);
+                names.push(name.clone().unwrap_or_default());
+            }
+        }
         Ok(Case {
             name: entry.name.clone(),
             inputs: named("input", &entry.inputs)?,
-            expected: Some(Expected { outputs, states: named("state", &entry.states)? }),
+            expected: Some(Expected { outputs, names, states: named("state", &entry.states)? }),
         })
     }
 

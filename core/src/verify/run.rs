@@ -46,6 +46,7 @@ pub fn verify(
     // A runtime may crash on data that is not there.
     file.check_data()?;
     let signature = Signature::of(&file)?;
+    signature.check_states()?;
     drop(file);
     let executor = runtime.describe()?;
     let mut session = runtime.load(path)?;
@@ -57,7 +58,7 @@ pub fn verify(
         let mut judge = Judge::new(&signature, case, &inputs, options);
         let outcome = session.run(&feeds, &mut |output| judge.output(&output));
         let error = match outcome {
-            Ok(()) => judge.missing(),
+            Ok(()) => judge.missing().or_else(|| judge.disordered()),
             Err(d) if d.code == Code::VERIFY_EXECUTOR => Some(d.message),
             Err(d) => return Err(d),
         };
@@ -260,6 +261,23 @@ impl<'a> Judge<'a> {
                 self.symbols.eval(dim, &|id| sizes.get(&id).copied()).is_none_or(|n| n == size)
             }
         }
+    }
+
+    /// Whether outputs are wrong because they are the program's in another order.
+    fn disordered(&self) -> Option<String> {
+        let names = &self.case.expected.as_ref()?.names;
+        let outputs: Vec<&OutputReport> = self.outputs.iter().filter(|o| o.state.is_none()).collect();
+        let got: Vec<&str> = outputs.iter().map(|output| output.tensor.name.as_str()).collect();
+        let is_wrong = outputs.iter().any(|output| output.problem.is_some());
+        let wanted: Vec<&str> = names.iter().map(String::as_str).collect();
+        let (mut some, mut others) = (got.clone(), wanted.clone());
+        some.sort_unstable();
+        others.sort_unstable();
+        let moved = is_wrong && got != wanted && some == others;
+        moved.then(|| {
+            let (got, wanted) = (got.join(", "), wanted.join(", "));
+            format!("the model's outputs are in another order than the program's: {got} instead of {wanted}")
+        })
     }
 
     /// What the program gives and the model does not.

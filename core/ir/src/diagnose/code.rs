@@ -180,6 +180,8 @@ codes! {
     VERIFY_EXECUTOR = "OP703";
     /// There is nothing to compare with, or it does not belong to the model.
     VERIFY_EXPECTED = "OP704";
+    /// The executor did not come back in the time that it has.
+    VERIFY_TIMEOUT = "OP705";
     /// No plugin compares tensors under that name, or it cannot compare these.
     VERIFY_COMPARER = "OP720";
     /// A plugin broke the contract.

@@ -85,6 +85,29 @@ impl Signature {
         })
     }
 
+    /// Fails when a state that the model declares cannot be one.
+    ///
+    /// # Errors
+    /// `OP701` when its input or its output is missing, or the first value of a buffer or parameter.
+    pub fn check_states(&self) -> Result<(), Diagnostic> {
+        for State { input, output, kind, name } in &self.states {
+            let port = self.inputs.iter().find(|port| port.name == *input);
+            let lacking = match port {
+                None => format!("there is no input `{input}`"),
+                Some(_) if !self.outputs.iter().any(|port| port.name == *output) => {
+                    format!("there is no output `{output}`")
+                }
+                Some(port) if kind != "input" && !port.optional => {
+                    format!("its input `{input}` has no first value")
+                }
+                Some(_) => continue,
+            };
+            let message = format!("the model does not keep the state `{name}`: {lacking}");
+            return Err(Diagnostic::error(Code::VERIFY_MISMATCH, message));
+        }
+        Ok(())
+    }
+
     /// The inputs that the user gives at every call: all but the states with a value of their own.
     pub fn user_inputs(&self) -> impl Iterator<Item = &Port> {
         self.inputs

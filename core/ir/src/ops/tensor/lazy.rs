@@ -60,7 +60,9 @@ impl Tensor {
                 match usize::try_from(*index).ok().filter(|i| i < extent) {
                     Some(index) => at = at * extent + index,
                     None => {
-                        return invalid!("the index {index} of a sparse tensor is out of the extent {extent}");
+                        return invalid!(
+                            "the index {index} of a sparse tensor is out of the extent {extent}"
+                        );
                     }
                 }
             }

@@ -1,12 +1,9 @@
 //! Weights that the user gives besides a program.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
-use onnxport_core::diagnose::{Code, Diagnostic, Report, Severity};
-use onnxport_core::host::Host;
-use onnxport_core::program::Program;
-use onnxport_core::weights::{self, BindOptions, NameMap, WeightSet};
+use onnxport_core::{BindOptions, Conversion, Host, NameMap, Report, WeightSet};
 
 /// Where weights come from.
 #[derive(Debug, Args)]
@@ -35,17 +32,6 @@ pub(crate) struct SharedWeights {
     names: NameArguments,
 }
 
-/// What giving a program other weights did.
-#[derive(Debug, Default)]
-pub(crate) struct Given {
-    /// Whether the program computes with other weights than it was saved with.
-    pub any: bool,
-    /// The files that were read.
-    pub files: Vec<PathBuf>,
-    /// Warnings.
-    pub diagnostics: Vec<Diagnostic>,
-}
-
 /// How names in the files become the program's.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Weights")]
@@ -65,26 +51,17 @@ pub(crate) struct NameArguments {
 }
 
 impl WeightArguments {
-    /// Gives `program` the weights that the user named.
-    pub(crate) fn bind(&self, host: &Host, program: &mut Program) -> Result<Given, Report> {
-        let withheld = if self.weightless { weights::withhold(program) } else { 0 };
-        let note = (withheld > 0).then(|| {
-            let message =
-                format!("{withheld} weights that the program holds are left out, as --weightless says");
-            let note =
-                Diagnostic { severity: Severity::Note, ..Diagnostic::error(Code::WEIGHTS_MISSING, message) };
-            note.help(
-                "give them with `onnxport weights bind`; buffers that no checkpoint holds stay in the model",
-            )
-        });
-        let Some((set, names)) = self.shared.open(host)? else {
-            return Ok(Given { diagnostics: note.into_iter().collect(), ..Given::default() });
-        };
+    /// Gives the program the weights that the user named. Returns whether it took any.
+    pub(crate) fn bind(&self, host: &Host, conversion: &mut Conversion) -> Result<bool, Report> {
+        if self.weightless {
+            conversion.withhold();
+        }
+        let Some((set, names)) = self.shared.open(host)? else { return Ok(false) };
+        for file in self.shared.names.files() {
+            conversion.add_source(file);
+        }
         let options = BindOptions { partial: self.weightless, ..self.shared.options() };
-        let bound = weights::bind(program, &set, &names, options)?;
-        let files = set.files().map(Path::to_owned).chain(self.shared.names.files()).collect();
-        let diagnostics = note.into_iter().chain(bound.diagnostics).collect();
-        Ok(Given { any: bound.replaced > 0, files, diagnostics })
+        conversion.bind(&set, &names, options)
     }
 }
 

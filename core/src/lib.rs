@@ -1,26 +1,81 @@
-//! The onnxport host: it reads exported programs, normalises them, lowers them through plugins to
-//! ONNX, and writes and verifies the result. `pipeline` names the stages in order.
+//! Converts PyTorch exported programs (`.pt2`, written by `torch.export.save`) to ONNX.
+//!
+//! A [`Host`] holds the plugins that know operators and runtimes. A [`Conversion`] is a program on its way;
+//! each step takes what the one before it made, and the library prints nothing and handles no signals.
+//!
+//! ```
+//! use onnxport_core::{Conversion, Host, Report, WriteOptions};
+//!
+//! # fn main() -> Result<(), Report> {
+//! # let folder = std::env::temp_dir().join(format!("onnxport-doc-{}", std::process::id()));
+//! # std::fs::create_dir_all(&folder).unwrap();
+//! # let output = folder.join("mlp.onnx");
+//! let host = Host::new(&[&onnxport_aten::ROOT])?;
+//! let model = Conversion::open("../examples/mlp/mlp.pt2")?.dim("x", 0, "batch").run(&host)?;
+//! let written = model.write(&output, &WriteOptions::default())?;
+//! assert_eq!(written.tensors, 4);
+//! # std::fs::remove_dir_all(&folder).unwrap();
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! To run a model before anybody sees it, add the plugin of a runtime to the host, [stage](ConvertedProgram::stage)
+//! the model, [verify](Staged::verify) it, and [publish](Staged::publish) it when it holds.
+//!
+//! Errors are [`Report`]s: every problem at once, each a [`Diagnostic`] with a stable [`Code`], the line of the
+//! user's own program and a next step. Their `Display` is the text that the command prints.
+//!
+//! # What is stable
+//!
+//! What stands at the root of this crate. The modules below it are the rooms of the host, which the command,
+//! `plugin check` and the Python package use; they change with it.
 
 // What comes from outside never panics; tests may.
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+#[doc(hidden)]
 pub mod backend;
+mod conversion;
 pub(crate) mod graph_access;
+#[doc(hidden)]
 pub mod host;
+#[doc(hidden)]
 pub mod inspect;
+#[doc(hidden)]
 pub mod lower;
+#[doc(hidden)]
 pub mod meta;
+#[doc(hidden)]
 pub mod normalise;
+#[doc(hidden)]
 pub mod optimise;
+#[doc(hidden)]
 pub mod pipeline;
+#[doc(hidden)]
 pub mod precision;
+#[doc(hidden)]
 pub mod program;
+#[doc(hidden)]
 pub mod pt2;
+#[doc(hidden)]
 pub mod registry;
 pub(crate) mod rules;
+#[doc(hidden)]
 pub mod session;
+#[doc(hidden)]
 pub mod verify;
+#[doc(hidden)]
 pub mod weights;
 
+pub use conversion::{Calls, Conversion, ConvertedProgram, Staged};
+pub use diagnose::{Code, Diagnostic, Report, Severity};
+pub use host::Host;
+pub use host::discover::Search;
+pub use pipeline::{ConvertOptions, Converted};
+pub use verify::{Executor, Runtime, Verification};
+pub use weights::{BindOptions, NameMap, WeightSet};
+pub use write::{ExternalData, WriteOptions, WriteReport};
+
 pub(crate) use onnxport_ir::{arena, table, text};
+#[doc(hidden)]
 pub use onnxport_ir::{diagnose, ir, onnx, sym, tensor, write};

@@ -12,10 +12,8 @@ use onnxport_core::host::Host;
 use onnxport_core::lower::{DimName, LowerOptions};
 use onnxport_core::normalise::normalise;
 use onnxport_core::pipeline::{self, ConvertOptions};
-use onnxport_core::precision::Changed;
-use onnxport_core::pt2::Archive;
-use onnxport_core::verify::{Against, Port, Signature};
-use onnxport_core::write::{self, WriteOptions, WriteReport};
+use onnxport_core::verify::{Port, Signature};
+use onnxport_core::{Conversion, WriteOptions, WriteReport};
 
 use super::converting::{self, ConvertingArguments};
 use super::verifying;
@@ -78,10 +76,10 @@ enum Form {
 pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     let start = Instant::now();
     progress.stage("reading the program");
-    let mut archive = pipeline::read(&arguments.program)?;
+    let mut conversion = Conversion::open(&arguments.program)?;
     let converting = &arguments.converting;
     let host = plugins::host(&converting.plugins)?;
-    let given = arguments.weights.bind(&host, &mut archive.program)?;
+    let reweighted = arguments.weights.bind(&host, &mut conversion)?;
     let reading = start.elapsed();
     let options = converting.options(arguments.output.as_deref());
     let options = ConvertOptions {
@@ -94,46 +92,44 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
         backend: BackendOptions { dry_run: arguments.explain_partition, ..options.backend },
         weightless: arguments.weights.weightless || arguments.emit.is_some() || arguments.explain_partition,
         // A model that waits for weights does not know which of them are one.
-        separate: given.any || arguments.writing.names_weights(),
+        separate: reweighted || arguments.writing.names_weights(),
         ..options
     };
     if arguments.explain_partition {
-        return backends::explain(&host, archive.program, &options);
+        return backends::explain(&host, conversion.into_archive().program, &options);
     }
     let path = match (&arguments.output, arguments.emit) {
         (Some(path), None) => path,
-        (_, form) => return emit(&host, archive, &options, form.unwrap_or(Form::Ir)),
+        (_, form) => return emit(&host, conversion, &options, form.unwrap_or(Form::Ir)),
     };
+    let conversion = conversion.options(options);
     let verified = !converting.verifying.no_verify && arguments.writing.plan().is_none();
-    let against =
-        if verified { Some(verifying::calls(&arguments.program, &archive, given.any)) } else { None };
+    let conversion = if verified { conversion } else { conversion.unverified() };
 
     progress.stage("converting");
-    let converted = pipeline::convert(&host, archive.program, &options)?;
-    let nodes = converted.model.graph.node_count();
+    let mut program = conversion.run(&host)?;
 
     let writing = Instant::now();
     let weightless = arguments.weights.weightless;
-    let mut sources = given.files;
-    sources.push(Against::sidecar_path(&arguments.program));
-    let write_options = WriteOptions { weightless, sources, ..arguments.writing.options(archive.file) };
+    let write_options = WriteOptions { weightless, ..arguments.writing.options() };
     if let Some(planned) = arguments.writing.plan() {
-        return writing::plan(&converted, path, &write_options, planned);
+        return writing::plan(&program, path, &write_options, planned);
     }
     let bar = progress.bytes("writing");
     let write_options = WriteOptions { progress: Some(Arc::new(bar)), ..write_options };
-    let mut staged = write::stage(&converted.model, path, &write_options)?;
+    let calls = program.calls.take();
+    let mut staged = program.stage(path, &write_options)?;
     let writing_took = writing.elapsed();
-    let checked = match against {
-        Some(_) if arguments.writing.no_initializers || staged.unbound() > 0 => {
+    let checked = match calls {
+        Some(_) if arguments.writing.no_initializers || staged.files.unbound() > 0 => {
             let why = Diagnostic::error(Code::VERIFY_EXPECTED, "the model is written without its weights");
             let mut outcome = Outcome::ok();
             converting.verifying.skip(&mut outcome, &why);
             outcome
         }
         Some(calls) => {
-            let changed = converted.changed != Changed::default();
-            let readable = staged.readable()?;
+            let readable = staged.files.readable()?;
+            let changed = program.is_changed();
             converting.verifying.verify(&host, readable.path(), calls, changed, progress)
         }
         None => Outcome::ok(),
@@ -141,20 +137,22 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     let publishing = Instant::now();
     let written = match checked.exit {
         Exit::Ok => staged.publish()?,
-        _ if converting.verifying.keep_failed => staged.publish_failed()?,
+        _ if converting.verifying.keep_failed => staged.files.publish_failed()?,
         _ => {
             let mut outcome = checked;
             outcome.report.diagnostics.push(verifying::withheld(path, None));
             return Ok(outcome);
         }
     };
-    let weights = if given.any { written.weight_bytes } else { archive.weight_bytes };
+    let weights = program.weight_bytes.unwrap_or(written.weight_bytes);
+    let converted = program.converted;
+    let nodes = converted.model.graph.node_count();
     let mut stages = vec![("read", reading)];
     stages.extend(converted.stages.iter().map(|stage| (stage.name, stage.time)));
     stages.push(("write", writing_took + publishing.elapsed()));
 
     let mut outcome = Outcome::ok();
-    let diagnostics = given.diagnostics.into_iter().chain(converted.diagnostics);
+    let diagnostics = converted.diagnostics.into_iter();
     let diagnostics = diagnostics.chain(written.diagnostics.iter().cloned()).collect();
     outcome.report = Report { diagnostics, origins: converted.model.origins };
     let signature = Signature::read(&written.model)?;
@@ -182,11 +180,12 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     Ok(outcome)
 }
 
-fn emit(host: &Host, archive: Archive, options: &ConvertOptions, form: Form) -> CommandResult {
+fn emit(host: &Host, conversion: Conversion, options: &ConvertOptions, form: Form) -> CommandResult {
+    let program = conversion.into_archive().program;
     let text = match form {
-        Form::Program => archive.program.to_text(),
-        Form::Normalised => normalise(archive.program, &host.schemas)?.to_text(),
-        Form::Ir => pipeline::convert(host, archive.program, options)?.model.to_text(),
+        Form::Program => program.to_text(),
+        Form::Normalised => normalise(program, &host.schemas)?.to_text(),
+        Form::Ir => pipeline::convert(host, program, options)?.model.to_text(),
     };
     Ok(Outcome::text(text))
 }

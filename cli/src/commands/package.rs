@@ -10,17 +10,15 @@ use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap_lex::OsStrExt;
 use onnxport_core::diagnose::{Code, Diagnostic, Origins, Report};
-use onnxport_core::host::Host;
 use onnxport_core::ir::Model;
 use onnxport_core::lower::{DimName, LowerOptions};
-use onnxport_core::pipeline::{self, ConvertOptions};
-use onnxport_core::precision::{Changed, PrecisionOptions};
-use onnxport_core::weights::{self, BindOptions, NameMap, WeightSet};
-use onnxport_core::write::{self, PackageReport, WriteOptions};
+use onnxport_core::precision::PrecisionOptions;
+use onnxport_core::write::{self, PackageReport};
+use onnxport_core::{BindOptions, Calls, Conversion, ConvertOptions, Host, NameMap, WeightSet, WriteOptions};
 use serde_json::Value;
 
 use super::converting::{self, ConvertingArguments};
-use super::verifying::{self, Calls};
+use super::verifying;
 use super::writing::{self, FileArguments, PlanArguments};
 use crate::backends;
 use crate::exit::Exit;
@@ -229,18 +227,13 @@ fn convert(
     path: &Path,
 ) -> Result<Member, Report> {
     let converting = &arguments.converting;
-    let mut archive = pipeline::read(path)?;
-    let mut found = Vec::new();
+    let mut conversion = Conversion::open(path)?;
     let mut reweighted = false;
     if let Some((set, names)) = given {
         let options = BindOptions { several: true, ..arguments.weights.options() };
-        let bound = weights::bind(&mut archive.program, set, names, options)?;
-        reweighted = bound.replaced > 0;
-        // What one program does not take, another one may.
-        found.extend(bound.diagnostics.into_iter().filter(|d| d.code != Code::WEIGHTS_EXTRA));
+        reweighted = conversion.bind(set, names, options)?;
     }
     let verified = !converting.verifying.no_verify && arguments.planning.plan.is_none();
-    let calls = verified.then(|| verifying::calls(path, &archive, reweighted));
     let options = converting.options(Some(Path::new(&format!("{name}.onnx"))));
     let dims = arguments.dims.iter().filter(|(model, _)| model == name).map(|(_, dim)| dim.clone());
     let options = ConvertOptions {
@@ -249,8 +242,12 @@ fn convert(
         separate: reweighted,
         ..options
     };
-    let converted = pipeline::convert(host, archive.program, &options)?;
-    found.extend(converted.diagnostics);
+    let conversion = conversion.options(options);
+    let conversion = if verified { conversion } else { conversion.unverified() };
+    let program = conversion.run(host)?;
+    let (changed, calls, converted) = (program.is_changed(), program.calls, program.converted);
+    // What one program does not take of the weights, another one may.
+    let found = converted.diagnostics.into_iter().filter(|found| found.code != Code::WEIGHTS_EXTRA).collect();
     let mut outcome = Outcome::ok();
     outcome.report.diagnostics = located(found, &converted.model.origins, name);
     if let Some(partitioned) = &converted.partitioned {
@@ -259,7 +256,6 @@ fn convert(
     }
     precision::describe(&converted.changed, &mut outcome);
     converting.optimising.describe(&converted.optimised, &mut outcome);
-    let changed = converted.changed != Changed::default();
     Ok(Member { name: name.to_owned(), model: converted.model, outcome, calls, changed, reweighted })
 }
 

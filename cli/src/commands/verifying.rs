@@ -1,13 +1,12 @@
 //! Running a model before it is published.
 
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args;
-use onnxport_core::diagnose::{Code, Diagnostic, Report, Severity};
-use onnxport_core::host::Host;
-use onnxport_core::pt2::Archive;
-use onnxport_core::verify::{Against, Options};
+use onnxport_core::diagnose::{Code, Diagnostic, Severity};
+use onnxport_core::verify::Options;
+use onnxport_core::{Calls, Host};
 
 use super::verify::{self, RuntimeArguments};
 use crate::format::bold;
@@ -29,22 +28,6 @@ pub(crate) struct VerifyingArguments {
     pub keep_failed: bool,
     #[command(flatten)]
     runtime: RuntimeArguments,
-}
-
-/// The calls to verify with, and the file that they come from.
-pub(crate) type Calls = Result<(Against, PathBuf), Report>;
-
-/// The calls for the program at `path`; `reweighted` when it has other weights than it was saved with.
-pub(crate) fn calls(path: &Path, archive: &Archive, reweighted: bool) -> Calls {
-    let sidecar = Against::sidecar_path(path);
-    // Values that were recorded with other weights say nothing about these.
-    if sidecar.exists() && !reweighted {
-        return Ok((Against::read(&sidecar)?, sidecar));
-    }
-    // Those of fake tensors are fake, and some are of classes that are not read.
-    let calls =
-        Against::of_archive(archive).or_else(|report| Against::made(&archive.program).map_err(|_| report))?;
-    Ok((calls, path.to_owned()))
 }
 
 impl VerifyingArguments {

@@ -6,9 +6,8 @@ use std::path::Path;
 use clap::{Args, ValueEnum};
 use onnxport_core::diagnose::Report;
 use onnxport_core::inspect::WeightTable;
-use onnxport_core::pipeline::Converted;
-use onnxport_core::tensor::MappedFile;
-use onnxport_core::write::{self, ExternalData, WriteOptions, WritePlan};
+use onnxport_core::write::WritePlan;
+use onnxport_core::{ConvertedProgram, ExternalData, WriteOptions};
 
 use crate::exit::Exit;
 use crate::format::{bold, bytes, parse_bytes, table};
@@ -101,12 +100,11 @@ impl WriteArguments {
         self.no_initializers || self.initializers_as_inputs
     }
 
-    /// How to write what comes from `program`.
-    pub(crate) fn options(&self, program: MappedFile) -> WriteOptions {
+    /// How to write a model.
+    pub(crate) fn options(&self) -> WriteOptions {
         WriteOptions {
             initializers: !self.no_initializers,
             initializers_as_inputs: self.initializers_as_inputs,
-            program: Some(program),
             ..self.places.options()
         }
     }
@@ -141,14 +139,15 @@ impl FileArguments {
 
 /// Shows what a conversion would write to `path`; a failure when it would be refused.
 pub(crate) fn plan(
-    converted: &Converted,
+    program: &ConvertedProgram,
     path: &Path,
     options: &WriteOptions,
     shown: Planned,
 ) -> CommandResult {
-    let plan = write::plan_tensors(&converted.model, path, options)?;
-    let diagnostics = converted.diagnostics.clone();
-    Ok(planned(&plan, options, shown, Report { diagnostics, origins: converted.model.origins.clone() }))
+    let plan = program.plan(path, options)?;
+    let diagnostics = program.converted.diagnostics.clone();
+    let origins = program.converted.model.origins.clone();
+    Ok(planned(&plan, options, shown, Report { diagnostics, origins }))
 }
 
 /// Shows a plan; a failure when it would be refused. `report` is what there is to say besides.

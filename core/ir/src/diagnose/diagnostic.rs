@@ -1,7 +1,10 @@
 //! A diagnostic: one problem or remark, as data.
 
+use std::fmt;
+
 use serde::Serialize;
 
+use super::render::{self, Palette};
 use super::{Code, OriginId, Origins};
 
 /// How bad it is.
@@ -76,8 +79,18 @@ impl Diagnostic {
     }
 }
 
+impl fmt::Display for Diagnostic {
+    /// The code, the message and the next step, in one line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.message)?;
+        self.help.as_ref().map_or(Ok(()), |help| write!(f, " ({help})"))
+    }
+}
+
+impl std::error::Error for Diagnostic {}
+
 /// Every diagnostic of a run, with the origins that they refer to.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Report {
     /// In the order in which they were found.
     pub diagnostics: Vec<Diagnostic>,
@@ -100,5 +113,38 @@ impl Report {
 impl From<Diagnostic> for Report {
     fn from(diagnostic: Diagnostic) -> Self {
         Self::single(diagnostic)
+    }
+}
+
+impl fmt::Display for Report {
+    /// The text that the command prints, without colours.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(render::text(self, Palette::PLAIN).trim_end())
+    }
+}
+
+impl fmt::Debug for Report {
+    /// As `Display`: what a `main` that returns the error, or an `unwrap`, shows to people.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for Report {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_say_what_is_wrong_and_what_to_do() {
+        let error = Diagnostic::error(Code::LOWER_OPSET, "opset 3 is not one of 18 to 23").help("choose one");
+        assert_eq!(
+            error.to_string(),
+            "OP302: opset 3 is not one of 18 to 23 (choose one)".replace("OP302", Code::LOWER_OPSET.as_str())
+        );
+        let report: Box<dyn std::error::Error + Send + Sync> = Box::new(Report::from(error));
+        assert!(report.to_string().starts_with("error["), "{report}");
+        assert!(report.to_string().ends_with("help: choose one"), "{report}");
     }
 }

@@ -1,0 +1,264 @@
+//! The front of the library: from a program's file to a verified model, a step at a time.
+
+use std::path::{Path, PathBuf};
+
+use crate::diagnose::{Code, Diagnostic, Report, Severity};
+use crate::host::Host;
+use crate::lower::DimName;
+use crate::pipeline::{self, ConvertOptions, Converted};
+use crate::precision::Changed;
+use crate::program::Program;
+use crate::pt2::{self, Archive};
+use crate::table::WeightTable;
+use crate::tensor::MappedFile;
+use crate::verify::{self, Against, Runtime, Verification};
+use crate::weights::{self, BindOptions, NameMap, WeightSet};
+use crate::write::{self, Unpublished, WriteOptions, WritePlan, WriteReport};
+
+/// The calls to verify a model with, and the file that they come from.
+pub type Calls = Result<(Against, PathBuf), Report>;
+
+/// A program that is to be converted.
+///
+/// ```no_run
+/// # fn main() -> Result<(), onnxport_core::Report> {
+/// use onnxport_core::{Conversion, Host, WriteOptions};
+///
+/// let host = Host::new(&[&onnxport_aten::ROOT])?;
+/// let conversion = Conversion::open("model.pt2")?.opset(20).dim("x", 0, "batch");
+/// let written = conversion.run(&host)?.write("model.onnx", &WriteOptions::default())?;
+/// println!("{} bytes of weights", written.weight_bytes);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Conversion {
+    path: PathBuf,
+    archive: Archive,
+    options: ConvertOptions,
+    /// Files that were read besides the program.
+    sources: Vec<PathBuf>,
+    diagnostics: Vec<Diagnostic>,
+    reweighted: bool,
+    looks_for_calls: bool,
+}
+
+impl Conversion {
+    /// Reads the exported program at `path`. Its weights stay in the file.
+    ///
+    /// # Errors
+    /// `OP1xx` for what is wrong with the file.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Report> {
+        let path = path.as_ref().to_owned();
+        let archive = pt2::read(&path)?;
+        let sources = vec![Against::sidecar_path(&path)];
+        let options = ConvertOptions::default();
+        let (diagnostics, reweighted, looks_for_calls) = (Vec::new(), false, true);
+        Ok(Self { path, archive, options, sources, diagnostics, reweighted, looks_for_calls })
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Program {
+        &self.archive.program
+    }
+
+    /// Replaces all options of the conversion.
+    #[must_use]
+    pub fn options(mut self, options: ConvertOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Sets the version of ONNX's operators.
+    #[must_use]
+    pub fn opset(mut self, opset: i64) -> Self {
+        self.options.lower.opset = opset;
+        self
+    }
+
+    /// Names the inputs, in order.
+    #[must_use]
+    pub fn input_names<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
+        self.options.lower.input_names = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Names the outputs, in order.
+    #[must_use]
+    pub fn output_names<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
+        self.options.lower.output_names = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Names the dynamic dimension of an input, whose axes count from 0.
+    #[must_use]
+    pub fn dim(mut self, input: &str, axis: usize, name: &str) -> Self {
+        let (input, name) = (input.to_owned(), name.to_owned());
+        self.options.lower.dims.push(DimName { input, axis, name });
+        self
+    }
+
+    /// Does not look for recorded calls: the model is not to be verified.
+    #[must_use]
+    pub fn unverified(mut self) -> Self {
+        self.looks_for_calls = false;
+        self
+    }
+
+    /// Gives the program other weights than it was saved with; returns whether it took any.
+    ///
+    /// # Errors
+    /// `OP632` to `OP638` for everything that does not fit.
+    pub fn bind(&mut self, set: &WeightSet, names: &NameMap, options: BindOptions) -> Result<bool, Report> {
+        let bound = weights::bind(&mut self.archive.program, set, names, options)?;
+        self.sources.extend(set.files().map(Path::to_owned));
+        self.diagnostics.extend(bound.diagnostics);
+        self.reweighted |= bound.replaced > 0;
+        Ok(bound.replaced > 0)
+    }
+
+    /// Leaves out the weights that the program holds, as far as a state dict would hold them: the model waits
+    /// for them. [`ConvertOptions::weightless`] says that it may.
+    pub fn withhold(&mut self) {
+        let withheld = weights::withhold(&mut self.archive.program);
+        if withheld > 0 {
+            let message = format!("{withheld} weights that the program holds are left out, as was asked");
+            let note =
+                Diagnostic { severity: Severity::Note, ..Diagnostic::error(Code::WEIGHTS_MISSING, message) };
+            self.diagnostics.push(note.help(
+                "give them with `onnxport weights bind`; buffers that no checkpoint holds stay in the model",
+            ));
+        }
+    }
+
+    /// A file that was read and is never overwritten.
+    pub fn add_source(&mut self, path: PathBuf) {
+        self.sources.push(path);
+    }
+
+    /// Converts the program with the plugins of `host`.
+    ///
+    /// # Errors
+    /// A report of every problem of the first stage that has any.
+    pub fn run(self, host: &Host) -> Result<ConvertedProgram, Report> {
+        let calls = if self.looks_for_calls { Some(self.calls()) } else { None };
+        let weight_bytes = if self.reweighted { None } else { Some(self.archive.weight_bytes) };
+        let Archive { program, file, .. } = self.archive;
+        let mut converted = pipeline::convert(host, program, &self.options)?;
+        converted.diagnostics.splice(0..0, self.diagnostics);
+        Ok(ConvertedProgram { converted, calls, weight_bytes, program: file, sources: self.sources })
+    }
+
+    /// The program with everything that is to be known about it.
+    pub fn into_archive(self) -> Archive {
+        self.archive
+    }
+
+    fn calls(&self) -> Calls {
+        let sidecar = Against::sidecar_path(&self.path);
+        // Values that were recorded with other weights say nothing about these.
+        if sidecar.exists() && !self.reweighted {
+            return Ok((Against::read(&sidecar)?, sidecar));
+        }
+        // Those of fake tensors are fake, and some are of classes that are not read.
+        let calls = Against::of_archive(&self.archive)
+            .or_else(|report| Against::made(&self.archive.program).map_err(|_| report))?;
+        Ok((calls, self.path.clone()))
+    }
+}
+
+/// A program that was converted, to be written.
+#[derive(Debug)]
+pub struct ConvertedProgram {
+    /// The model, and what was done to make it.
+    pub converted: Converted,
+    /// The bytes of the program's own weights; `None` when it was given others.
+    pub weight_bytes: Option<u64>,
+    /// The calls to verify the model with; `None` when none were looked for.
+    pub calls: Option<Calls>,
+    program: MappedFile,
+    sources: Vec<PathBuf>,
+}
+
+impl ConvertedProgram {
+    /// The options of a write, with the files that it must not take the place of.
+    fn guarded(&self, options: &WriteOptions) -> WriteOptions {
+        let sources = options.sources.iter().chain(&self.sources).cloned().collect();
+        WriteOptions { program: Some(self.program.clone()), sources, ..options.clone() }
+    }
+
+    /// Whether weights were changed on purpose, so that values are to be measured and not judged.
+    pub fn is_changed(&self) -> bool {
+        self.converted.changed != Changed::default()
+    }
+
+    /// What a write to `path` would take and give, and every tensor of it; nothing is written.
+    ///
+    /// # Errors
+    /// Those of [`plan_tensors()`](write::plan_tensors).
+    pub fn plan(
+        &self,
+        path: impl AsRef<Path>,
+        options: &WriteOptions,
+    ) -> Result<(WritePlan, WeightTable), Report> {
+        write::plan_tensors(&self.converted.model, path.as_ref(), &self.guarded(options))
+    }
+
+    /// Writes the model to `path` without running it.
+    ///
+    /// # Errors
+    /// Those of [`write()`](write::write()).
+    pub fn write(&self, path: impl AsRef<Path>, options: &WriteOptions) -> Result<WriteReport, Report> {
+        write::write(&self.converted.model, path.as_ref(), &self.guarded(options))
+    }
+
+    /// Writes the files of the model that is to stand at `path`, without giving them their names. What
+    /// stands there stays until [`Staged::publish`].
+    ///
+    /// # Errors
+    /// Those of [`stage()`](write::stage).
+    pub fn stage(&self, path: impl AsRef<Path>, options: &WriteOptions) -> Result<Staged<'_>, Report> {
+        let files = write::stage(&self.converted.model, path.as_ref(), &self.guarded(options))?;
+        Ok(Staged { program: self, files })
+    }
+}
+
+/// A model whose files are complete, and which nobody sees yet. It vanishes unless it is published.
+#[derive(Debug)]
+pub struct Staged<'p> {
+    program: &'p ConvertedProgram,
+    /// The files.
+    pub files: Unpublished,
+}
+
+impl Staged<'_> {
+    /// Runs the model on the calls that were found for the program.
+    ///
+    /// A model that does not compute what it must is part of the result:
+    /// [`passed`](Verification::passed) says whether it does.
+    ///
+    /// # Errors
+    /// `OP704` when there are no calls, `OP701` when there is nothing to run it with.
+    pub fn verify(
+        &mut self,
+        runtime: &Runtime,
+        options: &verify::Options<'_>,
+    ) -> Result<Verification, Report> {
+        let (against, _) = match &self.program.calls {
+            Some(Ok(found)) => found,
+            Some(Err(report)) => return Err(report.clone()),
+            None => return Err(Diagnostic::error(Code::VERIFY_EXPECTED, "no calls were looked for").into()),
+        };
+        let options = verify::Options { measure: options.measure || self.program.is_changed(), ..*options };
+        let readable = self.files.readable()?;
+        Ok(verify::verify(runtime, readable.path(), against, &options, &mut |_| {})?)
+    }
+
+    /// Gives the files their names.
+    ///
+    /// # Errors
+    /// `OP601`, `OP612`. After an error the files are as they were.
+    pub fn publish(self) -> Result<WriteReport, Report> {
+        self.files.publish()
+    }
+}

@@ -34,7 +34,8 @@ AUTOGRAD_OR_RUNTIME = re.compile(
     r"|^(pin_memory|output_nr|is_leaf|data|indices|values|dense_dim|choose_qparams\w*)$"
     r"|^(qscheme|q_\w+|chalf|is_vulkan_available|fake_quantize_\w+_cachemask)$"
 )
-NEEDED_BACKWARDS = {
+NEEDED = {
+    "_print",
     "_adaptive_avg_pool2d_backward",
     "_log_softmax_backward_data",
     "_prelu_kernel_backward",
@@ -76,7 +77,7 @@ def is_wanted(op: str, schema: torch._C.FunctionSchema) -> bool:
         return False
     if namespace == "quantized_decomposed":
         return not name.startswith("_")
-    if namespace == "prims" or name in NEEDED_BACKWARDS:
+    if namespace == "prims" or name in NEEDED:
         return True
     return not (VENDOR_OR_LAYOUT.search(name) or AUTOGRAD_OR_RUNTIME.search(name))
 

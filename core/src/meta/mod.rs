@@ -13,13 +13,29 @@ mod shape;
 use std::collections::BTreeSet;
 
 use self::cx::{Cx, Stop};
+use self::dtype::Expected;
 use self::judge::{Extent, Judge};
 use self::shape::Shapes;
+use crate::arena::Arena;
 use crate::diagnose::{Code, Diagnostic};
-use crate::program::{Arg, Body, Call, Output, Program, Val};
+use crate::program::{Arg, Body, Call, Output, Program, Val, Value};
 use crate::registry::{Schema, Schemas, Term};
+use crate::sym::Symbols;
+use crate::tensor::DType;
 
 pub use dtype::promote;
+
+/// The element type in which an operator that compares its operands or promotes them computes.
+pub(crate) fn computed_dtype(call: &Call, schema: &Schema, values: &Arena<Value>) -> Option<DType> {
+    let term =
+        schema.facts.term("dtype").filter(|t| matches!(t.name.as_str(), "bool" | "promote" | "float"))?;
+    let mut judge = Judge::new(&Symbols::default());
+    let cx = Cx { call, schema, values, judge: &mut judge, term: &term.args };
+    match dtype::infer(&cx, &term.name) {
+        Ok(Expected::Is(dtype)) => Some(dtype),
+        _ => None,
+    }
+}
 
 /// What came of holding a program against itself.
 #[derive(Debug, Default)]
@@ -99,7 +115,15 @@ impl Checker<'_> {
     fn results(&mut self, body: &Body, call: &Call, schema: &Schema, autocast: bool) -> Result<bool, String> {
         let (shapes, dtypes) = (schema.facts.terms("shape"), schema.facts.terms("dtype"));
         let mut known = false;
+        // What an operator returns of what it wrote is of the same type, unless it changes how a tensor looks.
+        let own = schema.args.iter().find(|a| a.is_written()).filter(|_| is_in_place(schema));
+        let own = own.map(|arg| Term { name: "same".to_owned(), args: vec![arg.name.clone()] });
         for (i, output) in call.outputs.iter().enumerate() {
+            if let Some(term) = &own {
+                let mut cx = Cx { call, schema, values: &body.values, judge: &mut self.judge, term: &[] };
+                known |= settle(cx.shape(term, output))? | settle(cx.dtype(term, output))?;
+                continue;
+            }
             let mut cx = Cx { call, schema, values: &body.values, judge: &mut self.judge, term: &[] };
             if let Some(term) = of_result(shapes, i) {
                 known |= settle(cx.shape(term, output))?;
@@ -110,6 +134,16 @@ impl Checker<'_> {
         }
         Ok(known)
     }
+}
+
+/// Whether all results of the operator are the argument that it writes, as it was but for its elements.
+fn is_in_place(schema: &Schema) -> bool {
+    let twin = schema.facts.term("twin").map_or("", |t| t.name.as_str());
+    let written =
+        |set: &str| schema.args.iter().any(|a| a.alias.as_ref().is_some_and(|a| a.write && a.set == set));
+    schema.args.iter().filter(|a| a.is_written()).count() == 1
+        && !matches!(twin, "view" | "extent" | "memory")
+        && schema.returns.iter().all(|r| r.alias.as_ref().is_some_and(|a| written(&a.set)))
 }
 
 /// The term for a result: one alone holds of all.

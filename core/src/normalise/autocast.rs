@@ -14,28 +14,11 @@ pub(super) struct Autocast {
     pub dtype: DType,
 }
 
-/// Operators that run in the lower precision (`AT_FORALL_LOWER_PRECISION_FP`).
-#[rustfmt::skip]
-const LOWER: &[&str] = &[
-    "_convolution", "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d",
-    "conv_transpose3d", "convolution", "prelu", "addmm", "addmv", "addr", "matmul", "einsum", "mm", "mv",
-    "linalg_vecdot", "linear", "addbmm", "baddbmm", "bmm", "chain_matmul", "linalg_multi_dot",
-    "_thnn_fused_lstm_cell", "_thnn_fused_gru_cell", "lstm_cell", "gru_cell", "rnn_tanh_cell",
-    "rnn_relu_cell", "_scaled_dot_product_flash_attention", "scaled_dot_product_attention",
-    "_native_multi_head_attention",
-];
-
-/// Operators that run in the widest type of their inputs (`AT_FORALL_PROMOTE` and the CPU's).
-#[rustfmt::skip]
-const PROMOTE: &[&str] = &[
-    "addcdiv", "addcmul", "atan2", "bilinear", "cross", "dot", "vdot", "grid_sampler", "index_put",
-    "tensordot", "scatter_add", "stack", "cat", "index_copy",
-];
-
 /// Adds the casts that autocast makes before `call`; reports a call whose casts are not known.
 ///
-/// The recorded element type of the result decides: the device's own lists differ, and it tells which
-/// applied.
+/// The fact `autocast` tells operators that run in the lower precision (`lower`), and in the widest type of
+/// their inputs (`promote`). The recorded element type of the result decides: the device's own lists differ,
+/// and it tells which applied.
 pub(super) fn cast_inputs(
     call: &mut Call,
     mode: Option<Autocast>,
@@ -43,7 +26,9 @@ pub(super) fn cast_inputs(
     cx: &mut Context<'_>,
 ) {
     let Some(mode) = mode else { return };
-    let (namespace, op, _) = parts(&call.target);
+    let is_region = parts(&call.target).0 == "higher_order";
+    let rule = cx.schemas.get(&call.target).and_then(|s| s.facts.term("autocast"));
+    let runs = |name: &str| rule.is_some_and(|term| term.name == name);
     let float = |ty: &ValueType| ty.as_tensor().map(|t| t.dtype).filter(|d| d.is_float());
     let mut result = None;
     for output in &call.outputs {
@@ -58,13 +43,13 @@ pub(super) fn cast_inputs(
     }
     let widest = inputs.iter().copied().max_by_key(|d| d.bits());
     // An explicit type, no float inputs or a higher-order operator: nothing was cast.
-    if namespace == "higher_order" || stated || widest.is_none() {
+    if is_region || stated || widest.is_none() {
         return;
     }
     let mixed = inputs.iter().any(|d| *d != inputs[0]);
-    let target = if namespace == "aten" && LOWER.contains(&op) && result == mode.dtype {
+    let target = if runs("lower") && result == mode.dtype {
         Some(mode.dtype)
-    } else if PROMOTE.contains(&op) && Some(result) == widest {
+    } else if runs("promote") && Some(result) == widest {
         mixed.then_some(result)
     } else if result == DType::F32 && inputs.iter().any(|d| d.bits() < 32) {
         // An operator that needs full precision, or one that widens to it anyway.

@@ -1,11 +1,13 @@
-//! Drops assertions and effect tokens; what an assertion states about a symbol goes into its range.
+//! Drops assertions and effect tokens; what an assertion states about a symbol goes into its range. The fact
+//! `assertion` marks the operators.
 
 use rustc_hash::FxHashMap;
 
-use super::edit::{each_nested, named, parts, substitute};
+use super::edit::{each_nested, named, substitute};
 use super::{Context, with_symbols};
 use crate::diagnose::Code;
 use crate::program::{Arg, Body, Call, InputKind, NamedArg, Output, OutputKind, Program, Val, ValueType};
+use crate::registry::Term;
 use crate::sym::Symbols;
 
 pub(super) fn run(program: &mut Program, cx: &mut Context<'_>) {
@@ -23,11 +25,12 @@ fn drop_assertions(body: &mut Body, symbols: &mut Symbols, cx: &mut Context<'_>)
         if call.target == "higher_order.with_effects" {
             replaced.extend(unwrap_effect(&mut call, cx));
         }
-        if !is_assertion(&call.target) {
+        let schema = cx.schemas.get(&call.target);
+        let Some(assertion) = schema.and_then(|s| s.facts.term("assertion")) else {
             body.calls.push(call);
             continue;
-        }
-        narrow_range(&call, body, symbols);
+        };
+        narrow_range(&call, assertion, body, symbols);
         // The functional forms hand on a token that only orders them.
         let token = call.arg("dep_token").cloned().unwrap_or(Arg::None);
         for output in &call.outputs {
@@ -37,37 +40,21 @@ fn drop_assertions(body: &mut Body, symbols: &mut Symbols, cx: &mut Context<'_>)
     body.outputs.iter_mut().for_each(|output| substitute(output, &replaced));
 }
 
-fn is_assertion(target: &str) -> bool {
-    let (namespace, op, _) = parts(target);
-    namespace == "aten"
-        && matches!(
-            op,
-            "_assert_tensor_metadata"
-                | "_assert_scalar"
-                | "_assert_async"
-                | "_functional_assert_async"
-                | "_functional_assert_scalar"
-                | "sym_constrain_range"
-                | "sym_constrain_range_for_size"
-                | "_functional_sym_constrain_range"
-                | "_functional_sym_constrain_range_for_size"
-                | "_print"
-        )
-}
-
-/// `sym_constrain_range(size, min, max)`: the symbol lies within the bounds.
-fn narrow_range(call: &Call, body: &Body, symbols: &mut Symbols) {
-    if !call.target.contains("sym_constrain_range") {
-        return;
-    }
-    let size = call.arg("size").and_then(Arg::as_value).and_then(|v| body.values.get(v));
+/// `range(size, min, max)`: the symbol lies within the bounds; `range_of_size`: and is no less than 0.
+fn narrow_range(call: &Call, assertion: &Term, body: &Body, symbols: &mut Symbols) {
+    let for_size = match assertion.name.as_str() {
+        "range" => None,
+        "range_of_size" => Some(0),
+        _ => return,
+    };
+    let arg = |i: usize| assertion.args.get(i).and_then(|name| call.arg(name));
+    let size = arg(0).and_then(Arg::as_value).and_then(|v| body.values.get(v));
     let Some(ValueType::SymInt(dim)) = size.map(|v| &v.ty) else { return };
     let Some(id) = symbols.as_symbol(*dim) else { return };
-    let bound = |name: &str| call.arg(name).and_then(Arg::as_int);
-    let for_size = call.target.contains("for_size").then_some(0);
+    let bound = |i| arg(i).and_then(Arg::as_int);
     let range = &mut symbols.get_mut(id).range;
-    range.min = [range.min, bound("min"), for_size].into_iter().flatten().max();
-    range.max = [range.max, bound("max")].into_iter().flatten().min();
+    range.min = [range.min, bound(1), for_size].into_iter().flatten().max();
+    range.max = [range.max, bound(2)].into_iter().flatten().min();
 }
 
 /// Makes `with_effects(token, op, …)` the call of `op`; returns what stands for the new token.

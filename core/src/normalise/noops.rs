@@ -1,27 +1,28 @@
 //! Drops calls that return their argument: nothing aliases any more, and ONNX has no devices, layouts
-//! or gradients.
+//! or gradients. Which operators do, and when, says the fact `identity`.
 
 use rustc_hash::FxHashMap;
 
 use super::Context;
-use super::edit::{each_nested, parts, substitute};
+use super::edit::{each_nested, substitute};
 use crate::arena::Arena;
 use crate::program::{Arg, Body, Call, Output, Program, Val, Value};
+use crate::registry::{Schemas, Term};
 
-pub(super) fn run(program: &mut Program, _: &mut Context<'_>) {
-    drop_noops(&mut program.body);
+pub(super) fn run(program: &mut Program, cx: &mut Context<'_>) {
+    drop_noops(&mut program.body, cx.schemas);
 }
 
-fn drop_noops(body: &mut Body) {
+fn drop_noops(body: &mut Body, schemas: &Schemas) {
     let mut replaced: FxHashMap<Val, Arg> = FxHashMap::default();
-    let uses = mask_uses(body);
+    let uses = second_uses(body, schemas);
     let values = &body.values;
     body.calls.retain_mut(|call| {
         if !replaced.is_empty() {
             call.args.iter_mut().for_each(|a| substitute(&mut a.arg, &replaced));
         }
-        each_nested(call, &mut drop_noops);
-        match identity(call, values, &uses) {
+        each_nested(call, &mut |nested| drop_noops(nested, schemas));
+        match term(call, schemas).and_then(|term| identity(call, term, values, &uses)) {
             Some((result, source)) => {
                 replaced.insert(result, Arg::Value(source));
                 false
@@ -32,35 +33,40 @@ fn drop_noops(body: &mut Body) {
     body.outputs.iter_mut().for_each(|output| substitute(output, &replaced));
 }
 
-/// The masks of `native_dropout` that are used.
-fn mask_uses(body: &Body) -> FxHashMap<Val, bool> {
-    let mut masks = FxHashMap::default();
+fn term<'s>(call: &Call, schemas: &'s Schemas) -> Option<&'s Term> {
+    schemas.get(&call.target)?.facts.term("identity")
+}
+
+/// Whether the second results of calls that are identities only without it (masks of a dropout) are used.
+fn second_uses(body: &Body, schemas: &Schemas) -> FxHashMap<Val, bool> {
+    let mut seconds = FxHashMap::default();
     for call in &body.calls {
         for arg in &call.args {
             arg.arg.each_value(&mut |v| {
-                masks.entry(v).and_modify(|used| *used = true);
+                seconds.entry(v).and_modify(|used| *used = true);
             });
         }
-        if let (true, Some(Output::Value(mask))) =
-            (call.target == "aten.native_dropout.default", call.outputs.get(1))
+        if let Some(Output::Value(second)) = call.outputs.get(1)
+            && term(call, schemas).is_some_and(|term| term.name == "off_alone")
         {
-            masks.insert(*mask, false);
+            seconds.insert(*second, false);
         }
     }
     for output in &body.outputs {
         output.each_value(&mut |v| {
-            masks.entry(v).and_modify(|used| *used = true);
+            seconds.entry(v).and_modify(|used| *used = true);
         });
     }
-    masks
+    seconds
 }
 
 /// The result and the argument that it equals.
-fn identity(call: &Call, values: &Arena<Value>, masks: &FxHashMap<Val, bool>) -> Option<(Val, Val)> {
-    let (namespace, op, _) = parts(&call.target);
-    if !matches!(namespace, "aten" | "prims") {
-        return None;
-    }
+fn identity(
+    call: &Call,
+    term: &Term,
+    values: &Arena<Value>,
+    seconds: &FxHashMap<Val, bool>,
+) -> Option<(Val, Val)> {
     let (Some(Output::Value(result)), source) = (call.outputs.first(), call.args.first()?.arg.as_value()?)
     else {
         return None;
@@ -70,56 +76,20 @@ fn identity(call: &Call, values: &Arena<Value>, masks: &FxHashMap<Val, bool>) ->
     if to.dtype != from.dtype || to.shape != from.shape {
         return None;
     }
-    let real = !from.dtype.is_complex();
-    let is_identity = match op {
-        "alias"
-        | "detach"
-        | "lift_fresh"
-        | "lift_fresh_copy"
-        | "lift"
-        | "contiguous"
-        | "clone"
-        | "positive"
-        | "to"
-        | "_to_copy"
-        | "type_as"
-        | "view_of"
-        | "device_put"
-        | "expand"
-        | "expand_as"
-        | "broadcast_to"
-        | "view"
-        | "reshape"
-        | "_unsafe_view"
-        | "_reshape_alias"
-        | "view_as"
-        | "reshape_as"
-        | "flatten"
-        | "ravel"
-        | "unflatten"
-        | "squeeze"
-        | "expand_copy"
-        | "view_copy"
-        | "alias_copy"
-        | "detach_copy"
-        | "convert_element_type"
-        | "sum_to_size"
-        | "resolve_conj"
-        | "resolve_neg"
-        | "narrow" => true,
+    let arg = |i: usize| term.args.get(i).and_then(|name| call.arg(name));
+    let is_false = |i| matches!(arg(i), Some(Arg::Bool(false)));
+    let is_identity = match term.name.as_str() {
+        "whole" => true,
         // A range that spans the axis, in steps of one.
-        "slice" => matches!(call.arg("step"), None | Some(Arg::Int(1))),
-        "_conj" | "conj" | "conj_physical" | "real" => real,
-        "dropout" | "feature_dropout" | "alpha_dropout" | "feature_alpha_dropout" => {
-            let off = matches!(call.arg("p"), Some(Arg::Float(0.0) | Arg::Int(0)));
-            off || matches!(call.arg("train"), Some(Arg::Bool(false)))
-        }
-        "native_dropout" => {
-            let mask = match call.outputs.get(1) {
-                Some(Output::Value(mask)) => masks.get(mask).copied().unwrap_or(true),
-                _ => false,
+        "step" => matches!(arg(0), None | Some(Arg::Int(1))),
+        "real" => !from.dtype.is_complex(),
+        "off" => matches!(arg(0), Some(Arg::Float(0.0) | Arg::Int(0))) || is_false(1),
+        "off_alone" => {
+            let used = match call.outputs.get(1) {
+                Some(Output::Value(second)) => seconds.get(second).copied().unwrap_or(true),
+                _ => true,
             };
-            matches!(call.arg("train"), Some(Arg::Bool(false))) && !mask
+            is_false(0) && !used
         }
         _ => false,
     };

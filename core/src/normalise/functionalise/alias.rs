@@ -1,10 +1,11 @@
-//! Which results of a call share memory with an argument, and how.
+//! Which results of a call share memory with an argument, and how: the schema says that they do, the fact
+//! `view` how, and the strides that the program states refine it.
 
 use super::super::edit::parts;
 use super::strides;
 use crate::arena::Arena;
 use crate::program::{Arg, Call, Output, TensorType, Val, Value};
-use crate::registry::Schema;
+use crate::registry::{Schema, Term};
 use crate::sym::Symbols;
 
 /// How a result looks at the memory of its source.
@@ -57,34 +58,42 @@ pub(super) enum Share {
     Unclear { sources: Vec<Val>, results: Vec<Val> },
 }
 
-/// Reads the arguments of a call with the defaults of its schema.
+/// The arguments that the term of a view names, with the defaults of the schema.
 struct Args<'a> {
     call: &'a Call,
     schema: &'a Schema,
+    term: &'a Term,
 }
 
 impl Args<'_> {
-    fn get(&self, name: &str) -> Option<&Arg> {
-        self.call.arg(name).or_else(|| self.schema.arg(name)?.default.as_ref())
+    /// The term's argument `i`; `None` where the term or the call ends before.
+    fn any(&self, i: usize) -> Arg {
+        let Some(name) = self.term.args.get(i) else { return Arg::None };
+        if let Ok(n) = name.parse() {
+            return Arg::Int(n);
+        }
+        let default = || self.schema.arg(name)?.default.as_ref();
+        self.call.arg(name).or_else(default).cloned().unwrap_or(Arg::None)
     }
 
-    fn int(&self, name: &str) -> Option<i64> {
-        self.get(name)?.as_int()
+    fn int(&self, i: usize) -> Option<i64> {
+        self.any(i).as_int()
     }
 
-    fn any(&self, name: &str) -> Arg {
-        self.get(name).cloned().unwrap_or(Arg::None)
+    fn flag(&self, i: usize) -> bool {
+        self.any(i) == Arg::Bool(true)
     }
 
-    fn flag(&self, name: &str) -> bool {
-        matches!(self.get(name), Some(Arg::Bool(true)))
+    /// The axis, counted from the front.
+    fn axis(&self, i: usize, rank: usize) -> Option<i64> {
+        wrap(self.int(i)?, rank)
     }
 
     /// A list of axes; a single integer stands for itself.
-    fn axes(&self, name: &str, rank: usize) -> Option<Vec<i64>> {
-        match self.get(name)? {
-            Arg::Int(n) => Some(vec![wrap(*n, rank)?]),
-            Arg::List(items) => items.iter().map(|i| wrap(i.as_int()?, rank)).collect(),
+    fn axes(&self, i: usize, rank: usize) -> Option<Vec<i64>> {
+        match self.any(i) {
+            Arg::Int(n) => Some(vec![wrap(n, rank)?]),
+            Arg::List(items) => items.iter().map(|item| wrap(item.as_int()?, rank)).collect(),
             _ => None,
         }
     }
@@ -106,7 +115,9 @@ pub(super) fn share(
 ) -> Share {
     let Some(schema) = schema else { return share_unknown(call) };
     let declared = schema.returns.iter().any(|r| r.alias.is_some());
-    if !declared && !is_undeclared_view(&call.target) {
+    let term = schema.facts.term("view");
+    // Some return their argument although their schema does not say so.
+    if !declared && term.is_none() {
         return Share::Nothing;
     }
     let mut results = Vec::new();
@@ -121,7 +132,8 @@ pub(super) fn share(
     };
     let Some(source) = single else { return Share::Unclear { sources, results } };
     let Some(from) = values.get(source).and_then(|v| v.ty.as_tensor()) else { return Share::Nothing };
-    let args = Args { call, schema };
+    let unnamed = Term::default();
+    let args = Args { call, schema, term: term.unwrap_or(&unnamed) };
     let listed = matches!(call.outputs.first(), Some(Output::List(_)));
     let mut views = Vec::with_capacity(results.len());
     for (i, result) in results.iter().enumerate() {
@@ -150,50 +162,20 @@ fn share_unknown(call: &Call) -> Share {
     }
 }
 
-/// Operators that may return their argument although their schema does not say so.
-fn is_undeclared_view(target: &str) -> bool {
-    let (namespace, op, _) = parts(target);
-    namespace == "aten"
-        && matches!(
-            op,
-            "type_as"
-                | "dropout"
-                | "feature_dropout"
-                | "alpha_dropout"
-                | "feature_alpha_dropout"
-                | "atleast_1d"
-                | "atleast_2d"
-                | "atleast_3d"
-                | "broadcast_tensors"
-                | "meshgrid"
-                | "sum_to_size"
-                | "conj_physical"
-        )
-}
-
 /// Whether it is a view depends on what is not known.
 struct Undecided;
 
 fn part(args: &Args<'_>, from: &TensorType, index: usize) -> Result<Option<View>, Undecided> {
-    let (_, op, overload) = parts(&args.call.target);
     let rank = from.shape.len();
-    let dim = match op {
-        "hsplit" => Some(i64::from(rank > 1)),
-        "vsplit" => Some(0),
-        "dsplit" => Some(2),
-        "unbind" | "chunk" | "split" | "split_with_sizes" | "tensor_split" => {
-            args.int("dim").and_then(|d| wrap(d, rank))
-        }
+    let part = |dim: i64| View::Part { dim: dim as usize };
+    let view = match args.term.name.as_str() {
+        "unbind" => args.axis(0, rank).map(|dim| View::Select { dim, index: Arg::Int(index as i64) }),
+        "split" => args.axis(0, rank).map(part),
+        // Columns of a matrix, elements of a vector.
+        "split_columns" => Some(part(i64::from(rank > 1))),
         _ => None,
     };
-    let Some(dim) = dim else { return Err(Undecided) };
-    if overload == "tensor_indices_or_sections" {
-        return Err(Undecided);
-    }
-    Ok(Some(match op {
-        "unbind" => View::Select { dim, index: Arg::Int(index as i64) },
-        _ => View::Part { dim: dim as usize },
-    }))
+    view.map(Some).ok_or(Undecided)
 }
 
 fn view(
@@ -202,35 +184,33 @@ fn view(
     to: &TensorType,
     symbols: &mut Symbols,
 ) -> Result<Option<View>, Undecided> {
-    let (_, op, overload) = parts(&args.call.target);
     let rank = from.shape.len();
+    let complex = from.dtype.is_complex();
     let same = from.shape == to.shape;
-    Ok(Some(match op {
-        "resolve_conj" | "resolve_neg" if from.dtype.is_complex() => return Err(Undecided),
-        "conj_physical" if from.dtype.is_complex() => return Ok(None),
-        "_conj" | "conj" if from.dtype.is_complex() => View::Conj,
-        "alias" | "detach" | "lift_fresh" | "positive" | "view_of" | "resolve_conj" | "resolve_neg"
-        | "conj_physical" | "_conj" | "conj" => View::Same,
-        "_neg_view" => View::ReadOnly("it is negated"),
-        "real" if !from.dtype.is_complex() => View::Same,
-        "real" => View::Real,
+    let axis = |i| args.axis(i, rank).ok_or(Undecided);
+    Ok(Some(match args.term.name.as_str() {
+        "same" => View::Same,
+        "resolve" if complex => return Err(Undecided),
+        "conj_copy" if complex => return Ok(None),
+        "conj" if complex => View::Conj,
+        "real" if complex => View::Real,
+        "resolve" | "conj_copy" | "conj" | "real" => View::Same,
         "imag" => View::Imag,
-        "view_as_real" => View::AsReal,
-        "view_as_complex" => View::AsComplex,
-        "to" | "type_as" | "contiguous" => {
-            let copies = from.dtype != to.dtype || args.flag("copy") || !strides::same(symbols, from, to);
+        "as_real" => View::AsReal,
+        "as_complex" => View::AsComplex,
+        "negated" => View::ReadOnly("it is negated"),
+        "cast" => {
+            let copies = from.dtype != to.dtype || args.flag(0) || !strides::same(symbols, from, to);
             return Ok((!copies).then_some(View::Same));
         }
-        "dropout" | "feature_dropout" | "alpha_dropout" | "feature_alpha_dropout" => {
-            let rate = args.get("p");
-            let off = !args.flag("train") || matches!(rate, Some(Arg::Float(0.0) | Arg::Int(0)));
+        "dropout" => {
+            let off = !args.flag(1) || matches!(args.any(0), Arg::Float(0.0) | Arg::Int(0));
             return Ok(off.then_some(View::Same));
         }
-        "sum_to_size" => return Ok(same.then_some(View::Same)),
-        "view" if overload == "dtype" && from.dtype == to.dtype => View::Same,
-        "view" if overload == "dtype" => View::ReadOnly("it shows the bytes as another element type"),
-        "view_of_dtype" => View::ReadOnly("it shows the bytes as another element type"),
-        "reshape" | "reshape_as" | "flatten" => {
+        "same_shape" => return Ok(same.then_some(View::Same)),
+        "bits" if from.dtype == to.dtype => View::Same,
+        "bits" => View::ReadOnly("it shows the bytes as another element type"),
+        "reshape" => {
             if same {
                 return Ok(Some(View::Same));
             }
@@ -240,24 +220,18 @@ fn view(
                 None => return Err(Undecided),
             }
         }
-        "ravel" => return Ok(strides::is_row_major(symbols, from).then_some(View::Reshape)),
-        "unsqueeze" => match args.int("dim").and_then(|d| wrap(d, rank + 1)) {
+        "dense" => return Ok(strides::is_row_major(symbols, from).then_some(View::Reshape)),
+        "unsqueeze" => match args.axis(0, rank + 1) {
             Some(dim) => View::Unsqueeze(dim),
             None => View::Reshape,
         },
-        "squeeze" | "view" | "_reshape_alias" | "view_as" | "expand" | "expand_as" | "broadcast_to"
-        | "broadcast_in_dim"
-            if same =>
-        {
-            View::Same
-        }
-        "squeeze" if overload == "dim" => match args.int("dim").and_then(|d| wrap(d, rank)) {
+        "squeeze" | "view" | "expand" if same => View::Same,
+        "squeeze" => match args.axis(0, rank) {
             Some(dim) => View::Squeeze(dim),
             None => View::Reshape,
         },
-        "squeeze" | "view" | "_reshape_alias" | "view_as" | "unflatten" | "atleast_1d" | "atleast_2d"
-        | "atleast_3d" | "collapse_view" | "split_dim" => View::Reshape,
-        "expand" | "expand_as" | "broadcast_to" | "broadcast_in_dim" => {
+        "view" => View::Reshape,
+        "expand" => {
             // Only leading axes of extent 1 were added: nothing is shown twice.
             let added = to.shape.len().saturating_sub(rank);
             let plain = to.shape[..added].iter().all(|d| d.as_const() == Some(1));
@@ -267,62 +241,32 @@ fn view(
                 View::ReadOnly("it shows elements more than once")
             }
         }
-        "select" => match args.int("dim").and_then(|d| wrap(d, rank)) {
-            Some(dim) => View::Select { dim, index: args.any("index") },
-            None => return Err(Undecided),
-        },
-        "slice" => match args.int("dim").and_then(|d| wrap(d, rank)) {
-            Some(dim) => {
-                View::Slice { dim, start: args.any("start"), end: args.any("end"), step: args.any("step") }
-            }
-            None => return Err(Undecided),
-        },
-        "narrow" if overload == "default" => match args.int("dim").and_then(|d| wrap(d, rank)) {
-            Some(dim) => View::Narrow { dim, start: args.any("start"), length: args.any("length") },
-            None => return Err(Undecided),
-        },
-        "diagonal" | "linalg_diagonal" => {
-            let axis = |name| args.int(name).and_then(|d| wrap(d, rank));
-            match (args.int("offset"), axis("dim1"), axis("dim2")) {
-                (Some(offset), Some(dim1), Some(dim2)) => View::Diagonal { offset, dim1, dim2 },
-                _ => return Err(Undecided),
-            }
+        "select" => View::Select { dim: axis(0)?, index: args.any(1) },
+        "slice" => View::Slice { dim: axis(0)?, start: args.any(1), end: args.any(2), step: args.any(3) },
+        "narrow" => View::Narrow { dim: axis(0)?, start: args.any(1), length: args.any(2) },
+        "diagonal" => {
+            let offset = args.int(0).ok_or(Undecided)?;
+            View::Diagonal { offset, dim1: axis(1)?, dim2: axis(2)? }
         }
-        "as_strided" => View::AsStrided {
-            size: args.any("size"),
-            stride: args.any("stride"),
-            offset: args.any("storage_offset"),
-        },
-        _ => match permutation(op, args, rank) {
-            Some(permutation) if !from.dtype.is_complex() || !matches!(op, "adjoint" | "mH" | "matrix_H") => {
-                View::Permute(permutation)
-            }
+        "as_strided" => View::AsStrided { size: args.any(0), stride: args.any(1), offset: args.any(2) },
+        _ => match permutation(args, rank) {
+            Some(permutation) if !complex || args.term.name != "adjoint" => View::Permute(permutation),
             _ => View::ReadOnly("it is a view that onnxport cannot invert"),
         },
     }))
 }
 
-/// The permutation of the operators that reorder axes.
-fn permutation(op: &str, args: &Args<'_>, rank: usize) -> Option<Vec<i64>> {
+/// The permutation of the mechanisms that reorder axes.
+fn permutation(args: &Args<'_>, rank: usize) -> Option<Vec<i64>> {
     let mut axes: Vec<i64> = (0..rank as i64).collect();
-    let mut swap = |a: Option<i64>, b: Option<i64>| -> Option<()> {
-        if rank > 0 {
-            axes.swap(a? as usize, b? as usize);
-        }
-        Some(())
-    };
-    let axis = |name: &str| args.int(name).and_then(|d| wrap(d, rank));
-    match op {
-        "permute" => return args.axes("dims", rank),
-        "numpy_T" => axes.reverse(),
-        "t" if rank < 2 => {}
-        "t" => axes.swap(0, 1),
-        "mT" | "mH" | "matrix_H" | "adjoint" if rank >= 2 => axes.swap(rank - 2, rank - 1),
-        "transpose" if args.call.arg("permutation").is_some() => return args.axes("permutation", rank),
-        "transpose" | "swapdims" => swap(axis("dim0"), axis("dim1"))?,
-        "swapaxes" => swap(axis("axis0"), axis("axis1"))?,
-        "movedim" | "moveaxis" => {
-            let (from, to) = (args.axes("source", rank)?, args.axes("destination", rank)?);
+    match args.term.name.as_str() {
+        "permute" => return args.axes(0, rank),
+        "reverse" => axes.reverse(),
+        "swap" | "adjoint" if rank < 2 => {}
+        "swap" => axes.swap(args.axis(0, rank)? as usize, args.axis(1, rank)? as usize),
+        "adjoint" => axes.swap(rank - 2, rank - 1),
+        "move" => {
+            let (from, to) = (args.axes(0, rank)?, args.axes(1, rank)?);
             let mut rest = axes.iter().copied().filter(|a| !from.contains(a));
             return (0..rank as i64)
                 .map(|i| match to.iter().position(|t| *t == i) {

@@ -3,6 +3,7 @@
 use super::alias::{Share, share};
 use super::twin::{self, Twin};
 use super::{Rewriter, View};
+use crate::meta;
 use crate::normalise::edit::named;
 use crate::program::{Arg, Call, Output, TensorType, Val, ValueType};
 use crate::registry::Schema;
@@ -207,23 +208,10 @@ impl Rewriter<'_, '_> {
 
     /// The type of the functional result, where it is not the type of the tensor that is written.
     fn computed_type(&self, call: &Call, own: Val) -> Result<Option<TensorType>, String> {
-        let mut ty = self.tensor(own)?;
-        let stated = ty.dtype;
-        if twin::yields_bool(&call.target) {
-            ty.dtype = crate::tensor::DType::Bool;
-        } else if twin::promotes(&call.target) {
-            for arg in &call.args {
-                let Some(other) = arg.arg.as_value().and_then(|v| self.editor.ty(v).as_tensor()) else {
-                    continue;
-                };
-                // Next to a tensor with axes, one without promotes only across kinds, which in-place
-                // operators refuse.
-                if !other.shape.is_empty() || ty.shape.is_empty() {
-                    ty.dtype = twin::promote(ty.dtype, other.dtype);
-                }
-            }
-        }
-        Ok((ty.dtype != stated).then_some(ty))
+        let ty = self.tensor(own)?;
+        let schema = self.cx.schemas.get(&call.target);
+        let computed = schema.and_then(|schema| meta::computed_dtype(call, schema, &self.editor.values));
+        Ok(computed.filter(|dtype| *dtype != ty.dtype).map(|dtype| TensorType { dtype, ..ty }))
     }
 
     /// An operator whose new values follow its own results.

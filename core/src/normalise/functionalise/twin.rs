@@ -2,7 +2,6 @@
 
 use super::super::edit::parts;
 use crate::registry::{Schema, SchemaType, Schemas};
-use crate::tensor::{DType, Kind};
 
 /// How an operator that writes is called functionally.
 #[derive(Debug, PartialEq)]
@@ -21,42 +20,18 @@ pub(super) enum Twin {
     Refused(&'static str),
 }
 
-/// Overloads whose twin has another name.
-const SPECIAL: &[(&str, &str)] = &[
-    ("aten.bernoulli_.float", "aten.bernoulli.p"),
-    ("aten.pow_.Scalar", "aten.pow.Tensor_Scalar"),
-    ("aten.pow_.Tensor", "aten.pow.Tensor_Tensor"),
-    ("aten.float_power_.Scalar", "aten.float_power.Tensor_Scalar"),
-    ("aten.float_power_.Tensor", "aten.float_power.Tensor_Tensor"),
-    ("aten.floor_divide_.Tensor", "aten.floor_divide.default"),
-    ("aten.ldexp_.default", "aten.ldexp.Tensor"),
-    ("aten.polygamma_.default", "aten.polygamma.default"),
-];
-
-/// The functional counterpart of the operator of `schema`.
+/// The functional counterpart of the operator of `schema`: what the fact `twin` names, else what its own name does.
 pub(super) fn of(schema: &Schema, schemas: &Schemas) -> Twin {
-    let target = schema.target.as_str();
-    let (namespace, op, overload) = parts(target);
-    if namespace == "aten" {
-        match op {
-            "copy_" => return Twin::Copy,
-            "detach_" | "requires_grad_" => return Twin::View("aten.detach.default".to_owned()),
-            "transpose_" => return Twin::View("aten.transpose.int".to_owned()),
-            "t_" | "squeeze_" | "unsqueeze_" | "swapaxes_" | "swapdims_" | "as_strided_" => {
-                return Twin::View(format!("aten.{}.{overload}", op.trim_end_matches('_')));
-            }
-            "resize_" | "resize_as_" | "resize_as_sparse_" => {
-                return Twin::Refused("it changes the extent of the tensor's memory");
-            }
-            "set_" | "set_data" | "shallow_copy_data_" => {
-                return Twin::Refused("it makes the tensor refer to other memory");
-            }
-            _ => {}
-        }
-        if let Some((_, twin)) = SPECIAL.iter().find(|(name, _)| *name == target) {
-            return Twin::Values((*twin).to_owned());
-        }
+    if let Some(twin) = schema.facts.term("twin") {
+        return match (twin.name.as_str(), twin.args.as_slice()) {
+            ("copy", _) => Twin::Copy,
+            ("view", [view]) => Twin::View(view.clone()),
+            ("extent", _) => Twin::Refused("it changes the extent of the tensor's memory"),
+            ("memory", _) => Twin::Refused("it makes the tensor refer to other memory"),
+            (target, _) => Twin::Values(target.to_owned()),
+        };
     }
+    let (namespace, op, overload) = parts(&schema.target);
     let functional = format!("{namespace}.{op}_functional.{overload}");
     if schemas.contains(&functional) {
         return Twin::Functional(functional);
@@ -87,103 +62,4 @@ fn fits(schema: &Schema, twin: &Schema) -> bool {
         && !twin.is_mutating()
         && written == twin.returns.len()
         && schema.args.iter().skip(1).all(|a| twin.arg(&a.name).is_some())
-}
-
-/// Whether the functional operator yields truth values whatever its inputs are.
-pub(super) fn yields_bool(target: &str) -> bool {
-    let (_, op, _) = parts(target);
-    matches!(
-        op,
-        "eq" | "ne"
-            | "lt"
-            | "le"
-            | "gt"
-            | "ge"
-            | "not_equal"
-            | "less"
-            | "less_equal"
-            | "greater"
-            | "greater_equal"
-            | "logical_and"
-            | "logical_or"
-            | "logical_xor"
-            | "logical_not"
-    )
-}
-
-/// Whether the functional operator computes in the promoted type of its tensors.
-pub(super) fn promotes(target: &str) -> bool {
-    let (_, op, _) = parts(target);
-    matches!(
-        op,
-        "add"
-            | "sub"
-            | "subtract"
-            | "mul"
-            | "multiply"
-            | "div"
-            | "divide"
-            | "true_divide"
-            | "floor_divide"
-            | "pow"
-            | "float_power"
-            | "fmod"
-            | "remainder"
-            | "atan2"
-            | "arctan2"
-            | "hypot"
-            | "addcmul"
-            | "addcdiv"
-            | "bitwise_and"
-            | "bitwise_or"
-            | "bitwise_xor"
-            | "__and__"
-            | "__or__"
-            | "__xor__"
-            | "xlogy"
-            | "gcd"
-            | "lcm"
-            | "copysign"
-            | "nextafter"
-            | "clamp"
-            | "clip"
-            | "clamp_min"
-            | "clamp_max"
-    )
-}
-
-/// The type that two tensors of the same category promote to.
-pub(super) fn promote(a: DType, b: DType) -> DType {
-    let rank = |d: DType| match d.kind() {
-        Kind::Text | Kind::Bool => 0,
-        Kind::Int => 1,
-        Kind::Float => 2,
-        Kind::Complex => 3,
-    };
-    if a == b || rank(a) > rank(b) {
-        return a;
-    }
-    if rank(b) > rank(a) {
-        return b;
-    }
-    match (a.bits(), b.bits(), a.kind()) {
-        (x, y, Kind::Float) if x == y => DType::F32,
-        (8, 8, Kind::Int) => DType::I16,
-        (x, y, Kind::Int) => {
-            // The wider wins, unless the other is unsigned of the same or a wider type.
-            let (wide, narrow) = if x >= y { (a, b) } else { (b, a) };
-            if narrow == DType::U8 || is_signed(wide) { wide } else { DType::I64 }
-        }
-        (x, y, _) => {
-            if x >= y {
-                a
-            } else {
-                b
-            }
-        }
-    }
-}
-
-fn is_signed(dtype: DType) -> bool {
-    matches!(dtype, DType::I8 | DType::I16 | DType::I32 | DType::I64)
 }

@@ -9,8 +9,8 @@ use std::process::Command;
 use std::time::Instant;
 
 use clap::Args;
+use onnxport_abi::RStr;
 use onnxport_abi::abi_stable::library::{LibHeader, lib_header_from_path};
-use onnxport_abi::abi_stable::std_types::RStr;
 use onnxport_abi::{PluginRoot, PluginRootRef};
 use onnxport_benches::chain::Chain;
 use onnxport_core::host::{Host, Search};

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use onnxport_core::host::crash;
 use onnxport_core::write::interrupt;
 
 use crate::args::Global;
@@ -55,5 +56,6 @@ pub(crate) fn end(outcome: &Outcome) -> ! {
         // Whoever ends us need not listen.
         let _ = render::print(name, outcome, *global);
     }
+    crash::done();
     std::process::exit(outcome.exit as i32);
 }

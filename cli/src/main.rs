@@ -79,7 +79,9 @@ fn main() -> ExitCode {
         Ok(Err(_)) => defect().into(),
         Err(problem) => problem.into(),
     };
-    render::exit(&render::print(name, &outcome, global), &outcome).into()
+    let exit = render::exit(&render::print(name, &outcome, global), &outcome);
+    crash::done();
+    exit.into()
 }
 
 /// Runs the command, and adds what plugins said outside of a conversion, which reports that itself.

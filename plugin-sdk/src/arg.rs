@@ -1,6 +1,7 @@
 //! Arguments and the typed extractors that read them.
 
-use onnxport_abi::abi_stable::std_types::RSlice;
+use crate::lent::Lent;
+use onnxport_abi::RSlice;
 
 use crate::abi::lowering::{ArgRecord, GraphView, TypeRecord, arg_kind};
 use crate::abi::status;
@@ -41,7 +42,7 @@ impl<'h> Arg<'h> {
     pub fn items(&self) -> Option<Vec<Arg<'h>>> {
         let record = self.record.filter(|r| matches!(r.kind, arg_kind::LIST | arg_kind::DICT))?;
         let (first, len) = (record.first as usize, record.len as usize);
-        let elements = self.elements.as_slice().get(first..first.checked_add(len)?)?;
+        let elements = self.elements.lent().get(first..first.checked_add(len)?)?;
         Some(elements.iter().map(|e| Arg { record: Some(*e), elements: self.elements }).collect())
     }
 
@@ -173,7 +174,7 @@ impl<'h> Lower<'h> {
             return Err("the host does not know a nested graph".into());
         }
         let read = |types: RSlice<'_, TypeRecord<'_>>| {
-            let facts: Option<Vec<ResultFact>> = types.iter().map(ResultFact::read).collect();
+            let facts: Option<Vec<ResultFact>> = types.lent().iter().map(ResultFact::read).collect();
             facts.ok_or_else(|| Refusal::new("a nested graph takes or gives something that is not a tensor"))
         };
         Ok((read(view.inputs)?, read(view.outputs)?))
@@ -187,7 +188,7 @@ impl<'h> Lower<'h> {
         let (_, outputs) = self.graph(graph)?;
         let inputs: Vec<u32> = inputs.iter().map(|v| v.0).collect();
         let mut ids = vec![crate::abi::lowering::ABSENT; outputs.len()];
-        let sink = onnxport_abi::abi_stable::std_types::RSliceMut::from_mut_slice(&mut ids);
+        let sink = onnxport_abi::RSliceMut::from_mut_slice(&mut ids);
         if (self.host().inline_graph)(self.cx(), graph.0, RSlice::from_slice(&inputs), sink) != status::OK {
             return Err("a call of the nested graph cannot be lowered".into());
         }
@@ -282,7 +283,7 @@ impl<'h> FromArg<'h> for Str<'h> {
                         | arg_kind::OPERATOR
                 ) =>
             {
-                Ok(Str(r.text.as_str()))
+                Ok(Str(r.text.lent()))
             }
             _ => arg.wrong("a string"),
         }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
+use onnxport_abi::{RSlice, RStr};
 use smallvec::SmallVec;
 
 use crate::abi::lowering::{ABSENT, AttrRecord, TypeRecord, arg_kind, attr_kind};

@@ -6,10 +6,11 @@
 //!
 //! The glue owns handles, catches panics and carries errors over the boundary.
 
+use crate::lent::Lent;
 use onnxport_abi::DType;
-use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
 use onnxport_abi::compare::{CompareTable, MetricsRecord, NOWHERE, PairRecord};
 use onnxport_abi::executor::{Handle, OptionRecord, Sink};
+use onnxport_abi::{RSlice, RStr};
 
 use crate::executor::{Failure, Options};
 use crate::handle::{borrow, exclusive, guard, into_handle, release};
@@ -23,7 +24,7 @@ pub struct Pair<'a> {
 impl<'a> Pair<'a> {
     /// The name of the output.
     pub fn name(&self) -> &'a str {
-        self.record.name.as_str()
+        self.record.name.lent()
     }
 
     /// The element type; `None` for one that this SDK does not know. Complex numbers are two elements.
@@ -33,7 +34,7 @@ impl<'a> Pair<'a> {
 
     /// The extents.
     pub fn dims(&self) -> &'a [u64] {
-        self.record.dims.as_slice()
+        self.record.dims.lent()
     }
 
     /// The relative tolerance.
@@ -123,7 +124,7 @@ pub const fn table<C: Comparer>() -> CompareTable {
 
 extern "C" fn open<C: Comparer>(options: RSlice<'_, OptionRecord<'_>>, out: &mut Handle, sink: &Sink) -> u32 {
     guard(sink, || {
-        *out = into_handle(C::open(Options::new(options.as_slice()))?);
+        *out = into_handle(C::open(Options::new(options.lent()))?);
         Ok(())
     })
 }
@@ -146,7 +147,7 @@ extern "C" fn scan<C: Comparer>(comparison: Handle, expected: RSlice<'_, u8>, si
     guard(sink, || {
         // SAFETY: the host passes back what `begin::<C>` stored, and has not ended it.
         let comparison = unsafe { borrow::<C::Comparison>(comparison) }?;
-        exclusive(comparison)?.scan(expected.as_slice())
+        exclusive(comparison)?.scan(expected.lent())
     })
 }
 
@@ -159,7 +160,7 @@ extern "C" fn chunk<C: Comparer>(
     guard(sink, || {
         // SAFETY: the host passes back what `begin::<C>` stored, and has not ended it.
         let comparison = unsafe { borrow::<C::Comparison>(comparison) }?;
-        exclusive(comparison)?.chunk(got.as_slice(), expected.as_slice())
+        exclusive(comparison)?.chunk(got.lent(), expected.lent())
     })
 }
 

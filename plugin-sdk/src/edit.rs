@@ -1,6 +1,6 @@
 //! Adding to a graph: what rules and passes have in common.
 
-use onnxport_abi::abi_stable::std_types::{RSlice, RSliceMut, RStr};
+use onnxport_abi::{RSlice, RSliceMut, RStr};
 
 use crate::abi::graph::{AttributeView, GraphContext, NOTHING, NewNode, attribute_kind};
 use crate::abi::lowering::{DataView, TypeRecord, arg_kind, attr_kind};

@@ -6,10 +6,11 @@
 //!
 //! The glue owns handles, catches panics and carries errors over the boundary.
 
+use crate::lent::Lent;
 use std::path::Path;
 
-use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
 use onnxport_abi::executor::{ExecutorTable, Handle, OptionRecord, Sink, TensorView};
+use onnxport_abi::{RSlice, RStr};
 
 use crate::handle::{borrow, exclusive, guard, into_handle, release};
 
@@ -59,12 +60,12 @@ impl<'a> Options<'a> {
 
     /// The option called `name`.
     pub fn get(&self, name: &str) -> Option<&'a str> {
-        self.records.iter().find(|o| o.name.as_str() == name).map(|o| o.value.as_str())
+        self.records.iter().find(|o| o.name.lent() == name).map(|o| o.value.lent())
     }
 
     /// Every option called `name`, in the user's order.
     pub fn all(&self, name: &str) -> impl Iterator<Item = &'a str> {
-        self.records.iter().filter(move |o| o.name.as_str() == name).map(|o| o.value.as_str())
+        self.records.iter().filter(move |o| o.name.lent() == name).map(|o| o.value.lent())
     }
 
     /// The option called `name` as a number.
@@ -138,7 +139,7 @@ pub const fn table<E: Executor>() -> ExecutorTable {
 
 extern "C" fn open<E: Executor>(options: RSlice<'_, OptionRecord<'_>>, out: &mut Handle, sink: &Sink) -> u32 {
     guard(sink, || {
-        *out = into_handle(E::open(Options::new(options.as_slice()))?);
+        *out = into_handle(E::open(Options::new(options.lent()))?);
         Ok(())
     })
 }
@@ -157,7 +158,7 @@ extern "C" fn load<E: Executor>(runtime: Handle, path: RStr<'_>, out: &mut Handl
     guard(sink, || {
         // SAFETY: the host passes back what `open::<E>` stored, and has not closed it.
         let runtime = unsafe { borrow::<E>(runtime) }?;
-        *out = into_handle(exclusive(runtime)?.load(Path::new(path.as_str()))?);
+        *out = into_handle(exclusive(runtime)?.load(Path::new(path.lent()))?);
         Ok(())
     })
 }
@@ -172,8 +173,8 @@ extern "C" fn load_with<E: Executor>(
     guard(sink, || {
         // SAFETY: the host passes back what `open::<E>` stored, and has not closed it.
         let runtime = unsafe { borrow::<E>(runtime) }?;
-        let values: Vec<&str> = values.iter().map(RStr::as_str).collect();
-        *out = into_handle(exclusive(runtime)?.load_with(Path::new(path.as_str()), &values)?);
+        let values: Vec<&str> = values.lent().iter().map(|value| value.lent()).collect();
+        *out = into_handle(exclusive(runtime)?.load_with(Path::new(path.lent()), &values)?);
         Ok(())
     })
 }
@@ -182,7 +183,7 @@ extern "C" fn run<E: Executor>(session: Handle, inputs: RSlice<'_, TensorView<'_
     guard(sink, || {
         // SAFETY: the host passes back what `load::<E>` stored, and has not unloaded it.
         let session = unsafe { borrow::<E::Session>(session) }?;
-        exclusive(session)?.run(inputs.as_slice(), &mut Outputs { sink })
+        exclusive(session)?.run(inputs.lent(), &mut Outputs { sink })
     })
 }
 

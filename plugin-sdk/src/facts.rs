@@ -1,6 +1,7 @@
 //! What the host knows about values and states about results.
 
 use crate::abi::lowering::{TypeRecord, arg_kind};
+use crate::lent::Lent;
 use crate::{DType, Dim, Kind, Lower, Refusal, Res};
 
 /// What is known about a value.
@@ -41,7 +42,7 @@ impl ResultFact {
     }
 
     pub(crate) fn read(record: &TypeRecord<'_>) -> Option<Self> {
-        let dims: Vec<Dim> = record.dims.iter().copied().map(Dim::from_record).collect();
+        let dims: Vec<Dim> = record.dims.lent().iter().copied().map(Dim::from_record).collect();
         let symbolic = |dtype| Self { dtype, shape: vec![Dim::Const(1)], symbolic: true };
         match record.kind {
             arg_kind::TENSOR => {
@@ -57,7 +58,7 @@ impl ResultFact {
 
 impl Fact {
     pub(crate) fn read(record: &TypeRecord<'_>) -> Self {
-        let dims = || record.dims.iter().copied().map(Dim::from_record).collect();
+        let dims = || record.dims.lent().iter().copied().map(Dim::from_record).collect();
         Self { dtype: DType::from_onnx(record.dtype), shape: (record.rank >= 0).then(dims) }
     }
 }
@@ -75,6 +76,7 @@ impl Lower<'_> {
     pub fn result(&self, index: usize) -> Res<ResultFact> {
         self.call
             .results
+            .lent()
             .get(index)
             .and_then(ResultFact::read)
             .ok_or_else(|| Refusal::new(format!("the call states no result {index}")))
@@ -82,6 +84,6 @@ impl Lower<'_> {
 
     /// Whether the program states a result `index`; a return that is `None` is not stated.
     pub fn has_result(&self, index: usize) -> bool {
-        self.call.results.get(index).and_then(ResultFact::read).is_some()
+        self.call.results.lent().get(index).and_then(ResultFact::read).is_some()
     }
 }

@@ -1,6 +1,6 @@
 //! Local functions: operators of a plugin's own, whose bodies the model carries.
 
-use onnxport_abi::abi_stable::std_types::{RSlice, RSliceMut};
+use onnxport_abi::{RSlice, RSliceMut};
 
 use crate::abi::lowering::ABSENT;
 use crate::abi::status;

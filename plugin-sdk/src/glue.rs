@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::OnceLock;
 
-use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
+use onnxport_abi::{RSlice, RStr};
 
 use crate::abi::graph::{self, GraphHost};
 use crate::abi::lowering::{Context, INTERFACE, LoweringEntry, LoweringHost, LoweringTable, entry_flags};
@@ -158,7 +158,7 @@ macro_rules! export_plugin {
             #[allow(unused_imports)]
             use std::sync::OnceLock;
 
-            use $crate::abi::abi_stable::std_types::{RSlice, RStr};
+            use $crate::abi::{RSlice, RStr};
             use $crate::abi::about::{AboutTable, OptionEntry};
             use $crate::abi::executor::{OptionRecord, Sink};
             use $crate::abi::{HostRoot, Table, Version};
@@ -222,7 +222,7 @@ macro_rules! export_plugin {
             }
 
             pub(super) extern "C" fn query(interface: RStr<'_>) -> Table {
-                $crate::answer(|| match interface.as_str() {
+                $crate::answer(|| match $crate::Lent::lent(interface) {
                     $crate::abi::PANIC_PROBE => $crate::panic_probe(),
                     $crate::abi::about::INTERFACE => Table::of(&ABOUT),
                     $(
@@ -253,7 +253,7 @@ macro_rules! export_plugin {
                     )?
                     $(
                         $crate::abi::weights::INTERFACE => {
-                            use $crate::abi::abi_stable::std_types::RSliceMut;
+                            use $crate::abi::RSliceMut;
                             use $crate::abi::executor::Sink;
                             use $crate::abi::weights::{QuantiserEntry, RectangleRecord, WeightRecord};
                             use $crate::weights::Functions;

@@ -3,7 +3,7 @@
 use std::cell::{RefCell, RefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use onnxport_abi::abi_stable::std_types::RStr;
+use onnxport_abi::RStr;
 use onnxport_abi::executor::{Handle, Sink};
 use onnxport_abi::status;
 

@@ -50,6 +50,7 @@ mod function;
 mod glue;
 pub mod graph;
 mod handle;
+mod lent;
 mod literal;
 pub mod log;
 mod lower;
@@ -83,6 +84,7 @@ pub use glue::{LoweringList, answer, attach, lower_entry, lowering_table, panic_
 pub use graph::GraphSession;
 pub use graph::{Attribute, BlockRef, GraphView, Initializer, NodeRef, ValueRef};
 pub use inventory;
+pub use lent::Lent;
 pub use literal::Literal;
 pub use lower::{Lower, Value};
 pub use onnxport_abi as abi;

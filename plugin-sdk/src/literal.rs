@@ -1,10 +1,11 @@
 //! Constants: numbers turned into the bytes of an element type, and back.
 
+use crate::lent::Lent;
 use half::{bf16, f16};
 
 use crate::abi::lowering::DataView;
 use crate::{DType, Scalar};
-use onnxport_abi::abi_stable::std_types::RSlice;
+use onnxport_abi::RSlice;
 
 /// The contents of a small constant.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,7 +20,7 @@ pub struct Literal {
 impl Literal {
     pub(crate) fn read(view: &DataView<'_>) -> Option<Self> {
         let dtype = DType::from_onnx(view.dtype)?;
-        Some(Self { dtype, shape: view.dims.to_vec(), bytes: view.bytes.to_vec() })
+        Some(Self { dtype, shape: view.dims.lent().to_vec(), bytes: view.bytes.lent().to_vec() })
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{PoisonError, RwLock};
 
-use onnxport_abi::abi_stable::std_types::RStr;
+use onnxport_abi::RStr;
 use onnxport_abi::log::{INTERFACE, LogHost};
 use onnxport_abi::lowering::Context;
 

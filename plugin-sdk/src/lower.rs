@@ -1,9 +1,10 @@
 //! The context of a lowering: the call, and the model that grows.
 
+use crate::lent::Lent;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use onnxport_abi::abi_stable::std_types::{RSlice, RSliceMut, RStr};
+use onnxport_abi::{RSlice, RSliceMut, RStr};
 use smallvec::SmallVec;
 
 use crate::abi::lowering::{
@@ -76,7 +77,7 @@ impl<'h> Lower<'h> {
         if (host.call)(cx, &mut call) != status::OK {
             return None;
         }
-        let scalar = call.results.first().and_then(ResultFact::read).is_some_and(|r| r.rank() == 0);
+        let scalar = call.results.lent().first().and_then(ResultFact::read).is_some_and(|r| r.rank() == 0);
         let failure = RefCell::new(None);
         let emission = Rc::new(Emission { host: *host, contract, cx, scalar, failure });
         RUNNING.with_borrow_mut(|calls| calls.push(Rc::clone(&emission)));
@@ -103,7 +104,7 @@ impl<'h> Lower<'h> {
 
     /// The operator and overload: `aten.add.Tensor`.
     pub fn target(&self) -> &'h str {
-        self.call.target.as_str()
+        self.call.target.lent()
     }
 
     /// The overload: `Tensor`.
@@ -130,8 +131,8 @@ impl<'h> Lower<'h> {
 
     /// The argument called `name`, as the program and the schema's defaults state it.
     pub fn lookup(&self, name: &str) -> Arg<'h> {
-        let args = self.call.args.as_slice();
-        let named = args.iter().find(|a| a.name.as_str() == name);
+        let args = self.call.args.lent();
+        let named = args.iter().find(|a| a.name.lent() == name);
         let position = match name {
             "x" | "a" | "this" => Some(0),
             "y" | "b" => Some(1),
@@ -148,7 +149,7 @@ impl<'h> Lower<'h> {
     /// # Errors
     /// When it is missing, or is not a `T`.
     pub fn positional<T: FromArg<'h>>(&self, index: usize) -> Res<T> {
-        let record = self.call.args.get(index).copied();
+        let record = self.call.args.lent().get(index).copied();
         let arg = Arg { record, elements: self.call.elements };
         T::from_arg(self, arg).map_err(|refusal| Refusal {
             message: format!("argument {index}: {}", refusal.message),
@@ -158,7 +159,7 @@ impl<'h> Lower<'h> {
 
     /// The first argument, which axes refer to.
     pub(crate) fn first_argument(&self) -> Arg<'h> {
-        Arg { record: self.call.args.first().copied(), elements: self.call.elements }
+        Arg { record: self.call.args.lent().first().copied(), elements: self.call.elements }
     }
 
     pub(crate) fn records(dims: &[crate::Dim]) -> Vec<DimRecord> {

@@ -21,14 +21,15 @@
 //! The host checks names, kinds and allowed values before the plugin is used. An option without a default
 //! is required, unless its type is an `Option`; one with a default can list the values that it may have.
 
+use crate::lent::Lent;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
 use onnxport_abi::about::{OptionEntry, option_kind};
 use onnxport_abi::executor::{OptionRecord, Sink};
 use onnxport_abi::status;
+use onnxport_abi::{RSlice, RStr};
 
 use crate::executor::{Failure, Options};
 use crate::{Refusal, panic};
@@ -171,7 +172,7 @@ pub fn entries<T: PluginOptions>() -> Vec<OptionEntry<'static>> {
             allowed: RSlice::from_slice(Vec::leak(entry.allowed.into_iter().map(text).collect())),
         })
         .collect();
-    entries.sort_by_key(|entry| entry.name.as_str());
+    entries.sort_by_key(|entry| entry.name.lent());
     entries
 }
 
@@ -181,7 +182,7 @@ pub fn configure<T: PluginOptions>(options: RSlice<'_, OptionRecord<'_>>, sink: 
         let (message, help) = (refusal.message.as_str(), refusal.help.as_str());
         (sink.error)(sink.receiver, RStr::from_str(message), RStr::from_str(help));
     };
-    match catch_unwind(AssertUnwindSafe(|| T::read(Options::new(options.as_slice())))) {
+    match catch_unwind(AssertUnwindSafe(|| T::read(Options::new(options.lent())))) {
         Ok(Ok(values)) => {
             *T::slot().0.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(values));
             status::OK
@@ -266,7 +267,7 @@ mod tests {
     use super::{PluginOptions, entries};
     use crate::abi::about::option_kind;
     use crate::executor::Options;
-    use onnxport_abi::abi_stable::std_types::RStr;
+    use onnxport_abi::RStr;
     use onnxport_abi::executor::OptionRecord;
 
     crate::options! {
@@ -307,11 +308,11 @@ mod tests {
     #[test]
     fn the_schema_says_what_there_is() {
         let entries = entries::<Settings>();
-        let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
+        let names: Vec<&str> = entries.iter().map(|entry| entry.name.lent()).collect();
         assert_eq!(names, ["cache", "key", "mode", "threads"]);
         let required: Vec<u32> = entries.iter().map(|entry| entry.required).collect();
         assert_eq!(required, [0, 1, 0, 0]);
-        assert_eq!((entries[2].doc.as_str(), entries[2].default.as_str()), ("Which ones.", "fast"));
+        assert_eq!((entries[2].doc.lent(), entries[2].default.lent()), ("Which ones.", "fast"));
         assert_eq!(entries[2].allowed.len(), 2);
         assert_eq!((entries[0].kind, entries[3].kind), (option_kind::PATH, option_kind::INT));
     }

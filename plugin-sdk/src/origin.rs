@@ -1,6 +1,7 @@
 //! Where a call comes from.
 
-use onnxport_abi::abi_stable::std_types::RStr;
+use crate::lent::Lent;
+use onnxport_abi::RStr;
 use onnxport_abi::lowering::OriginView;
 
 use crate::abi::{Version, status};
@@ -46,7 +47,7 @@ impl Lower<'_> {
         if origin(self.cx(), &mut view) != status::OK {
             return Err("the host does not say where the call comes from".into());
         }
-        let text = |text: RStr<'_>| text.as_str().to_owned();
+        let text = |text: RStr<'_>| text.lent().to_owned();
         Ok(Origin {
             node: text(view.node),
             module: text(view.module),

@@ -1,10 +1,11 @@
 //! Passes: what `#[pass]` registers, and the graph that a pass edits.
 
+use crate::lent::Lent;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 
-use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
+use onnxport_abi::{RSlice, RStr};
 
 use crate::abi::graph::{GraphContext, NOTHING};
 use crate::abi::pass::{PassHost, PassRecord, PassTable, place};
@@ -126,7 +127,7 @@ pub fn pass_table(
         let registered = inventory::iter::<Pass>.into_iter();
         let mut passes: Vec<&Pass> = registered.filter(|pass| pass.package == package).collect();
         // The order of submission depends on the linker; the order of the table must not.
-        passes.sort_by_key(|pass| pass.record.name.as_str());
+        passes.sort_by_key(|pass| pass.record.name.lent());
         let records: Vec<PassRecord> = passes.iter().map(|pass| pass.record).collect();
         (PassTable { passes: RSlice::from_slice(Vec::leak(records)), run }, passes)
     });

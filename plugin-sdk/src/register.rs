@@ -1,6 +1,6 @@
 //! The list of lowerings that `#[lowering]` and `simple!` submit to.
 
-use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
+use onnxport_abi::{RSlice, RStr};
 
 use crate::{Lower, Res};
 

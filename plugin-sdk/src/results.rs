@@ -1,6 +1,6 @@
 //! What a lowering may return.
 
-use onnxport_abi::abi_stable::std_types::RSlice;
+use onnxport_abi::RSlice;
 
 use crate::abi::lowering::ABSENT;
 use crate::abi::status;

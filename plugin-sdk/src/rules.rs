@@ -1,10 +1,11 @@
 //! Rules: what `rules!` registers, and what conditions and builders are handed.
 
+use crate::lent::Lent;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 
-use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
+use onnxport_abi::{RSlice, RStr};
 
 use crate::abi::graph::{GraphContext, NOTHING};
 use crate::abi::rules::{MatchView, RuleRecord, RulesHost, RulesTable};
@@ -62,13 +63,13 @@ impl<'h> Matched<'h> {
 
     /// The same; `None` when the pattern has no such variable or its optional input is left out.
     pub fn maybe(&self, name: &str) -> Option<ValueRef<'h>> {
-        let position = self.rule.record.variables.iter().position(|v| v.as_str() == name)?;
+        let position = self.rule.record.variables.lent().iter().position(|v| v.lent() == name)?;
         self.value_at(position)
     }
 
     /// The attribute that the variable `name` stands for; [`Attribute::None`] when there is none.
     pub fn attribute(&self, name: &str) -> Attribute {
-        let position = self.rule.record.captures.iter().position(|v| v.as_str() == name);
+        let position = self.rule.record.captures.lent().iter().position(|v| v.lent() == name);
         position.map_or(Attribute::None, |position| self.attribute_at(position))
     }
 
@@ -262,7 +263,7 @@ fn ask(
         if (host.matched)(cx, &mut view) != status::OK {
             return Err(Refusal::new("the host states no match"));
         }
-        let (nodes, values) = (view.nodes.to_vec(), view.values.to_vec());
+        let (nodes, values) = (view.nodes.lent().to_vec(), view.values.lent().to_vec());
         let matched = Matched { graph: session.graph(), rule, nodes, values };
         let outputs = answer(rule, matched, &host)?;
         if let Some(failure) = session.take_failure() {

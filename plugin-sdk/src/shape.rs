@@ -2,8 +2,9 @@
 
 use crate::abi::lowering::{ShapeView, dim_op};
 use crate::abi::status;
+use crate::lent::Lent;
 use crate::{Dim, Emit, Lower, Range, SymInt, Value};
-use onnxport_abi::abi_stable::std_types::RSlice;
+use onnxport_abi::RSlice;
 
 macro_rules! arithmetic {
     ($($(#[doc = $doc:literal])* $name:ident $op:ident;)*) => {
@@ -45,7 +46,7 @@ impl Lower<'_> {
         let mut view = ShapeView { known: 0, dims: RSlice::EMPTY };
         let answer = (self.host().shape_contents)(self.cx(), value.0, &mut view);
         (answer == status::OK && view.known == 1)
-            .then(|| view.dims.iter().copied().map(Dim::from_record).collect())
+            .then(|| view.dims.lent().iter().copied().map(Dim::from_record).collect())
     }
 
     /// The extent that a symbolic integer equals.

@@ -8,14 +8,15 @@
 
 mod quantiser;
 
+use crate::lent::Lent;
 use std::sync::OnceLock;
 
 use onnxport_abi::DType;
-use onnxport_abi::abi_stable::std_types::{RSlice, RSliceMut, RStr};
 use onnxport_abi::executor::{Sink, TensorView};
 use onnxport_abi::weights::{
     QuantiserEntry, RectangleRecord, TensorEntry, TransformEntry, WeightRecord, WeightsTable, granule,
 };
+use onnxport_abi::{RSlice, RSliceMut, RStr};
 
 pub use quantiser::{Block, Part, Quantiser, QuantiserGranule, Row, Step, bounds};
 
@@ -178,17 +179,21 @@ impl<W: Weights> WeightsList<W> {
     }
 
     /// Answers `fill`.
-    pub fn fill(&self, index: u32, offset: u64, mut out: RSliceMut<'_, u8>, sink: &Sink) -> u32 {
+    pub fn fill(&self, index: u32, offset: u64, out: RSliceMut<'_, u8>, sink: &Sink) -> u32 {
         guard(sink, || {
             let built = self.cell.get().ok_or_else(|| Failure::new("the tensors were never asked for"))?;
             let index = index as usize;
-            let entry =
-                built.table.tensors.get(index).ok_or_else(|| Failure::new("there is no such tensor"))?;
+            let entry = built
+                .table
+                .tensors
+                .lent()
+                .get(index)
+                .ok_or_else(|| Failure::new("there is no such tensor"))?;
             let end = offset.checked_add(out.len() as u64);
             if end.is_none_or(|end| byte_len(entry).is_some_and(|len| end > len)) {
-                return Err(Failure::new(format!("`{}` has no such bytes", entry.name)));
+                return Err(Failure::new(format!("`{}` has no such bytes", entry.name.lent())));
             }
-            built.weights.fill(index, offset, out.as_mut_slice())
+            built.weights.fill(index, offset, out.lent())
         })
     }
 
@@ -196,7 +201,7 @@ impl<W: Weights> WeightsList<W> {
     pub fn output(&self, index: u32, input: &WeightRecord<'_>, sink: &Sink) -> u32 {
         guard(sink, || {
             let transform = self.transform(index)?;
-            let made = transform.output(dtype(input)?, input.dims.as_slice());
+            let made = transform.output(dtype(input)?, input.dims.lent());
             let Some((dtype, shape)) = made else {
                 let name = transform.name();
                 return Err(Failure::new(format!("`{name}` does not take a weight of this type and shape")));
@@ -220,12 +225,12 @@ impl<W: Weights> WeightsList<W> {
         input: &WeightRecord<'_>,
         first: u64,
         bytes: RSlice<'_, u8>,
-        mut out: RSliceMut<'_, u8>,
+        out: RSliceMut<'_, u8>,
         sink: &Sink,
     ) -> u32 {
         guard(sink, || {
-            let (dtype, shape) = (dtype(input)?, input.dims.as_slice());
-            self.transform(index)?.apply(dtype, shape, first, bytes.as_slice(), out.as_mut_slice())
+            let (dtype, shape) = (dtype(input)?, input.dims.lent());
+            self.transform(index)?.apply(dtype, shape, first, bytes.lent(), out.lent())
         })
     }
 
@@ -255,7 +260,7 @@ impl<W: Weights> WeightsList<W> {
 
 /// The bytes of a tensor; `None` for one that cannot be, which the host refuses.
 fn byte_len(entry: &TensorEntry) -> Option<u64> {
-    let elements = entry.dims.iter().try_fold(1_u64, |n, d| n.checked_mul(*d))?;
+    let elements = entry.dims.lent().iter().try_fold(1_u64, |n, d| n.checked_mul(*d))?;
     DType::from_onnx(entry.dtype)?.byte_len(elements)
 }
 

@@ -73,10 +73,10 @@ mod plugin {
 mod others {
     use std::sync::OnceLock;
 
-    use onnxport_sdk::abi::abi_stable::std_types::{RSlice, RStr};
     use onnxport_sdk::abi::about::{self, AboutTable};
     use onnxport_sdk::abi::weights::{self, QuantiserEntry, WeightsTable};
     use onnxport_sdk::abi::{PluginRoot, Table, Version};
+    use onnxport_sdk::abi::{RSlice, RStr};
 
     use super::plugin;
 
@@ -89,7 +89,7 @@ mod others {
         static ABOUT: OnceLock<AboutTable> = OnceLock::new();
         let version = Version { major: 1, minor: 1 };
         let full = (plugin::ROOT.query)(interface);
-        match interface.as_str() {
+        match interface.get().unwrap_or_default() {
             about::INTERFACE => {
                 // SAFETY: it is the answer for this table.
                 let table = unsafe { full.read::<AboutTable>() }.ok().flatten().expect("the plugin's");
@@ -97,7 +97,7 @@ mod others {
             }
             weights::INTERFACE => {
                 // What came before the quantisers.
-                let layout = RSlice::from_slice(&full.layout.as_slice()[..5]);
+                let layout = RSlice::from_slice(&full.layout.get().expect("a layout")[..5]);
                 Table { version, layout, ..full }
             }
             _ => full,
@@ -141,7 +141,7 @@ mod others {
         change: fn(WeightsTable) -> WeightsTable,
     ) -> Table {
         let full = (plugin::ROOT.query)(interface);
-        if interface.as_str() != weights::INTERFACE {
+        if interface.get() != Ok(weights::INTERFACE) {
             return full;
         }
         // SAFETY: it is the answer for this table.

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use onnxport_abi::abi_stable::std_types::RStr;
+use onnxport_abi::RStr;
 use onnxport_abi::about::AboutTable;
 use onnxport_abi::{Interface, PANIC_PROBE, PluginRoot};
+use onnxport_core::host::attach::About;
 
 use super::Finding;
 use super::journal::{Event, Journal, Said};
@@ -34,8 +35,9 @@ pub(super) fn probe(library: &Path, journal: &mut Journal) {
     journal.step("about", |_| {
         Some(match attach::about(&root, "unknown") {
             Ok(table) => {
+                let finding = identity(&table);
                 about = Some(table);
-                identity(&table)
+                finding
             }
             Err(problem) => Finding::of("about", &problem),
         })
@@ -77,10 +79,10 @@ pub(super) fn probe(library: &Path, journal: &mut Journal) {
         let listed = if options.is_empty() { "the plugin takes none".to_owned() } else { options.join(", ") };
         journal.step("options", |_| Some(Finding::pass("options", listed)));
         journal.write(&Event::Said(Said {
-            id: about.id.as_str().to_owned(),
-            version: about.version.as_str().to_owned(),
+            id: about.id.to_owned(),
+            version: about.version.to_owned(),
             contract: version(about.contract),
-            provides: about.provides.iter().map(|name| name.as_str().to_owned()).collect(),
+            provides: about.provides.iter().map(|name| (*name).to_owned()).collect(),
         }));
     }
 }
@@ -90,8 +92,8 @@ pub(super) fn ms(time: Duration) -> String {
     format!("{:.1} ms", time.as_secs_f64() * 1e3)
 }
 
-fn identity(about: &AboutTable) -> Finding {
-    let id = about.id.as_str();
+fn identity(about: &About) -> Finding {
+    let id = about.id;
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-';
     if id.is_empty() || !id.chars().all(plain) {
         return Finding::fail("about", format!("the id `{id}` is not of small letters, digits, `_` and `-`"))
@@ -104,15 +106,15 @@ fn identity(about: &AboutTable) -> Finding {
         let (needs, contract) = (about.needs, about.contract);
         return Finding::fail("about", format!("it is built with contract {contract} and needs {needs}"));
     }
-    let AboutTable { version, contract, needs, .. } = about;
+    let About { version, contract, needs, .. } = about;
     Finding::pass("about", format!("`{id}` {version}, contract {contract}, works with hosts from {needs}"))
 }
 
 /// Every interface that the plugin claims must be answered.
-fn provides(root: &PluginRoot, about: &AboutTable) -> Finding {
-    let names: Vec<&str> = about.provides.iter().map(RStr::as_str).collect();
+fn provides(root: &PluginRoot, about: &About) -> Finding {
+    let names = &about.provides;
     let mut seen = BTreeSet::new();
-    for name in &names {
+    for name in names {
         if !seen.insert(*name) {
             return Finding::fail("provides", format!("`{name}` is listed twice"));
         }

@@ -1,5 +1,6 @@
 //! What the process of a probe does.
 
+use onnxport_core::host::Known;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -47,7 +48,7 @@ pub fn probe(probe: &Probe, linked: &[&'static PluginRoot]) -> Result<(), Diagno
                 let about = attach::about(root, "linked in")?;
                 let mut other = attach::plugin(&about, Source::Linked, None);
                 attach::attach(&mut other, root, &HOST_ROOT)?;
-                schemas.extend(other.lowering.map(|table| table.schemas.as_str()));
+                schemas.extend(other.lowering.map(|table| table.schemas.known()));
             }
             let subject = Subject { plugin, schemas };
             if let Some(interface) = interfaces::ALL.iter().find(|interface| interface.name == name) {

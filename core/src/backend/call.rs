@@ -3,18 +3,17 @@
 //! Nothing of the model changes during a call. What a backend emits is kept until it has returned and
 //! everything was checked.
 
-use onnxport_abi::abi_stable::std_types::{RSlice, RSliceMut, RStr};
 use onnxport_abi::backend::{BackendHost, EmitRecord, NO_BLOB, RegionView, claim_flags};
 use onnxport_abi::graph::{AttributeView, GraphContext, NOTHING};
 use onnxport_abi::lowering::{TypeRecord, arg_kind, attr_kind, dim_kind};
-use onnxport_abi::{Table, status};
+use onnxport_abi::{Malformed, RSlice, RSliceMut, RStr, Table, status};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::blob::Blob;
 use super::region::Ports;
 use super::select::Selected;
 use crate::graph_access::{self, Access, Frame};
-use crate::host::{Site, cross};
+use crate::host::{Known, Site, cross, incoming};
 use crate::ir::{Attr, Attribute, Model, NodeId, Shape, Type, ValueId};
 use crate::sym::Dim;
 use crate::tensor::{DType, LazyTensor};
@@ -152,14 +151,14 @@ pub(super) fn run(
 ) -> (u32, Call) {
     let mut frame = Frame::new(Access::read(model), call);
     let cx = frame.context();
-    let site = Site { plugin: backend.plugin_id, task, subject: backend.entry.id.as_str() };
+    let site = Site { plugin: backend.plugin_id, task, subject: backend.entry.id.known() };
     let status = cross(site, || function(backend.index, &host_table(), &graph_access::host_table(), cx));
     (status, frame.state)
 }
 
-/// A text of the plugin; what is not UTF-8 in it is replaced.
-fn owned(text: &RStr<'_>) -> String {
-    String::from_utf8_lossy(text.as_bytes()).into_owned()
+/// What a plugin handed over, or how that breaks the contract.
+fn read<T>(given: Result<T, Malformed>) -> Result<T, String> {
+    given.map_err(|malformed| format!("it hands over {malformed}"))
 }
 
 /// A slice that the plugin may use until its next call into the host.
@@ -181,7 +180,7 @@ extern "C" fn claim(cx: GraphContext, nodes: RSlice<'_, u64>, flags: u32) -> u32
     with_claim(cx, |access, claim| {
         let mut group = Vec::with_capacity(nodes.len());
         let mut seen = FxHashSet::default();
-        for id in nodes {
+        for id in nodes.list().ok()? {
             let node = access.node(*id);
             let known = node.and_then(|node| Some((node, *claim.claimed.get(&node)?)));
             let problem = match known {
@@ -207,7 +206,7 @@ extern "C" fn claim(cx: GraphContext, nodes: RSlice<'_, u64>, flags: u32) -> u32
 extern "C" fn refuse_node(cx: GraphContext, node: u64, reason: RStr<'_>) -> u32 {
     with_claim(cx, |access, claim| {
         let node = access.node(node).filter(|node| claim.claimed.contains_key(node))?;
-        claim.reasons.insert(node, owned(&reason));
+        claim.reasons.insert(node, reason.message().into_owned());
         Some(())
     })
 }
@@ -241,7 +240,11 @@ extern "C" fn constant(
     out: &mut u64,
 ) -> u32 {
     with_compile(cx, |access, compile| {
-        let data = LazyTensor::inline(DType::from_onnx(dtype)?, dims.to_vec(), bytes.to_vec());
+        let data = LazyTensor::inline(
+            DType::from_onnx(dtype)?,
+            incoming::extents(dims)?,
+            bytes.get().ok()?.to_vec(),
+        );
         if data.byte_len()? != bytes.len() as u64 {
             return None;
         }
@@ -258,7 +261,7 @@ extern "C" fn blob(cx: GraphContext, blob: u32, bytes: RSlice<'_, u8>) -> u32 {
         if blob == NO_BLOB {
             return None;
         }
-        if let Err(error) = compile.blobs.entry(blob).or_default().write(bytes.as_slice()) {
+        if let Err(error) = compile.blobs.entry(blob).or_default().write(bytes.get().ok()?) {
             let message = format!("a blob cannot be kept: {error}");
             compile.refusal = Some(Refusal { code: String::new(), message, help: String::new() });
             refused = true;
@@ -268,8 +271,9 @@ extern "C" fn blob(cx: GraphContext, blob: u32, bytes: RSlice<'_, u8>) -> u32 {
     if answer == status::OK && refused { status::REFUSED } else { answer }
 }
 
-extern "C" fn emit(cx: GraphContext, node: &EmitRecord<'_>, mut outputs: RSliceMut<'_, u64>) -> u32 {
+extern "C" fn emit(cx: GraphContext, node: &EmitRecord<'_>, outputs: RSliceMut<'_, u64>) -> u32 {
     with_compile(cx, |access, compile| {
+        let outputs = outputs.list().ok()?;
         let emitted = match compile.emitted(access, node, outputs.len()) {
             Ok(emitted) => emitted,
             Err(problem) => {
@@ -287,7 +291,8 @@ extern "C" fn emit(cx: GraphContext, node: &EmitRecord<'_>, mut outputs: RSliceM
 
 extern "C" fn finish(cx: GraphContext, outputs: RSlice<'_, u64>) -> u32 {
     with_compile(cx, |access, compile| {
-        let values = outputs.iter().map(|id| compile.usable(access, *id)).collect::<Option<Vec<_>>>();
+        let values =
+            outputs.list().ok()?.iter().map(|id| compile.usable(access, *id)).collect::<Option<Vec<_>>>();
         let Some(values) = values else {
             compile.broken.get_or_insert("an output is a value that it may not use".to_owned());
             return None;
@@ -299,7 +304,7 @@ extern "C" fn finish(cx: GraphContext, outputs: RSlice<'_, u64>) -> u32 {
 
 extern "C" fn refuse(cx: GraphContext, code: RStr<'_>, message: RStr<'_>, help: RStr<'_>) {
     with(cx, |_, call| {
-        let [code, message, help] = [code, message, help].map(|text| owned(&text));
+        let [code, message, help] = [code, message, help].map(|text| text.message().into_owned());
         let refusal = Some(Refusal { code, message, help });
         match call {
             Call::Claim(claim) => claim.refusal = refusal,
@@ -339,7 +344,7 @@ impl Compile {
         record: &EmitRecord<'_>,
         outputs: usize,
     ) -> Result<Emitted, String> {
-        let (domain, op) = (owned(&record.domain), owned(&record.op));
+        let (domain, op) = (read(record.domain.get())?.to_owned(), read(record.op.get())?.to_owned());
         if op.is_empty() {
             return Err("a node has no operator".to_owned());
         }
@@ -353,11 +358,11 @@ impl Compile {
             NOTHING => Some(None),
             id => self.usable(access, id).map(Some),
         };
-        let inputs = record.inputs.iter().map(input).collect::<Option<Vec<_>>>();
+        let inputs = read(record.inputs.list())?.iter().map(input).collect::<Option<Vec<_>>>();
         let inputs = inputs.ok_or_else(|| format!("an input of `{op}` is a value that it may not use"))?;
         let mut attributes = Vec::new();
-        for view in record.attributes {
-            let name = owned(&view.name);
+        for view in read(record.attributes.list())? {
+            let name = read(view.name.get())?.to_owned();
             let value = attribute(view);
             let value = value.ok_or_else(|| format!("the attribute `{name}` of `{op}` cannot be given"))?;
             attributes.push(Attribute { name, value });
@@ -365,7 +370,7 @@ impl Compile {
         let blob = match record.blob {
             NO_BLOB => None,
             number if self.blobs.contains_key(&number) && !record.blob_attribute.is_empty() => {
-                Some((number, owned(&record.blob_attribute)))
+                Some((number, read(record.blob_attribute.get())?.to_owned()))
             }
             number => return Err(format!("`{op}` has the blob {number}, which was not made or named")),
         };
@@ -375,7 +380,7 @@ impl Compile {
         if let Some(pair) = names.windows(2).find(|pair| pair.first() == pair.last()) {
             return Err(format!("the attribute `{}` of `{op}` stands twice", pair.concat()));
         }
-        let types = record.outputs.iter().map(|ty| read_type(access.model(), ty));
+        let types = read(record.outputs.list())?.iter().map(|ty| read_type(access.model(), ty));
         let types = types.collect::<Option<Vec<_>>>();
         let types = types.ok_or_else(|| format!("the type of an output of `{op}` is none"))?;
         let outputs = types.into_iter().map(|ty| (self.fresh(access), ty)).collect();
@@ -385,16 +390,19 @@ impl Compile {
 
 fn attribute(view: &AttributeView<'_>) -> Option<Attr> {
     Some(match view.kind {
-        attr_kind::INT => Attr::Int(*view.ints.first()?),
-        attr_kind::FLOAT => Attr::Float(*view.floats.first()?),
-        attr_kind::STR => Attr::Str(owned(&view.text)),
-        attr_kind::INTS => Attr::Ints(view.ints.to_vec()),
-        attr_kind::FLOATS => Attr::Floats(view.floats.to_vec()),
-        attr_kind::STRS => Attr::Strs(view.texts.iter().map(owned).collect()),
+        attr_kind::INT => Attr::Int(*view.ints.list().ok()?.first()?),
+        attr_kind::FLOAT => Attr::Float(*view.floats.list().ok()?.first()?),
+        attr_kind::STR => Attr::Str(view.text.get().ok()?.to_owned()),
+        attr_kind::INTS => Attr::Ints(view.ints.get().ok()?.to_vec()),
+        attr_kind::FLOATS => Attr::Floats(view.floats.get().ok()?.to_vec()),
+        attr_kind::STRS => Attr::Strs(incoming::strings(view.texts)?),
         attr_kind::TENSOR => {
             let data = &view.tensor;
-            let tensor =
-                LazyTensor::inline(DType::from_onnx(data.dtype)?, data.dims.to_vec(), data.bytes.to_vec());
+            let tensor = LazyTensor::inline(
+                DType::from_onnx(data.dtype)?,
+                data.dims.get().ok()?.to_vec(),
+                data.bytes.get().ok()?.to_vec(),
+            );
             (tensor.byte_len()? == data.bytes.len() as u64).then_some(Attr::Tensor(tensor))?
         }
         _ => return None,
@@ -409,7 +417,7 @@ fn read_type(model: &Model, record: &TypeRecord<'_>) -> Option<Type> {
     let shape = if record.rank < 0 {
         Shape::Unranked
     } else if record.rank as usize == record.dims.len() {
-        let dims = record.dims.iter().map(|dim| match dim.kind {
+        let dims = record.dims.list().ok()?.iter().map(|dim| match dim.kind {
             dim_kind::CONST => Some(Some(Dim::Const(dim.value))),
             dim_kind::EXPR => model.symbols.check(dim.expr).map(|expr| Some(Dim::Expr(expr))),
             dim_kind::UNKNOWN => Some(None),

@@ -11,6 +11,7 @@ use super::region::Region;
 use super::report::{Stage, op_of};
 use super::stage::Running;
 use crate::diagnose::{Code, Diagnostic};
+use crate::host::Known;
 use crate::ir::{BlockId, NodeId};
 
 impl Running<'_> {
@@ -36,7 +37,8 @@ impl Running<'_> {
         let (answer, call) = call::run(self.model, call, backend.table.claim, &backend, "claiming");
         let Call::Claim(mut claim) = call else { return };
         if let Some(problem) = claim.broken.take() {
-            let message = format!("the backend `{}` breaks the contract: {problem}", backend.entry.id);
+            let message =
+                format!("the backend `{}` breaks the contract: {problem}", backend.entry.id.known());
             self.report(&backend, Diagnostic::error(Code::BACKEND_CLAIM, message), None);
             return;
         }
@@ -111,13 +113,13 @@ impl Running<'_> {
                     continue;
                 }
                 self.taken.extend(nodes.iter().copied());
-                let name = format!("{}_{count}", backend.entry.id);
+                let name = format!("{}_{count}", backend.entry.id.known());
                 count += 1;
                 self.regions.push(Region { name, backend: position, block, nodes });
             }
         }
         if count == 0 {
-            let message = format!("the backend `{}` takes nothing of this model", backend.entry.id);
+            let message = format!("the backend `{}` takes nothing of this model", backend.entry.id.known());
             let help = "`--explain-partition` lists the reasons";
             self.report(&backend, Diagnostic::warning(Code::BACKEND_NOTHING, message).help(help), None);
         }

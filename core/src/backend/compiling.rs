@@ -11,6 +11,7 @@ use super::report::Stage;
 use super::select::Selected;
 use super::stage::Running;
 use crate::diagnose::{Code, Diagnostic, Severity};
+use crate::host::Known;
 use crate::ir::{BlockId, NodeId, OpsetImport, tidy};
 
 impl Running<'_> {
@@ -50,7 +51,7 @@ impl Running<'_> {
             self.reports.push(None);
             return None;
         }
-        let domain = backend.entry.domain.as_str().to_owned();
+        let domain = backend.entry.domain.known().to_owned();
         let call =
             Call::Compile(Box::new(Compile::of(region.name.clone(), domain, region.nodes.clone(), ports)));
         let (answer, call) = call::run(self.model, call, backend.table.compile, &backend, "compiling");
@@ -83,7 +84,7 @@ impl Running<'_> {
                 Some(replaced)
             }
             Err(why) => {
-                let (id, name) = (backend.entry.id, &region.name);
+                let (id, name) = (backend.entry.id.known(), &region.name);
                 let message =
                     format!("what the backend `{id}` made of the region `{name}` cannot stand for it: {why}");
                 let help = "this is a defect of the backend's plugin";
@@ -97,7 +98,7 @@ impl Running<'_> {
 
     /// Imports the backend's domain when the new nodes need it.
     fn import(&mut self, backend: &Selected, replaced: &Replaced) -> Result<(), String> {
-        let domain = backend.entry.domain.as_str();
+        let domain = backend.entry.domain.known();
         let graph = &self.model.graph;
         if domain.is_empty() || !replaced.nodes.iter().any(|node| graph.nodes[*node].domain == domain) {
             return Ok(());

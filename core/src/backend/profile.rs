@@ -3,12 +3,13 @@
 use onnxport_abi::backend::{BackendEntry, OpRecord, layout, op_flags};
 
 use crate::diagnose::{Code, Diagnostic};
+use crate::host::Known;
 use crate::ir::{Graph, Model, NodeId, Shape, Type, ValueId};
 use crate::tensor::DType;
 
 /// What is wrong with a backend's description of itself, if anything is.
 pub fn flaw(entry: &BackendEntry) -> Option<String> {
-    let id = entry.id.as_str();
+    let id = entry.id.known();
     if id.is_empty() || !id.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_')) {
         return Some("its id is not of lower-case letters, digits, `-` and `_`".to_owned());
     }
@@ -18,8 +19,8 @@ pub fn flaw(entry: &BackendEntry) -> Option<String> {
     if entry.ops.is_empty() {
         return Some("it lists no operators".to_owned());
     }
-    entry.ops.iter().find_map(|record| {
-        let op = record.op.as_str();
+    entry.ops.known().iter().find_map(|record| {
+        let op = record.op.known();
         if op.is_empty() {
             return Some("an operator has no name".to_owned());
         }
@@ -29,7 +30,7 @@ pub fn flaw(entry: &BackendEntry) -> Option<String> {
         if !matches!(record.layout, layout::ANY | layout::CHANNELS_FIRST | layout::CHANNELS_LAST) {
             return Some(format!("`{op}` has the layout {}", record.layout));
         }
-        let mut dtypes = record.inputs.iter().chain(record.outputs.iter());
+        let mut dtypes = record.inputs.known().iter().chain(record.outputs.known().iter());
         dtypes
             .find(|dtype| DType::from_onnx(**dtype).is_none())
             .map(|dtype| format!("`{op}` has the element type {dtype}"))
@@ -38,7 +39,7 @@ pub fn flaw(entry: &BackendEntry) -> Option<String> {
 
 /// The diagnostic of a backend that cannot be used.
 pub(super) fn malformed(plugin: &str, entry: &BackendEntry, flaw: &str) -> Diagnostic {
-    let message = format!("the backend `{}` of plugin `{plugin}` cannot be used: {flaw}", entry.id);
+    let message = format!("the backend `{}` of plugin `{plugin}` cannot be used: {flaw}", entry.id.known());
     let mut diagnostic = Diagnostic::error(Code::BACKEND_CAPABILITIES, message);
     diagnostic.provider = Some(plugin.to_owned());
     diagnostic
@@ -54,8 +55,9 @@ pub(super) fn covers(entry: &BackendEntry, model: &Model, node: NodeId) -> Resul
     let version = model.opsets.iter().find(|o| o.domain == data.domain).map_or(0, |o| o.version);
     let records = entry
         .ops
+        .known()
         .iter()
-        .filter(|r| r.domain.as_str() == data.domain && (r.op.as_str() == data.op || r.op.as_str() == "*"));
+        .filter(|r| r.domain.known() == data.domain && (r.op.known() == data.op || r.op.known() == "*"));
     let mut reason = None;
     for record in records {
         match fits(record, version, &model.graph, node) {
@@ -83,7 +85,7 @@ fn fits(record: &OpRecord, version: i64, graph: &Graph, node: NodeId) -> Result<
             return Err(format!("an {side} is not a tensor of known element type"));
         };
         let allowed = if side == "input" { record.inputs } else { record.outputs };
-        if !allowed.is_empty() && !allowed.contains(&dtype.onnx()) {
+        if !allowed.is_empty() && !allowed.known().contains(&dtype.onnx()) {
             return Err(format!("an {side} is {dtype}"));
         }
         if record.flags & op_flags::DYNAMIC == 0 && !is_static(shape) {

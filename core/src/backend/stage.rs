@@ -12,6 +12,7 @@ use super::report::{BackendReport, Partitioned, Refusals, RegionReport, op_of};
 use super::select::{Selected, select};
 use crate::diagnose::{Code, Diagnostic, Report, Severity};
 use crate::host::Host;
+use crate::host::Known;
 use crate::ir::{BlockId, Model, NodeId, ValueId};
 
 /// What the stage says.
@@ -138,7 +139,7 @@ impl<'a> Running<'a> {
         when: &str,
         refusal: Option<Refusal>,
     ) -> Diagnostic {
-        let id = backend.entry.id;
+        let id = backend.entry.id.known();
         let Refusal { code, message, help } = refusal.unwrap_or_else(Refusal::none);
         let mut problem = match answer {
             status::REFUSED => {
@@ -187,7 +188,7 @@ impl<'a> Running<'a> {
             .iter()
             .zip(self.refusals)
             .map(|(backend, refusals)| BackendReport {
-                id: backend.entry.id.as_str().to_owned(),
+                id: backend.entry.id.known().to_owned(),
                 plugin: backend.plugin_id.to_owned(),
                 regions: Vec::new(),
                 refusals: refusals.sorted(),

@@ -1,11 +1,11 @@
 //! The functions of `graph/1`.
 
-use onnxport_abi::abi_stable::std_types::{RSlice, RSliceMut, RStr};
 use onnxport_abi::graph::{
     AttributeView, BlockView, GraphContext, GraphHost, InitializerView, NOTHING, NodeView, UseRecord,
     UsesView, ValueView, attribute_kind, definition, value_kind,
 };
 use onnxport_abi::lowering::{DataView, DimRecord, RangeRecord, ShapeView, attr_kind, dim_kind};
+use onnxport_abi::{RSlice, RSliceMut, RStr};
 use onnxport_abi::{Table, status};
 use rustc_hash::FxHashMap;
 
@@ -78,8 +78,8 @@ fn dim_from(model: &Model, record: DimRecord) -> Option<Dim> {
 extern "C" fn opset(cx: GraphContext, domain: RStr<'_>) -> i64 {
     let mut version = 0;
     with(cx, |access| {
-        let opsets = &access.model().opsets;
-        version = opsets.iter().find(|o| o.domain == domain.as_str())?.version;
+        let domain = domain.get().ok()?;
+        version = access.model().opsets.iter().find(|o| o.domain == domain)?.version;
         Some(())
     });
     version
@@ -157,7 +157,8 @@ extern "C" fn attribute<'a>(cx: GraphContext, node: u64, name: RStr<'_>, out: &m
             tensor: NO_DATA,
         };
         let node = &model.graph.nodes[id];
-        let Some(found) = node.attributes.iter().find(|a| a.name == name.as_str()) else {
+        let name = name.get().ok()?;
+        let Some(found) = node.attributes.iter().find(|a| a.name == name) else {
             *out = view;
             return Some(());
         };
@@ -368,16 +369,17 @@ fn storages(model: &Model) -> FxHashMap<ValueId, u64> {
     found
 }
 
-extern "C" fn read_bytes(cx: GraphContext, value: u64, offset: u64, mut out: RSliceMut<'_, u8>) -> u32 {
+extern "C" fn read_bytes(cx: GraphContext, value: u64, offset: u64, out: RSliceMut<'_, u8>) -> u32 {
     let mut refused = false;
     let answer = with(cx, |access| {
         let id = access.value(value)?;
         let data = access.model().graph.initializer(id)?;
+        let out = out.get().ok()?;
         let end = offset.checked_add(out.len() as u64)?;
         if end > data.byte_len()? {
             return None;
         }
-        refused = read::bytes(data, offset, out.as_mut_slice()).is_none();
+        refused = read::bytes(data, offset, out).is_none();
         Some(())
     });
     if answer == status::OK && refused { status::REFUSED } else { answer }

@@ -23,7 +23,7 @@ pub(crate) use callbacks::host_table;
 pub(crate) use id::Epoch;
 
 use crate::ir::{BlockId, Def, Model, NodeId, ValueId};
-use onnxport_abi::abi_stable::std_types::RStr;
+use onnxport_abi::RStr;
 
 /// The model that a plugin reads, and whether the interface it was called through may change it.
 enum Held<'m> {

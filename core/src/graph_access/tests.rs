@@ -1,8 +1,8 @@
 use std::ffi::c_void;
 
-use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
 use onnxport_abi::graph::{GraphContext, GraphHost, NOTHING, NodeView};
 use onnxport_abi::status;
+use onnxport_abi::{RSlice, RStr};
 use onnxport_sdk::{Attribute, DType, Dim, GraphSession, Range};
 
 use super::{Access, Frame, host_table, with};

@@ -2,24 +2,26 @@
 
 use std::path::PathBuf;
 
-use onnxport_abi::abi_stable::std_types::RStr;
+use onnxport_abi::RStr;
 use onnxport_abi::about::AboutTable;
-use onnxport_abi::backend::{BackendEntry, BackendTable};
+use onnxport_abi::backend::BackendTable;
 use onnxport_abi::compare::CompareTable;
 use onnxport_abi::executor::ExecutorTable;
 use onnxport_abi::lowering::LoweringTable;
-use onnxport_abi::pass::{PassRecord, PassTable};
-use onnxport_abi::rules::{RuleRecord, RulesTable};
+use onnxport_abi::pass::PassTable;
+use onnxport_abi::rules::RulesTable;
 use onnxport_abi::weights::WeightsTable;
 use onnxport_abi::{HostRoot, Interface, Mismatch, PluginRoot, status};
 
 use super::WeightsPlugin;
+use super::listing;
+pub use super::listing::About;
 use super::{CONTRACT, Plugin, Site, Source, cross, options};
 use crate::diagnose::{Code, Diagnostic};
 
 /// What the plugin behind `root` says about itself, when its contract fits this host's. Until then it is
 /// called `name`.
-pub fn about(root: &PluginRoot, name: &'static str) -> Result<AboutTable, Diagnostic> {
+pub fn about(root: &PluginRoot, name: &'static str) -> Result<About, Diagnostic> {
     let about = match table::<AboutTable>(root, name) {
         Ok(Some(about)) => about,
         Ok(None) => {
@@ -33,11 +35,10 @@ pub fn about(root: &PluginRoot, name: &'static str) -> Result<AboutTable, Diagno
             ));
         }
     };
-    let texts = [about.id, about.version, about.description];
-    if !texts.iter().chain(about.provides.iter()).all(readable) {
-        let problem = Diagnostic::error(Code::PLUGIN_CONTRACT, "a plugin's texts about itself are not UTF-8");
-        return Err(problem);
-    }
+    // What it states can be a crash to read.
+    let site = Site { plugin: name, task: "saying what it is", subject: "" };
+    let about = cross(site, || About::read(about))
+        .map_err(|what| Diagnostic::error(Code::PLUGIN_CONTRACT, format!("a plugin {what}")))?;
     if about.contract.major == CONTRACT.major && about.needs <= CONTRACT {
         return Ok(about);
     }
@@ -52,22 +53,22 @@ pub fn about(root: &PluginRoot, name: &'static str) -> Result<AboutTable, Diagno
             format!("plugin `{id}` is built for plugin contract {contract}, this host has {CONTRACT}");
         (message, "use the version of the plugin that is built for this onnxport")
     };
-    Err(named(Diagnostic::error(Code::PLUGIN_VERSION, message).help(help), id.as_str()))
+    Err(named(Diagnostic::error(Code::PLUGIN_VERSION, message).help(help), id))
 }
 
 /// A plugin that is not attached yet.
-pub fn plugin(about: &AboutTable, source: Source, library: Option<PathBuf>) -> Plugin {
+pub fn plugin(about: &About, source: Source, library: Option<PathBuf>) -> Plugin {
     Plugin {
-        id: about.id.as_str(),
-        version: about.version.as_str(),
-        description: about.description.as_str(),
+        id: about.id,
+        version: about.version,
+        description: about.description,
         contract: about.contract,
-        provides: about.provides.iter().map(RStr::as_str).collect(),
+        provides: about.provides.clone(),
         source,
         library,
         replaces_linked: false,
         options: Vec::new(),
-        configure: about.configure,
+        configure: about.table.configure,
         lowering: None,
         executor: None,
         comparer: None,
@@ -99,17 +100,17 @@ pub fn attach(plugin: &mut Plugin, root: &PluginRoot, host: &'static HostRoot) -
     let misfit = |mismatch: Mismatch| {
         failed(Code::PLUGIN_VERSION, format!("plugin `{id}` cannot be used: {mismatch}"))
     };
+    let broken = |what: String| failed(Code::PLUGIN_CONTRACT, format!("plugin `{id}` {what}"));
+    let reading = |task| Site { plugin: id, task, subject: "" };
     if let Some(about) = table::<AboutTable>(root, id).map_err(misfit)? {
-        plugin.options = options::schema(&about)?;
+        plugin.options = options::schema(id, &about)?;
     }
     plugin.lowering = table::<LoweringTable>(root, id).map_err(misfit)?;
     plugin.executor = table::<ExecutorTable>(root, id).map_err(misfit)?;
     plugin.comparer = table::<CompareTable>(root, id).map_err(misfit)?;
     if let Some(table) = table::<WeightsTable>(root, id).map_err(misfit)? {
-        let site = Site { plugin: id, task: "listing its weights", subject: "" };
-        let weights = cross(site, || WeightsPlugin::new(table, readable));
-        plugin.weights =
-            Some(weights.map_err(|what| failed(Code::PLUGIN_CONTRACT, format!("plugin `{id}` {what}")))?);
+        let weights = cross(reading("listing its weights"), || WeightsPlugin::new(table));
+        plugin.weights = Some(weights.map_err(broken)?);
     }
     plugin.backend = table::<BackendTable>(root, id).map_err(misfit)?;
     plugin.rules = table::<RulesTable>(root, id).map_err(misfit)?;
@@ -129,70 +130,32 @@ pub fn attach(plugin: &mut Plugin, root: &PluginRoot, host: &'static HostRoot) -
             .note(format!("it provides {}", plugin.provides.join(", "))));
     }
     if let Some(table) = &plugin.lowering {
-        let site = Site { plugin: id, task: "listing its operators", subject: "" };
-        let broken = cross(site, || {
-            if table.entries.is_empty() {
-                Some("lists no operators")
-            } else if !readable(&table.schemas) || !table.entries.iter().all(|entry| readable(&entry.target))
-            {
-                Some("lists operators in texts that are not UTF-8")
-            } else {
-                None
-            }
-        });
-        if let Some(what) = broken {
-            return Err(failed(Code::PLUGIN_CONTRACT, format!("plugin `{id}` {what}")));
+        cross(reading("listing its operators"), || listing::operators(table))
+            .map_err(|malformed| broken(format!("lists operators with {malformed}")))?;
+        if table.entries.is_empty() {
+            return Err(broken("lists no operators".to_owned()));
         }
     }
     if let Some(table) = &plugin.backend {
-        let site = Site { plugin: id, task: "listing its backends", subject: "" };
-        let broken = cross(site, || {
-            if table.entries.is_empty() {
-                Some("lists no backends")
-            } else if !table.entries.iter().all(backend_reads) {
-                Some("lists backends in texts that are not UTF-8")
-            } else {
-                None
-            }
-        });
-        if let Some(what) = broken {
-            return Err(failed(Code::PLUGIN_CONTRACT, format!("plugin `{id}` {what}")));
+        cross(reading("listing its backends"), || listing::backends(table))
+            .map_err(|malformed| broken(format!("lists backends with {malformed}")))?;
+        if table.entries.is_empty() {
+            return Err(broken("lists no backends".to_owned()));
         }
     }
     if optimises {
-        let site = Site { plugin: id, task: "listing its rules and passes", subject: "" };
-        let rules = plugin.rules.iter().flat_map(|table| table.rules.iter());
-        let passes = plugin.pass.iter().flat_map(|table| table.passes.iter());
-        if !cross(site, || rules.clone().all(rule_reads) && passes.clone().all(pass_reads)) {
-            let message = format!("plugin `{id}` lists rules or passes in texts that are not UTF-8");
-            return Err(failed(Code::PLUGIN_CONTRACT, message));
-        }
-        if cross(site, || rules.count() + passes.count()) == 0 {
-            let message = format!("plugin `{id}` lists no rules and no passes");
-            return Err(failed(Code::PLUGIN_CONTRACT, message));
+        let (rules, passes) = (&plugin.rules, &plugin.pass);
+        cross(reading("listing its rules and passes"), || {
+            rules.iter().try_for_each(listing::rules)?;
+            passes.iter().try_for_each(listing::passes)
+        })
+        .map_err(|malformed| broken(format!("lists rules or passes with {malformed}")))?;
+        let count = rules.map_or(0, |table| table.rules.len()) + passes.map_or(0, |table| table.passes.len());
+        if count == 0 {
+            return Err(broken("lists no rules and no passes".to_owned()));
         }
     }
     Ok(())
-}
-
-/// Whether every text of a rule is one.
-fn rule_reads(rule: &RuleRecord) -> bool {
-    let nodes = rule.nodes.iter().flat_map(|node| [&node.domain, &node.op]);
-    let attributes = rule.attributes.iter().flat_map(|attribute| [&attribute.name, &attribute.text]);
-    let names = rule.variables.iter().chain(rule.captures.iter());
-    [&rule.name, &rule.documentation].into_iter().chain(nodes).chain(attributes).chain(names).all(readable)
-}
-
-/// Whether every text of a backend is one.
-fn backend_reads(entry: &BackendEntry) -> bool {
-    let ops = entry.ops.iter().flat_map(|record| [&record.domain, &record.op]);
-    [&entry.id, &entry.description, &entry.domain].into_iter().chain(ops).all(readable)
-}
-
-/// Whether every text of a pass is one.
-fn pass_reads(pass: &PassRecord) -> bool {
-    let domains = pass.domains.iter().map(|domain| &domain.domain);
-    [&pass.name, &pass.documentation].into_iter().chain(domains).all(readable)
 }
 
 fn table<T: Interface>(root: &PluginRoot, plugin: &'static str) -> Result<Option<T>, Mismatch> {
@@ -200,11 +163,6 @@ fn table<T: Interface>(root: &PluginRoot, plugin: &'static str) -> Result<Option
     let table = cross(site, || (root.query)(RStr::from_str(T::NAME)));
     // SAFETY: the plugin answered for the interface of `T`.
     unsafe { table.read::<T>() }
-}
-
-/// Whether a text that came over the boundary is one.
-fn readable(text: &RStr<'_>) -> bool {
-    std::str::from_utf8(text.as_bytes()).is_ok()
 }
 
 fn named(mut diagnostic: Diagnostic, id: &str) -> Diagnostic {

@@ -1,28 +1,38 @@
 //! A crash inside of a plugin is said in a sentence that names it.
 //!
 //! A plugin can abort (it was built with `panic = "abort"`, or panicked where nothing catches it), or
-//! access memory that is not there. The process cannot go on then; it can say who it was.
+//! access memory that is not there. The process cannot go on then; it can say who it was. It can also call
+//! `exit`: what was asked for is not done then, whatever status it chose.
 
 #[cfg(unix)]
-pub use unix::report;
+pub use unix::{done, report};
 
 /// On this system crashes are left to the system.
 #[cfg(not(unix))]
 pub fn report(_exit: u8) {}
 
+/// On this system nobody asks.
+#[cfg(not(unix))]
+pub fn done() {}
+
 #[cfg(unix)]
 mod unix {
     use std::sync::OnceLock;
-    use std::sync::atomic::{AtomicI32, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
     use crate::diagnose::Code;
+    use crate::host::Site;
     use crate::host::crossing;
 
     static EXIT: AtomicI32 = AtomicI32::new(1);
 
-    const SIGNALS: [(libc::c_int, &str); 4] = [
+    /// Whether the process may end: the program is done.
+    static DONE: AtomicBool = AtomicBool::new(false);
+
+    const SIGNALS: [(libc::c_int, &str); 5] = [
         (libc::SIGABRT, "aborted"),
         (libc::SIGSEGV, "accessed memory that is not there"),
+        (libc::SIGBUS, "accessed memory that is not there"),
         (libc::SIGILL, "executed an invalid instruction"),
         (libc::SIGFPE, "divided by zero"),
     ];
@@ -31,8 +41,9 @@ mod unix {
     static BEFORE: [OnceLock<libc::sigaction>; SIGNALS.len()] = [const { OnceLock::new() }; SIGNALS.len()];
 
     /// From now on a crash inside of a plugin ends the process with `exit` and a message on standard
-    /// error; elsewhere it does what it always did. For programs, not for libraries: it replaces the
-    /// handlers of four signals. To be called once.
+    /// error; elsewhere it does what it always did. So does a call of `exit` before [`done`], by whatever part of
+    /// the process. For programs, not for libraries: it replaces the handlers of five signals. To be called
+    /// once, before other handlers of these signals.
     pub fn report(exit: u8) {
         EXIT.store(exit.into(), Ordering::Relaxed);
         for ((signal, _), before) in SIGNALS.iter().zip(&BEFORE) {
@@ -50,9 +61,34 @@ mod unix {
                 }
             }
         }
+        // SAFETY: the function lives as long as the program, and does not unwind.
+        unsafe { libc::atexit(at_exit) };
     }
 
-    /// Writes the message with nothing but `write`, and ends the process.
+    /// From now on the process may end: everything was said. To be called right before it does.
+    pub fn done() {
+        DONE.store(true, Ordering::Release);
+    }
+
+    /// Runs when `exit` was called, on the thread that called it.
+    extern "C" fn at_exit() {
+        if DONE.load(Ordering::Acquire) {
+            return;
+        }
+        match crossing::current().or_else(crossing::anywhere) {
+            Some(site) => tell(site, "ended the process"),
+            None => write(&[
+                "\nerror[",
+                Code::PLUGIN_CRASH.as_str(),
+                "]: the process was ended before the command was done\n  help: a plugin or a library called \
+                 `exit`; nothing of what was asked for is done\n",
+            ]),
+        }
+        // SAFETY: ends the process without running anything.
+        unsafe { libc::_exit(EXIT.load(Ordering::Relaxed)) };
+    }
+
+    /// Names who crashed, and ends the process.
     extern "C" fn handle(signal: libc::c_int) {
         let known = SIGNALS.iter().zip(&BEFORE).find(|((number, _), _)| *number == signal);
         let Some(site) = crossing::current() else {
@@ -70,9 +106,15 @@ mod unix {
             }
             return;
         };
-        let what = known.map_or("crashed", |((_, what), _)| what);
+        tell(site, known.map_or("crashed", |((_, what), _)| what));
+        // SAFETY: ends the process without running anything.
+        unsafe { libc::_exit(EXIT.load(Ordering::Relaxed)) };
+    }
+
+    /// Says who did what, with nothing but `write`.
+    fn tell(site: Site, what: &str) {
         let (open, close) = if site.subject.is_empty() { ("", "") } else { (" `", "`") };
-        let parts = [
+        write(&[
             "\nerror[",
             Code::PLUGIN_CRASH.as_str(),
             "]: plugin `",
@@ -85,12 +127,13 @@ mod unix {
             site.subject,
             close,
             "\n  help: convert without the plugin; the defect is its own\n",
-        ];
+        ]);
+    }
+
+    fn write(parts: &[&str]) {
         for part in parts {
             // SAFETY: the pointer and the length are those of a text.
             unsafe { libc::write(libc::STDERR_FILENO, part.as_ptr().cast(), part.len()) };
         }
-        // SAFETY: ends the process without running anything.
-        unsafe { libc::_exit(EXIT.load(Ordering::Relaxed)) };
     }
 }

@@ -32,10 +32,14 @@ impl SharedText {
         self.len.store(text.len(), Ordering::Relaxed);
     }
 
+    /// The start and the length, of two texts if one is replaced meanwhile.
+    fn parts(&self) -> (*const u8, usize) {
+        (self.start.load(Ordering::Relaxed), self.len.load(Ordering::Relaxed))
+    }
+
     /// # Safety
-    /// No [`SharedText::set`] runs or ran between the two reads.
-    unsafe fn get(&self) -> &'static str {
-        let (start, len) = (self.start.load(Ordering::Relaxed), self.len.load(Ordering::Relaxed));
+    /// The parts are those of one text: no [`SharedText::set`] ran while they were read.
+    unsafe fn text((start, len): (*const u8, usize)) -> &'static str {
         if start.is_null() {
             return "";
         }
@@ -77,6 +81,19 @@ struct Slot {
     subject: SharedText,
 }
 
+impl Slot {
+    /// The call that the thread is in, if `count` is still what it was.
+    fn site(&self, count: u64) -> Option<Site> {
+        let parts = [&self.plugin, &self.task, &self.subject].map(SharedText::parts);
+        if self.count.load(Ordering::Acquire) != count {
+            return None;
+        }
+        // SAFETY: the texts are set right after the count changes, and it did not.
+        let [plugin, task, subject] = parts.map(|parts| unsafe { SharedText::text(parts) });
+        Some(Site { plugin, task, subject })
+    }
+}
+
 static SLOTS: Mutex<Vec<Weak<Slot>>> = Mutex::new(Vec::new());
 
 thread_local! {
@@ -105,6 +122,14 @@ pub fn cross<T>(site: Site, call: impl FnOnce() -> T) -> T {
 /// The call that this thread is in. Safe in a signal handler.
 pub fn current() -> Option<Site> {
     SITE.try_with(Cell::get).ok().flatten()
+}
+
+/// A call that some thread is in, for a thread that is in none. Not for signal handlers.
+pub(super) fn anywhere() -> Option<Site> {
+    let slots = SLOTS.try_lock().ok()?;
+    let inside = |slot: &Arc<Slot>| slot.depth.load(Ordering::Acquire) > 0;
+    let slot = slots.iter().filter_map(Weak::upgrade).find(inside)?;
+    slot.site(slot.count.load(Ordering::Acquire))
 }
 
 /// Ends when it is dropped, also by a panic.
@@ -156,13 +181,8 @@ impl Observer {
             let ours = slot.run.load(Ordering::Relaxed) == self.run.0;
             let inside = ours && slot.depth.load(Ordering::Acquire) > 0;
             let same = self.seen.iter().any(|(other, before)| other.ptr_eq(&weak) && *before == count);
-            if inside && same && slot.count.load(Ordering::Acquire) == count {
-                // SAFETY: the texts are set right after the count changes, and it did not since the
-                // last look.
-                let site = unsafe {
-                    Site { plugin: slot.plugin.get(), task: slot.task.get(), subject: slot.subject.get() }
-                };
-                stuck = stuck.or(Some(site));
+            if inside && same {
+                stuck = stuck.or(slot.site(count));
             }
             seen.push((weak, count));
         }

@@ -8,6 +8,8 @@ pub mod attach;
 pub mod crash;
 pub mod crossing;
 pub mod discover;
+pub(crate) mod incoming;
+mod listing;
 pub mod load;
 pub mod log;
 pub mod manifest;
@@ -21,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 pub use onnxport_abi::PluginRoot;
-use onnxport_abi::abi_stable::std_types::RSlice;
+use onnxport_abi::RSlice;
 use onnxport_abi::backend::BackendTable;
 use onnxport_abi::compare::CompareTable;
 use onnxport_abi::executor::{ExecutorTable, OptionRecord, Sink};
@@ -32,6 +34,7 @@ use onnxport_abi::{HostRoot, Version};
 
 pub use crossing::{Run, Site, cross};
 pub use discover::{Search, Source};
+pub use incoming::Known;
 pub use manifest::Manifest;
 pub use options::{OptionKind, PluginOption};
 pub use quarantine::{OnPanic, Quarantine};
@@ -123,8 +126,8 @@ impl Host {
         let mut plugins = Vec::new();
         for root in linked {
             match attach::about(root, "linked in") {
-                Ok(about) if loaded.iter().any(|(plugin, _)| plugin.id == about.id.as_str()) => {
-                    let stand_in = loaded.iter().find(|(plugin, _)| plugin.id == about.id.as_str());
+                Ok(about) if loaded.iter().any(|(plugin, _)| plugin.id == about.id) => {
+                    let stand_in = loaded.iter().find(|(plugin, _)| plugin.id == about.id);
                     plugins.extend(
                         stand_in.map(|(plugin, root)| {
                             (Plugin { replaces_linked: true, ..plugin.clone() }, *root)
@@ -171,7 +174,7 @@ impl Host {
         for (position, plugin) in plugins.iter().enumerate() {
             catalog.add(position, plugin.id, plugin.rules.as_ref(), plugin.pass.as_ref(), problems);
             let Some(table) = &plugin.lowering else { continue };
-            for (index, entry) in table.entries.iter().enumerate() {
+            for (index, entry) in table.entries.known().iter().enumerate() {
                 let provider = Provider {
                     plugin: position,
                     entry: index as u32,
@@ -180,9 +183,9 @@ impl Host {
                     priority: entry.priority,
                     complex: entry.flags & entry_flags::COMPLEX != 0,
                 };
-                registry.add(entry.target.as_str(), provider);
+                registry.add(entry.target.known(), provider);
             }
-            schemas.push(table.schemas.as_str());
+            schemas.push(table.schemas.known());
         }
         catalog.finish();
         let schemas = Schemas::new(schemas);

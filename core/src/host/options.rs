@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::ffi::c_void;
 
 use onnxport_abi::Version;
-use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
 use onnxport_abi::about::{AboutTable, OptionEntry, option_kind};
 use onnxport_abi::executor::{OptionRecord, Sink, TensorView};
 use onnxport_abi::status;
+use onnxport_abi::{RSlice, RStr};
 use serde::Serialize;
 
+use super::incoming::list;
 use super::{CONTRACT, Plugin, Site, cross};
 use crate::diagnose::{Code, Diagnostic};
 
@@ -100,26 +101,28 @@ impl PluginOption {
 pub(super) type Given = BTreeMap<String, BTreeMap<String, String>>;
 
 /// The options that an attached plugin says it takes.
-pub(super) fn schema(about: &AboutTable) -> Result<Vec<PluginOption>, Diagnostic> {
+pub(super) fn schema(id: &'static str, about: &AboutTable) -> Result<Vec<PluginOption>, Diagnostic> {
     let Some(options) = about.options else { return Ok(Vec::new()) };
-    let id = about.id.as_str();
     let site = Site { plugin: id, task: "listing its options", subject: "" };
-    let entries = cross(site, || (options)());
-    entries.iter().map(|entry| read(id, entry)).collect()
+    cross(site, || {
+        let entries = list(options()).map_err(|malformed| broken(id, &format!("as {malformed}")))?;
+        entries.iter().map(|entry| read(id, entry)).collect()
+    })
+}
+
+fn broken(id: &str, what: &str) -> Diagnostic {
+    let message = format!("plugin `{id}` lists an option {what}");
+    named(Diagnostic::error(Code::PLUGIN_CONTRACT, message), id)
 }
 
 fn read(id: &str, entry: &OptionEntry<'static>) -> Result<PluginOption, Diagnostic> {
-    let broken = |what: &str| {
-        let message = format!("plugin `{id}` lists an option {what}");
-        named(Diagnostic::error(Code::PLUGIN_CONTRACT, message), id)
-    };
-    let text = |text: RStr<'static>| {
-        std::str::from_utf8(text.as_rslice().as_slice()).map_err(|_| broken("in a text that is not UTF-8"))
-    };
+    let broken = |what: &str| broken(id, what);
+    let text = |text: RStr<'static>| text.get().map_err(|malformed| broken(&format!("with {malformed}")));
     let kind =
         OptionKind::read(entry.kind).ok_or_else(|| broken("of a kind that this host does not know"))?;
     let default = Some(text(entry.default)?).filter(|default| !default.is_empty());
-    let allowed = entry.allowed.iter().map(|value| text(*value)).collect::<Result<Vec<_>, _>>()?;
+    let allowed = list(entry.allowed).map_err(|malformed| broken(&format!("with {malformed}")))?;
+    let allowed = allowed.iter().map(|value| text(*value)).collect::<Result<Vec<_>, _>>()?;
     if default.is_some_and(|default| !kind.fits(default))
         || !allowed.iter().all(|value| kind.fits(value))
         || default.is_some_and(|default| !allowed.is_empty() && !allowed.contains(&default))
@@ -233,6 +236,5 @@ extern "C" fn on_text(_: *mut c_void, _: RStr<'_>) {}
 extern "C" fn on_error(receiver: *mut c_void, message: RStr<'_>, help: RStr<'_>) {
     // SAFETY: the sink is only alive during `configure`, whose words are not otherwise used then.
     let words = unsafe { &mut *receiver.cast::<Words>() };
-    let text = |text: RStr<'_>| String::from_utf8_lossy(text.as_bytes()).into_owned();
-    (words.message, words.help) = (text(message), text(help));
+    (words.message, words.help) = (message.message().into_owned(), help.message().into_owned());
 }

@@ -1,7 +1,7 @@
 //! Binding: a call and its operator's schema become the records that a plugin reads.
 
-use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
 use onnxport_abi::lowering::{ABSENT, ArgRecord, DimRecord, TypeRecord, arg_kind, dim_kind};
+use onnxport_abi::{RSlice, RStr};
 
 use super::driver::{Bound, Driver, Scope, not_computed, results};
 use super::frame::{Frame, Scratch, Told};

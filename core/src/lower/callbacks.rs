@@ -5,17 +5,18 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use onnxport_abi::abi_stable::std_types::{RSlice, RSliceMut, RStr};
 use onnxport_abi::lowering::{
     ABSENT, ArgRecord, AttrRecord, CallView, Context, DataView, DimRecord, GraphView, LoweringHost,
     NodeRecord, OriginView, RangeRecord, ShapeView, TypeRecord, arg_kind, attr_kind, dim_kind, dim_op,
 };
+use onnxport_abi::{RSlice, RSliceMut, RStr};
 use onnxport_abi::{Table, status};
 
 use super::bind::{describe, dim_record, type_record};
 use super::driver::Driver;
 use super::frame::{Frame, Refusal};
 use crate::diagnose::OriginId;
+use crate::host::incoming;
 use crate::ir::{Attr, Attribute, Shape, Type};
 use crate::program::Body;
 use crate::sym::Dim;
@@ -105,7 +106,8 @@ impl Driver<'_> {
         let shape = if record.rank < 0 {
             Shape::Unranked
         } else {
-            Shape::Ranked(record.dims.iter().map(|d| self.dim(*d)).collect())
+            let dims = record.dims.list().ok().filter(|dims| dims.len() == record.rank as usize)?;
+            Shape::Ranked(dims.iter().map(|d| self.dim(*d)).collect())
         };
         Some(Type::tensor(DType::from_onnx(record.dtype)?, shape))
     }
@@ -201,17 +203,20 @@ extern "C" fn dim_range(cx: Context, dim: DimRecord) -> RangeRecord {
     record
 }
 
-extern "C" fn emit(cx: Context, node: &NodeRecord<'_>, mut outputs: RSliceMut<'_, u32>) -> u32 {
+extern "C" fn emit(cx: Context, node: &NodeRecord<'_>, outputs: RSliceMut<'_, u32>) -> u32 {
     with(cx, |frame, driver| {
         let inputs = node
             .inputs
+            .list()
+            .ok()?
             .iter()
             .map(|raw| if *raw == ABSENT { Some(None) } else { frame.told.value(*raw).map(Some) })
             .collect::<Option<Vec<_>>>()?;
-        let attributes = node.attributes.iter().map(|a| attribute(frame, driver, a));
+        let attributes = node.attributes.list().ok()?.iter().map(|a| attribute(frame, driver, a));
         let attributes = attributes.collect::<Option<Vec<_>>>()?;
-        let (domain, count) = (node.domain.as_str(), outputs.len());
-        let made = driver.emit(domain, node.op.as_str(), inputs, attributes, count)?;
+        let outputs = outputs.list().ok()?;
+        let (domain, count) = (node.domain.get().ok()?, outputs.len());
+        let made = driver.emit(domain, node.op.get().ok()?, inputs, attributes, count)?;
         driver.import(domain, node.version);
         for (place, value) in outputs.iter_mut().zip(made) {
             *place = value.map_or(ABSENT, |value| frame.told.tell(value));
@@ -222,21 +227,21 @@ extern "C" fn emit(cx: Context, node: &NodeRecord<'_>, mut outputs: RSliceMut<'_
 
 fn attribute(frame: &mut Frame<'_>, driver: &Driver<'_>, record: &AttrRecord<'_>) -> Option<Attribute> {
     let value = match record.kind {
-        attr_kind::INT => Attr::Int(*record.ints.first()?),
-        attr_kind::FLOAT => Attr::Float(*record.floats.first()?),
-        attr_kind::STR => Attr::Str(record.text.as_str().to_owned()),
-        attr_kind::INTS => Attr::Ints(record.ints.to_vec()),
-        attr_kind::FLOATS => Attr::Floats(record.floats.to_vec()),
-        attr_kind::STRS => Attr::Strs(record.texts.iter().map(|t| t.as_str().to_owned()).collect()),
+        attr_kind::INT => Attr::Int(*record.ints.list().ok()?.first()?),
+        attr_kind::FLOAT => Attr::Float(*record.floats.list().ok()?.first()?),
+        attr_kind::STR => Attr::Str(record.text.get().ok()?.to_owned()),
+        attr_kind::INTS => Attr::Ints(record.ints.get().ok()?.to_vec()),
+        attr_kind::FLOATS => Attr::Floats(record.floats.get().ok()?.to_vec()),
+        attr_kind::STRS => Attr::Strs(incoming::strings(record.texts)?),
         attr_kind::TENSOR => {
             let value = frame.told.value(record.value)?;
             Attr::Tensor(driver.model.graph.initializer(value)?.clone())
         }
         attr_kind::BLOCK => Attr::Block(frame.told.block(record.value)?),
-        attr_kind::REF => Attr::Ref(record.text.as_str().to_owned(), None),
+        attr_kind::REF => Attr::Ref(record.text.get().ok()?.to_owned(), None),
         _ => return None,
     };
-    Some(Attribute { name: record.name.as_str().to_owned(), value })
+    Some(Attribute { name: record.name.get().ok()?.to_owned(), value })
 }
 
 extern "C" fn constant(
@@ -247,7 +252,11 @@ extern "C" fn constant(
     out: &mut u32,
 ) -> u32 {
     with(cx, |frame, driver| {
-        let data = LazyTensor::inline(DType::from_onnx(dtype)?, dims.to_vec(), bytes.to_vec());
+        let data = LazyTensor::inline(
+            DType::from_onnx(dtype)?,
+            incoming::extents(dims)?,
+            bytes.get().ok()?.to_vec(),
+        );
         if data.byte_len()? != bytes.len() as u64 {
             return None;
         }
@@ -258,7 +267,7 @@ extern "C" fn constant(
 
 extern "C" fn dims_value(cx: Context, dims: RSlice<'_, DimRecord>, out: &mut u32) -> u32 {
     with(cx, |frame, driver| {
-        let dims = dims.iter().map(|d| driver.dim(*d)).collect::<Option<Vec<_>>>()?;
+        let dims = dims.list().ok()?.iter().map(|d| driver.dim(*d)).collect::<Option<Vec<_>>>()?;
         *out = frame.told.tell(driver.dims_value(&dims)?);
         Some(())
     })
@@ -317,7 +326,7 @@ extern "C" fn inline_graph(
     cx: Context,
     graph: u32,
     inputs: RSlice<'_, u32>,
-    mut outputs: RSliceMut<'_, u32>,
+    outputs: RSliceMut<'_, u32>,
 ) -> u32 {
     with(cx, |frame, driver| {
         let graph = *frame.graphs.get(graph as usize)?;
@@ -325,8 +334,10 @@ extern "C" fn inline_graph(
         if !driver.functions.is_empty() {
             return None;
         }
-        let inputs = inputs.iter().map(|raw| frame.told.value(*raw)).collect::<Option<Vec<_>>>()?;
+        let inputs =
+            inputs.list().ok()?.iter().map(|raw| frame.told.value(*raw)).collect::<Option<Vec<_>>>()?;
         let values = driver.inline(&graph.body, &inputs)?;
+        let outputs = outputs.list().ok()?;
         if values.len() != outputs.len() {
             return None;
         }
@@ -341,7 +352,8 @@ extern "C" fn end_block(cx: Context, outputs: RSlice<'_, u32>, out: &mut u32) ->
     with(cx, |frame, driver| {
         let block = driver.block;
         let outer = driver.model.graph.blocks.get(block)?.parent?;
-        let outputs = outputs.iter().map(|raw| frame.told.value(*raw)).collect::<Option<Vec<_>>>()?;
+        let outputs =
+            outputs.list().ok()?.iter().map(|raw| frame.told.value(*raw)).collect::<Option<Vec<_>>>()?;
         *out = frame.told.end(block, &driver.model.graph)?;
         driver.block = outer;
         driver.model.graph.set_outputs(block, outputs);
@@ -352,6 +364,8 @@ extern "C" fn end_block(cx: Context, outputs: RSlice<'_, u32>, out: &mut u32) ->
 extern "C" fn finish(cx: Context, results: RSlice<'_, u32>) -> u32 {
     with(cx, |frame, driver| {
         let values = results
+            .list()
+            .ok()?
             .iter()
             .map(|raw| if *raw == ABSENT { Some(None) } else { frame.told.value(*raw).map(Some) })
             .collect::<Option<Vec<_>>>()?;
@@ -366,23 +380,25 @@ extern "C" fn finish(cx: Context, results: RSlice<'_, u32>) -> u32 {
 extern "C" fn refuse(cx: Context, code: RStr<'_>, message: RStr<'_>, help: RStr<'_>) {
     with(cx, |frame, _| {
         frame.refusal = Some(Refusal {
-            code: code.as_str().to_owned(),
-            message: message.as_str().to_owned(),
-            help: help.as_str().to_owned(),
+            code: code.message().into_owned(),
+            message: message.message().into_owned(),
+            help: help.message().into_owned(),
         });
         Some(())
     });
 }
 
-extern "C" fn begin_function(cx: Context, call: &NodeRecord<'_>, mut inputs: RSliceMut<'_, u32>) -> u32 {
+extern "C" fn begin_function(cx: Context, call: &NodeRecord<'_>, inputs: RSliceMut<'_, u32>) -> u32 {
     with(cx, |frame, driver| {
-        let values = call.inputs.iter().map(|raw| frame.told.value(*raw)).collect::<Option<Vec<_>>>()?;
-        let attributes = call.attributes.iter().map(|a| attribute(frame, driver, a));
+        let values =
+            call.inputs.list().ok()?.iter().map(|raw| frame.told.value(*raw)).collect::<Option<Vec<_>>>()?;
+        let attributes = call.attributes.list().ok()?.iter().map(|a| attribute(frame, driver, a));
         let attributes = attributes.collect::<Option<Vec<_>>>()?;
+        let inputs = inputs.list().ok()?;
         if values.len() != inputs.len() {
             return None;
         }
-        let about = (call.domain.as_str(), call.op.as_str(), call.version);
+        let about = (call.domain.get().ok()?, call.op.get().ok()?, call.version);
         let formal = driver.begin_function(about, values, attributes)?;
         frame.told.enter();
         for (place, value) in inputs.iter_mut().zip(formal) {
@@ -392,10 +408,12 @@ extern "C" fn begin_function(cx: Context, call: &NodeRecord<'_>, mut inputs: RSl
     })
 }
 
-extern "C" fn end_function(cx: Context, outputs: RSlice<'_, u32>, mut results: RSliceMut<'_, u32>) -> u32 {
+extern "C" fn end_function(cx: Context, outputs: RSlice<'_, u32>, results: RSliceMut<'_, u32>) -> u32 {
     let mut refused = false;
     let answer = with(cx, |frame, driver| {
-        let values = outputs.iter().map(|raw| frame.told.value(*raw)).collect::<Option<Vec<_>>>()?;
+        let values =
+            outputs.list().ok()?.iter().map(|raw| frame.told.value(*raw)).collect::<Option<Vec<_>>>()?;
+        let results = results.list().ok()?;
         if values.len() != results.len() {
             return None;
         }

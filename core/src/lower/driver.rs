@@ -9,6 +9,7 @@ use super::callbacks::host_table;
 use super::interface::{real_type, rename_dims};
 use super::{LowerOptions, Lowered};
 use crate::diagnose::{Code, Diagnostic, OriginId, Origins, Report, Severity};
+use crate::host::Known;
 use crate::host::{Host, Site, cross, log};
 use crate::ir::{self, Attribute, BlockId, Model, OpsetImport, Shape, ValueId};
 use crate::program::{Arg, Body, Call, Output, Program, Val, ValueType};
@@ -250,7 +251,8 @@ impl<'p> Driver<'p> {
         frame.driver = std::ptr::from_mut(self);
         let cx = Context(std::ptr::from_mut(&mut frame).cast());
         let depth = self.block;
-        let subject = table.entries.get(provider.entry as usize).map_or("", |entry| entry.target.as_str());
+        let subject =
+            table.entries.known().get(provider.entry as usize).map_or("", |entry| entry.target.known());
         let site = Site { plugin, task: "lowering", subject };
         let answer = cross(site, || (table.lower)(provider.entry, &host_table(), cx));
         // A plugin that gave up inside a function or a block leaves it open.

@@ -1,15 +1,16 @@
 //! The host's side of `rules/1`.
 
-use onnxport_abi::abi_stable::std_types::{RSlice, RSliceMut, RStr};
 use onnxport_abi::graph::{GraphContext, NOTHING, NewNode};
 use onnxport_abi::lowering::TypeRecord;
 use onnxport_abi::rules::{MatchView, RulesHost};
+use onnxport_abi::{RSlice, RSliceMut, RStr};
 use onnxport_abi::{Table, status};
 
 use super::edit::{Journal, Place};
 use super::matcher::Match;
 use super::view::NoView;
 use crate::graph_access::{Frame, with_frame};
+use crate::host::incoming;
 use crate::ir::ValueId;
 
 static HOST: RulesHost = RulesHost { matched, emit, constant, view, set_type, finish, refuse };
@@ -42,9 +43,9 @@ pub(super) struct Refusal {
 impl Refusal {
     pub(super) fn new(code: RStr<'_>, message: RStr<'_>, help: RStr<'_>) -> Self {
         Self {
-            code: code.as_str().to_owned(),
-            message: message.as_str().to_owned(),
-            help: help.as_str().to_owned(),
+            code: code.message().into_owned(),
+            message: message.message().into_owned(),
+            help: help.message().into_owned(),
         }
     }
 
@@ -88,9 +89,10 @@ extern "C" fn matched<'a>(cx: GraphContext, out: &mut MatchView<'a>) -> u32 {
     })
 }
 
-extern "C" fn emit(cx: GraphContext, node: &NewNode<'_>, mut outputs: RSliceMut<'_, u64>) -> u32 {
+extern "C" fn emit(cx: GraphContext, node: &NewNode<'_>, outputs: RSliceMut<'_, u64>) -> u32 {
     with(cx, |frame| {
         let (place, journal) = frame.state.patch.as_mut()?;
+        let outputs = outputs.list().ok()?;
         let made = journal.emit(&mut frame.access, *place, node, outputs.len())?;
         for (place, value) in outputs.iter_mut().zip(made) {
             *place = frame.access.epoch.value(value);
@@ -108,7 +110,8 @@ extern "C" fn constant(
 ) -> u32 {
     with(cx, |frame| {
         frame.state.patch.as_ref()?;
-        let value = Journal::constant(&mut frame.access, dtype, dims.as_slice(), bytes.as_slice())?;
+        let value =
+            Journal::constant(&mut frame.access, dtype, &incoming::extents(dims)?, bytes.get().ok()?)?;
         *out = frame.access.epoch.value(value);
         Some(())
     })
@@ -124,7 +127,7 @@ extern "C" fn view(
     let mut refused = false;
     let answer = with(cx, |frame| {
         frame.state.patch.as_ref()?;
-        match Journal::view(&mut frame.access, initializer, axes.as_slice(), dims.as_slice()) {
+        match Journal::view(&mut frame.access, initializer, axes.get().ok()?, dims.get().ok()?) {
             Ok(value) => *out = frame.access.epoch.value(value),
             Err(NoView::NeedsCopy) => refused = true,
             Err(NoView::Invalid) => return None,
@@ -146,7 +149,7 @@ extern "C" fn finish(cx: GraphContext, outputs: RSlice<'_, u64>) -> u32 {
         frame.state.patch.as_ref()?;
         let access = &frame.access;
         let value = |id: &u64| if *id == NOTHING { Some(None) } else { access.value(*id).map(Some) };
-        frame.state.answer = Some(outputs.iter().map(value).collect::<Option<_>>()?);
+        frame.state.answer = Some(outputs.list().ok()?.iter().map(value).collect::<Option<_>>()?);
         Some(())
     })
 }

@@ -6,6 +6,7 @@ use onnxport_abi::lowering::{DimRecord, TypeRecord, attr_kind, dim_kind};
 use super::view::NoView;
 use crate::diagnose::OriginId;
 use crate::graph_access::Access;
+use crate::host::incoming;
 use crate::ir::{Attr, Attribute, BlockId, Model, NodeId, OpsetImport, Shape, Type, ValueId, infer};
 use crate::sym::Dim;
 use crate::tensor::{DType, LazyTensor};
@@ -69,11 +70,14 @@ impl Journal {
     ) -> Option<Vec<ValueId>> {
         let inputs: Vec<Option<ValueId>> = record
             .inputs
+            .list()
+            .ok()?
             .iter()
             .map(|id| if *id == NOTHING { Some(None) } else { access.value(*id).map(Some) })
             .collect::<Option<_>>()?;
-        let attributes: Vec<Attribute> = record.attributes.iter().map(attribute).collect::<Option<_>>()?;
-        let (domain, op) = (record.domain.as_str(), record.op.as_str());
+        let attributes: Vec<Attribute> =
+            record.attributes.list().ok()?.iter().map(attribute).collect::<Option<_>>()?;
+        let (domain, op) = (record.domain.get().ok()?, record.op.get().ok()?);
         let model = access.model_mut()?;
         self.import(model, domain, record.version);
         let opset = model.opset();
@@ -152,16 +156,20 @@ impl Journal {
 /// The attribute that a record describes; blocks and references cannot be made.
 pub(super) fn attribute(record: &AttributeView<'_>) -> Option<Attribute> {
     let value = match record.kind {
-        attr_kind::INT => Attr::Int(*record.ints.first()?),
-        attr_kind::FLOAT => Attr::Float(*record.floats.first()?),
-        attr_kind::STR => Attr::Str(record.text.as_str().to_owned()),
-        attr_kind::INTS => Attr::Ints(record.ints.to_vec()),
-        attr_kind::FLOATS => Attr::Floats(record.floats.to_vec()),
-        attr_kind::STRS => Attr::Strs(record.texts.iter().map(|t| t.as_str().to_owned()).collect()),
+        attr_kind::INT => Attr::Int(*record.ints.list().ok()?.first()?),
+        attr_kind::FLOAT => Attr::Float(*record.floats.list().ok()?.first()?),
+        attr_kind::STR => Attr::Str(record.text.get().ok()?.to_owned()),
+        attr_kind::INTS => Attr::Ints(record.ints.get().ok()?.to_vec()),
+        attr_kind::FLOATS => Attr::Floats(record.floats.get().ok()?.to_vec()),
+        attr_kind::STRS => Attr::Strs(incoming::strings(record.texts)?),
         attr_kind::TENSOR => {
             let tensor = &record.tensor;
             let dtype = DType::from_onnx(tensor.dtype)?;
-            let data = LazyTensor::inline(dtype, tensor.dims.to_vec(), tensor.bytes.to_vec());
+            let data = LazyTensor::inline(
+                dtype,
+                tensor.dims.get().ok()?.to_vec(),
+                tensor.bytes.get().ok()?.to_vec(),
+            );
             if data.byte_len()? != tensor.bytes.len() as u64 {
                 return None;
             }
@@ -169,7 +177,7 @@ pub(super) fn attribute(record: &AttributeView<'_>) -> Option<Attribute> {
         }
         _ => return None,
     };
-    let name = record.name.as_str();
+    let name = record.name.get().ok()?;
     (!name.is_empty()).then(|| Attribute { name: name.to_owned(), value })
 }
 
@@ -183,7 +191,7 @@ fn type_of(model: &Model, record: &TypeRecord<'_>) -> Option<Type> {
     let shape = if record.rank < 0 {
         Shape::Unranked
     } else {
-        Shape::Ranked(record.dims.iter().map(dim).collect::<Option<_>>()?)
+        Shape::Ranked(record.dims.list().ok()?.iter().map(dim).collect::<Option<_>>()?)
     };
     Some(Type::tensor(DType::from_onnx(record.dtype)?, shape))
 }

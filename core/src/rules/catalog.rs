@@ -2,13 +2,14 @@
 
 use std::ops::RangeInclusive;
 
-use onnxport_abi::abi_stable::std_types::RStr;
+use onnxport_abi::RStr;
 use onnxport_abi::pass::{PassRecord, PassTable, when};
 use onnxport_abi::rules::{RuleRecord, RulesTable, rule_flags};
 use rustc_hash::FxHashMap;
 
 use super::pattern::Pattern;
 use crate::diagnose::{Code, Diagnostic};
+use crate::host::Known;
 
 /// A rule of a plugin.
 #[derive(Debug)]
@@ -70,13 +71,13 @@ impl Catalog {
         passes: Option<&PassTable>,
         problems: &mut Vec<Diagnostic>,
     ) {
-        for (index, record) in rules.iter().flat_map(|table| table.rules.iter()).enumerate() {
+        for (index, record) in rules.iter().flat_map(|table| table.rules.known().iter()).enumerate() {
             match self.rule(plugin, index as u32, record) {
                 Ok(()) => {}
                 Err(why) => problems.push(malformed(id, "rule", record.name, &why)),
             }
         }
-        for (index, record) in passes.iter().flat_map(|table| table.passes.iter()).enumerate() {
+        for (index, record) in passes.iter().flat_map(|table| table.passes.known().iter()).enumerate() {
             match self.pass(plugin, index as u32, record) {
                 Ok(()) => {}
                 Err(why) => problems.push(malformed(id, "pass", record.name, &why)),
@@ -106,7 +107,7 @@ impl Catalog {
             pattern: Pattern::compile(record)?,
             priority: record.priority,
         });
-        self.rule_names.push(record.name.as_str());
+        self.rule_names.push(record.name.known());
         Ok(())
     }
 
@@ -117,16 +118,16 @@ impl Catalog {
             when::AFTER_RULES => true,
             other => return Err(format!("it runs at the unknown time {other}")),
         };
-        let domains = record.domains.iter();
+        let domains = record.domains.known().iter();
         self.passes.push(Pass {
             plugin,
             index,
             opsets: i64::from(record.min_opset)..=i64::from(record.max_opset),
-            domains: domains.map(|d| (d.domain.as_str(), i64::from(d.min)..=i64::from(d.max))).collect(),
+            domains: domains.map(|d| (d.domain.known(), i64::from(d.min)..=i64::from(d.max))).collect(),
             after,
             priority: record.priority,
         });
-        self.pass_names.push(record.name.as_str());
+        self.pass_names.push(record.name.known());
         Ok(())
     }
 
@@ -137,7 +138,7 @@ impl Catalog {
         documentation: RStr<'static>,
         is_pass: bool,
     ) -> Result<(), String> {
-        let (name, documentation) = (name.as_str(), documentation.as_str());
+        let (name, documentation) = (name.known(), documentation.known());
         if name.is_empty() {
             return Err("it has no name".to_owned());
         }
@@ -183,7 +184,7 @@ impl Catalog {
 }
 
 fn malformed(id: &str, kind: &str, name: RStr<'_>, why: &str) -> Diagnostic {
-    let message = format!("the {kind} `{name}` of plugin `{id}` cannot be used: {why}");
+    let message = format!("the {kind} `{}` of plugin `{id}` cannot be used: {why}", name.known());
     let mut diagnostic = Diagnostic::error(Code::OPTIMISE_MALFORMED, message)
         .help("this is a defect of the plugin; use another version of it, or go without");
     diagnostic.provider = Some(id.to_owned());

@@ -1,6 +1,6 @@
 //! The pattern compiler: from the records of a plugin to patterns that are known to be trees.
 
-use onnxport_abi::abi_stable::std_types::RStr;
+use crate::host::Known;
 use onnxport_abi::lowering::attr_kind;
 use onnxport_abi::rules::{
     CAPTURE, PatternAttribute, PatternNode, PatternOperand, RuleRecord, node_flags, operand_kind,
@@ -77,7 +77,7 @@ impl Pattern {
     pub(crate) fn compile(rule: &RuleRecord) -> Result<Self, String> {
         let mut pattern = Self {
             nodes: Vec::new(),
-            variables: rule.variables.iter().map(RStr::as_str).collect(),
+            variables: rule.variables.known().iter().map(|name| name.known()).collect(),
             captures: rule.captures.len(),
             commutative: 0,
         };
@@ -85,7 +85,7 @@ impl Pattern {
             return Err("the pattern has no nodes".to_owned());
         }
         let mut readers = vec![0_u32; rule.nodes.len()];
-        for (index, record) in rule.nodes.iter().enumerate() {
+        for (index, record) in rule.nodes.known().iter().enumerate() {
             let node = pattern.node(rule, record, index, &mut readers)?;
             pattern.nodes.push(node);
         }
@@ -107,8 +107,8 @@ impl Pattern {
         readers: &mut [u32],
     ) -> Result<Node, String> {
         let part = |first: u32, count: u32| first as usize..(first as usize).saturating_add(count as usize);
-        let operands = rule.operands.as_slice().get(part(record.first_operand, record.operands));
-        let attributes = rule.attributes.as_slice().get(part(record.first_attribute, record.attributes));
+        let operands = rule.operands.known().get(part(record.first_operand, record.operands));
+        let attributes = rule.attributes.known().get(part(record.first_attribute, record.attributes));
         let (Some(operands), Some(attributes)) = (operands, attributes) else {
             return Err(format!("node {index} has operands or attributes that are not there"));
         };
@@ -124,8 +124,8 @@ impl Pattern {
             Some(self.commutative - 1)
         };
         Ok(Node {
-            domain: record.domain.as_str(),
-            op: record.op.as_str(),
+            domain: record.domain.known(),
+            op: record.op.known(),
             operands: operands.iter().map(|o| self.operand(o, index, readers)).collect::<Result<_, _>>()?,
             attributes: attributes.iter().map(|a| self.attribute(a)).collect::<Result<_, _>>()?,
             output: record.output,
@@ -158,17 +158,17 @@ impl Pattern {
     }
 
     fn attribute(&self, record: &PatternAttribute) -> Result<Attribute, String> {
-        let name = record.name.as_str();
+        let name = record.name.known();
         let wrong = || format!("the attribute `{name}` has no value");
         let wants = match record.kind {
             CAPTURE if (record.index as usize) < self.captures => {
                 AttributeWants::Capture(record.index as usize)
             }
-            attr_kind::INT => AttributeWants::Int(*record.ints.first().ok_or_else(wrong)?),
-            attr_kind::FLOAT => AttributeWants::Float(*record.floats.first().ok_or_else(wrong)?),
-            attr_kind::STR => AttributeWants::Str(record.text.as_str()),
-            attr_kind::INTS => AttributeWants::Ints(record.ints.as_slice()),
-            attr_kind::FLOATS => AttributeWants::Floats(record.floats.as_slice()),
+            attr_kind::INT => AttributeWants::Int(*record.ints.known().first().ok_or_else(wrong)?),
+            attr_kind::FLOAT => AttributeWants::Float(*record.floats.known().first().ok_or_else(wrong)?),
+            attr_kind::STR => AttributeWants::Str(record.text.known()),
+            attr_kind::INTS => AttributeWants::Ints(record.ints.known()),
+            attr_kind::FLOATS => AttributeWants::Floats(record.floats.known()),
             _ => return Err(wrong()),
         };
         Ok(Attribute { name, wants, optional: record.optional == 1 })

@@ -2,8 +2,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use onnxport_abi::RStr;
 use onnxport_abi::Table;
-use onnxport_abi::abi_stable::std_types::RStr;
 use onnxport_abi::log::LogHost;
 use onnxport_abi::lowering::Context;
 
@@ -27,7 +27,7 @@ extern "C" fn message(plugin: RStr<'_>, level: u32, text: RStr<'_>, cx: Context)
             return;
         }
         let site = crossing::current();
-        let text_of = |text: RStr<'_>| String::from_utf8_lossy(text.as_bytes()).into_owned();
+        let text_of = |text: RStr<'_>| text.message().into_owned();
         // The plugin that this thread is in is known; its word counts elsewhere.
         let plugin = site.map_or_else(|| text_of(plugin), |site| site.plugin.to_owned());
         let origin = site.filter(|site| site.task == "lowering").and_then(|_| crate::lower::origin_of(cx));

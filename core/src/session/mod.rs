@@ -7,7 +7,7 @@ mod log;
 
 use std::path::Path;
 
-use onnxport_abi::abi_stable::std_types::RStr;
+use onnxport_abi::RStr;
 use onnxport_abi::{HostRoot, PluginRoot, Table, backend, graph, lowering, pass, rules};
 
 use crate::diagnose::Report;
@@ -19,7 +19,8 @@ pub static HOST_ROOT: HostRoot = HostRoot { version: CONTRACT, query };
 
 /// The host's table for an interface; [`Table::NONE`] for one that it does not have.
 pub extern "C" fn query(interface: RStr<'_>) -> Table {
-    match interface.as_str() {
+    let Ok(interface) = interface.get() else { return Table::NONE };
+    match interface {
         lowering::INTERFACE => crate::lower::host_table(),
         onnxport_abi::log::INTERFACE => log::host_table(),
         graph::INTERFACE => crate::graph_access::host_table(),

@@ -1,12 +1,13 @@
 //! The host's side of `compare/1`: safe handles over a plugin's table.
 
-use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
 use onnxport_abi::compare::{CompareTable, MetricsRecord, NOWHERE, PairRecord};
 use onnxport_abi::executor::{Handle, OptionRecord};
+use onnxport_abi::{RSlice, RStr};
 
 use super::compare::{Difference, SCALE, Tolerance, element, unravel};
 use super::executor::Call;
 use crate::diagnose::{Code, Diagnostic};
+use crate::host::Known;
 use crate::host::{Host, Plugin, Site, cross};
 use crate::tensor::DType;
 
@@ -51,7 +52,7 @@ impl Comparer {
 
     /// The name to show, `CUDA`.
     pub fn name(&self) -> &'static str {
-        self.table.name.as_str()
+        self.table.name.known()
     }
 
     fn call(
@@ -61,7 +62,7 @@ impl Comparer {
     ) -> Result<(), Diagnostic> {
         let site = Site { plugin: self.id, task, subject: "" };
         let mut ignore = |_: super::Output<'_>| {};
-        let mut record = Call::new(self.id, self.table.name.as_str(), &mut ignore);
+        let mut record = Call::new(self.id, self.table.name.known(), &mut ignore);
         record.run(Code::VERIFY_COMPARER, |sink| cross(site, || call(sink)))
     }
 

@@ -4,13 +4,12 @@ use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
 use onnxport_abi::executor::{ExecutorTable, Handle, OptionRecord, Sink, TensorView};
-use onnxport_abi::{Version, status};
+use onnxport_abi::{Malformed, RSlice, RStr, Version, status};
 
 use super::place::Place;
 use crate::diagnose::{Code, Diagnostic};
-use crate::host::{CONTRACT, Plugin};
+use crate::host::{CONTRACT, Known, Plugin};
 use crate::tensor::DType;
 
 /// A plugin that runs ONNX models.
@@ -35,7 +34,7 @@ impl Executor {
 
     /// The name to show, `ONNX Runtime`.
     pub fn name(&self) -> &'static str {
-        self.table.name.as_str()
+        self.table.name.known()
     }
 
     fn call<'a>(&self, take: &'a mut dyn FnMut(Output<'_>)) -> Call<'a> {
@@ -186,13 +185,14 @@ pub(super) struct Call<'a> {
     take: &'a mut dyn FnMut(Output<'_>),
     text: String,
     error: Option<(String, String)>,
+    malformed: Option<Malformed>,
     panicked: bool,
 }
 
 impl<'a> Call<'a> {
     /// A call to the plugin with this id, which calls what it does `name`.
     pub(super) fn new(plugin: &'static str, name: &'static str, take: &'a mut dyn FnMut(Output<'_>)) -> Self {
-        Self { plugin, name, take, text: String::new(), error: None, panicked: false }
+        Self { plugin, name, take, text: String::new(), error: None, malformed: None, panicked: false }
     }
 
     pub(super) fn run(&mut self, refusal: Code, call: impl FnOnce(&Sink) -> u32) -> Result<(), Diagnostic> {
@@ -203,6 +203,12 @@ impl<'a> Call<'a> {
         }
         let (message, help) = self.error.take().unwrap_or_default();
         let name = self.name;
+        if let Some(malformed) = self.malformed.take() {
+            let message = format!("{name} handed over an output with {malformed}");
+            let mut problem = Diagnostic::error(Code::PLUGIN_CONTRACT, message);
+            problem.provider = Some(self.plugin.to_owned());
+            return Err(problem);
+        }
         let mut diagnostic = match outcome {
             status::OK => return Ok(()),
             status::REFUSED => Diagnostic::error(refusal, message),
@@ -216,14 +222,21 @@ impl<'a> Call<'a> {
     }
 }
 
+/// The output that a plugin hands over.
+fn read<'a>(view: &TensorView<'a>) -> Result<Output<'a>, Malformed> {
+    let (name, dims, bytes) = (view.name.get()?, view.dims.list()?, view.bytes.get()?);
+    Ok(Output { name, dtype: DType::from_onnx(view.dtype), dims, bytes })
+}
+
 extern "C" fn on_tensor(receiver: *mut c_void, view: &TensorView<'_>) {
     // SAFETY: the sink is only alive during `Call::run`, which holds the call exclusively.
     let call = unsafe { &mut *receiver.cast::<Call<'_>>() };
-    let output = Output {
-        name: view.name.as_str(),
-        dtype: DType::from_onnx(view.dtype),
-        dims: view.dims.as_slice(),
-        bytes: view.bytes.as_slice(),
+    let output = match read(view) {
+        Ok(output) => output,
+        Err(malformed) => {
+            call.malformed.get_or_insert(malformed);
+            return;
+        }
     };
     // Unwinding into the plugin would end the process.
     call.panicked |= catch_unwind(AssertUnwindSafe(|| (call.take)(output))).is_err();
@@ -232,13 +245,13 @@ extern "C" fn on_tensor(receiver: *mut c_void, view: &TensorView<'_>) {
 extern "C" fn on_text(receiver: *mut c_void, text: RStr<'_>) {
     // SAFETY: as in `on_tensor`.
     let call = unsafe { &mut *receiver.cast::<Call<'_>>() };
-    call.text.push_str(text.as_str());
+    call.text.push_str(&text.message());
 }
 
 extern "C" fn on_error(receiver: *mut c_void, message: RStr<'_>, help: RStr<'_>) {
     // SAFETY: as in `on_tensor`.
     let call = unsafe { &mut *receiver.cast::<Call<'_>>() };
-    call.error = Some((message.as_str().to_owned(), help.as_str().to_owned()));
+    call.error = Some((message.message().into_owned(), help.message().into_owned()));
 }
 
 /// Makes a call whose outputs nobody wants, and returns its status.

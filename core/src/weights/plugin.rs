@@ -5,15 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use onnxport_abi::Version;
-use onnxport_abi::abi_stable::std_types::{RSlice, RSliceMut, RStr};
 use onnxport_abi::executor::{Sink, TensorView};
 use onnxport_abi::status;
 use onnxport_abi::weights::{
     QuantiserEntry, TensorEntry, TransformEntry, WeightRecord, WeightsTable, granule,
 };
+use onnxport_abi::{RSlice, RSliceMut, RStr};
 
 use super::{WeightSet, into_result};
 use crate::diagnose::{Code, Diagnostic, Report};
+use crate::host::Known;
 use crate::host::{Host, Plugin, Run, Site, WeightsPlugin, cross};
 use crate::tensor::data::count;
 use crate::tensor::transform::{Foreign, Kernel};
@@ -120,7 +121,7 @@ extern "C" fn on_text(_: *mut c_void, _: RStr<'_>) {}
 extern "C" fn on_error(receiver: *mut c_void, message: RStr<'_>, help: RStr<'_>) {
     // SAFETY: as in `on_tensor`.
     let answer = unsafe { &mut *receiver.cast::<Answer<'_>>() };
-    answer.error = Some((message.as_str().to_owned(), help.as_str().to_owned()));
+    answer.error = Some((message.message().into_owned(), help.message().into_owned()));
 }
 
 pub(super) fn plugin_error(problem: Diagnostic) -> Error {
@@ -160,11 +161,11 @@ impl WeightSet {
     pub fn insert_plugin(&mut self, host: &Host, id: &str) -> Result<(), Report> {
         let table = Table::of(host, id)?;
         let place = format!("plugin `{id}`");
-        let entries: &'static [TensorEntry] = table.table.tensors.as_slice();
+        let entries: &'static [TensorEntry] = table.table.tensors.known();
         let mut problems = Vec::new();
         for (index, entry) in (0..).zip(entries) {
-            let name = entry.name.as_str();
-            let shape = entry.dims.to_vec();
+            let name = entry.name.known();
+            let shape = entry.dims.known().to_vec();
             let dtype = DType::from_onnx(entry.dtype);
             let elements = count(&shape);
             let Some((dtype, len)) = dtype
@@ -205,7 +206,8 @@ fn made(
     let record = WeightRecord { dtype: dtype.onnx(), dims: RSlice::from_slice(shape) };
     let mut made = None;
     let mut take = |view: &TensorView<'_>| {
-        let extents: Option<Vec<u64>> = view.dims.iter().map(|d| u64::try_from(*d).ok()).collect();
+        let extents: Option<Vec<u64>> =
+            view.dims.list().ok().and_then(|dims| dims.iter().map(|d| u64::try_from(*d).ok()).collect());
         made = DType::from_onnx(view.dtype).zip(extents);
     };
     let output = |sink: &Sink| (table.table.output)(index, &record, sink);
@@ -239,7 +241,7 @@ impl Kernel for Changing {
             let (input, out) = (RSlice::from_slice(input), RSliceMut::from_mut_slice(out));
             (self.table.table.apply)(self.index, &record, first, input, out, sink)
         };
-        let task = ("changing a weight", self.entry.name.as_str());
+        let task = ("changing a weight", self.entry.name.known());
         self.table.call(task, &mut |_| {}, apply).map_err(plugin_error)
     }
 }
@@ -250,12 +252,12 @@ impl Kernel for Changing {
 /// `OP662` when there is no such plugin or transform, and what the plugin says about the weight.
 pub(crate) fn transform(host: &Host, id: &str, name: &str, data: &LazyTensor) -> Result<Foreign, Diagnostic> {
     let table = Table::of(host, id)?;
-    let entries: &'static [TransformEntry] = table.table.transforms.as_slice();
-    let Some((index, entry)) = (0..).zip(entries).find(|(_, entry)| entry.name.as_str() == name) else {
-        let known: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
+    let entries: &'static [TransformEntry] = table.table.transforms.known();
+    let Some((index, entry)) = (0..).zip(entries).find(|(_, entry)| entry.name.known() == name) else {
+        let known: Vec<&str> = entries.iter().map(|entry| entry.name.known()).collect();
         return Err(table.lacks("transform", name, &known));
     };
     let input = (data.dtype, data.shape.clone());
-    let output = made(&table, (index, entry.name.as_str()), &input)?;
+    let output = made(&table, (index, entry.name.known()), &input)?;
     Ok(Foreign::new(Changing { table, index, entry: *entry, name: format!("{id}/{name}"), input, output }))
 }

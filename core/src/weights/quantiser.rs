@@ -2,12 +2,13 @@
 
 use std::str::FromStr;
 
-use onnxport_abi::abi_stable::std_types::{RSlice, RSliceMut, RStr};
 use onnxport_abi::executor::Sink;
 use onnxport_abi::weights::{QuantiserEntry, RectangleRecord, quantiser_granule};
+use onnxport_abi::{RSlice, RSliceMut, RStr};
 
 use super::plugin::{Table, plugin_error};
 use crate::diagnose::{Code, Diagnostic};
+use crate::host::Known;
 use crate::host::{CONTRACT, Host};
 use crate::tensor::Error;
 use crate::tensor::transform::{QuantisedMut, Quantiser, QuantiserGranule, Rectangle, SharedQuantiser};
@@ -76,8 +77,8 @@ pub fn quantiser(host: &Host, wanted: &QuantiserName) -> Result<Found, Diagnosti
         );
     };
     let entries = table.quantisers;
-    let Some((index, entry)) = (0..).zip(entries).find(|(_, entry)| entry.name.as_str() == name) else {
-        let known: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
+    let Some((index, entry)) = (0..).zip(entries).find(|(_, entry)| entry.name.known() == name) else {
+        let known: Vec<&str> = entries.iter().map(|entry| entry.name.known()).collect();
         return Err(table.lacks("quantiser", name, &known));
     };
     let granule = match entry.granule {
@@ -99,7 +100,7 @@ pub fn quantiser(host: &Host, wanted: &QuantiserName) -> Result<Found, Diagnosti
 impl Found {
     /// The quantiser for one weight: its name, and the extents of it as a matrix, outputs first.
     pub fn of(&self, weight: &str, [rows, columns]: [u64; 2]) -> SharedQuantiser {
-        let name = format!("{}/{}", self.table.plugin, self.entry.name);
+        let name = format!("{}/{}", self.table.plugin, self.entry.name.known());
         SharedQuantiser::new(Choosing { found: self.clone(), name, weight: weight.to_owned(), rows, columns })
     }
 }
@@ -150,6 +151,6 @@ impl Quantiser for Choosing {
             let [zeros, codes] = [zeros, codes].map(|places| RSliceMut::from_mut_slice(places));
             quantise(*index, &record, RSliceMut::from_mut_slice(scales), zeros, codes, sink)
         };
-        table.call(("quantising a weight", entry.name.as_str()), &mut |_| {}, call).map_err(plugin_error)
+        table.call(("quantising a weight", entry.name.known()), &mut |_| {}, call).map_err(plugin_error)
     }
 }

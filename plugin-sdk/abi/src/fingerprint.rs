@@ -7,13 +7,22 @@
 use abi_stable::StableAbi;
 use abi_stable::type_layout::{TLData, TLField, TLFunction, TypeLayout};
 
+/// Where a field has a pointer that must not be null.
+#[derive(Clone, Copy)]
+pub(crate) enum Pointer {
+    /// A function.
+    Function(usize),
+    /// A slice or a text, whose length stands behind the pointer; null is right where that is 0.
+    Slice(usize),
+}
+
 /// The fields of a table.
 pub struct Shape {
     prints: Vec<u64>,
     ends: Vec<usize>,
     names: Vec<&'static str>,
-    /// Where each field has a pointer that is never null: a function, or the start of a slice.
-    pointers: Vec<Option<usize>>,
+    /// Where each field has a pointer that must not be null.
+    pointers: Vec<Option<Pointer>>,
 }
 
 impl Shape {
@@ -28,8 +37,12 @@ impl Shape {
             let start = end.next_multiple_of(layout.alignment().max(1));
             end = start + layout.size();
             // Slices and texts begin with their pointer.
-            let pointer = field.is_function() || ["RStr", "RSlice"].contains(&layout.name());
-            shape.pointers.push(pointer.then_some(start));
+            let slice = ["RStr", "RSlice"].contains(&layout.name());
+            shape.pointers.push(match (field.is_function(), slice) {
+                (true, _) => Some(Pointer::Function(start)),
+                (_, true) => Some(Pointer::Slice(start)),
+                _ => None,
+            });
             add_field(&field, &mut hash, &mut Vec::new());
             shape.prints.push(hash.0);
             shape.ends.push(end);
@@ -49,7 +62,7 @@ impl Shape {
     }
 
     /// Where field `index` has a pointer that must not be null.
-    pub(crate) fn pointer(&self, index: usize) -> Option<usize> {
+    pub(crate) fn pointer(&self, index: usize) -> Option<Pointer> {
         self.pointers.get(index).copied().flatten()
     }
 

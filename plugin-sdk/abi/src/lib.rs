@@ -12,6 +12,7 @@
 //!
 //! Only the SDK and the host use this crate; plugin authors use `onnxport-sdk`.
 
+mod borrowed;
 mod dtype;
 mod fingerprint;
 mod interfaces;
@@ -19,6 +20,7 @@ mod root;
 mod table;
 
 pub use abi_stable;
+pub use borrowed::{MAX_ITEMS, MAX_TEXT, Malformed, RSlice, RSliceMut, RStr};
 pub use dtype::{DType, Kind};
 pub use fingerprint::Shape;
 pub use interfaces::*;

@@ -6,9 +6,8 @@
 use abi_stable::StableAbi;
 use abi_stable::library::RootModule;
 use abi_stable::sabi_types::VersionStrings;
-use abi_stable::std_types::RStr;
 
-use crate::{Table, Version};
+use crate::{RStr, Table, Version};
 
 /// What a plugin can ask of the host outside of any call. It never changes.
 #[repr(C)]
@@ -52,7 +51,8 @@ impl RootModule for PluginRootRef {
     const BASE_NAME: &'static str = "onnxport_plugin";
     const NAME: &'static str = "onnxport plugin";
     // The root's own version, not that of any package: it never changes.
-    const VERSION_STRINGS: VersionStrings = VersionStrings { version: RStr::from_str("1.0.0") };
+    const VERSION_STRINGS: VersionStrings =
+        VersionStrings { version: abi_stable::std_types::RStr::from_str("1.0.0") };
 }
 
 /// Exports `$root` as the root of the shared library that this crate is built as.

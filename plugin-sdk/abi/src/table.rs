@@ -14,9 +14,9 @@ use std::fmt;
 use std::mem::MaybeUninit;
 
 use abi_stable::StableAbi;
-use abi_stable::std_types::RSlice;
 
-use crate::fingerprint::Shape;
+use crate::fingerprint::{Pointer, Shape};
+use crate::{Malformed, RSlice};
 
 /// A version of the contract: a larger `minor` only appends to tables.
 #[repr(C)]
@@ -122,7 +122,7 @@ impl Table {
             return Err(mismatch(Why::Major));
         }
         let shape = T::shape();
-        let theirs = self.layout.as_slice();
+        let theirs = self.layout.list().map_err(|malformed| mismatch(Why::Layout(malformed)))?;
         if theirs.len() < T::BASE {
             return Err(mismatch(Why::Short { fields: theirs.len(), needed: T::BASE }));
         }
@@ -134,10 +134,14 @@ impl Table {
             return Err(mismatch(Why::Size { bytes: self.size, needed: bytes }));
         }
         for field in 0..T::BASE {
-            let Some(at) = shape.pointer(field) else { continue };
             // SAFETY: the first `T::BASE` fields lie within `bytes`, and any bytes are a number.
-            let pointer = unsafe { self.pointer.cast::<u8>().add(at).cast::<usize>().read_unaligned() };
-            if pointer == 0 {
+            let word = |at| unsafe { self.pointer.cast::<u8>().add(at).cast::<usize>().read_unaligned() };
+            let null = match shape.pointer(field) {
+                None => false,
+                Some(Pointer::Function(at)) => word(at) == 0,
+                Some(Pointer::Slice(at)) => word(at) == 0 && word(at + size_of::<usize>()) != 0,
+            };
+            if null {
                 return Err(mismatch(Why::Null(shape.name(field))));
             }
         }
@@ -170,6 +174,8 @@ pub struct Mismatch {
 pub enum Why {
     /// The major version is another.
     Major,
+    /// The list of its fingerprints cannot be read.
+    Layout(Malformed),
     /// It has fewer fields than contract 1.0.
     Short {
         /// How many fields it has.
@@ -196,6 +202,7 @@ impl fmt::Display for Mismatch {
         write!(f, "its `{interface}` of contract {theirs} does not fit contract {ours}: ")?;
         match why {
             Why::Major => write!(f, "the major versions differ"),
+            Why::Layout(malformed) => write!(f, "its fingerprints are {malformed}"),
             Why::Short { fields, needed } => {
                 write!(f, "it has {fields} fields where {needed} are needed")
             }

@@ -1,6 +1,7 @@
 //! Taking and refusing nodes.
 
-use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
+use crate::lent::Lent;
+use onnxport_abi::{RSlice, RStr};
 
 use crate::abi::backend::{BackendHost, claim_flags};
 use crate::abi::graph::GraphContext;
@@ -27,7 +28,7 @@ impl<'h> Claim<'h> {
         if answer != status::OK {
             return Vec::new();
         }
-        ids.iter().map(|id| self.graph.node(*id)).collect()
+        ids.lent().iter().map(|id| self.graph.node(*id)).collect()
     }
 
     /// Claims a node.

@@ -1,6 +1,6 @@
 //! Nodes that replace a region.
 
-use onnxport_abi::abi_stable::std_types::{RSlice, RSliceMut, RStr};
+use onnxport_abi::{RSlice, RSliceMut, RStr};
 
 use super::{Blob, Port, Region};
 use crate::abi::backend::{EmitRecord, NO_BLOB};

@@ -1,9 +1,10 @@
 //! The glue between the tables of `backend/1` and an author's backends.
 
+use crate::lent::Lent;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 
-use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
+use onnxport_abi::{RSlice, RStr};
 
 use super::{Backend, Claim, Region};
 use crate::abi::backend::{BackendEntry, BackendHost, BackendTable};
@@ -41,7 +42,7 @@ pub fn claim_entry(list: &BackendList, index: u32, host: &Table, graph: &Table, 
 pub fn compile_entry(list: &BackendList, index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32 {
     run(list, index, host, graph, cx, |backend, entry, host, graph| {
         // Entries are made of texts that live as long as the process.
-        backend.compile(&mut Region::new(host, cx, graph, entry.domain.as_str())?)
+        backend.compile(&mut Region::new(host, cx, graph, entry.domain.lent())?)
     })
 }
 
@@ -54,7 +55,7 @@ fn run(
     body: impl FnOnce(&dyn Backend, &BackendEntry, &BackendHost, GraphView<'_>) -> Res<()>,
 ) -> u32 {
     let found = list.get().and_then(|(table, backends)| {
-        Some((table.entries.get(index as usize)?, backends.get(index as usize)?))
+        Some((table.entries.lent().get(index as usize)?, backends.get(index as usize)?))
     });
     // SAFETY: the host passes the envelope of its table of this interface.
     let host = unsafe { host.read::<BackendHost>() };

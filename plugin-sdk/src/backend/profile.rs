@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
+use onnxport_abi::{RSlice, RStr};
 
 use crate::DType;
 use crate::abi::backend::{BackendEntry, OpRecord, backend_flags, layout, op_flags};

@@ -1,8 +1,9 @@
 //! A region that is to be compiled.
 
+use crate::lent::Lent;
 use std::io;
 
-use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
+use onnxport_abi::{RSlice, RStr};
 
 use super::Emit;
 use crate::abi::backend::{BackendHost, RegionView};
@@ -52,13 +53,13 @@ impl<'h> Region<'h> {
         if (host.region)(cx, &mut view) != status::OK {
             return Err(Refusal::new("the host states no region"));
         }
-        let values = |ids: RSlice<'_, u64>| ids.iter().map(|id| graph.value(*id)).collect();
+        let values = |ids: RSlice<'_, u64>| ids.lent().iter().map(|id| graph.value(*id)).collect();
         Ok(Self {
             host,
             cx,
             graph,
-            name: view.name.as_str().to_owned(),
-            nodes: view.nodes.iter().map(|id| graph.node(*id)).collect(),
+            name: view.name.lent().to_owned(),
+            nodes: view.nodes.lent().iter().map(|id| graph.node(*id)).collect(),
             inputs: values(view.inputs),
             outputs: values(view.outputs),
             weights: values(view.weights),

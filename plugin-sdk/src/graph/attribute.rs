@@ -2,6 +2,7 @@
 
 use crate::abi::graph::{AttributeView, attribute_kind};
 use crate::abi::lowering::attr_kind;
+use crate::lent::Lent;
 use crate::{DType, Literal};
 
 /// The value of an attribute.
@@ -62,14 +63,14 @@ impl Attribute {
     }
 
     pub(super) fn read(view: &AttributeView<'_>) -> Self {
-        let text = || view.text.as_str().to_owned();
+        let text = || view.text.lent().to_owned();
         match view.kind {
-            attr_kind::INT => view.ints.first().map_or(Self::None, |n| Self::Int(*n)),
-            attr_kind::FLOAT => view.floats.first().map_or(Self::None, |x| Self::Float(*x)),
+            attr_kind::INT => view.ints.lent().first().map_or(Self::None, |n| Self::Int(*n)),
+            attr_kind::FLOAT => view.floats.lent().first().map_or(Self::None, |x| Self::Float(*x)),
             attr_kind::STR => Self::Str(text()),
-            attr_kind::INTS => Self::Ints(view.ints.to_vec()),
-            attr_kind::FLOATS => Self::Floats(view.floats.to_vec()),
-            attr_kind::STRS => Self::Strs(view.texts.iter().map(|t| t.as_str().to_owned()).collect()),
+            attr_kind::INTS => Self::Ints(view.ints.lent().to_vec()),
+            attr_kind::FLOATS => Self::Floats(view.floats.lent().to_vec()),
+            attr_kind::STRS => Self::Strs(view.texts.lent().iter().map(|t| t.lent().to_owned()).collect()),
             attr_kind::TENSOR => Self::tensor(view),
             attr_kind::BLOCK => Self::Block(view.block),
             attribute_kind::REFERENCE => Self::Reference(text()),

@@ -1,8 +1,9 @@
 //! Blocks.
 
+use crate::lent::Lent;
 use std::fmt;
 
-use onnxport_abi::abi_stable::std_types::RSlice;
+use onnxport_abi::RSlice;
 
 use super::{GraphView, NodeRef, ValueRef};
 use crate::abi::graph::{BlockView, NOTHING};
@@ -28,17 +29,17 @@ impl<'h> BlockRef<'h> {
 
     /// The inputs, in order.
     pub fn inputs(self) -> Vec<ValueRef<'h>> {
-        self.view().inputs.iter().map(|id| self.graph.value(*id)).collect()
+        self.view().inputs.lent().iter().map(|id| self.graph.value(*id)).collect()
     }
 
     /// The outputs, in order; a value may stand more than once.
     pub fn outputs(self) -> Vec<ValueRef<'h>> {
-        self.view().outputs.iter().map(|id| self.graph.value(*id)).collect()
+        self.view().outputs.lent().iter().map(|id| self.graph.value(*id)).collect()
     }
 
     /// The nodes, in order; those of nested blocks are not among them.
     pub fn nodes(self) -> Vec<NodeRef<'h>> {
-        self.view().nodes.iter().map(|id| self.graph.node(*id)).collect()
+        self.view().nodes.lent().iter().map(|id| self.graph.node(*id)).collect()
     }
 
     pub(super) fn collect(self, found: &mut Vec<NodeRef<'h>>) {

@@ -10,9 +10,10 @@ mod block;
 mod node;
 mod value;
 
+use crate::lent::Lent;
 use std::cell::{Cell, RefCell};
 
-use onnxport_abi::abi_stable::std_types::RStr;
+use onnxport_abi::RStr;
 
 pub use attribute::Attribute;
 pub use block::BlockRef;
@@ -98,7 +99,7 @@ impl<'h> GraphView<'h> {
             let mut text = RStr::from_str("");
             let answer = (self.host().output_name)(self.cx(), index as u32, &mut text);
             self.expect(answer, "an output");
-            text.as_str().to_owned()
+            text.lent().to_owned()
         };
         outputs.into_iter().enumerate().map(|(index, value)| (name(index), value)).collect()
     }
@@ -114,7 +115,7 @@ impl<'h> GraphView<'h> {
         let mut text = RStr::from_str("");
         let answer = (self.host().dim_text)(self.cx(), dim.record(), &mut text);
         self.expect(answer, "an extent");
-        text.as_str().to_owned()
+        text.lent().to_owned()
     }
 
     pub(crate) fn value(self, id: u64) -> ValueRef<'h> {

@@ -1,10 +1,11 @@
 //! Nodes.
 
+use crate::lent::Lent;
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
+use onnxport_abi::{RSlice, RStr};
 
 use super::{Attribute, BlockRef, GraphView, ValueRef};
 use crate::abi::graph::{AttributeView, NOTHING, NodeView, attribute_kind};
@@ -36,12 +37,12 @@ impl<'h> NodeRef<'h> {
 
     /// The domain; empty for ONNX's own operators.
     pub fn domain(self) -> String {
-        self.view().domain.as_str().to_owned()
+        self.view().domain.lent().to_owned()
     }
 
     /// The operator.
     pub fn op(self) -> String {
-        self.view().op.as_str().to_owned()
+        self.view().op.lent().to_owned()
     }
 
     /// Whether this is ONNX's own operator `op`.
@@ -52,7 +53,7 @@ impl<'h> NodeRef<'h> {
     /// Whether this is the operator `op` of `domain`.
     pub fn is_in(self, domain: &str, op: &str) -> bool {
         let view = self.view();
-        view.domain.as_str() == domain && view.op.as_str() == op
+        view.domain.lent() == domain && view.op.lent() == op
     }
 
     /// The block that holds the node.
@@ -62,27 +63,27 @@ impl<'h> NodeRef<'h> {
 
     /// The inputs; `None` where an optional one is left out.
     pub fn inputs(self) -> Vec<Option<ValueRef<'h>>> {
-        self.view().inputs.iter().map(|id| self.given(*id)).collect()
+        self.view().inputs.lent().iter().map(|id| self.given(*id)).collect()
     }
 
     /// The input at `index`, if there is one.
     pub fn input(self, index: usize) -> Option<ValueRef<'h>> {
-        self.view().inputs.get(index).and_then(|id| self.given(*id))
+        self.view().inputs.lent().get(index).and_then(|id| self.given(*id))
     }
 
     /// The outputs; `None` where an optional one is left out.
     pub fn outputs(self) -> Vec<Option<ValueRef<'h>>> {
-        self.view().outputs.iter().map(|id| self.given(*id)).collect()
+        self.view().outputs.lent().iter().map(|id| self.given(*id)).collect()
     }
 
     /// The output at `index`, if there is one.
     pub fn output(self, index: usize) -> Option<ValueRef<'h>> {
-        self.view().outputs.get(index).and_then(|id| self.given(*id))
+        self.view().outputs.lent().get(index).and_then(|id| self.given(*id))
     }
 
     /// The names of the attributes, sorted.
     pub fn attributes(self) -> Vec<String> {
-        self.view().attributes.iter().map(|name| name.as_str().to_owned()).collect()
+        self.view().attributes.lent().iter().map(|name| name.lent().to_owned()).collect()
     }
 
     /// The attribute called `name`; [`Attribute::None`] when the node has none.
@@ -139,17 +140,17 @@ impl<'h> NodeRef<'h> {
 
     /// The exported node that this one comes from, `conv2d_3`; empty where there is none.
     pub fn exported(self) -> String {
-        self.view().exported.as_str().to_owned()
+        self.view().exported.lent().to_owned()
     }
 
     /// The exported operator that this one comes from, `aten.conv2d.default`; empty where there is none.
     pub fn target(self) -> String {
-        self.view().target.as_str().to_owned()
+        self.view().target.lent().to_owned()
     }
 
     /// The path of the module that this one comes from, `layer1.0.conv1`; empty for the root.
     pub fn module(self) -> String {
-        self.view().module.as_str().to_owned()
+        self.view().module.lent().to_owned()
     }
 
     fn given(self, id: u64) -> Option<ValueRef<'h>> {

@@ -1,10 +1,11 @@
 //! Values and the bytes of initializers.
 
+use crate::lent::Lent;
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-use onnxport_abi::abi_stable::std_types::{RSlice, RSliceMut, RStr};
+use onnxport_abi::{RSlice, RSliceMut, RStr};
 
 use super::{BlockRef, GraphView, NodeRef};
 use crate::abi::graph::{InitializerView, NOTHING, UsesView, ValueView, definition, value_kind};
@@ -49,13 +50,13 @@ impl<'h> ValueRef<'h> {
 
     /// The name; empty for a value that nobody named.
     pub fn name(self) -> String {
-        self.view().name.as_str().to_owned()
+        self.view().name.lent().to_owned()
     }
 
     /// The element type and the extents, as far as they are known.
     pub fn fact(self) -> Fact {
         let view = self.view();
-        let dims = || view.dims.iter().copied().map(Dim::from_record).collect();
+        let dims = || view.dims.lent().iter().copied().map(Dim::from_record).collect();
         Fact { dtype: DType::from_onnx(view.dtype), shape: (view.rank >= 0).then(dims) }
     }
 
@@ -134,7 +135,7 @@ impl<'h> ValueRef<'h> {
         let mut view = ShapeView { known: 0, dims: RSlice::EMPTY };
         let answer = (self.graph.host().contents)(self.graph.cx(), self.id, &mut view);
         self.graph.expect(answer, "a value");
-        (view.known == 1).then(|| view.dims.iter().copied().map(Dim::from_record).collect())
+        (view.known == 1).then(|| view.dims.lent().iter().copied().map(Dim::from_record).collect())
     }
 
     /// What the initializer is, when the value is one.
@@ -151,7 +152,7 @@ impl<'h> ValueRef<'h> {
         self.graph.expect(answer, "a value");
         Some(Initializer {
             dtype: DType::from_onnx(view.dtype)?,
-            shape: view.dims.to_vec(),
+            shape: view.dims.lent().to_vec(),
             byte_length: view.byte_length,
             dense: view.dense == 1,
             storage: view.storage,
@@ -171,7 +172,7 @@ impl<'h> ValueRef<'h> {
         let mut view = UsesView { uses: RSlice::EMPTY, returned: 0 };
         let answer = (self.graph.host().uses)(self.graph.cx(), self.id, &mut view);
         self.graph.expect(answer, "a value");
-        let uses = view.uses.iter().map(|u| (self.graph.node(u.node), u.index as usize)).collect();
+        let uses = view.uses.lent().iter().map(|u| (self.graph.node(u.node), u.index as usize)).collect();
         (uses, view.returned)
     }
 

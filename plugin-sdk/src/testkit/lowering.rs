@@ -2,7 +2,8 @@
 
 mod callbacks;
 
-use onnxport_abi::abi_stable::std_types::RStr;
+use crate::lent::Lent;
+use onnxport_abi::RStr;
 use onnxport_abi::lowering::{
     ABSENT, ArgRecord, Context, DimRecord, LoweringEntry, TypeRecord, arg_kind, entry_flags,
 };
@@ -106,7 +107,7 @@ pub(super) fn run(call: Call, args: &[BoundArgument], results: Vec<Type>) -> Res
         frame.results.push(TypeRecord { kind: ty.kind(), dtype, rank: dims.len() as i32, dims });
     }
     let table = plugin.lowering.ok_or_else(|| Failure::Setup("the plugin has no lowerings".to_owned()))?;
-    let index = choose(table.entries.as_slice(), &target, opset, complex).map_err(Failure::Setup)?;
+    let index = choose(table.entries.lent(), &target, opset, complex).map_err(Failure::Setup)?;
     let cx = Context(std::ptr::from_mut(&mut frame).cast());
     let status = (table.lower)(index, &host_table(), cx);
     let said = || Failure::Contract(format!("it lowered `{target}` with the status {status}"));
@@ -128,7 +129,7 @@ pub(super) fn run(call: Call, args: &[BoundArgument], results: Vec<Type>) -> Res
 fn choose(entries: &[LoweringEntry], target: &str, opset: i64, complex: bool) -> Result<u32, String> {
     let takes = |e: &LoweringEntry| e.flags & entry_flags::COMPLEX != 0;
     let in_range = |e: &LoweringEntry| (i64::from(e.min_opset)..=i64::from(e.max_opset)).contains(&opset);
-    let fitting = entries.iter().enumerate().filter(|(_, e)| e.target.as_str() == target);
+    let fitting = entries.iter().enumerate().filter(|(_, e)| e.target.lent() == target);
     let fitting = fitting.filter(|(_, e)| in_range(e) && (takes(e) || !complex));
     let best = fitting.min_by_key(|(_, e)| (takes(e) != complex, std::cmp::Reverse(e.priority)));
     best.map(|(index, _)| index as u32).ok_or_else(|| {

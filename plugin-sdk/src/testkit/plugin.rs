@@ -1,8 +1,9 @@
 //! A plugin, reached as a host reaches it.
 
+use crate::lent::Lent;
 use std::sync::Mutex;
 
-use onnxport_abi::abi_stable::std_types::RStr;
+use onnxport_abi::RStr;
 use onnxport_abi::about::AboutTable;
 use onnxport_abi::graph;
 use onnxport_abi::lowering::{self, LoweringTable};
@@ -17,7 +18,7 @@ static HOST: HostRoot = HostRoot { version: Version::CURRENT, query };
 
 /// The test kit's side of the interfaces.
 extern "C" fn query(interface: RStr<'_>) -> Table {
-    match interface.as_str() {
+    match interface.lent() {
         lowering::INTERFACE => host_table(),
         rules::INTERFACE => super::rules::host_table(),
         graph::INTERFACE => super::rules::graph_table(),
@@ -45,20 +46,20 @@ impl Plugin {
         let about: AboutTable = table(root).expect("a plugin says what it is");
         match attach(root) {
             status::OK => {}
-            status::PANICKED => panic!("plugin `{}` panicked while it was attached", about.id),
-            other => panic!("plugin `{}` refuses the test kit's host (status {other})", about.id),
+            status::PANICKED => panic!("plugin `{}` panicked while it was attached", about.id.lent()),
+            other => panic!("plugin `{}` refuses the test kit's host (status {other})", about.id.lent()),
         }
         Self { about, lowering: table(root), rules: table(root), schemas: Vec::new() }
     }
 
     /// The plugin's id.
     pub fn id(&self) -> &str {
-        self.about.id.as_str()
+        self.about.id.lent()
     }
 
     /// The operators that it lowers, in the order of its table.
     pub fn operators(&self) -> Vec<&str> {
-        self.lowering.iter().flat_map(|table| table.entries.as_slice()).map(|e| e.target.as_str()).collect()
+        self.lowering.iter().flat_map(|table| table.entries.lent()).map(|e| e.target.lent()).collect()
     }
 
     /// Adds schemas of operators that another plugin describes, one a line: for a plugin that lowers
@@ -79,7 +80,7 @@ impl Plugin {
     /// # Errors
     /// When its line is malformed.
     pub(super) fn schema(&self, target: &str) -> Result<Option<Schema>, String> {
-        let own = self.lowering.iter().map(|table| table.schemas.as_str());
+        let own = self.lowering.iter().map(|table| table.schemas.lent());
         let line = own.chain(self.schemas.iter().map(String::as_str)).flat_map(str::lines).find(|line| {
             let name = line.split_once('(').map_or("", |(name, _)| name.trim());
             !name.starts_with('#') && target_of(name) == target

@@ -18,12 +18,13 @@
 //! }
 //! ```
 
+use crate::lent::Lent;
 use std::ops::{Range, RangeInclusive};
 
 use half::{bf16, f16};
 use onnxport_abi::DType;
-use onnxport_abi::abi_stable::std_types::{RSliceMut, RStr};
 use onnxport_abi::weights::{QuantiserEntry, RectangleRecord, quantiser_granule};
+use onnxport_abi::{RSliceMut, RStr};
 
 use crate::executor::Failure;
 
@@ -249,7 +250,7 @@ pub(super) fn entry(quantiser: &dyn Quantiser) -> QuantiserEntry {
 
 impl Question<'_> {
     /// Hands every row to `quantiser`, after what the host says was checked.
-    pub(super) fn answer(mut self, quantiser: &dyn Quantiser) -> Result<(), Failure> {
+    pub(super) fn answer(self, quantiser: &dyn Quantiser) -> Result<(), Failure> {
         let wrong = || Failure::new("this is no part of a weight that can be quantised");
         let part = part(self.record).ok_or_else(wrong)?;
         let counts = |length: u64| usize::try_from(length).ok().filter(|count| *count > 0);
@@ -262,10 +263,9 @@ impl Question<'_> {
         if lengths.map(Some) != needed {
             return Err(wrong());
         }
-        let values =
-            self.record.values.as_slice().chunks(columns).zip(self.codes.as_mut_slice().chunks_mut(columns));
-        let zeros = self.zeros.as_mut_slice().chunks_mut(blocks);
-        let steps = self.scales.as_mut_slice().chunks_mut(blocks).zip(zeros);
+        let values = self.record.values.lent().chunks(columns).zip(self.codes.lent().chunks_mut(columns));
+        let zeros = self.zeros.lent().chunks_mut(blocks);
+        let steps = self.scales.lent().chunks_mut(blocks).zip(zeros);
         for (index, ((values, codes), (scales, zeros))) in part.rows.clone().zip(values.zip(steps)) {
             quantiser.quantise(&part, Row { index, values, scales, zeros, codes })?;
         }
@@ -288,7 +288,7 @@ fn part<'a>(record: &'a RectangleRecord<'a>) -> Option<Part<'a>> {
         && record.first_column.is_multiple_of(block)
         && ends(record.end_column);
     fits.then(|| Part {
-        weight: record.name.as_str(),
+        weight: record.name.lent(),
         dtype,
         bits: record.bits,
         symmetric: record.symmetric != 0,

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use onnxport_sdk::Lent;
 use onnxport_sdk::abi::executor::TensorView;
 use onnxport_sdk::executor::{Failure, Outputs, Session};
 use ort::ErrorCode;
@@ -25,7 +26,7 @@ impl Session for OrtSession {
         let names: Vec<String> = self.inner.outputs().iter().map(|o| o.name().to_owned()).collect();
         let mut feeds: Vec<(Cow<'_, str>, SessionInputValue<'_>)> = Vec::with_capacity(inputs.len());
         for input in inputs {
-            feeds.push((Cow::Borrowed(input.name.as_str()), tensor::to_ort(input)?));
+            feeds.push((Cow::Borrowed(input.name.lent()), tensor::to_ort(input)?));
         }
         let results = self.inner.run(feeds).map_err(|e| {
             let failure = Failure::new(e.to_string());

@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 
+use onnxport_sdk::Lent;
 use onnxport_sdk::abi::DType;
 use onnxport_sdk::abi::executor::TensorView;
 use onnxport_sdk::executor::{Failure, Outputs};
@@ -13,11 +14,11 @@ use ort::value::{
 
 /// The tensor as ONNX Runtime takes it: over the same bytes where their type and alignment allow it.
 pub(crate) fn to_ort<'a>(view: &TensorView<'a>) -> Result<SessionInputValue<'a>, Failure> {
-    let name = view.name.as_str();
+    let name = view.name.lent();
     let dtype = DType::from_onnx(view.dtype)
         .ok_or_else(|| Failure::new(format!("input {name}: unknown element type {}", view.dtype)))?;
-    let dims = view.dims.as_slice();
-    let bytes = view.bytes.as_slice();
+    let dims = view.dims.lent();
+    let bytes = view.bytes.lent();
     let expected = dims
         .iter()
         .try_fold(1u64, |n, d| n.checked_mul(u64::try_from(*d).ok()?))

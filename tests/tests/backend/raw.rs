@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use onnxport_sdk::abi::abi_stable::std_types::{RSlice, RSliceMut, RStr};
 use onnxport_sdk::abi::about::{self, AboutTable};
 use onnxport_sdk::abi::backend::{
     self, BackendEntry, BackendHost, BackendTable, EmitRecord, NO_BLOB, OpRecord,
@@ -10,6 +9,7 @@ use onnxport_sdk::abi::backend::{
 use onnxport_sdk::abi::graph::GraphContext;
 use onnxport_sdk::abi::lowering::{TypeRecord, arg_kind};
 use onnxport_sdk::abi::{HostRoot, PluginRoot, Table, Version, status};
+use onnxport_sdk::abi::{RSlice, RSliceMut, RStr};
 
 static ABOUT: AboutTable = AboutTable {
     id: RStr::from_str("raw"),
@@ -68,7 +68,7 @@ static TABLE: BackendTable = BackendTable {
 pub(crate) static ROOT: PluginRoot = PluginRoot { query, attach };
 
 extern "C" fn query(interface: RStr<'_>) -> Table {
-    match interface.as_str() {
+    match interface.get().unwrap_or_default() {
         about::INTERFACE => Table::of(&ABOUT),
         backend::INTERFACE => Table::of(&TABLE),
         _ => Table::NONE,

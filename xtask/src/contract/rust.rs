@@ -73,13 +73,10 @@ fn uses(out: &mut String, module: &Module) {
     if handles || module.structs().next().is_some() {
         out.push_str("use abi_stable::StableAbi;\n");
     }
-    for (path, candidates) in
-        [("abi_stable::std_types", &["RSlice", "RSliceMut", "RStr"][..]), ("crate", &["Table", "Version"])]
-    {
-        let used: Vec<&str> = candidates.iter().copied().filter(|name| names.contains(name)).collect();
-        if !used.is_empty() {
-            let _ = writeln!(out, "use {path}::{{{}}};", used.join(", "));
-        }
+    let shared = ["RSlice", "RSliceMut", "RStr", "Table", "Version"];
+    let used: Vec<&str> = shared.into_iter().filter(|name| names.contains(name)).collect();
+    if !used.is_empty() {
+        let _ = writeln!(out, "use crate::{{{}}};", used.join(", "));
     }
     for import in &module.imports {
         let _ = writeln!(out, "use crate::{}::{};", import.module, import.name);

@@ -8,6 +8,7 @@ use crate::journal::{Event, Journal};
 use onnxport_core::backend::{self, BackendOptions, Partitioned};
 use onnxport_core::diagnose::{Code, Diagnostic, Severity};
 use onnxport_core::host::Host;
+use onnxport_core::host::Known;
 use onnxport_core::ir::validate::{Stated, validate};
 use onnxport_core::ir::{Model, infer};
 
@@ -40,12 +41,12 @@ pub(super) fn probe(subject: &Subject, journal: &mut Journal) {
     let Some(table) = subject.plugin.backend else { return };
     // A backend states the opsets of each operator, not its own.
     let named = |entry: &onnxport_abi::backend::BackendEntry| Named { name: entry.id, opsets: (0, u32::MAX) };
-    let names: Vec<Named> = table.entries.iter().map(named).collect();
+    let names: Vec<Named> = table.entries.known().iter().map(named).collect();
     entries("backend/1 table", &names, journal);
     without_graph("backend/1", "claims", &names, table.claim, journal);
     without_graph("backend/1", "regions", &names, table.compile, journal);
-    for entry in table.entries {
-        let id = entry.id.as_str();
+    for entry in table.entries.known() {
+        let id = entry.id.known();
         let check = format!("backend/1 {id} profile");
         journal.step(&check, |_| {
             Some(match backend::flaw(entry) {

@@ -1,6 +1,6 @@
 //! `compare/1`: null handles, and opening twice.
 
-use onnxport_abi::abi_stable::std_types::RSlice;
+use onnxport_abi::RSlice;
 use onnxport_abi::executor::Handle;
 use onnxport_abi::status;
 

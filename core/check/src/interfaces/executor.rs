@@ -1,6 +1,6 @@
 //! `executor/1`: handles, what is not a model, two runtimes at once.
 
-use onnxport_abi::abi_stable::std_types::RSlice;
+use onnxport_abi::RSlice;
 use onnxport_abi::executor::Handle;
 use onnxport_abi::status;
 

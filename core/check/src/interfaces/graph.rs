@@ -3,12 +3,13 @@
 
 use std::collections::BTreeSet;
 
-use onnxport_abi::abi_stable::std_types::RStr;
+use onnxport_abi::RStr;
 use onnxport_abi::graph::{self, GraphContext};
 use onnxport_abi::{Table, status};
 
 use crate::Finding;
 use crate::journal::Journal;
+use onnxport_core::host::Known;
 use onnxport_core::ir::opset::{MAX_OPSET, MIN_OPSET};
 
 /// An entry of a table: its name, and the opsets that it is for.
@@ -23,7 +24,7 @@ pub(super) fn entries(check: &str, entries: &[Named], journal: &mut Journal) {
         let mut problems = Vec::new();
         let mut seen = BTreeSet::new();
         for Named { name, opsets: (min, max) } in entries {
-            let Ok(name) = std::str::from_utf8(name.as_bytes()) else {
+            let Ok(name) = name.get() else {
                 problems.push("a name is not UTF-8".to_owned());
                 continue;
             };
@@ -66,9 +67,9 @@ pub(super) fn without_graph(
     let check = format!("{interface} {name}, no graph");
     let (mut panicked, mut unknown) = (Vec::new(), status::INVALID);
     for (index, entry) in names.iter().enumerate() {
-        journal.step(&format!("{check}, {}", entry.name), |_| {
+        journal.step(&format!("{check}, {}", entry.name.known()), |_| {
             if function(index as u32, &host, &graph, nothing) == status::PANICKED {
-                panicked.push(entry.name.as_str());
+                panicked.push(entry.name.known());
             }
             None
         });

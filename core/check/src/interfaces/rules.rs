@@ -5,6 +5,7 @@ use super::graph::{Named, entries, without_graph};
 use crate::Finding;
 use crate::journal::Journal;
 use onnxport_core::host::Host;
+use onnxport_core::host::Known;
 
 const NAME: &str = "rules/1";
 
@@ -14,7 +15,7 @@ pub(super) fn probe(subject: &Subject, journal: &mut Journal) {
         name: rule.name,
         opsets: (rule.min_opset, rule.max_opset),
     };
-    let names: Vec<Named> = table.rules.iter().map(named).collect();
+    let names: Vec<Named> = table.rules.known().iter().map(named).collect();
     entries("rules/1 table", &names, journal);
     journal.step("rules/1 patterns", |_| {
         // The host compiles every pattern when it takes a plugin in.

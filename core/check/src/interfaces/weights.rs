@@ -4,7 +4,7 @@
 mod hostile;
 mod quantisers;
 
-use onnxport_abi::abi_stable::std_types::RStr;
+use onnxport_abi::RStr;
 
 use super::Subject;
 use super::graph::{Named, entries};

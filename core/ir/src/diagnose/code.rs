@@ -202,7 +202,7 @@ codes! {
     PLUGIN_PROJECT = "OP808";
     /// A call of a plugin did not come back in the time that it has.
     PLUGIN_TIMEOUT = "OP811";
-    /// A plugin ended the process: it aborted, or accessed memory that is not there.
+    /// A plugin ended the process: it aborted, called `exit`, or accessed memory that is not there.
     PLUGIN_CRASH = "OP812";
     /// A library is not on the list of those that may be loaded, or is another file than the one listed.
     PLUGIN_ALLOW = "OP813";

@@ -1,6 +1,6 @@
-use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
 use onnxport_abi::about::{self, AboutTable};
 use onnxport_abi::{HostRoot, PluginRoot, Table, Version, status};
+use onnxport_abi::{RSlice, RStr};
 
 use crate::diagnose::Code;
 use crate::host::Host;
@@ -23,7 +23,7 @@ macro_rules! fixture {
             };
 
             extern "C" fn query(interface: RStr<'_>) -> Table {
-                if interface.as_str() == about::INTERFACE { Table::of(&ABOUT) } else { Table::NONE }
+                if interface.get() == Ok(about::INTERFACE) { Table::of(&ABOUT) } else { Table::NONE }
             }
 
             extern "C" fn attach(_: &HostRoot) -> u32 {

@@ -1,12 +1,13 @@
 //! The host's side of `pass/1`.
 
-use onnxport_abi::abi_stable::std_types::{RSlice, RSliceMut, RStr};
 use onnxport_abi::graph::{AttributeView, GraphContext, NOTHING, NewNode, attribute_kind};
 use onnxport_abi::lowering::TypeRecord;
 use onnxport_abi::pass::{PassHost, place};
+use onnxport_abi::{RSlice, RSliceMut, RStr};
 use onnxport_abi::{Table, status};
 
 use crate::graph_access::{Frame, with_frame};
+use crate::host::incoming;
 use crate::ir::validate::{Stated, contradiction};
 use crate::ir::{Attr, Def};
 use crate::optimise::callbacks::Refusal;
@@ -86,9 +87,10 @@ extern "C" fn set_place(cx: GraphContext, node: u64, side: u32) -> u32 {
     })
 }
 
-extern "C" fn emit(cx: GraphContext, node: &NewNode<'_>, mut outputs: RSliceMut<'_, u64>) -> u32 {
+extern "C" fn emit(cx: GraphContext, node: &NewNode<'_>, outputs: RSliceMut<'_, u64>) -> u32 {
     edit(cx, |frame| {
         let place = frame.state.place?;
+        let outputs = outputs.list().ok()?;
         let made = frame.state.journal.emit(&mut frame.access, place, node, outputs.len())?;
         for (place, value) in outputs.iter_mut().zip(made) {
             *place = frame.access.epoch.value(value);
@@ -105,7 +107,8 @@ extern "C" fn constant(
     out: &mut u64,
 ) -> u32 {
     edit(cx, |frame| {
-        let value = Journal::constant(&mut frame.access, dtype, dims.as_slice(), bytes.as_slice())?;
+        let value =
+            Journal::constant(&mut frame.access, dtype, &incoming::extents(dims)?, bytes.get().ok()?)?;
         *out = frame.access.epoch.value(value);
         Some(true)
     })
@@ -119,7 +122,7 @@ extern "C" fn view(
     out: &mut u64,
 ) -> u32 {
     edit(cx, |frame| {
-        match Journal::view(&mut frame.access, initializer, axes.as_slice(), dims.as_slice()) {
+        match Journal::view(&mut frame.access, initializer, axes.get().ok()?, dims.get().ok()?) {
             Ok(value) => *out = frame.access.epoch.value(value),
             Err(NoView::NeedsCopy) => return Some(false),
             Err(NoView::Invalid) => return None,
@@ -173,7 +176,7 @@ extern "C" fn set_input(cx: GraphContext, node: u64, index: u32, value: u64) -> 
 extern "C" fn set_attribute(cx: GraphContext, node: u64, record: &AttributeView<'_>) -> u32 {
     edit(cx, |frame| {
         let node = frame.access.node(node)?;
-        let name = record.name.as_str();
+        let name = record.name.get().ok()?;
         let made = if record.kind == attribute_kind::NONE { None } else { Some(attribute(record)?) };
         let attributes = &mut frame.access.model_mut()?.graph.nodes[node].attributes;
         if attributes.iter().any(|a| a.name == name && matches!(a.value, Attr::Block(_))) {
@@ -206,7 +209,7 @@ extern "C" fn note(cx: GraphContext, node: u64, message: RStr<'_>) -> u32 {
     with(cx, |frame| {
         let node = frame.access.node(node)?;
         let place = explain::place(frame.access.model(), node);
-        frame.state.notes.push((place, message.as_str().to_owned()));
+        frame.state.notes.push((place, message.get().ok()?.to_owned()));
         Some(())
     })
 }

@@ -1,11 +1,10 @@
 //! `about/1`: what a plugin is. The only table that may be read before the plugin is attached.
 // Generated from plugin-sdk/abi/contract.rs by `cargo xtask gen contract`. Do not edit.
 
-use crate::Version;
 use crate::executor::OptionRecord;
 use crate::executor::Sink;
+use crate::{RSlice, RStr, Version};
 use abi_stable::StableAbi;
-use abi_stable::std_types::{RSlice, RStr};
 
 /// The name of the interface.
 pub const INTERFACE: &str = "about/1";

@@ -10,12 +10,11 @@
 //! until the plugin's next call into the host; ids are valid until `claim` or `compile` returns.
 // Generated from plugin-sdk/abi/contract.rs by `cargo xtask gen contract`. Do not edit.
 
-use crate::Table;
 use crate::graph::AttributeView;
 use crate::graph::GraphContext;
 use crate::lowering::TypeRecord;
+use crate::{RSlice, RSliceMut, RStr, Table};
 use abi_stable::StableAbi;
-use abi_stable::std_types::{RSlice, RSliceMut, RStr};
 
 /// The name of the interface.
 pub const INTERFACE: &str = "backend/1";

@@ -9,8 +9,8 @@
 use crate::executor::Handle;
 use crate::executor::OptionRecord;
 use crate::executor::Sink;
+use crate::{RSlice, RStr};
 use abi_stable::StableAbi;
-use abi_stable::std_types::{RSlice, RStr};
 
 /// The name of the interface.
 pub const INTERFACE: &str = "compare/1";

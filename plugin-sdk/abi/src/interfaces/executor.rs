@@ -5,8 +5,8 @@
 
 use std::ffi::c_void;
 
+use crate::{RSlice, RStr};
 use abi_stable::StableAbi;
-use abi_stable::std_types::{RSlice, RStr};
 
 /// The name of the interface.
 pub const INTERFACE: &str = "executor/1";

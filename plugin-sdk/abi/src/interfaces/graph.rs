@@ -17,8 +17,8 @@ use crate::lowering::DataView;
 use crate::lowering::DimRecord;
 use crate::lowering::RangeRecord;
 use crate::lowering::ShapeView;
+use crate::{RSlice, RSliceMut, RStr};
 use abi_stable::StableAbi;
-use abi_stable::std_types::{RSlice, RSliceMut, RStr};
 
 /// The name of the interface.
 pub const INTERFACE: &str = "graph/1";

@@ -4,9 +4,9 @@
 //! with its own diagnostics, never on standard output.
 // Generated from plugin-sdk/abi/contract.rs by `cargo xtask gen contract`. Do not edit.
 
+use crate::RStr;
 use crate::lowering::Context;
 use abi_stable::StableAbi;
-use abi_stable::std_types::RStr;
 
 /// The name of the interface.
 pub const INTERFACE: &str = "log/1";

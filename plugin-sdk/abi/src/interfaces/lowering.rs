@@ -7,9 +7,8 @@
 
 use std::ffi::c_void;
 
-use crate::Table;
+use crate::{RSlice, RSliceMut, RStr, Table};
 use abi_stable::StableAbi;
-use abi_stable::std_types::{RSlice, RSliceMut, RStr};
 
 /// The name of the interface.
 pub const INTERFACE: &str = "lowering/1";

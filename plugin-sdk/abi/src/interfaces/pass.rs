@@ -5,13 +5,12 @@
 //! pass broke it, refused or panicked.
 // Generated from plugin-sdk/abi/contract.rs by `cargo xtask gen contract`. Do not edit.
 
-use crate::Table;
 use crate::graph::AttributeView;
 use crate::graph::GraphContext;
 use crate::graph::NewNode;
 use crate::lowering::TypeRecord;
+use crate::{RSlice, RSliceMut, RStr, Table};
 use abi_stable::StableAbi;
-use abi_stable::std_types::{RSlice, RSliceMut, RStr};
 
 /// The name of the interface.
 pub const INTERFACE: &str = "pass/1";

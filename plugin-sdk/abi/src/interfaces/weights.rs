@@ -5,8 +5,8 @@
 // Generated from plugin-sdk/abi/contract.rs by `cargo xtask gen contract`. Do not edit.
 
 use crate::executor::Sink;
+use crate::{RSlice, RSliceMut, RStr};
 use abi_stable::StableAbi;
-use abi_stable::std_types::{RSlice, RSliceMut, RStr};
 
 /// The name of the interface.
 pub const INTERFACE: &str = "weights/1";

@@ -1,8 +1,8 @@
 //! Every pair of an older and a newer side.
 
 use super::{Interface, Table, Version, Why};
+use crate::{RSlice, RStr};
 use abi_stable::StableAbi;
-use abi_stable::std_types::{RSlice, RStr};
 
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]

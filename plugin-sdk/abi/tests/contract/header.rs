@@ -5,8 +5,8 @@ use std::mem::offset_of;
 use std::path::Path;
 use std::process::Command;
 
-use onnxport_abi::abi_stable::std_types::{RSlice, RStr};
 use onnxport_abi::{HostRoot, PluginRoot, Table, Version};
+use onnxport_abi::{RSlice, RStr};
 
 use super::Struct;
 use super::listing::structs;

@@ -3,14 +3,15 @@
 //! A context is a pointer to the [`Frame`] of the call; every callback turns it into a reference for its
 //! own duration only.
 
+use crate::lent::Lent;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use onnxport_abi::abi_stable::std_types::{RSlice, RSliceMut, RStr};
 use onnxport_abi::lowering::{
     ArgRecord, AttrRecord, CallView, Context, DataView, DimRecord, GraphView, LoweringHost, NodeRecord,
     OriginView, RangeRecord, ShapeView, TypeRecord, arg_kind, attr_kind,
 };
+use onnxport_abi::{RSlice, RSliceMut, RStr};
 
 use super::super::graph::{Attr, Block, Node, ValueInfo};
 use super::super::{Tensor, infer};
@@ -147,18 +148,19 @@ extern "C" fn dim_range(cx: Context, dim: DimRecord) -> RangeRecord {
     record
 }
 
-extern "C" fn emit(cx: Context, node: &NodeRecord<'_>, mut outputs: RSliceMut<'_, u32>) -> u32 {
+extern "C" fn emit(cx: Context, node: &NodeRecord<'_>, outputs: RSliceMut<'_, u32>) -> u32 {
     with(cx, |frame| {
-        let inputs = frame.optional(node.inputs.as_slice())?;
+        let inputs = frame.optional(node.inputs.lent())?;
         let attributes = node
             .attributes
+            .lent()
             .iter()
-            .map(|a| Some((a.name.as_str().to_owned(), attribute(frame, a)?)))
+            .map(|a| Some((a.name.lent().to_owned(), attribute(frame, a)?)))
             .collect::<Option<BTreeMap<_, _>>>()?;
-        let made: Vec<usize> = outputs.iter().map(|_| frame.graph.add(ValueInfo::default())).collect();
-        let (domain, op) = (node.domain.as_str().to_owned(), node.op.as_str().to_owned());
+        let made: Vec<usize> = (0..outputs.len()).map(|_| frame.graph.add(ValueInfo::default())).collect();
+        let (domain, op) = (node.domain.lent().to_owned(), node.op.lent().to_owned());
         frame.push(Node { domain, op, inputs, outputs: made.clone(), attributes });
-        for (place, value) in outputs.iter_mut().zip(made) {
+        for (place, value) in outputs.lent().iter_mut().zip(made) {
             *place = value as u32;
         }
         Some(())
@@ -167,18 +169,18 @@ extern "C" fn emit(cx: Context, node: &NodeRecord<'_>, mut outputs: RSliceMut<'_
 
 fn attribute(frame: &Frame<'_>, record: &AttrRecord<'_>) -> Option<Attr> {
     Some(match record.kind {
-        attr_kind::INT => Attr::Int(*record.ints.first()?),
-        attr_kind::FLOAT => Attr::Float(*record.floats.first()?),
-        attr_kind::STR => Attr::Str(record.text.as_str().to_owned()),
-        attr_kind::INTS => Attr::Ints(record.ints.to_vec()),
-        attr_kind::FLOATS => Attr::Floats(record.floats.to_vec()),
-        attr_kind::STRS => Attr::Strs(record.texts.iter().map(|t| t.as_str().to_owned()).collect()),
+        attr_kind::INT => Attr::Int(*record.ints.lent().first()?),
+        attr_kind::FLOAT => Attr::Float(*record.floats.lent().first()?),
+        attr_kind::STR => Attr::Str(record.text.lent().to_owned()),
+        attr_kind::INTS => Attr::Ints(record.ints.lent().to_vec()),
+        attr_kind::FLOATS => Attr::Floats(record.floats.lent().to_vec()),
+        attr_kind::STRS => Attr::Strs(record.texts.lent().iter().map(|t| t.lent().to_owned()).collect()),
         attr_kind::TENSOR => Attr::Tensor(frame.graph.values[frame.value(record.value)?].constant.clone()?),
         attr_kind::BLOCK => {
             Attr::Block(Some(record.value as usize).filter(|b| *b > 0 && *b < frame.graph.blocks.len())?)
         }
         attr_kind::REF => {
-            let name = record.text.as_str().to_owned();
+            let name = record.text.lent().to_owned();
             let value = frame.functions.last()?.call.attributes.get(&name)?.clone();
             Attr::Ref { name, value: Box::new(value) }
         }
@@ -194,7 +196,7 @@ extern "C" fn constant(
     out: &mut u32,
 ) -> u32 {
     with(cx, |frame| {
-        let tensor = Tensor::from_bytes(DType::from_onnx(dtype)?, dims.as_slice(), bytes.as_slice())?;
+        let tensor = Tensor::from_bytes(DType::from_onnx(dtype)?, dims.lent(), bytes.lent())?;
         *out = frame.constant(tensor) as u32;
         Some(())
     })
@@ -202,7 +204,7 @@ extern "C" fn constant(
 
 extern "C" fn dims_value(cx: Context, dims: RSlice<'_, DimRecord>, out: &mut u32) -> u32 {
     with(cx, |frame| {
-        let dims = dims.iter().map(|d| frame.dim(*d)).collect::<Option<Vec<_>>>()?;
+        let dims = dims.lent().iter().map(|d| frame.dim(*d)).collect::<Option<Vec<_>>>()?;
         if let Some(ints) = dims.iter().map(|d| d.as_const()).collect::<Option<Vec<i64>>>() {
             *out = frame.constant(Tensor::i64([ints.len()], ints)) as u32;
             return Some(());
@@ -229,7 +231,7 @@ extern "C" fn dims_value(cx: Context, dims: RSlice<'_, DimRecord>, out: &mut u32
 extern "C" fn set_type(cx: Context, value: u32, ty: &TypeRecord<'_>) -> u32 {
     with(cx, |frame| {
         let value = frame.value(value)?;
-        let dims = || ty.dims.iter().map(|d| Dim::from_record(*d)).collect();
+        let dims = || ty.dims.lent().iter().map(|d| Dim::from_record(*d)).collect();
         frame.graph.values[value].dtype = Some(DType::from_onnx(ty.dtype)?);
         frame.graph.values[value].shape = (ty.rank >= 0).then(dims);
         Some(())
@@ -254,7 +256,7 @@ extern "C" fn block_input(cx: Context, ty: &TypeRecord<'_>, out: &mut u32) -> u3
         if frame.block == 0 {
             return None;
         }
-        let dims = || ty.dims.iter().map(|d| Dim::from_record(*d)).collect();
+        let dims = || ty.dims.lent().iter().map(|d| Dim::from_record(*d)).collect();
         let value = frame.graph.add(ValueInfo {
             dtype: Some(DType::from_onnx(ty.dtype)?),
             shape: (ty.rank >= 0).then(dims),
@@ -275,16 +277,16 @@ extern "C" fn end_block(cx: Context, outputs: RSlice<'_, u32>, out: &mut u32) ->
     with(cx, |frame| {
         let block = frame.block;
         frame.block = frame.graph.blocks[block].parent?;
-        let outputs = outputs.iter().map(|raw| frame.value(*raw)).collect::<Option<Vec<_>>>()?;
+        let outputs = outputs.lent().iter().map(|raw| frame.value(*raw)).collect::<Option<Vec<_>>>()?;
         frame.graph.blocks[block].outputs = outputs;
         *out = block as u32;
         Some(())
     })
 }
 
-extern "C" fn begin_function(cx: Context, call: &NodeRecord<'_>, mut inputs: RSliceMut<'_, u32>) -> u32 {
+extern "C" fn begin_function(cx: Context, call: &NodeRecord<'_>, inputs: RSliceMut<'_, u32>) -> u32 {
     with(cx, |frame| {
-        let values = frame.optional(call.inputs.as_slice())?;
+        let values = frame.optional(call.inputs.lent())?;
         let values = values.into_iter().collect::<Option<Vec<_>>>()?;
         if call.domain.is_empty() || values.len() != inputs.len() {
             return None;
@@ -292,17 +294,18 @@ extern "C" fn begin_function(cx: Context, call: &NodeRecord<'_>, mut inputs: RSl
         let plain = [attr_kind::TENSOR, attr_kind::BLOCK, attr_kind::REF];
         let attributes = call
             .attributes
+            .lent()
             .iter()
             .filter(|a| !plain.contains(&a.kind))
-            .map(|a| Some((a.name.as_str().to_owned(), attribute(frame, a)?)))
+            .map(|a| Some((a.name.lent().to_owned(), attribute(frame, a)?)))
             .collect::<Option<BTreeMap<_, _>>>()?;
         if attributes.len() != call.attributes.len() {
             return None;
         }
-        let (domain, op) = (call.domain.as_str().to_owned(), call.op.as_str().to_owned());
+        let (domain, op) = (call.domain.lent().to_owned(), call.op.lent().to_owned());
         let (outer, first) = (frame.block, frame.graph.values.len());
         let mut body = Block { parent: Some(outer), ..Block::default() };
-        for (place, value) in inputs.iter_mut().zip(&values) {
+        for (place, value) in inputs.lent().iter_mut().zip(&values) {
             let ValueInfo { dtype, shape, .. } = frame.graph.values[*value].clone();
             let formal = frame.graph.add(ValueInfo { dtype, shape, ..ValueInfo::default() });
             body.inputs.push(formal);
@@ -317,9 +320,9 @@ extern "C" fn begin_function(cx: Context, call: &NodeRecord<'_>, mut inputs: RSl
     })
 }
 
-extern "C" fn end_function(cx: Context, outputs: RSlice<'_, u32>, mut results: RSliceMut<'_, u32>) -> u32 {
+extern "C" fn end_function(cx: Context, outputs: RSlice<'_, u32>, results: RSliceMut<'_, u32>) -> u32 {
     with(cx, |frame| {
-        let values = outputs.iter().map(|raw| frame.value(*raw)).collect::<Option<Vec<_>>>()?;
+        let values = outputs.lent().iter().map(|raw| frame.value(*raw)).collect::<Option<Vec<_>>>()?;
         if values.len() != results.len() {
             return None;
         }
@@ -328,7 +331,7 @@ extern "C" fn end_function(cx: Context, outputs: RSlice<'_, u32>, mut results: R
         frame.closed.push(first..frame.graph.values.len());
         frame.graph.blocks[body].outputs.clone_from(&values);
         call.attributes.insert("body".to_owned(), Attr::Block(body));
-        for (place, value) in results.iter_mut().zip(values) {
+        for (place, value) in results.lent().iter_mut().zip(values) {
             let ValueInfo { dtype, shape, .. } = frame.graph.values[value].clone();
             let made = frame.graph.add(ValueInfo { dtype, shape, ..ValueInfo::default() });
             call.outputs.push(made);
@@ -341,7 +344,7 @@ extern "C" fn end_function(cx: Context, outputs: RSlice<'_, u32>, mut results: R
 
 extern "C" fn finish(cx: Context, results: RSlice<'_, u32>) -> u32 {
     with(cx, |frame| {
-        let values = frame.optional(results.as_slice())?;
+        let values = frame.optional(results.lent())?;
         if values.len() != frame.results.len() {
             return None;
         }
@@ -352,8 +355,8 @@ extern "C" fn finish(cx: Context, results: RSlice<'_, u32>) -> u32 {
 
 extern "C" fn refuse(cx: Context, code: RStr<'_>, message: RStr<'_>, help: RStr<'_>) {
     with(cx, |frame| {
-        let code = code.as_str().to_owned().into();
-        let (message, help) = (message.as_str().to_owned(), help.as_str().to_owned());
+        let code = code.lent().to_owned().into();
+        let (message, help) = (message.lent().to_owned(), help.lent().to_owned());
         frame.refusal = Some(Refusal { code, message, help });
         Some(())
     });

@@ -1,12 +1,13 @@
 //! The functions that a rule calls while it is checked or builds its patch.
 
+use crate::lent::Lent;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use onnxport_abi::abi_stable::std_types::{RSlice, RSliceMut, RStr};
 use onnxport_abi::graph::{AttributeView, GraphContext, NOTHING, NewNode};
 use onnxport_abi::lowering::{TypeRecord, attr_kind};
 use onnxport_abi::rules::{MatchView, RulesHost};
+use onnxport_abi::{RSlice, RSliceMut, RStr};
 
 use super::super::Tensor;
 use super::super::graph::{Attr, Node, ValueInfo};
@@ -55,17 +56,17 @@ extern "C" fn matched<'a>(cx: GraphContext, out: &mut MatchView<'a>) -> u32 {
     })
 }
 
-extern "C" fn emit(cx: GraphContext, node: &NewNode<'_>, mut outputs: RSliceMut<'_, u64>) -> u32 {
+extern "C" fn emit(cx: GraphContext, node: &NewNode<'_>, outputs: RSliceMut<'_, u64>) -> u32 {
     building(cx, |frame| {
         let input = |id: &u64| if *id == NOTHING { Some(None) } else { frame.value(*id).map(Some) };
-        let inputs = node.inputs.iter().map(input).collect::<Option<Vec<_>>>()?;
-        let attribute = |a: &AttributeView<'_>| Some((a.name.as_str().to_owned(), set(a)?));
-        let attributes = node.attributes.iter().map(attribute).collect::<Option<BTreeMap<_, _>>>()?;
+        let inputs = node.inputs.lent().iter().map(input).collect::<Option<Vec<_>>>()?;
+        let attribute = |a: &AttributeView<'_>| Some((a.name.lent().to_owned(), set(a)?));
+        let attributes = node.attributes.lent().iter().map(attribute).collect::<Option<BTreeMap<_, _>>>()?;
         let graph = &mut frame.lowered.graph;
-        let made: Vec<usize> = outputs.iter().map(|_| graph.add(ValueInfo::default())).collect();
-        let (domain, op) = (node.domain.as_str().to_owned(), node.op.as_str().to_owned());
+        let made: Vec<usize> = (0..outputs.len()).map(|_| graph.add(ValueInfo::default())).collect();
+        let (domain, op) = (node.domain.lent().to_owned(), node.op.lent().to_owned());
         frame.insert(Node { domain, op, inputs, outputs: made.clone(), attributes });
-        for (place, value) in outputs.iter_mut().zip(made) {
+        for (place, value) in outputs.lent().iter_mut().zip(made) {
             *place = Frame::value_id(value);
         }
         Some(())
@@ -75,14 +76,14 @@ extern "C" fn emit(cx: GraphContext, node: &NewNode<'_>, mut outputs: RSliceMut<
 /// The attribute that a plugin sets; bodies cannot be.
 fn set(view: &AttributeView<'_>) -> Option<Attr> {
     Some(match view.kind {
-        attr_kind::INT => Attr::Int(*view.ints.first()?),
-        attr_kind::FLOAT => Attr::Float(*view.floats.first()?),
-        attr_kind::STR => Attr::Str(view.text.as_str().to_owned()),
-        attr_kind::INTS => Attr::Ints(view.ints.to_vec()),
-        attr_kind::FLOATS => Attr::Floats(view.floats.to_vec()),
-        attr_kind::STRS => Attr::Strs(view.texts.iter().map(|text| text.as_str().to_owned()).collect()),
+        attr_kind::INT => Attr::Int(*view.ints.lent().first()?),
+        attr_kind::FLOAT => Attr::Float(*view.floats.lent().first()?),
+        attr_kind::STR => Attr::Str(view.text.lent().to_owned()),
+        attr_kind::INTS => Attr::Ints(view.ints.lent().to_vec()),
+        attr_kind::FLOATS => Attr::Floats(view.floats.lent().to_vec()),
+        attr_kind::STRS => Attr::Strs(view.texts.lent().iter().map(|text| text.lent().to_owned()).collect()),
         attr_kind::TENSOR => {
-            let (dims, bytes) = (view.tensor.dims.as_slice(), view.tensor.bytes.as_slice());
+            let (dims, bytes) = (view.tensor.dims.lent(), view.tensor.bytes.lent());
             Attr::Tensor(Tensor::from_bytes(DType::from_onnx(view.tensor.dtype)?, dims, bytes)?)
         }
         _ => return None,
@@ -108,7 +109,7 @@ extern "C" fn constant(
     out: &mut u64,
 ) -> u32 {
     building(cx, |frame| {
-        let tensor = Tensor::from_bytes(DType::from_onnx(dtype)?, dims.as_slice(), bytes.as_slice())?;
+        let tensor = Tensor::from_bytes(DType::from_onnx(dtype)?, dims.lent(), bytes.lent())?;
         *out = frame.add(tensor);
         Some(())
     })
@@ -123,7 +124,7 @@ extern "C" fn view(
 ) -> u32 {
     building(cx, |frame| {
         let tensor = frame.lowered.graph.values[frame.value(initializer)?].constant.clone()?;
-        let axes: Vec<usize> = axes.iter().map(|axis| *axis as usize).collect();
+        let axes: Vec<usize> = axes.lent().iter().map(|axis| *axis as usize).collect();
         let mut sorted = axes.clone();
         sorted.sort_unstable();
         if !sorted.into_iter().eq(0..tensor.shape().len()) {
@@ -145,7 +146,7 @@ extern "C" fn view(
             }
             moved.extend_from_slice(bytes.get(at..at + size)?);
         }
-        *out = frame.add(Tensor::from_bytes(tensor.dtype(), dims.as_slice(), &moved)?);
+        *out = frame.add(Tensor::from_bytes(tensor.dtype(), dims.lent(), &moved)?);
         Some(())
     })
 }
@@ -153,7 +154,7 @@ extern "C" fn view(
 extern "C" fn set_type(cx: GraphContext, value: u64, ty: &TypeRecord<'_>) -> u32 {
     building(cx, |frame| {
         let value = frame.value(value)?;
-        let dims: Vec<Dim> = ty.dims.iter().map(|d| Dim::from_record(*d)).collect();
+        let dims: Vec<Dim> = ty.dims.lent().iter().map(|d| Dim::from_record(*d)).collect();
         if !dims.iter().all(|d| frame.lowered.symbols.knows(*d)) {
             return None;
         }
@@ -167,7 +168,7 @@ extern "C" fn set_type(cx: GraphContext, value: u64, ty: &TypeRecord<'_>) -> u32
 extern "C" fn finish(cx: GraphContext, outputs: RSlice<'_, u64>) -> u32 {
     building(cx, |frame| {
         let value = |id: &u64| if *id == NOTHING { Some(None) } else { frame.value(*id).map(Some) };
-        frame.answer = Some(outputs.iter().map(value).collect::<Option<_>>()?);
+        frame.answer = Some(outputs.lent().iter().map(value).collect::<Option<_>>()?);
         Some(())
     })
 }
@@ -175,9 +176,9 @@ extern "C" fn finish(cx: GraphContext, outputs: RSlice<'_, u64>) -> u32 {
 extern "C" fn refuse(cx: GraphContext, code: RStr<'_>, message: RStr<'_>, help: RStr<'_>) {
     with(cx, |frame| {
         frame.refusal = Some(Refusal {
-            code: code.as_str().to_owned().into(),
-            message: message.as_str().to_owned(),
-            help: help.as_str().to_owned(),
+            code: code.lent().to_owned().into(),
+            message: message.lent().to_owned(),
+            help: help.lent().to_owned(),
         });
         Some(())
     });

@@ -1,5 +1,6 @@
 //! Whether a pattern fits at a node.
 
+use crate::lent::Lent;
 use onnxport_abi::lowering::attr_kind;
 use onnxport_abi::rules::{
     CAPTURE, PatternAttribute, PatternNode, PatternOperand, RuleRecord, node_flags, operand_kind,
@@ -20,7 +21,7 @@ pub(super) struct Match {
 
 /// Fits the pattern of `rule` with its root at `root`; operands as they stand go before swapped ones.
 pub(super) fn find(rule: &RuleRecord, lowered: &Lowered, root: Place) -> Option<Match> {
-    let commutative = rule.nodes.iter().filter(|n| n.flags & node_flags::COMMUTATIVE != 0).count();
+    let commutative = rule.nodes.lent().iter().filter(|n| n.flags & node_flags::COMMUTATIVE != 0).count();
     (0..1_u32 << commutative.min(6)).find_map(|swapped| {
         let mut attempt = Attempt {
             rule,
@@ -86,26 +87,26 @@ impl<'a> Attempt<'a> {
 
     fn node(&mut self, index: usize, place: Place) -> Option<()> {
         let rule = self.rule;
-        let wanted: &PatternNode = rule.nodes.get(index)?;
+        let wanted: &PatternNode = rule.nodes.lent().get(index)?;
         let node = self.at(place);
-        if wanted.op.as_str() != node.op || wanted.domain.as_str() != node.domain {
+        if wanted.op.lent() != node.op || wanted.domain.lent() != node.domain {
             return None;
         }
         self.nodes[index] = Some(place);
-        let attributes = part(rule.attributes.as_slice(), wanted.first_attribute, wanted.attributes)?;
+        let attributes = part(rule.attributes.lent(), wanted.first_attribute, wanted.attributes)?;
         for attribute in attributes {
-            self.attribute(attribute, node.attributes.get(attribute.name.as_str()))?;
+            self.attribute(attribute, node.attributes.get(attribute.name.lent()))?;
         }
-        let operands = part(rule.operands.as_slice(), wanted.first_operand, wanted.operands)?;
+        let operands = part(rule.operands.lent(), wanted.first_operand, wanted.operands)?;
         if wanted.flags & node_flags::OPEN == 0 {
-            let known = |name: &String| attributes.iter().any(|a| a.name.as_str() == name);
+            let known = |name: &String| attributes.iter().any(|a| a.name.lent() == name);
             let further = node.inputs.iter().skip(operands.len()).any(Option::is_some);
             if further || !node.attributes.keys().all(known) {
                 return None;
             }
         }
         let earlier =
-            rule.nodes.iter().take(index).filter(|n| n.flags & node_flags::COMMUTATIVE != 0).count();
+            rule.nodes.lent().iter().take(index).filter(|n| n.flags & node_flags::COMMUTATIVE != 0).count();
         let swap = wanted.flags & node_flags::COMMUTATIVE != 0 && self.swapped >> earlier & 1 == 1;
         for (position, operand) in operands.iter().enumerate() {
             let position = if swap && position < 2 { 1 - position } else { position };
@@ -121,11 +122,11 @@ impl<'a> Attempt<'a> {
         let fits = match (wanted.kind, found) {
             (CAPTURE, found) => self.captures.get_mut(wanted.index as usize)?.bind(found).is_some(),
             (_, None) => true,
-            (attr_kind::INT, Some(Attr::Int(n))) => wanted.ints.first() == Some(n),
-            (attr_kind::FLOAT, Some(Attr::Float(x))) => wanted.floats.first() == Some(x),
-            (attr_kind::STR, Some(Attr::Str(text))) => wanted.text.as_str() == text,
-            (attr_kind::INTS, Some(Attr::Ints(ints))) => wanted.ints.as_slice() == ints,
-            (attr_kind::FLOATS, Some(Attr::Floats(floats))) => wanted.floats.as_slice() == floats,
+            (attr_kind::INT, Some(Attr::Int(n))) => wanted.ints.lent().first() == Some(n),
+            (attr_kind::FLOAT, Some(Attr::Float(x))) => wanted.floats.lent().first() == Some(x),
+            (attr_kind::STR, Some(Attr::Str(text))) => wanted.text.lent() == text,
+            (attr_kind::INTS, Some(Attr::Ints(ints))) => wanted.ints.lent() == ints,
+            (attr_kind::FLOATS, Some(Attr::Floats(floats))) => wanted.floats.lent() == floats,
             _ => false,
         };
         fits.then_some(())
@@ -152,7 +153,7 @@ impl<'a> Attempt<'a> {
             (operand_kind::NODE, Some(value)) => {
                 let (place, output) = maker(self.lowered, value)?;
                 self.node(index, place)?;
-                (output as u32 == self.rule.nodes.get(index)?.output).then_some(())
+                (output as u32 == self.rule.nodes.lent().get(index)?.output).then_some(())
             }
             _ => None,
         }
@@ -164,7 +165,7 @@ impl<'a> Attempt<'a> {
 
     /// Nothing outside of the match reads what lies inside of it.
     fn interior(&self, root: Place) -> Option<()> {
-        for (wanted, place) in self.rule.nodes.iter().zip(&self.nodes).skip(1) {
+        for (wanted, place) in self.rule.nodes.lent().iter().zip(&self.nodes).skip(1) {
             let Some(place) = place.filter(|_| wanted.flags & node_flags::SHARED == 0) else { continue };
             if place.0 != root.0 {
                 return None;

@@ -7,7 +7,8 @@ mod host;
 mod matching;
 mod reading;
 
-use onnxport_abi::abi_stable::std_types::RStr;
+use crate::lent::Lent;
+use onnxport_abi::RStr;
 use onnxport_abi::graph::GraphContext;
 use onnxport_abi::rules::{RuleRecord, rule_flags};
 
@@ -38,7 +39,7 @@ pub struct Rewritten {
 impl Plugin {
     /// The names of its rules, in the order of its table.
     pub fn rules(&self) -> Vec<&str> {
-        self.rules.iter().flat_map(|table| table.rules.as_slice()).map(|r| r.name.as_str()).collect()
+        self.rules.iter().flat_map(|table| table.rules.lent()).map(|r| r.name.lent()).collect()
     }
 
     /// Applies the rule called `name` to `graph`, a [`Sample`](super::Sample) or a lowered call, until it
@@ -50,7 +51,7 @@ impl Plugin {
         let Some(table) = self.rules else {
             return Err(Failure::Setup("the plugin has no rules".to_owned()));
         };
-        let found = table.rules.iter().enumerate().find(|(_, rule)| rule.name.as_str() == name);
+        let found = table.rules.lent().iter().enumerate().find(|(_, rule)| rule.name.lent() == name);
         let (index, rule) = found.ok_or_else(|| {
             let names = self.rules().join(", ");
             Failure::Setup(format!("there is no rule `{name}`; there are {names}"))

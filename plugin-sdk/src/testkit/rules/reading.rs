@@ -1,11 +1,12 @@
 //! `graph/1`: what a rule reads of the graph.
 
-use onnxport_abi::abi_stable::std_types::{RSlice, RSliceMut, RStr};
+use crate::lent::Lent;
 use onnxport_abi::graph::{
     AttributeView, BlockView, GraphContext, GraphHost, InitializerView, NOTHING, NodeView, UseRecord,
     UsesView, ValueView, attribute_kind, definition, value_kind,
 };
 use onnxport_abi::lowering::{DataView, DimRecord, RangeRecord, ShapeView, attr_kind};
+use onnxport_abi::{RSlice, RSliceMut, RStr};
 
 use super::super::Tensor;
 use super::super::graph::{Attr, Node};
@@ -80,7 +81,7 @@ extern "C" fn opset(cx: GraphContext, domain: RStr<'_>) -> i64 {
             frame.lowered.graph.blocks.iter().flat_map(|b| &b.nodes).any(|node| node.domain == domain)
         };
         // What the version of another domain is, the test kit does not know.
-        found = if domain.is_empty() { frame.lowered.opset } else { i64::from(used(domain.as_str())) };
+        found = if domain.is_empty() { frame.lowered.opset } else { i64::from(used(domain.lent())) };
         Some(())
     });
     found
@@ -147,8 +148,8 @@ fn outlive<'a>(text: &str) -> RStr<'a> {
 extern "C" fn attribute<'a>(cx: GraphContext, node: u64, name: RStr<'_>, out: &mut AttributeView<'a>) -> u32 {
     with(cx, |frame| {
         let (_, found) = frame.node(node)?;
-        let value = found.attributes.get(name.as_str()).cloned();
-        let key = found.attributes.get_key_value(name.as_str()).map(|(key, _)| outlive(key));
+        let value = found.attributes.get(name.lent()).cloned();
+        let key = found.attributes.get_key_value(name.lent()).map(|(key, _)| outlive(key));
         frame.scratch.attribute = value;
         *out = AttributeView {
             name: key.unwrap_or(RStr::from_str("")),
@@ -293,12 +294,12 @@ extern "C" fn initializer<'a>(cx: GraphContext, value: u64, out: &mut Initialize
     })
 }
 
-extern "C" fn read(cx: GraphContext, value: u64, offset: u64, mut out: RSliceMut<'_, u8>) -> u32 {
+extern "C" fn read(cx: GraphContext, value: u64, offset: u64, out: RSliceMut<'_, u8>) -> u32 {
     with(cx, |frame| {
         let bytes = frame.lowered.graph.values[frame.value(value)?].constant.as_ref()?.to_bytes()?;
         let start = usize::try_from(offset).ok()?;
         let bytes = bytes.get(start..start.checked_add(out.len())?)?;
-        out.as_mut_slice().copy_from_slice(bytes);
+        out.lent().copy_from_slice(bytes);
         Some(())
     })
 }

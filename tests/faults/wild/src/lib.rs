@@ -10,9 +10,12 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use onnxport_sdk::abi::about::{self, AboutTable};
-use onnxport_sdk::abi::abi_stable::std_types::{RSlice, RStr};
 use onnxport_sdk::abi::lowering::{self, LoweringTable};
 use onnxport_sdk::abi::{HostRoot, PluginRoot, Table, status};
+use onnxport_sdk::abi::{RSlice, RStr};
+
+mod calls;
+mod listing;
 
 /// What an author would write; its tables are then spoilt.
 mod proper {
@@ -21,10 +24,14 @@ mod proper {
     #[lowering("aten.relu.default", priority = 10)]
     fn relu(cx: &Lower, x: Value) -> Res<Value> {
         super::misbehave();
-        Ok(cx.op("Relu").input(x).one())
+        match super::mode() {
+            "refuse_long" => Err("x".repeat(100 << 20).into()),
+            "refuse_ansi" => Err("evil \x1b[31mred\x1b]0;t\x07 \u{202e}abc\n\rX".into()),
+            _ => Ok(cx.op("Relu").input(x).one()),
+        }
     }
 
-    onnxport_sdk::export_plugin! { id: "wild", schemas: "" }
+    onnxport_sdk::export_plugin! { id: "wild", schemas: "# none\n" }
 }
 
 static ROOT: PluginRoot = PluginRoot { query, attach };
@@ -57,6 +64,11 @@ fn misbehave() {
         "loop" => loop {
             std::hint::spin_loop();
         },
+        "exit0" => std::process::exit(0),
+        "exit3" => std::process::exit(3),
+        "exit_thread" => {
+            let _ = std::thread::spawn(|| std::process::exit(0)).join();
+        }
         "thread" => {
             let outcome = std::thread::spawn(|| panic!("out of cheese in a thread")).join();
             assert!(outcome.is_err());
@@ -75,7 +87,7 @@ fn deeper(seed: &[u64; 64]) {
 
 extern "C" fn query(interface: RStr<'_>) -> Table {
     let table = (proper::ROOT.query)(interface);
-    match (interface.as_str(), mode()) {
+    match (interface.get().unwrap_or_default(), mode()) {
         (about::INTERFACE, "mute") => Table::NONE,
         (about::INTERFACE, "major") => {
             let mut other = table;
@@ -85,16 +97,33 @@ extern "C" fn query(interface: RStr<'_>) -> Table {
         (about::INTERFACE, many) if many.starts_with("many") => renamed(&table, many),
         (lowering::INTERFACE, "size") => Table { size: table.size - 8, ..table },
         (lowering::INTERFACE, "short") => {
-            let fields = &table.layout.as_slice()[..2];
+            let fields = &table.layout.get().expect("a layout")[..2];
             Table { layout: RSlice::from_slice(fields), ..table }
         }
         (lowering::INTERFACE, "fields") => {
-            let changed: Vec<u64> = table.layout.iter().map(|print| print ^ 1).collect();
+            let changed: Vec<u64> =
+                table.layout.get().expect("a layout").iter().map(|print| print ^ 1).collect();
             Table { layout: RSlice::from_slice(changed.leak()), ..table }
         }
         (lowering::INTERFACE, "null") => Table { pointer: std::ptr::null(), ..table },
         (lowering::INTERFACE, "null_function") => spoilt(&table, std::mem::offset_of!(LoweringTable, lower)),
         (lowering::INTERFACE, "null_text") => spoilt(&table, std::mem::offset_of!(LoweringTable, schemas)),
+        (about::INTERFACE, "exit_about") => std::process::exit(0),
+        (about::INTERFACE, mode) if mode.starts_with("about_") => listing::about(&table, mode),
+        (lowering::INTERFACE, "size_huge") => Table { size: u64::MAX, ..table },
+        (lowering::INTERFACE, "misaligned") => {
+            // SAFETY: the address is only looked at, and its bytes are those of the table.
+            Table { pointer: unsafe { table.pointer.cast::<u8>().add(1).cast() }, ..table }
+        }
+        (lowering::INTERFACE, "layout_huge") => {
+            // SAFETY: none; that is the point.
+            Table { layout: unsafe { RSlice::from_raw_parts(table.layout.as_ptr(), 1 << 50) }, ..table }
+        }
+        (lowering::INTERFACE, mode) if mode.starts_with("call_") => {
+            let mut own = read::<LoweringTable>(&table);
+            own.lower = calls::lower;
+            envelope(own, &table)
+        }
         (lowering::INTERFACE, "stale" | "foreign_thread" | "unfinished" | "swapped") => {
             let mut own = read::<LoweringTable>(&table);
             own.lower = lower;
@@ -141,7 +170,7 @@ extern "C" fn lower(_: u32, host: &Table, cx: lowering::Context) -> u32 {
         (host.call)(cx, &mut *call.as_mut_ptr());
         call.assume_init()
     };
-    let own = call.args.first().map_or(lowering::ABSENT, |arg| arg.value);
+    let own = call.args.get().unwrap_or_default().first().map_or(lowering::ABSENT, |arg| arg.value);
     let relu = |input: u32| lowering::NodeRecord {
         domain: RStr::from_str(""),
         version: 0,
@@ -192,7 +221,7 @@ fn envelope<T>(own: T, table: &Table) -> Table {
     Table { pointer: std::ptr::from_ref(Box::leak(Box::new(own))).cast(), ..*table }
 }
 
-/// A copy of the table with a null pointer at `offset`.
+/// A copy of the table with a null pointer at `offset`, before a length that is not 0 if it is a text's.
 fn spoilt(table: &Table, offset: usize) -> Table {
     let mut words = vec![0_usize; size_of::<LoweringTable>() / size_of::<usize>()];
     // SAFETY: the table is as long.

@@ -1,15 +1,16 @@
 //! Calls that no host would make: an index that does not exist, a context of nothing, a host that answers
 //! every question with `INVALID`, and one that names values which nobody knows. The plugin must refuse.
 
-use onnxport_abi::abi_stable::std_types::{RSlice, RSliceMut, RStr};
 use onnxport_abi::lowering::{
     ArgRecord, CallView, Context, DataView, DimRecord, GraphView, LoweringHost, LoweringTable, NodeRecord,
     RangeRecord, ShapeView, TypeRecord, arg_kind, dim_kind,
 };
+use onnxport_abi::{RSlice, RSliceMut, RStr};
 use onnxport_abi::{Table, status};
 
 use crate::Finding;
 use crate::journal::Journal;
+use onnxport_core::host::Known;
 
 /// A value that no host gave out.
 const NOBODY: u32 = 0x7fff_fff0;
@@ -35,7 +36,7 @@ pub(super) fn check(table: &LoweringTable, journal: &mut Journal) {
         // One step per lowering, so that each that ends the process is named.
         let (mut panicked, mut succeeded) = (Vec::new(), Vec::new());
         for index in 0..count {
-            let target = table.entries.get(index as usize).map_or("?", |entry| entry.target.as_str());
+            let target = table.entries.known().get(index as usize).map_or("?", |entry| entry.target.known());
             journal.step(&format!("{check}, {target}"), |_| {
                 match (table.lower)(index, &Table::of(host), nothing) {
                     status::OK => succeeded.push(target),

@@ -14,6 +14,7 @@ use crate::Finding;
 use crate::journal::{Event, Journal};
 use crate::library::ms;
 use onnxport_core::diagnose::Code;
+use onnxport_core::host::Known;
 use synthetic::{Bench, Outcome};
 
 pub(super) fn probe(subject: &Subject, journal: &mut Journal) {
@@ -22,12 +23,12 @@ pub(super) fn probe(subject: &Subject, journal: &mut Journal) {
     hostile::check(&lowerings, journal);
     let mut tally = Tally::default();
     let mut bench = Bench::new(subject);
-    for (index, entry) in lowerings.entries.iter().enumerate() {
-        let name = format!("lowering/1 {}", entry.target);
+    for (index, entry) in lowerings.entries.known().iter().enumerate() {
+        let name = format!("lowering/1 {}", entry.target.known());
         journal.step(&name, |journal| {
             let start = Instant::now();
             let finding = one(&mut bench, index, &name, journal, &mut tally);
-            tally.time(entry.target.as_str(), start.elapsed());
+            tally.time(entry.target.known(), start.elapsed());
             finding
         });
     }

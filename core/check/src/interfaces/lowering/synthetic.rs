@@ -8,6 +8,7 @@ use crate::Finding;
 use onnxport_core::diagnose::render::{self, Palette};
 use onnxport_core::diagnose::{Code, Report, Severity};
 use onnxport_core::host::Host;
+use onnxport_core::host::Known;
 use onnxport_core::ir::opset::{DEFAULT_OPSET, MAX_OPSET, MIN_OPSET};
 use onnxport_core::lower::{LowerOptions, lower};
 use onnxport_core::program::{
@@ -45,8 +46,8 @@ impl<'a> Bench<'a> {
 
     /// Lowers a call of entry `index`; `None` when none can be made up.
     pub(super) fn lower(&mut self, index: usize, variant: usize) -> Option<Outcome> {
-        let entry = *self.subject.plugin.lowering?.entries.get(index)?;
-        let target = entry.target.as_str();
+        let entry = *self.subject.plugin.lowering?.entries.known().get(index)?;
+        let target = entry.target.known();
         let schema = self.host.schemas.get(target)?;
         let complex = entry.flags & entry_flags::COMPLEX != 0;
         let program = program(schema, Kind::of(variant, complex))?;
@@ -75,7 +76,7 @@ impl<'a> Bench<'a> {
 
 fn host(subject: &Subject) -> Host {
     let mut host = Host::index(vec![subject.plugin.clone()], &mut Vec::new());
-    let own = subject.plugin.lowering.map(|table| table.schemas.as_str());
+    let own = subject.plugin.lowering.map(|table| table.schemas.known());
     host.schemas = Schemas::new(own.into_iter().chain(subject.schemas.iter().copied()));
     host
 }

@@ -1,9 +1,9 @@
 //! Calls that no host would make: indices that do not exist, parts that no weight has, places that are too
 //! few. The plugin must refuse.
 
-use onnxport_abi::abi_stable::std_types::{RSlice, RSliceMut, RStr};
 use onnxport_abi::status;
 use onnxport_abi::weights::{RectangleRecord, WeightRecord};
+use onnxport_abi::{RSlice, RSliceMut, RStr};
 
 use crate::Finding;
 use crate::journal::Journal;

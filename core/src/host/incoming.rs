@@ -1,0 +1,102 @@
+//! What plugins list about themselves: checked when they are attached, read with a word from then on.
+//!
+//! What they hand over during a call is checked where it arrives, by [`RSlice::get`] and [`RStr::get`].
+
+use onnxport_abi::{Malformed, RSlice, RStr};
+
+/// A list that stays for good.
+///
+/// # Errors
+/// When it cannot be in memory, is longer than any list, or lies where no memory is.
+pub(crate) fn list<T>(items: RSlice<'static, T>) -> Result<&'static [T], Malformed> {
+    let start = items.as_ptr().cast::<u8>();
+    let found = items.list()?;
+    if found.is_empty() || mapped(start, size_of_val(found)) { Ok(found) } else { Err(Malformed::Unmapped) }
+}
+
+/// The texts that a plugin hands over during a call; `None` when one of them is none.
+pub(crate) fn strings(texts: RSlice<'_, RStr<'_>>) -> Option<Vec<String>> {
+    texts.list().ok()?.iter().map(|text| text.get().ok().map(str::to_owned)).collect()
+}
+
+/// The extents of a tensor that a plugin hands over; `None` when ONNX has no such tensor.
+pub(crate) fn extents(dims: RSlice<'_, u64>) -> Option<Vec<u64>> {
+    let dims = dims.list().ok()?;
+    dims.iter().all(|extent| i64::try_from(*extent).is_ok()).then(|| dims.to_vec())
+}
+
+/// Whether memory is mapped at each of `len` bytes from `start`. It may still not be readable.
+#[cfg(target_os = "linux")]
+fn mapped(start: *const u8, len: usize) -> bool {
+    const PAGES: usize = 4096;
+    // SAFETY: a question to the system.
+    let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096).max(1);
+    let first = start.addr() / page * page;
+    let end = start.addr().saturating_add(len);
+    let mut told = [0_u8; PAGES];
+    (first..end).step_by(page * PAGES).all(|at| {
+        let size = (end - at).min(page * PAGES);
+        // SAFETY: there is a byte for each page that is asked about; the pages themselves are not touched.
+        let answer =
+            unsafe { libc::mincore(start.with_addr(at).cast_mut().cast(), size, told.as_mut_ptr().cast()) };
+        answer == 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ENOMEM)
+    })
+}
+
+/// Elsewhere nobody can be asked.
+#[cfg(not(target_os = "linux"))]
+fn mapped(_: *const u8, _: usize) -> bool {
+    true
+}
+
+/// What was checked when its plugin was attached. If the plugin has changed it since, it reads as empty.
+pub trait Known {
+    /// What it reads as.
+    type Read;
+
+    /// The items, the text.
+    fn known(self) -> Self::Read;
+}
+
+impl<'a, T> Known for RSlice<'a, T> {
+    type Read = &'a [T];
+
+    fn known(self) -> &'a [T] {
+        self.list().unwrap_or_default()
+    }
+}
+
+impl<'a> Known for RStr<'a> {
+    type Read = &'a str;
+
+    fn known(self) -> &'a str {
+        self.get().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use onnxport_abi::{Malformed, RSlice, RStr};
+
+    use super::{list, strings};
+
+    #[test]
+    fn what_is_there_is_read() {
+        static NUMBERS: [u64; 1000] = [7; 1000];
+        assert_eq!(list(RSlice::from_slice(&NUMBERS)), Ok(&NUMBERS[..]));
+        assert_eq!(list(RSlice::<'_, u64>::EMPTY), Ok(&[][..]));
+        assert_eq!(strings(RSlice::from_slice(&[RStr::from_str("é")])), Some(vec!["é".to_owned()]));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn memory_that_is_not_there_is_not_read() {
+        static ONE: u64 = 1;
+        // SAFETY: the check refuses what is not there: that is what is tested.
+        let numbers = unsafe { RSlice::<'static, u64>::from_raw_parts(std::ptr::without_provenance(64), 3) };
+        assert_eq!(list(numbers), Err(Malformed::Unmapped));
+        // SAFETY: as above; what is stated reaches beyond everything that a test maps behind it.
+        let long = unsafe { RSlice::<'static, u64>::from_raw_parts(&raw const ONE, 1 << 24) };
+        assert_eq!(list(long), Err(Malformed::Unmapped));
+    }
+}

@@ -5,7 +5,7 @@
 //! to the left of an expression is emitted first.
 
 use crate::build::Node;
-use crate::literal::element;
+use crate::literal::{element, holds};
 use crate::{DType, Dim, Fact, Literal, NodeBuilder, Refusal, Res, Scalar, Term};
 
 /// Defines verbs that are one operator over values.
@@ -138,11 +138,11 @@ pub trait Emit: Sized {
         });
         terms.map(|term| match (term, dtype) {
             (Term::Value(value), _) => value,
-            (Term::Exact(x), Some(dtype)) if !dtype.is_float() && (x.fract() != 0.0 || !x.is_finite()) => {
-                self.fail(format!("{x} stands beside a value of type {dtype}"))
+            (Term::Exact(number), Some(dtype)) if !holds(dtype, &number) => {
+                let number = number.as_f64().unwrap_or_default();
+                self.fail(format!("{number} stands beside a value of type {dtype}"))
             }
-            (Term::Exact(x), Some(dtype)) => self.float(x, dtype),
-            (Term::Number(number), Some(dtype)) => self.number(&number, dtype),
+            (Term::Exact(number) | Term::Number(number), Some(dtype)) => self.number(&number, dtype),
             (Term::Number(_) | Term::Exact(_), None) => {
                 self.fail("a number stands beside no value whose element type is known".to_owned())
             }

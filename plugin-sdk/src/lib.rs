@@ -110,7 +110,7 @@ pub use simple::simple;
 pub mod prelude {
     pub use crate::{
         Arg, Attribute, Axes, Axis, DType, Dim, Edit, Emit, GraphArg, GraphView, Kind, Lower, Matched,
-        NodeRef, Operand, Refusal, Res, Rewrite, Scalar, Str, SymInt, Value, ValueRef, compose, lowering,
-        pass, rules, simple,
+        NodeRef, Operand, Refusal, Res, Rewrite, Scalar, Str, SymInt, Term, Value, ValueRef, compose,
+        lowering, pass, rules, simple,
     };
 }

@@ -82,6 +82,24 @@ impl Literal {
     }
 }
 
+/// Whether `dtype` has the number: an integer type has neither fractions nor what lies outside of it.
+pub(crate) fn holds(dtype: DType, number: &Scalar) -> bool {
+    let bits = dtype.bits().clamp(1, 64);
+    let (low, high) = match dtype {
+        DType::Bool => (0, 1),
+        DType::U8 | DType::U16 | DType::U32 | DType::U64 => (0, (1_i128 << bits) - 1),
+        DType::I8 | DType::I16 | DType::I32 | DType::I64 => {
+            (-1_i128 << (bits - 1), (1_i128 << (bits - 1)) - 1)
+        }
+        _ => return true,
+    };
+    match *number {
+        Scalar::Int(n) => (low..=high).contains(&i128::from(n)),
+        Scalar::Float(x) => x.fract() == 0.0 && (low..=high).contains(&(x as i128)),
+        _ => true,
+    }
+}
+
 /// The bytes of `number` as one element of `dtype`, converted as `Tensor.to` does; `None` for types
 /// that have no such constants.
 pub(crate) fn element(number: &Scalar, dtype: DType) -> Option<Vec<u8>> {

@@ -15,8 +15,8 @@ pub enum Term<V> {
     Value(V),
     /// A number of the program, converted as `Tensor.to` does.
     Number(Scalar),
-    /// A number of the author's own: beside integers it has no fraction.
-    Exact(f64),
+    /// A number of the author's own, which the element type must hold.
+    Exact(Scalar),
 }
 
 impl From<Value> for Term<Value> {
@@ -48,13 +48,13 @@ impl<V> From<Scalar> for Term<V> {
 
 impl<V> From<f64> for Term<V> {
     fn from(number: f64) -> Self {
-        Term::Exact(number)
+        Term::Exact(Scalar::Float(number))
     }
 }
 
 impl<V> From<i64> for Term<V> {
     fn from(number: i64) -> Self {
-        Term::Number(Scalar::Int(number))
+        Term::Exact(Scalar::Int(number))
     }
 }
 

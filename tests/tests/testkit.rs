@@ -32,6 +32,11 @@ fn half(_cx: &Lower, x: Value) -> Res<Value> {
     Ok(x * 0.5)
 }
 
+#[lowering("kit.far.default")]
+fn far(_cx: &Lower, x: Value) -> Res<Value> {
+    Ok(x + 300)
+}
+
 thread_local! {
     static KEPT: Cell<Option<Value>> = const { Cell::new(None) };
 }
@@ -106,6 +111,7 @@ fn typo(cx: &Lower, x: Value, facter: Scalar) -> Res<Value> {
 onnxport_sdk::export_plugin! { id: "kit", schemas: "\
 kit::branch(Tensor x, Tensor flag) -> Tensor
 kit::exclusive(Tensor x) -> Tensor
+kit::far(Tensor x) -> Tensor
 kit::formula(Tensor x, Tensor y, Scalar factor) -> Tensor
 kit::half(Tensor x) -> Tensor
 kit::keeps(Tensor x) -> Tensor
@@ -160,6 +166,8 @@ fn a_number_takes_the_type_beside_it_or_is_refused() {
     assert!(half("f16[2]").expect("a lowered call").to_text().contains("constant %0: f16[] = [0.5]"));
     let Err(Failure::Refused(refusal)) = half("i64[2]") else { panic!("a fraction is no integer") };
     assert_eq!(refusal.message, "0.5 stands beside a value of type i64");
+    let far = |ty: &str| plugin().call("kit.far.default").arg("x", input(ty)).gives(ty).lower();
+    assert!(far("i16[2]").is_ok() && far("i8[2]").is_err());
 }
 
 #[test]

@@ -83,7 +83,17 @@ pub(crate) fn unary(cx: &Lower, op: &str, x: Value) -> Res<Value> {
 }
 
 /// `a` where `condition`, else `b`, both of `dtype`; `Where` has no kernel for truth values.
-pub(crate) fn select(cx: &Lower, condition: Value, a: Value, b: Value, dtype: DType) -> Value {
+pub(crate) fn select(
+    cx: &Lower,
+    condition: Value,
+    a: impl Into<Term<Value>>,
+    b: impl Into<Term<Value>>,
+    dtype: DType,
+) -> Value {
+    let [a, b] = [a.into(), b.into()].map(|term| match term {
+        Term::Value(value) => value,
+        Term::Number(number) | Term::Exact(number) => cx.number(&number, dtype),
+    });
     if dtype != DType::Bool {
         let kernel = kernel_type(cx, "Where", dtype);
         return cx.cast(cx.select(condition, cx.cast(a, kernel), cx.cast(b, kernel)), dtype);

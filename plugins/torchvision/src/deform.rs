@@ -129,7 +129,7 @@ impl Call {
         }
         let count = cx.squeeze(cx.dims_value(&[count]), &[0]);
         let places = cx.range(cx.int(0), count, cx.int(1));
-        let places = cx.unsqueeze(places * cx.int(stride), if axis == 0 { &[0, 2] } else { &[0, 1] });
+        let places = cx.unsqueeze(places * stride, if axis == 0 { &[0, 2] } else { &[0, 1] });
         let steps: Vec<i64> = steps.iter().map(|step| step - pad).collect();
         cx.cast(places + cx.ints_shaped(&steps, &[steps.len() as u64, 1, 1]), dtype)
     }

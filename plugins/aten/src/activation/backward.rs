@@ -21,7 +21,7 @@ fn tanh_backward(_cx: &Lower, grad_output: Value, output: Value) -> Res<Value> {
 fn threshold_backward(cx: &Lower, grad_output: Value, threshold: Scalar) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let x: Value = cx.argument("self")?;
-    Ok(select(cx, cx.less_equal(x, threshold), cx.float(0.0, dtype), grad_output, dtype))
+    Ok(select(cx, cx.less_equal(x, threshold), 0.0, grad_output, dtype))
 }
 
 /// `grad` where `self` is above 0, else `grad * negative_slope`.
@@ -38,6 +38,5 @@ fn leaky_relu_backward(cx: &Lower, grad_output: Value, negative_slope: f64) -> R
 fn hardtanh_backward(cx: &Lower, grad_output: Value, min_val: Scalar, max_val: Scalar) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let x: Value = cx.argument("self")?;
-    let (low, high) = (cx.number(&min_val, dtype), cx.number(&max_val, dtype));
-    Ok(select(cx, cx.greater(x, low) & cx.less(x, high), grad_output, cx.float(0.0, dtype), dtype))
+    Ok(select(cx, cx.greater(x, min_val) & cx.less(x, max_val), grad_output, 0.0, dtype))
 }

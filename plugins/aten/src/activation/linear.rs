@@ -122,8 +122,7 @@ fn prelu(cx: &Lower, x: Value, weight: Value) -> Res<Value> {
 fn threshold(cx: &Lower, x: Value, threshold: Scalar, value: Scalar) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     // A NaN is not below the threshold and stays.
-    let (limit, value) = (cx.number(&threshold, dtype), cx.number(&value, dtype));
-    Ok(select(cx, cx.less_equal(x, limit), value, x, dtype))
+    Ok(select(cx, cx.less_equal(x, threshold), value, x, dtype))
 }
 
 /// `x` moved towards zero by `lambd`, and 0 within that distance. NaN stays, unlike in `Shrink`.

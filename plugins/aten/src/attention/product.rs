@@ -153,7 +153,6 @@ fn masked_softmax(cx: &Lower, scores: Value, mask: Value, dtype: DType) -> Res<V
             // For bf16 too: it rounds no further than to its own lowest.
             _ => -3.389_531_389_251_535_5e38,
         };
-        let lowest = cx.float(lowest, dtype);
         return Ok(cx.select(mask, cx.softmax(cx.select(mask, scores, lowest), -1), 0.0));
     }
     let weights = cx.softmax(scores + cx.cast(mask, dtype), -1);

@@ -97,8 +97,8 @@ fn histc(cx: &Lower, x: Value, bins: i64, min: Scalar, max: Scalar) -> Res<Value
     let x = cx.reshape_dynamic(cx.cast(x, wide), cx.ints(&[-1]));
     let (from, to) = if min == max {
         let (least, largest) = (cx.reduce("ReduceMin", x, &[0], true), cx.reduce("ReduceMax", x, &[0], true));
-        let (same, one) = (cx.equal(least, largest), cx.float(1.0, wide));
-        let (below, above) = (least - one, largest + one);
+        let same = cx.equal(least, largest);
+        let (below, above) = (least - 1.0, largest + 1.0);
         (cx.select(same, below, least), cx.select(same, above, largest))
     } else {
         (cx.number(&min, wide), cx.number(&max, wide))

@@ -136,9 +136,9 @@ fn smoothed(
     let inputs = (logs, target, weight);
     let nll = class_loss(cx, "NegativeLogLikelihoodLoss", inputs, Reduction::None, ignore_index)?;
     let sums = cx.reduce("ReduceSum", weighted(cx, logs, weight)?, &[axis], false);
-    let (ignored, zero) = (cx.filled(&Scalar::Int(ignore_index), index_type, &[]), cx.float(0.0, dtype));
+    let ignored = cx.filled(&Scalar::Int(ignore_index), index_type, &[]);
     let ignored = cx.equal(target, ignored);
-    let sums = cx.select(ignored, zero, sums);
+    let sums = cx.select(ignored, 0.0, sums);
     let losses = scaled(nll, 1.0 - smoothing) - scaled(sums, smoothing / classes as f64);
     if reduction != Reduction::Mean {
         return Ok(reduction.of(cx, losses));
@@ -150,7 +150,7 @@ fn smoothed(
         }
         None => one,
     };
-    Ok(total / Reduction::Sum.of(cx, cx.select(ignored, zero, weights)))
+    Ok(total / Reduction::Sum.of(cx, cx.select(ignored, 0.0, weights)))
 }
 
 /// The mean over the classes of `max(0, margin - x[target] + x)^p`, without the target's own, times

@@ -99,13 +99,12 @@ fn bce_with_logits(
 /// `t * (log(t) - x)`, and 0 where `t` is 0; with `log_target` `exp(t) * (t - x)`.
 #[lowering("aten.kl_div.default")]
 fn kl_div(cx: &Lower, a: Value, b: Value, reduction: i64, log_target: bool) -> Res<Value> {
-    let (x, target, dtype) = pair(cx, a, b)?;
+    let (x, target, _) = pair(cx, a, b)?;
     let losses = if log_target {
         cx.exp(target) * (target - x)
     } else {
-        let zero = cx.float(0.0, dtype);
         let entropy = target * cx.log(target);
-        cx.select(cx.equal(target, zero), zero, entropy) - target * x
+        cx.select(cx.equal(target, 0.0), 0.0, entropy) - target * x
     };
     Ok(Reduction::read(reduction)?.of(cx, losses))
 }

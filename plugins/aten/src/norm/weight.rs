@@ -26,9 +26,7 @@ fn normalised(cx: &Lower, v: Value, g: Value, dim: i64) -> Res<(Value, Value)> {
 /// The slices along `dim`, those with a larger p-norm shrunk to `maxnorm`.
 #[lowering("aten.renorm.default")]
 fn renorm(cx: &Lower, x: Value, p: f64, dim: Axis, maxnorm: f64) -> Res<Value> {
-    let dtype = cx.result(0)?.dtype;
     let axes: Vec<i64> = (0..cx.rank(x)? as i64).filter(|axis| *axis != dim.0 as i64).collect();
     let norm = vector_norm(cx, x, p, &axes, true)?;
-    let limit = cx.float(maxnorm, dtype);
-    Ok(x * cx.select(cx.greater(norm, limit), limit / (norm + 1e-7), 1.0))
+    Ok(x * cx.select(cx.greater(norm, maxnorm), maxnorm / (norm + 1e-7), 1.0))
 }

@@ -138,12 +138,11 @@ fn nan_to_num(
 
 /// Whether the sign of what has one is minus, also that of -0.
 pub(super) fn is_below(cx: &Lower, x: Value, dtype: DType) -> Value {
-    let zero = cx.float(0.0, dtype);
-    let below = cx.less(x, zero);
+    let below = cx.less(x, 0.0);
     if !dtype.is_float() {
         return below;
     }
-    below | cx.less(cx.reciprocal(x), zero)
+    below | cx.less(cx.reciprocal(x), 0.0)
 }
 
 /// Whether the sign is minus, also that of -0.
@@ -184,8 +183,7 @@ fn heaviside(cx: &Lower, x: Value, values: Value) -> Res<Value> {
     if dtype == DType::Bool {
         return Ok(x | values);
     }
-    let zero = cx.float(0.0, dtype);
-    Ok(select(cx, cx.equal(x, zero), values, cx.cast(cx.greater(x, zero), dtype), dtype))
+    Ok(select(cx, cx.equal(x, 0.0), values, cx.cast(cx.greater(x, 0.0), dtype), dtype))
 }
 
 /// `|self - other| <= atol + rtol * |other|`, or equal.
@@ -196,7 +194,6 @@ fn isclose(cx: &Lower, a: Value, b: Value, rtol: f64, atol: f64, equal_nan: bool
     let (a, b) = (cx.cast(a, dtype), cx.cast(b, dtype));
     let (distance, size) = (a - b, cx.abs(b));
     let distance = cx.abs(distance);
-    let rtol = cx.float(rtol, dtype);
     let near = cx.less_equal(distance, atol + rtol * size);
     let (finite, equal) = (cx.less(distance, f64::INFINITY), cx.equal(a, b));
     let close = (near & finite) | equal;

@@ -173,10 +173,9 @@ fn abs(cx: &Lower, x: Value) -> Res<Value> {
 /// `x / |x|`, and 0 at 0.
 #[lowering("aten.sgn.default", complex)]
 fn sgn(cx: &Lower, x: Value) -> Res<Value> {
-    let dtype = cx.dtype(x)?;
-    let (size, zero) = (cx.reduce("ReduceL2", x, &[-1], true), cx.float(0.0, dtype));
+    let size = cx.reduce("ReduceL2", x, &[-1], true);
     let unit = x / size;
-    Ok(cx.select(cx.equal(size, zero), zero, unit))
+    Ok(cx.select(cx.equal(size, 0.0), 0.0, unit))
 }
 
 /// The angle of every number to the positive reals.

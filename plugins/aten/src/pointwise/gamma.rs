@@ -46,8 +46,7 @@ fn lgamma_of(cx: &Lower, x: Value) -> Value {
     let (log_base, exponent) = (cx.log(z + 5.5), z + 0.5);
     let right = shifted(exponent * shifted(log_base, -1.0), -5.0) + log_ratio;
     // At infinity the two have opposite signs.
-    let infinity = cx.float(f64::INFINITY, F64);
-    let right = cx.select(cx.equal(z, infinity), infinity, right);
+    let right = cx.select(cx.equal(z, f64::INFINITY), f64::INFINITY, right);
     let sin = cx.op("Sin").input(angle(cx, x)).one();
     cx.select(below, std::f64::consts::PI.ln() - cx.log(cx.abs(sin)) - right, right)
 }
@@ -88,8 +87,7 @@ fn digamma_of(cx: &Lower, x: Value) -> Value {
     let sin = cx.op("Sin").input(angle).one();
     let left = right - scaled(cx.op("Cos").input(angle).one() / sin, std::f64::consts::PI);
     // A pole has no value, but 0, where the digamma function is minus infinity.
-    let (zero, nan) = (cx.float(0.0, F64), cx.float(f64::NAN, F64));
-    cx.select(below, cx.select(cx.equal(sin, zero) & cx.less(x, zero), nan, left), right)
+    cx.select(below, cx.select(cx.equal(sin, 0.0) & cx.less(x, 0.0), f64::NAN, left), right)
 }
 
 /// The derivative of `lgamma`.

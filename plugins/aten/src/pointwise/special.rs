@@ -87,13 +87,12 @@ fn erfinv_of(cx: &Lower, x: Value, dtype: DType) -> Value {
         1.001_674_06,
         2.832_976_82,
     ];
-    let one = cx.float(1.0, dtype);
-    let w = -cx.log((one - x) * (one + x));
+    let w = -cx.log((1.0 - x) * (1.0 + x));
     let (five, root) = (cx.float(5.0, dtype), cx.sqrt(w));
     let (near, far) = (shifted(w, -2.5), shifted(root, -3.0));
     let (near, far) = (polynomial(cx, near, &NEAR, dtype), polynomial(cx, far, &FAR, dtype));
     let inside = cx.select(cx.less(w, five), near, far) * x;
-    cx.select(cx.equal(cx.abs(x), one), x * f64::INFINITY, inside)
+    cx.select(cx.equal(cx.abs(x), 1.0), x * f64::INFINITY, inside)
 }
 
 /// The inverse of `erf`.
@@ -132,7 +131,7 @@ fn sinc(cx: &Lower, x: Value) -> Res<Value> {
     let x = cx.cast(x, dtype);
     let angle = scaled(x, std::f64::consts::PI);
     let ratio = node(cx, "Sin", &[angle], dtype) / angle;
-    Ok(select(cx, cx.equal(x, 0.0), cx.float(1.0, dtype), ratio, dtype))
+    Ok(select(cx, cx.equal(x, 0.0), 1.0, ratio, dtype))
 }
 
 /// `max(a, b) + log(1 + exp(-|a - b|))`, where equal operands differ by 0 even if they are infinite.
@@ -140,7 +139,7 @@ fn log_sum(cx: &Lower, a: Value, b: Value, base: f64) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let (a, b) = (cx.cast(a, dtype), cx.cast(b, dtype));
     let difference = a - b;
-    let difference = select(cx, cx.equal(a, b), cx.float(0.0, dtype), difference, dtype);
+    let difference = select(cx, cx.equal(a, b), 0.0, difference, dtype);
     let log = scaled(log_one_plus_exp(cx, scaled(cx.abs(difference), -base), dtype), 1.0 / base);
     Ok(extreme(cx, "Max", a, b, dtype) + log)
 }
@@ -165,8 +164,7 @@ fn x_log(cx: &Lower, a: Operand, b: Operand, shift: f64) -> Res<Value> {
     if matches!(a, Operand::Number(n) if n.as_f64().is_some_and(|n| n != 0.0)) {
         return Ok(product);
     }
-    let zero = cx.float(0.0, dtype);
-    Ok(select(cx, cx.equal(x, zero), select(cx, cx.is_nan(y), y, zero, dtype), product, dtype))
+    Ok(select(cx, cx.equal(x, 0.0), select(cx, cx.is_nan(y), y, 0.0, dtype), product, dtype))
 }
 
 /// `self * log(other)`, and 0 where `self` is 0.
@@ -197,13 +195,7 @@ fn xlog1py(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
 fn entr(cx: &Lower, x: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let x = cx.cast(x, dtype);
-    let (inside, zero) = (-(x * cx.log(x)), cx.float(0.0, dtype));
-    let at_zero = cx.equal(x, zero);
-    Ok(select(
-        cx,
-        cx.less(x, zero),
-        cx.float(f64::NEG_INFINITY, dtype),
-        select(cx, at_zero, zero, inside, dtype),
-        dtype,
-    ))
+    let (inside, at_zero) = (-(x * cx.log(x)), cx.equal(x, 0.0));
+    let below = cx.less(x, 0.0);
+    Ok(select(cx, below, f64::NEG_INFINITY, select(cx, at_zero, 0.0, inside, dtype), dtype))
 }

@@ -46,8 +46,7 @@ fn spread(cx: &Lower, x: Value, dim: Option<&Axes>, keepdim: bool) -> Res<(Value
         Err(n) => {
             let mut n = n;
             if correction != 0.0 {
-                n = n - correction;
-                n = cx.max(n, 0.0);
+                n = cx.max(n - correction, 0.0);
             }
             if root { cx.sqrt(n) } else { n }
         }

@@ -79,7 +79,7 @@ fn on_diagonal(cx: &Lower, n: Dim, offset: i64) -> Value {
     }
     let count = cx.squeeze(cx.dims_value(&[n]), &[0]);
     let columns = cx.range(cx.int(0), count, cx.int(1));
-    cx.equal(cx.unsqueeze(columns + cx.int(offset), &[1]), columns)
+    cx.equal(cx.unsqueeze(columns + offset, &[1]), columns)
 }
 
 /// A matrix with the vector `self` on its diagonal, or the diagonal of the matrix `self`.

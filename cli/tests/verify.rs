@@ -200,7 +200,17 @@ fn a_model_with_changed_weights_is_run_and_measured() {
     // The same values are judged where nothing was changed, or where the user asks for it.
     let plain = json(&onnxport(&["convert", MLP, "-o", model, "--json"]));
     assert_eq!(plain["verification"]["measured"], false);
-    onnxport(&["convert", MLP, "-o", model, "--quantize", "int4", "--quantize-form", "matmulnbits"]);
-    let judged = onnxport(&["verify", model, "--against", MLP]);
+    let int4 =
+        ["convert", MLP, "-o", model, "--quantize", "int4", "--quantize-form", "matmulnbits", "--json"];
+    let int4 = json(&onnxport(&int4));
+    assert_eq!((&int4["exit"], &int4["verification"]["measured"]), (&Value::from(0), &Value::from(true)));
+    // Weights are counted as they are stored.
+    let stored = |said: &Value| said["weight_bytes"].as_u64().expect("a number of bytes");
+    assert!(stored(&int4) < stored(&plain) && stored(&f16) < stored(&plain), "{int4}");
+    // The model says so itself, so that it is not judged later either.
+    let verify = ["verify", model, "--against", MLP, "--json"];
+    let later = json(&onnxport(&verify));
+    assert_eq!((&later["exit"], &later["verification"]["measured"]), (&Value::from(0), &Value::from(true)));
+    let judged = onnxport(&[&verify[..], &["--rtol", "1e-3"]].concat());
     assert_eq!(judged.status.code(), Some(4));
 }

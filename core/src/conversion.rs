@@ -6,7 +6,6 @@ use crate::diagnose::{Code, Diagnostic, Report, Severity};
 use crate::host::Host;
 use crate::lower::DimName;
 use crate::pipeline::{self, ConvertOptions, Converted};
-use crate::precision::Changed;
 use crate::program::Program;
 use crate::pt2::{self, Archive};
 use crate::table::WeightTable;
@@ -142,11 +141,10 @@ impl Conversion {
     /// A report of every problem of the first stage that has any.
     pub fn run(self, host: &Host) -> Result<ConvertedProgram, Report> {
         let calls = if self.looks_for_calls { Some(self.calls()) } else { None };
-        let weight_bytes = if self.reweighted { None } else { Some(self.archive.weight_bytes) };
         let Archive { program, file, .. } = self.archive;
         let mut converted = pipeline::convert(host, program, &self.options)?;
         converted.diagnostics.splice(0..0, self.diagnostics);
-        Ok(ConvertedProgram { converted, calls, weight_bytes, program: file, sources: self.sources })
+        Ok(ConvertedProgram { converted, calls, program: file, sources: self.sources })
     }
 
     /// The program with everything that is to be known about it.
@@ -172,8 +170,6 @@ impl Conversion {
 pub struct ConvertedProgram {
     /// The model, and what was done to make it.
     pub converted: Converted,
-    /// The bytes of the program's own weights; `None` when it was given others.
-    pub weight_bytes: Option<u64>,
     /// The calls to verify the model with; `None` when none were looked for.
     pub calls: Option<Calls>,
     program: MappedFile,
@@ -185,11 +181,6 @@ impl ConvertedProgram {
     fn guarded(&self, options: &WriteOptions) -> WriteOptions {
         let sources = options.sources.iter().chain(&self.sources).cloned().collect();
         WriteOptions { program: Some(self.program.clone()), sources, ..options.clone() }
-    }
-
-    /// Whether weights were changed on purpose, so that values are to be measured and not judged.
-    pub fn is_changed(&self) -> bool {
-        self.converted.changed != Changed::default()
     }
 
     /// What a write to `path` would take and give, and every tensor of it; nothing is written.
@@ -249,9 +240,8 @@ impl Staged<'_> {
             Some(Err(report)) => return Err(report.clone()),
             None => return Err(Diagnostic::error(Code::VERIFY_EXPECTED, "no calls were looked for").into()),
         };
-        let options = verify::Options { measure: options.measure || self.program.is_changed(), ..*options };
         let readable = self.files.readable()?;
-        Ok(verify::verify(runtime, readable.path(), against, &options, &mut |_| {})?)
+        Ok(verify::verify(runtime, readable.path(), against, options, &mut |_| {})?)
     }
 
     /// Gives the files their names.

@@ -17,6 +17,7 @@ use crate::ir::{self, Model};
 use crate::lower::{self, LowerOptions};
 use crate::meta::{self, Checked};
 use crate::normalise;
+use crate::onnx::CHANGED_KEY;
 use crate::optimise::{self, OptimiseOptions, Optimised};
 use crate::precision::{self, Changed, PrecisionOptions};
 use crate::program::Program;
@@ -110,6 +111,10 @@ pub fn convert(host: &Host, program: Program, options: &ConvertOptions) -> Resul
     if !options.precision.is_empty() {
         let (weights, notes) =
             clock.time("precision", || precision::apply(host, &mut model, &options.precision))?;
+        if weights != Changed::default() {
+            model.metadata.push((CHANGED_KEY.to_owned(), weights.to_json()));
+            model.metadata.sort();
+        }
         changed = weights;
         diagnostics.extend(notes);
     }

@@ -129,8 +129,7 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
         }
         Some(calls) => {
             let readable = staged.files.readable()?;
-            let changed = program.is_changed();
-            converting.verifying.verify(&host, readable.path(), calls, changed, progress)
+            converting.verifying.verify(&host, readable.path(), calls, progress)
         }
         None => Outcome::ok(),
     };
@@ -144,7 +143,6 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
             return Ok(outcome);
         }
     };
-    let weights = program.weight_bytes.unwrap_or(written.weight_bytes);
     let converted = program.converted;
     let nodes = converted.model.graph.node_count();
     let mut stages = vec![("read", reading)];
@@ -156,8 +154,7 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     let diagnostics = diagnostics.chain(written.diagnostics.iter().cloned()).collect();
     outcome.report = Report { diagnostics, origins: converted.model.origins };
     let signature = Signature::read(&written.model)?;
-    let facts =
-        Facts { arguments, signature: &signature, written: &written, nodes, weights, stages: &stages };
+    let facts = Facts { arguments, signature: &signature, written: &written, nodes, stages: &stages };
     outcome.summary = facts.summary();
     if let Some(partitioned) = &converted.partitioned {
         outcome.summary.push_str(&backends::summary(partitioned));
@@ -196,7 +193,6 @@ struct Facts<'a> {
     signature: &'a Signature,
     written: &'a WriteReport,
     nodes: usize,
-    weights: u64,
     stages: &'a [(&'static str, Duration)],
 }
 
@@ -239,7 +235,7 @@ impl Facts<'_> {
             self.arguments.converting.opset,
             count(self.nodes, "node"),
             count(self.written.tensors, "initializer"),
-            bytes(self.weights)
+            bytes(self.written.weight_bytes)
         );
         let mut files = format!("{} ({})", path.display(), bytes(self.written.model_bytes));
         match self.written.data.as_slice() {
@@ -290,7 +286,7 @@ impl Facts<'_> {
         outcome.put("states", states);
         outcome.put("nodes", self.nodes);
         outcome.put("initializers", self.written.tensors);
-        outcome.put("weight_bytes", self.weights);
+        outcome.put("weight_bytes", self.written.weight_bytes);
         outcome.put("unbound", self.written.unbound);
         outcome.put("sources", &self.written.sources);
         outcome.put("source_bytes", self.written.source_bytes);

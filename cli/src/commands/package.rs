@@ -99,23 +99,23 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     refuse_patterns(&mut members)?;
     let options = arguments.files.options();
     let (mut models, mut rest) = (Vec::new(), Vec::new());
-    for Member { name, model, outcome, calls, changed, .. } in members {
+    for Member { name, model, outcome, calls, .. } in members {
         models.push((name.clone(), model));
-        rest.push((name, outcome, calls, changed));
+        rest.push((name, outcome, calls));
     }
     if let Some(shown) = arguments.planning.plan {
         let plan = write::plan_package(models, &arguments.output, &options)?;
         let mut report = Report::default();
-        report.diagnostics.extend(rest.into_iter().flat_map(|(_, own, ..)| own.report.diagnostics));
+        report.diagnostics.extend(rest.into_iter().flat_map(|(_, own, _)| own.report.diagnostics));
         return Ok(writing::planned(&plan, &options, shown, report));
     }
     let bar = progress.bytes("writing");
     let options = WriteOptions { progress: Some(Arc::new(bar)), ..options };
     let staged = write::stage_package(models, &arguments.output, &options)?;
     let mut members = Vec::with_capacity(rest.len());
-    for (path, (name, mut own, calls, changed)) in staged.models().zip(rest) {
+    for (path, (name, mut own, calls)) in staged.models().zip(rest) {
         if let Some(calls) = calls {
-            let mut checked = converting.verifying.verify(&host, &path, calls, changed, progress);
+            let mut checked = converting.verifying.verify(&host, &path, calls, progress);
             say_where(checked.report.diagnostics.iter_mut(), &name);
             own.add(checked);
         }
@@ -213,8 +213,6 @@ struct Member {
     outcome: Outcome,
     /// What to verify it with, if it is to be verified.
     calls: Option<Calls>,
-    /// Whether its weights were changed on purpose.
-    changed: bool,
     /// Whether it took weights from the files that were given.
     reweighted: bool,
 }
@@ -245,7 +243,7 @@ fn convert(
     let conversion = conversion.options(options);
     let conversion = if verified { conversion } else { conversion.unverified() };
     let program = conversion.run(host)?;
-    let (changed, calls, converted) = (program.is_changed(), program.calls, program.converted);
+    let (calls, converted) = (program.calls, program.converted);
     // What one program does not take of the weights, another one may.
     let found = converted.diagnostics.into_iter().filter(|found| found.code != Code::WEIGHTS_EXTRA).collect();
     let mut outcome = Outcome::ok();
@@ -256,7 +254,7 @@ fn convert(
     }
     precision::describe(&converted.changed, &mut outcome);
     converting.optimising.describe(&converted.optimised, &mut outcome);
-    Ok(Member { name: name.to_owned(), model: converted.model, outcome, calls, changed, reweighted })
+    Ok(Member { name: name.to_owned(), model: converted.model, outcome, calls, reweighted })
 }
 
 /// Fails when a pattern matches no weight of any model; one that matches some is nothing to speak of.

@@ -32,16 +32,8 @@ pub(crate) struct VerifyingArguments {
 
 impl VerifyingArguments {
     /// Runs the model at `path`; the outcome is a failure when it must not be published. That it cannot be
-    /// run is a note unless the user said with what, or requires it. Where weights were `changed` on
-    /// purpose, values are measured and not judged.
-    pub(crate) fn verify(
-        &self,
-        host: &Host,
-        path: &Path,
-        calls: Calls,
-        changed: bool,
-        progress: &Progress,
-    ) -> Outcome {
+    /// run is a note unless the user said with what, or requires it.
+    pub(crate) fn verify(&self, host: &Host, path: &Path, calls: Calls, progress: &Progress) -> Outcome {
         let mut outcome = Outcome::ok();
         let asked = self.runtime.ort_library.is_some() || !self.runtime.executor_options.is_empty();
         let is_skipped = |found: &Diagnostic| !asked && found.code == Code::VERIFY_NO_EXECUTOR;
@@ -62,7 +54,7 @@ impl VerifyingArguments {
                 return outcome;
             }
         };
-        let options = Options { measure: changed, ..Options::default() };
+        let options = Options::default();
         match verify::execute(&runtime, path, &against, &options, self.runtime.timeout, progress) {
             Ok(verification) => {
                 verify::describe(&verification, &source, &mut outcome);

@@ -88,6 +88,15 @@ pub struct Changed {
     pub bytes_after: u64,
 }
 
+impl Changed {
+    /// What the metadata of the model says about it: how many weights, by what happened to them.
+    pub(crate) fn to_json(self) -> String {
+        let Self { narrowed, quantised, foreign, .. } = self;
+        serde_json::json!({ "lower_type": narrowed, "quantised": quantised, "by_plugins": foreign })
+            .to_string()
+    }
+}
+
 impl PrecisionOptions {
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {

@@ -8,6 +8,10 @@ pub const STATE_KEY: &str = "onnxport.state";
 /// The key under which a model lists the weights that are still to be given.
 pub const UNBOUND_KEY: &str = "onnxport.unbound";
 
+/// The key under which a model says that weights were changed on purpose: stored in a lower type, quantised,
+/// changed by plugins. Its values are not those of the program then.
+pub const CHANGED_KEY: &str = "onnxport.changed";
+
 /// The key under which a model lists the files that it points into and does not own.
 pub const SOURCES_KEY: &str = "onnxport.sources";
 

@@ -18,7 +18,9 @@ use onnxport_proto::{GraphProto, ModelProto, NodeProto, StringStringEntryProto, 
 use prost::Message;
 
 pub use beside::Beside;
-pub use metadata::{SOURCES_KEY, STATE_KEY, SourceFile, UNBOUND_KEY, UNBOUND_LOCATION, UnboundEntry};
+pub use metadata::{
+    CHANGED_KEY, SOURCES_KEY, STATE_KEY, SourceFile, UNBOUND_KEY, UNBOUND_LOCATION, UnboundEntry,
+};
 pub use signature::{Extent, Port, Signature, State};
 pub use weights::{Location, Weight};
 

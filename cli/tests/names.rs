@@ -119,3 +119,39 @@ fn a_package_can_have_any_name() {
     assert_eq!(listing(&folder), listing(&plain));
     assert_eq!(listing(&folder).len(), 5);
 }
+
+#[test]
+fn what_is_no_regular_file_is_refused_with_a_code_and_nobody_waits() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pipe = folder.path().join("pipe.so");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo starts").success());
+    for endless in [pipe.as_path(), Path::new("/dev/zero")] {
+        let program = example();
+        let fixed = [
+            "convert".as_ref(),
+            program.as_os_str(),
+            "-o".as_ref(),
+            "m.onnx".as_ref(),
+            "--no-verify".as_ref(),
+        ];
+        for (flag, code) in [
+            ("--plugin", "OP803"),
+            ("--project", "OP808"),
+            ("--plugin-allow", "OP813"),
+            ("--weights", "OP101"),
+            ("--weights-map", "OP101"),
+        ] {
+            let mut arguments: Vec<&OsStr> = fixed.to_vec();
+            if flag == "--weights-map" {
+                arguments.extend([OsStr::new("--weights"), program.as_os_str()]);
+            }
+            arguments.extend([OsStr::new(flag), endless.as_os_str()]);
+            let output = onnxport(arguments);
+            let said = json(&output);
+            let found: Vec<&Value> =
+                said["diagnostics"].as_array().expect("a list").iter().map(|d| &d["code"]).collect();
+            assert!(found.contains(&&code.into()), "{flag} {}: {said}", endless.display());
+            assert_ne!(output.status.code(), Some(70));
+        }
+    }
+}

@@ -76,6 +76,6 @@ pub use verify::{Executor, Runtime, Verification};
 pub use weights::{BindOptions, NameMap, WeightSet};
 pub use write::{ExternalData, WriteOptions, WriteReport};
 
-pub(crate) use onnxport_ir::{arena, table, text};
+pub(crate) use onnxport_ir::{arena, files, table, text};
 #[doc(hidden)]
 pub use onnxport_ir::{diagnose, ir, onnx, sym, tensor, write};

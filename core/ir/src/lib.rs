@@ -10,6 +10,7 @@
 
 pub mod arena;
 pub mod diagnose;
+pub mod files;
 pub mod ir;
 pub mod onnx;
 pub mod ops;

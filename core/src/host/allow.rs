@@ -14,8 +14,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use super::MAX_TEXT;
 use super::manifest::sha256;
 use crate::diagnose::{Code, Diagnostic};
+use crate::files;
 
 /// The name of the list in the user's folder of plugins.
 const FILE: &str = "allow.toml";
@@ -61,7 +63,7 @@ impl AllowLists {
                 let message = format!("the list of allowed plugins {} cannot be read: {why}", path.display());
                 Diagnostic::error(Code::PLUGIN_ALLOW, message)
             };
-            let text = std::fs::read_to_string(&path).map_err(|error| problem(&error.to_string()))?;
+            let text = files::text(&path, MAX_TEXT).map_err(|error| problem(&error.to_string()))?;
             let hashes = toml::from_str(&text).map_err(|error| problem(error.message()))?;
             lists.push((path, hashes));
         }

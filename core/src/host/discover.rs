@@ -12,8 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use super::allow::{AllowLists, Hashes};
 use super::options::Given;
-use super::{Manifest, OnPanic};
+use super::{MAX_TEXT, Manifest, OnPanic};
 use crate::diagnose::{Code, Diagnostic};
+use crate::files;
 
 /// Who asked for a plugin; of two with the same id the earlier source counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -231,7 +232,7 @@ fn project(path: &Path) -> Result<Project, Diagnostic> {
         let message = format!("the project file {} cannot be read: {why}", path.display());
         Diagnostic::error(Code::PLUGIN_PROJECT, message)
     };
-    let text = std::fs::read_to_string(path).map_err(|error| problem(&error.to_string()))?;
+    let text = files::text(path, MAX_TEXT).map_err(|error| problem(&error.to_string()))?;
     let mut project: Project = toml::from_str(&text).map_err(|error| problem(error.message()))?;
     let folder = path.parent().unwrap_or(Path::new(""));
     for plugin in &mut project.plugins {

@@ -1,6 +1,5 @@
 //! Loads a shared library and finds its root. What goes wrong is said in one sentence.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -9,6 +8,7 @@ use onnxport_abi::{PluginRoot, PluginRootRef};
 
 use super::{Site, cross};
 use crate::diagnose::{Code, Diagnostic};
+use crate::files;
 
 /// How much of a loader's own words is shown.
 const WORDS: usize = 200;
@@ -72,7 +72,7 @@ pub(super) fn of_library(problem: Diagnostic, path: &Path) -> Diagnostic {
 /// Whether the file begins like an ELF, Mach-O or PE file.
 fn looks_like_library(path: &Path) -> std::io::Result<bool> {
     let mut head = Vec::new();
-    File::open(path)?.take(4).read_to_end(&mut head)?;
+    files::open(path)?.take(4).read_to_end(&mut head)?;
     let mach: [[u8; 4]; 3] = [[0xcf, 0xfa, 0xed, 0xfe], [0xce, 0xfa, 0xed, 0xfe], [0xca, 0xfe, 0xba, 0xbe]];
     Ok(head == *b"\x7fELF" || head.starts_with(b"MZ") || mach.iter().any(|magic| head == magic))
 }

@@ -11,7 +11,6 @@
 //! sha256 = "9f86d081..."            # optional
 //! ```
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -19,8 +18,9 @@ use onnxport_abi::Version;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{CONTRACT, Plugin};
+use super::{CONTRACT, MAX_TEXT, Plugin};
 use crate::diagnose::{Code, Diagnostic};
+use crate::files;
 
 /// The target that this host is built for.
 pub const TARGET: &str = env!("ONNXPORT_TARGET");
@@ -138,7 +138,7 @@ pub fn sha256(path: &Path) -> Result<String, Diagnostic> {
     let unreadable = |error: std::io::Error| {
         Diagnostic::error(Code::PLUGIN_FILE, format!("{} cannot be read: {error}", path.display()))
     };
-    let mut file = File::open(path).map_err(unreadable)?;
+    let mut file = files::open(path).map_err(unreadable)?;
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 1 << 16];
     loop {
@@ -162,7 +162,7 @@ fn version(text: &str) -> Option<Version> {
 }
 
 fn read(path: &Path) -> Result<String, Diagnostic> {
-    std::fs::read_to_string(path).map_err(|error| problem(path, &error.to_string()))
+    files::text(path, MAX_TEXT).map_err(|error| problem(path, &error.to_string()))
 }
 
 fn problem(path: &Path, why: &str) -> Diagnostic {

@@ -49,6 +49,9 @@ use discover::{Candidate, Wanted};
 /// The contract of this host.
 pub const CONTRACT: Version = Version::CURRENT;
 
+/// A manifest, a project file or a list of plugins is not longer than this.
+const MAX_TEXT: u64 = 16 << 20;
+
 /// [`AboutTable::configure`](onnxport_abi::about::AboutTable::configure).
 type Configure = extern "C" fn(RSlice<'_, OptionRecord<'_>>, &Sink) -> u32;
 

@@ -8,6 +8,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
 use super::{WeightSet, into_result, source};
 use crate::diagnose::{Code, Diagnostic, Report};
+use crate::files;
 
 /// Longer indices are refused: one takes about a hundred bytes for a tensor.
 const MAX_BYTES: u64 = 256 << 20;
@@ -37,7 +38,7 @@ pub(super) fn read(path: &Path, key: Option<&str>) -> Result<WeightSet, Report> 
     if len > MAX_BYTES {
         return Err(wrong(format!("has {len} bytes, more than an index can have")).into());
     }
-    let text = std::fs::read(path).map_err(unreadable)?;
+    let text = files::read(path, MAX_BYTES).map_err(unreadable)?;
     let index: Index = serde_json::from_slice(&text).map_err(|e| {
         wrong(format!("is not an index of shards: {e}")).help("an index is JSON with a `weight_map`")
     })?;

@@ -8,6 +8,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::diagnose::{Code, Diagnostic};
+use crate::files;
 
 /// Longer files of rules are refused.
 const MAX_BYTES: u64 = 64 << 20;
@@ -44,7 +45,7 @@ impl NameMap {
             let message = format!("`{}` has {len} bytes, more than rules can have", path.display());
             return Err(Diagnostic::error(Code::WEIGHTS_MAP, message));
         }
-        let text = std::fs::read_to_string(path).map_err(unreadable)?;
+        let text = files::text(path, MAX_BYTES).map_err(unreadable)?;
         let json = path.extension().is_some_and(|e| e == "json");
         let parsed = if json {
             serde_json::from_str(&text).map_err(|e| e.to_string())

@@ -9,6 +9,7 @@ use std::time::SystemTime;
 use memmap2::Mmap;
 
 use super::fault;
+use crate::files;
 
 /// A read-only mapping that remembers its path; clones share the mapping.
 #[derive(Clone, Debug)]
@@ -33,11 +34,7 @@ impl MappedFile {
     /// # Errors
     /// Any error of opening or mapping the file.
     pub fn open(path: &Path) -> io::Result<Self> {
-        // To open a pipe waits for somebody who writes.
-        if !std::fs::metadata(path)?.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
-        }
-        let file = File::open(path)?;
+        let file = files::open(path)?;
         let state = state(&file)?;
         // SAFETY: the mapping is private to this process and read-only. A writer that truncates the
         // file underneath makes a later read fault; `fault` tells the handler of that signal which

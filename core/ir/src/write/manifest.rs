@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 use super::publish::Target;
 use super::stream;
 use crate::diagnose::{Code, Diagnostic};
+use crate::files;
 
 /// Bytes that are hashed at a time.
 const CHUNK: usize = 256 << 10;
@@ -135,9 +136,7 @@ pub(super) fn retire(target: &Target) -> io::Result<()> {
 }
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let mut text = Vec::new();
-    File::open(path)?.take(MAX_BYTES).read_to_end(&mut text)?;
-    Ok(text)
+    files::read(path, MAX_BYTES)
 }
 
 /// A file that a manifest lists.
@@ -189,7 +188,7 @@ pub fn check(path: &Path) -> Result<Vec<Listed>, Diagnostic> {
 }
 
 fn sha256(path: &Path) -> io::Result<String> {
-    let file = File::open(path)?;
+    let file = files::open(path)?;
     let mut hasher = Hasher::new();
     hasher.advance(&file, file.metadata()?.len())?;
     Ok(hasher.finish())

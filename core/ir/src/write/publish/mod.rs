@@ -20,6 +20,7 @@ use super::interrupt::{self, Publishing};
 use super::manifest::hex;
 use super::plan::Weight;
 use crate::diagnose::{Code, Diagnostic, Report};
+use crate::files;
 use crate::tensor::{self, MappedFile};
 
 pub(super) use redirect::redirect;
@@ -160,10 +161,10 @@ impl Target {
     pub(super) fn refuse_sources(&self, sources: &Sources) -> Result<(), Report> {
         let Sources { mapped, named } = sources;
         // What cannot be opened any more cannot be told from others, and is not read any more.
-        let opened: Vec<File> = named.iter().filter_map(|path| File::open(path).ok()).collect();
+        let opened: Vec<File> = named.iter().filter_map(|path| files::open(path).ok()).collect();
         let files: Vec<&File> = mapped.iter().map(MappedFile::file).chain(&opened).collect();
         for path in self.outputs().chain([&self.manifest]) {
-            let Ok(existing) = File::open(path) else { continue };
+            let Ok(existing) = files::open(path) else { continue };
             if files.iter().any(|file| same_file(file, &existing).unwrap_or(false)) {
                 let message = format!("`{}` is what the model is made from", path.display());
                 let help = "choose another output path";

@@ -16,6 +16,8 @@ fn package() -> Vec<PathBuf> {
     for version in versions.flatten() {
         models(&version.path().join("site-packages/onnx/backend/test/data"), &mut found);
     }
+    // The package makes its node tests on demand: `python tests/data/node_cases.py`.
+    models(&root.join("target/onnx-models"), &mut found);
     found.sort();
     found
 }

@@ -5,7 +5,9 @@ use std::time::Duration;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
-use crate::commands::{check, completions, convert, explain, inspect, ops, package, plugin, verify, weights};
+use crate::commands::{
+    check, completions, convert, explain, inspect, ops, optimize, package, plugin, verify, weights,
+};
 use crate::exit;
 
 const STYLES: Styles = Styles::styled()
@@ -76,6 +78,8 @@ pub(crate) enum Command {
     Inspect(inspect::Arguments),
     /// Run a model and compare what it computes with what PyTorch computed
     Verify(verify::Arguments),
+    /// Read an ONNX model, check it and write it again
+    Optimize(optimize::Arguments),
     /// List the operators that can be converted
     Ops(ops::Arguments),
     /// Show, make and check plugins
@@ -100,6 +104,7 @@ impl Command {
             Command::Check(_) => "check",
             Command::Inspect(_) => "inspect",
             Command::Verify(_) => "verify",
+            Command::Optimize(_) => "optimize",
             Command::Ops(_) => "ops",
             Command::Plugin(_) => "plugin",
             Command::Package(_) => "package",

@@ -98,6 +98,7 @@ fn run(command: &Command, progress: &Progress) -> CommandResult {
         Command::Check(arguments) => commands::check::run(arguments),
         Command::Inspect(arguments) => commands::inspect::run(arguments),
         Command::Verify(arguments) => commands::verify::run(arguments, progress),
+        Command::Optimize(arguments) => commands::optimize::run(arguments, progress),
         Command::Ops(arguments) => commands::ops::run(arguments),
         Command::Plugin(arguments) => commands::plugin::run(arguments),
         Command::Package(arguments) => commands::package::run(arguments, progress),

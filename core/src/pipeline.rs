@@ -80,6 +80,21 @@ pub fn read(path: &Path) -> Result<Archive, Report> {
     pt2::read(path)
 }
 
+/// Reads the ONNX model at `path` and checks it. Its weights stay in their files.
+///
+/// # Errors
+/// `OP101` when it cannot be read; `OP110` for everything that makes it no model that can be used.
+pub fn import(path: &Path) -> Result<Model, Report> {
+    let model = ir::import::import(path)?;
+    let found = ir::validate::validate(&model, &ir::validate::Stated::default());
+    if found.is_empty() {
+        return Ok(model);
+    }
+    // A model that was read breaks the rules by its own fault.
+    let diagnostics = found.into_iter().map(|finding| Diagnostic { code: Code::READ_ONNX, ..finding });
+    Err(Report { diagnostics: diagnostics.collect(), origins: model.origins })
+}
+
 /// Converts a program to a model.
 ///
 /// # Errors

@@ -12,7 +12,12 @@ from pathlib import Path
 import onnx.defs
 from onnx.defs import OpSchema
 
-DOMAINS = {"": "OPS", "ai.onnx.ml": "ML_OPS", "ai.onnx.preview": "PREVIEW_OPS", "ai.onnx.preview.training": "TRAINING_OPS"}
+DOMAINS = {
+    "": "OPS",
+    "ai.onnx.ml": "ML_OPS",
+    "ai.onnx.preview": "PREVIEW_OPS",
+    "ai.onnx.preview.training": "TRAINING_OPS",
+}
 UNBOUNDED = 2**31 - 1
 
 DTYPES = {

@@ -9,6 +9,7 @@ pub(crate) mod inspect;
 pub(crate) mod man;
 pub(crate) mod ops;
 pub(crate) mod optimising;
+pub(crate) mod optimize;
 pub(crate) mod package;
 pub(crate) mod plugin;
 pub(crate) mod verify;

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use onnxport_ir::ir::import::import;
 use onnxport_ir::ir::{Model, validate};
 use onnxport_ir::write::{WriteOptions, write};
+use onnxport_proto::{GraphProto, ModelProto, OperatorSetIdProto, StringStringEntryProto, TensorProto};
+use prost::Message;
 
 /// The models of the ONNX package, where it is installed.
 fn package() -> Vec<PathBuf> {
@@ -16,8 +18,8 @@ fn package() -> Vec<PathBuf> {
     for version in versions.flatten() {
         models(&version.path().join("site-packages/onnx/backend/test/data"), &mut found);
     }
-    // The package makes its node tests on demand: `python tests/data/node_cases.py`.
-    models(&root.join("target/onnx-models"), &mut found);
+    // The package makes its node tests on demand: `xtask/gen/onnx_node_tests.py`.
+    models(&root.join("target/onnx-tests/node"), &mut found);
     found.sort();
     found
 }
@@ -74,4 +76,51 @@ fn the_models_of_the_onnx_package_are_written_as_they_were_read() {
     }
     println!("{} models, {} problems", paths.len(), problems.len());
     assert!(problems.is_empty(), "{} of {}:\n{}", problems.len(), paths.len(), problems.join("\n"));
+}
+
+/// The anonymous memory of this process in bytes, where the system says it.
+fn anonymous() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
+    Some(line.trim().trim_end_matches(" kB").parse::<u64>().ok()? << 10)
+}
+
+#[test]
+fn a_model_of_20_gib_takes_the_memory_of_a_small_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("large.onnx");
+    // A hole of the file system: it takes no space.
+    std::fs::File::create(folder.path().join("w.bin")).unwrap().set_len(20 << 30).unwrap();
+    let entry =
+        |key: &str, value: String| StringStringEntryProto { key: Some(key.to_owned()), value: Some(value) };
+    let weight = |index: u64| TensorProto {
+        name: Some(format!("w{index}")),
+        dims: vec![1 << 28],
+        data_type: Some(1),
+        data_location: Some(1),
+        external_data: vec![
+            entry("location", "w.bin".to_owned()),
+            entry("offset", (index << 30).to_string()),
+            entry("length", (1u64 << 30).to_string()),
+        ],
+        ..TensorProto::default()
+    };
+    let graph = GraphProto { initializer: (0..20).map(weight).collect(), ..GraphProto::default() };
+    let opset = OperatorSetIdProto { domain: None, version: Some(21) };
+    let proto = ModelProto {
+        ir_version: Some(10),
+        opset_import: vec![opset],
+        graph: Some(graph),
+        ..ModelProto::default()
+    };
+    std::fs::write(&path, proto.encode_to_vec()).unwrap();
+    let before = anonymous();
+    let model = import(&path).unwrap();
+    assert!(validate::validate(&model, &validate::Stated::default()).is_empty());
+    let bytes: u64 = model.graph.initializers.iter().filter_map(|i| i.data.byte_len()).sum();
+    assert_eq!(bytes, 20 << 30);
+    if let (Some(before), Some(after)) = (before, anonymous()) {
+        // Other tests of this process run at the same time.
+        assert!(after.saturating_sub(before) < 512 << 20, "{before} bytes became {after}");
+    }
 }

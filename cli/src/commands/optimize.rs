@@ -1,0 +1,60 @@
+//! `onnxport optimize`.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use onnxport_core::diagnose::Report;
+use onnxport_core::pipeline;
+use onnxport_core::write::{self, WriteOptions};
+
+use super::writing::PlaceArguments;
+use crate::format::{bold, bytes, count};
+use crate::outcome::{CommandResult, Outcome};
+use crate::progress::Progress;
+
+/// Arguments of `optimize`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The ONNX model
+    model: PathBuf,
+    /// The model to write
+    #[arg(short, long, value_name = "ONNX", required_unless_present = "emit")]
+    output: Option<PathBuf>,
+    /// Print the text form of the graph instead of writing it
+    #[arg(long, conflicts_with = "output")]
+    emit: bool,
+    #[command(flatten)]
+    places: PlaceArguments,
+}
+
+/// Reads, checks and writes a model.
+pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
+    progress.stage("reading the model");
+    let model = pipeline::import(&arguments.model)?;
+    let Some(output) = arguments.output.as_ref().filter(|_| !arguments.emit) else {
+        return Ok(Outcome::text(model.to_text()));
+    };
+    let options = WriteOptions {
+        progress: Some(Arc::new(progress.bytes("writing"))),
+        sources: vec![arguments.model.clone()],
+        ..arguments.places.options()
+    };
+    let written = write::write(&model, output, &options)?;
+    let mut outcome = Outcome::ok();
+    outcome.summary =
+        format!("{}  {} ({})", bold("wrote"), written.model.display(), bytes(written.model_bytes));
+    // Writing to a String cannot fail.
+    if !written.data.is_empty() {
+        let data = count(written.data.len(), "data file");
+        let _ = write!(outcome.summary, ", {data} ({})", bytes(written.data_bytes));
+    }
+    outcome.summary.push('\n');
+    let paths = std::iter::once(&written.model).chain(&written.data).chain(&written.manifest);
+    outcome.put("files", paths.map(|path| path.display().to_string()).collect::<Vec<_>>());
+    outcome.put("nodes", model.graph.node_count());
+    outcome.put("initializers", written.tensors);
+    outcome.report = Report { diagnostics: written.diagnostics, origins: model.origins };
+    Ok(outcome)
+}

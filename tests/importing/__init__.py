@@ -1,0 +1,1 @@
+"""Models that other programs wrote: read, checked and written again by onnxport."""

@@ -1,4 +1,4 @@
-"""Models of other exporters, of the ONNX package and of our own are the same after they were read."""
+"""Models of other exporters, of the ONNX package and our own are the same after they were read."""
 
 import re
 from pathlib import Path

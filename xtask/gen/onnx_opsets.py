@@ -1,6 +1,7 @@
 """Write `core/ir/src/ir/opset/generated.rs`: the operator signatures of ONNX.
 
-The tables hold every version of every operator of ONNX's own domains. What versions have in common stands once.
+The tables hold every version of every operator of ONNX's own domains. What versions have in
+common stands once.
 """
 
 from __future__ import annotations
@@ -191,6 +192,10 @@ class Tables:
             ty = f"fixed({self.type_set([parameter.type_str])})"
         return f'formal("{parameter.name}", {kind}, {ty})'
 
+    def side(self, parameters: Iterable[OpSchema.FormalParameter], variables: list[str]) -> str:
+        """Return the name of the formal inputs or outputs of an operator."""
+        return self.formals.name([self.formal(parameter, variables) for parameter in parameters])
+
     def operator(self, schema: OpSchema) -> str:
         """Return the Rust expression of one version of an operator."""
         variables = [constraint.type_param_str for constraint in schema.type_constraints]
@@ -199,7 +204,7 @@ class Tables:
             for constraint in schema.type_constraints
         ]
         formals = [
-            f"({self.formals.name([self.formal(p, variables) for p in side])}, {least}, {count(most)})"
+            f"({self.side(side, variables)}, {least}, {count(most)})"
             for side, least, most in [
                 (schema.inputs, schema.min_input, schema.max_input),
                 (schema.outputs, schema.min_output, schema.max_output),

@@ -15,6 +15,7 @@ use crate::ir::{Attr, Model, validate};
 use crate::tensor::{DType, Source};
 use crate::write::{ExternalData, WriteOptions, write};
 
+#[expect(clippy::unnecessary_wraps, reason = "what fields of messages are")]
 fn some(text: &str) -> Option<String> {
     Some(text.to_owned())
 }

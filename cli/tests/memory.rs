@@ -42,3 +42,30 @@ fn weights_are_never_held_in_memory() {
     assert!(data >= weights, "{data} bytes for {weights}");
     assert!(output * 100 <= weights * 102, "{output} bytes for {weights}");
 }
+
+#[test]
+fn a_package_that_is_ended_leaves_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let archive = folder.path().join("llama.pt2");
+    Llama::of_bytes(300_000_000).write(&archive).expect("an archive");
+    let hidden = || {
+        let entries =
+            fs::read_dir(folder.path()).expect("a folder").map(|entry| entry.expect("an entry").file_name());
+        entries.filter(|name| name.to_string_lossy().starts_with('.')).count()
+    };
+    let mut command = Command::new(env!("CARGO_BIN_EXE_onnxport"));
+    command
+        .args(["package", "--no-verify", "--quiet"])
+        .arg(&archive)
+        .arg("-o")
+        .arg(folder.path().join("out"));
+    let mut child = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().expect("a start");
+    while hidden() == 0 {
+        assert_eq!(child.try_wait().expect("a process"), None, "it is made before it has a name");
+        thread::sleep(Duration::from_micros(200));
+    }
+    let asked = Command::new("kill").arg(child.id().to_string()).status().expect("kill starts");
+    assert!(asked.success());
+    assert_eq!(child.wait().expect("a process").code(), Some(143));
+    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1, "the archive is left");
+}

@@ -320,6 +320,20 @@ mod tests {
     }
 
     #[test]
+    fn the_absolute_tolerance_is_bounded() {
+        let tolerance = Tolerance::of(DType::F32);
+        let wrong = |expected: &[f32], got: &[f32]| {
+            compare(DType::F32, &[expected.len() as u64], &f32s(got), &f32s(expected), tolerance).wrong
+        };
+        // A million in a tensor allows no more than a thousand does: 0.1 beside it.
+        assert_eq!(wrong(&[1e6, 0.0], &[1e6, 0.05]), 0);
+        assert_eq!(wrong(&[1e6, 0.0], &[1e6, 0.2]), 1);
+        // Small values allow no less than ones do.
+        assert_eq!(wrong(&[1e-3, 0.0], &[1e-3, 9e-5]), 0);
+        assert_eq!(wrong(&[1e-3, 0.0], &[1e-3, 2e-4]), 1);
+    }
+
+    #[test]
     fn a_comparison_that_zeros_would_pass_is_known() {
         let compare = |values: &[f32]| {
             let bytes = f32s(values);

@@ -190,6 +190,22 @@ mod tests {
     }
 
     #[test]
+    fn no_size_is_below_or_above_what_a_dimension_allows() {
+        for (min, max, traced) in [(4_u64, 64_u64, 5_u64), (4, 6, 4), (7, 8, 7), (3, 100, 50)] {
+            let mut symbols = Symbols::default();
+            let dim = symbols.symbol("s");
+            let id = symbols.find("s").unwrap();
+            symbols.get_mut(id).range = Range::new(min as i64, max as i64);
+            let tensor = LazyTensor::inline(DType::U8, vec![traced], vec![1; traced as usize]);
+            let sample = Sample { name: "x".to_owned(), dims: vec![dim], number: None, tensor };
+            let sizes: Vec<u64> =
+                cases(&symbols, &[sample]).cases.iter().map(|case| case.inputs[0].1.shape[0]).collect();
+            assert!(sizes.len() > 1, "{sizes:?}");
+            assert!(sizes.iter().all(|size| (min..=max).contains(size)), "{min} {max}: {sizes:?}");
+        }
+    }
+
+    #[test]
     fn a_static_program_has_one_case() {
         let symbols = Symbols::default();
         let tensor = LazyTensor::inline(DType::U8, vec![2], vec![1, 2]);

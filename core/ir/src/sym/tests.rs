@@ -74,3 +74,13 @@ fn hostile_nesting_is_refused() {
     let text = "-".repeat(100_000);
     assert!(symbols.parse(&text).is_err());
 }
+
+#[test]
+fn the_range_of_a_quotient_is_floored_below_zero_as_well() {
+    let mut symbols = Symbols::default();
+    symbols.symbol("s0");
+    let id = symbols.find("s0").unwrap();
+    symbols.get_mut(id).range = Range::new(0, 10);
+    let quotient = symbols.parse("(s0 - 7)//2").unwrap();
+    assert_eq!(symbols.range(quotient), Range::new(-4, 1));
+}

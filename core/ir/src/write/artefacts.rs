@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::interrupt::Watch;
 use super::publish::{Target, failed};
+use super::sync;
 use crate::diagnose::Report;
 use crate::ir::Artefact;
 
@@ -48,7 +49,7 @@ pub(super) fn write(artefacts: &[Artefact], target: &Target) -> Result<Beside, R
         if let Some(bytes) = wanted(artefact, &path).map_err(|e| failed(&path, &e))? {
             let mut staged = target.stage(&path)?;
             let file = staged.file();
-            let written = file.write_all(bytes).and_then(|()| file.sync_all());
+            let written = file.write_all(bytes).and_then(|()| sync::file(file));
             written.and_then(|()| staged.appear(&path)).map_err(|e| failed(&path, &e))?;
             beside.fresh.push((path.clone(), Watch::new(&path)));
         }

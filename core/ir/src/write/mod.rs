@@ -20,6 +20,7 @@ mod resources;
 mod share;
 mod stream;
 mod summary;
+mod sync;
 mod table;
 mod unbound;
 mod unpublished;
@@ -394,7 +395,7 @@ fn fill_model(
     if let Some(hasher) = &mut hasher {
         hasher.advance(out, out.metadata()?.len())?;
     }
-    out.sync_all()?;
+    sync::file(out)?;
     Ok(hasher.map(manifest::Hasher::finish))
 }
 
@@ -409,7 +410,9 @@ fn note(manifest: &mut Option<Vec<u8>>, path: &Path, hash: Option<String>) {
 fn list(target: &publish::Target, text: &[u8]) -> Result<publish::Staged, Report> {
     let mut staged = target.stage(&target.manifest)?;
     let file = staged.file();
-    file.write_all(text).and_then(|()| file.sync_all()).map_err(|e| publish::failed(&target.manifest, &e))?;
+    file.write_all(text)
+        .and_then(|()| sync::file(file))
+        .map_err(|e| publish::failed(&target.manifest, &e))?;
     Ok(staged)
 }
 

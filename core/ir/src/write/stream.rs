@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::Progress;
 use super::flush::{self, Flusher};
 use super::plan::Weight;
+use super::sync;
 use crate::tensor::{Error, LazyTensor, Source, Workspace};
 
 /// The memory in bytes that copying takes unless less is allowed.
@@ -74,7 +75,7 @@ impl Meter {
     pub(super) fn end(&self, file: &File) -> io::Result<()> {
         let flusher = self.flusher().take();
         flusher.map_or(Ok(()), Flusher::finish)?;
-        file.sync_all()
+        sync::file(file)
     }
 
     fn flusher(&self) -> MutexGuard<'_, Option<Flusher>> {

@@ -7,6 +7,7 @@ use super::WriteReport;
 use super::artefacts::Beside;
 use super::interrupt;
 use super::publish::{self, Ready, Sources, Staged, Target};
+use super::sync;
 use crate::diagnose::Report;
 use crate::tensor::MappedFile;
 
@@ -121,7 +122,7 @@ fn redirected(target: &Target, path: &Path, names: &[String]) -> Result<Staged, 
         let mut out = BufWriter::new(copy.file());
         publish::redirect(model.bytes(), &rename, &mut out)?;
         out.flush()?;
-        out.get_ref().sync_all()
+        sync::file(out.get_ref())
     };
     write().map_err(|e| publish::failed(&target.model, &e))?;
     Ok(copy)

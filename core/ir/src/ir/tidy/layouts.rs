@@ -88,3 +88,33 @@ fn permutation(stored: &LazyTensor, wanted: &LazyTensor) -> Option<Vec<i64>> {
     }
     Some(perm)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tensor::DType;
+
+    /// Two weights over one source, the second with its axes exchanged and at `offset`.
+    fn pair(offset: u64) -> Graph {
+        let source = LazyTensor::inline(DType::F32, vec![2, 16, 32], vec![0; 4096]);
+        let view = |shape: &[u64], offset: u64, strides: Option<Vec<u64>>| LazyTensor {
+            shape: shape.to_vec(),
+            offset,
+            strides,
+            ..source.clone()
+        };
+        let mut graph = Graph::default();
+        let main = graph.main();
+        for data in [view(&[16, 32], 0, None), view(&[32, 16], offset, Some(vec![1, 32]))] {
+            let value = graph.add_weight(None, data);
+            graph.add_output(main, value);
+        }
+        graph
+    }
+
+    #[test]
+    fn only_what_starts_at_the_same_element_is_the_same_weight() {
+        assert_eq!(layouts(&mut pair(0)), 1);
+        assert_eq!(layouts(&mut pair(512)), 0);
+    }
+}

@@ -19,7 +19,7 @@ use super::plan::{Extent, Place, Plan, Weight};
 use super::publish::{Target, failed};
 use super::{
     ExternalData, PlannedFile, WriteOptions, WritePlan, artefacts, encode, fill, fill_model, manifest, note,
-    plan, refuse_changed, stream, table, unbound,
+    plan, refuse_changed, stream, sync, table, unbound,
 };
 use crate::diagnose::Report;
 use crate::ir::{Artefact, Model};
@@ -327,7 +327,7 @@ impl<'a> Prepared<'a> {
 fn save(path: &Path, text: &[u8]) -> io::Result<()> {
     let mut file = File::create_new(path)?;
     file.write_all(text)?;
-    file.sync_all()
+    sync::file(&file)
 }
 
 /// The plan of one model, which points into the data files of all, and which of these it points into.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::diagnose::Report;
 use crate::write::interrupt::{self, Watch};
 use crate::write::publish::{self, lock};
+use crate::write::sync;
 
 /// What the names of hidden folders begin with.
 const PREFIX: &str = ".onnxport-package-";
@@ -95,9 +96,7 @@ impl Staging {
     /// # Errors
     /// `AlreadyExists` when something has that name by now, and those of renaming.
     pub(super) fn publish(mut self, folder: &Path) -> io::Result<()> {
-        // Not every file system can flush folders; the files in it are safe.
-        let flush = |path: &Path| File::open(path).and_then(|folder| folder.sync_all());
-        let _ = flush(&self.path);
+        sync::folder(&self.path);
         let _guard = interrupt::publishing();
         let _lock = lock::folder(parent(folder))?;
         if folder.symlink_metadata().is_ok() {
@@ -107,7 +106,7 @@ impl Staging {
         self.lock = None;
         fs::rename(&self.path, folder)?;
         self.watch = None;
-        let _ = flush(parent(folder));
+        sync::folder(parent(folder));
         Ok(())
     }
 }

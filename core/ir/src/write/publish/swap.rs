@@ -24,7 +24,7 @@ use super::redirect::{locations, redirect};
 use super::staged::{PREFIX, TEMPORARY};
 use super::{Ready, Target, is_data_name, remove};
 use crate::tensor::MappedFile;
-use crate::write::manifest;
+use crate::write::{manifest, sync};
 
 /// A file, and why something failed with it.
 type Failed = (PathBuf, io::Error);
@@ -61,9 +61,8 @@ impl Target {
         self.hidden("old-model")
     }
 
-    /// Flushes the folder. Not every file system can; the files themselves are safe.
     fn sync(&self) {
-        let _ = File::open(self.folder()).and_then(|folder| folder.sync_all());
+        sync::folder(self.folder());
     }
 
     /// The data files of this output that the model at `path` names.
@@ -188,7 +187,7 @@ fn divert<'a>(
             let mut out = BufWriter::new(file);
             redirect(old.bytes(), &second, &mut out)?;
             out.flush()?;
-            out.get_ref().sync_all()
+            sync::file(out.get_ref())
         })?;
     }
     for (path, hidden) in &seconds {

@@ -241,3 +241,30 @@ fn equal_weights_share_their_bytes_and_similar_ones_do_not() {
         assert_eq!(&data[offset..][..LEN], expected, "{}", tensor.name());
     }
 }
+
+#[test]
+fn a_shard_may_be_filled_to_its_last_byte() {
+    let bytes = |fill: u8| LazyTensor::inline(DType::U8, vec![4096], vec![fill; 4096]);
+    let model = returning(vec![bytes(1), bytes(2), bytes(3)]);
+    let dir = tempfile::tempdir().unwrap();
+    let sizes = |limit: u64| {
+        let options = WriteOptions { shard_bytes: Some(limit), ..external() };
+        let plan = plan(&model, &dir.path().join("m.onnx"), &options).unwrap();
+        plan.files[1..].iter().map(|file| file.bytes).collect::<Vec<_>>()
+    };
+    assert_eq!(sizes(2 * 4096), [2 * 4096, 4096]);
+    assert_eq!(sizes(2 * 4096 - 1), [4096, 4096, 4096]);
+    assert_eq!(sizes(2 * 4096 + 1), [2 * 4096, 4096]);
+}
+
+#[test]
+fn hashes_cover_what_lies_between_tensors() {
+    let bytes = |len: usize| LazyTensor::inline(DType::U8, vec![len as u64], vec![len as u8; len]);
+    let model = returning(vec![bytes(1500), bytes(1 << 16), bytes(1030)]);
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("m.onnx");
+    let options = WriteOptions { manifest: true, ..external() };
+    assert!(plan(&model, &path, &options).unwrap().padding_bytes > 1000);
+    let list = write(&model, &path, &options).unwrap().manifest.unwrap();
+    assert!(manifest::check(&list).unwrap().iter().all(|file| file.problem.is_none()));
+}

@@ -5,7 +5,8 @@ use std::fmt::Write;
 use std::path::Path;
 
 use onnxport_core::inspect::{
-    PlaceSummary, SharedStorage, SourceSummary, TensorKind, TensorSummary, ViewSummary, WeightTable,
+    PartSummary, PlaceSummary, SharedStorage, SourceSummary, TensorKind, TensorSummary, ViewSummary,
+    WeightTable,
 };
 
 use crate::format::{bad, bold, bytes, count, limited, plain};
@@ -78,7 +79,7 @@ impl<'a> Context<'a> {
         if self.kinds {
             row.push(tensor.kind.as_str().to_owned());
         }
-        row.push(self.source(tensor));
+        row.push(self.source(&tensor.source, &tensor.name));
         if self.places {
             row.push(tensor.place.as_ref().map(place).unwrap_or_default());
         }
@@ -86,8 +87,9 @@ impl<'a> Context<'a> {
         row
     }
 
-    fn source(&self, tensor: &TensorSummary) -> String {
-        match &tensor.source {
+    /// Where the bytes of the tensor called `name` are.
+    fn source(&self, source: &SourceSummary, name: &str) -> String {
+        match source {
             SourceSummary::File { file, entry, offset, .. } => {
                 let place = match entry {
                     Some(entry) if self.files => format!("{} {}", file_name(file), plain(entry)),
@@ -99,28 +101,27 @@ impl<'a> Context<'a> {
             SourceSummary::Model { .. } => "in the model".to_owned(),
             SourceSummary::Memory { .. } => "in memory".to_owned(),
             SourceSummary::Made { by, .. } => plain(by),
-            SourceSummary::Unbound { tensor: name } if *name == tensor.name => "to be given".to_owned(),
-            SourceSummary::Unbound { tensor: name } => format!("to be given as {}", plain(name)),
+            SourceSummary::Joined { by, inputs } => {
+                let inputs: Vec<String> = inputs.iter().map(|input| self.input(input)).collect();
+                format!("{} ({})", plain(by), inputs.join(", "))
+            }
+            SourceSummary::Unbound { tensor } if tensor == name => "to be given".to_owned(),
+            SourceSummary::Unbound { tensor } => format!("to be given as {}", plain(tensor)),
             SourceSummary::Nowhere => bad("nowhere"),
         }
     }
 
+    /// A tensor that goes into another one, its own inputs included.
+    fn input(&self, input: &PartSummary) -> String {
+        let PartSummary { dtype, shape, source, view, transforms } = input;
+        let mut said = vec![format!("{dtype}{shape:?} {}", self.source(source, ""))];
+        said.extend(shows(view, source));
+        said.extend(transforms.iter().map(|transform| plain(transform)));
+        said.join("; ")
+    }
+
     fn details(&self, tensor: &TensorSummary) -> Vec<String> {
-        let mut details = Vec::new();
-        let of = match &tensor.source {
-            SourceSummary::File { length, .. } | SourceSummary::Memory { length } => {
-                format!(" of {}", bytes(*length))
-            }
-            _ => String::new(),
-        };
-        match &tensor.view {
-            ViewSummary::Dense => {}
-            ViewSummary::Slice { offset } => details.push(format!("from element {offset}{of}")),
-            ViewSummary::Strided { offset: 0, strides } => details.push(format!("strides {strides:?}{of}")),
-            ViewSummary::Strided { offset, strides } => {
-                details.push(format!("strides {strides:?} from element {offset}{of}"));
-            }
-        }
+        let mut details: Vec<String> = shows(&tensor.view, &tensor.source).into_iter().collect();
         if let SourceSummary::File { aligned: false, .. } = tensor.source {
             details.push("not aligned to its elements".to_owned());
         }
@@ -145,6 +146,22 @@ impl<'a> Context<'a> {
         let verb = if storage.overlapping { "overlaps" } else { "in one storage with" };
         Some(format!("{verb} {other}{}", more(total - 1)))
     }
+}
+
+/// Which elements of its source a tensor shows, if not all in order.
+fn shows(view: &ViewSummary, source: &SourceSummary) -> Option<String> {
+    let of = match source {
+        SourceSummary::File { length, .. } | SourceSummary::Memory { length } => {
+            format!(" of {}", bytes(*length))
+        }
+        _ => String::new(),
+    };
+    Some(match view {
+        ViewSummary::Dense => return None,
+        ViewSummary::Slice { offset } => format!("from element {offset}{of}"),
+        ViewSummary::Strided { offset: 0, strides } => format!("strides {strides:?}{of}"),
+        ViewSummary::Strided { offset, strides } => format!("strides {strides:?} from element {offset}{of}"),
+    })
 }
 
 fn file_name(path: &Path) -> String {
@@ -196,6 +213,35 @@ fn storage(shared: &SharedStorage, shown: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_made_of_several_tensors_says_of_which() {
+        let file = |entry: &str| SourceSummary::File {
+            file: "model.pt2".into(),
+            entry: Some(entry.to_owned()),
+            offset: 64,
+            length: 48,
+            aligned: true,
+        };
+        let input = |source, transforms: &[&str]| PartSummary {
+            dtype: "f16".to_owned(),
+            shape: vec![2, 3],
+            source,
+            view: ViewSummary::Strided { offset: 0, strides: vec![1, 2] },
+            transforms: transforms.iter().map(|transform| (*transform).to_owned()).collect(),
+        };
+        let by = |by: &str, inputs| SourceSummary::Joined { by: by.to_owned(), inputs };
+        let inner = by("mul", vec![input(file("k"), &[]), input(SourceSummary::Memory { length: 4 }, &[])]);
+        let source = by("concat along axis 0", vec![input(file("q"), &["cast f16"]), input(inner, &[])]);
+        let table = WeightTable::default();
+        let said = Context::of(&table).source(&source, "qkv");
+        assert_eq!(
+            said,
+            "concat along axis 0 (f16[2, 3] q at 64; strides [1, 2] of 48 bytes; cast f16, \
+             f16[2, 3] mul (f16[2, 3] k at 64; strides [1, 2] of 48 bytes, \
+             f16[2, 3] in memory; strides [1, 2] of 4 bytes); strides [1, 2])"
+        );
+    }
 
     #[test]
     fn long_lists_of_names_end_with_what_is_left_out() {

@@ -39,7 +39,7 @@
 //!   `until(function)`. A function whose only outlet is a sink needs none.
 //! - `answers(OK, ...)`: the statuses of a function that returns a `u32`, or `answers = number` when it is none.
 
-#![contract(current = 1.2)]
+#![contract(current = 1.3)]
 
 /// The status of a call across the boundary.
 pub mod status {
@@ -721,6 +721,51 @@ pub mod graph {
         pub offset: u64,
     }
 
+    /// What a [`Derivation`] does.
+    pub mod derive {
+        /// The inputs one behind the other; `parameters`: the axis.
+        pub const CONCAT: u32 = 0;
+        /// The sum of two inputs, which are broadcast as ONNX does.
+        pub const ADD: u32 = 1;
+        /// The first input less the second one.
+        pub const SUB: u32 = 2;
+        /// The product of two inputs.
+        pub const MUL: u32 = 3;
+        /// The first input divided by the second one.
+        pub const DIV: u32 = 4;
+        /// The input with the other sign.
+        pub const NEG: u32 = 5;
+        /// The square root of the input.
+        pub const SQRT: u32 = 6;
+        /// One divided by the input.
+        pub const RECIPROCAL: u32 = 7;
+        /// The input in another type, rounded to the nearest value; `parameters`: the type.
+        pub const CAST: u32 = 8;
+        /// The input with its axes in another order; `parameters`: the axes.
+        pub const TRANSPOSE: u32 = 9;
+        /// The input in another shape, in the same order; `parameters`: the extents.
+        pub const RESHAPE: u32 = 10;
+        /// The input, repeated along axes of extent 1 and new leading ones; `parameters`: the extents.
+        pub const EXPAND: u32 = 11;
+        /// A part of the input; `parameters`: the axis, the first place, the place behind the last one, and the
+        /// step, which is positive.
+        pub const SLICE: u32 = 12;
+        /// A scalar of the input's type: `number`, rounded to the nearest value.
+        pub const FILL: u32 = 13;
+    }
+
+    /// How an initializer is made of others.
+    pub struct Derivation<'a> {
+        /// One of [`derive`].
+        pub operation: u32,
+        /// The inputs, initializers.
+        pub inputs: RSlice<'a, u64>,
+        /// What else the operation takes.
+        pub parameters: RSlice<'a, i64>,
+        /// The number of a `FILL`.
+        pub number: f64,
+    }
+
     /// A node that a plugin adds to the graph.
     pub struct NewNode<'a> {
         /// The domain; empty for ONNX's own operators.
@@ -793,6 +838,12 @@ pub mod graph {
         /// An extent as text, `s0` or `2*batch + 1`; `?` for an unknown one.
         #[slot(gives = next_call)]
         pub dim_text: for<'a> extern "C" fn(cx: GraphContext, dim: DimRecord, out: &mut RStr<'a>) -> u32,
+        /// Adds an initializer that is made of others when the model is written, piece by piece, and stores its
+        /// id. For what builds a patch or edits the graph; `INVALID` for what only reads it. `REFUSED` when the
+        /// operation does not take the inputs: types that it has no arithmetic for, shapes that do not fit,
+        /// elements that share bytes. Each operation rounds once, to the type of its inputs.
+        #[slot(since = 1.3, gives = values, answers(OK, INVALID, REFUSED))]
+        pub derive: extern "C" fn(cx: GraphContext, derivation: &Derivation<'_>, out: &mut u64) -> u32,
     }
 }
 

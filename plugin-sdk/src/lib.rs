@@ -82,7 +82,7 @@ pub use facts::{Fact, ResultFact};
 pub use glue::{LoweringList, answer, attach, lower_entry, lowering_table, panic_probe};
 #[doc(hidden)]
 pub use graph::GraphSession;
-pub use graph::{Attribute, BlockRef, GraphView, Initializer, NodeRef, ValueRef};
+pub use graph::{Attribute, BlockRef, GraphView, Initializer, NodeRef, ValueRef, Weight};
 pub use inventory;
 pub use lent::Lent;
 pub use literal::Literal;

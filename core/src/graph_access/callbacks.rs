@@ -9,11 +9,12 @@ use onnxport_abi::{RSlice, RSliceMut, RStr};
 use onnxport_abi::{Table, status};
 use rustc_hash::FxHashMap;
 
+use super::derive::derive;
 use super::{Access, read, with};
 use crate::diagnose::Origin;
 use crate::ir::{Attr, Def, Model, Shape, Type, ValueId};
 use crate::sym::Dim;
-use crate::tensor::{DType, LazyTensor};
+use crate::tensor::{DType, LazyTensor, Source};
 
 /// Constants of at most this many bytes are shown whole.
 const MAX_CONSTANT: u64 = 64 << 10;
@@ -38,6 +39,7 @@ static HOST: GraphHost = GraphHost {
     read: read_bytes,
     dim_range,
     dim_text,
+    derive: Some(derive),
 };
 
 /// The envelope of the functions.
@@ -358,7 +360,9 @@ fn storages(model: &Model) -> FxHashMap<ValueId, u64> {
     let mut found = FxHashMap::default();
     for initializer in &model.graph.initializers {
         let bytes = initializer.data.source.bytes();
-        let storage = match initializer.data.unbound() {
+        // What is made of several tensors shares its own bytes with none.
+        let joined = matches!(initializer.data.transforms().0.source, Source::Joined(_));
+        let storage = match initializer.data.unbound().filter(|_| !joined) {
             Some(unbound) => Storage::Unbound(&unbound.storage),
             None if bytes.is_empty() => Storage::Empty(initializer.value),
             None => Storage::Bytes(bytes.as_ptr() as usize, bytes.len()),

@@ -5,6 +5,7 @@
 //! that was removed names nothing.
 
 mod callbacks;
+mod derive;
 mod id;
 mod read;
 

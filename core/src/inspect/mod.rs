@@ -6,8 +6,8 @@ mod program;
 mod weights;
 
 pub use crate::table::{
-    PlaceSummary, ProblemSummary, SharedStorage, SourceSummary, TensorKind, TensorSummary, ViewSummary,
-    WeightTable,
+    PartSummary, PlaceSummary, ProblemSummary, SharedStorage, SourceSummary, TensorKind, TensorSummary,
+    ViewSummary, WeightTable,
 };
 pub use kind::FileKind;
 pub use model::ModelSummary;

@@ -25,68 +25,14 @@ pub(super) fn view(data: &LazyTensor, axes: &[u32], dims: &[u64]) -> Result<Lazy
     if axes.len() != rank || count.is_none() || count != data.elements() {
         return Err(NoView::Invalid);
     }
-    let shape = dims.to_vec();
     // Elements that share bytes have no strides.
     if !data.dtype.bits().is_multiple_of(8) || data.dtype.bits() == 0 {
         let plain = data.strides.is_none() && axes.is_sorted();
-        return if plain { Ok(LazyTensor { shape, ..data.clone() }) } else { Err(NoView::NeedsCopy) };
+        return if plain { data.reshape(dims).ok_or(NoView::NeedsCopy) } else { Err(NoView::NeedsCopy) };
     }
-    let strides = data.strides.clone().unwrap_or_else(|| dense(&data.shape));
-    let permuted: Option<Vec<(u64, u64)>> = axes
-        .iter()
-        .map(|axis| Some((*data.shape.get(*axis as usize)?, *strides.get(*axis as usize)?)))
-        .collect();
-    let strides = regroup(&permuted.ok_or(NoView::Invalid)?, dims).ok_or(NoView::NeedsCopy)?;
-    // The stride of an axis of extent 1 says nothing.
-    let plain = dims.iter().zip(strides.iter().zip(dense(dims))).all(|(n, (a, b))| *n == 1 || *a == b);
-    let strides = (!plain).then_some(strides);
-    Ok(LazyTensor { shape, strides, ..data.clone() })
-}
-
-/// The strides of a row-major tensor.
-fn dense(shape: &[u64]) -> Vec<u64> {
-    let mut strides = vec![1_u64; shape.len()];
-    let mut step = 1_u64;
-    for (stride, extent) in strides.iter_mut().zip(shape).rev() {
-        *stride = step;
-        step = step.saturating_mul((*extent).max(1));
-    }
-    strides
-}
-
-/// The strides by which `dims` walk through the elements of `axes` (pairs of extent and stride) in the
-/// same order; `None` when there are none. Both have the same number of elements.
-fn regroup(axes: &[(u64, u64)], dims: &[u64]) -> Option<Vec<u64>> {
-    if dims.contains(&0) {
-        return Some(dense(dims));
-    }
-    let mut strides = vec![1_u64; dims.len()];
-    let mut old = axes.iter().rev().filter(|(extent, _)| *extent != 1).peekable();
-    // From the last axis on: a run of old axes that step evenly is one long axis, which new ones split.
-    let (mut left, mut step) = (1_u64, 1_u64);
-    for (extent, stride) in dims.iter().zip(&mut strides).rev() {
-        if *extent == 1 {
-            continue;
-        }
-        if left == 1 {
-            let (run, first) = old.next()?;
-            (left, step) = (*run, *first);
-            while let Some((further, outer)) = old.peek() {
-                if *outer != step.checked_mul(left)? {
-                    break;
-                }
-                left = left.checked_mul(*further)?;
-                old.next();
-            }
-        }
-        if !left.is_multiple_of(*extent) {
-            return None;
-        }
-        *stride = step;
-        step = step.checked_mul(*extent)?;
-        left /= extent;
-    }
-    Some(strides)
+    let axes: Vec<usize> = axes.iter().map(|axis| *axis as usize).collect();
+    let permuted = if axes.is_sorted() { Some(data.clone()) } else { data.permute(&axes) };
+    permuted.and_then(|view| view.reshape(dims)).ok_or(NoView::NeedsCopy)
 }
 
 #[cfg(test)]

@@ -157,7 +157,7 @@ fn torn(program: &Program, found: &[Option<LazyTensor>]) -> Result<(), Report> {
         program.tensors.iter().zip(found).partition(|(_, found)| found.is_some());
     let mut shown: HashMap<_, Vec<(Range<u64>, &str)>> = HashMap::new();
     for ((name, tensor), _) in given {
-        if let Some((memory, range)) = tensor.memory() {
+        for (memory, range) in tensor.memories() {
             shown.entry(memory).or_default().push((range, name));
         }
     }
@@ -172,11 +172,14 @@ fn torn(program: &Program, found: &[Option<LazyTensor>]) -> Result<(), Report> {
     }
     let mut lines = Vec::new();
     for ((name, tensor), _) in left {
-        let Some((memory, range)) = tensor.memory().filter(|(_, range)| !range.is_empty()) else { continue };
-        let ranges = shown.get(&memory).map(Vec::as_slice).unwrap_or_default();
-        let before = ranges.partition_point(|(other, _)| other.start < range.end).checked_sub(1);
-        let other = before.and_then(|at| ranges.get(at)).filter(|(other, _)| other.end > range.start);
-        if let Some((_, other)) = other {
+        let met = tensor.memories().into_iter().filter(|(_, range)| !range.is_empty()).find_map(
+            |(memory, range)| {
+                let ranges = shown.get(&memory).map(Vec::as_slice).unwrap_or_default();
+                let before = ranges.partition_point(|(other, _)| other.start < range.end).checked_sub(1);
+                before.and_then(|at| ranges.get(at)).filter(|(other, _)| other.end > range.start)
+            },
+        );
+        if let Some((_, other)) = met {
             lines.push((name.clone(), format!("shows memory of `{other}`")));
         }
     }

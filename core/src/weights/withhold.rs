@@ -21,7 +21,7 @@ pub fn withhold(program: &mut Program) -> usize {
         let memory = match &tensor.source {
             Source::Mapped { file, offset, .. } => (file.id(), *offset),
             Source::Inline(bytes) => (usize::MAX, bytes.as_ptr() as u64),
-            Source::Unbound(_) | Source::Produced(_) | Source::Derived(_) => continue,
+            _ => continue,
         };
         if !names.contains(name) {
             continue;

@@ -3,7 +3,7 @@
 #define ONNXPORT_H
 
 #define ONNXPORT_CONTRACT_MAJOR 1u
-#define ONNXPORT_CONTRACT_MINOR 2u
+#define ONNXPORT_CONTRACT_MINOR 3u
 
 #include <stddef.h>
 #include <stdint.h>
@@ -114,6 +114,20 @@ typedef struct onnxport_plugin_root {
 #define ONNXPORT_GRAPH_DEFINITION_INPUT ((uint32_t)(1))
 #define ONNXPORT_GRAPH_DEFINITION_INITIALIZER ((uint32_t)(2))
 #define ONNXPORT_GRAPH_DEFINITION_NODE ((uint32_t)(3))
+#define ONNXPORT_GRAPH_DERIVE_CONCAT ((uint32_t)(0))
+#define ONNXPORT_GRAPH_DERIVE_ADD ((uint32_t)(1))
+#define ONNXPORT_GRAPH_DERIVE_SUB ((uint32_t)(2))
+#define ONNXPORT_GRAPH_DERIVE_MUL ((uint32_t)(3))
+#define ONNXPORT_GRAPH_DERIVE_DIV ((uint32_t)(4))
+#define ONNXPORT_GRAPH_DERIVE_NEG ((uint32_t)(5))
+#define ONNXPORT_GRAPH_DERIVE_SQRT ((uint32_t)(6))
+#define ONNXPORT_GRAPH_DERIVE_RECIPROCAL ((uint32_t)(7))
+#define ONNXPORT_GRAPH_DERIVE_CAST ((uint32_t)(8))
+#define ONNXPORT_GRAPH_DERIVE_TRANSPOSE ((uint32_t)(9))
+#define ONNXPORT_GRAPH_DERIVE_RESHAPE ((uint32_t)(10))
+#define ONNXPORT_GRAPH_DERIVE_EXPAND ((uint32_t)(11))
+#define ONNXPORT_GRAPH_DERIVE_SLICE ((uint32_t)(12))
+#define ONNXPORT_GRAPH_DERIVE_FILL ((uint32_t)(13))
 
 /* rules/1: a plugin rewrites small parts of the graph. */
 #define ONNXPORT_RULES_INTERFACE "rules/1"
@@ -194,6 +208,7 @@ typedef struct onnxport_graph_value_view onnxport_graph_value_view;
 typedef struct onnxport_graph_use_record onnxport_graph_use_record;
 typedef struct onnxport_graph_uses_view onnxport_graph_uses_view;
 typedef struct onnxport_graph_initializer_view onnxport_graph_initializer_view;
+typedef struct onnxport_graph_derivation onnxport_graph_derivation;
 typedef struct onnxport_graph_new_node onnxport_graph_new_node;
 typedef struct onnxport_graph_host onnxport_graph_host;
 typedef struct onnxport_rules_table onnxport_rules_table;
@@ -808,6 +823,18 @@ struct onnxport_graph_initializer_view {
     uint64_t offset;
 };
 
+/* How an initializer is made of others. */
+struct onnxport_graph_derivation {
+    /* One of `derive`. */
+    uint32_t operation;
+    /* The inputs, initializers. */
+    onnxport_slice_uint64 inputs;
+    /* What else the operation takes. */
+    onnxport_slice_int64 parameters;
+    /* The number of a `FILL`. */
+    double number;
+};
+
 /* A node that a plugin adds to the graph. */
 struct onnxport_graph_new_node {
     /* The domain; empty for ONNX's own operators. */
@@ -913,6 +940,15 @@ struct onnxport_graph_host {
      * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*dim_text)(onnxport_graph_context cx, onnxport_lowering_dim_record dim, onnxport_str *out);
+    /* Adds an initializer that is made of others when the model is written, piece by piece, and stores its
+     * id. For what builds a patch or edits the graph; `INVALID` for what only reads it. `REFUSED` when the
+     * operation does not take the inputs: types that it has no arithmetic for, shapes that do not fit,
+     * elements that share bytes. Each operation rounds once, to the type of its inputs.
+     * Since contract 1.3; there when the table's envelope has so many fields.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Answers OK, INVALID, REFUSED. */
+    uint32_t (*derive)(onnxport_graph_context cx, const onnxport_graph_derivation *derivation, uint64_t *out);
 };
 
 /* What the plugin provides. */

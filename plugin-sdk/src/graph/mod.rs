@@ -9,6 +9,7 @@ mod attribute;
 mod block;
 mod node;
 mod value;
+mod weight;
 
 use crate::lent::Lent;
 use std::cell::{Cell, RefCell};
@@ -19,6 +20,7 @@ pub use attribute::Attribute;
 pub use block::BlockRef;
 pub use node::NodeRef;
 pub use value::{Initializer, ValueRef};
+pub use weight::Weight;
 
 use crate::abi::graph::{GraphContext, GraphHost};
 use crate::abi::{Table, status};

@@ -6,7 +6,8 @@ use std::ops::Range;
 use super::entries::Entries;
 use super::sharing::{self, Span};
 use super::{
-    PlaceSummary, ProblemSummary, SourceSummary, TensorKind, TensorSummary, ViewSummary, WeightTable,
+    PartSummary, PlaceSummary, ProblemSummary, SourceSummary, TensorKind, TensorSummary, ViewSummary,
+    WeightTable,
 };
 use crate::tensor::{Error, LazyTensor, MappedFile, Source};
 
@@ -83,7 +84,22 @@ impl<'a> Drafts<'a> {
                 SourceSummary::Made { by: producer.describe(), length: producer.len() }
             }
             Source::Unbound(unbound) => SourceSummary::Unbound { tensor: unbound.name.clone() },
+            Source::Joined(joined) => SourceSummary::Joined {
+                by: joined.describe(),
+                inputs: joined.inputs().iter().map(|input| self.part(input)).collect(),
+            },
             Source::Derived(_) => SourceSummary::Nowhere,
+        }
+    }
+
+    fn part(&mut self, tensor: &LazyTensor) -> PartSummary {
+        let (base, transforms) = tensor.transforms();
+        PartSummary {
+            dtype: tensor.dtype.to_string(),
+            shape: tensor.shape.clone(),
+            source: self.source(base),
+            view: elements(base),
+            transforms: transforms.iter().map(|transform| transform.describe()).collect(),
         }
     }
 
@@ -101,7 +117,10 @@ impl<'a> Drafts<'a> {
     }
 
     fn span(&mut self, base: &LazyTensor, view: usize) -> Option<Span> {
-        let reach = base.reach()?;
+        let reach = match &base.source {
+            Source::Joined(_) => 0..base.byte_len()?,
+            _ => base.reach()?,
+        };
         let (space, storage) = match &base.source {
             Source::Mapped { file, offset, len } => {
                 let number = self.files.iter().rposition(|known| known.same(file)).unwrap_or_else(|| {
@@ -116,7 +135,7 @@ impl<'a> Drafts<'a> {
                 (MEMORY, start..start.checked_add(bytes.len() as u64)?)
             }
             Source::Unbound(unbound) => (self.other(&unbound.storage), 0..u64::MAX),
-            Source::Produced(_) => (self.other(&format!("view {view}")), 0..u64::MAX),
+            Source::Produced(_) | Source::Joined(_) => (self.other(&format!("view {view}")), 0..u64::MAX),
             Source::Derived(_) => return None,
         };
         let reach = shifted(&reach, storage.start)?;
@@ -153,7 +172,7 @@ fn elements(base: &LazyTensor) -> ViewSummary {
         Source::Mapped { len, .. } => (base.offset, &base.strides, Some(*len)),
         Source::Inline(bytes) => (base.offset, &base.strides, Some(bytes.len() as u64)),
         Source::Produced(producer) => (base.offset, &base.strides, Some(producer.len())),
-        Source::Derived(_) => (base.offset, &base.strides, None),
+        Source::Derived(_) | Source::Joined(_) => (base.offset, &base.strides, None),
     };
     match strides {
         Some(strides) => ViewSummary::Strided { offset, strides: strides.clone() },

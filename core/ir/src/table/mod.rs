@@ -16,7 +16,8 @@ pub use grouped::{grouped, type_of, type_text};
 pub use lazy::Drafts;
 pub use summary::shown;
 pub use summary::{
-    PlaceSummary, ProblemSummary, SharedStorage, SourceSummary, TensorKind, TensorSummary, ViewSummary,
+    PartSummary, PlaceSummary, ProblemSummary, SharedStorage, SourceSummary, TensorKind, TensorSummary,
+    ViewSummary,
 };
 
 use serde::Serialize;

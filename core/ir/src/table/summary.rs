@@ -115,6 +115,13 @@ pub enum SourceSummary {
         /// The bytes.
         length: u64,
     },
+    /// Made of several tensors.
+    Joined {
+        /// How: `concat along axis 0`.
+        by: String,
+        /// What goes in, in order.
+        inputs: Vec<PartSummary>,
+    },
     /// Nowhere: nobody has given them yet.
     Unbound {
         /// The tensor of the program that they belong to.
@@ -122,6 +129,21 @@ pub enum SourceSummary {
     },
     /// Not where the file says.
     Nowhere,
+}
+
+/// A tensor that goes into another one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PartSummary {
+    /// The type of its elements, after the transforms.
+    pub dtype: String,
+    /// The extents, after the transforms.
+    pub shape: Vec<u64>,
+    /// Where its bytes are.
+    pub source: SourceSummary,
+    /// Which elements of the source it shows, before the transforms.
+    pub view: ViewSummary,
+    /// What happens to the elements, first to last.
+    pub transforms: Vec<String>,
 }
 
 /// Which elements of a storage a tensor shows.

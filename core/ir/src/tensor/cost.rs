@@ -1,8 +1,9 @@
 //! How much is made at a time, and the memory that it takes.
 
+use super::joined::{Extent, Operation, Span};
 use super::transform::quantise;
 use super::transform::{Part, Transform};
-use super::{Derived, Granule, LazyTensor, Source};
+use super::{Derived, Granule, Joined, LazyTensor, Source};
 
 /// The bytes that a piece takes, all that it is made from included: a cache holds it.
 pub(super) const PIECE: u64 = 1 << 20;
@@ -23,7 +24,7 @@ pub(super) fn step(tensor: &LazyTensor) -> u64 {
     let Source::Derived(derived) = &tensor.source else { return 1 };
     let inner = step(&derived.input);
     match &derived.transform {
-        Transform::Cast(_) => inner,
+        Transform::Cast(_) | Transform::Unary(_) => inner,
         Transform::Quantise(quantise) => match quantise.part {
             Part::Codes | Part::Scales | Part::ZeroPoints => 1,
             Part::MatMulCodes | Part::MatMulZeroPoints => tensor.shape.last().copied().unwrap_or(1).max(1),
@@ -88,13 +89,17 @@ pub(super) fn preferred(tensor: &LazyTensor) -> u64 {
 /// elements of a quantised weight are looked at together.
 pub(super) fn cost(tensor: &LazyTensor, elements: u64, tile: u64) -> u64 {
     let own = elements.saturating_mul(unit(tensor));
-    let Source::Derived(derived) = &tensor.source else { return own };
+    let derived = match &tensor.source {
+        Source::Derived(derived) => derived,
+        Source::Joined(joined) => return own.saturating_add(cost_of_inputs(joined, elements, tile)),
+        _ => return own,
+    };
     let input = &derived.input;
     let needed = match &derived.transform {
-        Transform::Cast(_) => cost(input, elements, tile),
+        Transform::Cast(_) | Transform::Unary(_) => cost(input, elements, tile),
         // What the weight itself is made from comes on top of its values.
         Transform::Quantise(quantise) => quantise.memory(input, elements, tile).saturating_add(
-            if matches!(input.source, Source::Derived(_)) {
+            if matches!(input.source, Source::Derived(_) | Source::Joined(_)) {
                 cost(input, step(input).max(tile), tile)
             } else {
                 0
@@ -108,10 +113,48 @@ pub(super) fn cost(tensor: &LazyTensor, elements: u64, tile: u64) -> u64 {
     own.saturating_add(needed)
 }
 
-/// Whether the view at the bottom is not dense.
+/// The bytes that making the inputs of `elements` elements takes.
+fn cost_of_inputs(joined: &Joined, elements: u64, tile: u64) -> u64 {
+    let needed = |input: &LazyTensor, wanted: u64| {
+        let total = input.elements().unwrap_or(u64::MAX);
+        let granule = step(input);
+        // Pieces of the result are not pieces of the inputs: what lies at both ends is made in part.
+        if granule == 1 {
+            return cost(input, wanted.min(total), tile);
+        }
+        let wanted = wanted.saturating_add(granule.saturating_mul(2)).min(total);
+        cost(input, wanted, tile).saturating_add(wanted.saturating_mul(unit(input)))
+    };
+    match joined.operation() {
+        // Both at once.
+        Operation::Binary(_) => {
+            let total = joined.shape().iter().product::<u64>();
+            let of = |input: &LazyTensor| {
+                let repeat = (total / input.elements().unwrap_or(1).max(1)).max(1);
+                needed(input, (elements / repeat).saturating_add(2).min(elements))
+            };
+            joined.inputs().iter().map(of).fold(0, u64::saturating_add)
+        }
+        // One after the other; those of one form in the same buffers.
+        Operation::Concat { axis } => {
+            let mut most: Vec<(u64, u64)> = Vec::new();
+            for (input, span) in Span::all(joined, axis) {
+                let (form, needed) = (Extent::of(input).form, needed(input, span.most(elements)));
+                match most.iter_mut().find(|(known, _)| *known == form) {
+                    Some((_, most)) => *most = needed.max(*most),
+                    None => most.push((form, needed)),
+                }
+            }
+            most.iter().map(|(_, needed)| *needed).fold(0, u64::saturating_add)
+        }
+    }
+}
+
+/// Whether a view at the bottom is not dense.
 pub(super) fn is_strided(tensor: &LazyTensor) -> bool {
     match &tensor.source {
         Source::Derived(derived) => is_strided(&derived.input),
+        Source::Joined(joined) => joined.inputs().iter().any(is_strided),
         _ => tensor.strides.is_some(),
     }
 }

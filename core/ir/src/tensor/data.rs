@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::joined::Joined;
 use super::transform::Derived;
 use super::{DType, MappedFile, Producer};
 
@@ -29,6 +30,8 @@ pub enum Source {
     Produced(Producer),
     /// The elements of a view after transforms: see [`LazyTensor::then`].
     Derived(Arc<Derived>),
+    /// The elements of several tensors: see [`LazyTensor::concat`] and [`LazyTensor::binary`].
+    Joined(Arc<Joined>),
 }
 
 /// A tensor of a program whose bytes are still to be given: see `core/src/weights`.
@@ -90,7 +93,7 @@ impl Source {
                 file.bytes().get(start..start.saturating_add(*len as usize)).unwrap_or_default()
             }
             Source::Inline(bytes) => bytes,
-            Source::Unbound(_) | Source::Produced(_) | Source::Derived(_) => &[],
+            Source::Unbound(_) | Source::Produced(_) | Source::Derived(_) | Source::Joined(_) => &[],
         }
     }
 }
@@ -118,22 +121,35 @@ impl LazyTensor {
         Self { dtype, shape, source: Source::Inline(bytes.into()), offset: 0, strides: None }
     }
 
-    /// What is still to be given, if the tensor has no bytes yet.
+    /// The tensors that the graph of transforms starts from; one that is read in two places comes twice.
+    pub fn leaves(&self) -> Vec<&Self> {
+        let (mut leaves, mut left) = (Vec::new(), vec![self]);
+        while let Some(tensor) = left.pop() {
+            match &tensor.source {
+                Source::Derived(derived) => left.push(&derived.input),
+                Source::Joined(joined) => left.extend(joined.inputs().iter().rev()),
+                _ => leaves.push(tensor),
+            }
+        }
+        leaves
+    }
+
+    /// What is still to be given, if the tensor has no bytes yet; the first of several.
     pub fn unbound(&self) -> Option<&Unbound> {
         match &self.source {
             Source::Unbound(unbound) => Some(unbound),
             Source::Mapped { .. } | Source::Inline(_) | Source::Produced(_) => None,
             Source::Derived(derived) => derived.input.unbound(),
+            Source::Joined(joined) => joined.inputs().iter().find_map(Self::unbound),
         }
     }
 
-    /// The file that the bytes come from, transformed or not.
-    pub fn file(&self) -> Option<&MappedFile> {
-        match &self.source {
+    /// The files that the bytes come from, transformed or not; one may come several times.
+    pub fn files(&self) -> impl Iterator<Item = &MappedFile> {
+        self.leaves().into_iter().filter_map(|leaf| match &leaf.source {
             Source::Mapped { file, .. } => Some(file),
-            Source::Derived(derived) => derived.input.file(),
-            Source::Inline(_) | Source::Unbound(_) | Source::Produced(_) => None,
-        }
+            _ => None,
+        })
     }
 
     /// A complex tensor as pairs of reals in a last axis of extent 2, over the same bytes.
@@ -203,28 +219,34 @@ impl LazyTensor {
     /// Whether both tensors show the same bytes of one file or of one storage that is still to be
     /// given. Bytes in memory are those of one tensor.
     pub fn overlaps(&self, other: &Self) -> bool {
-        let (Some((a, x)), Some((b, y))) = (self.memory(), other.memory()) else { return false };
-        a == b && x.start < y.end && y.start < x.end
+        let others = other.memories();
+        let meet = |a: &Range<u64>, b: &Range<u64>| a.start < b.end && b.start < a.end;
+        self.memories().iter().any(|(a, x)| others.iter().any(|(b, y)| a == b && meet(x, y)))
     }
 
-    /// What other tensors may show as well, and the bytes of it from the first element to the last; `None`
-    /// for bytes that belong to one tensor.
-    pub fn memory(&self) -> Option<(Memory<'_>, Range<u64>)> {
+    /// What other tensors may show as well, and the bytes of it from the first element to the last. Bytes in
+    /// memory belong to one tensor.
+    pub fn memories(&self) -> Vec<(Memory<'_>, Range<u64>)> {
+        self.leaves().into_iter().filter_map(Self::memory).collect()
+    }
+
+    fn memory(&self) -> Option<(Memory<'_>, Range<u64>)> {
         let (memory, first) = match &self.source {
             Source::Mapped { file, offset, .. } => (Memory::File(file.id()), *offset),
             Source::Unbound(unbound) => (Memory::Storage(&unbound.storage), 0),
-            Source::Inline(_) | Source::Produced(_) => return None,
-            Source::Derived(derived) => return derived.input.memory(),
+            _ => return None,
         };
         let reach = self.reach()?;
         Some((memory, first.checked_add(reach.start)?..first.checked_add(reach.end)?))
     }
 
-    /// The bytes of the source from the first element to the last, what lies between them included.
+    /// The bytes of the source from the first element to the last, what lies between them included; `None`
+    /// where there are none, and for what is made of several tensors.
     pub fn reach(&self) -> Option<Range<u64>> {
         let (dtype, shape, skipped, strides) = match &self.source {
             Source::Unbound(u) => (u.dtype, &u.shape, u.offset, &u.strides),
             Source::Derived(derived) => return derived.input.reach(),
+            Source::Joined(_) => return None,
             _ => (self.dtype, &self.shape, self.offset, &self.strides),
         };
         let elements = match strides {

@@ -1,6 +1,7 @@
 //! When two tensors are the same, so that one stored copy serves both.
 
-use std::hash::Hasher;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use rustc_hash::FxHasher;
 
@@ -25,6 +26,7 @@ impl LazyTensor {
                 (Source::Derived(a), Source::Derived(b)) => {
                     a.transform == b.transform && a.input.same_bytes(&b.input)
                 }
+                (Source::Joined(a), Source::Joined(b)) => Arc::ptr_eq(a, b) || a.same(b),
                 _ => false,
             }
     }
@@ -70,7 +72,9 @@ impl LazyTensor {
             }
             (Source::Inline(bytes), _) => hash.write(bytes),
             (Source::Unbound(unbound), _) => place(unbound, &mut hash),
-            (Source::Produced(_) | Source::Derived(_), _) => hash.write_u64(self.fingerprint()),
+            (Source::Produced(_) | Source::Derived(_) | Source::Joined(_), _) => {
+                hash.write_u64(self.fingerprint());
+            }
         }
         hash.finish()
     }
@@ -89,6 +93,10 @@ impl LazyTensor {
             Source::Unbound(unbound) => place(unbound, hash),
             Source::Produced(producer) => hash.write_u64(producer.len()),
             Source::Derived(derived) => derived.input.hash_into(hash),
+            Source::Joined(joined) => {
+                joined.operation().hash(hash);
+                joined.inputs().iter().for_each(|input| input.hash_into(hash));
+            }
         }
     }
 }

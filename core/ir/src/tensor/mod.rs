@@ -1,18 +1,22 @@
 //! Element types and the bytes behind initializers.
 //!
 //! A [`LazyTensor`] says where bytes are and what is to happen to them on their way into a file: a
-//! [`Source`], a strided view of it, and transforms of that view. The length is known before anything
-//! is read; what is read is read in pieces, under a budget ([`LazyTensor::stream`]).
+//! [`Source`], a strided view of it, and transforms of that view. Transforms of several tensors
+//! ([`Joined`]) make a graph of them. The length is known before anything is read; what is read is read in
+//! pieces, under a budget ([`LazyTensor::stream`]).
 
 mod cost;
 pub mod data;
 mod error;
+mod evaluate;
 pub mod fault;
 mod gather;
 mod identity;
+pub mod joined;
 pub mod mapped;
 mod producer;
 mod stream;
+pub mod strides;
 pub mod transform;
 mod view;
 pub mod zip_index;
@@ -22,6 +26,7 @@ mod tests;
 
 pub use data::{LazyTensor, Source, Unbound};
 pub use error::Error;
+pub use joined::{Binary, Joined, Operation, Unary};
 pub use mapped::MappedFile;
 pub use onnxport_abi::{DType, Kind};
 pub use producer::{Produce, Producer};

@@ -4,50 +4,25 @@
 //! sink takes those before them; it gets them in order, so that the outcome does not depend on threads.
 
 use std::io;
-use std::mem::{Discriminant, discriminant};
 use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::cost::{
-    PIECE, cost, granule_input, is_strided, least, preferred, smallest, step, strided_piece, unit,
-};
-use super::transform::quantise::{self, Kept, pack};
-use super::transform::{Cast, Transform};
-use super::{Derived, Error, LazyTensor, Source, gather};
+use super::cost::{PIECE, cost, is_strided, least, preferred, smallest, strided_piece};
+use super::evaluate::{Scratch, evaluate};
+use super::joined::Extent;
+use super::transform::quantise::{self, pack};
+use super::{Error, LazyTensor, Source};
 
 /// What takes the bytes of a tensor, in order.
 pub type Sink<'a> = dyn FnMut(&[u8]) -> io::Result<()> + Send + 'a;
-
-/// Buffers of one piece, one for every transform, used again for the next piece.
-#[derive(Default)]
-struct Scratch {
-    levels: Vec<Vec<u8>>,
-    kept: Kept,
-    /// The granules that were made last for somebody who wanted a part of them.
-    granules: Granules,
-    /// Elements of a quantised weight that are looked at together.
-    tile: u64,
-    result: Vec<u8>,
-    /// The byte of the tensor at which the result starts.
-    start: u64,
-}
-
-/// Whole granules of a plugin's transform.
-#[derive(Default)]
-struct Granules {
-    /// Transforms on the way from the result.
-    level: usize,
-    elements: Range<u64>,
-    bytes: Vec<u8>,
-}
 
 /// Memory in which one tensor after another is streamed: an allocator keeps what is given back to it, and
 /// would hold more than the budget.
 #[derive(Default)]
 pub struct Workspace {
     /// What it was used for: other transforms take buffers of other sizes.
-    transforms: Vec<Discriminant<Transform>>,
+    form: u64,
     made: Vec<Scratch>,
     making: Vec<Scratch>,
 }
@@ -55,16 +30,14 @@ pub struct Workspace {
 impl Workspace {
     /// Buffers for `threads` pieces of `tensor`, with nothing left in them of another one.
     fn scratch(&mut self, tensor: &LazyTensor, threads: usize, tile: u64) -> [&mut Vec<Scratch>; 2] {
-        let transforms: Vec<_> = tensor.transforms().1.into_iter().map(discriminant).collect();
-        if transforms != self.transforms {
-            *self = Self { transforms, ..Self::default() };
+        let form = Extent::of(tensor).form;
+        if form != self.form {
+            *self = Self { form, ..Self::default() };
         }
         for all in [&mut self.made, &mut self.making] {
             all.resize_with(threads, Scratch::default);
             for scratch in all.iter_mut() {
-                scratch.kept.forget();
-                scratch.granules.elements = 0..0;
-                scratch.tile = tile;
+                scratch.begin(tile);
             }
         }
         [&mut self.made, &mut self.making]
@@ -114,13 +87,14 @@ impl LazyTensor {
         pieces.sink(made.get(..full).unwrap_or_default(), sink)
     }
 
-    /// The anonymous memory in bytes that the smallest piece takes; 0 when the bytes can be copied as
-    /// they are.
+    /// The anonymous memory in bytes that the smallest piece of any of its [`parts`](Self::parts) takes; 0
+    /// when the bytes can be copied as they are.
     pub fn least_memory(&self) -> u64 {
-        match &self.source {
-            Source::Derived(_) => least(self),
+        let least = |part: &Self| match &part.source {
+            Source::Derived(_) | Source::Joined(_) => least(part),
             _ => 0,
-        }
+        };
+        self.parts().into_iter().map(least).max().unwrap_or(0)
     }
 }
 
@@ -187,7 +161,7 @@ impl<'a> Pieces<'a> {
             let first = start + index as u64 * self.size;
             let range = first..self.all.end.min(first + self.size);
             let mut result = std::mem::take(&mut scratch.result);
-            let made = evaluate(self.tensor, 0, range, scratch, &mut result);
+            let made = evaluate(self.tensor, range, scratch, &mut result);
             if is_packed(self.tensor) {
                 pack(self.tensor.dtype.bits(), &mut result);
             }
@@ -214,98 +188,7 @@ impl<'a> Pieces<'a> {
     }
 }
 
-/// Makes elements `range` of `tensor` in `out`, which becomes as long as they are. `level` counts the
-/// transforms on the way from the result.
-fn evaluate(
-    tensor: &LazyTensor,
-    level: usize,
-    range: Range<u64>,
-    scratch: &mut Scratch,
-    out: &mut Vec<u8>,
-) -> Result<(), Error> {
-    let Source::Derived(derived) = &tensor.source else {
-        let len = tensor.dtype.byte_len(range.end - range.start).ok_or(Error::Short)?;
-        resize(out, len);
-        return gather::gather(tensor, range, out);
-    };
-    resize(out, (range.end - range.start) * unit(tensor));
-    if scratch.levels.len() <= level {
-        scratch.levels.resize_with(level + 1, Vec::new);
-    }
-    let Derived { input, transform } = &**derived;
-    match transform {
-        Transform::Cast(to) => {
-            let cast = Cast::of(input.dtype, *to).ok_or(Error::View("there is no such cast"))?;
-            let mut bytes = take_level(scratch, level);
-            evaluate(input, level + 1, range, scratch, &mut bytes)?;
-            cast.apply(&bytes, out)?;
-            put_level(scratch, level, bytes);
-            Ok(())
-        }
-        Transform::Quantise(quantise) => {
-            let mut kept = std::mem::take(&mut scratch.kept);
-            let tile = scratch.tile;
-            let mut read = |tensor: &LazyTensor, range, bytes: &mut Vec<u8>| {
-                evaluate(tensor, level + 1, range, scratch, bytes)
-            };
-            quantise.evaluate(input, range, &mut read, (&mut kept, tile), out)?;
-            scratch.kept = kept;
-            Ok(())
-        }
-        Transform::Foreign(foreign) => {
-            let made = step(tensor);
-            let per_granule = granule_input(derived);
-            let total = input.elements().ok_or(Error::Short)?;
-            let first = range.start / made;
-            let granules = range.end.div_ceil(made) - first;
-            let aligned = first * made..(first + granules).saturating_mul(made).min(elements(tensor)?);
-            if aligned != range {
-                // Somebody wants a part of a granule, and most often the next part after it.
-                let mut whole = std::mem::take(&mut scratch.granules);
-                if (whole.level, &whole.elements) != (level, &aligned) {
-                    evaluate(tensor, level, aligned.clone(), scratch, &mut whole.bytes)?;
-                }
-                let size = unit(tensor);
-                let part = (range.start - aligned.start) * size..(range.end - aligned.start) * size;
-                let part = whole.bytes.get(part.start as usize..part.end as usize);
-                out.copy_from_slice(part.ok_or(Error::Short)?);
-                scratch.granules = Granules { level, elements: aligned, ..whole };
-                return Ok(());
-            }
-            let end = first.saturating_add(granules).saturating_mul(per_granule).min(total);
-            let mut bytes = take_level(scratch, level);
-            evaluate(input, level + 1, first * per_granule..end, scratch, &mut bytes)?;
-            foreign.apply(input.dtype, first, &bytes, out)?;
-            put_level(scratch, level, bytes);
-            Ok(())
-        }
-    }
-}
-
-fn take_level(scratch: &mut Scratch, level: usize) -> Vec<u8> {
-    scratch.levels.get_mut(level).map(std::mem::take).unwrap_or_default()
-}
-
-fn put_level(scratch: &mut Scratch, level: usize, bytes: Vec<u8>) {
-    if let Some(place) = scratch.levels.get_mut(level) {
-        *place = bytes;
-    }
-}
-
-/// Without clearing what is overwritten anyway, and without room for more.
-fn resize(out: &mut Vec<u8>, len: u64) {
-    if out.capacity() < len as usize {
-        *out = Vec::new();
-        out.reserve_exact(len as usize);
-    }
-    out.resize(len as usize, 0);
-}
-
 /// Whether codes are made one byte each and packed afterwards.
 fn is_packed(tensor: &LazyTensor) -> bool {
     tensor.dtype.bits() < 8 && matches!(tensor.source, Source::Derived(_))
-}
-
-fn elements(tensor: &LazyTensor) -> Result<u64, Error> {
-    tensor.elements().ok_or(Error::Short)
 }

@@ -1,8 +1,9 @@
-//! The algebra of views: what moves no byte. Nothing here reads.
+//! Views of tensors: what moves no byte. Nothing here reads.
 
 use std::sync::Arc;
 
 use super::data::count;
+use super::strides::{self, Layout, View};
 use super::{Derived, Error, LazyTensor, Source};
 
 /// PyTorch's own limit of axes.
@@ -19,7 +20,7 @@ impl LazyTensor {
     pub fn strides(&self) -> Option<Vec<u64>> {
         match &self.strides {
             Some(strides) => Some(strides.clone()),
-            None => row_major(&self.shape),
+            None => strides::dense(&self.shape),
         }
     }
 
@@ -36,10 +37,7 @@ impl LazyTensor {
         if axes.len() != seen.len() {
             return None;
         }
-        self.view(
-            |strides| Some((pick(&self.shape, axes)?, pick(&strides, axes)?, 0)),
-            |input| input.permute(axes),
-        )
+        self.view(View::Permute(axes))
     }
 
     /// Every `step`-th element of `start..end` along `axis`.
@@ -51,38 +49,14 @@ impl LazyTensor {
         if start > end || end > extent || step == 0 {
             return None;
         }
-        self.view(
-            |mut strides| {
-                let mut shape = self.shape.clone();
-                *shape.get_mut(axis)? = (end - start).div_ceil(step);
-                let stride = strides.get_mut(axis)?;
-                let skipped = if shape.contains(&0) { 0 } else { start.checked_mul(*stride)? };
-                *stride = stride.checked_mul(step)?;
-                Some((shape, strides, skipped))
-            },
-            |input| input.slice(axis, start, end, step),
-        )
+        self.view(View::Slice { axis, start, end, step })
     }
 
     /// Repeats axes of extent 1, and adds leading ones, up to `shape`.
     ///
     /// `None` when the shapes do not broadcast so, or behind a transform that is bound to them.
     pub fn expand(&self, shape: &[u64]) -> Option<Self> {
-        let added = shape.len().checked_sub(self.shape.len())?;
-        self.view(
-            |strides| {
-                let mut expanded = vec![0; added];
-                for ((own, stride), wanted) in self.shape.iter().zip(strides).zip(shape.get(added..)?) {
-                    expanded.push(match own {
-                        own if own == wanted => stride,
-                        1 => 0,
-                        _ => return None,
-                    });
-                }
-                Some((shape.to_vec(), expanded, 0))
-            },
-            |input| input.expand(shape),
-        )
+        self.view(View::Expand(shape))
     }
 
     /// The same elements in the same order, in another shape; `None` when the strides do not allow it.
@@ -91,50 +65,57 @@ impl LazyTensor {
             return None;
         }
         if self.strides.is_none() {
-            // The order is all that counts, transforms or not.
-            return Some(Self { shape: shape.to_vec(), ..self.clone() });
+            // The order is all that counts, whatever makes the elements. In front of it other views stay
+            // possible.
+            let made = matches!(self.source, Source::Derived(_) | Source::Joined(_));
+            let inside = made.then(|| self.view(View::Reshape(shape))).flatten();
+            return inside.or_else(|| Some(Self { shape: shape.to_vec(), ..self.clone() }));
         }
-        self.view(
-            |strides| Some((shape.to_vec(), split(&self.shape, &strides, shape)?, 0)),
-            |input| input.reshape(shape),
-        )
+        self.view(View::Reshape(shape))
     }
 
     /// Whether a view of it is read at the cost of what the view shows: its bytes can be reached at any
     /// place, and no transform is bound to an order.
     pub(super) fn is_open(&self) -> bool {
-        let (base, transforms) = self.transforms();
-        matches!(base.source, Source::Mapped { .. } | Source::Inline(_))
-            && transforms.iter().all(|transform| transform.is_elementwise())
+        match &self.source {
+            Source::Mapped { .. } | Source::Inline(_) => true,
+            Source::Unbound(_) | Source::Produced(_) => false,
+            Source::Derived(derived) => derived.transform.is_elementwise() && derived.input.is_open(),
+            Source::Joined(joined) => joined.inputs().iter().all(Self::is_open),
+        }
     }
 
-    /// Applies a change of shape, strides and offset, or hands it on to what an elementwise transform
-    /// takes: there it changes as much, and the view stays in front of the transforms.
-    fn view(
-        &self,
-        change: impl FnOnce(Vec<u64>) -> Option<(Vec<u64>, Vec<u64>, u64)>,
-        inner: impl FnOnce(&Self) -> Option<Self>,
-    ) -> Option<Self> {
-        if let Source::Derived(derived) = &self.source {
-            let plain = self.strides.is_none() && self.offset == 0 && self.shape == derived.input.shape;
-            if !plain || !derived.transform.is_elementwise() {
-                return None;
+    /// Applies a view, or hands it on to what an elementwise transform takes: there it changes as much, and
+    /// stays in front of the transforms.
+    fn view(&self, view: View<'_>) -> Option<Self> {
+        let plain = |shape: &[u64]| self.strides.is_none() && self.offset == 0 && self.shape == shape;
+        match &self.source {
+            Source::Derived(derived) => {
+                if !plain(&derived.input.shape) || !derived.transform.is_elementwise() {
+                    return None;
+                }
+                let input = derived.input.view(view)?;
+                let shape = input.shape.clone();
+                let transform = derived.transform.clone();
+                let source = Source::Derived(Arc::new(Derived { input, transform }));
+                Some(Self { dtype: self.dtype, shape, source, offset: 0, strides: None })
             }
-            let input = inner(&derived.input)?;
-            let shape = input.shape.clone();
-            let source = Source::Derived(Arc::new(Derived { input, transform: derived.transform.clone() }));
-            return Some(Self { dtype: self.dtype, shape, source, offset: 0, strides: None });
+            Source::Joined(joined) => plain(joined.shape()).then(|| joined.view(view)).flatten(),
+            _ if !self.dtype.bits().is_multiple_of(8) => None,
+            _ => {
+                let layout =
+                    Layout { shape: self.shape.clone(), strides: self.strides()?, offset: self.offset };
+                Some(self.laid_out(layout.apply(view)?))
+            }
         }
-        if !self.dtype.bits().is_multiple_of(8) {
-            return None;
-        }
-        let (shape, strides, skipped) = change(self.strides()?)?;
-        if shape.len() > MAX_RANK {
-            return None;
-        }
-        let strides = (!is_row_major(&shape, &strides)).then_some(strides);
-        let offset = self.offset.checked_add(skipped)?;
-        Some(Self { dtype: self.dtype, shape, source: self.source.clone(), offset, strides })
+    }
+
+    /// The same source in another layout.
+    pub(super) fn laid_out(&self, layout: Layout) -> Self {
+        let dense = layout.is_row_major();
+        let Layout { shape, strides, offset } = layout;
+        let (dtype, source) = (self.dtype, self.source.clone());
+        Self { dtype, shape, source, offset, strides: (!dense).then_some(strides) }
     }
 
     /// Checks that every element lies inside of the source, once for all that follows.
@@ -154,12 +135,17 @@ impl LazyTensor {
             Source::Inline(bytes) => bytes.len() as u64,
             Source::Produced(producer) => producer.len(),
             Source::Unbound(unbound) => return Err(Error::Unbound(unbound.name.clone())),
+            Source::Derived(_) | Source::Joined(_) if self.strides.is_some() || self.offset != 0 => {
+                return Err(Error::View("it lies behind a transform"));
+            }
             Source::Derived(derived) => {
-                if self.strides.is_some() || self.offset != 0 {
-                    return Err(Error::View("it lies behind a transform"));
-                }
                 derived.check()?;
                 let made = derived.output().and_then(|(dtype, shape)| dtype.byte_len(count(&shape)?));
+                return if made == Some(total) { Ok(()) } else { Err(Error::Short) };
+            }
+            Source::Joined(joined) => {
+                joined.check()?;
+                let made = count(joined.shape()).and_then(|elements| joined.dtype().byte_len(elements));
                 return if made == Some(total) { Ok(()) } else { Err(Error::Short) };
             }
         };
@@ -190,74 +176,4 @@ impl LazyTensor {
             _ => Err(Error::Short),
         }
     }
-}
-
-fn pick(items: &[u64], axes: &[usize]) -> Option<Vec<u64>> {
-    axes.iter().map(|axis| items.get(*axis).copied()).collect()
-}
-
-/// The strides of a dense row-major tensor; `None` on overflow.
-fn row_major(shape: &[u64]) -> Option<Vec<u64>> {
-    let mut strides = vec![1; shape.len()];
-    let mut step = 1u64;
-    for (stride, extent) in strides.iter_mut().zip(shape).rev() {
-        *stride = step;
-        step = step.checked_mul((*extent).max(1))?;
-    }
-    Some(strides)
-}
-
-/// Whether the strides are those of a dense row-major tensor. The stride of an axis with one element
-/// means nothing, and none means anything where there are no elements.
-fn is_row_major(shape: &[u64], strides: &[u64]) -> bool {
-    let mut expected = 1u64;
-    shape.contains(&0)
-        || shape.iter().zip(strides).rev().all(|(extent, stride)| {
-            let fits = *extent == 1 || *stride == expected;
-            expected = expected.saturating_mul(*extent);
-            fits
-        })
-}
-
-/// The strides with which `shape` shows the elements of `old` in the same order, if there are any: the
-/// extents of both are cut into the shortest groups of equal product, and the old axes of a group must
-/// follow each other without gaps.
-fn split(old: &[u64], old_strides: &[u64], shape: &[u64]) -> Option<Vec<u64>> {
-    if shape.contains(&0) {
-        return row_major(shape);
-    }
-    // Axes of one element are in nobody's way.
-    let kept: Vec<(u64, u64)> =
-        old.iter().zip(old_strides).filter(|(d, _)| **d != 1).map(|(d, s)| (*d, *s)).collect();
-    let mut strides = vec![0; shape.len()];
-    let (mut i, mut j) = (0, 0);
-    while i < kept.len() {
-        let (start, first) = (i, j);
-        let (mut ours, mut theirs) = (kept.get(i)?.0, *shape.get(j)?);
-        (i, j) = (i + 1, j + 1);
-        while ours != theirs {
-            if ours < theirs {
-                ours = ours.checked_mul(kept.get(i)?.0)?;
-                i += 1;
-            } else {
-                theirs = theirs.checked_mul(*shape.get(j)?)?;
-                j += 1;
-            }
-        }
-        let group = kept.get(start..i)?;
-        let gapless = group.windows(2).all(|pair| match pair {
-            [(_, outer), (extent, inner)] => extent.checked_mul(*inner) == Some(*outer),
-            _ => true,
-        });
-        if !gapless {
-            return None;
-        }
-        let mut step = group.last()?.1;
-        for axis in (first..j).rev() {
-            *strides.get_mut(axis)? = step;
-            step = step.checked_mul(*shape.get(axis)?)?;
-        }
-    }
-    // What is left of the new shape are ones.
-    Some(strides)
 }

@@ -418,7 +418,7 @@ fn list(target: &publish::Target, text: &[u8]) -> Result<publish::Staged, Report
 
 /// Fails when a file that was read has been written to since it was opened.
 fn refuse_changed(program: Option<&MappedFile>, weights: &[plan::Weight<'_>]) -> Result<(), Report> {
-    let mapped = weights.iter().filter_map(|weight| weight.data.file());
+    let mapped = weights.iter().flat_map(|weight| weight.data.files());
     let mut last: Option<&MappedFile> = None;
     for file in program.into_iter().chain(mapped) {
         if last.is_some_and(|last| last.same(file)) {

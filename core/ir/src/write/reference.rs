@@ -134,6 +134,7 @@ fn reason(data: &LazyTensor) -> &'static str {
         Source::Inline(_) => "in no file: compressed in its archive, or made by the conversion",
         Source::Mapped { .. } if data.strides.is_some() => "a strided view",
         Source::Mapped { .. } if range(data).is_none() => "not aligned to its elements",
+        Source::Joined(_) => "made of several tensors",
         Source::Mapped { .. } | Source::Unbound(_) | Source::Produced(_) | Source::Derived(_) => {
             "changed on the way"
         }

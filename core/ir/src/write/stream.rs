@@ -34,7 +34,8 @@ pub(super) struct Needs {
 pub(super) fn needs(weights: &[Weight<'_>]) -> Needs {
     let mut needs = Needs { least: MIN_BUFFER, wanted: BUFFER };
     for weight in weights.iter().filter(|weight| weight.is_written) {
-        let is_copied = weight.data.dense_range().is_some() && weight.data.least_memory() == 0;
+        let is_copied = |part: &LazyTensor| part.dense_range().is_some() && part.least_memory() == 0;
+        let is_copied = weight.data.parts().into_iter().all(is_copied);
         if !is_copied && weight.data.byte_len().is_some_and(|len| len > BUFFER) {
             needs.wanted = MAKING;
         }
@@ -98,8 +99,12 @@ pub(super) fn weight(weight: &Weight<'_>, out: &mut File, meter: &Meter) -> io::
     Ok(tensor(weight.data, out, meter).map_err(|error| Error::from(error).of(weight.name))?)
 }
 
-/// Appends the dense bytes of `data` to `out`.
+/// Appends the dense bytes of `data` to `out`, part by part where it has several.
 fn tensor(data: &LazyTensor, out: &mut File, meter: &Meter) -> io::Result<()> {
+    data.parts().into_iter().try_for_each(|data| part(data, out, meter))
+}
+
+fn part(data: &LazyTensor, out: &mut File, meter: &Meter) -> io::Result<()> {
     let Some(range) = data.dense_range() else { return made(data, out, meter) };
     match &data.source {
         Source::Unbound(unbound) => Err(io::Error::other(format!("`{}` has no data", unbound.name))),
@@ -116,7 +121,7 @@ fn tensor(data: &LazyTensor, out: &mut File, meter: &Meter) -> io::Result<()> {
             let start = offset.checked_add(range.start).ok_or_else(too_short)?;
             between_files(file.file(), start, range.end - range.start, out, meter)
         }
-        Source::Produced(_) | Source::Derived(_) => made(data, out, meter),
+        Source::Produced(_) | Source::Derived(_) | Source::Joined(_) => made(data, out, meter),
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::program::TensorType;
 use crate::program::text::row_major;
 use crate::sym::{Dim, Symbols};
+use crate::tensor::strides::regroup;
 
 /// The strides of `ty`; a type that does not state them is dense.
 pub(super) fn of(symbols: &mut Symbols, ty: &TensorType) -> Vec<Dim> {
@@ -46,52 +47,6 @@ fn compute(symbols: &mut Symbols, from: &TensorType, shape: &[Dim]) -> Option<bo
         return Some(true);
     }
     let strides = of(symbols, from);
-    let mut next = shape.len();
-    let mut base = *strides.last()?;
-    let (mut own, mut new) = (Dim::Const(1), Dim::Const(1));
-    for axis in (0..from.shape.len()).rev() {
-        own = symbols.mul(own, from.shape[axis]);
-        let is_edge = axis == 0 || {
-            let dense = symbols.mul(own, base);
-            from.shape[axis - 1] != Dim::Const(1) && !equal(symbols, strides[axis - 1], dense)?
-        };
-        if !is_edge {
-            continue;
-        }
-        while next > 0 && (shape[next - 1] == Dim::Const(1) || !equal(symbols, new, own)?) {
-            if !less(symbols, new, own)? && shape[next - 1] != Dim::Const(1) {
-                return Some(false);
-            }
-            new = symbols.mul(new, shape[next - 1]);
-            next -= 1;
-        }
-        if !equal(symbols, new, own)? {
-            return Some(false);
-        }
-        if axis > 0 {
-            base = strides[axis - 1];
-            (own, new) = (Dim::Const(1), Dim::Const(1));
-        }
-    }
-    Some(next == 0)
-}
-
-fn equal(symbols: &mut Symbols, a: Dim, b: Dim) -> Option<bool> {
-    let difference = symbols.sub(a, b);
-    let range = symbols.range(difference);
-    match difference {
-        Dim::Const(n) => Some(n == 0),
-        Dim::Expr(_) if range.contains(0) => None,
-        Dim::Expr(_) => Some(false),
-    }
-}
-
-fn less(symbols: &mut Symbols, a: Dim, b: Dim) -> Option<bool> {
-    let difference = symbols.sub(a, b);
-    let range = symbols.range(difference);
-    match (range.min, range.max) {
-        (_, Some(max)) if max < 0 => Some(true),
-        (Some(min), _) if min >= 0 => Some(false),
-        _ => None,
-    }
+    let axes: Vec<(Dim, Dim)> = from.shape.iter().copied().zip(strides).collect();
+    regroup(symbols, &axes, shape).map(|strides| strides.is_some())
 }

@@ -20,6 +20,7 @@ mod print;
 
 use super::Program;
 use crate::sym::{Dim, Symbols};
+use crate::tensor::strides;
 pub use crate::text::TextError;
 
 impl Program {
@@ -39,15 +40,12 @@ impl Program {
 
 /// The strides of a dense row-major tensor; like PyTorch, an empty axis counts as one element.
 pub fn row_major(symbols: &mut Symbols, shape: &[Dim]) -> Vec<Dim> {
-    let mut strides = vec![Dim::Const(1); shape.len()];
-    for axis in (1..shape.len()).rev() {
-        let extent = match shape[axis] {
-            Dim::Const(n) => Dim::Const(n.max(1)),
-            dim @ Dim::Expr(_) => dim,
-        };
-        strides[axis - 1] = symbols.mul(strides[axis], extent);
-    }
-    strides
+    let positive = |dim: &Dim| match dim {
+        Dim::Const(n) => Dim::Const((*n).max(1)),
+        dim @ Dim::Expr(_) => *dim,
+    };
+    let shape: Vec<Dim> = shape.iter().map(positive).collect();
+    strides::row_major(symbols, &shape).unwrap_or_default()
 }
 
 #[cfg(test)]

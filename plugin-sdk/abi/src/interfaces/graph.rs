@@ -183,6 +183,53 @@ pub struct InitializerView<'a> {
     pub offset: u64,
 }
 
+/// What a [`Derivation`] does.
+pub mod derive {
+    /// The inputs one behind the other; `parameters`: the axis.
+    pub const CONCAT: u32 = 0;
+    /// The sum of two inputs, which are broadcast as ONNX does.
+    pub const ADD: u32 = 1;
+    /// The first input less the second one.
+    pub const SUB: u32 = 2;
+    /// The product of two inputs.
+    pub const MUL: u32 = 3;
+    /// The first input divided by the second one.
+    pub const DIV: u32 = 4;
+    /// The input with the other sign.
+    pub const NEG: u32 = 5;
+    /// The square root of the input.
+    pub const SQRT: u32 = 6;
+    /// One divided by the input.
+    pub const RECIPROCAL: u32 = 7;
+    /// The input in another type, rounded to the nearest value; `parameters`: the type.
+    pub const CAST: u32 = 8;
+    /// The input with its axes in another order; `parameters`: the axes.
+    pub const TRANSPOSE: u32 = 9;
+    /// The input in another shape, in the same order; `parameters`: the extents.
+    pub const RESHAPE: u32 = 10;
+    /// The input, repeated along axes of extent 1 and new leading ones; `parameters`: the extents.
+    pub const EXPAND: u32 = 11;
+    /// A part of the input; `parameters`: the axis, the first place, the place behind the last one, and the
+    /// step, which is positive.
+    pub const SLICE: u32 = 12;
+    /// A scalar of the input's type: `number`, rounded to the nearest value.
+    pub const FILL: u32 = 13;
+}
+
+/// How an initializer is made of others.
+#[repr(C)]
+#[derive(Clone, Copy, StableAbi)]
+pub struct Derivation<'a> {
+    /// One of [`derive`].
+    pub operation: u32,
+    /// The inputs, initializers.
+    pub inputs: RSlice<'a, u64>,
+    /// What else the operation takes.
+    pub parameters: RSlice<'a, i64>,
+    /// The number of a `FILL`.
+    pub number: f64,
+}
+
 /// A node that a plugin adds to the graph.
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]
@@ -328,6 +375,17 @@ pub struct GraphHost {
     /// - Gives: what is given is borrowed until the next call into the same table.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub dim_text: for<'a> extern "C" fn(cx: GraphContext, dim: DimRecord, out: &mut RStr<'a>) -> u32,
+    /// Adds an initializer that is made of others when the model is written, piece by piece, and stores its
+    /// id. For what builds a patch or edits the graph; `INVALID` for what only reads it. `REFUSED` when the
+    /// operation does not take the inputs: types that it has no arithmetic for, shapes that do not fit,
+    /// elements that share bytes. Each operation rounds once, to the type of its inputs.
+    ///
+    /// - Since contract 1.3; `None` before.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Gives: plain values, the caller's own.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID), [`REFUSED`](crate::status::REFUSED).
+    pub derive: Option<extern "C" fn(cx: GraphContext, derivation: &Derivation<'_>, out: &mut u64) -> u32>,
 }
 
 crate::table::interface!(GraphHost, INTERFACE, base: 14);

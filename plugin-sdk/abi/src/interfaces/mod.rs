@@ -14,4 +14,4 @@ pub mod status;
 pub mod weights;
 
 /// The newest revision that the specification states.
-pub(crate) const CURRENT: crate::Version = crate::Version { major: 1, minor: 2 };
+pub(crate) const CURRENT: crate::Version = crate::Version { major: 1, minor: 3 };

@@ -321,6 +321,16 @@ pub(crate) fn structs() -> Vec<Struct> {
             ],
         },
         Struct {
+            name: "onnxport_graph_derivation",
+            size: size_of::<onnxport_abi::graph::Derivation<'static>>(),
+            fields: vec![
+                ("operation", offset_of!(onnxport_abi::graph::Derivation<'static>, operation)),
+                ("inputs", offset_of!(onnxport_abi::graph::Derivation<'static>, inputs)),
+                ("parameters", offset_of!(onnxport_abi::graph::Derivation<'static>, parameters)),
+                ("number", offset_of!(onnxport_abi::graph::Derivation<'static>, number)),
+            ],
+        },
+        Struct {
             name: "onnxport_graph_new_node",
             size: size_of::<onnxport_abi::graph::NewNode<'static>>(),
             fields: vec![
@@ -349,6 +359,7 @@ pub(crate) fn structs() -> Vec<Struct> {
                 ("read", offset_of!(onnxport_abi::graph::GraphHost, read)),
                 ("dim_range", offset_of!(onnxport_abi::graph::GraphHost, dim_range)),
                 ("dim_text", offset_of!(onnxport_abi::graph::GraphHost, dim_text)),
+                ("derive", offset_of!(onnxport_abi::graph::GraphHost, derive)),
             ],
         },
         Struct {
@@ -772,6 +783,7 @@ pub(crate) fn tables() -> Vec<Table> {
                 Version { major: 1, minor: 1 },
                 Version { major: 1, minor: 1 },
                 Version { major: 1, minor: 1 },
+                Version { major: 1, minor: 3 },
             ],
         },
         Table {

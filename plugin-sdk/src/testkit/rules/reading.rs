@@ -40,6 +40,7 @@ static HOST: GraphHost = GraphHost {
     read,
     dim_range,
     dim_text,
+    derive: None,
 };
 
 /// The envelope of the test kit's functions.

@@ -60,7 +60,7 @@ fn memory(data: &LazyTensor) -> Option<(usize, u64)> {
             let bytes = data.source.bytes();
             Some((bytes.as_ptr() as usize, bytes.len() as u64))
         }
-        Source::Unbound(_) | Source::Produced(_) | Source::Derived(_) => None,
+        Source::Unbound(_) | Source::Produced(_) | Source::Derived(_) | Source::Joined(_) => None,
     }
 }
 

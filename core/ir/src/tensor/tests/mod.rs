@@ -1,5 +1,6 @@
 //! Views and transforms against evaluations that take no shortcut.
 
+mod joined;
 mod quantise;
 
 use super::{DType, Error, LazyTensor, MappedFile, Source, Transform};

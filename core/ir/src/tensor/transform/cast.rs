@@ -14,7 +14,7 @@ pub(in crate::tensor) struct Cast {
 }
 
 /// Elements that are converted at a time, on the stack.
-const LANES: usize = 256;
+pub(in crate::tensor) const LANES: usize = 256;
 
 impl Cast {
     /// The cast, if both types have room for its values.
@@ -88,7 +88,7 @@ fn is_float(dtype: DType) -> bool {
     dtype.kind() == Kind::Float && dtype.bits() >= 8 && dtype != DType::F8E8M0
 }
 
-fn is_int(dtype: DType) -> bool {
+pub(in crate::tensor) fn is_int(dtype: DType) -> bool {
     matches!(dtype.kind(), Kind::Int | Kind::Bool) && dtype.bits() >= 8
 }
 
@@ -98,7 +98,7 @@ fn size(dtype: DType) -> usize {
 }
 
 /// Widens elements of a float type other than f64.
-pub(super) fn load(from: DType, input: &[u8], out: &mut [f32]) {
+pub(in crate::tensor) fn load(from: DType, input: &[u8], out: &mut [f32]) {
     match from {
         DType::F32 => {
             for (bytes, out) in input.as_chunks::<4>().0.iter().zip(out) {
@@ -129,7 +129,7 @@ pub(super) fn load(from: DType, input: &[u8], out: &mut [f32]) {
 }
 
 /// Rounds to a float type other than f64. At most [`LANES`] elements.
-fn store(to: DType, lanes: &[f32], out: &mut [u8]) {
+pub(in crate::tensor) fn store(to: DType, lanes: &[f32], out: &mut [u8]) {
     match to {
         DType::F32 => {
             for (out, lane) in out.as_chunks_mut::<4>().0.iter_mut().zip(lanes) {
@@ -178,7 +178,7 @@ fn odd(x: f64) -> f32 {
     f32::from_bits(truncated | 1)
 }
 
-fn integer(dtype: DType, bytes: &[u8]) -> i128 {
+pub(in crate::tensor) fn integer(dtype: DType, bytes: &[u8]) -> i128 {
     let mut wide = [0; 16];
     for (place, byte) in wide.iter_mut().zip(bytes) {
         *place = *byte;
@@ -191,7 +191,7 @@ fn integer(dtype: DType, bytes: &[u8]) -> i128 {
 }
 
 /// Stores `value` if `dtype` has it.
-fn put(dtype: DType, value: i128, out: &mut [u8]) -> bool {
+pub(in crate::tensor) fn put(dtype: DType, value: i128, out: &mut [u8]) -> bool {
     let bits = dtype.bits();
     let fits = match dtype {
         DType::Bool => (0..=1).contains(&value),

@@ -3,7 +3,7 @@
 //! Transforms are data: a type of element and a shape go in, a type and a shape come out, and the
 //! smallest piece that can be made on its own, the granule, is known before anything is read.
 
-mod cast;
+pub(super) mod cast;
 mod float8;
 mod foreign;
 pub mod quantise;
@@ -16,6 +16,7 @@ pub use quantise::{
     Bits, Blocks, Part, Quantise, QuantisedMut, Quantiser, QuantiserGranule, Rectangle, SharedQuantiser,
 };
 
+use super::joined::{Extent, Unary};
 use super::{DType, Error, LazyTensor, Source};
 
 /// The elements of `input` after `transform`.
@@ -33,6 +34,8 @@ pub enum Transform {
     /// To another type of element, rounded to the nearest value, ties to even, as ONNX's `Cast` with
     /// `saturate = 1` does. A cast between integers, or of integers to floats, must be exact.
     Cast(DType),
+    /// By an operator on each element, which keeps the type.
+    Unary(Unary),
     /// To a part of a quantised form.
     Quantise(Quantise),
     /// What a plugin does.
@@ -57,6 +60,7 @@ impl Transform {
     pub fn output(&self, dtype: DType, shape: &[u64]) -> Option<(DType, Vec<u64>)> {
         match self {
             Transform::Cast(to) => Cast::of(dtype, *to).map(|_| (*to, shape.to_vec())),
+            Transform::Unary(unary) => unary.takes(dtype).then(|| (dtype, shape.to_vec())),
             Transform::Quantise(quantise) => quantise.output(dtype, shape),
             Transform::Foreign(foreign) => foreign.output(dtype, shape),
         }
@@ -65,7 +69,7 @@ impl Transform {
     /// The smallest piece that can be made on its own.
     pub fn granule(&self, shape: &[u64]) -> Granule {
         match self {
-            Transform::Cast(_) => Granule::Element,
+            Transform::Cast(_) | Transform::Unary(_) => Granule::Element,
             Transform::Quantise(quantise) => quantise.granule(shape),
             Transform::Foreign(foreign) => foreign.granule(),
         }
@@ -73,13 +77,14 @@ impl Transform {
 
     /// Whether each element of the result depends on the element at the same place alone.
     pub fn is_elementwise(&self) -> bool {
-        matches!(self, Transform::Cast(_))
+        matches!(self, Transform::Cast(_) | Transform::Unary(_))
     }
 
     /// What it does, for people: `cast f16`.
     pub fn describe(&self) -> String {
         match self {
             Transform::Cast(to) => format!("cast {to}"),
+            Transform::Unary(unary) => unary.name().to_owned(),
             Transform::Quantise(quantise) => quantise.describe(),
             Transform::Foreign(foreign) => foreign.describe(),
         }
@@ -101,17 +106,20 @@ impl Derived {
 }
 
 impl LazyTensor {
-    /// This tensor after `transform`; `None` when the transform does not take it.
+    /// This tensor after `transform`; `None` when the transform does not take it, or the graph of
+    /// transforms becomes too large.
     pub fn then(&self, transform: Transform) -> Option<Self> {
         if !self.dtype.bits().is_multiple_of(8) {
             return None;
         }
         let (dtype, shape) = transform.output(self.dtype, &self.shape)?;
         let source = Source::Derived(Arc::new(Derived { input: self.clone(), transform }));
-        Some(Self { dtype, shape, source, offset: 0, strides: None })
+        let made = Self { dtype, shape, source, offset: 0, strides: None };
+        Extent::of(&made).bounded().map(|_| made)
     }
 
-    /// The tensor that the first transform takes, and the transforms, first to last.
+    /// The tensor that the first transform takes, and the transforms, first to last. A tensor that is made
+    /// of several others is the first.
     pub fn transforms(&self) -> (&Self, Vec<&Transform>) {
         let (mut base, mut all) = (self, Vec::new());
         while let Source::Derived(derived) = &base.source {

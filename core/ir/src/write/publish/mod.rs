@@ -43,10 +43,10 @@ impl Sources {
     pub(super) fn of(options: &WriteOptions, weights: &[Weight<'_>], own: &[MappedFile]) -> Self {
         let mut mapped: Vec<MappedFile> = options.program.iter().cloned().collect();
         for weight in weights {
-            match weight.data.file() {
-                Some(file) if own.iter().any(|known| known.same(file)) => {}
-                Some(file) if !mapped.iter().rev().any(|known| known.same(file)) => mapped.push(file.clone()),
-                _ => {}
+            for file in weight.data.files() {
+                if !own.iter().chain(mapped.iter().rev()).any(|known| known.same(file)) {
+                    mapped.push(file.clone());
+                }
             }
         }
         Self { mapped, named: options.sources.clone() }

@@ -1,0 +1,74 @@
+//! Passes that make weights of others.
+
+use onnxport_sdk::prelude::*;
+use onnxport_sdk::{DType, NodeRef, Weight};
+
+/// The readers of `value` that are `op`, when it has no others.
+fn readers<'h>(value: ValueRef<'h>, op: &str) -> Vec<NodeRef<'h>> {
+    let uses = value.uses();
+    let all = uses.iter().all(|(node, _)| node.is(op));
+    if all && !value.is_returned() { uses.into_iter().map(|(node, _)| node).collect() } else { Vec::new() }
+}
+
+/// The input at `index`, when it is an initializer.
+fn weight<'h>(node: NodeRef<'h>, index: usize) -> Res<Weight<'h>> {
+    let value = node.input(index).filter(|value| value.is_initializer());
+    Ok(value.ok_or("an input is no initializer")?.weight())
+}
+
+/// A convolution with the batch norm that follows it: the weights are scaled, computed in f64 and rounded
+/// once.
+#[pass]
+fn conv_batch_norm(cx: &Edit<'_>) -> Res<()> {
+    let convolutions: Vec<_> = cx.graph().nodes().into_iter().filter(|node| node.is("Conv")).collect();
+    for conv in convolutions {
+        let Some(made) = conv.output(0) else { continue };
+        let [norm] = readers(made, "BatchNormalization")[..] else { continue };
+        let own = conv.input(1).and_then(ValueRef::initializer).ok_or("no weight")?;
+        let wide = |node, index| Ok::<_, Refusal>(weight(node, index)?.cast(DType::F64));
+        let (gamma, beta, mean, variance) = (wide(norm, 1)?, wide(norm, 2)?, wide(norm, 3)?, wide(norm, 4)?);
+        let epsilon = f64::from(norm.float("epsilon").unwrap_or(1e-5));
+        let scale = gamma / (variance + epsilon).sqrt();
+        let channels: Vec<u64> =
+            own.shape.iter().enumerate().map(|(axis, extent)| if axis == 0 { *extent } else { 1 }).collect();
+        let folded = (wide(conv, 1)? * scale.reshape(&channels)).cast(own.dtype).value()?;
+        let shift = match conv.input(2) {
+            Some(_) => wide(conv, 2)? - mean,
+            None => -mean,
+        };
+        let bias = (shift * scale + beta).cast(own.dtype).value()?;
+        cx.before(norm);
+        let mut fused = cx.op("Conv").input(conv.input(0).ok_or("no input")?).input(folded).input(bias);
+        for name in conv.attributes() {
+            let value = conv.attribute(&name);
+            fused = fused.set(name.leak(), value);
+        }
+        cx.replace_uses(norm.output(0).ok_or("no output")?, fused.one())?;
+        cx.remove(norm)?;
+        cx.remove(conv)?;
+    }
+    Ok(())
+}
+
+/// Three products with one input become one product with the packed weights, and a split.
+#[pass]
+fn packed_qkv(cx: &Edit<'_>) -> Res<()> {
+    for x in cx.graph().inputs() {
+        let [q, k, v] = readers(x, "Gemm")[..] else { continue };
+        let packed = Weight::concat(&[weight(q, 1)?, weight(k, 1)?, weight(v, 1)?], 0).value()?;
+        let bias = Weight::concat(&[weight(q, 2)?, weight(k, 2)?, weight(v, 2)?], 0).value()?;
+        cx.before(q);
+        let all = cx.op("Gemm").input(x).input(packed).input(bias).int("transB", 1).one();
+        let rows =
+            |node: NodeRef<'_>| node.input(2).and_then(ValueRef::initializer).map(|own| own.shape[0] as i64);
+        let sizes: Vec<i64> = [q, k, v].into_iter().filter_map(rows).collect();
+        let parts = cx.op("Split").input(all).input(cx.ints(&sizes)).int("axis", 1).many(3);
+        for (node, part) in [q, k, v].into_iter().zip(parts) {
+            cx.replace_uses(node.output(0).ok_or("no output")?, part)?;
+            cx.remove(node)?;
+        }
+    }
+    Ok(())
+}
+
+onnxport_sdk::export_plugin! { id: "fold", passes: true }

@@ -138,7 +138,7 @@ fn softplus(cx: &Edit<'_>) -> Res<()> {
         let (Some(x), Some(y)) = (node.input(0), node.output(0)) else { continue };
         cx.before(node);
         let exp = cx.op("Exp").input(x).one();
-        let sum = cx.op("Add").input(exp).input(cx.float(1.0)).one();
+        let sum = cx.op("Add").input(exp).input(cx.float(1.0, DType::F32)).one();
         cx.replace_uses(y, cx.op("Log").input(sum).one())?;
         cx.remove(node)?;
         if node.exists() {

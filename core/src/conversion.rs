@@ -140,7 +140,7 @@ impl Conversion {
     /// # Errors
     /// A report of every problem of the first stage that has any.
     pub fn run(self, host: &Host) -> Result<ConvertedProgram, Report> {
-        let calls = if self.looks_for_calls { Some(self.calls()) } else { None };
+        let calls = if self.looks_for_calls { Some(self.calls(host)) } else { None };
         let Archive { program, file, .. } = self.archive;
         let mut converted = pipeline::convert(host, program, &self.options)?;
         converted.diagnostics.splice(0..0, self.diagnostics);
@@ -152,14 +152,14 @@ impl Conversion {
         self.archive
     }
 
-    fn calls(&self) -> Calls {
+    fn calls(&self, host: &Host) -> Calls {
         let sidecar = Against::sidecar_path(&self.path);
         // Values that were recorded with other weights say nothing about these.
         if sidecar.exists() && !self.reweighted {
             return Ok((Against::read(&sidecar)?, sidecar));
         }
         // Those of fake tensors are fake, and some are of classes that are not read.
-        let calls = Against::of_archive(&self.archive)
+        let calls = Against::of_archive(&self.archive, &host.schemas)
             .or_else(|report| Against::made(&self.archive.program).map_err(|_| report))?;
         Ok((calls, self.path.clone()))
     }

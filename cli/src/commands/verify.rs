@@ -75,8 +75,8 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
         let message = format!("there is no file {}", arguments.model.display());
         return Err(Diagnostic::error(Code::READ_IO, message).into());
     }
-    let (against, source) = Against::open(&arguments.against)?;
     let host = plugins::host(&arguments.plugins)?;
+    let (against, source) = Against::open(&arguments.against, &host.schemas)?;
     let runtime = plugins::runtime(&host, &arguments.runtime)?;
     let comparer = arguments.comparer.as_deref().map(|id| Comparer::open(&host, id, &[])).transpose()?;
     let (rtol, atol) = (arguments.rtol, arguments.atol);
@@ -166,6 +166,10 @@ fn case_line(case: &CaseReport) -> String {
     if inputs.chars().count() > 72 {
         inputs = inputs.chars().take(69).chain("...".chars()).collect();
     }
-    let mark = if case.passed() { good("ok  ") } else { bad("FAIL") };
+    let mark = match (case.passed(), case.not_tried()) {
+        (true, _) => good("ok  "),
+        (false, true) => faint("none"),
+        (false, false) => bad("FAIL"),
+    };
     format!("{mark} {:<8} {}", case.name, faint(&inputs))
 }

@@ -1,6 +1,6 @@
 //! Whether two sizes can be the same.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::sym::{Dim, SymId, Symbols};
 
@@ -26,13 +26,15 @@ pub(super) struct Judge {
     /// Expressions, to compute with.
     pub(super) symbols: Symbols,
     traced: FxHashMap<SymId, i64>,
+    /// Sizes that are spelled differently and must be the same.
+    pub(super) equal: FxHashSet<(Dim, Dim)>,
 }
 
 impl Judge {
     pub(super) fn new(symbols: &Symbols) -> Self {
         let traced = symbols.iter().filter_map(|(id, symbol)| Some((id, symbol.hint?))).collect();
         // A copy: expressions that are made here must not change how the program's are printed.
-        Self { symbols: symbols.clone(), traced }
+        Self { symbols: symbols.clone(), traced, equal: FxHashSet::default() }
     }
 
     /// The value of `dim` when the program was traced.
@@ -57,8 +59,11 @@ impl Judge {
         if let (Dim::Const(a), Dim::Const(b)) = (a, b) {
             return a != b;
         }
-        if let (Some(a), Some(b)) = (self.traced(a), self.traced(b)) {
-            return a != b;
+        if let (Some(x), Some(y)) = (self.traced(a), self.traced(b)) {
+            if x == y {
+                self.equal.insert((a.min(b), a.max(b)));
+            }
+            return x != y;
         }
         let difference = self.symbols.sub(a, b);
         !self.symbols.range(difference).contains(0)

@@ -20,7 +20,7 @@ use crate::arena::Arena;
 use crate::diagnose::{Code, Diagnostic};
 use crate::program::{Arg, Body, Call, Output, Program, Val, Value};
 use crate::registry::{Schema, Schemas, Term};
-use crate::sym::Symbols;
+use crate::sym::{Dim, Symbols};
 use crate::tensor::DType;
 
 pub use dtype::promote;
@@ -48,6 +48,31 @@ pub struct Checked {
     pub unknown: usize,
     /// The operators of those.
     pub operators: BTreeSet<String>,
+}
+
+/// Equalities between sizes that the calls of a program imply.
+#[derive(Debug)]
+pub struct Implied {
+    /// The symbols and expressions.
+    pub symbols: Symbols,
+    /// The pairs that must be equal, sorted.
+    pub pairs: Vec<(Dim, Dim)>,
+}
+
+impl Implied {
+    /// No equalities.
+    pub fn nothing(symbols: &Symbols) -> Self {
+        Self { symbols: symbols.clone(), pairs: Vec::new() }
+    }
+}
+
+/// The sizes that every call of `program` leaves no choice but to be equal.
+pub fn implied(program: &Program, schemas: &Schemas) -> Implied {
+    let mut checker = Checker { schemas, judge: Judge::new(&program.symbols), checked: Checked::default() };
+    checker.body(&program.body, false);
+    let mut pairs: Vec<_> = checker.judge.equal.into_iter().collect();
+    pairs.sort_unstable();
+    Implied { symbols: checker.judge.symbols, pairs }
 }
 
 /// Holds every call of `program` against what it states about the results.

@@ -32,6 +32,8 @@ pub struct Case {
     pub inputs: Vec<(String, LazyTensor)>,
     /// What must come out; `None` where only the inputs are known.
     pub expected: Option<Expected>,
+    /// Whether its sizes were drawn, so that the program itself may not take them.
+    pub drawn: bool,
 }
 
 /// The values after a call.
@@ -122,6 +124,7 @@ impl<'a> Sidecar<'a> {
             name: entry.name.clone(),
             inputs: named("input", &entry.inputs)?,
             expected: Some(Expected { outputs, names, states: named("state", &entry.states)? }),
+            drawn: false,
         })
     }
 

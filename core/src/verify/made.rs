@@ -4,7 +4,9 @@
 
 use super::expected::Against;
 use super::samples::{self, Sample};
+use super::sizes::Constraints;
 use crate::diagnose::{Code, Diagnostic};
+use crate::meta::Implied;
 use crate::program::{InputKind, Program, ValueType};
 use crate::sym::{Dim, SymId};
 use crate::tensor::{DType, LazyTensor, Transform};
@@ -27,7 +29,8 @@ impl Against {
             })?;
             samples.push(sample);
         }
-        Ok(Self { made: true, ..samples::cases(&program.symbols, &samples) })
+        let constraints = Constraints::new(Implied::nothing(&program.symbols), &program.guards, &samples);
+        Ok(Self { made: true, ..samples::cases(&program.symbols, &samples, &constraints) })
     }
 }
 

@@ -9,6 +9,7 @@ mod place;
 mod report;
 mod run;
 mod samples;
+mod sizes;
 mod source;
 
 pub use crate::onnx::{Extent, Port, Signature, State};
@@ -19,4 +20,3 @@ pub use executor::{Executor, Feed, Output, Runtime, Session};
 pub use expected::{Against, Case, Expected};
 pub use report::{CaseReport, OutputReport, TensorReport, Verification};
 pub use run::{Options, verify};
-pub use samples::{Sample, cases};

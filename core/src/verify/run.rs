@@ -66,7 +66,13 @@ pub fn verify(
             Err(d) => return Err(d),
         };
         let fed = feeds.iter().map(|f| report(f.name, &f.dtype, &f.dims)).collect();
-        cases.push(CaseReport { name: case.name.clone(), inputs: fed, outputs: judge.outputs, error });
+        cases.push(CaseReport {
+            name: case.name.clone(),
+            inputs: fed,
+            outputs: judge.outputs,
+            error,
+            drawn: case.drawn,
+        });
     }
     let seconds = start.elapsed().as_secs_f64();
     let values_compared = against.has_values();

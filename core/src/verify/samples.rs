@@ -1,6 +1,7 @@
 //! Calls made from recorded inputs alone, at the recorded size and at others.
 
 use super::expected::{Against, Case};
+use super::sizes::{Constraints, Sizes};
 use crate::sym::{Dim, SymId, Symbols};
 use crate::tensor::data::count;
 use crate::tensor::{DType, LazyTensor};
@@ -14,7 +15,7 @@ const HEADROOM: i64 = 3;
 
 /// A recorded input and how its size may vary.
 #[derive(Clone, Debug)]
-pub struct Sample {
+pub(super) struct Sample {
     /// The program's name for the input.
     pub name: String,
     /// The stated extents of a tensor, over the program's symbols.
@@ -25,28 +26,40 @@ pub struct Sample {
     pub tensor: LazyTensor,
 }
 
-/// The recorded call, and calls with other sizes of every dynamic dimension within its range, whose
-/// values repeat the recorded ones along the axes that grow.
-pub fn cases(symbols: &Symbols, samples: &[Sample]) -> Against {
+/// The recorded call, and calls with other sizes of every dynamic dimension that `constraints` admit, whose
+/// values repeat the recorded ones along the axes that grow. Dimensions of the same recorded size first change
+/// together: they may have to be equal without the program saying so.
+pub(super) fn cases(symbols: &Symbols, samples: &[Sample], constraints: &Constraints) -> Against {
     let traced = traced_sizes(symbols, samples);
     let recorded = samples.iter().map(|s| (s.name.clone(), s.tensor.clone())).collect();
-    let mut cases = vec![Case { name: "traced".to_owned(), inputs: recorded, expected: None }];
+    let mut cases = vec![Case { name: "traced".to_owned(), inputs: recorded, expected: None, drawn: false }];
     let mut seen = vec![traced.clone()];
     for step in 1..=FURTHER_SIZES {
-        let drawn = |nudge: i64| -> Vec<(SymId, i64)> {
-            let other = |(i, (symbol, size)): (usize, &(SymId, i64))| {
-                (*symbol, other_size(symbols, *symbol, *size, step, nudge + i as i64))
+        let drawn = |together: bool, nudge: i64| -> Sizes {
+            let class = |i: usize, size: i64| match traced.iter().position(|(_, s)| *s == size) {
+                Some(first) if together => first,
+                _ => i,
             };
-            traced.iter().enumerate().map(other).collect()
+            let other = |(i, (symbol, size)): (usize, &(SymId, i64))| {
+                let distinct = nudge + class(i, *size) as i64;
+                (*symbol, other_size(symbols, *symbol, *size, step, distinct))
+            };
+            let mut sizes = traced.iter().enumerate().map(other).collect();
+            constraints.repair(&mut sizes);
+            sizes
         };
-        let Some(sizes) = (0..NUDGES).map(drawn).find(|sizes| !seen.contains(sizes)) else { continue };
+        // The last step lets sizes that were equal differ, where nothing speaks against it.
+        let first = step < FURTHER_SIZES;
+        let tries = [first, !first].into_iter().flat_map(|together| (0..NUDGES).map(move |n| (together, n)));
+        let fits = |sizes: &Sizes| !seen.contains(sizes) && constraints.admit(sizes);
+        let Some(sizes) = tries.map(|(together, nudge)| drawn(together, nudge)).find(fits) else { continue };
         let resized: Option<Vec<_>> = samples
             .iter()
             .map(|sample| Some((sample.name.clone(), resize(symbols, sample, &sizes)?)))
             .collect();
         seen.push(sizes);
         if let Some(inputs) = resized {
-            cases.push(Case { name: format!("size-{step}"), inputs, expected: None });
+            cases.push(Case { name: format!("size-{step}"), inputs, expected: None, drawn: true });
         }
     }
     Against { cases, made: false }
@@ -150,6 +163,7 @@ fn integer(tensor: &LazyTensor) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::meta::Implied;
     use crate::sym::Range;
 
     #[test]
@@ -175,7 +189,7 @@ mod tests {
             sample("x", vec![batch, double], &[2, 6], 12),
             sample("y", vec![batch, Dim::Const(3)], &[2, 3], 6),
         ];
-        let against = cases(&symbols, &samples);
+        let against = cases(&symbols, &samples, &constraints(&symbols, &[], &samples));
         assert_eq!(against.cases.len(), 3);
         let shapes: Vec<_> = against.cases.iter().map(|c| c.inputs[0].1.shape.clone()).collect();
         assert_eq!(shapes[0], [2, 6]);
@@ -210,6 +224,43 @@ mod tests {
         let symbols = Symbols::default();
         let tensor = LazyTensor::inline(DType::U8, vec![2], vec![1, 2]);
         let sample = Sample { name: "x".to_owned(), dims: vec![Dim::Const(2)], number: None, tensor };
-        assert_eq!(cases(&symbols, &[sample]).cases.len(), 1);
+        let samples = [sample];
+        assert_eq!(cases(&symbols, &samples, &constraints(&symbols, &[], &samples)).cases.len(), 1);
+    }
+
+    fn constraints(symbols: &Symbols, guards: &[&str], samples: &[Sample]) -> Constraints {
+        let guards: Vec<String> = guards.iter().map(|g| (*g).to_owned()).collect();
+        Constraints::new(Implied::nothing(symbols), &guards, samples)
+    }
+
+    #[test]
+    fn sizes_keep_guards_and_change_together() {
+        let mut symbols = Symbols::default();
+        let dims = ["past", "new", "mask", "other"].map(|name| symbols.symbol(name));
+        let sample = |name: &str, dim: Dim, size: u64| Sample {
+            name: name.to_owned(),
+            dims: vec![dim],
+            number: None,
+            tensor: LazyTensor::inline(DType::U8, vec![size], vec![1; size as usize]),
+        };
+        let sizes = [5, 3, 8, 5];
+        let names = ["cache_0", "ids", "mask", "cache_1"];
+        let samples: Vec<Sample> =
+            names.iter().zip(dims).zip(sizes).map(|((name, dim), size)| sample(name, dim, size)).collect();
+        let guards = [
+            "L['cache'][0].size()[0] + L['ids'].size()[0] + ((-1)*L['mask'].size()[0]) <= 0",
+            "L['mask'].size()[0] <= L['cache'][0].size()[0] + L['ids'].size()[0]",
+            "((-1) + L['ids'].size()[0]) // 2 != 1",
+            "what else PyTorch may write",
+        ];
+        let against = cases(&symbols, &samples, &constraints(&symbols, &guards, &samples));
+        assert_eq!(against.cases.len(), 3);
+        for case in &against.cases[1..] {
+            let [past, new, mask, other] = [0, 1, 2, 3].map(|i| case.inputs[i].1.shape[0]);
+            assert_eq!(past + new, mask, "{}", case.name);
+            assert_ne!((new - 1) / 2, 1, "{}", case.name);
+            assert_eq!(case.name == "size-1", past == other, "{}", case.name);
+            assert!(case.drawn && past != 5);
+        }
     }
 }

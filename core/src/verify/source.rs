@@ -4,9 +4,12 @@ use std::path::{Path, PathBuf};
 
 use super::expected::Against;
 use super::samples::{self, Sample};
+use super::sizes::Constraints;
 use crate::diagnose::{Code, Diagnostic, Report};
+use crate::meta;
 use crate::program::{Program, Value, ValueType};
 use crate::pt2::{self, Archive, SampleValue};
+use crate::registry::Schemas;
 use crate::tensor::{DType, LazyTensor};
 
 impl Against {
@@ -17,7 +20,7 @@ impl Against {
     ///
     /// # Errors
     /// `OP704` when there are no calls, and what reading the file gives.
-    pub fn open(path: &Path) -> Result<(Self, PathBuf), Report> {
+    pub fn open(path: &Path, schemas: &Schemas) -> Result<(Self, PathBuf), Report> {
         if path.extension().is_some_and(|e| e == "safetensors") {
             return Ok((Self::read(path)?, path.to_owned()));
         }
@@ -25,14 +28,15 @@ impl Against {
         if sidecar.exists() {
             return Ok((Self::read(&sidecar)?, sidecar));
         }
-        Ok((Self::of_archive(&pt2::read(path)?)?, path.to_owned()))
+        Ok((Self::of_archive(&pt2::read(path)?, schemas)?, path.to_owned()))
     }
 
-    /// Calls made from the inputs that an archive records.
+    /// Calls made from the inputs that an archive records. What `schemas` say of its operators tells which
+    /// sizes must be equal.
     ///
     /// # Errors
     /// `OP704` when it records none or they cannot be fed, and what reading them gives.
-    pub fn of_archive(archive: &Archive) -> Result<Self, Report> {
+    pub fn of_archive(archive: &Archive, schemas: &Schemas) -> Result<Self, Report> {
         let nothing = || {
             Diagnostic::error(Code::VERIFY_EXPECTED, "the archive records no sample inputs")
                 .help("save it with `onnxport.save(program, path)`, which records inputs and expected values")
@@ -49,7 +53,8 @@ impl Against {
             })?;
             samples.push(sample);
         }
-        Ok(samples::cases(&program.symbols, &samples))
+        let constraints = Constraints::new(meta::implied(program, schemas), &program.guards, &samples);
+        Ok(samples::cases(&program.symbols, &samples, &constraints))
     }
 }
 

@@ -1,0 +1,163 @@
+//! What sizes must satisfy so that the program itself would take them: the guards that it records, and the
+//! equalities between axes that its calls imply.
+
+use super::samples::Sample;
+use crate::meta::Implied;
+use crate::sym::{Dim, SymId, Symbols};
+
+/// A relation between two sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Relation {
+    Equal,
+    Unequal,
+    AtMost,
+    Below,
+    AtLeast,
+    Above,
+}
+
+/// As guards spell them; longer ones first.
+const RELATIONS: [(&str, Relation); 6] = [
+    ("==", Relation::Equal),
+    ("!=", Relation::Unequal),
+    ("<=", Relation::AtMost),
+    (">=", Relation::AtLeast),
+    ("<", Relation::Below),
+    (">", Relation::Above),
+];
+
+/// How often equalities are applied one after another.
+const ROUNDS: usize = 8;
+
+/// Sizes of symbols.
+pub(super) type Sizes = Vec<(SymId, i64)>;
+
+/// Relations that hold for all sizes that the program takes, as far as they are understood.
+pub(super) struct Constraints {
+    symbols: Symbols,
+    all: Vec<(Dim, Relation, Dim)>,
+}
+
+impl Constraints {
+    /// The constraints of `guards`, Python expressions over the inputs that `samples` name, and of `implied`.
+    pub(super) fn new(implied: Implied, guards: &[String], samples: &[Sample]) -> Self {
+        let Implied { symbols, pairs } = implied;
+        let all = pairs.into_iter().map(|(a, b)| (a, Relation::Equal, b)).collect();
+        let mut constraints = Self { symbols, all };
+        for guard in guards {
+            if let Some(constraint) = constraints.guard(guard, samples) {
+                constraints.all.push(constraint);
+            }
+        }
+        constraints
+    }
+
+    fn guard(&mut self, text: &str, samples: &[Sample]) -> Option<(Dim, Relation, Dim)> {
+        let text = self.over_symbols(text, samples)?;
+        let (left, relation, right) = RELATIONS.iter().find_map(|(spelled, relation)| {
+            let (left, right) = text.split_once(spelled)?;
+            Some((left, *relation, right))
+        })?;
+        Some((self.symbols.parse(left).ok()?, relation, self.symbols.parse(right).ok()?))
+    }
+
+    /// The guard with every `L['x'][0].size()[1]` replaced by the expression that the program states for it.
+    fn over_symbols(&self, text: &str, samples: &[Sample]) -> Option<String> {
+        let mut rest = text;
+        let mut out = String::with_capacity(text.len());
+        while let Some((before, after)) = rest.split_once("L[") {
+            out.push_str(before);
+            let (name, after) = path(after)?;
+            let sample = samples.iter().find(|s| s.name == name)?;
+            let (dim, after) = match after.strip_prefix(".size()[") {
+                Some(after) => {
+                    let (axis, after) = after.split_once(']')?;
+                    (*sample.dims.get(axis.parse::<usize>().ok()?)?, after)
+                }
+                None => (sample.number?, after),
+            };
+            out.push('(');
+            out.push_str(&self.symbols.display(dim));
+            out.push(')');
+            rest = after;
+        }
+        out.push_str(rest);
+        Some(out.replace("torch.sym_max", "max").replace("torch.sym_min", "min"))
+    }
+
+    fn eval(&self, dim: Dim, sizes: &[(SymId, i64)]) -> Option<i64> {
+        self.symbols.eval(dim, &|id| sizes.iter().find(|(symbol, _)| *symbol == id).map(|(_, size)| *size))
+    }
+
+    /// Changes sizes until the relations hold that say how large one of them is, one after another.
+    pub(super) fn repair(&self, sizes: &mut Sizes) {
+        for _ in 0..ROUNDS {
+            let mut changed = false;
+            for (a, relation, b) in &self.all {
+                let (Some(x), Some(y)) = (self.eval(*a, sizes), self.eval(*b, sizes)) else { continue };
+                if !relation.holds(x, y) && !matches!(relation, Relation::Unequal) {
+                    changed |= self.equalise(*a, *b, x.saturating_sub(y), sizes);
+                }
+            }
+            if !changed {
+                return;
+            }
+        }
+    }
+
+    /// Changes one size so that `a` and `b`, which are `apart`, are equal: rather one that is a whole side.
+    fn equalise(&self, a: Dim, b: Dim, apart: i64, sizes: &mut Sizes) -> bool {
+        let whole = [b, a].map(|side| self.symbols.as_symbol(side));
+        let mut order: Vec<usize> = (0..sizes.len()).rev().collect();
+        order.sort_by_key(|i| sizes.get(*i).is_none_or(|(id, _)| !whole.contains(&Some(*id))));
+        for index in order {
+            for by in [apart, apart.saturating_neg()] {
+                let mut changed = sizes.clone();
+                let Some((id, size)) = changed.get_mut(index) else { continue };
+                *size = size.saturating_add(by);
+                let fits = self.symbols.get(*id).range.contains(*size);
+                if fits && self.eval(a, &changed) == self.eval(b, &changed) {
+                    *sizes = changed;
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Whether nothing that is known speaks against `sizes`.
+    pub(super) fn admit(&self, sizes: &[(SymId, i64)]) -> bool {
+        let in_range = |(symbol, size): &(SymId, i64)| self.symbols.get(*symbol).range.contains(*size);
+        let holds = |(a, relation, b): &(Dim, Relation, Dim)| {
+            let (Some(x), Some(y)) = (self.eval(*a, sizes), self.eval(*b, sizes)) else { return true };
+            relation.holds(x, y)
+        };
+        sizes.iter().all(in_range) && self.all.iter().all(holds)
+    }
+}
+
+impl Relation {
+    fn holds(self, x: i64, y: i64) -> bool {
+        match self {
+            Self::Equal => x == y,
+            Self::Unequal => x != y,
+            Self::AtMost => x <= y,
+            Self::Below => x < y,
+            Self::AtLeast => x >= y,
+            Self::Above => x > y,
+        }
+    }
+}
+
+/// The placeholder that `'past'][0][1]…` means after its `L[`, and what follows.
+fn path(text: &str) -> Option<(String, &str)> {
+    let (first, mut rest) = text.split_once(']')?;
+    let key = |text: &str| text.trim_matches(['\'', '"']).to_owned();
+    let mut name = key(first);
+    while let Some(after) = rest.strip_prefix('[') {
+        let (next, after) = after.split_once(']')?;
+        name = format!("{name}_{}", key(next));
+        rest = after;
+    }
+    Some((name, rest))
+}

@@ -3,28 +3,64 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-/// Bold text; the streams drop the escape sequences where they do not belong.
+use onnxport_core::diagnose::render::printable;
+
+/// Where a style begins: a noncharacter of Unicode, which no text has. What a terminal gets is made of it at the
+/// end ([`painted`]), so that an escape sequence is never one that a file or a plugin brought along.
+const BOLD: char = '\u{fdd0}';
+const GOOD: char = '\u{fdd1}';
+const BAD: char = '\u{fdd2}';
+const FAINT: char = '\u{fdd3}';
+/// Where a style ends.
+const END: char = '\u{fdd4}';
+
+fn is_mark(c: char) -> bool {
+    (BOLD..=END).contains(&c)
+}
+
+/// Bold text.
 pub(crate) fn bold(text: &str) -> String {
-    let style = anstyle::Style::new().bold();
-    format!("{style}{text}{style:#}")
+    format!("{BOLD}{text}{END}")
 }
 
 /// Text in the colour of success.
 pub(crate) fn good(text: &str) -> String {
-    let style = anstyle::AnsiColor::Green.on_default().bold();
-    format!("{style}{text}{style:#}")
+    format!("{GOOD}{text}{END}")
 }
 
 /// Text in the colour of failure.
 pub(crate) fn bad(text: &str) -> String {
-    let style = anstyle::AnsiColor::Red.on_default().bold();
-    format!("{style}{text}{style:#}")
+    format!("{BAD}{text}{END}")
 }
 
 /// Text that steps back.
 pub(crate) fn faint(text: &str) -> String {
-    let style = anstyle::Style::new().dimmed();
-    format!("{style}{text}{style:#}")
+    format!("{FAINT}{text}{END}")
+}
+
+/// The text for a terminal: its styles as escape sequences, which streams drop where they do not belong, and
+/// nothing else that a terminal obeys.
+pub(crate) fn painted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for part in text.split_inclusive(is_mark) {
+        let words = part.strip_suffix(is_mark).unwrap_or(part);
+        out.push_str(&printable(words));
+        let style = match part.chars().next_back() {
+            Some(BOLD) => "\x1b[1m",
+            Some(GOOD) => "\x1b[1m\x1b[32m",
+            Some(BAD) => "\x1b[1m\x1b[31m",
+            Some(FAINT) => "\x1b[2m",
+            Some(END) => "\x1b[0m",
+            _ => "",
+        };
+        out.push_str(style);
+    }
+    out
+}
+
+/// The text without styles.
+pub(crate) fn unstyled(text: &str) -> String {
+    text.replace(is_mark, "")
 }
 
 /// A number of bytes: `1.5 MB`.
@@ -141,22 +177,23 @@ pub(crate) fn table(rows: &[Vec<String>]) -> String {
 
 /// How many characters of a cell are seen: its styles are not.
 fn shown(cell: &str) -> usize {
-    let mut count = 0;
-    let mut escape = false;
-    for c in cell.chars() {
-        match (escape, c) {
-            (false, '\u{1b}') => escape = true,
-            (false, _) => count += 1,
-            (true, 'm') => escape = false,
-            (true, _) => {}
-        }
-    }
-    count
+    cell.chars().filter(|c| !is_mark(*c)).count()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_escape_sequence_but_our_own_is_printed() {
+        let name = "a\u{1b}[31mb\u{1b}]0;t\u{7}\u{202e}c";
+        let shown = painted(&format!("{}\n{name}\n", bold(name)));
+        let clean = "a\\u{1b}[31mb\\u{1b}]0;t\\u{7}\\u{202e}c";
+        assert_eq!(shown, format!("\u{1b}[1m{clean}\u{1b}[0m\n{clean}\n"));
+        assert_eq!(unstyled(&good("pass")), "pass");
+        let rows = [vec![bold("a"), "b".to_owned()], vec!["long".to_owned(), "c".to_owned()]];
+        assert_eq!(unstyled(&table(&rows)), "  a     b\n  long  c\n");
+    }
 
     #[test]
     fn sizes_are_read_with_their_units() {

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::args::Global;
 use crate::exit::Exit;
+use crate::format::{painted, unstyled};
 use crate::outcome::Outcome;
 
 /// Prints the outcome of the command called `name`.
@@ -16,9 +17,9 @@ pub(crate) fn print(name: &str, outcome: &Outcome, global: Global) -> io::Result
     }
     // These streams drop colours where they do not belong.
     let mut out = anstream::stdout().lock();
-    out.write_all(outcome.text.as_bytes())?;
+    out.write_all(painted(&outcome.text).as_bytes())?;
     if !global.quiet {
-        out.write_all(outcome.summary.as_bytes())?;
+        out.write_all(painted(&outcome.summary).as_bytes())?;
     }
     out.flush()?;
     let mut report = outcome.report.clone();
@@ -45,7 +46,7 @@ pub(crate) fn print_json(name: Option<&str>, outcome: &Outcome) -> io::Result<()
     object.insert("exit".to_owned(), (outcome.exit as u8).into());
     object.extend(outcome.json.clone());
     if !outcome.text.is_empty() && outcome.json.is_empty() {
-        object.insert("text".to_owned(), outcome.text.clone().into());
+        object.insert("text".to_owned(), unstyled(&outcome.text).into());
     }
     let diagnostics = serde_json::to_value(render::json(&outcome.report)).unwrap_or(Value::Null);
     object.insert("diagnostics".to_owned(), diagnostics);

@@ -280,3 +280,62 @@ fn only_listed_libraries_are_loaded() {
         assert!(said.contains(word), "{said}");
     }
 }
+
+#[test]
+fn a_library_that_is_cut_short_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let library = in_mode(wild(), folder.path(), "cut");
+    let whole = std::fs::metadata(&library).expect("the library").len();
+    for len in [whole / 2, whole - 1, 4096, 100] {
+        let file = std::fs::File::options().write(true).open(in_mode(wild(), folder.path(), "cut"));
+        file.and_then(|file| file.set_len(len)).expect("a shorter file");
+        let output = convert(folder.path(), std::slice::from_ref(&library), &[]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(5), "{len}: {said}");
+        assert!(said.contains("OP803") && said.contains("libwild.cut.so"), "{len}: {said}");
+        let onnxport = |command: &str| {
+            let mut onnxport = Command::new(env!("CARGO_BIN_EXE_onnxport"));
+            onnxport.args(["plugin", command]).arg(&library).output().expect("the binary starts")
+        };
+        assert_eq!(onnxport("info").status.code(), Some(5), "{len}");
+        let checked = onnxport("check");
+        let said = String::from_utf8_lossy(&checked.stdout);
+        assert!(said.contains("fail[OP803]"), "{len}: {said}");
+    }
+}
+
+#[test]
+fn one_refusal_is_one_error() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let library = in_mode(wild(), folder.path(), "fine");
+    std::fs::write(folder.path().join("allow.toml"), "wild = \"00\"\n").expect("a file");
+    let more =
+        ["--plugin-allow", "allow.toml", "--use", "aten.relu.default=wild", "--plugin-option", "wild.a=b"];
+    let output = convert(folder.path(), &[library], &more);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(5), "{said}");
+    assert_eq!(said.matches("error[").count(), 1, "{said}");
+}
+
+#[test]
+fn a_folder_says_what_it_holds_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    in_mode(wild(), folder.path(), "fine");
+    let output = convert(folder.path(), &[folder.path().to_owned()], &[]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("no manifest and are not loaded: libwild.fine.so"), "{said}");
+}
+
+#[test]
+fn what_a_plugin_says_does_not_reach_the_terminal_raw() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let library = in_mode(wild(), folder.path(), "refuse_ansi");
+    let output = convert(folder.path(), &[library], &["--color", "always"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    for raw in ["\u{1b}[31m", "\u{1b}]0", "\u{7}", "\u{202e}", "\r", "\nX"] {
+        assert!(!said.contains(raw), "{raw:?}: {said:?}");
+    }
+    assert!(said.contains(r"evil \u{1b}[31mred\u{1b}]0;t\u{7} \u{202e}abc"), "{said:?}");
+}

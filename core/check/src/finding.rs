@@ -65,11 +65,16 @@ impl Finding {
         self
     }
 
+    /// The code of the failure.
+    pub fn failure(&self) -> &'static Code {
+        let known = |code: &String| Code::ALL.iter().map(|(code, _)| code).find(|c| c.as_str() == code);
+        self.code.as_ref().and_then(known).unwrap_or(&Code::PLUGIN_CHECK)
+    }
+
     /// The failure as a diagnostic.
     pub(super) fn diagnostic(&self) -> Diagnostic {
-        let known = |code: &String| Code::ALL.iter().map(|(code, _)| code).find(|c| c.as_str() == code);
-        let code = self.code.as_ref().and_then(known).unwrap_or(&Code::PLUGIN_CHECK);
-        let diagnostic = Diagnostic::error(code.clone(), format!("{}: {}", self.check, self.reason));
+        let diagnostic =
+            Diagnostic::error(self.failure().clone(), format!("{}: {}", self.check, self.reason));
         if self.next.is_empty() { diagnostic } else { diagnostic.help(self.next.clone()) }
     }
 }

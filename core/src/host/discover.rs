@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::allow::{AllowLists, Hashes};
 use super::options::Given;
-use super::{MAX_TEXT, Manifest, OnPanic};
+use super::{MAX_TEXT, Manifest, OnPanic, log};
 use crate::diagnose::{Code, Diagnostic};
 use crate::files;
 
@@ -214,15 +214,27 @@ fn libraries(path: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
             Err(error) => Err(unreadable(error)),
         };
     }
-    let mut found = Vec::new();
+    let (mut found, mut skipped) = (Vec::new(), Vec::new());
     for entry in path.read_dir().map_err(unreadable)? {
         let library = entry.map_err(unreadable)?.path();
         let extension = library.extension().is_some_and(|e| e == env::consts::DLL_EXTENSION);
         if extension && Manifest::paths(&library).iter().any(|manifest| manifest.is_file()) {
             found.push(library);
+        } else if extension {
+            skipped.extend(library.file_name().map(|name| name.to_string_lossy().into_owned()));
         }
     }
     found.sort();
+    if !skipped.is_empty() {
+        skipped.sort();
+        let message = format!(
+            "of {} these have no manifest and are not loaded: {}",
+            path.display(),
+            skipped.join(", ")
+        );
+        let help = "name the library itself, or let `onnxport plugin check --write-manifest` write one";
+        log::warn(Diagnostic::warning(Code::PLUGIN_FILE, message).help(help));
+    }
     Ok(found)
 }
 

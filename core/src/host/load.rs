@@ -6,7 +6,7 @@ use std::path::Path;
 use onnxport_abi::abi_stable::library::{AbiHeader, LibHeader, LibraryError, lib_header_from_path};
 use onnxport_abi::{PluginRoot, PluginRootRef};
 
-use super::{Site, cross};
+use super::{Site, cross, elf};
 use crate::diagnose::{Code, Diagnostic};
 use crate::files;
 
@@ -24,6 +24,12 @@ pub fn load(path: &Path) -> Result<(PluginRoot, &'static str), Diagnostic> {
         .map_err(|error| fail(Code::PLUGIN_FILE, format!("cannot be read: {error}")))?
     {
         return Err(fail(Code::PLUGIN_FILE, "is not a shared library".to_owned()));
+    }
+    let (stated, found) =
+        lengths(&full).map_err(|error| fail(Code::PLUGIN_FILE, format!("cannot be read: {error}")))?;
+    if stated > found {
+        let what = format!("is cut short: it has {found} bytes, its headers state {stated}");
+        return Err(fail(Code::PLUGIN_FILE, what).help("copy it again"));
     }
     // Not `RootModule::load_*`: those keep one library per type and return it for every path.
     // The library's constructors run now. It stays loaded as long as the process, and so may its name.
@@ -75,6 +81,16 @@ fn looks_like_library(path: &Path) -> std::io::Result<bool> {
     files::open(path)?.take(4).read_to_end(&mut head)?;
     let mach: [[u8; 4]; 3] = [[0xcf, 0xfa, 0xed, 0xfe], [0xce, 0xfa, 0xed, 0xfe], [0xca, 0xfe, 0xba, 0xbe]];
     Ok(head == *b"\x7fELF" || head.starts_with(b"MZ") || mach.iter().any(|magic| head == magic))
+}
+
+/// How long the file must be by its headers, if they say it, and how long it is.
+fn lengths(path: &Path) -> std::io::Result<(u64, u64)> {
+    // Headers of programs stand in front; what comes later is checked by its place only.
+    let mut head = Vec::new();
+    let file = files::open(path)?;
+    let len = file.metadata()?.len();
+    file.take(64 << 10).read_to_end(&mut head)?;
+    Ok((elf::stated_len(&head).unwrap_or(0), len))
 }
 
 /// The first line of a loader's words without the path, which the message has already.

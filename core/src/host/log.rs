@@ -111,6 +111,11 @@ pub(crate) fn shown() -> u32 {
     LEVEL.load(Ordering::Relaxed)
 }
 
+/// Takes a warning of the host itself, about plugins.
+pub(super) fn warn(warning: Diagnostic) {
+    take(warning);
+}
+
 /// Takes a message of `plugin`, which says it about `origin`.
 pub(crate) fn said(plugin: String, level: u32, text: &str, origin: Option<OriginId>) {
     take(diagnostic(plugin, level, text, origin));

@@ -8,6 +8,7 @@ pub mod attach;
 pub mod crash;
 pub mod crossing;
 pub mod discover;
+mod elf;
 pub(crate) mod incoming;
 mod listing;
 pub mod load;
@@ -126,6 +127,8 @@ impl Host {
         let mut problems = Vec::new();
         let Wanted { candidates, choices, options, allow } = discover::wanted(search, &mut problems);
         let loaded = load_all(&candidates, &allow, &mut problems);
+        // What refers to a plugin that was refused is not another problem.
+        let complete = problems.is_empty();
         let mut plugins = Vec::new();
         for root in linked {
             match attach::about(root, "linked in") {
@@ -154,13 +157,16 @@ impl Host {
                 Err(problem) => problems.push(problem),
             }
         }
-        problems.extend(options::unknown(&options, plugins.iter().map(|(plugin, _)| plugin)));
+        if complete {
+            problems.extend(options::unknown(&options, plugins.iter().map(|(plugin, _)| plugin)));
+        }
         let plugins: Vec<Plugin> = plugins.into_iter().map(|(plugin, _)| plugin).collect();
         let mut host = Self::index(plugins, &mut problems);
         host.quarantine = Quarantine::new(search.on_panic);
         for (target, id) in choices {
-            if let Err(problem) = host.choose(&target, &id) {
-                problems.push(problem);
+            match host.choose(&target, &id) {
+                Err(problem) if complete => problems.push(problem),
+                _ => {}
             }
         }
         if problems.is_empty() {

@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
 fn rows(finding: &Finding) -> Vec<Vec<String>> {
     let verdict = match finding.verdict {
         Verdict::Pass => good("pass"),
-        Verdict::Fail => bad("fail"),
+        Verdict::Fail => bad(&format!("fail[{}]", finding.failure())),
         Verdict::Skip => faint("skip"),
     };
     let mut rows = vec![vec![verdict, bold(&finding.check), finding.reason.clone()]];

@@ -7,4 +7,4 @@ mod text;
 
 pub use json::{DiagnosticJson, json};
 pub use markdown::markdown;
-pub use text::{Palette, text};
+pub use text::{Palette, printable, text};

@@ -61,7 +61,12 @@ fn write_group(out: &mut String, group: &Group<'_>, palette: Palette) -> std::fm
     let Palette { strong, faint, note, reset, .. } = palette;
     let diagnostic = group.first;
     let (color, name) = palette.severity(diagnostic.severity);
-    write!(out, "{color}{name}[{}]{reset}{strong}: {}{reset}", diagnostic.code, clean(&diagnostic.message))?;
+    write!(
+        out,
+        "{color}{name}[{}]{reset}{strong}: {}{reset}",
+        printable(diagnostic.code.as_str()),
+        indent(&diagnostic.message)
+    )?;
     if group.count > 1 {
         write!(out, " {faint}({} times){reset}", group.count)?;
     }
@@ -76,7 +81,7 @@ fn write_group(out: &mut String, group: &Group<'_>, palette: Palette) -> std::fm
         writeln!(out, "  {faint}={reset} {}", indent(line))?;
     }
     if let Some(provider) = &diagnostic.provider {
-        writeln!(out, "  {faint}={reset} reported by the plugin `{provider}`")?;
+        writeln!(out, "  {faint}={reset} reported by the plugin `{}`", printable(provider))?;
     }
     if let Some(help) = &diagnostic.help {
         writeln!(out, "  {note}help{reset}: {}", indent(help))?;
@@ -87,25 +92,25 @@ fn write_group(out: &mut String, group: &Group<'_>, palette: Palette) -> std::fm
 fn write_place(out: &mut String, origin: &Origin, palette: Palette) -> std::fmt::Result {
     let Palette { faint, reset, .. } = palette;
     if let Some(frame) = origin.user_frame() {
-        write!(out, "  {faint}-->{reset} {}:{}", clean(&frame.file), frame.line)?;
+        write!(out, "  {faint}-->{reset} {}:{}", printable(&frame.file), frame.line)?;
         if !frame.function.is_empty() {
-            write!(out, " {faint}in {}{reset}", clean(&frame.function))?;
+            write!(out, " {faint}in {}{reset}", printable(&frame.function))?;
         }
         out.push('\n');
         if !frame.code.trim().is_empty() {
-            writeln!(out, "   {faint}|{reset}  {}", clean(frame.code.trim()))?;
+            writeln!(out, "   {faint}|{reset}  {}", printable(frame.code.trim()))?;
         }
     }
     let module = if origin.module.is_empty() { "the root module" } else { origin.module.as_str() };
     let class = origin.class.rsplit('.').next().filter(|class| !class.is_empty());
-    write!(out, "  {faint}={reset} in {}", clean(module))?;
+    write!(out, "  {faint}={reset} in {}", printable(module))?;
     if let Some(class) = class {
-        write!(out, " ({})", clean(class))?;
+        write!(out, " ({})", printable(class))?;
     }
     if !origin.node.is_empty() {
-        write!(out, ", node {}", clean(&origin.node))?;
+        write!(out, ", node {}", printable(&origin.node))?;
         if !origin.target.is_empty() {
-            write!(out, " = {}", clean(&origin.target))?;
+            write!(out, " = {}", printable(&origin.target))?;
         }
     }
     out.push('\n');
@@ -113,17 +118,26 @@ fn write_place(out: &mut String, origin: &Origin, palette: Palette) -> std::fmt:
 }
 
 fn indent(text: &str) -> String {
-    clean(text).replace('\n', "\n    ")
+    printable(text).replace('\n', "\n    ")
 }
 
-/// Text that quotes names out of files, without what would move the cursor of a terminal.
-fn clean(text: &str) -> Cow<'_, str> {
-    let harmful = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
-    if !text.contains(harmful) {
+/// Text that quotes names and messages out of files and plugins, without what would move the cursor of a
+/// terminal, start an escape sequence, or show letters in another order than they stand in.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_harmful) {
         return Cow::Borrowed(text);
     }
-    let escaped = |c: char| if harmful(c) { c.escape_default().to_string() } else { c.to_string() };
+    let escaped = |c: char| if is_harmful(c) { c.escape_default().to_string() } else { c.to_string() };
     text.chars().map(escaped).collect::<String>().into()
+}
+
+fn is_harmful(c: char) -> bool {
+    match c {
+        '\n' | '\t' => false,
+        // Marks, embeddings, overrides and isolates of directions; separators of lines and paragraphs.
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
+        _ => c.is_control(),
+    }
 }
 
 #[cfg(test)]

@@ -94,7 +94,7 @@ fn the_plugins_of_this_repository_pass() {
         assert_eq!((exit, of(&checked, "fail")), (Some(0), vec![]), "{package}");
     }
     for (folder, name, step) in [
-        ("examples/optimizer", "optimizer", "rules/1 patterns"),
+        ("examples/optimizer", "optimizer", "rules/2 patterns"),
         ("examples/vendor-backend", "npu_plugin", "backend/1 claims, no graph"),
     ] {
         cargo(&["build", "--quiet"], &repository().join(folder));

@@ -958,8 +958,8 @@ pub mod rules {
         pub const CONSTANT: u32 = 2;
         /// What the node `index` makes. A node is the operand of one node only, and its index is larger.
         pub const NODE: u32 = 3;
-        /// An initializer of at most 64 KiB, all elements of which are `number`; there is at least one. Not a
-        /// parameter or buffer: their bytes are not read.
+        /// An initializer of at most 64 KiB, all elements of which are `number` as their type rounds it; there
+        /// is at least one. Not a parameter or buffer: their bytes are not read.
         pub const NUMBER: u32 = 4;
     }
 
@@ -1028,6 +1028,115 @@ pub mod rules {
         /// States the type of a value of the patch that the host could not infer.
         pub set_type: extern "C" fn(cx: GraphContext, value: u64, ty: &TypeRecord<'_>) -> u32,
         /// Ends the patch: what stands for each output of the root; `NOTHING` for one that is not read.
+        pub finish: extern "C" fn(cx: GraphContext, outputs: RSlice<'_, u64>) -> u32,
+        /// Says why the rule does not apply here. `code` is empty for the host's own code.
+        pub refuse: extern "C" fn(cx: GraphContext, code: RStr<'_>, message: RStr<'_>, help: RStr<'_>),
+    }
+}
+
+#[interface(id = "rules/2", since = 1.3)]
+pub mod rules2 {
+    //! `rules/2`: rules whose patterns are texts.
+    //!
+    //! As `rules/1`, with the whole language of patterns: several roots, alternatives, optional parts, named
+    //! parts, extents, tolerances, defaults of attributes. `docs/optimizer-plugins.md` has its grammar. It may
+    //! grow; a host refuses a rule that it cannot read, and says so.
+
+    use crate::graph::{AttributeView, GraphContext, NewNode};
+    use crate::lowering::{DimRecord, TypeRecord};
+
+    /// What the plugin provides.
+    #[table(plugin, thread = conversion, takes = call, answers(OK, REFUSED, PANICKED, INVALID))]
+    pub struct Rules2Table {
+        /// The rules.
+        pub rules: RSlice<'static, RuleText>,
+        /// Whether the rule at `index` applies where its pattern fits. `host` and `graph` are the envelopes
+        /// of [`Rules2Host`] and `GraphHost`. Called on the thread of the conversion; the graph does not
+        /// change meanwhile. `OK`, or `REFUSED` after [`Rules2Host::refuse`], or `PANICKED`.
+        pub check: extern "C" fn(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32,
+        /// Describes what stands in the place of what the rule at `index` matched. `OK` after
+        /// [`Rules2Host::finish`], or as for [`Rules2Table::check`].
+        pub build: extern "C" fn(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32,
+    }
+
+    /// A rule: what it looks for, and what is said about it.
+    pub struct RuleText {
+        /// The name, unique in the plugin: `transpose_transpose`.
+        pub name: RStr<'static>,
+        /// What it does, in a line.
+        pub documentation: RStr<'static>,
+        /// What it looks for: `Transpose(Transpose(x, perm = p), perm = q)`.
+        pub pattern: RStr<'static>,
+        /// The lowest opset at which it is right.
+        pub min_opset: u32,
+        /// The highest opset at which it is right.
+        pub max_opset: u32,
+        /// Among several rules for one place, the highest priority is tried first.
+        pub priority: i32,
+        /// `rule_flags` of `rules/1`.
+        pub flags: u32,
+        /// The names in the pattern whose nodes [`Bindings::nodes`] tells.
+        pub nodes: RSlice<'static, RStr<'static>>,
+        /// The variables whose values [`Bindings::values`] tells.
+        pub values: RSlice<'static, RStr<'static>>,
+        /// The variables whose extents [`Bindings::dims`] tells.
+        pub dims: RSlice<'static, RStr<'static>>,
+        /// The variables whose attributes [`Rules2Host::attribute`] tells.
+        pub attributes: RSlice<'static, RStr<'static>>,
+    }
+
+    /// What a rule matched.
+    pub struct Bindings<'a> {
+        /// The roots of the pattern, whose outputs the patch replaces.
+        pub roots: RSlice<'a, u64>,
+        /// One per name in [`RuleText::nodes`]; `NOTHING` for a part that is left out.
+        pub nodes: RSlice<'a, u64>,
+        /// One per name in [`RuleText::values`]; `NOTHING` for a part that is left out.
+        pub values: RSlice<'a, u64>,
+        /// One per name in [`RuleText::dims`]; `UNKNOWN` for a part that is left out.
+        pub dims: RSlice<'a, DimRecord>,
+    }
+
+    /// What the host offers while a rule is checked or builds its patch. Used on the thread of the call and
+    /// only until it returns. All functions that return a number return a [`status`](crate::status); those
+    /// that build answer `INVALID` during a check.
+    #[table(host, thread = callback, takes = call, answers(OK, INVALID))]
+    pub struct Rules2Host {
+        /// What was matched; borrowed until the plugin's next call into the host.
+        #[slot(gives = next_call)]
+        pub bindings: for<'a> extern "C" fn(cx: GraphContext, out: &mut Bindings<'a>) -> u32,
+        /// The attribute that the variable at `index` in [`RuleText::attributes`] stands for: what the node
+        /// states, or else the default; of kind `NONE` where there is neither.
+        #[slot(gives = next_call)]
+        pub attribute: for<'a> extern "C" fn(cx: GraphContext, index: u32, out: &mut AttributeView<'a>) -> u32,
+        /// Adds a node in front of what is replaced and stores the ids of its outputs; the number of outputs
+        /// is the slice's length.
+        #[slot(gives = values)]
+        pub emit: extern "C" fn(cx: GraphContext, node: &NewNode<'_>, outputs: RSliceMut<'_, u64>) -> u32,
+        /// Adds an initializer of little-endian, row-major `bytes` and stores its id.
+        #[slot(gives = values)]
+        pub constant: extern "C" fn(
+            cx: GraphContext,
+            dtype: i32,
+            dims: RSlice<'_, u64>,
+            bytes: RSlice<'_, u8>,
+            out: &mut u64,
+        ) -> u32,
+        /// Adds an initializer that shows the bytes of another one with its axes in the order `axes`, then
+        /// with the extents `dims`, and stores its id. Nothing is copied before the model is written.
+        /// `REFUSED` when such a view would need a copy.
+        #[slot(gives = values, answers(OK, INVALID, REFUSED))]
+        pub view: extern "C" fn(
+            cx: GraphContext,
+            initializer: u64,
+            axes: RSlice<'_, u32>,
+            dims: RSlice<'_, u64>,
+            out: &mut u64,
+        ) -> u32,
+        /// States the type of a value of the patch that the host could not infer.
+        pub set_type: extern "C" fn(cx: GraphContext, value: u64, ty: &TypeRecord<'_>) -> u32,
+        /// Ends the patch: what stands for each output of each root, one root after the other; `NOTHING` for
+        /// one that is not read.
         pub finish: extern "C" fn(cx: GraphContext, outputs: RSlice<'_, u64>) -> u32,
         /// Says why the rule does not apply here. `code` is empty for the host's own code.
         pub refuse: extern "C" fn(cx: GraphContext, code: RStr<'_>, message: RStr<'_>, help: RStr<'_>),

@@ -8,7 +8,7 @@ use onnxport_abi::{RSlice, RStr};
 use crate::abi::graph::{self, GraphHost};
 use crate::abi::lowering::{Context, INTERFACE, LoweringEntry, LoweringHost, LoweringTable, entry_flags};
 use crate::abi::pass::{self, PassHost};
-use crate::abi::rules::{self, RulesHost};
+use crate::abi::rules2::{self, Rules2Host};
 use crate::abi::{HostRoot, Table, Version, status};
 use crate::register::of_package;
 use crate::{Lower, Lowering, Refusal, panic};
@@ -64,7 +64,7 @@ pub fn attach(host: &HostRoot, package: &'static str, id: &'static str) -> u32 {
             && unsafe {
                 ask(INTERFACE).read::<LoweringHost>().is_ok()
                     && ask(graph::INTERFACE).read::<GraphHost>().is_ok()
-                    && ask(rules::INTERFACE).read::<RulesHost>().is_ok()
+                    && ask(rules2::INTERFACE).read::<Rules2Host>().is_ok()
                     && ask(pass::INTERFACE).read::<PassHost>().is_ok()
             };
         if fits {
@@ -192,7 +192,7 @@ macro_rules! export_plugin {
                     },)?
                     $({
                         const _: () = assert!($rules, "leave `rules` out instead");
-                        RStr::from_str($crate::abi::rules::INTERFACE)
+                        RStr::from_str($crate::abi::rules2::INTERFACE)
                     },)?
                     $({
                         const _: () = assert!($passes, "leave `passes` out instead");
@@ -313,7 +313,7 @@ macro_rules! export_plugin {
                         }
                     )?
                     $(
-                        $crate::abi::rules::INTERFACE => {
+                        $crate::abi::rules2::INTERFACE => {
                             use $crate::abi::graph::GraphContext;
 
                             const _: bool = $rules;

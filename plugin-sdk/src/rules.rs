@@ -7,12 +7,13 @@ use std::sync::OnceLock;
 
 use onnxport_abi::{RSlice, RStr};
 
+use crate::abi::graph::AttributeView;
 use crate::abi::graph::{GraphContext, NOTHING};
-use crate::abi::rules::{MatchView, RuleRecord, RulesHost, RulesTable};
+use crate::abi::rules2::{Bindings, RuleText, Rules2Host, Rules2Table};
 use crate::abi::{Table, status};
 use crate::edit::{Editor, Slots, delegate_emit};
 use crate::graph::{Attribute, GraphSession, GraphView, NodeRef, ValueRef};
-use crate::{Refusal, Res, panic};
+use crate::{Dim, Refusal, Res, panic};
 
 /// A registered rule.
 pub struct Rule {
@@ -21,11 +22,7 @@ pub struct Rule {
     /// Where: file, line of `rules!`, position in it. Rules of one priority are tried in this order.
     pub place: (&'static str, u32, u32),
     /// The pattern and what is said about it.
-    pub record: RuleRecord,
-    /// Per variable that stands for an attribute: the node of the pattern, and the attribute.
-    pub captures: &'static [(u32, &'static str)],
-    /// The nodes of the pattern that have names.
-    pub nodes: &'static [(&'static str, u32)],
+    pub record: RuleText,
     /// Whether the rule applies to what matched.
     pub condition: Option<fn(&Matched<'_>) -> Res<()>>,
     /// What stands in its place, an entry per output.
@@ -34,13 +31,17 @@ pub struct Rule {
 
 inventory::collect!(Rule);
 
-/// What the pattern of a rule matched.
+/// What the pattern of a rule matched. Conditions and replacements read it by the names of the pattern.
 pub struct Matched<'h> {
     graph: GraphView<'h>,
-    rule: &'static Rule,
+    attribute: AttributeOf,
+    roots: Vec<u64>,
     nodes: Vec<u64>,
     values: Vec<u64>,
+    dims: Vec<Dim>,
 }
+
+type AttributeOf = for<'a> extern "C" fn(GraphContext, u32, &mut AttributeView<'a>) -> u32;
 
 impl<'h> Matched<'h> {
     /// The graph.
@@ -48,40 +49,14 @@ impl<'h> Matched<'h> {
         self.graph
     }
 
-    /// The node at the root of the pattern.
+    /// The node at the root of the pattern; the first one of several.
     pub fn root(&self) -> NodeRef<'h> {
-        self.graph.node(self.nodes.first().copied().unwrap_or(NOTHING))
+        self.graph.node(self.roots.first().copied().unwrap_or(NOTHING))
     }
 
-    /// The value that the variable `name` stands for.
-    ///
-    /// # Errors
-    /// When the pattern has no such variable, or its optional input is left out.
-    pub fn value(&self, name: &str) -> Res<ValueRef<'h>> {
-        self.maybe(name).ok_or_else(|| Refusal::new(format!("`{name}` stands for no value")))
-    }
-
-    /// The same; `None` when the pattern has no such variable or its optional input is left out.
-    pub fn maybe(&self, name: &str) -> Option<ValueRef<'h>> {
-        let position = self.rule.record.variables.lent().iter().position(|v| v.lent() == name)?;
-        self.value_at(position)
-    }
-
-    /// The attribute that the variable `name` stands for; [`Attribute::None`] when there is none.
-    pub fn attribute(&self, name: &str) -> Attribute {
-        let position = self.rule.record.captures.lent().iter().position(|v| v.lent() == name);
-        position.map_or(Attribute::None, |position| self.attribute_at(position))
-    }
-
-    /// The node that the pattern calls `name`.
-    ///
-    /// # Errors
-    /// When it calls none so, or the node stands below an optional input that is left out.
-    pub fn node(&self, name: &str) -> Res<NodeRef<'h>> {
-        let named = self.rule.nodes.iter().find(|(known, _)| *known == name);
-        named
-            .and_then(|(_, index)| self.node_at(*index as usize))
-            .ok_or_else(|| Refusal::new(format!("`{name}` stands for no node")))
+    /// The nodes at the roots of the pattern.
+    pub fn roots(&self) -> Vec<NodeRef<'h>> {
+        self.roots.iter().map(|id| self.graph.node(*id)).collect()
     }
 
     #[doc(hidden)]
@@ -97,9 +72,19 @@ impl<'h> Matched<'h> {
     }
 
     #[doc(hidden)]
+    pub fn dim_at(&self, position: usize) -> Option<Dim> {
+        self.dims.get(position).copied().filter(|dim| *dim != Dim::Unknown)
+    }
+
+    #[doc(hidden)]
     pub fn attribute_at(&self, position: usize) -> Attribute {
-        let Some((node, name)) = self.rule.captures.get(position) else { return Attribute::None };
-        self.node_at(*node as usize).map_or(Attribute::None, |node| node.attribute(name))
+        self.graph.attribute_by(|cx, view| (self.attribute)(cx, position as u32, view))
+    }
+
+    /// What the name of a pattern stands for.
+    #[doc(hidden)]
+    pub fn there<T>(found: Option<T>, name: &str) -> Res<T> {
+        found.ok_or_else(|| Refusal::new(format!("`{name}` stands for nothing")))
     }
 }
 
@@ -113,19 +98,6 @@ impl<'h> Rewrite<'h> {
     /// What matched.
     pub fn matched(&self) -> &Matched<'h> {
         &self.matched
-    }
-
-    /// The value that the variable `name` stands for.
-    ///
-    /// # Errors
-    /// As [`Matched::value`].
-    pub fn value(&self, name: &str) -> Res<ValueRef<'h>> {
-        self.matched.value(name)
-    }
-
-    /// The attribute that the variable `name` stands for.
-    pub fn attribute(&self, name: &str) -> Attribute {
-        self.matched.attribute(name)
     }
 }
 
@@ -166,7 +138,7 @@ impl Verdict for Res<bool> {
     }
 }
 
-/// What stands for the outputs of the root, one after the other.
+/// What stands for the outputs of the roots, one after the other.
 pub trait Replacement<'h> {
     /// An entry per output.
     ///
@@ -199,27 +171,27 @@ impl<'h, T: Replacement<'h>> Replacement<'h> for Res<T> {
     }
 }
 
-/// The `rules/1` table of a plugin and the rules behind its entries.
+/// The `rules/2` table of a plugin and the rules behind its entries.
 #[doc(hidden)]
-pub type RuleList = OnceLock<(RulesTable, Vec<&'static Rule>)>;
+pub type RuleList = OnceLock<(Rules2Table, Vec<&'static Rule>)>;
 
 type Ask = extern "C" fn(u32, &Table, &Table, GraphContext) -> u32;
 
-/// The `rules/1` table of `package`, built once.
+/// The `rules/2` table of `package`, built once.
 #[doc(hidden)]
 pub fn rules_table(
     list: &'static RuleList,
     package: &'static str,
     check: Ask,
     build: Ask,
-) -> &'static RulesTable {
+) -> &'static Rules2Table {
     let (table, _) = list.get_or_init(|| {
         let registered = inventory::iter::<Rule>.into_iter();
         let mut rules: Vec<&Rule> = registered.filter(|rule| rule.package == package).collect();
         // The order of submission depends on the linker; the order of the table must not.
         rules.sort_by_key(|rule| rule.place);
-        let records: Vec<RuleRecord> = rules.iter().map(|rule| rule.record).collect();
-        (RulesTable { rules: RSlice::from_slice(Vec::leak(records)), check, build }, rules)
+        let records: Vec<RuleText> = rules.iter().map(|rule| rule.record).collect();
+        (Rules2Table { rules: RSlice::from_slice(Vec::leak(records)), check, build }, rules)
     });
     table
 }
@@ -250,21 +222,28 @@ fn ask(
     host: &Table,
     graph: &Table,
     cx: GraphContext,
-    answer: impl for<'h> FnOnce(&'static Rule, Matched<'h>, &RulesHost) -> Res<Option<Vec<Option<ValueRef<'h>>>>>,
+    answer: impl for<'h> FnOnce(&'static Rule, Matched<'h>, &Rules2Host) -> Res<Option<Vec<Option<ValueRef<'h>>>>>,
 ) -> u32 {
     let rule = list.get().and_then(|(_, rules)| rules.get(index as usize).copied());
     // SAFETY: the host passes the envelope of its table of this interface.
-    let host = unsafe { host.read::<RulesHost>() };
+    let host = unsafe { host.read::<Rules2Host>() };
     let (Some(rule), Ok(Some(host)), Some(session)) = (rule, host, GraphSession::new(graph, cx)) else {
         return status::INVALID;
     };
     let outcome = catch_unwind(AssertUnwindSafe(|| {
-        let mut view = MatchView { nodes: RSlice::EMPTY, values: RSlice::EMPTY };
-        if (host.matched)(cx, &mut view) != status::OK {
+        let none = RSlice::EMPTY;
+        let mut view = Bindings { roots: none, nodes: none, values: none, dims: RSlice::EMPTY };
+        if (host.bindings)(cx, &mut view) != status::OK {
             return Err(Refusal::new("the host states no match"));
         }
-        let (nodes, values) = (view.nodes.lent().to_vec(), view.values.lent().to_vec());
-        let matched = Matched { graph: session.graph(), rule, nodes, values };
+        let matched = Matched {
+            graph: session.graph(),
+            attribute: host.attribute,
+            roots: view.roots.lent().to_vec(),
+            nodes: view.nodes.lent().to_vec(),
+            values: view.values.lent().to_vec(),
+            dims: view.dims.lent().iter().copied().map(Dim::from_record).collect(),
+        };
         let outputs = answer(rule, matched, &host)?;
         if let Some(failure) = session.take_failure() {
             return Err(failure);

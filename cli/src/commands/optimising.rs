@@ -24,6 +24,9 @@ pub(crate) struct OptimiseArguments {
     /// How often the rules go over the graph at most
     #[arg(long, value_name = "N", default_value_t = MAX_SWEEPS, conflicts_with = "no_optimise")]
     max_sweeps: usize,
+    /// How many nodes the rules may add on balance; by default four for each node, and at least 10,000
+    #[arg(long, value_name = "N", conflicts_with = "no_optimise")]
+    max_growth: Option<usize>,
 }
 
 impl OptimiseArguments {
@@ -34,6 +37,7 @@ impl OptimiseArguments {
             explain: self.explain_rule.clone(),
             stop_after: self.stop_after,
             max_sweeps: self.max_sweeps,
+            max_growth: self.max_growth,
         }
     }
 

@@ -62,11 +62,16 @@ fn lend_text<'a>(text: &str) -> RStr<'a> {
 
 /// The extents as they cross.
 fn dims_of(dims: Option<&[Option<Dim>]>) -> impl Iterator<Item = DimRecord> {
-    dims.unwrap_or_default().iter().map(|dim| match dim {
+    dims.unwrap_or_default().iter().map(|dim| dim_record(*dim))
+}
+
+/// An extent as it crosses.
+pub(crate) fn dim_record(dim: Option<Dim>) -> DimRecord {
+    match dim {
         None => DimRecord { kind: dim_kind::UNKNOWN, expr: 0, value: 0 },
-        Some(Dim::Const(value)) => DimRecord { kind: dim_kind::CONST, expr: 0, value: *value },
+        Some(Dim::Const(value)) => DimRecord { kind: dim_kind::CONST, expr: 0, value },
         Some(Dim::Expr(expr)) => DimRecord { kind: dim_kind::EXPR, expr: expr.raw(), value: 0 },
-    })
+    }
 }
 
 fn dim_from(model: &Model, record: DimRecord) -> Option<Dim> {
@@ -147,80 +152,92 @@ extern "C" fn node<'a>(cx: GraphContext, node: u64, out: &mut NodeView<'a>) -> u
 extern "C" fn attribute<'a>(cx: GraphContext, node: u64, name: RStr<'_>, out: &mut AttributeView<'a>) -> u32 {
     with(cx, |access| {
         let id = access.node(node)?;
-        let (epoch, model) = (access.epoch, access.model());
-        let mut view = AttributeView {
-            name: RStr::from_str(""),
-            kind: attribute_kind::NONE,
-            block: NOTHING,
-            ints: RSlice::EMPTY,
-            floats: RSlice::EMPTY,
-            text: RStr::from_str(""),
-            texts: RSlice::EMPTY,
-            tensor: NO_DATA,
-        };
-        let node = &model.graph.nodes[id];
         let name = name.get().ok()?;
-        let Some(found) = node.attributes.iter().find(|a| a.name == name) else {
-            *out = view;
+        let place = access.model().graph.nodes[id].attributes.iter().position(|a| a.name == name);
+        let Some(place) = place else {
+            *out = attribute_view("", None, access)?;
             return Some(());
         };
-        view.name = lend_text(&found.name);
-        let (mut names, mut shown) = (Vec::new(), None);
-        view.kind = match &found.value {
-            Attr::Int(int) => {
-                view.ints = lend(std::slice::from_ref(int));
-                attr_kind::INT
-            }
-            Attr::Float(float) => {
-                view.floats = lend(std::slice::from_ref(float));
-                attr_kind::FLOAT
-            }
-            Attr::Str(text) => {
-                view.text = lend_text(text);
-                attr_kind::STR
-            }
-            Attr::Ints(ints) => {
-                view.ints = lend(ints);
-                attr_kind::INTS
-            }
-            Attr::Floats(floats) => {
-                view.floats = lend(floats);
-                attr_kind::FLOATS
-            }
-            Attr::Strs(texts) => {
-                names = texts.iter().map(|t| lend_text(t)).collect();
-                attr_kind::STRS
-            }
-            Attr::Tensor(data) => {
-                shown = Some(data.clone());
-                attr_kind::TENSOR
-            }
-            Attr::Block(block) => {
-                view.block = epoch.block(*block);
-                attr_kind::BLOCK
-            }
-            Attr::Ref(outer, _) => {
-                view.text = lend_text(outer);
-                attribute_kind::REFERENCE
-            }
-            Attr::Bytes(_)
-            | Attr::BytesList(_)
-            | Attr::Text(_)
-            | Attr::Sparse(_)
-            | Attr::Tensors(_)
-            | Attr::Sparses(_)
-            | Attr::Blocks(_)
-            | Attr::Type(_)
-            | Attr::Types(_) => UNNAMED_KIND,
-        };
-        access.scratch.names = names;
-        view.texts = lend(&access.scratch.names);
-        if let Some(data) = shown {
-            view.tensor = show(access, &data, true)?;
-        }
-        *out = view;
+        let found = access.model().graph.nodes[id].attributes.get(place)?;
+        // SAFETY: the attribute lives in the model, which does not change before the next call of the plugin.
+        let found = unsafe { &*std::ptr::from_ref(found) };
+        *out = attribute_view(&found.name, Some(&found.value), access)?;
         Some(())
     })
+}
+
+/// An attribute as it crosses. What it refers to lives in `name`, `value` and the scratch space of `access`.
+pub(crate) fn attribute_view<'a>(
+    name: &str,
+    value: Option<&Attr>,
+    access: &mut Access<'_>,
+) -> Option<AttributeView<'a>> {
+    let epoch = access.epoch;
+    let mut view = AttributeView {
+        name: lend_text(name),
+        kind: attribute_kind::NONE,
+        block: NOTHING,
+        ints: RSlice::EMPTY,
+        floats: RSlice::EMPTY,
+        text: RStr::from_str(""),
+        texts: RSlice::EMPTY,
+        tensor: NO_DATA,
+    };
+    let Some(value) = value else { return Some(view) };
+    let (mut names, mut shown) = (Vec::new(), None);
+    view.kind = match value {
+        Attr::Int(int) => {
+            view.ints = lend(std::slice::from_ref(int));
+            attr_kind::INT
+        }
+        Attr::Float(float) => {
+            view.floats = lend(std::slice::from_ref(float));
+            attr_kind::FLOAT
+        }
+        Attr::Str(text) => {
+            view.text = lend_text(text);
+            attr_kind::STR
+        }
+        Attr::Ints(ints) => {
+            view.ints = lend(ints);
+            attr_kind::INTS
+        }
+        Attr::Floats(floats) => {
+            view.floats = lend(floats);
+            attr_kind::FLOATS
+        }
+        Attr::Strs(texts) => {
+            names = texts.iter().map(|t| lend_text(t)).collect();
+            attr_kind::STRS
+        }
+        Attr::Tensor(data) => {
+            shown = Some(data.clone());
+            attr_kind::TENSOR
+        }
+        Attr::Block(block) => {
+            view.block = epoch.block(*block);
+            attr_kind::BLOCK
+        }
+        Attr::Ref(outer, _) => {
+            view.text = lend_text(outer);
+            attribute_kind::REFERENCE
+        }
+        Attr::Bytes(_)
+        | Attr::BytesList(_)
+        | Attr::Text(_)
+        | Attr::Sparse(_)
+        | Attr::Tensors(_)
+        | Attr::Sparses(_)
+        | Attr::Blocks(_)
+        | Attr::Type(_)
+        | Attr::Types(_) => UNNAMED_KIND,
+    };
+    access.scratch.names = names;
+    view.texts = lend(&access.scratch.names);
+    if let Some(data) = shown {
+        view.tensor = show(access, &data, true)?;
+    }
+    Some(view)
 }
 
 extern "C" fn value<'a>(cx: GraphContext, value: u64, out: &mut ValueView<'a>) -> u32 {

@@ -20,7 +20,7 @@ use onnxport_abi::lowering::DimRecord;
 use onnxport_abi::status;
 use rustc_hash::FxHashMap;
 
-pub(crate) use callbacks::host_table;
+pub(crate) use callbacks::{attribute_view, dim_record, host_table};
 pub(crate) use id::Epoch;
 
 use crate::ir::{BlockId, Def, Model, NodeId, ValueId};

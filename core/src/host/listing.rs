@@ -5,6 +5,7 @@ use onnxport_abi::backend::{BackendEntry, BackendTable};
 use onnxport_abi::lowering::LoweringTable;
 use onnxport_abi::pass::{PassRecord, PassTable};
 use onnxport_abi::rules::{RuleRecord, RulesTable};
+use onnxport_abi::rules2::Rules2Table;
 use onnxport_abi::weights::WeightsTable;
 use onnxport_abi::{Malformed, RStr, Version};
 
@@ -126,6 +127,14 @@ fn rule(rule: &RuleRecord) -> Readable {
     }
     texts(list(rule.variables)?.iter().copied())?;
     texts(list(rule.captures)?.iter().copied())
+}
+
+pub(super) fn rule_texts(table: &Rules2Table) -> Readable {
+    list(table.rules)?.iter().try_for_each(|rule| {
+        texts([rule.name, rule.documentation, rule.pattern])?;
+        let names = [rule.nodes, rule.values, rule.dims, rule.attributes];
+        names.into_iter().try_for_each(|names| texts(list(names)?.iter().copied()))
+    })
 }
 
 pub(super) fn passes(table: &PassTable) -> Readable {

@@ -31,6 +31,7 @@ use onnxport_abi::executor::{ExecutorTable, OptionRecord, Sink};
 use onnxport_abi::lowering::{LoweringTable, entry_flags};
 use onnxport_abi::pass::PassTable;
 use onnxport_abi::rules::RulesTable;
+use onnxport_abi::rules2::Rules2Table;
 use onnxport_abi::{HostRoot, Version};
 
 pub use crossing::{Run, Site, cross};
@@ -91,6 +92,8 @@ pub struct Plugin {
     pub backend: Option<BackendTable>,
     /// Its rewrite rules, if it has any.
     pub rules: Option<RulesTable>,
+    /// Its rewrite rules whose patterns are texts, if it has any.
+    pub rules2: Option<Rules2Table>,
     /// Its passes, if it has any.
     pub pass: Option<PassTable>,
 }
@@ -181,7 +184,8 @@ impl Host {
         let mut schemas = Vec::new();
         let mut catalog = Catalog::default();
         for (position, plugin) in plugins.iter().enumerate() {
-            catalog.add(position, plugin.id, plugin.rules.as_ref(), plugin.pass.as_ref(), problems);
+            let (rules, texts) = (plugin.rules.as_ref(), plugin.rules2.as_ref());
+            catalog.add(position, plugin.id, rules, texts, plugin.pass.as_ref(), problems);
             let Some(table) = &plugin.lowering else { continue };
             for (index, entry) in table.entries.known().iter().enumerate() {
                 let provider = Provider {

@@ -1,35 +1,46 @@
-//! The host's side of `rules/1`.
+//! The host's side of `rules/1` and `rules/2`.
 
-use onnxport_abi::graph::{GraphContext, NOTHING, NewNode};
+use onnxport_abi::graph::{AttributeView, GraphContext, NOTHING, NewNode};
+use onnxport_abi::lowering::DimRecord;
 use onnxport_abi::lowering::TypeRecord;
 use onnxport_abi::rules::{MatchView, RulesHost};
+use onnxport_abi::rules2::{Bindings, Rules2Host};
 use onnxport_abi::{RSlice, RSliceMut, RStr};
 use onnxport_abi::{Table, status};
 
 use super::edit::{Journal, Place};
 use super::matcher::Match;
 use super::view::NoView;
-use crate::graph_access::{Frame, with_frame};
+use crate::graph_access::{self, Epoch, Frame, with_frame};
 use crate::host::incoming;
-use crate::ir::ValueId;
+use crate::ir::{NodeId, ValueId};
+use crate::rules::pattern::Wanted;
 
-static HOST: RulesHost = RulesHost { matched, emit, constant, view, set_type, finish, refuse };
+static RECORDS: RulesHost = RulesHost { matched, emit, constant, view, set_type, finish, refuse };
+static TEXTS: Rules2Host = Rules2Host { bindings, attribute, emit, constant, view, set_type, finish, refuse };
 
-/// The envelope of the functions.
-pub(crate) fn host_table() -> Table {
-    Table::of(&HOST)
+/// The envelope of the functions of `rules/1`.
+pub(crate) fn rules_table() -> Table {
+    Table::of(&RECORDS)
+}
+
+/// The envelope of the functions of `rules/2`.
+pub(crate) fn rules2_table() -> Table {
+    Table::of(&TEXTS)
 }
 
 /// A rule at a place, on its way through the plugin.
-pub(super) struct Attempt {
+pub(super) struct Attempt<'r> {
     pub(super) matched: Match,
+    wanted: &'r Wanted,
     /// Where the patch goes, and the patch; `None` during a check.
     pub(super) patch: Option<(Place, Journal)>,
     /// What stands for each output of the root.
     pub(super) answer: Option<Vec<Option<ValueId>>>,
     /// Why the plugin refused.
     pub(super) refusal: Option<Refusal>,
-    ids: [Vec<u64>; 2],
+    ids: [Vec<u64>; 3],
+    dims: Vec<DimRecord>,
 }
 
 /// A plugin's reason.
@@ -59,13 +70,33 @@ impl Refusal {
     }
 }
 
-impl Attempt {
-    pub(super) fn new(matched: Match, patch: Option<(Place, Journal)>) -> Self {
-        Self { matched, patch, answer: None, refusal: None, ids: [Vec::new(), Vec::new()] }
+impl<'r> Attempt<'r> {
+    pub(super) fn new(matched: Match, wanted: &'r Wanted, patch: Option<(Place, Journal)>) -> Self {
+        let ids = [Vec::new(), Vec::new(), Vec::new()];
+        Self { matched, wanted, patch, answer: None, refusal: None, ids, dims: Vec::new() }
+    }
+
+    /// What the plugin asks for by name: nodes and values, as they cross.
+    fn tell(&mut self, epoch: Epoch) {
+        let Self { matched, wanted, .. } = self;
+        let node = |id: Option<NodeId>| id.map_or(NOTHING, |id| epoch.node(id));
+        let value = |id: Option<ValueId>| id.map_or(NOTHING, |id| epoch.value(id));
+        let nodes = wanted.nodes.iter().map(|term| node(matched.nodes.get(*term).copied().flatten()));
+        let values = wanted.values.iter().map(|at| value(matched.values.get(*at).copied().flatten()));
+        let roots = matched.roots.iter().map(|root| epoch.node(*root));
+        let dims = wanted.dims.iter().map(|at| matched.dims.get(*at).copied().flatten());
+        let dims = dims.map(graph_access::dim_record).collect();
+        (self.ids, self.dims) = ([nodes.collect(), values.collect(), roots.collect()], dims);
     }
 }
 
-type Call<'m> = Frame<'m, Attempt>;
+/// What lives in the frame, until the plugin's next call.
+fn lend<'a, T>(items: &[T]) -> RSlice<'a, T> {
+    // SAFETY: the frame changes it only in a later call of the plugin; the contract ends the borrow there.
+    RSlice::from_slice(unsafe { std::slice::from_raw_parts(items.as_ptr(), items.len()) })
+}
+
+type Call<'m> = Frame<'m, Attempt<'m>>;
 
 fn with<'m>(cx: GraphContext, body: impl FnOnce(&mut Call<'m>) -> Option<()>) -> u32 {
     // SAFETY: the engine calls the plugin with contexts of such frames only, and does not use a frame
@@ -75,16 +106,28 @@ fn with<'m>(cx: GraphContext, body: impl FnOnce(&mut Call<'m>) -> Option<()>) ->
 
 extern "C" fn matched<'a>(cx: GraphContext, out: &mut MatchView<'a>) -> u32 {
     with(cx, |frame| {
-        let (epoch, state) = (frame.access.epoch, &mut frame.state);
-        let matched = &state.matched;
-        let nodes = matched.nodes.iter().map(|n| n.map_or(NOTHING, |n| epoch.node(n))).collect();
-        let values = matched.values.iter().map(|v| v.map_or(NOTHING, |v| epoch.value(v))).collect();
-        state.ids = [nodes, values];
-        let [nodes, values] = &state.ids;
-        // SAFETY: the ids live in the frame, which changes them only in a later call of the plugin; the
-        // contract ends the borrow there.
-        let lend = |ids: &Vec<u64>| unsafe { std::slice::from_raw_parts(ids.as_ptr(), ids.len()) };
-        *out = MatchView { nodes: RSlice::from_slice(lend(nodes)), values: RSlice::from_slice(lend(values)) };
+        frame.state.tell(frame.access.epoch);
+        let [nodes, values, _] = &frame.state.ids;
+        *out = MatchView { nodes: lend(nodes), values: lend(values) };
+        Some(())
+    })
+}
+
+extern "C" fn bindings<'a>(cx: GraphContext, out: &mut Bindings<'a>) -> u32 {
+    with(cx, |frame| {
+        frame.state.tell(frame.access.epoch);
+        let [nodes, values, roots] = &frame.state.ids;
+        let dims = lend(&frame.state.dims);
+        *out = Bindings { roots: lend(roots), nodes: lend(nodes), values: lend(values), dims };
+        Some(())
+    })
+}
+
+extern "C" fn attribute<'a>(cx: GraphContext, index: u32, out: &mut AttributeView<'a>) -> u32 {
+    with(cx, |frame| {
+        let variable = *frame.state.wanted.captures.get(index as usize)?;
+        let found = frame.state.matched.captures.get(variable)?.as_ref();
+        *out = graph_access::attribute_view("", found, &mut frame.access)?;
         Some(())
     })
 }

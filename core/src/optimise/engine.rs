@@ -2,23 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use onnxport_abi::rules::RulesTable;
-use onnxport_abi::status;
+use onnxport_abi::graph::GraphContext;
+use onnxport_abi::{Table, status};
 use rustc_hash::FxHashSet;
 
-use super::callbacks::{Attempt, Refusal, host_table};
+use super::callbacks::{Attempt, Refusal, rules_table, rules2_table};
 use super::edit::{Journal, Place};
 use super::explain::{self, Journal as Explanation};
 use super::matcher::{self, Match};
 use super::origin::Merged;
 use super::report::{Count, Optimised, Outcome};
-use super::{OptimiseOptions, patch, versions};
+use super::{OptimiseOptions, growth, patch, versions};
 use crate::diagnose::{Code, Diagnostic, OriginId};
 use crate::graph_access::{self, Access, Frame};
 use crate::host::{Host, Site, cross};
 use crate::ir::validate::Stated;
 use crate::ir::{BlockId, Model, NodeId};
-use crate::rules::Rule;
+use crate::rules::{Revision, Rule};
 
 /// The state of a run.
 pub(super) struct Engine<'a> {
@@ -35,12 +35,29 @@ pub(super) struct Engine<'a> {
     applied: usize,
     sweeps: usize,
     stopped: bool,
+    /// Nodes that rules added on balance, all and by rule, and how many they may add.
+    grown: i64,
+    growth: BTreeMap<usize, i64>,
+    budget: i64,
+    /// Whether they added more.
+    halted: bool,
     /// Patches that were not sound; they are not asked for again.
     rejected: FxHashSet<(usize, NodeId)>,
     /// Rules of which a rejected patch was reported.
     reported: FxHashSet<usize>,
     merged: Merged,
 }
+
+/// How a rule is asked.
+#[derive(Clone, Copy)]
+struct Calls {
+    check: Ask,
+    build: Ask,
+    /// What the host offers meanwhile.
+    host: Table,
+}
+
+type Ask = extern "C" fn(u32, &Table, &Table, GraphContext) -> u32;
 
 /// What came of a rule at a place.
 enum Tried {
@@ -57,6 +74,7 @@ impl<'a> Engine<'a> {
         stated: &'a mut Stated,
         options: &'a OptimiseOptions,
     ) -> Self {
+        let nodes = model.graph.node_count();
         Self {
             host,
             model,
@@ -69,6 +87,10 @@ impl<'a> Engine<'a> {
             applied: 0,
             sweeps: 0,
             stopped: false,
+            grown: 0,
+            growth: BTreeMap::new(),
+            budget: options.max_growth.unwrap_or_else(|| growth(nodes)) as i64,
+            halted: false,
             rejected: FxHashSet::default(),
             reported: FxHashSet::default(),
             merged: Merged::default(),
@@ -109,7 +131,7 @@ impl<'a> Engine<'a> {
     pub(super) fn is_done(&mut self) -> bool {
         let done = self.options.stop_after.is_some_and(|limit| self.applied >= limit);
         self.stopped |= done;
-        done || self.host.quarantine.stops(self.set_aside)
+        done || self.halted || self.host.quarantine.stops(self.set_aside)
     }
 
     /// Counts an application of a rule, or of a pass.
@@ -161,13 +183,16 @@ impl<'a> Engine<'a> {
     }
 
     fn sweep(&mut self, block: BlockId) {
-        let mut next = self.model.graph.order(block).next();
-        while let Some(node) = next {
+        // A patch can take away nodes behind its place.
+        let order: Vec<NodeId> = self.model.graph.order(block).collect();
+        for node in order {
+            if self.model.graph.nodes[node].block != Some(block) {
+                continue;
+            }
             let inner: Vec<BlockId> = self.model.graph.nodes[node].blocks().collect();
             for block in inner {
                 self.sweep(block);
             }
-            next = self.model.graph.next(node);
             self.visit(node);
             if self.is_done() {
                 return;
@@ -209,7 +234,7 @@ impl<'a> Engine<'a> {
         if self.rejected.contains(&(index, root)) {
             return Tried::Skipped;
         }
-        let matched = match matcher::find(&rule.pattern, &self.model.graph, root) {
+        let matched = match matcher::find(&rule.pattern, &self.model.graph, self.model.opset(), root) {
             Ok(matched) => matched,
             Err(mismatch) => {
                 let wanted = self.explanation.wants(self.host.catalog.rule_name(index));
@@ -218,27 +243,26 @@ impl<'a> Engine<'a> {
                 return Tried::Not(Outcome::NoMatch, reason);
             }
         };
-        let Some(table) = self.host.plugins.get(rule.plugin).and_then(|p| p.rules) else {
-            return Tried::Skipped;
-        };
+        let Some(calls) = self.calls(rule) else { return Tried::Skipped };
         if self.host.quarantine.skips(rule.plugin) {
             return Tried::Skipped;
         }
         if rule.condition
-            && let Err(not) = self.check(index, rule, table, matched.clone())
+            && let Err(not) = self.check(index, rule, calls, matched.clone())
         {
             return not;
         }
-        self.build(index, rule, table, matched, root)
+        self.build(index, rule, calls, matched, root)
     }
 
     /// Asks the plugin whether the rule applies.
-    fn check(&mut self, index: usize, rule: &Rule, table: RulesTable, matched: Match) -> Result<(), Tried> {
+    fn check(&mut self, index: usize, rule: &Rule, calls: Calls, matched: Match) -> Result<(), Tried> {
         let origin = self.origin(&matched);
         let site = self.site(index, rule, "checking the rule");
-        let mut frame = Frame::new(Access::read(self.model), Attempt::new(matched, None));
+        let mut frame =
+            Frame::new(Access::read(self.model), Attempt::new(matched, &rule.pattern.wanted, None));
         let (cx, graph) = (frame.context(), graph_access::host_table());
-        let answer = cross(site, || (table.check)(rule.index, &host_table(), &graph, cx));
+        let answer = cross(site, || (calls.check)(rule.index, &calls.host, &graph, cx));
         let refusal = frame.state.refusal.take();
         if answer == status::OK {
             return Ok(());
@@ -247,16 +271,16 @@ impl<'a> Engine<'a> {
     }
 
     /// Asks the plugin for a patch, checks it and applies it.
-    fn build(&mut self, index: usize, rule: &Rule, table: RulesTable, matched: Match, root: NodeId) -> Tried {
+    fn build(&mut self, index: usize, rule: &Rule, calls: Calls, matched: Match, root: NodeId) -> Tried {
         let origin = self.origin(&matched);
-        let Some(block) = self.model.graph.nodes[root].block else { return Tried::Skipped };
+        let Some(block) = self.model.graph.nodes[matched.place].block else { return Tried::Skipped };
         let journal = Journal::new(self.model);
-        let place = Place { block, before: Some(root), origin };
-        let state = Attempt::new(matched, Some((place, journal)));
+        let place = Place { block, before: Some(matched.place), origin };
+        let state = Attempt::new(matched, &rule.pattern.wanted, Some((place, journal)));
         let site = self.site(index, rule, "applying the rule");
         let mut frame = Frame::new(Access::edit(self.model), state);
         let (cx, graph) = (frame.context(), graph_access::host_table());
-        let answer = cross(site, || (table.build)(rule.index, &host_table(), &graph, cx));
+        let answer = cross(site, || (calls.build)(rule.index, &calls.host, &graph, cx));
         let Attempt { matched, patch, answer: outputs, refusal, .. } = frame.state;
         let Some((_, journal)) = patch else { return Tried::Skipped };
         let (true, Some(outputs)) = (answer == status::OK, outputs) else {
@@ -264,18 +288,62 @@ impl<'a> Engine<'a> {
             let answer = if answer == status::OK { status::INVALID } else { answer };
             return self.declined(index, rule, answer, refusal, origin);
         };
-        if let Err(why) = patch::check(self.model, &journal, &matched, root, &outputs) {
+        if let Err(why) = patch::check(self.model, &journal, &matched, &outputs) {
             journal.undo(self.model);
             self.rejected.insert((index, root));
             self.reject(index, rule, &why, origin);
             return Tried::Not(Outcome::Rejected, why);
         }
-        let parts = matched.nodes.iter().flatten().filter_map(|node| self.model.graph.nodes[*node].origin);
-        let parts: Vec<OriginId> = parts.collect();
+        // What the roots come from goes first.
+        let inner = matched.nodes.iter().copied().flatten().rev();
+        let nodes = matched.roots.iter().copied().chain(inner);
+        let parts: Vec<OriginId> = nodes.filter_map(|node| self.model.graph.nodes[node].origin).collect();
         let origin = self.merged.of(&mut self.model.origins, parts.into_iter());
-        patch::apply(self.model, self.stated, &journal, &matched, root, &outputs, origin);
+        let gone = patch::apply(self.model, self.stated, &journal, &matched, &outputs, origin);
+        self.grow(index, journal.nodes.len(), gone);
         self.count(rule.plugin, false, index);
         Tried::Applied
+    }
+
+    /// The functions of the plugin that has the rule.
+    fn calls(&self, rule: &Rule) -> Option<Calls> {
+        let plugin = self.host.plugins.get(rule.plugin)?;
+        Some(match rule.revision {
+            Revision::Records => {
+                let table = plugin.rules?;
+                Calls { check: table.check, build: table.build, host: rules_table() }
+            }
+            Revision::Text => {
+                let table = plugin.rules2?;
+                Calls { check: table.check, build: table.build, host: rules2_table() }
+            }
+        })
+    }
+
+    /// Books what a patch added and took away, and stops when the graph grows without end.
+    fn grow(&mut self, rule: usize, added: usize, gone: usize) {
+        let change = added as i64 - gone as i64;
+        self.grown += change;
+        *self.growth.entry(rule).or_default() += change;
+        if self.grown <= self.budget || self.halted {
+            return;
+        }
+        self.halted = true;
+        let mut growing: Vec<(i64, usize)> = self.growth.iter().map(|(rule, by)| (*by, *rule)).collect();
+        growing.retain(|(by, _)| *by > 0);
+        growing.sort_by_key(|(by, rule)| (std::cmp::Reverse(*by), *rule));
+        let named = growing.into_iter().filter_map(|(by, rule)| {
+            let plugin = self.host.catalog.rules.get(rule)?.plugin;
+            let (rule, id) = (self.host.catalog.rule_name(rule), self.plugin_id(plugin));
+            Some(format!("`{rule}` of `{id}` by {by}"))
+        });
+        let notes = format!("nodes were added on balance by {}", named.collect::<Vec<_>>().join(", "));
+        let message = format!("the rules made the graph larger by more than {} nodes", self.budget);
+        let diagnostic = Diagnostic::warning(Code::OPTIMISE_CAP, message).note(notes).help(
+            "a rule applies to what it or another one makes; the model is right, but larger. \
+             `--max-growth` is the limit",
+        );
+        self.diagnostics.push(diagnostic);
     }
 
     fn site(&self, index: usize, rule: &Rule, task: &'static str) -> Site {
@@ -283,7 +351,7 @@ impl<'a> Engine<'a> {
     }
 
     fn origin(&self, matched: &Match) -> Option<OriginId> {
-        let root = matched.nodes.first().copied().flatten()?;
+        let root = matched.roots.first().copied()?;
         self.model.graph.nodes[root].origin.filter(|o| o.index() < self.model.origins.len())
     }
 

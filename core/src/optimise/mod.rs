@@ -11,6 +11,8 @@ mod edit;
 mod engine;
 mod explain;
 mod matcher;
+mod mismatch;
+mod numbers;
 mod origin;
 mod pass;
 mod patch;
@@ -20,7 +22,7 @@ mod view;
 pub use crate::rules::{Catalog, Listed};
 pub use report::{Count, Optimised, Outcome, Place};
 
-pub(crate) use callbacks::host_table as rules_table;
+pub(crate) use callbacks::{rules_table, rules2_table};
 pub(crate) use pass::host_table as pass_table;
 
 use crate::diagnose::{Code, Diagnostic};
@@ -30,6 +32,12 @@ use crate::ir::{Model, tidy};
 
 /// How often the rules go over a graph unless the user says otherwise.
 pub const MAX_SWEEPS: usize = 64;
+
+/// How many nodes the rules may add on balance to a graph of `nodes`, unless the user says otherwise: a rule
+/// that applies to what it makes adds nodes without end.
+pub fn growth(nodes: usize) -> usize {
+    nodes.saturating_mul(4).max(10_000)
+}
 
 /// What the user asks of optimising.
 #[derive(Clone, Debug)]
@@ -42,11 +50,13 @@ pub struct OptimiseOptions {
     pub stop_after: Option<usize>,
     /// How often the rules go over the graph at most.
     pub max_sweeps: usize,
+    /// How many nodes the rules may add on balance; [`growth`] of the model unless it is stated.
+    pub max_growth: Option<usize>,
 }
 
 impl Default for OptimiseOptions {
     fn default() -> Self {
-        Self { enabled: true, explain: None, stop_after: None, max_sweeps: MAX_SWEEPS }
+        Self { enabled: true, explain: None, stop_after: None, max_sweeps: MAX_SWEEPS, max_growth: None }
     }
 }
 

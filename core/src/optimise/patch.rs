@@ -1,7 +1,5 @@
 //! Patches: checked against what they replace, then applied.
 
-use rustc_hash::FxHashSet;
-
 use super::edit::Journal;
 use super::matcher::Match;
 use crate::diagnose::OriginId;
@@ -11,22 +9,26 @@ use crate::ir::{Model, NodeId, ValueId};
 /// Why a patch cannot be applied; the graph is to be left as it was.
 pub(super) type Unsound = String;
 
-/// Checks what a rule built in front of `root`: `answer` stands for the outputs of the root.
+/// What the roots of a match make: an entry per output, one root after the other.
+fn outputs(model: &Model, matched: &Match) -> Vec<Option<ValueId>> {
+    matched.roots.iter().flat_map(|root| model.graph.nodes[*root].outputs.iter().copied()).collect()
+}
+
+/// Checks what a rule built in the place of a match: `answer` stands for the outputs of the roots.
 pub(super) fn check(
     model: &mut Model,
     journal: &Journal,
     matched: &Match,
-    root: NodeId,
     answer: &[Option<ValueId>],
 ) -> Result<(), Unsound> {
     if let Some(problem) = &journal.problem {
         return Err(problem.clone());
     }
-    let outputs = model.graph.nodes[root].outputs.clone();
+    let outputs = outputs(model, matched);
     if answer.len() != outputs.len() {
         return Err(format!("it replaces {} outputs of {}", answer.len(), outputs.len()));
     }
-    visible(model, journal, matched, root, answer)?;
+    visible(model, journal, matched, &outputs, answer)?;
     if let Some(problem) = validate::nodes(model, &journal.nodes).into_iter().next() {
         return Err(problem.message);
     }
@@ -39,7 +41,7 @@ pub(super) fn check(
                     return Err(format!("output {index} would be {is} instead of {was}"));
                 }
             }
-            None if model.graph.is_read(old) => {
+            None if is_needed(model, matched, old) => {
                 return Err(format!("output {index} is read, but nothing stands for it"));
             }
             None => {}
@@ -48,22 +50,26 @@ pub(super) fn check(
     Ok(())
 }
 
-/// What the patch reads and returns must be defined in front of the root.
+/// Whether anything but what goes with the match reads `value`.
+fn is_needed(model: &Model, matched: &Match, value: ValueId) -> bool {
+    let graph = &model.graph;
+    let inside = |node: NodeId| matched.roots.contains(&node) || matched.nodes.contains(&Some(node));
+    graph.is_returned(value) || graph.values[value].uses().iter().any(|place| !inside(place.node))
+}
+
+/// What the patch reads and returns must be defined in front of its place, and must not be what it
+/// replaces.
 fn visible(
     model: &Model,
     journal: &Journal,
     matched: &Match,
-    root: NodeId,
+    replaced: &[Option<ValueId>],
     answer: &[Option<ValueId>],
 ) -> Result<(), Unsound> {
     let graph = &model.graph;
-    let mut known: FxHashSet<ValueId> = matched.values.iter().copied().flatten().collect();
-    for node in &journal.nodes {
-        known.extend(graph.nodes[*node].outputs.iter().flatten());
-    }
     let read = journal.nodes.iter().flat_map(|node| graph.nodes[*node].inputs.iter().copied().flatten());
     for value in read.chain(answer.iter().copied().flatten()) {
-        if !known.contains(&value) && !graph.sees(root, value) {
+        if replaced.contains(&Some(value)) || !journal.made(value) && !graph.sees(matched.place, value) {
             let name = graph.values[value].name.as_deref().unwrap_or("?");
             return Err(format!("it uses the value `{name}` where that is not defined yet"));
         }
@@ -71,31 +77,34 @@ fn visible(
     Ok(())
 }
 
-/// Applies a patch that was checked: its values take over from the outputs of the root, and what only
-/// the root needed goes.
+/// Applies a patch that was checked: its values take over from the outputs of the roots, and what only
+/// those needed goes. Returns how many nodes went.
 pub(super) fn apply(
     model: &mut Model,
     stated: &mut Stated,
     journal: &Journal,
     matched: &Match,
-    root: NodeId,
     answer: &[Option<ValueId>],
     origin: Option<OriginId>,
-) {
+) -> usize {
     for node in &journal.nodes {
         model.graph.nodes[*node].origin = origin;
     }
-    let outputs = model.graph.nodes[root].outputs.clone();
-    for (old, new) in outputs.iter().zip(answer) {
+    for (old, new) in outputs(model, matched).iter().zip(answer) {
         if let (Some(old), Some(new)) = (old, new) {
             replace(model, stated, *old, *new, journal.made(*new));
         }
     }
-    for node in matched.nodes.iter().flatten() {
-        let graph = &mut model.graph;
-        let dead = graph.nodes[*node].outputs.iter().flatten().all(|value| !graph.is_read(*value));
-        if dead && graph.nodes[*node].block.is_some() {
-            graph.remove_with_blocks(*node);
+    let graph = &mut model.graph;
+    let mut left: Vec<NodeId> = matched.nodes.iter().copied().flatten().collect();
+    let mut gone = 0;
+    loop {
+        let dead = |node: &NodeId| graph.nodes[*node].outputs.iter().flatten().all(|v| !graph.is_read(*v));
+        let Some(at) = left.iter().position(dead) else { return gone };
+        let node = left.swap_remove(at);
+        if graph.nodes[node].block.is_some() {
+            graph.remove_with_blocks(node);
+            gone += 1;
         }
     }
 }

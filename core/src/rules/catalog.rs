@@ -5,17 +5,29 @@ use std::ops::RangeInclusive;
 use onnxport_abi::RStr;
 use onnxport_abi::pass::{PassRecord, PassTable, when};
 use onnxport_abi::rules::{RuleRecord, RulesTable, rule_flags};
+use onnxport_abi::rules2::{self, Rules2Table};
 use rustc_hash::FxHashMap;
 
 use super::pattern::Pattern;
+use super::{records, text};
 use crate::diagnose::{Code, Diagnostic};
 use crate::host::Known;
+
+/// The interface of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Revision {
+    /// `rules/1`
+    Records,
+    /// `rules/2`
+    Text,
+}
 
 /// A rule of a plugin.
 #[derive(Debug)]
 pub(crate) struct Rule {
     /// The plugin, by position in the host's list.
     pub(crate) plugin: usize,
+    pub(crate) revision: Revision,
     /// The position in the plugin's table.
     pub(crate) index: u32,
     pub(crate) opsets: RangeInclusive<i64>,
@@ -56,7 +68,7 @@ pub struct Catalog {
     pub(crate) passes: Vec<Pass>,
     listed: Vec<Listed>,
     /// The rules by the operator of their root, those to try first in front: the decision structure.
-    by_root: FxHashMap<&'static str, Vec<usize>>,
+    by_root: FxHashMap<String, Vec<usize>>,
     rule_names: Vec<&'static str>,
     pass_names: Vec<&'static str>,
 }
@@ -68,11 +80,18 @@ impl Catalog {
         plugin: usize,
         id: &str,
         rules: Option<&RulesTable>,
+        texts: Option<&Rules2Table>,
         passes: Option<&PassTable>,
         problems: &mut Vec<Diagnostic>,
     ) {
         for (index, record) in rules.iter().flat_map(|table| table.rules.known().iter()).enumerate() {
             match self.rule(plugin, index as u32, record) {
+                Ok(()) => {}
+                Err(why) => problems.push(malformed(id, "rule", record.name, &why)),
+            }
+        }
+        for (index, record) in texts.iter().flat_map(|table| table.rules.known().iter()).enumerate() {
+            match self.text(plugin, index as u32, record) {
                 Ok(()) => {}
                 Err(why) => problems.push(malformed(id, "rule", record.name, &why)),
             }
@@ -88,8 +107,8 @@ impl Catalog {
     /// Sorts what was added. To be called once, after the last plugin.
     pub(crate) fn finish(&mut self) {
         for (index, rule) in self.rules.iter().enumerate() {
-            if let Some(root) = rule.pattern.nodes.first() {
-                self.by_root.entry(root.op).or_default().push(index);
+            for op in rule.pattern.root_ops() {
+                self.by_root.entry(op.to_owned()).or_default().push(index);
             }
         }
         for rules in self.by_root.values_mut() {
@@ -101,10 +120,26 @@ impl Catalog {
         self.list(plugin, record.name, record.documentation, false)?;
         self.rules.push(Rule {
             plugin,
+            revision: Revision::Records,
             index,
             opsets: i64::from(record.min_opset)..=i64::from(record.max_opset),
             condition: record.flags & rule_flags::CONDITION != 0,
-            pattern: Pattern::compile(record)?,
+            pattern: records::compile(record)?,
+            priority: record.priority,
+        });
+        self.rule_names.push(record.name.known());
+        Ok(())
+    }
+
+    fn text(&mut self, plugin: usize, index: u32, record: &rules2::RuleText) -> Result<(), String> {
+        self.list(plugin, record.name, record.documentation, false)?;
+        self.rules.push(Rule {
+            plugin,
+            revision: Revision::Text,
+            index,
+            opsets: i64::from(record.min_opset)..=i64::from(record.max_opset),
+            condition: record.flags & rule_flags::CONDITION != 0,
+            pattern: text::compile(record)?,
             priority: record.priority,
         });
         self.rule_names.push(record.name.known());

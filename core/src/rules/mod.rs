@@ -2,6 +2,8 @@
 
 mod catalog;
 pub(crate) mod pattern;
+mod records;
+mod text;
 
 pub use catalog::{Catalog, Listed};
-pub(crate) use catalog::{Pass, Rule};
+pub(crate) use catalog::{Pass, Revision, Rule};

@@ -1,60 +1,110 @@
-//! The pattern compiler: from the records of a plugin to patterns that are known to be trees.
+//! Patterns: terms that stand for values, and the roots among them.
+//!
+//! [`super::text`] reads the text of `rules/2`, [`super::records`] the records of `rules/1`.
 
-use crate::host::Known;
-use onnxport_abi::lowering::attr_kind;
-use onnxport_abi::rules::{
-    CAPTURE, PatternAttribute, PatternNode, PatternOperand, RuleRecord, node_flags, operand_kind,
-};
-
-/// More commutative nodes than this would have too many orders to try.
-const MAX_COMMUTATIVE: u32 = 6;
-
-/// A tree of nodes; the first one is its root.
-#[derive(Debug)]
+/// What is looked for in a graph.
+#[derive(Debug, Default)]
 pub(crate) struct Pattern {
-    pub(crate) nodes: Vec<Node>,
-    /// The names of the variables that stand for values.
-    pub(crate) variables: Vec<&'static str>,
-    /// The number of variables that stand for attributes.
-    pub(crate) captures: usize,
-    /// The number of commutative nodes.
-    pub(crate) commutative: u32,
+    pub(crate) terms: Vec<Term>,
+    /// The terms whose nodes the patch replaces. The first is where matching begins.
+    pub(crate) roots: Vec<TermId>,
+    /// The names of the variables that stand for values, extents and attributes.
+    pub(crate) values: Vec<String>,
+    pub(crate) dims: Vec<String>,
+    pub(crate) captures: Vec<String>,
+    /// What the rule asks for by name.
+    pub(crate) wanted: Wanted,
+    /// Whether an attribute that is not given equals its default.
+    pub(crate) defaults: bool,
+}
+
+/// The position of a term among those of its pattern.
+pub(crate) type TermId = usize;
+
+/// What a plugin is told of a match, in this order.
+#[derive(Debug, Default)]
+pub(crate) struct Wanted {
+    pub(crate) nodes: Vec<TermId>,
+    pub(crate) values: Vec<usize>,
+    pub(crate) dims: Vec<usize>,
+    pub(crate) captures: Vec<usize>,
+}
+
+/// What a value must be.
+#[derive(Debug)]
+pub(crate) struct Term {
+    pub(crate) kind: Kind,
+    /// Whether the input may be left out.
+    pub(crate) optional: bool,
+    pub(crate) shape: Option<Vec<DimTerm>>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Node {
-    pub(crate) domain: &'static str,
-    pub(crate) op: &'static str,
-    pub(crate) operands: Vec<Operand>,
+pub(crate) enum Kind {
+    Any,
+    /// What the variable stands for, everywhere in the pattern.
+    Value(usize),
+    /// The same, and an initializer.
+    Constant(usize),
+    /// A small constant that is this number throughout.
+    Number(Number),
+    /// What a node makes.
+    Node(NodeTerm),
+    /// Another output of the node of a term.
+    Output(TermId, u32),
+    /// The first of these that fits.
+    Either(Vec<TermId>),
+}
+
+/// A number, and how far from it another one may be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Number {
+    pub(crate) value: f64,
+    pub(crate) tolerance: f64,
+}
+
+impl Number {
+    /// Whether `found`, of a type that rounds numbers by `round`, is this one.
+    pub(crate) fn is(self, found: f64, round: impl Fn(f64) -> f64) -> bool {
+        let rounded = round(self.value);
+        // What a type cannot hold is not its 0, nor its infinity.
+        let held = (rounded == 0.0) == (self.value == 0.0) && rounded.is_finite() == self.value.is_finite();
+        held && found == rounded || (found - self.value).abs() <= self.tolerance
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct NodeTerm {
+    pub(crate) domain: String,
+    pub(crate) op: String,
+    pub(crate) operands: Vec<TermId>,
     pub(crate) attributes: Vec<Attribute>,
-    /// The output that the pattern around it reads.
+    /// The output that the value is.
     pub(crate) output: u32,
-    /// Its number among the commutative nodes, when it is one.
-    pub(crate) commutative: Option<u32>,
+    /// The first two operands may stand in either order.
+    pub(crate) commutative: bool,
+    /// There may be further inputs and attributes.
     pub(crate) open: bool,
+    /// Others may read what it makes.
     pub(crate) shared: bool,
 }
 
-#[derive(Debug)]
-pub(crate) struct Operand {
-    pub(crate) wants: Wants,
-    pub(crate) optional: bool,
-}
-
-/// What an input must be.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Wants {
+/// An extent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DimTerm {
     Any,
-    Value(usize),
-    Constant(usize),
-    Node(usize),
-    Number(f64),
+    Number(i64),
+    /// A known extent that the variable stands for, everywhere in the pattern.
+    Variable(usize),
+    /// Any number of axes.
+    Rest,
 }
 
 #[derive(Debug)]
 pub(crate) struct Attribute {
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     pub(crate) wants: AttributeWants,
+    /// Whether it may be absent whatever its default is.
     pub(crate) optional: bool,
 }
 
@@ -63,114 +113,35 @@ pub(crate) struct Attribute {
 pub(crate) enum AttributeWants {
     Capture(usize),
     Int(i64),
-    Float(f32),
-    Str(&'static str),
-    Ints(&'static [i64]),
-    Floats(&'static [f32]),
+    Float(Number),
+    Str(String),
+    Ints(Vec<i64>),
+    Floats(Vec<f32>),
 }
 
 impl Pattern {
-    /// Compiles the pattern of a rule.
-    ///
-    /// # Errors
-    /// What is wrong with it, in words.
-    pub(crate) fn compile(rule: &RuleRecord) -> Result<Self, String> {
-        let mut pattern = Self {
-            nodes: Vec::new(),
-            variables: rule.variables.known().iter().map(|name| name.known()).collect(),
-            captures: rule.captures.len(),
-            commutative: 0,
-        };
-        if rule.nodes.is_empty() {
-            return Err("the pattern has no nodes".to_owned());
-        }
-        let mut readers = vec![0_u32; rule.nodes.len()];
-        for (index, record) in rule.nodes.known().iter().enumerate() {
-            let node = pattern.node(rule, record, index, &mut readers)?;
-            pattern.nodes.push(node);
-        }
-        // With larger indices below smaller ones, one reader each makes it a tree.
-        match readers.iter().skip(1).position(|count| *count != 1) {
-            Some(at) => Err(format!("node {} is not the operand of one node", at + 1)),
-            None if pattern.commutative > MAX_COMMUTATIVE => {
-                Err(format!("more than {MAX_COMMUTATIVE} nodes are commutative"))
+    /// The operators that a root can be: of the first root, all alternatives.
+    pub(crate) fn root_ops(&self) -> Vec<&str> {
+        let mut ops = Vec::new();
+        let mut waiting: Vec<TermId> = self.roots.first().copied().into_iter().collect();
+        while let Some(Term { kind, .. }) = waiting.pop().and_then(|id| self.terms.get(id)) {
+            match kind {
+                Kind::Node(node) if !ops.contains(&node.op.as_str()) => ops.push(&node.op),
+                Kind::Either(terms) => waiting.extend(terms),
+                Kind::Output(term, _) => waiting.push(*term),
+                _ => {}
             }
-            None => Ok(pattern),
         }
+        ops
     }
 
-    fn node(
-        &mut self,
-        rule: &RuleRecord,
-        record: &PatternNode,
-        index: usize,
-        readers: &mut [u32],
-    ) -> Result<Node, String> {
-        let part = |first: u32, count: u32| first as usize..(first as usize).saturating_add(count as usize);
-        let operands = rule.operands.known().get(part(record.first_operand, record.operands));
-        let attributes = rule.attributes.known().get(part(record.first_attribute, record.attributes));
-        let (Some(operands), Some(attributes)) = (operands, attributes) else {
-            return Err(format!("node {index} has operands or attributes that are not there"));
-        };
-        if record.op.is_empty() {
-            return Err(format!("node {index} has no operator"));
+    /// The operator of a term, for messages.
+    pub(crate) fn op(&self, term: TermId) -> &str {
+        match self.terms.get(term).map(|term| &term.kind) {
+            Some(Kind::Node(node)) => &node.op,
+            Some(Kind::Output(of, _)) if *of < term => self.op(*of),
+            Some(Kind::Either(terms)) => terms.iter().find(|t| **t < term).map_or("?", |t| self.op(*t)),
+            _ => "?",
         }
-        let commutative = if record.flags & node_flags::COMMUTATIVE == 0 {
-            None
-        } else if operands.len() < 2 {
-            return Err(format!("node {index} is commutative in fewer than two operands"));
-        } else {
-            self.commutative += 1;
-            Some(self.commutative - 1)
-        };
-        Ok(Node {
-            domain: record.domain.known(),
-            op: record.op.known(),
-            operands: operands.iter().map(|o| self.operand(o, index, readers)).collect::<Result<_, _>>()?,
-            attributes: attributes.iter().map(|a| self.attribute(a)).collect::<Result<_, _>>()?,
-            output: record.output,
-            commutative,
-            open: record.flags & node_flags::OPEN != 0,
-            shared: record.flags & node_flags::SHARED != 0,
-        })
-    }
-
-    fn operand(&self, record: &PatternOperand, node: usize, readers: &mut [u32]) -> Result<Operand, String> {
-        let index = record.index as usize;
-        let variable = |wants: Wants| match self.variables.get(index) {
-            Some(_) => Ok(wants),
-            None => Err(format!("node {node} names a variable {index} that is not there")),
-        };
-        let wants = match record.kind {
-            operand_kind::ANY => Wants::Any,
-            operand_kind::VALUE => variable(Wants::Value(index))?,
-            operand_kind::CONSTANT => variable(Wants::Constant(index))?,
-            operand_kind::NUMBER => Wants::Number(record.number),
-            operand_kind::NODE => {
-                let count = readers.get_mut(index).filter(|_| index > node);
-                let count = count.ok_or_else(|| format!("node {node} reads node {index}"))?;
-                *count += 1;
-                Wants::Node(index)
-            }
-            kind => return Err(format!("node {node} has an operand of the unknown kind {kind}")),
-        };
-        Ok(Operand { wants, optional: record.optional == 1 })
-    }
-
-    fn attribute(&self, record: &PatternAttribute) -> Result<Attribute, String> {
-        let name = record.name.known();
-        let wrong = || format!("the attribute `{name}` has no value");
-        let wants = match record.kind {
-            CAPTURE if (record.index as usize) < self.captures => {
-                AttributeWants::Capture(record.index as usize)
-            }
-            attr_kind::INT => AttributeWants::Int(*record.ints.known().first().ok_or_else(wrong)?),
-            attr_kind::FLOAT => AttributeWants::Float(*record.floats.known().first().ok_or_else(wrong)?),
-            attr_kind::STR => AttributeWants::Str(record.text.known()),
-            attr_kind::INTS => AttributeWants::Ints(record.ints.known()),
-            attr_kind::FLOATS => AttributeWants::Floats(record.floats.known()),
-            _ => return Err(wrong()),
-        };
-        Ok(Attribute { name, wants, optional: record.optional == 1 })
     }
 }

@@ -142,6 +142,9 @@ typedef struct onnxport_plugin_root {
 #define ONNXPORT_RULES_OPERAND_KIND_NUMBER ((uint32_t)(4))
 #define ONNXPORT_RULES_CAPTURE ((uint32_t)(0))
 
+/* rules/2: rules whose patterns are texts. */
+#define ONNXPORT_RULES2_INTERFACE "rules/2"
+
 /* pass/1: a plugin edits the whole graph. */
 #define ONNXPORT_PASS_INTERFACE "pass/1"
 #define ONNXPORT_PASS_WHEN_BEFORE_RULES ((uint32_t)(0))
@@ -218,6 +221,10 @@ typedef struct onnxport_rules_pattern_operand onnxport_rules_pattern_operand;
 typedef struct onnxport_rules_pattern_attribute onnxport_rules_pattern_attribute;
 typedef struct onnxport_rules_match_view onnxport_rules_match_view;
 typedef struct onnxport_rules_host onnxport_rules_host;
+typedef struct onnxport_rules2_table onnxport_rules2_table;
+typedef struct onnxport_rules2_rule_text onnxport_rules2_rule_text;
+typedef struct onnxport_rules2_bindings onnxport_rules2_bindings;
+typedef struct onnxport_rules2_host onnxport_rules2_host;
 typedef struct onnxport_pass_table onnxport_pass_table;
 typedef struct onnxport_pass_record onnxport_pass_record;
 typedef struct onnxport_pass_domain_record onnxport_pass_domain_record;
@@ -262,6 +269,7 @@ typedef struct onnxport_slice_mut_uint64 { uint64_t *data; size_t length; } onnx
 typedef struct onnxport_slice_mut_uint8 { uint8_t *data; size_t length; } onnxport_slice_mut_uint8;
 typedef struct onnxport_slice_pass_domain_record { const onnxport_pass_domain_record *data; size_t length; } onnxport_slice_pass_domain_record;
 typedef struct onnxport_slice_pass_record { const onnxport_pass_record *data; size_t length; } onnxport_slice_pass_record;
+typedef struct onnxport_slice_rules2_rule_text { const onnxport_rules2_rule_text *data; size_t length; } onnxport_slice_rules2_rule_text;
 typedef struct onnxport_slice_rules_pattern_attribute { const onnxport_rules_pattern_attribute *data; size_t length; } onnxport_slice_rules_pattern_attribute;
 typedef struct onnxport_slice_rules_pattern_node { const onnxport_rules_pattern_node *data; size_t length; } onnxport_slice_rules_pattern_node;
 typedef struct onnxport_slice_rules_pattern_operand { const onnxport_rules_pattern_operand *data; size_t length; } onnxport_slice_rules_pattern_operand;
@@ -1103,6 +1111,124 @@ struct onnxport_rules_host {
     uint32_t (*finish)(onnxport_graph_context cx, onnxport_slice_uint64 outputs);
     /* Says why the rule does not apply here. `code` is empty for the host's own code.
      * Since contract 1.1.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: nothing. */
+    void (*refuse)(onnxport_graph_context cx, onnxport_str code, onnxport_str message, onnxport_str help);
+};
+
+/* What the plugin provides. */
+struct onnxport_rules2_table {
+    /* The rules.
+     * Since contract 1.3. */
+    onnxport_slice_rules2_rule_text rules;
+    /* Whether the rule at `index` applies where its pattern fits. `host` and `graph` are the envelopes
+     * of `Rules2Host` and `GraphHost`. Called on the thread of the conversion; the graph does not
+     * change meanwhile. `OK`, or `REFUSED` after `Rules2Host::refuse`, or `PANICKED`.
+     * Since contract 1.3.
+     * Thread: the one of the conversion.
+     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
+     * Answers OK, REFUSED, PANICKED, INVALID. */
+    uint32_t (*check)(uint32_t index, const onnxport_table *host, const onnxport_table *graph, onnxport_graph_context cx);
+    /* Describes what stands in the place of what the rule at `index` matched. `OK` after
+     * `Rules2Host::finish`, or as for `Rules2Table::check`.
+     * Since contract 1.3.
+     * Thread: the one of the conversion.
+     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
+     * Answers OK, REFUSED, PANICKED, INVALID. */
+    uint32_t (*build)(uint32_t index, const onnxport_table *host, const onnxport_table *graph, onnxport_graph_context cx);
+};
+
+/* A rule: what it looks for, and what is said about it. */
+struct onnxport_rules2_rule_text {
+    /* The name, unique in the plugin: `transpose_transpose`. */
+    onnxport_str name;
+    /* What it does, in a line. */
+    onnxport_str documentation;
+    /* What it looks for: `Transpose(Transpose(x, perm = p), perm = q)`. */
+    onnxport_str pattern;
+    /* The lowest opset at which it is right. */
+    uint32_t min_opset;
+    /* The highest opset at which it is right. */
+    uint32_t max_opset;
+    /* Among several rules for one place, the highest priority is tried first. */
+    int32_t priority;
+    /* `rule_flags` of `rules/1`. */
+    uint32_t flags;
+    /* The names in the pattern whose nodes `Bindings::nodes` tells. */
+    onnxport_slice_str nodes;
+    /* The variables whose values `Bindings::values` tells. */
+    onnxport_slice_str values;
+    /* The variables whose extents `Bindings::dims` tells. */
+    onnxport_slice_str dims;
+    /* The variables whose attributes `Rules2Host::attribute` tells. */
+    onnxport_slice_str attributes;
+};
+
+/* What a rule matched. */
+struct onnxport_rules2_bindings {
+    /* The roots of the pattern, whose outputs the patch replaces. */
+    onnxport_slice_uint64 roots;
+    /* One per name in `RuleText::nodes`; `NOTHING` for a part that is left out. */
+    onnxport_slice_uint64 nodes;
+    /* One per name in `RuleText::values`; `NOTHING` for a part that is left out. */
+    onnxport_slice_uint64 values;
+    /* One per name in `RuleText::dims`; `UNKNOWN` for a part that is left out. */
+    onnxport_slice_lowering_dim_record dims;
+};
+
+/* What the host offers while a rule is checked or builds its patch. Used on the thread of the call and
+ * only until it returns. All functions that return a number return a `status`(crate::status); those
+ * that build answer `INVALID` during a check. */
+struct onnxport_rules2_host {
+    /* What was matched; borrowed until the plugin's next call into the host.
+     * Since contract 1.3.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Answers OK, INVALID. */
+    uint32_t (*bindings)(onnxport_graph_context cx, onnxport_rules2_bindings *out);
+    /* The attribute that the variable at `index` in `RuleText::attributes` stands for: what the node
+     * states, or else the default; of kind `NONE` where there is neither.
+     * Since contract 1.3.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Answers OK, INVALID. */
+    uint32_t (*attribute)(onnxport_graph_context cx, uint32_t index, onnxport_graph_attribute_view *out);
+    /* Adds a node in front of what is replaced and stores the ids of its outputs; the number of outputs
+     * is the slice's length.
+     * Since contract 1.3.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Answers OK, INVALID. */
+    uint32_t (*emit)(onnxport_graph_context cx, const onnxport_graph_new_node *node, onnxport_slice_mut_uint64 outputs);
+    /* Adds an initializer of little-endian, row-major `bytes` and stores its id.
+     * Since contract 1.3.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Answers OK, INVALID. */
+    uint32_t (*constant)(onnxport_graph_context cx, int32_t dtype, onnxport_slice_uint64 dims, onnxport_slice_uint8 bytes, uint64_t *out);
+    /* Adds an initializer that shows the bytes of another one with its axes in the order `axes`, then
+     * with the extents `dims`, and stores its id. Nothing is copied before the model is written.
+     * `REFUSED` when such a view would need a copy.
+     * Since contract 1.3.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Answers OK, INVALID, REFUSED. */
+    uint32_t (*view)(onnxport_graph_context cx, uint64_t initializer, onnxport_slice_uint32 axes, onnxport_slice_uint64 dims, uint64_t *out);
+    /* States the type of a value of the patch that the host could not infer.
+     * Since contract 1.3.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
+     * Answers OK, INVALID. */
+    uint32_t (*set_type)(onnxport_graph_context cx, uint64_t value, const onnxport_lowering_type_record *ty);
+    /* Ends the patch: what stands for each output of each root, one root after the other; `NOTHING` for
+     * one that is not read.
+     * Since contract 1.3.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
+     * Answers OK, INVALID. */
+    uint32_t (*finish)(onnxport_graph_context cx, onnxport_slice_uint64 outputs);
+    /* Says why the rule does not apply here. `code` is empty for the host's own code.
+     * Since contract 1.3.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: nothing. */
     void (*refuse)(onnxport_graph_context cx, onnxport_str code, onnxport_str message, onnxport_str help);

@@ -14,7 +14,7 @@ mod weight;
 use crate::lent::Lent;
 use std::cell::{Cell, RefCell};
 
-use onnxport_abi::RStr;
+use onnxport_abi::{RSlice, RStr};
 
 pub use attribute::Attribute;
 pub use block::BlockRef;
@@ -22,7 +22,8 @@ pub use node::NodeRef;
 pub use value::{Initializer, ValueRef};
 pub use weight::Weight;
 
-use crate::abi::graph::{GraphContext, GraphHost};
+use crate::abi::graph::{AttributeView, GraphContext, GraphHost, NOTHING, attribute_kind};
+use crate::abi::lowering::DataView;
 use crate::abi::{Table, status};
 use crate::edit::Slots;
 use crate::{Dim, Range, Refusal};
@@ -139,6 +140,26 @@ impl<'h> GraphView<'h> {
 
     fn host(self) -> &'h GraphHost {
         &self.session.host
+    }
+
+    /// The attribute that `ask` has the host fill in.
+    pub(crate) fn attribute_by(
+        self,
+        ask: impl FnOnce(GraphContext, &mut AttributeView<'h>) -> u32,
+    ) -> Attribute {
+        let mut view = AttributeView {
+            name: RStr::from_str(""),
+            kind: attribute_kind::NONE,
+            block: NOTHING,
+            ints: RSlice::EMPTY,
+            floats: RSlice::EMPTY,
+            text: RStr::from_str(""),
+            texts: RSlice::EMPTY,
+            tensor: DataView { dtype: 0, dims: RSlice::EMPTY, bytes: RSlice::EMPTY },
+        };
+        let answer = ask(self.cx(), &mut view);
+        self.expect(answer, "a node");
+        Attribute::read(&view)
     }
 
     pub(crate) fn cx(self) -> GraphContext {

@@ -8,8 +8,7 @@ use std::hash::{Hash, Hasher};
 use onnxport_abi::{RSlice, RStr};
 
 use super::{Attribute, BlockRef, GraphView, ValueRef};
-use crate::abi::graph::{AttributeView, NOTHING, NodeView, attribute_kind};
-use crate::abi::lowering::DataView;
+use crate::abi::graph::{NOTHING, NodeView};
 use crate::abi::status;
 
 /// A node of a graph.
@@ -88,19 +87,18 @@ impl<'h> NodeRef<'h> {
 
     /// The attribute called `name`; [`Attribute::None`] when the node has none.
     pub fn attribute(self, name: &str) -> Attribute {
-        let mut view = AttributeView {
-            name: RStr::from_str(""),
-            kind: attribute_kind::NONE,
-            block: NOTHING,
-            ints: RSlice::EMPTY,
-            floats: RSlice::EMPTY,
-            text: RStr::from_str(""),
-            texts: RSlice::EMPTY,
-            tensor: DataView { dtype: 0, dims: RSlice::EMPTY, bytes: RSlice::EMPTY },
-        };
-        let answer = (self.graph.host().attribute)(self.graph.cx(), self.id, RStr::from_str(name), &mut view);
-        self.graph.expect(answer, "a node");
-        Attribute::read(&view)
+        let host = self.graph.host();
+        self.graph.attribute_by(|cx, view| (host.attribute)(cx, self.id, RStr::from_str(name), view))
+    }
+
+    /// The attributes with their names, but for those called as in `but` and for blocks.
+    pub fn attributes_but(self, but: &[&str]) -> Vec<(String, Attribute)> {
+        let names = self.attributes().into_iter().filter(|name| !but.contains(&name.as_str()));
+        let all = names.map(|name| {
+            let value = self.attribute(&name);
+            (name, value)
+        });
+        all.filter(|(_, value)| !matches!(value, Attribute::Block(_))).collect()
     }
 
     /// The integer attribute called `name`.

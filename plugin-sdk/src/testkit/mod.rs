@@ -35,18 +35,7 @@
 //! - nested graphs as arguments (higher-order operators) are not available;
 //! - the evaluator knows a useful set of operators, and says so when it meets another.
 //!
-//! A rule is applied to a graph that the test writes down, or to a lowered call:
-//!
-//! ```ignore
-//! let mut sample = Sample::new();
-//! let x = sample.input("x", "f32[n, 3]");
-//! let negative = sample.node("Neg", &[x]);
-//! let y = sample.node("Neg", &[negative]);
-//! let rewritten = Plugin::attach(&crate::ROOT).rewrite("negate_twice", &sample.returns(&[y])).unwrap();
-//! assert_eq!((rewritten.applied, rewritten.graph.ops().len()), (1, 0));
-//! ```
-//!
-//! An interface of the contract has a module of its own here: `lowering`, `rules`.
+//! Rules and passes are tested in the host itself: `docs/optimizer-plugins.md`.
 
 mod call;
 mod close;
@@ -56,7 +45,6 @@ mod graph;
 mod infer;
 mod lowering;
 mod plugin;
-mod rules;
 mod sample;
 mod sym;
 mod tensor;
@@ -69,6 +57,5 @@ pub use eval::Lowered;
 pub use failure::Failure;
 pub use graph::{Attr, Block, Graph, Node, ValueInfo};
 pub use plugin::Plugin;
-pub use rules::Rewritten;
 pub use sample::Sample;
 pub use tensor::Tensor;

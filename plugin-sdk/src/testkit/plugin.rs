@@ -5,9 +5,7 @@ use std::sync::Mutex;
 
 use onnxport_abi::RStr;
 use onnxport_abi::about::AboutTable;
-use onnxport_abi::graph;
 use onnxport_abi::lowering::{self, LoweringTable};
-use onnxport_abi::rules::{self, RulesTable};
 use onnxport_schema::{Schema, target_of};
 
 use super::call::Call;
@@ -20,8 +18,6 @@ static HOST: HostRoot = HostRoot { version: Version::CURRENT, query };
 extern "C" fn query(interface: RStr<'_>) -> Table {
     match interface.lent() {
         lowering::INTERFACE => host_table(),
-        rules::INTERFACE => super::rules::host_table(),
-        graph::INTERFACE => super::rules::graph_table(),
         _ => Table::NONE,
     }
 }
@@ -31,7 +27,6 @@ extern "C" fn query(interface: RStr<'_>) -> Table {
 pub struct Plugin {
     about: AboutTable,
     pub(super) lowering: Option<LoweringTable>,
-    pub(super) rules: Option<RulesTable>,
     /// Schemas of operators of others.
     schemas: Vec<String>,
 }
@@ -49,7 +44,7 @@ impl Plugin {
             status::PANICKED => panic!("plugin `{}` panicked while it was attached", about.id.lent()),
             other => panic!("plugin `{}` refuses the test kit's host (status {other})", about.id.lent()),
         }
-        Self { about, lowering: table(root), rules: table(root), schemas: Vec::new() }
+        Self { about, lowering: table(root), schemas: Vec::new() }
     }
 
     /// The plugin's id.

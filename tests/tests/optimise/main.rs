@@ -1,7 +1,7 @@
 //! File tests of optimising: `tests/optimise/*.txt`, with the rules and passes of [`plugin`], and
 //! `tests/standard/*.txt`, with the rules of `plugins/optimise`.
 //!
-//! - `options`: `explain NAME`, `stop-after N` and `sweeps N`, a line each;
+//! - `options`: `explain NAME`, `stop-after N`, `sweeps N` and `growth N`, a line each;
 //! - `input`: a model in text form;
 //! - `output`: the model that comes out, then what was applied, what was found wrong, and what is said
 //!   about the rule in `explain`.
@@ -29,6 +29,7 @@ fn options(text: &str) -> OptimiseOptions {
         match line.split_once(' ') {
             Some(("explain", name)) => options.explain = Some(name.to_owned()),
             Some(("stop-after", count)) => options.stop_after = Some(count.parse().expect("a number")),
+            Some(("growth", count)) => options.max_growth = Some(count.parse().expect("a number")),
             Some(("sweeps", count)) => options.max_sweeps = count.parse().expect("a number"),
             _ => panic!("there is no option `{line}`"),
         }

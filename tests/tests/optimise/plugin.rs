@@ -38,10 +38,10 @@ rules! {
     one_of_two: "t"::OneOfTwo(x) => Relu(x);
 
     /// Two outputs for two.
-    two_of_two: "t"::TwoOfTwo(x) => both;
+    two_of_two: "t"::TwoOfTwo(x) => both(cx, x);
 
     /// The patch needs another version of a domain.
-    other_version: "t"::OtherVersion(x) => newer;
+    other_version: "t"::OtherVersion(x) => { cx.op_in("t", 2, "New").input(x).one() };
 
     /// Does not apply, and says why.
     never: "t"::Never(x) => refuses;
@@ -81,10 +81,46 @@ rules! {
     early (opset = ..=18): "t"::Early(x) => Relu(x);
 
     /// Reads what lies outside of the match.
-    looks_back: "t"::Back(x) => before_x;
+    looks_back: "t"::Back(x) => before(cx, x);
 
     /// No longer reads what everybody reads.
     leaves_the_hub: "t"::Hub(x, _) => Tanh(x);
+
+    /// A number as its type rounds it, and one within a tolerance.
+    numbers: "t"::Numbers(x, 0.7071067811865476, 0.8 ~ 0.005, alpha = 1.702 ~ 0.01) => Relu(x);
+
+    /// One operator or another.
+    alternatives: "t"::Either((Sqrt(x) | ordered Pow(x, 0.5) | Cast(x, to = to))) => "t"::Base(x, to = to);
+
+    /// A sum may stand around the exponential, and a cast around that.
+    may_be_missing: "t"::Maybe(maybe Cast(maybe Add(Exp(x), b), to = _to)) => "t"::Found(x, b);
+
+    /// Attributes that are not given have their defaults.
+    defaults: "t"::Defaults(Gemm(x, w, alpha = 1.0, transA = 0, transB = turned)) if turned.int() == Some(0)
+        => MatMul(x, w);
+
+    /// Extents that are the same.
+    extents: "t"::Extents(x: [B, _, N], y: [.., N]) if B != N => Transpose(x, perm = [0, 1, 2]);
+
+    /// A part that is read twice.
+    parts:
+        let centred = Sub(x, "t"::Mean(x));
+        Div(centred, "t"::Spread(centred)) => "t"::Normalised(x);
+
+    /// Two outputs of one node.
+    both_halves: let halves = "t"::Halves(x); Add(halves, halves.1) => "t"::Whole(x);
+
+    /// Products of one value are one product.
+    two_products: (MatMul(x, const a), MatMul(x, const b)) if matched.roots().len() == 2 => packed(cx, x, a, b);
+
+    /// A norm and the sum that it is of.
+    skip_norm: let sum = Add(x, skip); ("t"::Norm(sum), sum) => skip_norm(cx, x, skip);
+
+    /// The attributes of a node, but for one.
+    copies: pool @ MaxPool("t"::Moved(x), strides = _s?, ..) => MaxPool(x, strides = [2, 2], ..pool);
+
+    /// Applies to what it makes.
+    grows: "t"::Grows(x) => "t"::Grows("t"::Grows(x));
 
     /// Panics.
     panics: "t"::Panics(x) => out_of_tea;
@@ -98,22 +134,26 @@ fn same_shape(matched: &Matched<'_>, x: ValueRef<'_>) -> Res<()> {
     Err("the sum has another shape than the operand".into())
 }
 
+fn packed<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, a: ValueRef<'h>, b: ValueRef<'h>) -> Res<Vec<ValueRef<'h>>> {
+    let both = cx.op("Concat").input(a).input(b).int("axis", 1).one();
+    let product = cx.op("MatMul").input(x).input(both).one();
+    Ok(cx.op("Split").input(product).int("axis", -1).int("num_outputs", 2).many(2))
+}
+
+fn skip_norm<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, skip: ValueRef<'h>) -> Res<Vec<ValueRef<'h>>> {
+    Ok(cx.op_in("t", 1, "SkipNorm").input(x).input(skip).many(2))
+}
+
 fn read_the_root<'h>(cx: &Rewrite<'h>) -> Res<ValueRef<'h>> {
     let own = cx.matched().root().output(0).ok_or("the root has no output")?;
     Ok(cx.op("Relu").input(own).one())
 }
 
-fn both<'h>(cx: &Rewrite<'h>) -> Res<Vec<ValueRef<'h>>> {
-    let x = cx.value("x")?;
+fn both<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>) -> Res<Vec<ValueRef<'h>>> {
     Ok(vec![cx.op("Relu").input(x).one(), cx.op("Tanh").input(x).one()])
 }
 
-fn newer<'h>(cx: &Rewrite<'h>) -> Res<ValueRef<'h>> {
-    Ok(cx.op_in("t", 2, "New").input(cx.value("x")?).one())
-}
-
-fn before_x<'h>(cx: &Rewrite<'h>) -> Res<ValueRef<'h>> {
-    let x = cx.value("x")?;
+fn before<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>) -> Res<ValueRef<'h>> {
     let earlier = x.producer().and_then(|(node, _)| node.input(0)).unwrap_or(x);
     Ok(cx.op("Add").input(x).input(earlier).one())
 }

@@ -1,4 +1,7 @@
-//! `rules/1`: the patterns, and conditions and patches without a graph.
+//! `rules/1` and `rules/2`: the patterns, and conditions and patches without a graph.
+
+use onnxport_abi::Table;
+use onnxport_abi::graph::GraphContext;
 
 use super::Subject;
 use super::graph::{Named, entries, without_graph};
@@ -7,25 +10,41 @@ use crate::journal::Journal;
 use onnxport_core::host::Host;
 use onnxport_core::host::Known;
 
-const NAME: &str = "rules/1";
+type Ask = extern "C" fn(u32, &Table, &Table, GraphContext) -> u32;
 
-pub(super) fn probe(subject: &Subject, journal: &mut Journal) {
+pub(super) fn records(subject: &Subject, journal: &mut Journal) {
     let Some(table) = subject.plugin.rules else { return };
     let named = |rule: &onnxport_abi::rules::RuleRecord| Named {
         name: rule.name,
         opsets: (rule.min_opset, rule.max_opset),
     };
     let names: Vec<Named> = table.rules.known().iter().map(named).collect();
-    entries("rules/1 table", &names, journal);
-    journal.step("rules/1 patterns", |_| {
+    probe("rules/1", &names, [table.check, table.build], subject, journal);
+}
+
+pub(super) fn texts(subject: &Subject, journal: &mut Journal) {
+    let Some(table) = subject.plugin.rules2 else { return };
+    let named = |rule: &onnxport_abi::rules2::RuleText| Named {
+        name: rule.name,
+        opsets: (rule.min_opset, rule.max_opset),
+    };
+    let names: Vec<Named> = table.rules.known().iter().map(named).collect();
+    probe("rules/2", &names, [table.check, table.build], subject, journal);
+}
+
+fn probe(name: &'static str, names: &[Named], asks: [Ask; 2], subject: &Subject, journal: &mut Journal) {
+    entries(&format!("{name} table"), names, journal);
+    let patterns = format!("{name} patterns");
+    journal.step(&patterns, |_| {
         // The host compiles every pattern when it takes a plugin in.
         let mut problems = Vec::new();
         let _ = Host::index(vec![subject.plugin.clone()], &mut problems);
         Some(match problems.first() {
-            None => Finding::pass("rules/1 patterns", format!("{} compile", table.rules.len())),
-            Some(problem) => Finding::of("rules/1 patterns", problem),
+            None => Finding::pass(&patterns, format!("{} compile", names.len())),
+            Some(problem) => Finding::of(&patterns, problem),
         })
     });
-    without_graph(NAME, "conditions", &names, table.check, journal);
-    without_graph(NAME, "patches", &names, table.build, journal);
+    let [check, build] = asks;
+    without_graph(name, "conditions", names, check, journal);
+    without_graph(name, "patches", names, build, journal);
 }

@@ -4,6 +4,7 @@ use super::TextError;
 use crate::quote::unquote;
 
 /// A cursor over the text that skips white space and comments.
+#[derive(Clone)]
 pub struct Lexer<'a> {
     text: &'a str,
     at: usize,

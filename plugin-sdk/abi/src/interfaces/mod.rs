@@ -10,6 +10,7 @@ pub mod log;
 pub mod lowering;
 pub mod pass;
 pub mod rules;
+pub mod rules2;
 pub mod status;
 pub mod weights;
 

@@ -136,8 +136,8 @@ pub mod operand_kind {
     pub const CONSTANT: u32 = 2;
     /// What the node `index` makes. A node is the operand of one node only, and its index is larger.
     pub const NODE: u32 = 3;
-    /// An initializer of at most 64 KiB, all elements of which are `number`; there is at least one. Not a
-    /// parameter or buffer: their bytes are not read.
+    /// An initializer of at most 64 KiB, all elements of which are `number` as their type rounds it; there
+    /// is at least one. Not a parameter or buffer: their bytes are not read.
     pub const NUMBER: u32 = 4;
 }
 

@@ -1,16 +1,18 @@
 //! The expansion of `rules!`.
 
+mod names;
 mod pattern;
 mod template;
+mod text;
 
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
-use syn::spanned::Spanned;
 use syn::{Attribute, Error, Expr, Ident, Lit, Meta, RangeLimits, Result, Token, parenthesized};
 
-use pattern::{Flat, Pattern};
+use names::{Bound, Names};
+use pattern::Pattern;
 use template::Template;
 
 struct Rule {
@@ -125,21 +127,21 @@ pub(crate) fn expand(item: TokenStream) -> Result<TokenStream> {
 }
 
 fn expand_rule(rule: &Rule, position: u32) -> Result<TokenStream> {
-    let flat = Flat::of(&rule.pattern)?;
+    let names = Names::of(&rule.pattern)?;
     if rule.documentation.is_empty() {
         return Err(Error::new(rule.name.span(), "say in a documentation comment what the rule does"));
     }
     let (name, documentation) = (rule.name.to_string(), &rule.documentation);
+    let pattern = rule.pattern.to_string();
     let Options { min, max, priority } = &rule.options;
-    let records = flat.records();
     let matched = Ident::new("matched", Span::call_site());
-    let bindings = flat.bindings(&quote!(#matched));
+    let bindings = names.bindings(&quote!(#matched));
     let (condition, flags) = match &rule.condition {
         None => (quote!(None), quote!(0)),
         Some(expression) => {
-            let text = expression.span().source_text().unwrap_or_else(|| quote!(#expression).to_string());
+            let text = quote!(#expression).to_string();
             let condition = quote! {{
-                #[allow(unused_braces, unused_variables)]
+                #[allow(unused_braces, unused_variables, non_snake_case)]
                 fn condition(#matched: &::onnxport_sdk::Matched<'_>) -> ::onnxport_sdk::Res<()> {
                     #bindings
                     ::onnxport_sdk::Verdict::verdict(#expression, #text)
@@ -150,12 +152,18 @@ fn expand_rule(rule: &Rule, position: u32) -> Result<TokenStream> {
         }
     };
     let cx = Ident::new("cx", Span::call_site());
-    let replacement = rule.template.expand(&flat, &cx)?;
-    let captures = flat.captures();
-    let nodes = flat.named_nodes();
+    let replacement = rule.template.expand(&names, &cx)?;
+    let list = |wanted: fn(Bound) -> bool| {
+        let names = names.of_kind(wanted);
+        quote!(::onnxport_sdk::list(&[#(::onnxport_sdk::text(#names)),*]))
+    };
+    let nodes = list(|bound| matches!(bound, Bound::Node(_)));
+    let values = list(|bound| bound == Bound::Value);
+    let dims = list(|bound| bound == Bound::Extent);
+    let attributes = list(|bound| bound == Bound::Attribute);
     Ok(quote! {
         const _: () = {
-            #[allow(unused_braces, unused_variables)]
+            #[allow(unused_braces, unused_variables, non_snake_case)]
             fn build<'h>(
                 #cx: &::onnxport_sdk::Rewrite<'h>,
             ) -> ::onnxport_sdk::Res<::std::vec::Vec<::std::option::Option<::onnxport_sdk::ValueRef<'h>>>> {
@@ -167,17 +175,19 @@ fn expand_rule(rule: &Rule, position: u32) -> Result<TokenStream> {
                 ::onnxport_sdk::Rule {
                     package: env!("CARGO_PKG_NAME"),
                     place: (file!(), line!(), #position),
-                    record: ::onnxport_sdk::abi::rules::RuleRecord {
+                    record: ::onnxport_sdk::abi::rules2::RuleText {
                         name: ::onnxport_sdk::text(#name),
                         documentation: ::onnxport_sdk::text(#documentation),
+                        pattern: ::onnxport_sdk::text(#pattern),
                         min_opset: #min,
                         max_opset: #max,
                         priority: #priority,
                         flags: #flags,
-                        #records
+                        nodes: #nodes,
+                        values: #values,
+                        dims: #dims,
+                        attributes: #attributes,
                     },
-                    captures: &[#(#captures),*],
-                    nodes: &[#(#nodes),*],
                     condition: #condition,
                     build,
                 }

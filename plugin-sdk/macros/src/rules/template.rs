@@ -1,5 +1,5 @@
-//! What stands in the place of a match: an operator over the pattern's values, one of them, or what a
-//! function builds.
+//! What stands in the place of a match: an operator over the pattern's values, one of them, or what Rust code
+//! builds.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -7,14 +7,17 @@ use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::{Block, Error, Expr, Ident, LitStr, Path, Result, Token, parenthesized, token};
 
-use super::pattern::{Bound, Flat, domain};
+use super::names::{Bound, Names};
+use super::pattern::domain;
 
 pub(super) enum Template {
     Node(Box<Node>),
     /// A variable of the pattern, or a function.
     Path(Path),
-    /// Rust code that makes a value.
-    Block(Block),
+    /// Rust code that makes a value: a block, or a call of a function.
+    Code(TokenStream),
+    /// What stands for the outputs of several roots.
+    Several(Vec<Template>),
 }
 
 pub(super) struct Node {
@@ -22,17 +25,40 @@ pub(super) struct Node {
     op: Ident,
     operands: Vec<Option<Template>>,
     attributes: Vec<(Ident, Expr)>,
+    /// The nodes whose other attributes are taken over.
+    copied: Vec<Ident>,
 }
 
 impl Parse for Template {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         if input.peek(token::Brace) {
-            return Ok(Self::Block(input.parse()?));
+            let block: Block = input.parse()?;
+            return Ok(Self::Code(quote!(#block)));
         }
-        if input.peek(LitStr) || input.peek2(token::Paren) {
+        if input.peek(token::Paren) {
+            let content;
+            parenthesized!(content in input);
+            let parts = content.parse_terminated(Self::parse, Token![,])?;
+            return Ok(Self::Several(parts.into_iter().collect()));
+        }
+        if input.peek(LitStr) {
             return Ok(Self::Node(Box::new(input.parse()?)));
         }
-        Ok(Self::Path(input.parse()?))
+        let ahead = input.fork();
+        let path: Path = ahead.parse()?;
+        if !ahead.peek(token::Paren) {
+            return Ok(Self::Path(input.parse()?));
+        }
+        // Operators are capitalised, functions are not.
+        match path.get_ident().map(Ident::to_string) {
+            Some(op) if !op.starts_with(|c: char| c.is_lowercase()) => {
+                Ok(Self::Node(Box::new(input.parse()?)))
+            }
+            _ => {
+                let call: Expr = input.parse()?;
+                Ok(Self::Code(quote!(#call)))
+            }
+        }
     }
 }
 
@@ -42,13 +68,18 @@ impl Parse for Node {
         let op = input.parse()?;
         let content;
         parenthesized!(content in input);
-        let mut node = Self { domain, op, operands: Vec::new(), attributes: Vec::new() };
+        let (operands, attributes, copied) = (Vec::new(), Vec::new(), Vec::new());
+        let mut node = Self { domain, op, operands, attributes, copied };
         while !content.is_empty() {
-            if content.peek(Ident::peek_any) && content.peek2(Token![=]) && !content.peek2(Token![==]) {
+            if content.peek(Token![..]) {
+                content.parse::<Token![..]>()?;
+                node.copied.push(content.parse()?);
+            } else if content.peek(Ident::peek_any) && content.peek2(Token![=]) && !content.peek2(Token![==])
+            {
                 let name = content.call(Ident::parse_any)?;
                 content.parse::<Token![=]>()?;
                 node.attributes.push((name, content.parse()?));
-            } else if !node.attributes.is_empty() {
+            } else if !node.attributes.is_empty() || !node.copied.is_empty() {
                 return Err(content.error("operands stand before attributes"));
             } else if content.peek(Token![_]) {
                 content.parse::<Token![_]>()?;
@@ -65,38 +96,52 @@ impl Parse for Node {
 }
 
 impl Template {
-    /// An expression that stands for the outputs of the root.
-    pub(super) fn expand(&self, flat: &Flat, cx: &Ident) -> Result<TokenStream> {
+    /// An expression that stands for the outputs of the roots.
+    pub(super) fn expand(&self, names: &Names, cx: &Ident) -> Result<TokenStream> {
         match self {
-            Self::Path(path) => match path.get_ident().map(|name| flat.bound(name)) {
-                Some(Some(_)) => self.value(flat, cx),
-                _ => Ok(quote!(#path(#cx))),
+            Self::Path(path) => match path.get_ident().and_then(|name| names.find(name)) {
+                Some(_) => self.value(names, cx),
+                None => Ok(quote!(#path(#cx))),
             },
-            _ => self.value(flat, cx),
+            Self::Several(parts) => {
+                let parts = parts.iter().map(|part| part.expand(names, cx)).collect::<Result<Vec<_>>>()?;
+                let parts = parts.iter().map(|part| quote!(::onnxport_sdk::Replacement::outputs(#part)?));
+                Ok(quote!(::std::vec![#(#parts),*].concat()))
+            }
+            _ => self.value(names, cx),
         }
     }
 
     /// An expression that is one value.
-    fn value(&self, flat: &Flat, cx: &Ident) -> Result<TokenStream> {
+    fn value(&self, names: &Names, cx: &Ident) -> Result<TokenStream> {
         match self {
-            Self::Node(node) => node.expand(flat, cx),
-            Self::Block(block) => Ok(quote!(#block)),
-            Self::Path(path) => match path.get_ident().map(|name| (name, flat.bound(name))) {
-                Some((name, Some(Bound::Value { optional: false }))) => Ok(quote!(#name)),
-                Some((name, Some(Bound::Value { optional: true }))) => {
-                    Err(Error::new(name.span(), "the value may be left out; write a function that decides"))
+            Self::Node(node) => node.expand(names, cx),
+            Self::Code(code) => Ok(code.clone()),
+            Self::Several(_) => Err(Error::new(cx.span(), "several values stand only for several roots")),
+            Self::Path(path) => {
+                let name = path.get_ident().and_then(|name| names.find(name));
+                let Some(name) = name else {
+                    return Err(Error::new_spanned(path, "the pattern has no such variable"));
+                };
+                let (ident, wrong) = (&name.ident, |why: &str| Err(Error::new_spanned(path, why)));
+                match name.bound {
+                    _ if !name.certain => wrong("it may be left out; write code that decides"),
+                    Bound::Value => Ok(quote!(#ident)),
+                    Bound::Node(output) => {
+                        let output = output as usize;
+                        Ok(quote!(::onnxport_sdk::Matched::there(#ident.output(#output), "an output")?))
+                    }
+                    Bound::Attribute | Bound::Extent | Bound::Part => {
+                        wrong("this stands for an attribute, an extent or alternatives, not for a value")
+                    }
                 }
-                Some((name, Some(Bound::Attribute | Bound::Node))) => {
-                    Err(Error::new(name.span(), "this stands for an attribute or a node, not for a value"))
-                }
-                _ => Err(Error::new_spanned(path, "the pattern has no such variable")),
-            },
+            }
         }
     }
 }
 
 impl Node {
-    fn expand(&self, flat: &Flat, cx: &Ident) -> Result<TokenStream> {
+    fn expand(&self, names: &Names, cx: &Ident) -> Result<TokenStream> {
         let (domain, op) = (&self.domain, self.op.to_string());
         let mut inputs = Vec::new();
         for operand in &self.operands {
@@ -105,13 +150,16 @@ impl Node {
                 continue;
             };
             let name = match template {
-                Template::Path(path) => path.get_ident(),
+                Template::Path(path) => path.get_ident().and_then(|name| names.find(name)),
                 _ => None,
             };
-            match name.and_then(|name| flat.bound(name)) {
-                Some(Bound::Value { optional: true }) => inputs.push(quote!(.maybe(#name))),
+            match name {
+                Some(name) if name.bound == Bound::Value && !name.certain => {
+                    let ident = &name.ident;
+                    inputs.push(quote!(.maybe(#ident)));
+                }
                 _ => {
-                    let value = template.value(flat, cx)?;
+                    let value = template.value(names, cx)?;
                     inputs.push(quote!(.input(#value)));
                 }
             }
@@ -120,6 +168,16 @@ impl Node {
             let name = name.unraw().to_string();
             quote!(.set(#name, ::onnxport_sdk::AttributeValue::into_attribute(#value)?))
         });
-        Ok(quote!(::onnxport_sdk::Emit::op_in(#cx, #domain, 1, #op)#(#inputs)*#(#attributes)*.one()))
+        let node = quote!(::onnxport_sdk::Emit::op_in(#cx, #domain, 1, #op)#(#inputs)*#(#attributes)*);
+        let stated: Vec<String> = self.attributes.iter().map(|(name, _)| name.unraw().to_string()).collect();
+        let copied = self.copied.iter().map(|node| quote!(#node.attributes_but(&[#(#stated),*])));
+        if self.copied.is_empty() {
+            return Ok(quote!(#node.one()));
+        }
+        Ok(quote! {{
+            let copied: ::std::vec::Vec<(::std::string::String, ::onnxport_sdk::Attribute)> =
+                [#(#copied),*].concat();
+            copied.iter().fold(#node, |node, (name, value)| node.set(name, value.clone())).one()
+        }})
     }
 }

@@ -101,6 +101,29 @@ pub struct AttrSchema {
     pub kind: AttrKind,
     /// Whether it must be given.
     pub required: bool,
+    /// What it is where it is not given, when the operator says so.
+    pub default: Option<AttrDefault>,
+}
+
+/// The value of an attribute that is not given.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub enum AttrDefault {
+    Int(i64),
+    Float(f32),
+    Str(&'static str),
+    Ints(&'static [i64]),
+}
+
+impl From<AttrDefault> for Attr {
+    fn from(value: AttrDefault) -> Self {
+        match value {
+            AttrDefault::Int(n) => Attr::Int(n),
+            AttrDefault::Float(x) => Attr::Float(x),
+            AttrDefault::Str(text) => Attr::Str(text.to_owned()),
+            AttrDefault::Ints(ints) => Attr::Ints(ints.to_vec()),
+        }
+    }
 }
 
 /// The type of an attribute.
@@ -222,6 +245,13 @@ impl AttrKind {
             Attr::Types(_) => self == AttrKind::TypeProtos,
             Attr::Ref(_, kind) => kind.is_none_or(|kind| self == kind),
         }
+    }
+}
+
+impl OpSchema {
+    /// What the attribute `name` is where it is not given, when the operator says so.
+    pub fn default_of(&self, name: &str) -> Option<AttrDefault> {
+        self.attributes.iter().find(|attribute| attribute.name == name)?.default
     }
 }
 

@@ -54,7 +54,7 @@ fn parse_choice(text: &str) -> Result<(String, String), String> {
 
 /// The plugins that are linked in.
 pub(crate) const LINKED: &[&PluginRoot] =
-    &[&onnxport_aten::ROOT, &onnxport_ort::ROOT, &onnxport_torchvision::ROOT];
+    &[&onnxport_aten::ROOT, &onnxport_optimise::ROOT, &onnxport_ort::ROOT, &onnxport_torchvision::ROOT];
 
 fn parse_option(text: &str) -> Result<(String, String, String), String> {
     let parts = text.split_once('=').and_then(|(key, value)| Some((key.rsplit_once('.')?, value)));

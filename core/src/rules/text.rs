@@ -143,13 +143,13 @@ impl Parser<'_> {
         match word.as_str() {
             "_" => {
                 let term = self.add(Kind::Any);
-                return self.question(term);
+                return Ok(self.question(term));
             }
             "const" => {
                 let name = self.identifier()?;
                 let variable = index(&mut self.pattern.values, name);
                 let term = self.add(Kind::Constant(variable));
-                return self.question(term);
+                return Ok(self.question(term));
             }
             "shared" | "maybe" | "commutative" | "ordered" => return self.node(Flags::of(&word)),
             _ => {}
@@ -161,7 +161,7 @@ impl Parser<'_> {
                 None => {
                     let variable = index(&mut self.pattern.values, word);
                     let term = self.add(Kind::Value(variable));
-                    self.question(term)
+                    Ok(self.question(term))
                 }
             },
         }
@@ -176,13 +176,13 @@ impl Parser<'_> {
         Ok(self.add(Kind::Output(term, output)))
     }
 
-    fn question(&mut self, term: TermId) -> Read<TermId> {
+    fn question(&mut self, term: TermId) -> TermId {
         if self.lexer.eat("?")
             && let Some(term) = self.pattern.terms.get_mut(term)
         {
             term.optional = true;
         }
-        Ok(term)
+        term
     }
 
     /// An operator behind at least one keyword, or one of another domain.
@@ -208,7 +208,7 @@ impl Parser<'_> {
 
     fn node_of(&mut self, domain: String, op: String, flags: Flags) -> Read<TermId> {
         let mut node = NodeTerm {
-            commutative: flags.commutative || domain.is_empty() && !flags.ordered && commutes(&op),
+            commutative: flags.commutative.unwrap_or_else(|| domain.is_empty() && commutes(&op)),
             domain,
             op,
             operands: Vec::new(),
@@ -235,7 +235,7 @@ impl Parser<'_> {
         if self.lexer.eat(".") {
             node.output = self.lexer.int()?;
         }
-        if flags.commutative && node.operands.len() < 2 {
+        if flags.commutative == Some(true) && node.operands.len() < 2 {
             return self.lexer.fail("a commutative operator has two operands");
         }
         node.commutative &= node.operands.len() >= 2;
@@ -367,26 +367,25 @@ impl Parser<'_> {
 struct Flags {
     shared: bool,
     maybe: bool,
-    commutative: bool,
-    ordered: bool,
+    /// Whether the first two operands may stand in either order, when that is said.
+    commutative: Option<bool>,
 }
 
 impl Flags {
     fn of(word: &str) -> Self {
-        Self {
-            shared: word == "shared",
-            maybe: word == "maybe",
-            commutative: word == "commutative",
-            ordered: word == "ordered",
-        }
+        let commutative = match word {
+            "commutative" => Some(true),
+            "ordered" => Some(false),
+            _ => None,
+        };
+        Self { shared: word == "shared", maybe: word == "maybe", commutative }
     }
 
     fn and(self, other: Self) -> Self {
         Self {
             shared: self.shared || other.shared,
             maybe: self.maybe || other.maybe,
-            commutative: self.commutative || other.commutative,
-            ordered: self.ordered || other.ordered,
+            commutative: self.commutative.or(other.commutative),
         }
     }
 }

@@ -83,6 +83,12 @@ fn the_standard_rules_are_exact() {
 }
 
 #[test]
+fn fusions_say_what_comes_out() {
+    let fusions = Host::new(&[&onnxport_fusions::ROOT]).expect("the plugin attaches");
+    run_files("fusions", |sections| outcome(&fusions, sections));
+}
+
+#[test]
 fn nothing_happens_unless_it_is_enabled() {
     let text = "opset 20\ngraph {\n  input %x: f32[2]\n  %a: f32[2] = Relu(%x)\n  %b: f32[2] = Relu(%a)\n  output %b as y\n}\n";
     let mut model = Model::parse(text).expect("a model");

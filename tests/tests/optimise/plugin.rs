@@ -134,14 +134,14 @@ fn same_shape(matched: &Matched<'_>, x: ValueRef<'_>) -> Res<()> {
     Err("the sum has another shape than the operand".into())
 }
 
-fn packed<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, a: ValueRef<'h>, b: ValueRef<'h>) -> Res<Vec<ValueRef<'h>>> {
+fn packed<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, a: ValueRef<'h>, b: ValueRef<'h>) -> Vec<ValueRef<'h>> {
     let both = cx.op("Concat").input(a).input(b).int("axis", 1).one();
     let product = cx.op("MatMul").input(x).input(both).one();
-    Ok(cx.op("Split").input(product).int("axis", -1).int("num_outputs", 2).many(2))
+    cx.op("Split").input(product).int("axis", -1).int("num_outputs", 2).many(2)
 }
 
-fn skip_norm<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, skip: ValueRef<'h>) -> Res<Vec<ValueRef<'h>>> {
-    Ok(cx.op_in("t", 1, "SkipNorm").input(x).input(skip).many(2))
+fn skip_norm<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, skip: ValueRef<'h>) -> Vec<ValueRef<'h>> {
+    cx.op_in("t", 1, "SkipNorm").input(x).input(skip).many(2)
 }
 
 fn read_the_root<'h>(cx: &Rewrite<'h>) -> Res<ValueRef<'h>> {
@@ -149,13 +149,13 @@ fn read_the_root<'h>(cx: &Rewrite<'h>) -> Res<ValueRef<'h>> {
     Ok(cx.op("Relu").input(own).one())
 }
 
-fn both<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>) -> Res<Vec<ValueRef<'h>>> {
-    Ok(vec![cx.op("Relu").input(x).one(), cx.op("Tanh").input(x).one()])
+fn both<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>) -> Vec<ValueRef<'h>> {
+    vec![cx.op("Relu").input(x).one(), cx.op("Tanh").input(x).one()]
 }
 
-fn before<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>) -> Res<ValueRef<'h>> {
+fn before<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>) -> ValueRef<'h> {
     let earlier = x.producer().and_then(|(node, _)| node.input(0)).unwrap_or(x);
-    Ok(cx.op("Add").input(x).input(earlier).one())
+    cx.op("Add").input(x).input(earlier).one()
 }
 
 fn refuses<'h>(_: &Rewrite<'h>) -> Res<ValueRef<'h>> {

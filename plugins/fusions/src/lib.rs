@@ -1,0 +1,36 @@
+//! Fusions: what several operators compute, one does. Sums and products are rounded in another order than
+//! before, so that results differ in the last places; the plugin is therefore loaded on request.
+//!
+//! Operators of ONNX from the opset that brought them, and two of `com.microsoft` where ONNX has none.
+
+mod activations;
+mod attention;
+mod norms;
+mod products;
+
+use onnxport_sdk::prelude::*;
+
+onnxport_sdk::export_plugin! { id: "fusions", rules: true }
+
+/// The number of a constant with one element.
+fn scalar(value: ValueRef<'_>) -> Res<f64> {
+    let literal = value.constant().ok_or("a number is not known")?;
+    match literal.floats().as_deref() {
+        Some([number]) => Ok(*number),
+        _ => Err("a constant has several elements".into()),
+    }
+}
+
+/// The same, as an attribute has it.
+fn single(value: ValueRef<'_>) -> Res<f32> {
+    Ok(scalar(value)? as f32)
+}
+
+/// Whether `axes` is the last axis of `value`.
+fn is_last(axes: ValueRef<'_>, value: ValueRef<'_>) -> Res<()> {
+    let last = value.rank().ok_or("a rank is not known")? as i64 - 1;
+    match axes.constant().and_then(|axes| axes.ints()).as_deref() {
+        Some([axis]) if *axis == -1 || *axis == last => Ok(()),
+        _ => Err("it is not about the last axis".into()),
+    }
+}

@@ -38,8 +38,8 @@ struct Optional {
 
 /// What the inputs and outputs of a model are.
 pub(crate) struct Kinds {
-    pub(crate) inputs: Vec<Type>,
-    pub(crate) outputs: Vec<Type>,
+    inputs: Vec<Type>,
+    outputs: Vec<Type>,
 }
 
 impl Kinds {
@@ -50,14 +50,23 @@ impl Kinds {
         Self { inputs: types(&main.inputs), outputs: types(&main.outputs()) }
     }
 
-    /// The values of one data set.
-    pub(crate) fn read(&self, folder: &Path, name: &str, types: &[Type]) -> Result<Vec<Value>, String> {
+    /// The inputs of one data set; what has a default has no file.
+    pub(crate) fn inputs(&self, folder: &Path) -> Result<Vec<Option<Value>>, String> {
         let read = |(index, ty): (usize, &Type)| {
-            let path = folder.join(format!("{name}_{index}.pb"));
+            let bytes = fs::read(folder.join(format!("input_{index}.pb"))).ok();
+            bytes.map(|bytes| decode(bytes.into(), ty)).transpose()
+        };
+        self.inputs.iter().enumerate().map(read).collect()
+    }
+
+    /// The outputs of one data set.
+    pub(crate) fn outputs(&self, folder: &Path) -> Result<Vec<Value>, String> {
+        let read = |(index, ty): (usize, &Type)| {
+            let path = folder.join(format!("output_{index}.pb"));
             let bytes = fs::read(&path).map_err(|e| format!("{}: {e}", path.display()))?;
             decode(bytes.into(), ty)
         };
-        types.iter().enumerate().map(read).collect()
+        self.outputs.iter().enumerate().map(read).collect()
     }
 }
 

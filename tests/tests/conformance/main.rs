@@ -65,8 +65,8 @@ fn evaluate(case: &Path, model: &Model) -> Outcome {
 
 fn set(folder: &Path, model: &Model) -> Result<Close, String> {
     let kinds = data::Kinds::of(model);
-    let inputs = kinds.read(folder, "input", &kinds.inputs)?;
-    let expected = kinds.read(folder, "output", &kinds.outputs)?;
+    let inputs = kinds.inputs(folder)?;
+    let expected = kinds.outputs(folder)?;
     let limits = Limits { bytes: 1 << 30, steps: 10_000_000_000 };
     let found = match catch_unwind(AssertUnwindSafe(|| run(model, inputs, limits))) {
         Ok(Ok(found)) => found,

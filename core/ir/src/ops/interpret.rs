@@ -15,11 +15,12 @@ const MAX_DEPTH: usize = 64;
 /// Shown each value of the main block when it is computed: the node, the place among its outputs, the value.
 type See<'a> = dyn FnMut(NodeId, usize, &Value) + 'a;
 
-/// Runs `model` with one value per input of its main block and returns one per output.
+/// Runs `model` with one value per input of its main block and returns one per output. An input that has a default need
+/// not be given.
 ///
 /// # Errors
 /// [`Error`], which names the node that has no result.
-pub fn run(model: &Model, inputs: Vec<Value>, limits: Limits) -> Res<Vec<Value>> {
+pub fn run(model: &Model, inputs: Vec<Option<Value>>, limits: Limits) -> Res<Vec<Value>> {
     run_each(model, inputs, limits, &mut |_, _, _| {})
 }
 
@@ -27,7 +28,7 @@ pub fn run(model: &Model, inputs: Vec<Value>, limits: Limits) -> Res<Vec<Value>>
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_each(model: &Model, inputs: Vec<Value>, limits: Limits, see: &mut See<'_>) -> Res<Vec<Value>> {
+pub fn run_each(model: &Model, inputs: Vec<Option<Value>>, limits: Limits, see: &mut See<'_>) -> Res<Vec<Value>> {
     let budget = Budget::new(limits);
     let shared = Shared { model, opset: model.opset(), budget: &budget };
     let graph = &model.graph;
@@ -68,14 +69,16 @@ impl<'f, 'm> Frame<'f, 'm> {
     }
 
     /// Runs a block; its outputs are copied, its inputs are dropped after their last use.
-    fn block(&mut self, block: BlockId, inputs: Vec<Value>) -> Res<Vec<Value>> {
+    fn block(&mut self, block: BlockId, inputs: Vec<Option<Value>>) -> Res<Vec<Value>> {
         let graph = self.graph;
         let body: &Block = &graph.blocks[block];
         if inputs.len() != body.inputs.len() {
             return invalid!("a block takes {} inputs and is given {}", body.inputs.len(), inputs.len());
         }
         for (id, value) in body.inputs.iter().zip(inputs) {
-            self.set(*id, value)?;
+            if let Some(value) = value {
+                self.set(*id, value)?;
+            }
         }
         for node in graph.order(block) {
             self.node(node).map_err(|e| e.within(&describe(&graph.nodes[node])))?;
@@ -214,7 +217,7 @@ impl Scope for Frame<'_, '_> {
             return unsupported!("blocks lie more than {MAX_DEPTH} deep inside of each other");
         }
         self.depth += 1;
-        let outputs = self.block(block, inputs);
+        let outputs = self.block(block, inputs.into_iter().map(Some).collect());
         self.depth -= 1;
         outputs
     }

@@ -5,7 +5,7 @@ use crate::tensor::DType;
 /// The outputs of a model in text form.
 fn outputs(text: &str, inputs: &[Tensor]) -> super::Res<Vec<Value>> {
     let model = Model::parse(text).unwrap();
-    run(&model, inputs.iter().cloned().map(Value::Tensor).collect(), Limits::default())
+    run(&model, inputs.iter().map(|t| Some(Value::Tensor(t.clone()))).collect(), Limits::default())
 }
 
 fn floats(shape: &[usize], items: &[f64]) -> Tensor {

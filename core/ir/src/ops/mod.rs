@@ -33,6 +33,7 @@ mod map;
 mod strides;
 mod tensor;
 mod value;
+mod window;
 
 #[cfg(test)]
 mod tests;
@@ -85,12 +86,16 @@ families! {
     activation
     cast
     control
+    conv
     einsum
     generator
     index
     logic
     matmul
+    norm
     pointwise
+    pool
+    quantize
     reduce
     sequence
     slice

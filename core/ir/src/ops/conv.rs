@@ -1,0 +1,197 @@
+//! Convolutions.
+
+use super::call::{Call, one, sizes};
+use super::error::invalid;
+use super::strides::volume;
+use super::window::Window;
+use super::{Op, Res, Tensor, Value};
+use crate::tensor::DType;
+
+pub(super) const OPS: &[Op] = &[
+    Op::new("Conv").eval(conv),
+    Op::new("ConvInteger").eval(conv_integer),
+    Op::new("ConvTranspose").eval(conv_transpose),
+];
+
+/// The extents of a convolution.
+pub(super) struct Plan {
+    batch: usize,
+    /// Channels of the input, and spatial places of one.
+    channels: usize,
+    input: usize,
+    groups: usize,
+    /// Channels of the output, and spatial places of one.
+    filters: usize,
+    output: usize,
+    taps: Vec<Vec<(usize, usize)>>,
+    /// The shape of the result.
+    pub(super) shape: Vec<usize>,
+}
+
+fn group(c: &Call<'_>, channels: usize, filters: usize) -> Res<usize> {
+    match usize::try_from(c.int("group", 1)) {
+        Ok(groups) if groups > 0 && channels.is_multiple_of(groups) && filters.is_multiple_of(groups) => Ok(groups),
+        _ => invalid!("{channels} and {filters} channels do not make {} groups", c.int("group", 1)),
+    }
+}
+
+/// The extents of the kernel: the attribute, else those of the weight.
+fn kernel(c: &Call<'_>, weight: &[usize]) -> Res<Vec<usize>> {
+    let spatial = weight.get(2..).unwrap_or_default();
+    match c.ints("kernel_shape") {
+        Some(given) if sizes(given)? != spatial => invalid!("the kernel {given:?} is not that of the weight {weight:?}"),
+        _ => Ok(spatial.to_vec()),
+    }
+}
+
+impl Plan {
+    /// The convolution of an input and a weight of these shapes.
+    pub(super) fn new(c: &Call<'_>, x: &[usize], weight: &[usize]) -> Res<Self> {
+        let ([batch, channels, spatial @ ..], [filters, depth, ..]) = (x, weight) else {
+            return invalid!("shapes {x:?} and {weight:?} have no channels");
+        };
+        let groups = group(c, *channels, *filters)?;
+        if channels / groups != *depth {
+            return invalid!("a weight of shape {weight:?} does not fit {channels} channels in {groups} groups");
+        }
+        let mut window = Window::of(c, kernel(c, weight)?)?;
+        let out = window.slide(spatial, false)?;
+        let shape: Vec<usize> = [*batch, *filters].into_iter().chain(out.iter().copied()).collect();
+        c.count(&shape)?;
+        c.spend((volume(&shape) as u64).saturating_mul((depth * volume(&window.kernel)) as u64))?;
+        let taps = window.taps(c, spatial, &out)?;
+        let (batch, channels, filters) = (*batch, *channels, *filters);
+        let (input, output) = (volume(spatial), volume(&out));
+        Ok(Self { batch, channels, input, groups, filters, output, taps, shape })
+    }
+
+    /// The elements of the result.
+    pub(super) fn convolve<T: Copy>(&self, x: &[T], weight: &[T], zero: T, step: impl Fn(T, T, T) -> T) -> Vec<T> {
+        let mut out = vec![zero; volume(&self.shape)];
+        let (depth, per_group) = (self.channels / self.groups, self.filters / self.groups);
+        for (index, plane) in out.chunks_mut(self.output.max(1)).enumerate().take(self.batch * self.filters) {
+            let (sample, filter) = (index / self.filters, index % self.filters);
+            for channel in 0..depth {
+                let from = (sample * self.channels + filter / per_group * depth + channel) * self.input;
+                let image = x.get(from..from + self.input).unwrap_or_default();
+                for (tap, pairs) in self.taps.iter().enumerate() {
+                    let Some(w) = weight.get((filter * depth + channel) * self.taps.len() + tap) else { continue };
+                    for (to, at) in pairs {
+                        plane[*to] = step(plane[*to], image[*at], *w);
+                    }
+                }
+            }
+        }
+        out
+    }
+
+    /// The channel that place `at` of the result is of.
+    pub(super) fn filter(&self, at: usize) -> usize {
+        at / self.output.max(1) % self.filters.max(1)
+    }
+}
+
+fn conv(c: &mut Call<'_>) -> Res<Vec<Value>> {
+    let (x, weight) = (c.tensor(0)?, c.tensor(1)?);
+    let plan = Plan::new(c, x.shape(), weight.shape())?;
+    let mut out = plan.convolve(&x.floats()?, &weight.floats()?, 0.0, |sum, x, w| sum + x * w);
+    if let Some(bias) = c.optional(2)?.map(Tensor::floats).transpose()? {
+        for (at, item) in out.iter_mut().enumerate() {
+            *item += bias.get(plan.filter(at)).copied().unwrap_or(0.0);
+        }
+    }
+    one(Tensor::of_numbers(x.dtype(), plan.shape, out)?)
+}
+
+/// A weight or an input without its zero point: one number, or one for each entry of the first axis.
+pub(super) fn centred(x: &Tensor, zero: Option<&Tensor>) -> Res<Vec<i128>> {
+    let items = x.ints()?;
+    let Some(points) = zero.map(Tensor::ints).transpose()? else { return Ok(items) };
+    let inner = volume(x.shape().get(1..).unwrap_or_default()).max(1);
+    let point = |at: usize| match points.as_slice() {
+        [only] => *only,
+        points => points.get(at / inner).copied().unwrap_or(0),
+    };
+    Ok(items.into_iter().enumerate().map(|(at, x)| x - point(at)).collect())
+}
+
+fn conv_integer(c: &mut Call<'_>) -> Res<Vec<Value>> {
+    let (x, weight) = (c.tensor(0)?, c.tensor(1)?);
+    let plan = Plan::new(c, x.shape(), weight.shape())?;
+    let (x, weight) = (centred(x, c.optional(2)?)?, centred(weight, c.optional(3)?)?);
+    let out = plan.convolve(&x, &weight, 0, |sum, x, w| sum + x * w);
+    one(Tensor::of_ints(DType::I32, plan.shape, out)?)
+}
+
+/// The extents of a transposed convolution; pads that follow from them are set.
+fn transposed(c: &Call<'_>, window: &mut Window, input: &[usize]) -> Res<Vec<usize>> {
+    let rank = input.len();
+    let extra = c.ints("output_padding").map_or_else(|| vec![0; rank], <[i64]>::to_vec);
+    let given = match c.ints("output_shape") {
+        // Some files state the batch and the channels, too.
+        Some(shape) => Some(shape.get(shape.len().saturating_sub(rank)..).unwrap_or_default().to_vec()),
+        None if window.same.is_some() => {
+            Some(input.iter().zip(&window.strides).map(|(n, s)| (n * s) as i64).collect())
+        }
+        None => None,
+    };
+    let mut out = Vec::with_capacity(rank);
+    for (axis, extent) in input.iter().enumerate() {
+        let full = (*extent as i64 - 1) * window.strides[axis] as i64
+            + window.reach(axis)
+            + extra.get(axis).copied().unwrap_or(0);
+        if let Some(given) = &given {
+            let Some(wanted) = given.get(axis).copied() else { return invalid!("an extent of the output is missing") };
+            let total = full - wanted;
+            let (less, more) = (total.div_euclid(2), total - total.div_euclid(2));
+            (window.before[axis], window.after[axis]) =
+                if window.same == Some(false) { (less, more) } else { (more, less) };
+            out.push(wanted);
+        } else {
+            out.push(full - window.before[axis] - window.after[axis]);
+        }
+    }
+    sizes(&out)
+}
+
+/// Each element of the input adds the weight, times itself, to the output.
+fn conv_transpose(c: &mut Call<'_>) -> Res<Vec<Value>> {
+    let (x, weight) = (c.tensor(0)?, c.tensor(1)?);
+    let ([batch, channels, spatial @ ..], [depth, per_group, ..]) = (x.shape(), weight.shape()) else {
+        return invalid!("shapes {:?} and {:?} have no channels", x.shape(), weight.shape());
+    };
+    let groups = group(c, *channels, *channels)?;
+    let mut window = Window::of(c, kernel(c, weight.shape())?)?;
+    if depth != channels || window.kernel.len() != spatial.len() {
+        return invalid!("a weight of shape {:?} does not fit {channels} channels", weight.shape());
+    }
+    let out = transposed(c, &mut window, spatial)?;
+    let filters = per_group.saturating_mul(groups);
+    let shape: Vec<usize> = [*batch, filters].into_iter().chain(out.iter().copied()).collect();
+    let mut items = vec![0.0; c.count(&shape)?];
+    // The roles of input and output are those of a convolution, exchanged.
+    let taps = window.taps(c, &out, spatial)?;
+    c.spend((x.len() as u64).saturating_mul((per_group * taps.len()) as u64))?;
+    let (image, field) = (volume(spatial), volume(&out));
+    let (x_items, w_items) = (x.floats()?, weight.floats()?);
+    let per_in = channels / groups;
+    for (index, plane) in x_items.chunks(image.max(1)).enumerate() {
+        let (sample, channel) = (index / channels, index % channels);
+        for filter in 0..*per_group {
+            let first = (sample * filters + channel / per_in * per_group + filter) * field;
+            let Some(target) = items.get_mut(first..first + field) else { continue };
+            for (tap, pairs) in taps.iter().enumerate() {
+                let Some(w) = w_items.get((channel * per_group + filter) * taps.len() + tap) else { continue };
+                for (from, to) in pairs {
+                    target[*to] += plane[*from] * w;
+                }
+            }
+        }
+    }
+    if let Some(bias) = c.optional(2)?.map(Tensor::floats).transpose()? {
+        for (at, item) in items.iter_mut().enumerate() {
+            *item += bias.get(at / field.max(1) % filters.max(1)).copied().unwrap_or(0.0);
+        }
+    }
+    one(Tensor::of_floats(x.dtype(), shape, items)?)
+}

@@ -1,0 +1,259 @@
+//! Normalisations.
+
+use super::call::{Call, axis, one};
+use super::error::{invalid, unsupported};
+use super::reduce::Groups;
+use super::strides::{Cut, broadcast, expand, volume};
+use super::{Op, Res, Tensor, Value};
+use crate::tensor::DType;
+
+pub(super) const OPS: &[Op] = &[
+    Op::new("BatchNormalization").eval(batch),
+    Op::new("Dropout").eval(dropout),
+    Op::new("GroupNormalization").eval(group),
+    Op::new("InstanceNormalization").eval(instance),
+    Op::new("LRN").eval(local_response),
+    Op::new("LayerNormalization").eval(layer),
+    Op::new("LpNormalization").eval(lp),
+    Op::new("MeanVarianceNormalization").eval(mean_variance),
+    Op::new("RMSNormalization").eval(root_mean_square),
+];
+
+/// The mean and the variance of some elements, the latter over all of them.
+fn moments(items: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
+    let count = items.clone().count() as f64;
+    let mean = items.clone().sum::<f64>() / count;
+    (mean, items.map(|x| (x - mean).powi(2)).sum::<f64>() / count)
+}
+
+fn epsilon(c: &Call<'_>) -> f64 {
+    c.float("epsilon", f64::from(1e-5f32))
+}
+
+/// The numbers of input `index`, of which there is one for each channel.
+fn per_channel(c: &Call<'_>, index: usize, channels: usize) -> Res<Vec<f64>> {
+    let items = c.tensor(index)?.floats()?;
+    if items.len() != channels {
+        return invalid!("input {index} holds {} numbers for {channels} channels", items.len());
+    }
+    Ok(items)
+}
+
+fn batch(c: &mut Call<'_>) -> Res<Vec<Value>> {
+    let x = c.tensor(0)?;
+    let count = c.count(x.shape())?;
+    let cut = Cut::at(x.shape(), 1);
+    let channels = cut.extent;
+    let [scale, bias, mut mean, mut variance] =
+        [1, 2, 3, 4].map(|index| per_channel(c, index, channels)).into_iter().collect::<Res<Vec<_>>>()?.try_into().unwrap_or_default();
+    let items = x.floats()?;
+    let channel = |at: usize| at / cut.inner.max(1) % channels.max(1);
+    let training = c.flag("training_mode") || (c.opset < 7 && c.opset > 0 && !c.flag("is_test") && c.outputs() > 1);
+    let mut running = Vec::new();
+    if training {
+        let momentum = c.float("momentum", f64::from(0.9f32));
+        let mut current = (Vec::new(), Vec::new());
+        for ch in 0..channels {
+            let own = items.iter().enumerate().filter(|(at, _)| channel(*at) == ch).map(|(_, x)| *x);
+            let (m, v) = moments(own);
+            current.0.push(m);
+            current.1.push(v);
+        }
+        let blend = |old: &[f64], new: &[f64]| -> Vec<f64> {
+            old.iter().zip(new).map(|(old, new)| old * momentum + new * (1.0 - momentum)).collect()
+        };
+        for (index, (old, new)) in [(3, (&mean, &current.0)), (4, (&variance, &current.1))] {
+            let dtype = c.tensor(index)?.dtype();
+            running.push(Value::Tensor(Tensor::of_floats(dtype, vec![channels], blend(old, new))?));
+        }
+        (mean, variance) = current;
+    }
+    let epsilon = epsilon(c);
+    let out = (0..count).zip(&items).map(|(at, x)| {
+        let ch = channel(at);
+        (x - mean[ch]) / (variance[ch] + epsilon).sqrt() * scale[ch] + bias[ch]
+    });
+    let mut outputs = one(Tensor::of_floats(x.dtype(), x.shape().to_vec(), out.collect())?)?;
+    outputs.extend(running);
+    Ok(outputs)
+}
+
+/// Out of training, and where nothing is dropped, the input itself.
+fn dropout(c: &mut Call<'_>) -> Res<Vec<Value>> {
+    let x = c.tensor(0)?;
+    let training = match c.optional(2)? {
+        Some(flag) => flag.bools()?.first() == Some(&true),
+        None => false,
+    };
+    let ratio = match c.number(1)? {
+        Some(ratio) => ratio,
+        None => c.float("ratio", 0.5),
+    };
+    if training && ratio != 0.0 {
+        return unsupported!("what is dropped is random");
+    }
+    let count = c.count(x.shape())?;
+    let mask = if c.opset < 10 {
+        Tensor::of_numbers(x.dtype(), x.shape().to_vec(), vec![1.0; count])?
+    } else {
+        Tensor::of_bools(x.shape().to_vec(), vec![true; count])?
+    };
+    Ok(vec![x.clone().into(), mask.into()])
+}
+
+/// Each of `runs` equal parts of the input with mean 0 and variance 1.
+fn standardised(x: &Tensor, runs: usize, epsilon: f64) -> Res<Vec<f64>> {
+    let mut items = x.floats()?;
+    let size = items.len().checked_div(runs).unwrap_or(0).max(1);
+    for run in items.chunks_mut(size) {
+        let (mean, variance) = moments(run.iter().copied());
+        for x in run {
+            *x = (*x - mean) / (variance + epsilon).sqrt();
+        }
+    }
+    Ok(items)
+}
+
+fn instance(c: &mut Call<'_>) -> Res<Vec<Value>> {
+    let x = c.tensor(0)?;
+    c.count(x.shape())?;
+    let cut = Cut::at(x.shape(), 1);
+    let (scale, bias) = (per_channel(c, 1, cut.extent)?, per_channel(c, 2, cut.extent)?);
+    let items = standardised(x, cut.outer * cut.extent, epsilon(c))?;
+    let out = items.into_iter().enumerate().map(|(at, x)| {
+        let ch = at / cut.inner % cut.extent;
+        x * scale[ch] + bias[ch]
+    });
+    one(Tensor::of_floats(x.dtype(), x.shape().to_vec(), out.collect())?)
+}
+
+/// Scale and bias are per channel, and were per group before opset 21.
+fn group(c: &mut Call<'_>) -> Res<Vec<Value>> {
+    let x = c.tensor(0)?;
+    c.count(x.shape())?;
+    let cut = Cut::at(x.shape(), 1);
+    let groups = usize::try_from(c.int("num_groups", 0)).unwrap_or(0);
+    if groups == 0 || !cut.extent.is_multiple_of(groups) {
+        return invalid!("{} channels do not make {groups} groups", cut.extent);
+    }
+    let entries = if c.opset < 21 { groups } else { cut.extent };
+    let (scale, bias) = (per_channel(c, 1, entries)?, per_channel(c, 2, entries)?);
+    let items = standardised(x, cut.outer * groups, epsilon(c))?;
+    let per_entry = (cut.extent / entries.max(1) * cut.inner).max(1);
+    let out = items.into_iter().enumerate().map(|(at, x)| {
+        let entry = at / per_entry % entries;
+        x * scale[entry] + bias[entry]
+    });
+    one(Tensor::of_floats(x.dtype(), x.shape().to_vec(), out.collect())?)
+}
+
+/// `x` times the scale plus the bias, which broadcast to it.
+fn affine(c: &Call<'_>, x: &Tensor, mut items: Vec<f64>, bias: bool) -> Res<Tensor> {
+    for (index, add) in [(1, false), (2, true)] {
+        let Some(factor) = c.optional(index)?.filter(|_| !add || bias) else { continue };
+        if broadcast([x.shape(), factor.shape()])? != x.shape() {
+            return invalid!("input {index} of shape {:?} does not fit {:?}", factor.shape(), x.shape());
+        }
+        let factors = factor.floats()?;
+        for (item, at) in items.iter_mut().zip(expand(factor.shape(), x.shape())) {
+            let factor = factors.get(at).copied().unwrap_or(0.0);
+            *item = if add { *item + factor } else { *item * factor };
+        }
+    }
+    Tensor::of_floats(x.dtype(), x.shape().to_vec(), items)
+}
+
+fn layer(c: &mut Call<'_>) -> Res<Vec<Value>> {
+    let x = c.tensor(0)?;
+    c.count(x.shape())?;
+    let at = c.axis(-1, x.rank())?;
+    let (outer, inner) = x.shape().split_at(at);
+    let epsilon = epsilon(c);
+    let items = x.floats()?;
+    let (mut means, mut inverses) = (Vec::new(), Vec::new());
+    for run in items.chunks(volume(inner).max(1)) {
+        let (mean, variance) = moments(run.iter().copied());
+        means.push(mean);
+        inverses.push((variance + epsilon).sqrt().recip());
+    }
+    let out = affine(c, x, standardised(x, volume(outer), epsilon)?, true)?;
+    let shape: Vec<usize> = outer.iter().copied().chain(inner.iter().map(|_| 1)).collect();
+    let stash = c.dtype("stash_type", DType::F32)?;
+    let statistics = |items| Ok(Value::Tensor(Tensor::of_floats(stash, shape.clone(), items)?));
+    Ok(vec![out.into(), statistics(means)?, statistics(inverses)?])
+}
+
+fn root_mean_square(c: &mut Call<'_>) -> Res<Vec<Value>> {
+    let x = c.tensor(0)?;
+    c.count(x.shape())?;
+    let at = c.axis(-1, x.rank())?;
+    let size = volume(x.shape().get(at..).unwrap_or_default()).max(1);
+    let (mut items, epsilon) = (x.floats()?, epsilon(c));
+    for run in items.chunks_mut(size) {
+        let mean = run.iter().map(|x| x * x).sum::<f64>() / size as f64;
+        for x in run {
+            *x /= (mean + epsilon).sqrt();
+        }
+    }
+    one(affine(c, x, items, false)?)
+}
+
+/// Lines of norm 1; a line of zeros stays.
+fn lp(c: &mut Call<'_>) -> Res<Vec<Value>> {
+    let x = c.tensor(0)?;
+    c.count(x.shape())?;
+    let (cut, p) = (Cut::at(x.shape(), c.axis(-1, x.rank())?), c.int("p", 2));
+    let mut items = x.floats()?;
+    for first in cut.lines() {
+        let line = cut.line(first);
+        let norm = match p {
+            1 => line.clone().map(|at| items[at].abs()).sum::<f64>(),
+            2 => line.clone().map(|at| items[at] * items[at]).sum::<f64>().sqrt(),
+            _ => return invalid!("there is no norm {p}"),
+        };
+        for at in line {
+            items[at] = if norm == 0.0 { 0.0 } else { items[at] / norm };
+        }
+    }
+    one(Tensor::of_floats(x.dtype(), x.shape().to_vec(), items)?)
+}
+
+/// `x / (bias + alpha / size · Σ x²)^beta` over neighbouring channels.
+fn local_response(c: &mut Call<'_>) -> Res<Vec<Value>> {
+    let x = c.tensor(0)?;
+    c.count(x.shape())?;
+    let cut = Cut::at(x.shape(), 1);
+    let size = usize::try_from(c.int("size", 1)).unwrap_or(1).max(1);
+    c.spend((x.len() as u64).saturating_mul(size as u64))?;
+    let (alpha, beta) = (c.float("alpha", f64::from(1e-4f32)), c.float("beta", 0.75));
+    let bias = c.float("bias", 1.0);
+    let items = x.floats()?;
+    let mut out = items.clone();
+    for first in cut.lines() {
+        for channel in 0..cut.extent {
+            let from = channel.saturating_sub((size - 1) / 2);
+            let to = (channel + size / 2).min(cut.extent - 1);
+            let sum: f64 = (from..=to).map(|near| items[first + near * cut.inner].powi(2)).sum();
+            out[first + channel * cut.inner] /= (bias + alpha / size as f64 * sum).powf(beta);
+        }
+    }
+    one(Tensor::of_floats(x.dtype(), x.shape().to_vec(), out)?)
+}
+
+/// `(x - mean) / (deviation + 1e-9)`.
+fn mean_variance(c: &mut Call<'_>) -> Res<Vec<Value>> {
+    let x = c.tensor(0)?;
+    c.count(x.shape())?;
+    let axes = match c.ints("axes") {
+        Some(axes) => axes.iter().map(|a| axis(*a, x.rank())).collect::<Res<Vec<_>>>()?,
+        None => [0, 2, 3].into_iter().map(|a| axis(a, x.rank())).collect::<Res<Vec<_>>>()?,
+    };
+    let mut items = x.floats()?;
+    for group in Groups::new(x.shape(), &axes, true).each() {
+        let (mean, variance) = moments(group.clone().map(|at| items[at]));
+        for at in group {
+            items[at] = (items[at] - mean) / (variance.sqrt() + 1e-9);
+        }
+    }
+    one(Tensor::of_floats(x.dtype(), x.shape().to_vec(), items)?)
+}

@@ -1,0 +1,116 @@
+//! Windows that slide over spatial axes: what convolutions and pools share.
+
+use super::call::{Call, sizes};
+use super::error::invalid;
+use super::strides::{dense, volume};
+use super::Res;
+
+/// The attributes of a sliding window, one entry per spatial axis.
+#[derive(Clone, Debug)]
+pub(super) struct Window {
+    pub(super) kernel: Vec<usize>,
+    pub(super) strides: Vec<usize>,
+    pub(super) dilations: Vec<usize>,
+    pub(super) before: Vec<i64>,
+    pub(super) after: Vec<i64>,
+    /// As many pads as make the output `ceil(input / stride)`; an odd one stands in front when this is `true`.
+    pub(super) same: Option<bool>,
+}
+
+impl Window {
+    /// The window that a node states.
+    pub(super) fn of(c: &Call<'_>, kernel: Vec<usize>) -> Res<Self> {
+        let rank = kernel.len();
+        let list = |name: &str| -> Res<Vec<usize>> {
+            match c.ints(name) {
+                None => Ok(vec![1; rank]),
+                Some(items) if items.len() == rank && items.iter().all(|n| *n > 0) => sizes(items),
+                Some(items) => invalid!("the attribute `{name}` is {items:?} for {rank} axes"),
+            }
+        };
+        let pads = c.ints("pads").map_or_else(|| vec![0; 2 * rank], <[i64]>::to_vec);
+        if pads.len() != 2 * rank || kernel.contains(&0) {
+            return invalid!("{} pads and the kernel {kernel:?} do not fit", pads.len());
+        }
+        let (before, after) = pads.split_at(rank);
+        let mut window = Self {
+            strides: list("strides")?,
+            dilations: list("dilations")?,
+            before: before.to_vec(),
+            after: after.to_vec(),
+            same: None,
+            kernel,
+        };
+        match c.text("auto_pad", "NOTSET") {
+            "NOTSET" => {}
+            "VALID" => (window.before, window.after) = (vec![0; rank], vec![0; rank]),
+            "SAME_UPPER" => window.same = Some(false),
+            "SAME_LOWER" => window.same = Some(true),
+            other => return invalid!("there is no padding `{other}`"),
+        }
+        Ok(window)
+    }
+
+    /// The span of the dilated kernel along `axis`.
+    pub(super) fn reach(&self, axis: usize) -> i64 {
+        (self.kernel[axis] as i64 - 1) * self.dilations[axis] as i64 + 1
+    }
+
+    /// The extents of the output over an input of these extents; pads that follow from it are set.
+    pub(super) fn slide(&mut self, input: &[usize], ceil: bool) -> Res<Vec<usize>> {
+        if input.len() != self.kernel.len() {
+            return invalid!("a kernel of {} axes does not slide over {}", self.kernel.len(), input.len());
+        }
+        let mut out = Vec::with_capacity(input.len());
+        for (axis, extent) in input.iter().enumerate() {
+            let (extent, stride) = (*extent as i64, self.strides[axis] as i64);
+            if let Some(front) = self.same {
+                let count = (extent + stride - 1) / stride;
+                let total = ((count - 1) * stride + self.reach(axis) - extent).max(0);
+                let (less, more) = (total / 2, total - total / 2);
+                (self.before[axis], self.after[axis]) = if front { (more, less) } else { (less, more) };
+                out.push(count.max(0) as usize);
+                continue;
+            }
+            let span = extent.saturating_add(self.before[axis]).saturating_add(self.after[axis]) - self.reach(axis);
+            let mut count = span.div_euclid(stride) + 1;
+            // A last window that would start in the padding behind does not count.
+            if ceil && span.rem_euclid(stride) != 0 && count * stride < extent + self.before[axis] {
+                count += 1;
+            }
+            out.push(count.max(0) as usize);
+        }
+        Ok(out)
+    }
+
+    /// For each place in the kernel, the pairs of a place in the output and the place in the input that lies under it.
+    pub(super) fn taps(&self, c: &Call<'_>, input: &[usize], output: &[usize]) -> Res<Vec<Vec<(usize, usize)>>> {
+        c.count(&[volume(&self.kernel), volume(output)])?;
+        let strides = dense(input);
+        let coordinates = |shape: &[usize]| {
+            let places = dense(shape);
+            let shape = shape.to_vec();
+            move |at: usize| -> Vec<i64> {
+                places.iter().zip(&shape).map(|(step, extent)| (at / (*step as usize).max(1) % extent) as i64).collect()
+            }
+        };
+        let (tap, place) = (coordinates(&self.kernel), coordinates(output));
+        let places: Vec<Vec<i64>> = (0..volume(output)).map(&place).collect();
+        let under = |tap: &[i64], out: &[i64]| -> Option<usize> {
+            let mut at = 0;
+            for axis in 0..tap.len() {
+                let here = out[axis] * self.strides[axis] as i64 - self.before[axis] + tap[axis] * self.dilations[axis] as i64;
+                let here = usize::try_from(here).ok().filter(|h| *h < input[axis])?;
+                at += here * strides[axis] as usize;
+            }
+            Some(at)
+        };
+        Ok((0..volume(&self.kernel))
+            .map(|index| {
+                let tap = tap(index);
+                places.iter().enumerate().filter_map(|(at, out)| Some((at, under(&tap, out)?))).collect()
+            })
+            .collect())
+    }
+}
+

@@ -1,10 +1,12 @@
 //! `cargo xtask`: what developers and CI run.
 //!
 //! - `cargo xtask test` checks everything; `--fast` leaves out what needs Python.
+//! - `cargo xtask conformance` runs the backend tests of the `onnx` package.
 //! - `cargo xtask imports` prints who imports whom.
 //! - `cargo xtask gen` writes what is generated; `--check` says whether it is current. `gen contract` writes the
 //!   binary contract alone, which needs no Python.
 
+mod conformance;
 mod contract;
 mod counts;
 mod examples;
@@ -22,6 +24,7 @@ usage: cargo xtask test [--fast]    run all checks and tests; --fast leaves out 
        cargo xtask gen [contract] [--check]
                                     write what is generated, or check that it is current;
                                     `contract` is the part that needs no Python
+       cargo xtask conformance      run the tests of the onnx package against inference and evaluation
        cargo xtask imports          print who imports whom, and what is against the order in ARCHITECTURE.md";
 
 fn main() -> ExitCode {
@@ -32,6 +35,7 @@ fn main() -> ExitCode {
         ["test", "--fast"] => Ok(test::run(test::Scope::Fast)),
         ["gen", "contract"] => contract::run(&root(), generate::Mode::Write),
         ["gen", "contract", "--check"] => contract::run(&root(), generate::Mode::Check),
+        ["conformance"] => conformance::run(),
         ["imports"] => imports::run(&root()),
         ["gen"] => generate::run(generate::Mode::Write),
         ["gen", "--check"] => generate::run(generate::Mode::Check),

@@ -28,7 +28,12 @@ pub fn run(model: &Model, inputs: Vec<Option<Value>>, limits: Limits) -> Res<Vec
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_each(model: &Model, inputs: Vec<Option<Value>>, limits: Limits, see: &mut See<'_>) -> Res<Vec<Value>> {
+pub fn run_each(
+    model: &Model,
+    inputs: Vec<Option<Value>>,
+    limits: Limits,
+    see: &mut See<'_>,
+) -> Res<Vec<Value>> {
     let budget = Budget::new(limits);
     let shared = Shared { model, opset: model.opset(), budget: &budget };
     let graph = &model.graph;

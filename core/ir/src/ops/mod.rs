@@ -28,6 +28,7 @@
 mod budget;
 mod call;
 mod error;
+mod fold;
 mod interpret;
 mod map;
 mod strides;
@@ -41,6 +42,7 @@ mod tests;
 pub use budget::{Budget, Limits};
 pub use call::Call;
 pub use error::{Error, Fault, Res};
+pub use fold::{evaluate, fold};
 pub use interpret::{run, run_each};
 pub use tensor::{Elements, Rounding, Tensor};
 pub use value::Value;
@@ -84,6 +86,7 @@ macro_rules! families {
 
 families! {
     activation
+    attention
     cast
     control
     conv
@@ -91,11 +94,13 @@ families! {
     generator
     index
     logic
+    loss
     matmul
     norm
     pointwise
     pool
     quantize
+    recurrent
     reduce
     sequence
     slice

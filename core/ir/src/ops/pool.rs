@@ -85,7 +85,7 @@ impl Pool {
             let start = (to % self.output[axis] * self.window.strides[axis]) as i64;
             to /= self.output[axis];
             let end = self.window.before[axis] + self.input[axis] as i64 + self.window.after[axis];
-            let inside = |k: &usize| start + (*k * self.window.dilations[axis]) as i64 + 1 <= end;
+            let inside = |k: &usize| start + ((*k * self.window.dilations[axis]) as i64) < end;
             count *= (0..self.window.kernel[axis]).filter(inside).count();
         }
         count

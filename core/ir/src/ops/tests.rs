@@ -1,4 +1,4 @@
-use super::{Fault, Limits, Tensor, Value, run};
+use super::{Fault, Limits, Tensor, Value, fold, run};
 use crate::ir::Model;
 use crate::tensor::DType;
 
@@ -37,4 +37,30 @@ fn a_result_that_is_too_large_is_an_error() {
     let error = outputs(text, &[shape, floats(&[], &[1.0])]).unwrap_err();
     assert_eq!(error.fault, Fault::Memory);
     assert!(error.message.starts_with("Expand (value 2): "), "{error}");
+}
+
+#[test]
+fn what_hangs_on_constants_alone_is_folded_under_a_budget() {
+    let text = "opset 20\ngraph {\n  constant %a: f32[2] = [1.0, 2.0]\n  constant %n: i64[1] = [1000]\n  input %x: f32[2]\n  \
+                %0 = Neg(%a)\n  %1 = Add(%0, %x)\n  %2 = ConstantOfShape(%n)\n  output %1 as y\n  output %2 as z\n}\n";
+    let mut model = Model::parse(text).unwrap();
+    assert_eq!(fold(&mut model, 1024), 1);
+    let graph = &model.graph;
+    let ops: Vec<&str> = graph.order(graph.main()).map(|n| graph.nodes[n].op.as_str()).collect();
+    assert_eq!(ops, ["Add", "ConstantOfShape"]);
+    let x = Some(Value::Tensor(floats(&[2], &[5.0, 5.0])));
+    let out = run(&model, vec![x], Limits::default()).unwrap();
+    assert_eq!(out[0].tensor().unwrap(), &floats(&[2], &[4.0, 3.0]));
+    assert_eq!(fold(&mut model, 4000), 1);
+}
+
+#[test]
+fn a_loop_without_end_runs_out_of_steps() {
+    let text = "opset 20\ngraph {\n  constant %c: bool[] = [true]\n  input %x: f32[1]\n  \
+                %0 = Loop(_, %c, %x) {body = {\n    input %i: i64[]\n    input %go: bool[]\n    input %v: f32[1]\n    \
+                %1 = Neg(%v)\n    output %go\n    output %1\n  }}\n  output %0 as y\n}\n";
+    let model = Model::parse(text).unwrap();
+    let limits = Limits { steps: 10_000, ..Limits::default() };
+    let error = run(&model, vec![Some(Value::Tensor(floats(&[1], &[1.0])))], limits).unwrap_err();
+    assert_eq!(error.fault, Fault::Steps, "{error}");
 }

@@ -1,9 +1,9 @@
 //! Windows that slide over spatial axes: what convolutions and pools share.
 
+use super::Res;
 use super::call::{Call, sizes};
 use super::error::invalid;
 use super::strides::{dense, volume};
-use super::Res;
 
 /// The attributes of a sliding window, one entry per spatial axis.
 #[derive(Clone, Debug)]
@@ -72,7 +72,8 @@ impl Window {
                 out.push(count.max(0) as usize);
                 continue;
             }
-            let span = extent.saturating_add(self.before[axis]).saturating_add(self.after[axis]) - self.reach(axis);
+            let span =
+                extent.saturating_add(self.before[axis]).saturating_add(self.after[axis]) - self.reach(axis);
             let mut count = span.div_euclid(stride) + 1;
             // A last window that would start in the padding behind does not count.
             if ceil && span.rem_euclid(stride) != 0 && count * stride < extent + self.before[axis] {
@@ -84,14 +85,23 @@ impl Window {
     }
 
     /// For each place in the kernel, the pairs of a place in the output and the place in the input that lies under it.
-    pub(super) fn taps(&self, c: &Call<'_>, input: &[usize], output: &[usize]) -> Res<Vec<Vec<(usize, usize)>>> {
+    pub(super) fn taps(
+        &self,
+        c: &Call<'_>,
+        input: &[usize],
+        output: &[usize],
+    ) -> Res<Vec<Vec<(usize, usize)>>> {
         c.count(&[volume(&self.kernel), volume(output)])?;
         let strides = dense(input);
         let coordinates = |shape: &[usize]| {
             let places = dense(shape);
             let shape = shape.to_vec();
             move |at: usize| -> Vec<i64> {
-                places.iter().zip(&shape).map(|(step, extent)| (at / (*step as usize).max(1) % extent) as i64).collect()
+                places
+                    .iter()
+                    .zip(&shape)
+                    .map(|(step, extent)| (at / (*step as usize).max(1) % extent) as i64)
+                    .collect()
             }
         };
         let (tap, place) = (coordinates(&self.kernel), coordinates(output));
@@ -99,7 +109,8 @@ impl Window {
         let under = |tap: &[i64], out: &[i64]| -> Option<usize> {
             let mut at = 0;
             for axis in 0..tap.len() {
-                let here = out[axis] * self.strides[axis] as i64 - self.before[axis] + tap[axis] * self.dilations[axis] as i64;
+                let here = out[axis] * self.strides[axis] as i64 - self.before[axis]
+                    + tap[axis] * self.dilations[axis] as i64;
                 let here = usize::try_from(here).ok().filter(|h| *h < input[axis])?;
                 at += here * strides[axis] as usize;
             }
@@ -113,4 +124,3 @@ impl Window {
             .collect())
     }
 }
-

@@ -1,0 +1,59 @@
+//! Losses of classifiers.
+
+use super::activation::softmax_line;
+use super::call::Call;
+use super::error::invalid;
+use super::strides::{Cut, volume};
+use super::{Op, Res, Tensor, Value};
+
+pub(super) const OPS: &[Op] = &[
+    Op::new("NegativeLogLikelihoodLoss").eval(|c| Ok(vec![loss(c, c.tensor(0)?, &c.tensor(0)?.floats()?)?.into()])),
+    Op::new("SoftmaxCrossEntropyLoss").eval(cross_entropy),
+];
+
+/// What the logarithms of the classes that `target` names lose, weighted; the mean is one of the weights.
+fn loss(c: &Call<'_>, x: &Tensor, logs: &[f64]) -> Res<Tensor> {
+    let target = c.tensor(1)?;
+    let cut = Cut::at(x.shape(), 1);
+    if x.rank() < 2 || target.len() != cut.outer * cut.inner {
+        return invalid!("targets of shape {:?} do not fit the input {:?}", target.shape(), x.shape());
+    }
+    c.count(target.shape())?;
+    let weights = c.optional(2)?.map(Tensor::floats).transpose()?;
+    let ignored = c.attr("ignore_index").map(|_| c.int("ignore_index", 0));
+    let mut losses = Vec::with_capacity(target.len());
+    let mut total = 0.0;
+    for (at, class) in target.longs()?.into_iter().enumerate() {
+        if ignored == Some(class) {
+            losses.push(0.0);
+            continue;
+        }
+        let Some(index) = usize::try_from(class).ok().filter(|i| *i < cut.extent) else {
+            return invalid!("there is no class {class} among {}", cut.extent);
+        };
+        let place = (at / cut.inner * cut.extent + index) * cut.inner + at % cut.inner;
+        let weight = weights.as_ref().map_or(1.0, |w| w.get(index).copied().unwrap_or(0.0));
+        total += weight;
+        losses.push(-logs.get(place).copied().unwrap_or(f64::NAN) * weight);
+    }
+    let sum = || losses.iter().sum::<f64>();
+    match c.text("reduction", "mean") {
+        "none" => Tensor::of_floats(x.dtype(), target.shape().to_vec(), losses),
+        "sum" => Tensor::of_floats(x.dtype(), Vec::new(), vec![sum()]),
+        "mean" => Tensor::of_floats(x.dtype(), Vec::new(), vec![sum() / total]),
+        other => invalid!("there is no reduction `{other}`"),
+    }
+}
+
+/// The loss of the logarithm of the softmax, and that itself.
+fn cross_entropy(c: &mut Call<'_>) -> Res<Vec<Value>> {
+    let x = c.tensor(0)?;
+    c.count(&[volume(x.shape())])?;
+    let mut logs = x.floats()?;
+    let cut = Cut::at(x.shape(), 1);
+    for first in cut.lines() {
+        softmax_line(&mut logs, cut.line(first), true);
+    }
+    let loss = loss(c, x, &logs)?;
+    Ok(vec![loss.into(), Tensor::of_floats(x.dtype(), x.shape().to_vec(), logs)?.into()])
+}

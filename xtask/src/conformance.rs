@@ -1,19 +1,23 @@
 //! `cargo xtask conformance`: the backend tests of the `onnx` package, against inference and evaluation.
 
+use std::path::Path;
 use std::process::Command;
 
 use crate::{python, root, target};
 
-/// Writes the tests, unless they are there, and runs them. Returns whether all that is not known to fail passed.
-pub(crate) fn run() -> Result<bool, String> {
-    let root = root();
-    let python = python::environment(&root)?;
+/// Writes the tests, unless they are there.
+pub(crate) fn write(root: &Path, python: &Path) -> Result<(), String> {
     let script = root.join("xtask/gen/onnx_node_tests.py");
     let status =
         Command::new(python).args(["-W", "ignore"]).arg(&script).arg(target().join("onnx-tests")).status();
-    if !status.map_err(|e| format!("{}: {e}", script.display()))?.success() {
-        return Err(format!("{} failed", script.display()));
-    }
+    let done = status.map_err(|e| format!("{}: {e}", script.display()))?.success();
+    if done { Ok(()) } else { Err(format!("{} failed", script.display())) }
+}
+
+/// Writes the tests and runs them. Returns whether all that is not known to fail passed.
+pub(crate) fn run() -> Result<bool, String> {
+    let root = root();
+    write(&root, &python::environment(&root)?)?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let arguments = ["test", "-p", "onnxport-tests", "--test", "conformance", "--quiet", "--", "--nocapture"];
     let status = Command::new(cargo).args(arguments).current_dir(&root).status();

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::counts::Counts;
 use crate::step::Steps;
-use crate::{contract, examples, generate, imports, python, root, target};
+use crate::{conformance, contract, examples, generate, imports, python, root, target};
 
 /// How much is tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +32,11 @@ pub(crate) fn run(scope: Scope) -> bool {
         },
         Scope::Fast => python::existing(&root),
     };
+    if let (Scope::All, Some(python)) = (scope, &environment)
+        && let Err(why) = conformance::write(&root, python)
+    {
+        steps.fail("tests of the onnx package", &why);
+    }
     let cargo = |arguments: &[&str]| {
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.args(arguments).current_dir(&root);

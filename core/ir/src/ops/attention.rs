@@ -134,7 +134,9 @@ fn attention(c: &mut Call<'_>) -> Res<Vec<Value>> {
         }
         let cap = |scores: &mut [f64]| {
             if softcap > 0.0 {
-                scores.iter_mut().for_each(|s| *s = softcap * (*s / softcap).tanh());
+                for s in scores {
+                    *s = softcap * (*s / softcap).tanh();
+                }
             }
         };
         let mask = |scores: &mut [f64]| {

@@ -118,7 +118,7 @@ fn dynamic(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let (low, high) = items.iter().fold((0.0f64, 0.0f64), |(low, high), x| (low.min(*x), high.max(*x)));
     // Rounded where the graph that defines the operator has a value of its own.
     let scale = f64::from(((high - low) as f32) / 255.0);
-    let zero = if scale == 0.0 { 0.0 } else { code(DType::U8, (-low / scale) as f32 as f64, 0.0) };
+    let zero = if scale == 0.0 { 0.0 } else { code(DType::U8, f64::from((-low / scale) as f32), 0.0) };
     let quotient = |x: f64| if scale == 0.0 { 0.0 } else { f64::from((x / scale) as f32) };
     let codes = items.into_iter().map(|x| code(DType::U8, quotient(x), zero)).collect();
     Ok(vec![

@@ -212,8 +212,12 @@ mod tests {
             symbols.get_mut(id).range = Range::new(min as i64, max as i64);
             let tensor = LazyTensor::inline(DType::U8, vec![traced], vec![1; traced as usize]);
             let sample = Sample { name: "x".to_owned(), dims: vec![dim], number: None, tensor };
-            let sizes: Vec<u64> =
-                cases(&symbols, &[sample]).cases.iter().map(|case| case.inputs[0].1.shape[0]).collect();
+            let samples = [sample];
+            let sizes: Vec<u64> = cases(&symbols, &samples, &constraints(&symbols, &[], &samples))
+                .cases
+                .iter()
+                .map(|case| case.inputs[0].1.shape[0])
+                .collect();
             assert!(sizes.len() > 1, "{sizes:?}");
             assert!(sizes.iter().all(|size| (min..=max).contains(size)), "{min} {max}: {sizes:?}");
         }

@@ -13,7 +13,7 @@
 //! let host = Host::new(&[&onnxport_aten::ROOT])?;
 //! let model = Conversion::open("../examples/mlp/mlp.pt2")?.dim("x", 0, "batch").run(&host)?;
 //! let written = model.write(&output, &WriteOptions::default())?;
-//! assert_eq!(written.tensors, 4);
+//! assert_eq!(written.tensors, 8);
 //! # std::fs::remove_dir_all(&folder).unwrap();
 //! # Ok(())
 //! # }

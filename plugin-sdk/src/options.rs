@@ -267,6 +267,7 @@ mod tests {
     use super::{PluginOptions, entries};
     use crate::abi::about::option_kind;
     use crate::executor::Options;
+    use crate::lent::Lent as _;
     use onnxport_abi::RStr;
     use onnxport_abi::executor::OptionRecord;
 

@@ -12,7 +12,7 @@ use onnxport_core::program::Program;
 use onnxport_tests::{Sections, errors, run_files};
 
 fn options(text: &str) -> LowerOptions {
-    let mut options = LowerOptions { opset: ir::opset::DEFAULT_OPSET, ..LowerOptions::default() };
+    let mut options = LowerOptions::default();
     let names = |text: &str| text.split_whitespace().map(str::to_owned).collect();
     for line in text.lines() {
         match line.split_once(' ') {

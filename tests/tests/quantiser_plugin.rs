@@ -295,7 +295,7 @@ fn what_another_contract_has_is_refused_with_the_reason() {
 fn lists_that_cannot_be_are_refused_before_anything_is_called() {
     for (root, words) in [
         (&others::DEAF, "plugin `mine` lists quantisers and has no function `quantise`"),
-        (&others::LATIN1, "plugin `mine` lists weights in texts that are not UTF-8"),
+        (&others::LATIN1, "plugin `mine` lists weights with a text that is not UTF-8"),
     ] {
         let problem = Host::new(&[root]).err().expect("it is refused").diagnostics.remove(0);
         assert_eq!((problem.code, problem.message.as_str()), (Code::PLUGIN_CONTRACT, words));

@@ -12,7 +12,7 @@ use onnxport_sdk::testkit::{Argument, Failure, Plugin, Tensor, Tolerance, assert
 simple! { "kit.relu.default" => Relu(self) }
 
 #[lowering("kit.scaled.default")]
-fn scaled(cx: &Lower, x: Value, factor: f64, mode: Str) -> Res<Value> {
+fn scaled(_: &Lower, x: Value, factor: f64, mode: Str) -> Res<Value> {
     if mode.0 != "times" {
         return Err(
             Refusal::new(format!("argument `mode`: `{}` is not expressed", mode.0)).help("use `times`")

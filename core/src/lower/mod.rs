@@ -19,12 +19,13 @@ pub use interface::DimName;
 
 use crate::diagnose::{Diagnostic, Report};
 use crate::host::Host;
+use crate::ir::opset::DEFAULT_OPSET;
 use crate::ir::{Model, Shape, ValueId};
 use crate::program::{Arg, Program};
 use crate::tensor::DType;
 
 /// What the user asks of the model's interface.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct LowerOptions {
     /// The opset to emit.
     pub opset: i64,
@@ -34,6 +35,13 @@ pub struct LowerOptions {
     pub output_names: Vec<String>,
     /// Names of dimensions.
     pub dims: Vec<DimName>,
+}
+
+impl Default for LowerOptions {
+    /// The opset that is emitted unless the user asks for another, and the program's own names.
+    fn default() -> Self {
+        Self { opset: DEFAULT_OPSET, input_names: Vec::new(), output_names: Vec::new(), dims: Vec::new() }
+    }
 }
 
 /// A model, and what the program states about its values.

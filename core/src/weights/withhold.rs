@@ -47,7 +47,7 @@ graph {
   input %a: f32[2] = parameter \"a\"
   input %b: f32[2] = parameter \"b\"
   input %c: f32[2] = buffer \"c\"
-  input %d: f32[2] = buffer \"d\" non_persistent
+  input %d: f32[2] = buffer \"d\" nonpersistent
   output %a = user
 }
 ";

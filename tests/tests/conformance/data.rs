@@ -47,7 +47,7 @@ impl Kinds {
         let graph = &model.graph;
         let main = &graph.blocks[graph.main()];
         let types = |values: &[_]| values.iter().map(|v| graph.values[*v].ty.clone()).collect();
-        Self { inputs: types(&main.inputs), outputs: types(&main.outputs()) }
+        Self { inputs: types(&main.inputs), outputs: types(main.outputs()) }
     }
 
     /// The inputs of one data set; what has a default has no file.

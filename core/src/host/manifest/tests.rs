@@ -1,5 +1,6 @@
 use super::{Manifest, TARGET, sha256};
 use crate::diagnose::Code;
+use crate::host::CONTRACT;
 
 fn manifest() -> Manifest {
     Manifest {
@@ -43,7 +44,8 @@ fn what_does_not_fit_is_refused_before_it_is_loaded() {
     assert_eq!(message(manifest()), None);
     let (code, text) = message(Manifest { contract: "2.4".to_owned(), ..manifest() }).expect("a refusal");
     assert_eq!(code, Code::PLUGIN_VERSION);
-    assert!(text.ends_with("is built for plugin contract 2.4, this host has 1.2"), "{text}");
+    let wanted = format!("is built for plugin contract 2.4, this host has {CONTRACT}");
+    assert!(text.ends_with(&wanted), "{text}");
     let (_, text) = message(Manifest { contract: "x".to_owned(), ..manifest() }).expect("a refusal");
     assert!(text.ends_with("states the contract `x`, which is no version"), "{text}");
     let (code, _) =

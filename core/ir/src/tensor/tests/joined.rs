@@ -171,7 +171,9 @@ fn grow(
         }
         7 => {
             let mut wide = shape.clone();
-            wide.iter_mut().for_each(|extent| *extent = if *extent == 1 { 3 } else { *extent });
+            for extent in &mut wide {
+                *extent = if *extent == 1 { 3 } else { *extent };
+            }
             wide.insert(0, 1 + random.below(2));
             (lazy.expand(&wide)?, dense.map(&wide, |index| dense.at(index)))
         }

@@ -39,6 +39,7 @@ mod conversion;
 pub(crate) mod graph_access;
 #[doc(hidden)]
 pub mod host;
+pub(crate) mod incoming;
 #[doc(hidden)]
 pub mod inspect;
 #[doc(hidden)]

@@ -6,11 +6,13 @@ from pathlib import Path
 import onnx
 import pytest
 
+from tests import known_failures
 from tests.importing import exported, same
 from tests.models.registry import load_all
 from tests.onnx_runtime import convert, read_cases
 
 MODELS = load_all()
+KNOWN = known_failures.load(Path(__file__).parents[1] / "models/known_failures.toml")
 PACKAGE = Path(onnx.__file__).parent / "backend" / "test" / "data"
 NODES = exported.ROOT / "target" / "onnx-tests" / "node"
 
@@ -31,7 +33,9 @@ def test_models_of_the_onnx_package(tmp_path):
     assert counts["equal"] > 0.6 * len(paths)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=known_failures.marks(KNOWN, name)) for name in MODELS]
+)
 def test_our_own_models(name, tmp_path):
     archive = MODELS[name].make()
     source = tmp_path / "source.onnx"

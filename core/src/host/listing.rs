@@ -9,7 +9,7 @@ use onnxport_abi::rules2::Rules2Table;
 use onnxport_abi::weights::WeightsTable;
 use onnxport_abi::{Malformed, RStr, Version};
 
-use super::incoming::list;
+use crate::incoming::list;
 
 /// The longest id, version or name of an interface, in bytes.
 const MAX_NAME: usize = 64;

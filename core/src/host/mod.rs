@@ -9,7 +9,6 @@ pub mod crash;
 pub mod crossing;
 pub mod discover;
 mod elf;
-pub(crate) mod incoming;
 mod listing;
 pub mod load;
 pub mod log;
@@ -34,9 +33,9 @@ use onnxport_abi::rules::RulesTable;
 use onnxport_abi::rules2::Rules2Table;
 use onnxport_abi::{HostRoot, Version};
 
+pub use crate::incoming::Known;
 pub use crossing::{Run, Site, cross};
 pub use discover::{Search, Source};
-pub use incoming::Known;
 pub use manifest::Manifest;
 pub use options::{OptionKind, PluginOption};
 pub use quarantine::{OnPanic, Quarantine};

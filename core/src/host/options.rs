@@ -10,9 +10,9 @@ use onnxport_abi::status;
 use onnxport_abi::{RSlice, RStr};
 use serde::Serialize;
 
-use super::incoming::list;
 use super::{CONTRACT, Plugin, Site, cross};
 use crate::diagnose::{Code, Diagnostic};
+use crate::incoming::list;
 
 /// The contract that brought options.
 const SINCE: Version = Version { major: 1, minor: 1 };

@@ -16,7 +16,7 @@ use super::bind::{describe, dim_record, type_record};
 use super::driver::Driver;
 use super::frame::{Frame, Refusal};
 use crate::diagnose::OriginId;
-use crate::host::incoming;
+use crate::incoming;
 use crate::ir::{Attr, Attribute, Shape, Type};
 use crate::program::Body;
 use crate::sym::Dim;

@@ -12,7 +12,7 @@ use super::edit::{Journal, Place};
 use super::matcher::Match;
 use super::view::NoView;
 use crate::graph_access::{self, Epoch, Frame, with_frame};
-use crate::host::incoming;
+use crate::incoming;
 use crate::ir::{NodeId, ValueId};
 use crate::rules::pattern::Wanted;
 

@@ -6,7 +6,7 @@ use onnxport_abi::lowering::{DimRecord, TypeRecord, attr_kind, dim_kind};
 use super::view::NoView;
 use crate::diagnose::OriginId;
 use crate::graph_access::Access;
-use crate::host::incoming;
+use crate::incoming;
 use crate::ir::{Attr, Attribute, BlockId, Model, NodeId, OpsetImport, Shape, Type, ValueId, infer};
 use crate::sym::Dim;
 use crate::tensor::{DType, LazyTensor};

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use super::pattern::Pattern;
 use super::{records, text};
 use crate::diagnose::{Code, Diagnostic};
-use crate::host::Known;
+use crate::incoming::Known;
 
 /// The interface of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use onnxport_abi::rules::{
     CAPTURE, PatternAttribute, PatternNode, PatternOperand, RuleRecord, node_flags, operand_kind,
 };
 
-use crate::host::Known;
+use crate::incoming::Known;
 
 use super::pattern::{Attribute, AttributeWants, Kind, NodeTerm, Number, Pattern, Term, Wanted};
 

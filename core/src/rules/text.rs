@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use super::pattern::{
     Attribute, AttributeWants, DimTerm, Kind, NodeTerm, Number, Pattern, Term, TermId, Wanted,
 };
-use crate::host::Known;
+use crate::incoming::Known;
 use crate::text::{Lexer, TextError};
 
 /// Patterns nest no deeper than this.

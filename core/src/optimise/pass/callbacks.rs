@@ -7,7 +7,7 @@ use onnxport_abi::{RSlice, RSliceMut, RStr};
 use onnxport_abi::{Table, status};
 
 use crate::graph_access::{Frame, with_frame};
-use crate::host::incoming;
+use crate::incoming;
 use crate::ir::validate::{Stated, contradiction};
 use crate::ir::{Attr, Def};
 use crate::optimise::callbacks::Refusal;

@@ -10,7 +10,7 @@ use super::driver::{Bound, Driver, Scope, not_computed};
 use crate::diagnose::{Code, Diagnostic};
 use crate::ir::{Shape, State, Type, ValueId};
 use crate::program::{Arg, InputKind, InputSpec, OutputKind, Val, ValueType};
-use crate::sym::{Dim, Symbols};
+use crate::sym::{Dim, SymId, Symbols};
 use crate::tensor::{DType, LazyTensor};
 
 /// A name for one dimension of an input: `x:0=batch`.
@@ -45,6 +45,11 @@ impl Driver<'_> {
                 format!("{} input names were given for {users} inputs", options.input_names.len()),
                 "give one name per tensor input, in order",
             ));
+        }
+        let mut given = BTreeSet::new();
+        for name in options.input_names.iter().filter(|name| !given.insert(*name)) {
+            let message = format!("the name `{name}` is given to two inputs");
+            self.report(name_error(message, "choose names that differ"));
         }
         let is_user = |spec: &InputSpec| matches!(spec.kind, InputKind::User);
         let mut names = Vec::with_capacity(users);
@@ -246,7 +251,14 @@ impl Driver<'_> {
 
 /// Gives dimensions the names that the user chose.
 pub(super) fn rename_dims(driver: &mut Driver<'_>, options: &LowerOptions) {
+    let mut named: FxHashMap<SymId, &str> = FxHashMap::default();
     for DimName { input, axis, name } in &options.dims {
+        if !is_dim_name(name) {
+            let message = format!("`{name}` cannot be the name of a dimension");
+            driver
+                .report(name_error(message, "a name has letters, digits and `_`, and starts with no digit"));
+            continue;
+        }
         let program = driver.program;
         let position = options.input_names.iter().position(|n| n == input);
         let users = program.signature.inputs.iter().zip(&program.body.inputs);
@@ -264,9 +276,12 @@ pub(super) fn rename_dims(driver: &mut Driver<'_>, options: &LowerOptions) {
             None => format!("there is no input `{input}` with an axis {axis}"),
             Some(dim) => match symbols.as_symbol(dim) {
                 None => format!("axis {axis} of `{input}` is {}, not a free dimension", symbols.display(dim)),
-                Some(symbol) => match symbols.find(name) {
-                    Some(other) if other != symbol => {
+                Some(symbol) => match (symbols.find(name), named.insert(symbol, name)) {
+                    (Some(other), _) if other != symbol => {
                         format!("the dimension name `{name}` is already taken by another dimension")
+                    }
+                    (_, Some(first)) if first != name => {
+                        format!("axis {axis} of `{input}` is called both `{first}` and `{name}`")
                     }
                     _ => {
                         symbols.rename(symbol, name);
@@ -277,6 +292,12 @@ pub(super) fn rename_dims(driver: &mut Driver<'_>, options: &LowerOptions) {
         };
         driver.report(name_error(problem, "`onnxport inspect` lists the inputs and their free dimensions"));
     }
+}
+
+/// Whether a text names a symbol: anything else reads as a number or as an expression.
+fn is_dim_name(text: &str) -> bool {
+    text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && !text.starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// The type in ONNX of a tensor of the program: complex numbers are pairs in a last axis.

@@ -123,6 +123,11 @@ pub(crate) fn not_a_zip(bytes: &[u8]) -> Option<Diagnostic> {
         "a gzip file"
     } else if bytes.get(8) == Some(&b'{') && bytes.get(3..8).is_some_and(|length| length == [0; 5]) {
         "a safetensors file, which holds weights without a program"
+    } else if is_onnx(bytes) {
+        let message = "the file is an ONNX model already, not an exported program";
+        return Some(Diagnostic::error(Code::READ_NOT_A_PROGRAM, message).help(
+            "`onnxport inspect` shows what it holds, `onnxport optimize` reads it and writes it again",
+        ));
     } else {
         return None;
     };
@@ -131,4 +136,11 @@ pub(crate) fn not_a_zip(bytes: &[u8]) -> Option<Diagnostic> {
         Diagnostic::error(Code::READ_NOT_A_PROGRAM, message)
             .help("give the file that torch.export.save wrote"),
     )
+}
+
+/// Whether a file begins as ONNX models are written: the version of the format, then another field of the model.
+fn is_onnx(bytes: &[u8]) -> bool {
+    const VERSION: u8 = 1 << 3;
+    const OTHERS: [u8; 6] = [2 << 3 | 2, 3 << 3 | 2, 4 << 3 | 2, 5 << 3, 7 << 3 | 2, 8 << 3 | 2];
+    matches!(bytes, [VERSION, 1..=127, field, ..] if OTHERS.contains(field))
 }

@@ -166,6 +166,7 @@ fn other_files_are_named() {
         (b"\x80\x02}q\x00.", "OP103", "pickle"),
         (b"\x7fELF\x02\x01\x01", "OP103", "shared library"),
         (b"\x08\x00\x00\x00\x00\x00\x00\x00{}      ", "OP103", "safetensors"),
+        (b"\x08\x08\x12\x07pytorch", "OP103", "an ONNX model already"),
     ] {
         assert_one(&codes_of(bytes), code, &[what]);
     }

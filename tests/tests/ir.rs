@@ -7,8 +7,9 @@
 use std::fmt::Write;
 
 use onnxport_core::ir::validate::{Stated, validate};
-use onnxport_core::ir::{BlockId, Model, infer, tidy};
-use onnxport_tests::{Sections, run_files};
+use onnxport_core::ir::{BlockId, Model, infer, opset, tidy};
+use onnxport_ir::ops;
+use onnxport_tests::{Sections, root, run_files};
 
 fn infer_block(model: &mut Model, block: BlockId) {
     let opset = model.opset();
@@ -50,4 +51,48 @@ fn outcome(sections: &Sections) -> (&'static str, String) {
 #[test]
 fn files_say_what_comes_out() {
     run_files("ir", outcome);
+}
+
+/// `docs/onnx-operators.md`, from the tables.
+fn page_of_operators() -> String {
+    let mut names: Vec<&str> = opset::all().iter().map(|schema| schema.name).collect();
+    names.dedup();
+    let (mut rows, mut inferred, mut evaluated, mut current) = (String::new(), 0, 0, 0);
+    for name in names {
+        let versions = opset::all().iter().filter(|schema| schema.name == name);
+        let shown: Vec<String> = versions
+            .map(|schema| format!("{}{}", schema.since, if schema.deprecated { " (withdrawn)" } else { "" }))
+            .collect();
+        // What the newest opset does not have is listed, and not counted.
+        let counts = opset::lookup(name, opset::MAX_OPSET).is_some();
+        let mark = |known: bool, count: &mut usize| {
+            *count += usize::from(known && counts);
+            if known { "yes" } else { "" }
+        };
+        current += usize::from(counts);
+        let infers = mark(infer::has_rule(name), &mut inferred);
+        let evaluates =
+            mark(ops::lookup("", name).is_some_and(|op| op.evaluator().is_some()), &mut evaluated);
+        let _ = writeln!(rows, "| {name} | {} | {infers} | {evaluates} |", shown.join(", "));
+    }
+    format!(
+        "# ONNX's operators\n\n\
+         What onnxport knows of each operator of `ai.onnx`: its signatures, by the opset that brought them; whether shapes\n\
+         are inferred; whether it can be evaluated on the CPU. `UPDATE=1 cargo test -p onnxport-tests --test ir` writes\n\
+         this page.\n\n\
+         Of the {current} operators of opset {newest} shapes are inferred for {inferred}, and {evaluated} can be evaluated.\n\n\
+         | operator | signatures | inference | evaluation |\n|---|---|---|---|\n{rows}",
+        newest = opset::MAX_OPSET
+    )
+}
+
+#[test]
+fn the_page_of_operators_is_current() {
+    let path = root().join("../docs/onnx-operators.md");
+    let page = page_of_operators();
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, &page).expect("a writable page");
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(written == page, "docs/onnx-operators.md is not current: UPDATE=1 writes it");
 }

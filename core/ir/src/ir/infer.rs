@@ -23,6 +23,7 @@ mod view;
 mod tests;
 
 pub use dtype::formal;
+pub use rules::has_rule;
 use smallvec::SmallVec;
 
 use super::{Attr, Graph, NodeId, Shape, Type, ValueId};

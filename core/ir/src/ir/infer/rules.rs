@@ -5,6 +5,11 @@ use super::{broadcast, control, conv, fourier, index, matmul, norm, reduce, resi
 
 pub(super) type Rule = fn(&mut Cx<'_>) -> Option<Shapes>;
 
+/// Whether the shapes of ONNX's own operator `op` are inferred.
+pub fn has_rule(op: &str) -> bool {
+    rule(op).is_some()
+}
+
 /// The rule of ONNX's own operator `op`.
 #[rustfmt::skip]
 pub(super) fn rule(op: &str) -> Option<Rule> {

@@ -255,6 +255,11 @@ impl OpSchema {
     }
 }
 
+/// Every version of every operator of ONNX's own, sorted by name and then by opset.
+pub fn all() -> &'static [OpSchema] {
+    generated::OPS
+}
+
 /// The version of `name` in force at `opset`, if ONNX has it there.
 pub fn lookup(name: &str, opset: i64) -> Option<&'static OpSchema> {
     find(generated::OPS, name, opset)

@@ -100,12 +100,8 @@ const fn fixed(allowed: &'static [TypeTag]) -> FormalType {{
     FormalType::Fixed(allowed)
 }}
 
-const fn attr(
-    name: &'static str,
-    kind: K,
-    required: bool,
-    default: Option<AttrDefault>,
-) -> AttrSchema {{
+const fn attr(name: &'static str, kind: K, required: bool, default: Option<AttrDefault>) \
+-> AttrSchema {{
     AttrSchema {{ name, kind, required, default }}
 }}
 

@@ -6,6 +6,7 @@ mod executor;
 mod expected;
 mod made;
 mod place;
+pub mod python;
 mod report;
 mod run;
 mod samples;

@@ -50,7 +50,10 @@ fn spell(body: &mut Body, symbols: &mut Symbols) {
             "aten.instance_norm.default" => instance_norm(&call, &mut editor),
             "aten.fill_diagonal_.default" => fill_diagonal(&call, &mut editor, symbols),
             "aten.normal_.default" => normal(&call, &mut editor),
-            _ => batch_norm(&call, &mut editor),
+            _ => {
+                editor.calls.push(batch_norm(&call));
+                Some(())
+            }
         };
         if spelled.is_none() {
             editor.calls.push(call);
@@ -81,30 +84,22 @@ fn write(editor: &mut Editor, to: Val, from: Val, origin: OriginId) {
     editor.emit("aten.copy_.default", vec![named("self", to), named("src", from)], ty, origin);
 }
 
-/// Training: the running statistics are written, though the schema does not say so.
-fn batch_norm(call: &Call, editor: &mut Editor) -> Option<()> {
-    let (mean, var) = (val(call, "running_mean")?, val(call, "running_var")?);
-    let new_mean = editor.fresh("running_mean", editor.ty(mean).clone());
-    let new_var = editor.fresh("running_var", editor.ty(var).clone());
+/// Training: the running statistics are written, which the schema of this overload says.
+fn batch_norm(call: &Call) -> Call {
     let mut outputs = call.outputs.clone();
     // `batch_norm` itself returns no statistics of the batch.
     outputs.resize(3, Output::None);
-    outputs.extend([Output::Value(new_mean), Output::Value(new_var)]);
     let args = vec![
         arg(call, "input", Arg::None),
         arg(call, "weight", Arg::None),
         arg(call, "bias", Arg::None),
-        named("running_mean", mean),
-        named("running_var", var),
+        arg(call, "running_mean", Arg::None),
+        arg(call, "running_var", Arg::None),
         named("training", true),
         named("momentum", float(call, "momentum", 0.1)),
         named("eps", float(call, "eps", 1e-5)),
     ];
-    let target = "aten._native_batch_norm_legit_functional.default".to_owned();
-    editor.calls.push(Call { target, args, outputs, origin: call.origin });
-    write(editor, mean, new_mean, call.origin);
-    write(editor, var, new_var, call.origin);
-    Some(())
+    Call { target: "aten._native_batch_norm_legit.default".to_owned(), args, outputs, origin: call.origin }
 }
 
 /// The running statistics take the mean over the batch of each instance's mean and unbiased variance.

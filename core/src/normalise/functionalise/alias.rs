@@ -47,6 +47,13 @@ pub(super) enum View {
     ReadOnly(&'static str),
 }
 
+impl View {
+    /// Whether it shows a part of its source, so that others of its kind may show what it does not.
+    pub(super) fn is_part(&self) -> bool {
+        matches!(self, Self::Select { .. } | Self::Slice { .. } | Self::Narrow { .. } | Self::Part { .. })
+    }
+}
+
 /// What the results of a call share.
 #[derive(Debug)]
 pub(super) enum Share {

@@ -6,7 +6,7 @@ use super::{Rewriter, View};
 use crate::meta;
 use crate::normalise::edit::named;
 use crate::program::{Arg, Call, Output, TensorType, Val, ValueType};
-use crate::registry::Schema;
+use crate::registry::{Schema, SchemaArg};
 
 impl Rewriter<'_, '_> {
     /// Replaces `call`, whose operator writes to at least one argument.
@@ -195,6 +195,12 @@ impl Rewriter<'_, '_> {
 
     /// The value for the new content of `own`: the result that the call records for it, or a fresh one.
     fn result_for(&mut self, own: Val, recorded: Option<&Output>) -> Result<Val, String> {
+        let name = self.editor.values[own].name.clone();
+        self.result_called(&name, own, recorded)
+    }
+
+    /// As [`Self::result_for`]; a fresh value is called `name`.
+    fn result_called(&mut self, name: &str, own: Val, recorded: Option<&Output>) -> Result<Val, String> {
         let before = self.current(own);
         let ty = self.tensor(before)?;
         if let Some(Output::Value(val)) = recorded
@@ -202,8 +208,7 @@ impl Rewriter<'_, '_> {
         {
             return Ok(*val);
         }
-        let name = self.editor.values[own].name.clone();
-        Ok(self.editor.fresh(&name, ValueType::Tensor(ty)))
+        Ok(self.editor.fresh(name, ValueType::Tensor(ty)))
     }
 
     /// The type of the functional result, where it is not the type of the tensor that is written.
@@ -214,9 +219,36 @@ impl Rewriter<'_, '_> {
         Ok(computed.filter(|dtype| *dtype != ty.dtype).map(|dtype| TensorType { dtype, ..ty }))
     }
 
+    /// An argument that an operator writes, and another one that shows the same memory. What the operator reads there
+    /// depends on the order in which its kernel works, which no schema states.
+    fn written_twice<'s>(&self, call: &Call, schema: &'s Schema) -> Option<(&'s str, &'s str)> {
+        let mut seen: Vec<(&SchemaArg, usize)> = Vec::new();
+        for arg in &schema.args {
+            let mut own = Vec::new();
+            if let Some(given) = call.arg(&arg.name) {
+                given.each_value(&mut |v| own.extend(self.memory.object(v)));
+            }
+            for object in own {
+                let clash = seen.iter().find(|(other, earlier)| {
+                    (arg.is_written() || other.is_written()) && self.memory.may_overlap(*earlier, object)
+                });
+                if let Some((other, _)) = clash {
+                    return Some((&other.name, &arg.name));
+                }
+                seen.push((arg, object));
+            }
+        }
+        None
+    }
+
     /// An operator whose new values follow its own results.
     fn appended(&mut self, call: &Call, schema: &Schema, target: String) -> Result<(), String> {
+        if let Some((a, b)) = self.written_twice(call, schema) {
+            self.name_results(call, schema);
+            return Err(format!("`{a}` and `{b}` show the same memory, and one of them is written"));
+        }
         let mut new = call.clone();
+        let has_twin = new.target != target;
         new.target = target;
         self.resolve(&mut new);
         let mut outputs = Vec::new();
@@ -233,7 +265,12 @@ impl Rewriter<'_, '_> {
                         (Some(a), Some(b)) => a.set == b.set,
                         _ => false,
                     });
-                    let val = self.result_for(*own, recorded.and_then(|i| call.outputs.get(i)))?;
+                    let recorded = recorded.and_then(|i| call.outputs.get(i));
+                    let val = if has_twin {
+                        self.result_called(&arg.name, *own, recorded)?
+                    } else {
+                        self.result_for(*own, recorded)?
+                    };
                     pending.push((*own, val));
                     outputs.push(Output::Value(val));
                 }

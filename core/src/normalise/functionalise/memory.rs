@@ -120,6 +120,30 @@ impl Memory {
         self.storages[self.nodes[self.objects[object]].storage].generation > 0
     }
 
+    /// Whether an element of what `a` looks at may be one of `b`'s: where neither is a view of the other, unless both
+    /// are parts of what they come from.
+    pub(super) fn may_overlap(&self, a: usize, b: usize) -> bool {
+        let (a, b) = (self.objects[a], self.objects[b]);
+        if self.nodes[a].storage != self.nodes[b].storage {
+            return false;
+        }
+        let (a, b) = (self.path(a), self.path(b));
+        let apart = a.iter().zip(&b).find(|(a, b)| a != b);
+        let is_part = |(group, member): &(usize, usize)| self.groups[*group].members[*member].1.is_part();
+        apart.is_none_or(|(a, b)| !(is_part(a) && is_part(b)))
+    }
+
+    /// The views from the whole memory to `node`, outermost first: groups and members.
+    fn path(&self, mut node: usize) -> Vec<(usize, usize)> {
+        let mut path = Vec::new();
+        while let Some((group, member)) = self.nodes[node].parent {
+            path.push((group, member));
+            node = self.groups[group].source;
+        }
+        path.reverse();
+        path
+    }
+
     /// The value that `object` holds now.
     pub(super) fn current(&mut self, object: usize, editor: &mut Editor) -> Val {
         let node = self.objects[object];

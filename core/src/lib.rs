@@ -79,4 +79,4 @@ pub use write::{ExternalData, WriteOptions, WriteReport};
 
 pub(crate) use onnxport_ir::{arena, files, table, text};
 #[doc(hidden)]
-pub use onnxport_ir::{diagnose, ir, onnx, sym, tensor, write};
+pub use onnxport_ir::{diagnose, ir, onnx, ops, sym, tensor, valid, write};

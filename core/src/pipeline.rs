@@ -22,6 +22,7 @@ use crate::optimise::{self, OptimiseOptions, Optimised};
 use crate::precision::{self, Changed, PrecisionOptions};
 use crate::program::Program;
 use crate::pt2::{self, Archive};
+use crate::valid;
 use crate::weights;
 
 /// What the user asks of a conversion.
@@ -86,7 +87,7 @@ pub fn read(path: &Path) -> Result<Archive, Report> {
 /// `OP101` when it cannot be read; `OP110` for everything that makes it no model that can be used.
 pub fn import(path: &Path) -> Result<Model, Report> {
     let model = ir::import::import(path)?;
-    let found = ir::validate::validate(&model, &ir::validate::Stated::default());
+    let found = valid::validate(&model, &valid::Stated::default());
     if found.is_empty() {
         return Ok(model);
     }
@@ -140,7 +141,7 @@ pub fn convert(host: &Host, program: Program, options: &ConvertOptions) -> Resul
         partitioned = Some(backed.partitioned);
     }
     if options.validate {
-        let found = clock.time("validate", || ir::validate::validate(&model, &stated));
+        let found = clock.time("validate", || valid::validate(&model, &stated));
         let report = Report { diagnostics: found, origins: model.origins.clone() };
         if report.has_errors() {
             return Err(report);

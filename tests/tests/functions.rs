@@ -5,10 +5,11 @@
 
 use onnxport_core::host::Host;
 use onnxport_core::inspect::ModelSummary;
+use onnxport_core::ir::Model;
 use onnxport_core::ir::opset::DEFAULT_OPSET;
-use onnxport_core::ir::{Model, validate};
 use onnxport_core::pipeline::{self, ConvertOptions, Converted};
 use onnxport_core::program::Program;
+use onnxport_core::valid;
 use onnxport_core::write::{self, WriteOptions};
 use onnxport_sdk::prelude::*;
 use onnxport_tests::errors;
@@ -191,7 +192,7 @@ fn a_function_is_kept_once_and_typed_at_every_call() {
     assert_eq!(text, MODEL);
     let read = Model::parse(&text).expect("the text form reads back");
     assert_eq!(read.to_text(), text);
-    let found = validate::validate(&read, &validate::Stated::default());
+    let found = valid::validate(&read, &valid::Stated::default());
     assert!(found.is_empty(), "{found:?}");
 }
 

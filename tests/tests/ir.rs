@@ -6,8 +6,9 @@
 
 use std::fmt::Write;
 
-use onnxport_core::ir::validate::{Stated, validate};
-use onnxport_core::ir::{BlockId, Model, infer, opset, tidy};
+use onnxport_core::ir::{BlockId, Model, opset, tidy};
+use onnxport_core::ops::infer;
+use onnxport_core::valid::{Stated, validate};
 use onnxport_ir::ops;
 use onnxport_tests::{Sections, root, run_files};
 
@@ -70,7 +71,7 @@ fn page_of_operators() -> String {
             if known { "yes" } else { "" }
         };
         current += usize::from(counts);
-        let infers = mark(infer::has_rule(name), &mut inferred);
+        let infers = mark(ops::lookup("", name).is_some_and(ops::Op::infers), &mut inferred);
         let evaluates =
             mark(ops::lookup("", name).is_some_and(|op| op.evaluator().is_some()), &mut evaluated);
         let _ = writeln!(rows, "| {name} | {} | {infers} | {evaluates} |", shown.join(", "));

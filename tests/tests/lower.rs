@@ -9,6 +9,7 @@ use onnxport_core::host::Host;
 use onnxport_core::ir;
 use onnxport_core::lower::{DimName, LowerOptions, lower, output_names};
 use onnxport_core::program::Program;
+use onnxport_core::valid;
 use onnxport_tests::{Sections, errors, run_files};
 
 fn options(text: &str) -> LowerOptions {
@@ -41,7 +42,7 @@ fn files() {
         match lower(&host, program, &options, &names) {
             Ok(mut lowered) => {
                 ir::tidy::model(&mut lowered.model);
-                let found = ir::validate::validate(&lowered.model, &lowered.stated);
+                let found = valid::validate(&lowered.model, &lowered.stated);
                 assert!(found.is_empty(), "{found:?}");
                 ("output", lowered.model.to_text())
             }

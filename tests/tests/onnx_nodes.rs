@@ -2,8 +2,10 @@
 //! symbols in place of them. What is inferred must be right; that it is complete is asked of all
 //! operators but those listed here.
 
-use onnxport_core::ir::{Model, Shape, Type, infer, validate};
+use onnxport_core::ir::{Model, Shape, Type};
+use onnxport_core::ops::infer;
 use onnxport_core::sym::{Dim, Range};
+use onnxport_core::valid;
 use onnxport_tests::root;
 
 /// Operators whose shapes are left open, and cases where the values of inputs or the reading of
@@ -97,7 +99,7 @@ fn run(symbolic: bool) {
                 problems.push(format!("{}: {found} where {expected} is right", case.name));
             }
         }
-        for found in validate::validate(&model, &validate::Stated::default()) {
+        for found in valid::validate(&model, &valid::Stated::default()) {
             if !found.message.starts_with("the type of the output") {
                 problems.push(format!("{}: {}", case.name, found.message));
             }

@@ -1,6 +1,7 @@
 //! ONNX models as values, without any of the formats that they come from.
 //!
-//! - [`ir`] is the graph: arenas, symbolic dimensions, inference, validation, a text form;
+//! - [`ir`] is the graph: arenas, symbolic dimensions, a text form;
+//! - [`ops`] is what operators mean: inference and evaluation; [`valid`] checks that a model is one;
 //! - [`tensor`] holds the bytes behind initializers, which stay on disk until they are written;
 //! - [`onnx`] reads ONNX files, [`write`](mod@write) plans, streams and publishes them;
 //! - [`diagnose`] says what is wrong, with a stable code and the line that it comes from.
@@ -20,4 +21,5 @@ pub mod sym;
 pub mod table;
 pub mod tensor;
 pub mod text;
+pub mod valid;
 pub mod write;

@@ -7,8 +7,9 @@ use super::call::{Compile, Emitted, Made};
 use super::region::Region;
 use super::{Blobs, EMBED_BYTES};
 use crate::diagnose::{Origin, OriginId};
-use crate::ir::validate::dims_differ;
-use crate::ir::{Artefact, Attr, Attribute, Def, Model, NodeId, Type, ValueId, infer};
+use crate::ir::{Artefact, Attr, Attribute, Def, Model, NodeId, Type, ValueId};
+use crate::ops::infer;
+use crate::valid::dims_differ;
 
 /// What a region became.
 #[derive(Clone, Debug, Default)]

@@ -12,6 +12,7 @@ use crate::diagnose::{Code, Diagnostic, OriginId, Origins, Report, Severity};
 use crate::host::Known;
 use crate::host::{Host, Site, cross, log};
 use crate::ir::{self, Attribute, BlockId, Model, OpsetImport, Shape, ValueId};
+use crate::ops::infer;
 use crate::program::{Arg, Body, Call, Output, Program, Val, ValueType};
 use crate::registry::Resolved;
 use crate::sym::Dim;
@@ -381,7 +382,7 @@ impl<'p> Driver<'p> {
     /// Infers what `node`'s outputs are.
     pub(super) fn infer(&mut self, node: ir::NodeId) {
         let opset = self.model.opset();
-        ir::infer::infer(&mut self.model.graph, &mut self.model.symbols, opset, node);
+        infer::infer(&mut self.model.graph, &mut self.model.symbols, opset, node);
     }
 
     /// An initializer; equal small ones are one.

@@ -1,7 +1,7 @@
 //! Nodes that plugins ask for.
 
 use super::driver::Driver;
-use crate::ir::infer::formal;
+use crate::ir::opset::formal;
 use crate::ir::opset::{self, FormalType, OpSchema, TypeTag};
 use crate::ir::{Attr, Attribute, ValueId};
 use crate::tensor::DType;

@@ -7,7 +7,8 @@ use super::view::NoView;
 use crate::diagnose::OriginId;
 use crate::graph_access::Access;
 use crate::incoming;
-use crate::ir::{Attr, Attribute, BlockId, Model, NodeId, OpsetImport, Shape, Type, ValueId, infer};
+use crate::ir::{Attr, Attribute, BlockId, Model, NodeId, OpsetImport, Shape, Type, ValueId};
+use crate::ops::infer;
 use crate::sym::Dim;
 use crate::tensor::{DType, LazyTensor};
 

@@ -16,9 +16,9 @@ use super::{OptimiseOptions, growth, patch, versions};
 use crate::diagnose::{Code, Diagnostic, OriginId};
 use crate::graph_access::{self, Access, Frame};
 use crate::host::{Host, Site, cross};
-use crate::ir::validate::Stated;
 use crate::ir::{BlockId, Model, NodeId};
 use crate::rules::{Revision, Rule};
+use crate::valid::Stated;
 
 /// The state of a run.
 pub(super) struct Engine<'a> {

@@ -27,8 +27,8 @@ pub(crate) use pass::host_table as pass_table;
 
 use crate::diagnose::{Code, Diagnostic};
 use crate::host::Host;
-use crate::ir::validate::Stated;
 use crate::ir::{Model, tidy};
+use crate::valid::Stated;
 
 /// How often the rules go over a graph unless the user says otherwise.
 pub const MAX_SWEEPS: usize = 64;

@@ -14,9 +14,10 @@ use super::versions;
 use crate::diagnose::{Code, Diagnostic};
 use crate::graph_access::{self, Access, Frame};
 use crate::host::{Site, cross};
-use crate::ir::validate::{self, Stated};
-use crate::ir::{BlockId, Graph, Model, OpsetImport, infer};
+use crate::ir::{BlockId, Graph, Model, OpsetImport};
+use crate::ops::infer;
 use crate::rules::Pass;
+use crate::valid::{self, Stated};
 use callbacks::Run;
 
 /// Findings that are shown of a graph that a pass broke.
@@ -110,7 +111,7 @@ impl Engine<'_> {
         }
         let main = self.model.graph.main();
         // Inference walks the graph and relies on its structure.
-        let mut found = messages(validate::structure(self.model));
+        let mut found = messages(valid::structure(self.model));
         if found.is_empty() {
             let mut nodes = Vec::new();
             collect(&self.model.graph, main, &mut nodes);
@@ -118,7 +119,7 @@ impl Engine<'_> {
             for node in nodes {
                 infer::infer(&mut self.model.graph, &mut self.model.symbols, opset, node);
             }
-            found = messages(validate::validate(self.model, self.stated));
+            found = messages(valid::validate(self.model, self.stated));
             found.extend(self.interface(backup));
         }
         if found.is_empty() {
@@ -127,7 +128,7 @@ impl Engine<'_> {
         // What was wrong before is not the pass's doing.
         let edited = std::mem::replace(&mut self.model.graph, backup.graph.clone());
         let known: FxHashSet<String> =
-            messages(validate::validate(self.model, &backup.stated)).into_iter().collect();
+            messages(valid::validate(self.model, &backup.stated)).into_iter().collect();
         self.model.graph = edited;
         found.retain(|message| !known.contains(message));
         found.truncate(SHOWN);
@@ -147,7 +148,7 @@ impl Engine<'_> {
         }
         let symbols = &mut self.model.symbols;
         let pairs = before.iter().zip(&after);
-        let differ = pairs.filter_map(|(was, is)| validate::contradiction(symbols, was, is));
+        let differ = pairs.filter_map(|(was, is)| valid::contradiction(symbols, was, is));
         differ
             .map(|(was, is)| format!("an input or output of the model would be {is} instead of {was}"))
             .collect()

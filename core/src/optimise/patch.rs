@@ -3,8 +3,8 @@
 use super::edit::Journal;
 use super::matcher::Match;
 use crate::diagnose::OriginId;
-use crate::ir::validate::{self, Stated};
 use crate::ir::{Model, NodeId, ValueId};
+use crate::valid::{self, Stated};
 
 /// Why a patch cannot be applied; the graph is to be left as it was.
 pub(super) type Unsound = String;
@@ -29,7 +29,7 @@ pub(super) fn check(
         return Err(format!("it replaces {} outputs of {}", answer.len(), outputs.len()));
     }
     visible(model, journal, matched, &outputs, answer)?;
-    if let Some(problem) = validate::nodes(model, &journal.nodes).into_iter().next() {
+    if let Some(problem) = valid::nodes(model, &journal.nodes).into_iter().next() {
         return Err(problem.message);
     }
     for (index, (old, new)) in outputs.iter().zip(answer).enumerate() {
@@ -37,7 +37,7 @@ pub(super) fn check(
         match new {
             Some(new) => {
                 let (was, is) = (model.graph.values[old].ty.clone(), model.graph.values[*new].ty.clone());
-                if let Some((was, is)) = validate::contradiction(&mut model.symbols, &was, &is) {
+                if let Some((was, is)) = valid::contradiction(&mut model.symbols, &was, &is) {
                     return Err(format!("output {index} would be {is} instead of {was}"));
                 }
             }

@@ -1,8 +1,9 @@
 use super::{Block, Form, Overflow, Patterns, PrecisionOptions, Scheme, apply};
 use crate::diagnose::Code;
-use crate::ir::{Model, validate};
+use crate::ir::Model;
 use crate::tensor::transform::Bits;
 use crate::tensor::{DType, LazyTensor};
+use crate::valid;
 
 fn model(text: &str, opset: i64) -> Model {
     let mut model = Model::parse(&format!("opset {opset}\ngraph {{\n{text}\n}}\n")).unwrap();
@@ -29,7 +30,7 @@ const LINEAR: &str = "  constant %w: f32[8, 64] = ...
 fn run(model: &mut Model, options: &PrecisionOptions) -> Result<Vec<(Code, String)>, Vec<Code>> {
     let host = crate::host::Host::new(&[]).unwrap_or_else(|_| panic!("a host without plugins"));
     let result = apply(&host, model, options);
-    let found = validate::validate(model, &validate::Stated::default());
+    let found = valid::validate(model, &valid::Stated::default());
     assert!(found.is_empty(), "{found:?}");
     match result {
         Ok((_, notes)) => Ok(notes.into_iter().map(|note| (note.code, note.message)).collect()),

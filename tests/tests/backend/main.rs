@@ -17,8 +17,9 @@ use std::fmt::Write;
 
 use onnxport_core::backend::{self, BackendOptions, Partitioned};
 use onnxport_core::host::Host;
-use onnxport_core::ir::validate::{Stated, validate};
-use onnxport_core::ir::{BlockId, Model, infer};
+use onnxport_core::ir::{BlockId, Model};
+use onnxport_core::ops::infer;
+use onnxport_core::valid::{Stated, validate};
 use onnxport_tests::{Sections, errors, run_files};
 
 fn host() -> Host {

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use onnxport_ir::ir::{BlockId, Model, Shape, Type, ValueId, infer};
+use onnxport_ir::ir::{BlockId, Model, Shape, Type, ValueId};
 use onnxport_ir::ops::Value;
+use onnxport_ir::ops::infer;
 use onnxport_ir::sym::Dim;
 
 use super::data::Kinds;

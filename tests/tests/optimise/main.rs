@@ -16,8 +16,8 @@ use cpu_time::ThreadTime;
 use onnxport_core::diagnose::Code;
 use onnxport_core::host::Host;
 use onnxport_core::ir::Model;
-use onnxport_core::ir::validate::{Stated, validate};
 use onnxport_core::optimise::{OptimiseOptions, Outcome, optimise};
+use onnxport_core::valid::{Stated, validate};
 use onnxport_tests::{Sections, run_files};
 
 fn host() -> Host {

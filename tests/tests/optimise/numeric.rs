@@ -4,9 +4,9 @@ use std::cell::Cell;
 
 use onnxport_core::host::Host;
 use onnxport_core::ir::Model;
-use onnxport_core::ir::validate::Stated;
 use onnxport_core::optimise::{OptimiseOptions, optimise};
 use onnxport_core::tensor::{DType, Kind};
+use onnxport_core::valid::Stated;
 use onnxport_ir::ops::{Limits, Tensor, Value, run};
 use onnxport_tests::run_files;
 

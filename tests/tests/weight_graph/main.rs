@@ -7,10 +7,11 @@ use std::fs::File;
 use std::path::Path;
 
 use onnxport_core::host::Host;
-use onnxport_core::ir::validate::{Stated, validate};
-use onnxport_core::ir::{Attr, Attribute, Model, OpsetImport, Shape, Type, ValueId, infer};
+use onnxport_core::ir::{Attr, Attribute, Model, OpsetImport, Shape, Type, ValueId};
+use onnxport_core::ops::infer;
 use onnxport_core::optimise::{OptimiseOptions, optimise};
 use onnxport_core::tensor::{DType, LazyTensor, MappedFile, Source};
+use onnxport_core::valid::{Stated, validate};
 use onnxport_core::write::{WriteOptions, plan};
 
 /// Anonymous memory in bytes, which the kernel cannot take back.

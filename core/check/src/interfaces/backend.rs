@@ -9,8 +9,9 @@ use onnxport_core::backend::{self, BackendOptions, Partitioned};
 use onnxport_core::diagnose::{Code, Diagnostic, Severity};
 use onnxport_core::host::Host;
 use onnxport_core::host::Known;
-use onnxport_core::ir::validate::{Stated, validate};
-use onnxport_core::ir::{Model, infer};
+use onnxport_core::ir::Model;
+use onnxport_core::ops::infer;
+use onnxport_core::valid::{Stated, validate};
 
 /// Products, activations, an image and views; fixed extents and a symbolic one.
 const SAMPLE: &str = "\

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::infer::ShapeValue;
+use super::contents::ShapeValue;
 use super::{
     Attribute, Block, BlockId, Def, DefaultValue, Initializer, Literal, LiteralConstant, Node, NodeId, Notes,
     Type, Use, ValueId, ValueInfo,
@@ -29,7 +29,7 @@ pub struct Graph {
     pub defaults: Vec<DefaultValue>,
     /// What the model says about parts of the graph.
     pub notes: Notes,
-    /// The contents of small integer values, as far as [`infer`](super::infer::infer) knows them.
+    /// The contents of small integer values, as far as inference knows them.
     pub(super) shape_values: FxHashMap<ValueId, ShapeValue>,
     /// Where blocks return values: the blocks and the positions among their outputs.
     returns: FxHashMap<ValueId, SmallVec<[(BlockId, u32); 1]>>,

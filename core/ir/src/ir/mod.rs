@@ -7,9 +7,9 @@
 
 mod attribute;
 mod block;
+mod contents;
 mod graph;
 pub mod import;
-pub mod infer;
 mod literal;
 mod model;
 mod node;
@@ -19,12 +19,13 @@ mod order;
 mod same;
 pub mod text;
 pub mod tidy;
-pub mod validate;
 mod value;
 
 pub use crate::state::StateKind;
 pub use attribute::{Attr, Attribute};
 pub use block::{Block, BlockId};
+pub(crate) use contents::small_integers;
+pub use contents::{MAX_CONTENTS, ShapeValue};
 pub use graph::Graph;
 pub use literal::{Constant, DefaultValue, Literal, LiteralConstant, SparseTensor, TextTensor};
 pub use model::{Artefact, Function, Initializer, Model, OpsetImport, State};

@@ -176,7 +176,7 @@ pub struct ValueInfo {
     pub ty: Type,
     /// What defines it.
     pub def: Def,
-    pub(super) uses: SmallVec<[Use; 2]>,
+    pub(crate) uses: SmallVec<[Use; 2]>,
 }
 
 impl ValueInfo {

@@ -1,5 +1,6 @@
 //! Activation functions.
 
+use super::infer::broadcast;
 use super::call::{Call, one};
 use super::error::invalid;
 use super::map::{Arithmetic, floats, numbers};
@@ -7,25 +8,25 @@ use super::strides::Cut;
 use super::{Op, Res, Tensor, Value};
 
 pub(super) const OPS: &[Op] = &[
-    Op::new("Celu").eval(celu),
-    Op::new("Elu").eval(elu),
-    Op::new("Gelu").eval(gelu),
-    Op::new("HardSigmoid").eval(hard_sigmoid),
-    Op::new("HardSwish").eval(|c| floats(c, |x| x * (x / 6.0 + 0.5).clamp(0.0, 1.0))),
-    Op::new("Hardmax").eval(hardmax),
-    Op::new("LeakyRelu").eval(leaky_relu),
-    Op::new("LogSoftmax").eval(|c| softmax(c, true)),
-    Op::new("Mish").eval(|c| floats(c, |x| x * softplus(x).tanh())),
-    Op::new("PRelu").eval(parametric_relu),
-    Op::new("Relu").eval(|c| numbers(c, relu, |n| n.max(0))),
-    Op::new("Selu").eval(selu),
-    Op::new("Shrink").eval(shrink),
-    Op::new("Sigmoid").eval(|c| floats(c, sigmoid)),
-    Op::new("Softmax").eval(|c| softmax(c, false)),
-    Op::new("Softplus").eval(|c| floats(c, softplus)),
-    Op::new("Softsign").eval(|c| floats(c, |x| x / (1.0 + x.abs()))),
+    Op::new("Celu").infer(broadcast::same).eval(celu),
+    Op::new("Elu").infer(broadcast::same).eval(elu),
+    Op::new("Gelu").infer(broadcast::same).eval(gelu),
+    Op::new("HardSigmoid").infer(broadcast::same).eval(hard_sigmoid),
+    Op::new("HardSwish").infer(broadcast::same).eval(|c| floats(c, |x| x * (x / 6.0 + 0.5).clamp(0.0, 1.0))),
+    Op::new("Hardmax").infer(broadcast::same).eval(hardmax),
+    Op::new("LeakyRelu").infer(broadcast::same).eval(leaky_relu),
+    Op::new("LogSoftmax").infer(broadcast::same).eval(|c| softmax(c, true)),
+    Op::new("Mish").infer(broadcast::same).eval(|c| floats(c, |x| x * softplus(x).tanh())),
+    Op::new("PRelu").infer(broadcast::same).eval(parametric_relu),
+    Op::new("Relu").infer(broadcast::same).eval(|c| numbers(c, relu, |n| n.max(0))),
+    Op::new("Selu").infer(broadcast::same).eval(selu),
+    Op::new("Shrink").infer(broadcast::same).eval(shrink),
+    Op::new("Sigmoid").infer(broadcast::same).eval(|c| floats(c, sigmoid)),
+    Op::new("Softmax").infer(broadcast::same).eval(|c| softmax(c, false)),
+    Op::new("Softplus").infer(broadcast::same).eval(|c| floats(c, softplus)),
+    Op::new("Softsign").infer(broadcast::same).eval(|c| floats(c, |x| x / (1.0 + x.abs()))),
     Op::new("Swish").eval(swish),
-    Op::new("ThresholdedRelu").eval(thresholded_relu),
+    Op::new("ThresholdedRelu").infer(broadcast::same).eval(thresholded_relu),
 ];
 
 /// NaN stays.

@@ -1,5 +1,6 @@
 //! Attention, and what turns its inputs.
 
+use super::infer::broadcast;
 use super::activation::{sigmoid, softmax_line};
 use super::call::{Call, one};
 use super::error::{invalid, unsupported};
@@ -10,8 +11,8 @@ use super::view::permuted;
 use super::{Elements, Op, Res, Tensor, Value};
 
 pub(super) const OPS: &[Op] = &[
-    Op::new("Attention").eval(attention),
-    Op::new("RotaryEmbedding").eval(rotary),
+    Op::new("Attention").infer(infer::attention).eval(attention),
+    Op::new("RotaryEmbedding").infer(broadcast::same).eval(rotary),
     Op::new("SwiGLU").eval(|c| {
         let alpha = c.float("alpha", 1.0);
         let gate = Arithmetic { float: |a: f64, b: f64| a * sigmoid(alpha * a) * b, int: |_, _| Ok(0) };
@@ -215,4 +216,50 @@ fn rotary(c: &mut Call<'_>) -> Res<Vec<Value>> {
     }
     let out = Tensor::of_floats(x.dtype(), x.shape().to_vec(), items)?;
     one(if input.rank() == 3 { permuted(c, &out, &[0, 2, 1, 3])?.reshaped(input.shape().to_vec())? } else { out })
+}
+
+mod infer {
+    //! Shapes.
+
+    use smallvec::smallvec;
+
+    use crate::ir::{Shape};
+    use crate::ops::infer::cx::{Cx, Shapes};
+    use crate::sym::{Dim};
+
+    /// `Attention`.
+    pub(super) fn attention(cx: &mut Cx<'_>) -> Option<Shapes> {
+        let (q, k, v) = (cx.dims(0)?, cx.dims(1)?, cx.dims(2)?);
+        let total = |cx: &mut Cx<'_>, sequence: Option<Dim>| match cx.dims(4) {
+            Some(past) => Some(cx.symbols.add(past.get(2).copied().flatten()?, sequence?)),
+            None if cx.input(4).is_none() => sequence,
+            None => None,
+        };
+        match (q, k, v) {
+            ([b, heads, length, head], [_, k_heads, k_length, _], [_, v_heads, v_length, v_head]) => {
+                let (k_length, v_length) = (total(cx, *k_length), total(cx, *v_length));
+                Some(smallvec![
+                    Shape::Ranked(smallvec![*b, *heads, *length, *v_head]),
+                    Shape::Ranked(smallvec![*b, *k_heads, k_length, *head]),
+                    Shape::Ranked(smallvec![*b, *v_heads, v_length, *v_head]),
+                    Shape::Ranked(smallvec![*b, *heads, *length, k_length]),
+                ])
+            }
+            ([b, length, _], [_, k_length, k_hidden], [_, v_length, v_hidden]) => {
+                let (heads, kv_heads) = (cx.node.int("q_num_heads")?, cx.node.int("kv_num_heads")?);
+                let (heads_dim, kv) = (Some(Dim::Const(heads)), Dim::Const(kv_heads));
+                let mut per_head = |hidden: Option<Dim>| Some(cx.symbols.floor_div(hidden?, kv));
+                let (k_head, v_head) = (per_head(*k_hidden), per_head(*v_hidden));
+                let (k_length, v_length) = (total(cx, *k_length), total(cx, *v_length));
+                let hidden = v_head.map(|h| cx.symbols.mul(h, Dim::Const(heads)));
+                Some(smallvec![
+                    Shape::Ranked(smallvec![*b, *length, hidden]),
+                    Shape::Ranked(smallvec![*b, Some(kv), k_length, k_head]),
+                    Shape::Ranked(smallvec![*b, Some(kv), v_length, v_head]),
+                    Shape::Ranked(smallvec![*b, heads_dim, *length, k_length]),
+                ])
+            }
+            _ => None,
+        }
+    }
 }

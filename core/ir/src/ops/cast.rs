@@ -1,5 +1,6 @@
 //! Other element types for the same values, or for the same bits.
 
+use super::infer::broadcast;
 use super::call::{Call, one};
 use super::error::{invalid, unsupported};
 use super::tensor::float;
@@ -8,11 +9,11 @@ use crate::tensor::{DType, Kind};
 
 pub(super) const OPS: &[Op] = &[
     Op::new("BitCast").eval(bit_cast),
-    Op::new("Cast").eval(|c| {
+    Op::new("Cast").infer(broadcast::same).eval(|c| {
         let to = c.dtype("to", DType::F32)?;
         cast(c, to)
     }),
-    Op::new("CastLike").eval(|c| {
+    Op::new("CastLike").infer(broadcast::same).eval(|c| {
         let to = c.tensor(1)?.dtype();
         cast(c, to)
     }),

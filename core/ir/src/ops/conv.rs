@@ -8,9 +8,10 @@ use super::{Op, Res, Tensor, Value};
 use crate::tensor::DType;
 
 pub(super) const OPS: &[Op] = &[
-    Op::new("Conv").eval(conv),
-    Op::new("ConvInteger").eval(conv_integer),
-    Op::new("ConvTranspose").eval(conv_transpose),
+    Op::new("Conv").infer(|cx| infer::conv(cx, 1)).eval(conv),
+    Op::new("ConvInteger").infer(|cx| infer::conv(cx, 1)).eval(conv_integer),
+    Op::new("ConvTranspose").infer(infer::conv_transpose).eval(conv_transpose),
+    Op::new("DeformConv").infer(|cx| infer::conv(cx, 1)),
 ];
 
 /// The extents of a convolution.
@@ -194,4 +195,61 @@ fn conv_transpose(c: &mut Call<'_>) -> Res<Vec<Value>> {
         }
     }
     one(Tensor::of_floats(x.dtype(), shape, items)?)
+}
+
+pub(super) mod infer {
+    //! Shapes.
+
+    use smallvec::smallvec;
+
+    use crate::ops::infer::cx::{Cx, Dims, Shapes, one};
+    use crate::ops::infer::window::{Window, Pads, kernel};
+    use crate::sym::{Dim};
+
+    /// Convolutions with the weight at input `weight`.
+    pub(in crate::ops) fn conv(cx: &mut Cx<'_>, weight: usize) -> Option<Shapes> {
+        let [n, _, spatial @ ..] = cx.dims(0)? else { return None };
+        let weight = cx.dims(weight)?;
+        let kernel = kernel(cx, weight);
+        if kernel.len() != spatial.len() {
+            return None;
+        }
+        let window = Window::of(cx, kernel)?;
+        let mut out: Dims = smallvec![*n, weight.first().copied().flatten()];
+        for (axis, dim) in spatial.iter().enumerate() {
+            out.push(window.slide(cx, axis, *dim, false));
+        }
+        one(out)
+    }
+
+    /// `ConvTranspose`.
+    pub(super) fn conv_transpose(cx: &mut Cx<'_>) -> Option<Shapes> {
+        let [n, _, spatial @ ..] = cx.dims(0)? else { return None };
+        let weight = cx.dims(1)?;
+        let kernel = kernel(cx, weight);
+        let rank = spatial.len();
+        if kernel.len() != rank {
+            return None;
+        }
+        let window = Window::of(cx, kernel)?;
+        let group = Dim::Const(cx.int("group", 1));
+        let channels = weight.get(1).copied().flatten().map(|c| cx.symbols.mul(c, group));
+        let mut out: Dims = smallvec![*n, channels];
+        let extra = cx.node.ints("output_padding").filter(|p| p.len() == rank);
+        for (axis, dim) in spatial.iter().enumerate() {
+            let given = cx.node.ints("output_shape").and_then(|s| s.get(axis + s.len().checked_sub(rank)?));
+            out.push(match (given, dim, &window.pads) {
+                (Some(given), ..) => Some(Dim::Const(*given)),
+                (None, Some(dim), Pads::Same) => Some(cx.symbols.mul(*dim, Dim::Const(window.strides[axis]))),
+                (None, Some(dim), Pads::Given(pads)) => window.reach(axis).map(|reach| {
+                    let steps = cx.plus(*dim, -1);
+                    let steps = cx.symbols.mul(steps, Dim::Const(window.strides[axis]));
+                    let rest = reach.saturating_add(extra.map_or(0, |p| p[axis]));
+                    cx.plus(steps, rest.saturating_sub(pads[axis].0).saturating_sub(pads[axis].1))
+                }),
+                (None, None, _) => None,
+            });
+        }
+        one(out)
+    }
 }

@@ -5,7 +5,7 @@ use super::error::invalid;
 use super::strides::{Walk, dense, volume};
 use super::{Elements, Op, Res, Tensor, Value};
 
-pub(super) const OPS: &[Op] = &[Op::new("Einsum").eval(einsum)];
+pub(super) const OPS: &[Op] = &[Op::new("Einsum").infer(infer::einsum).eval(einsum)];
 
 /// An axis of the sum: a letter, or one of the axes that `...` stands for, counted from the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -138,4 +138,45 @@ fn contract<T: Copy>(
             })
         })
         .collect()
+}
+
+mod infer {
+    //! Shapes.
+
+    use crate::ops::infer::cx::{Cx, Dims, Shapes, either, one};
+    use crate::sym::{Dim};
+
+    /// `Einsum` without ellipsis.
+    pub(super) fn einsum(cx: &mut Cx<'_>) -> Option<Shapes> {
+        let equation: String = cx.text("equation")?.chars().filter(|c| !c.is_whitespace()).collect();
+        if equation.contains('.') {
+            return None;
+        }
+        let (terms, result) = match equation.split_once("->") {
+            Some((terms, result)) => (terms, Some(result)),
+            None => (equation.as_str(), None),
+        };
+        let mut extents: Vec<(char, usize, Option<Dim>)> = Vec::new();
+        for (index, term) in terms.split(',').enumerate() {
+            let dims = cx.dims(index)?;
+            if term.chars().count() != dims.len() {
+                return None;
+            }
+            for (letter, dim) in term.chars().zip(dims) {
+                // An extent of 1 may broadcast, so that it says nothing about the letter's.
+                let dim = dim.filter(|d| *d != Dim::Const(1));
+                match extents.iter_mut().find(|(l, ..)| *l == letter) {
+                    Some((_, count, known)) => (*count, *known) = (*count + 1, either(*known, dim)),
+                    None => extents.push((letter, 1, dim)),
+                }
+            }
+        }
+        let once = || {
+            let mut letters: Vec<char> = extents.iter().filter(|e| e.1 == 1).map(|e| e.0).collect();
+            letters.sort_unstable();
+            letters
+        };
+        let letters: Vec<char> = result.map_or_else(once, |r| r.chars().collect());
+        one(letters.iter().map(|l| extents.iter().find(|e| e.0 == *l).and_then(|e| e.2)).collect::<Dims>())
+    }
 }

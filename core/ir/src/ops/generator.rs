@@ -1,5 +1,6 @@
 //! Tensors out of nothing, or of a shape.
 
+use super::infer::broadcast;
 use super::call::{Call, one, sizes};
 use super::error::{invalid, unsupported};
 use super::{Elements, Op, Res, Tensor, Value};
@@ -7,10 +8,10 @@ use crate::ir::Attr;
 use crate::tensor::DType;
 
 pub(super) const OPS: &[Op] = &[
-    Op::new("Constant").eval(constant),
-    Op::new("ConstantOfShape").eval(constant_of_shape),
-    Op::new("EyeLike").eval(eye_like),
-    Op::new("Range").eval(range),
+    Op::new("Constant").infer(infer::constant).eval(constant),
+    Op::new("ConstantOfShape").infer(infer::constant_of_shape).eval(constant_of_shape),
+    Op::new("EyeLike").infer(broadcast::same).eval(eye_like),
+    Op::new("Range").infer(infer::range).eval(range),
 ];
 
 fn constant(c: &mut Call<'_>) -> Res<Vec<Value>> {
@@ -84,4 +85,53 @@ fn range(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let count = count as usize;
     c.count(&[count])?;
     one(Tensor::of_floats(dtype, vec![count], (0..count).map(|i| from + i as f64 * by).collect())?)
+}
+
+mod infer {
+    //! Shapes.
+
+    use crate::ir::{Attr};
+    use crate::ops::infer::cx::{Cx, Shapes, one};
+    use crate::sym::{Dim};
+
+    /// `ConstantOfShape`.
+    pub(super) fn constant_of_shape(cx: &mut Cx<'_>) -> Option<Shapes> {
+        one(cx.shape_from(0)?)
+    }
+
+    /// `Constant`.
+    pub(super) fn constant(cx: &mut Cx<'_>) -> Option<Shapes> {
+        let [attribute] = cx.node.attributes.as_slice() else { return None };
+        let length = |n: usize| one([Some(Dim::Const(n as i64))]);
+        match &attribute.value {
+            Attr::Tensor(data) => one(data.shape.iter().map(|d| i64::try_from(*d).ok().map(Dim::Const))),
+            Attr::Int(_) | Attr::Float(_) | Attr::Str(_) => one([]),
+            Attr::Ints(items) => length(items.len()),
+            Attr::Floats(items) => length(items.len()),
+            Attr::Strs(items) => length(items.len()),
+            Attr::BytesList(items) => length(items.len()),
+            Attr::Bytes(_) => one([]),
+            Attr::Text(text) => one(text.shape.iter().map(|d| i64::try_from(*d).ok().map(Dim::Const))),
+            Attr::Sparse(sparse) => one(sparse.shape.iter().map(|d| i64::try_from(*d).ok().map(Dim::Const))),
+            _ => None,
+        }
+    }
+
+    /// `Range`: `max(ceil((limit - start) / delta), 0)` elements.
+    pub(super) fn range(cx: &mut Cx<'_>) -> Option<Shapes> {
+        let single = |cx: &Cx<'_>, i: usize| cx.contents(i).filter(|c| c.len() == 1).map(|c| c[0]);
+        let (Some(start), Some(limit), Some(Dim::Const(delta))) = (single(cx, 0), single(cx, 1), single(cx, 2))
+        else {
+            return one([None]);
+        };
+        if delta == 0 || delta == i64::MIN {
+            return None;
+        }
+        let (from, to) = if delta > 0 { (start, limit) } else { (limit, start) };
+        let step = delta.abs();
+        let span = cx.symbols.sub(to, from);
+        let rounded = cx.plus(span, step - 1);
+        let count = cx.symbols.floor_div(rounded, Dim::Const(step));
+        one([Some(cx.symbols.max(count, Dim::Const(0)))])
+    }
 }

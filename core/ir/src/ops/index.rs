@@ -1,5 +1,8 @@
 //! Elements by index.
 
+mod infer;
+
+use super::infer::broadcast;
 use super::call::{Call, axis, one};
 use super::error::{invalid, unsupported};
 use super::pointwise::{larger, smaller};
@@ -7,18 +10,18 @@ use super::strides::{Cut, Walk, dense, volume};
 use super::{Elements, Error, Op, Res, Tensor, Value};
 
 pub(super) const OPS: &[Op] = &[
-    Op::new("Compress").eval(compress),
-    Op::new("Gather").eval(gather),
-    Op::new("GatherElements").eval(gather_elements),
-    Op::new("GatherND").eval(gather_nd),
-    Op::new("NonZero").eval(non_zero),
-    Op::new("OneHot").eval(one_hot),
-    Op::new("ReverseSequence").eval(reverse_sequence),
-    Op::new("Scatter").eval(scatter_elements),
-    Op::new("ScatterElements").eval(scatter_elements),
-    Op::new("ScatterND").eval(scatter_nd),
+    Op::new("Compress").infer(infer::compress).eval(compress),
+    Op::new("Gather").infer(infer::gather).eval(gather),
+    Op::new("GatherElements").infer(infer::gather_elements).eval(gather_elements),
+    Op::new("GatherND").infer(infer::gather_nd).eval(gather_nd),
+    Op::new("NonZero").infer(infer::non_zero).eval(non_zero),
+    Op::new("OneHot").infer(infer::one_hot).eval(one_hot),
+    Op::new("ReverseSequence").infer(broadcast::same).eval(reverse_sequence),
+    Op::new("Scatter").infer(broadcast::same).eval(scatter_elements),
+    Op::new("ScatterElements").infer(broadcast::same).eval(scatter_elements),
+    Op::new("ScatterND").infer(broadcast::same).eval(scatter_nd),
     Op::new("TensorScatter").eval(tensor_scatter),
-    Op::new("Trilu").eval(triangle),
+    Op::new("Trilu").infer(broadcast::same).eval(triangle),
 ];
 
 /// An index that may count from the end.

@@ -1,5 +1,6 @@
 //! Comparisons, truth values and choices.
 
+use super::infer::broadcast;
 use super::call::{Call, one};
 use super::error::invalid;
 use super::map::{compare, legacy, pairs, test};
@@ -7,18 +8,18 @@ use super::strides::{broadcast, expand};
 use super::{Elements, Op, Res, Tensor, Value};
 
 pub(super) const OPS: &[Op] = &[
-    Op::new("And").eval(|c| logic(c, |a, b| a && b)),
-    Op::new("Equal").eval(equal),
-    Op::new("Greater").eval(|c| compare(c, |a, b| a > b, |a, b| a > b)),
-    Op::new("GreaterOrEqual").eval(|c| compare(c, |a, b| a >= b, |a, b| a >= b)),
-    Op::new("IsInf").eval(is_inf),
-    Op::new("IsNaN").eval(|c| test(c, f64::is_nan)),
-    Op::new("Less").eval(|c| compare(c, |a, b| a < b, |a, b| a < b)),
-    Op::new("LessOrEqual").eval(|c| compare(c, |a, b| a <= b, |a, b| a <= b)),
-    Op::new("Not").eval(not),
-    Op::new("Or").eval(|c| logic(c, |a, b| a || b)),
-    Op::new("Where").eval(choose),
-    Op::new("Xor").eval(|c| logic(c, |a, b| a != b)),
+    Op::new("And").infer(broadcast::all).eval(|c| logic(c, |a, b| a && b)),
+    Op::new("Equal").infer(broadcast::all).eval(equal),
+    Op::new("Greater").infer(broadcast::all).eval(|c| compare(c, |a, b| a > b, |a, b| a > b)),
+    Op::new("GreaterOrEqual").infer(broadcast::all).eval(|c| compare(c, |a, b| a >= b, |a, b| a >= b)),
+    Op::new("IsInf").infer(broadcast::same).eval(is_inf),
+    Op::new("IsNaN").infer(broadcast::same).eval(|c| test(c, f64::is_nan)),
+    Op::new("Less").infer(broadcast::all).eval(|c| compare(c, |a, b| a < b, |a, b| a < b)),
+    Op::new("LessOrEqual").infer(broadcast::all).eval(|c| compare(c, |a, b| a <= b, |a, b| a <= b)),
+    Op::new("Not").infer(broadcast::same).eval(not),
+    Op::new("Or").infer(broadcast::all).eval(|c| logic(c, |a, b| a || b)),
+    Op::new("Where").infer(broadcast::all).eval(choose),
+    Op::new("Xor").infer(broadcast::all).eval(|c| logic(c, |a, b| a != b)),
 ];
 
 fn logic(c: &Call<'_>, f: impl Fn(bool, bool) -> bool) -> Res<Vec<Value>> {

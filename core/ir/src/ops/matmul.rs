@@ -8,10 +8,10 @@ use super::{Elements, Op, Res, Tensor, Value};
 use crate::tensor::{DType, Kind};
 
 pub(super) const OPS: &[Op] = &[
-    Op::new("Det").eval(determinant),
-    Op::new("Gemm").eval(gemm),
-    Op::new("MatMul").eval(|c| one(matmul(c, c.tensor(0)?, c.tensor(1)?)?)),
-    Op::new("MatMulInteger").eval(matmul_integer),
+    Op::new("Det").infer(infer::det).eval(determinant),
+    Op::new("Gemm").infer(infer::gemm).eval(gemm),
+    Op::new("MatMul").infer(|cx| infer::matmul(cx, 0, 1)).eval(|c| one(matmul(c, c.tensor(0)?, c.tensor(1)?)?)),
+    Op::new("MatMulInteger").infer(|cx| infer::matmul(cx, 0, 1)).eval(matmul_integer),
 ];
 
 /// The extents of a product of stacks of matrices, by NumPy's rules.
@@ -184,4 +184,46 @@ fn eliminate(matrix: &mut [f64], n: usize) -> f64 {
         }
     }
     product
+}
+
+pub(super) mod infer {
+    //! Shapes.
+
+    use crate::ops::infer::broadcast::together;
+    use crate::ops::infer::cx::{Cx, Shapes, one};
+
+    /// `MatMul` of the inputs at `left` and `right`, with NumPy's rules.
+    pub(in crate::ops) fn matmul(cx: &mut Cx<'_>, left: usize, right: usize) -> Option<Shapes> {
+        let (a, b) = (cx.dims(left)?, cx.dims(right)?);
+        let (a_batch, rows) = match a {
+            [] => return None,
+            [_] => (&a[..0], None),
+            [batch @ .., m, _] => (batch, Some(*m)),
+        };
+        let (b_batch, columns) = match b {
+            [] => return None,
+            [_] => (&b[..0], None),
+            [batch @ .., _, n] => (batch, Some(*n)),
+        };
+        let mut dims = together(cx.symbols, a_batch, b_batch)?;
+        dims.extend(rows);
+        dims.extend(columns);
+        one(dims)
+    }
+
+    /// `Gemm`.
+    pub(super) fn gemm(cx: &mut Cx<'_>) -> Option<Shapes> {
+        let at = |turned: bool, first: usize| usize::from(turned) ^ first;
+        let (a, b) = (cx.dims(0)?, cx.dims(1)?);
+        if a.len() != 2 || b.len() != 2 {
+            return None;
+        }
+        one([a[at(cx.int("transA", 0) != 0, 0)], b[at(cx.int("transB", 0) != 0, 1)]])
+    }
+
+    /// `Det`: the matrices at the end become numbers.
+    pub(super) fn det(cx: &mut Cx<'_>) -> Option<Shapes> {
+        let [batch @ .., _, _] = cx.dims(0)? else { return None };
+        one(batch.iter().copied())
+    }
 }

@@ -4,11 +4,17 @@
 //!
 //! ```ignore
 //! pub(super) const OPS: &[Op] = &[
-//!     Op::new("Relu").eval(|c| numbers(c, |x| x.max(0.0), |n| n.max(0))),
+//!     Op::new("Relu").infer(broadcast::same).eval(|c| numbers(c, |x| x.max(0.0), |n| n.max(0))),
 //! ];
 //! ```
 //!
-//! That line is all that registers it; a new family is a word in `families!` below.
+//! That line is all that registers it; a new family is a word in `families!` below. The rules of inference stand in a
+//! module `infer` of the family: at the end of its file, or in a file of their own where both would be too long.
+//!
+//! # Inference
+//!
+//! A rule takes a [`Cx`](infer), asks it for what is known of inputs and attributes, and returns the shapes of the
+//! outputs, or nothing: an extent is stated only where every run of the model has it.
 //!
 //! # Evaluators
 //!
@@ -29,6 +35,7 @@ mod budget;
 mod call;
 mod error;
 mod fold;
+pub mod infer;
 mod interpret;
 mod map;
 mod strides;
@@ -57,17 +64,29 @@ pub struct Op {
     pub domain: &'static str,
     /// The name.
     pub name: &'static str,
+    infer: Option<infer::Rule>,
     eval: Option<Eval>,
 }
 
 impl Op {
     const fn new(name: &'static str) -> Self {
-        Self { domain: "", name, eval: None }
+        Self { domain: "", name, infer: None, eval: None }
+    }
+
+    /// With the rule that gives the shapes of its results.
+    const fn infer(mut self, rule: infer::Rule) -> Self {
+        self.infer = Some(rule);
+        self
     }
 
     const fn eval(mut self, eval: Eval) -> Self {
         self.eval = Some(eval);
         self
+    }
+
+    /// Whether the shapes of its results are inferred.
+    pub fn infers(&self) -> bool {
+        self.infer.is_some()
     }
 
     /// How its results are computed, where that is known.
@@ -87,11 +106,13 @@ macro_rules! families {
 families! {
     activation
     attention
+    boxes
     cast
     control
     conv
     einsum
     generator
+    image
     index
     logic
     loss
@@ -100,9 +121,11 @@ families! {
     pointwise
     pool
     quantize
+    random
     recurrent
     reduce
     sequence
+    signal
     slice
     sort
     view

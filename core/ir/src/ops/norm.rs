@@ -1,5 +1,6 @@
 //! Normalisations.
 
+use super::infer::broadcast;
 use super::call::{Call, axis, one};
 use super::error::{invalid, unsupported};
 use super::reduce::Groups;
@@ -8,15 +9,15 @@ use super::{Op, Res, Tensor, Value};
 use crate::tensor::DType;
 
 pub(super) const OPS: &[Op] = &[
-    Op::new("BatchNormalization").eval(batch),
-    Op::new("Dropout").eval(dropout),
-    Op::new("GroupNormalization").eval(group),
-    Op::new("InstanceNormalization").eval(instance),
-    Op::new("LRN").eval(local_response),
-    Op::new("LayerNormalization").eval(layer),
-    Op::new("LpNormalization").eval(lp),
-    Op::new("MeanVarianceNormalization").eval(mean_variance),
-    Op::new("RMSNormalization").eval(root_mean_square),
+    Op::new("BatchNormalization").infer(infer::batch).eval(batch),
+    Op::new("Dropout").infer(infer::dropout).eval(dropout),
+    Op::new("GroupNormalization").infer(broadcast::same).eval(group),
+    Op::new("InstanceNormalization").infer(broadcast::same).eval(instance),
+    Op::new("LRN").infer(broadcast::same).eval(local_response),
+    Op::new("LayerNormalization").infer(infer::layer).eval(layer),
+    Op::new("LpNormalization").infer(broadcast::same).eval(lp),
+    Op::new("MeanVarianceNormalization").infer(broadcast::same).eval(mean_variance),
+    Op::new("RMSNormalization").infer(broadcast::same).eval(root_mean_square),
 ];
 
 /// The mean and the variance of some elements, the latter over all of them.
@@ -256,4 +257,34 @@ fn mean_variance(c: &mut Call<'_>) -> Res<Vec<Value>> {
         }
     }
     one(Tensor::of_floats(x.dtype(), x.shape().to_vec(), items)?)
+}
+
+mod infer {
+    //! Shapes.
+
+    use smallvec::smallvec;
+
+    use crate::ir::{Shape};
+    use crate::ops::infer::broadcast::shape_of;
+    use crate::ops::infer::cx::{Cx, Dims, Shapes};
+    use crate::sym::{Dim};
+
+    /// `BatchNormalization`.
+    pub(super) fn batch(cx: &mut Cx<'_>) -> Option<Shapes> {
+        Some(smallvec![shape_of(cx, 0), shape_of(cx, 3), shape_of(cx, 4)])
+    }
+
+    /// `LayerNormalization`.
+    pub(super) fn layer(cx: &mut Cx<'_>) -> Option<Shapes> {
+        let dims = cx.dims(0)?;
+        let at = cx.axis(-1, dims.len())?;
+        let mut reduced: Dims = dims.into();
+        reduced[at..].fill(Some(Dim::Const(1)));
+        Some(smallvec![Shape::Ranked(dims.into()), Shape::Ranked(reduced.clone()), Shape::Ranked(reduced)])
+    }
+
+    /// `Dropout`.
+    pub(super) fn dropout(cx: &mut Cx<'_>) -> Option<Shapes> {
+        Some(smallvec![shape_of(cx, 0), shape_of(cx, 0)])
+    }
 }

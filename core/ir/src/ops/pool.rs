@@ -8,15 +8,15 @@ use super::window::Window;
 use super::{Op, Res, Tensor, Value};
 
 pub(super) const OPS: &[Op] = &[
-    Op::new("AveragePool").eval(average_pool),
-    Op::new("GlobalAveragePool").eval(|c| global(c, |items| items.iter().sum::<f64>() / items.len() as f64)),
-    Op::new("GlobalLpPool").eval(|c| {
+    Op::new("AveragePool").infer(infer::pool).eval(average_pool),
+    Op::new("GlobalAveragePool").infer(infer::global_pool).eval(|c| global(c, |items| items.iter().sum::<f64>() / items.len() as f64)),
+    Op::new("GlobalLpPool").infer(infer::global_pool).eval(|c| {
         let p = c.int("p", 2) as f64;
         global(c, |items| norm(items.iter().copied(), p))
     }),
-    Op::new("GlobalMaxPool").eval(|c| global(c, |items| items.iter().copied().fold(f64::NEG_INFINITY, larger))),
-    Op::new("LpPool").eval(lp_pool),
-    Op::new("MaxPool").eval(max_pool),
+    Op::new("GlobalMaxPool").infer(infer::global_pool).eval(|c| global(c, |items| items.iter().copied().fold(f64::NEG_INFINITY, larger))),
+    Op::new("LpPool").infer(infer::pool).eval(lp_pool),
+    Op::new("MaxPool").infer(infer::pool).eval(max_pool),
     Op::new("MaxUnpool").eval(max_unpool),
 ];
 
@@ -175,4 +175,37 @@ fn max_unpool(c: &mut Call<'_>) -> Res<Vec<Value>> {
         }
     }
     one(Tensor::of_floats(x.dtype(), shape, out)?)
+}
+
+mod infer {
+    //! Shapes.
+
+    use smallvec::{SmallVec, smallvec};
+
+    use crate::ir::{Shape};
+    use crate::ops::infer::cx::{Cx, Dims, Shapes, one};
+    use crate::ops::infer::window::{Window, kernel};
+    use crate::sym::{Dim};
+
+    /// `MaxPool`, `AveragePool` and `LpPool`; the indices of `MaxPool` have the shape of the output.
+    pub(super) fn pool(cx: &mut Cx<'_>) -> Option<Shapes> {
+        let [n, c, spatial @ ..] = cx.dims(0)? else { return None };
+        let kernel: SmallVec<[Option<i64>; 3]> = kernel(cx, &[]);
+        if kernel.len() != spatial.len() {
+            return None;
+        }
+        let window = Window::of(cx, kernel)?;
+        let ceil = cx.int("ceil_mode", 0) != 0;
+        let mut out: Dims = smallvec![*n, *c];
+        for (axis, dim) in spatial.iter().enumerate() {
+            out.push(window.slide(cx, axis, *dim, ceil));
+        }
+        Some(smallvec![Shape::Ranked(out.clone()), Shape::Ranked(out)])
+    }
+
+    /// The pools over all spatial axes.
+    pub(super) fn global_pool(cx: &mut Cx<'_>) -> Option<Shapes> {
+        let [n, c, spatial @ ..] = cx.dims(0)? else { return None };
+        one([*n, *c].into_iter().chain(spatial.iter().map(|_| Some(Dim::Const(1)))))
+    }
 }

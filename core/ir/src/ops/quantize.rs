@@ -1,5 +1,6 @@
 //! Quantised numbers.
 
+use super::infer::broadcast;
 use super::call::{Call, axis, one};
 use super::conv::{Plan as Convolution, centred};
 use super::error::{invalid, unsupported};
@@ -10,11 +11,11 @@ use super::{Op, Res, Tensor, Value};
 use crate::tensor::DType;
 
 pub(super) const OPS: &[Op] = &[
-    Op::new("DequantizeLinear").eval(dequantize),
-    Op::new("DynamicQuantizeLinear").eval(dynamic),
-    Op::new("QLinearConv").eval(convolution),
-    Op::new("QLinearMatMul").eval(product),
-    Op::new("QuantizeLinear").eval(quantize),
+    Op::new("DequantizeLinear").infer(broadcast::same).eval(dequantize),
+    Op::new("DynamicQuantizeLinear").infer(infer::dynamic_quantize).eval(dynamic),
+    Op::new("QLinearConv").infer(|cx| super::conv::infer::conv(cx, 3)).eval(convolution),
+    Op::new("QLinearMatMul").infer(|cx| super::matmul::infer::matmul(cx, 0, 3)).eval(product),
+    Op::new("QuantizeLinear").infer(broadcast::same).eval(quantize),
 ];
 
 /// Which scale and zero point belong to which element.
@@ -165,4 +166,19 @@ fn product(c: &mut Call<'_>) -> Res<Vec<Value>> {
         return unsupported!("scales of rows and columns");
     };
     requantised(c, 7, plan.shape.clone(), &sums, |_| left * right / output)
+}
+
+mod infer {
+    //! Shapes.
+
+    use smallvec::smallvec;
+
+    use crate::ir::{Shape};
+    use crate::ops::infer::broadcast::shape_of;
+    use crate::ops::infer::cx::{Cx, Shapes};
+
+    /// `DynamicQuantizeLinear`.
+    pub(super) fn dynamic_quantize(cx: &mut Cx<'_>) -> Option<Shapes> {
+        Some(smallvec![shape_of(cx, 0), Shape::of([]), Shape::of([])])
+    }
 }

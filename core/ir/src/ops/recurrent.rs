@@ -7,9 +7,9 @@ use super::view::permuted;
 use super::{Op, Res, Tensor, Value};
 
 pub(super) const OPS: &[Op] = &[
-    Op::new("GRU").eval(|c| layer(c, Kind::Gru)),
-    Op::new("LSTM").eval(|c| layer(c, Kind::Lstm)),
-    Op::new("RNN").eval(|c| layer(c, Kind::Rnn)),
+    Op::new("GRU").infer(infer::recurrent).eval(|c| layer(c, Kind::Gru)),
+    Op::new("LSTM").infer(infer::recurrent).eval(|c| layer(c, Kind::Lstm)),
+    Op::new("RNN").infer(infer::recurrent).eval(|c| layer(c, Kind::Rnn)),
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -223,4 +223,29 @@ fn layer(c: &mut Call<'_>, kind: Kind) -> Res<Vec<Value>> {
         outputs.push(make(&last, cells, &[1, 0, 2])?);
     }
     Ok(outputs)
+}
+
+mod infer {
+    //! Shapes.
+
+    use smallvec::smallvec;
+
+    use crate::ir::{Shape};
+    use crate::ops::infer::cx::{Cx, Dims, Shapes};
+    use crate::sym::{Dim};
+
+    /// `LSTM`, `GRU` and `RNN`.
+    pub(super) fn recurrent(cx: &mut Cx<'_>) -> Option<Shapes> {
+        let directions = Some(Dim::Const(if cx.text("direction") == Some("bidirectional") { 2 } else { 1 }));
+        let hidden = cx.node.int("hidden_size").map(Dim::Const).or_else(|| cx.dim(2, 2));
+        let batch_first = cx.int("layout", 0) != 0;
+        let (sequence, batch) =
+            if batch_first { (cx.dim(0, 1), cx.dim(0, 0)) } else { (cx.dim(0, 0), cx.dim(0, 1)) };
+        let (all, last): (Dims, Dims) = if batch_first {
+            (smallvec![batch, sequence, directions, hidden], smallvec![batch, directions, hidden])
+        } else {
+            (smallvec![sequence, directions, batch, hidden], smallvec![directions, batch, hidden])
+        };
+        Some(smallvec![Shape::Ranked(all), Shape::Ranked(last.clone()), Shape::Ranked(last)])
+    }
 }

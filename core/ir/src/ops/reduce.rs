@@ -1,5 +1,6 @@
 //! Reductions along axes, and running ones.
 
+use super::infer::broadcast;
 use super::call::{Call, axis, one};
 use super::error::{invalid, unsupported};
 use super::pointwise::{larger, smaller};
@@ -8,20 +9,20 @@ use super::{Elements, Op, Res, Tensor, Value};
 use crate::tensor::{DType, Kind};
 
 pub(super) const OPS: &[Op] = &[
-    Op::new("ArgMax").eval(|c| arg(c, |a, b| a > b)),
-    Op::new("ArgMin").eval(|c| arg(c, |a, b| a < b)),
+    Op::new("ArgMax").infer(infer::arg).eval(|c| arg(c, |a, b| a > b)),
+    Op::new("ArgMin").infer(infer::arg).eval(|c| arg(c, |a, b| a < b)),
     Op::new("CumProd").eval(|c| running(c, (1.0, |a, b| a * b), (1, i128::wrapping_mul))),
-    Op::new("CumSum").eval(|c| running(c, (0.0, |a, b| a + b), (0, i128::wrapping_add))),
-    Op::new("ReduceL1").eval(|c| reduce(c, |x| sum(x.map(f64::abs)), Some(|n| n.map(i128::abs).sum()))),
-    Op::new("ReduceL2").eval(|c| reduce(c, |x| sum(x.map(|x| x * x)).sqrt(), None)),
-    Op::new("ReduceLogSum").eval(|c| reduce(c, |x| sum(x).ln(), None)),
-    Op::new("ReduceLogSumExp").eval(|c| reduce(c, log_sum_exp, None)),
-    Op::new("ReduceMax").eval(|c| extreme(c, true)),
-    Op::new("ReduceMean").eval(|c| reduce(c, mean, None)),
-    Op::new("ReduceMin").eval(|c| extreme(c, false)),
-    Op::new("ReduceProd").eval(|c| reduce(c, |x| x.product(), Some(|n| n.fold(1, i128::wrapping_mul)))),
-    Op::new("ReduceSum").eval(|c| reduce(c, |x| sum(x), Some(|n| n.fold(0, i128::wrapping_add)))),
-    Op::new("ReduceSumSquare").eval(|c| {
+    Op::new("CumSum").infer(broadcast::same).eval(|c| running(c, (0.0, |a, b| a + b), (0, i128::wrapping_add))),
+    Op::new("ReduceL1").infer(infer::reduce).eval(|c| reduce(c, |x| sum(x.map(f64::abs)), Some(|n| n.map(i128::abs).sum()))),
+    Op::new("ReduceL2").infer(infer::reduce).eval(|c| reduce(c, |x| sum(x.map(|x| x * x)).sqrt(), None)),
+    Op::new("ReduceLogSum").infer(infer::reduce).eval(|c| reduce(c, |x| sum(x).ln(), None)),
+    Op::new("ReduceLogSumExp").infer(infer::reduce).eval(|c| reduce(c, log_sum_exp, None)),
+    Op::new("ReduceMax").infer(infer::reduce).eval(|c| extreme(c, true)),
+    Op::new("ReduceMean").infer(infer::reduce).eval(|c| reduce(c, mean, None)),
+    Op::new("ReduceMin").infer(infer::reduce).eval(|c| extreme(c, false)),
+    Op::new("ReduceProd").infer(infer::reduce).eval(|c| reduce(c, |x| x.product(), Some(|n| n.fold(1, i128::wrapping_mul)))),
+    Op::new("ReduceSum").infer(infer::reduce).eval(|c| reduce(c, |x| sum(x), Some(|n| n.fold(0, i128::wrapping_add)))),
+    Op::new("ReduceSumSquare").infer(infer::reduce).eval(|c| {
         reduce(c, |x| sum(x.map(|x| x * x)), Some(|n| n.fold(0, |a, b| a.wrapping_add(b.wrapping_mul(b)))))
     }),
 ];
@@ -246,5 +247,50 @@ fn accumulate<T: Copy>(
             total = next;
         };
         if reverse { cut.line(first).rev().for_each(&mut step) } else { cut.line(first).for_each(&mut step) }
+    }
+}
+
+mod infer {
+    //! Shapes.
+
+    use smallvec::SmallVec;
+
+    use crate::ops::infer::cx::{Cx, Shapes, one};
+    use crate::sym::{Dim};
+
+    /// The `Reduce…` operators.
+    pub(super) fn reduce(cx: &mut Cx<'_>) -> Option<Shapes> {
+        let dims = cx.dims(0)?;
+        let keep = cx.int("keepdims", 1) != 0;
+        let given = cx.input(1).is_some() || cx.node.ints("axes").is_some();
+        let axes = cx.axes(1, dims.len());
+        let empty = axes.as_ref().is_some_and(SmallVec::is_empty);
+        if !given || empty {
+            // Without axes every axis is reduced, or none when the node says so.
+            if cx.int("noop_with_empty_axes", 0) != 0 {
+                return one(dims.iter().copied());
+            }
+            return removed(dims, |_| true, keep);
+        }
+        match axes {
+            Some(axes) => removed(dims, |axis| axes.contains(&axis), keep),
+            None if keep => one(dims.iter().map(|_| None)),
+            None => None,
+        }
+    }
+
+    /// `ArgMax` and `ArgMin`.
+    pub(super) fn arg(cx: &mut Cx<'_>) -> Option<Shapes> {
+        let dims = cx.dims(0)?;
+        let axis = cx.axis(0, dims.len())?;
+        removed(dims, |a| a == axis, cx.int("keepdims", 1) != 0)
+    }
+
+    fn removed(dims: &[Option<Dim>], gone: impl Fn(usize) -> bool, keep: bool) -> Option<Shapes> {
+        one(dims.iter().enumerate().filter_map(|(axis, dim)| match (gone(axis), keep) {
+            (false, _) => Some(*dim),
+            (true, true) => Some(Some(Dim::Const(1))),
+            (true, false) => None,
+        }))
     }
 }

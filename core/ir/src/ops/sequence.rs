@@ -1,5 +1,6 @@
 //! Sequences and optional values.
 
+use super::infer::broadcast;
 use super::call::{Call, one};
 use super::error::{Error, invalid};
 use super::slice::{concat, range};
@@ -9,12 +10,12 @@ use crate::tensor::DType;
 pub(super) const OPS: &[Op] = &[
     Op::new("ConcatFromSequence").eval(concat_from_sequence),
     Op::new("Optional").eval(|c| Ok(vec![Value::Optional(c.value(0).cloned().map(Box::new))])),
-    Op::new("OptionalGetElement").eval(|c| match c.value(0).cloned() {
+    Op::new("OptionalGetElement").infer(infer::optional_element).eval(|c| match c.value(0).cloned() {
         Some(Value::Optional(Some(inner))) => Ok(vec![*inner]),
         Some(Value::Optional(None)) | None => invalid!("the optional value is empty"),
         Some(plain) => Ok(vec![plain]),
     }),
-    Op::new("OptionalHasElement").eval(|c| {
+    Op::new("OptionalHasElement").infer(broadcast::scalar).eval(|c| {
         let has = !matches!(c.value(0), None | Some(Value::Optional(None)));
         one(Tensor::of_bools(Vec::new(), vec![has])?)
     }),
@@ -46,7 +47,7 @@ pub(super) const OPS: &[Op] = &[
         items.insert(place(c, 2, items.len(), items.len() + 1)?, new);
         Ok(vec![Value::Sequence(dtype, items)])
     }),
-    Op::new("SequenceLength").eval(|c| one(Tensor::of_longs(Vec::new(), [sequence(c, 0)?.1.len() as i64])?)),
+    Op::new("SequenceLength").infer(broadcast::scalar).eval(|c| one(Tensor::of_longs(Vec::new(), [sequence(c, 0)?.1.len() as i64])?)),
     Op::new("SplitToSequence").eval(split_to_sequence),
 ];
 
@@ -125,4 +126,15 @@ fn split_to_sequence(c: &mut Call<'_>) -> Res<Vec<Value>> {
         from += part;
     }
     Ok(vec![Value::Sequence(x.dtype(), items)])
+}
+
+mod infer {
+    //! Shapes.
+
+    use crate::ops::infer::cx::{Cx, Shapes, one};
+
+    /// `OptionalGetElement` of a plain tensor.
+    pub(super) fn optional_element(cx: &mut Cx<'_>) -> Option<Shapes> {
+        one(cx.dims(0)?.iter().copied())
+    }
 }

@@ -1,5 +1,7 @@
 //! Parts of tensors, and tensors made of parts.
 
+mod infer;
+
 use super::call::{Call, axis, one, sizes};
 use super::error::invalid;
 use super::strides::{Cut, Walk, dense};
@@ -7,16 +9,16 @@ use super::{Op, Res, Tensor, Value};
 use crate::tensor::Kind;
 
 pub(super) const OPS: &[Op] = &[
-    Op::new("CenterCropPad").eval(center_crop_pad),
-    Op::new("Concat").eval(|c| {
+    Op::new("CenterCropPad").infer(infer::center_crop_pad).eval(center_crop_pad),
+    Op::new("Concat").infer(infer::concat).eval(|c| {
         let inputs = c.tensors(0)?;
         let rank = inputs.first().map_or(0, |t| t.rank());
         // An attribute that had a default before opset 4.
         one(concat(c, &inputs, c.axis(1, rank)?)?)
     }),
-    Op::new("Pad").eval(pad),
-    Op::new("Slice").eval(slice),
-    Op::new("Split").eval(split),
+    Op::new("Pad").infer(infer::pad).eval(pad),
+    Op::new("Slice").infer(infer::slice).eval(slice),
+    Op::new("Split").infer(infer::split).eval(split),
 ];
 
 /// `inputs` one behind the other along `axis`.

@@ -7,7 +7,7 @@ use super::error::{invalid, unsupported};
 use super::strides::Cut;
 use super::{Elements, Op, Res, Tensor, Value};
 
-pub(super) const OPS: &[Op] = &[Op::new("TopK").eval(top_k), Op::new("Unique").eval(unique)];
+pub(super) const OPS: &[Op] = &[Op::new("TopK").infer(infer::top_k).eval(top_k), Op::new("Unique").infer(infer::unique).eval(unique)];
 
 /// The order of two elements by their places; NaN is the largest.
 fn order(items: &Elements) -> impl Fn(usize, usize) -> Ordering {
@@ -117,4 +117,39 @@ fn unique(c: &mut Call<'_>) -> Res<Vec<Value>> {
         list(inverse)?,
         list(groups.iter().map(|group| group.len() as i64).collect())?,
     ])
+}
+
+mod infer {
+    //! Shapes.
+
+    use smallvec::smallvec;
+
+    use crate::ir::{Shape};
+    use crate::ops::infer::cx::{Cx, Dims, Shapes};
+
+    /// `TopK`.
+    pub(super) fn top_k(cx: &mut Cx<'_>) -> Option<Shapes> {
+        let mut out: Dims = cx.dims(0)?.into();
+        let at = cx.axis(-1, out.len())?;
+        out[at] = cx.contents(1).filter(|k| k.len() == 1).map(|k| k[0]);
+        Some(smallvec![Shape::Ranked(out.clone()), Shape::Ranked(out)])
+    }
+
+    /// `Unique`.
+    pub(super) fn unique(cx: &mut Cx<'_>) -> Option<Shapes> {
+        let list = || Shape::Ranked(smallvec![None]);
+        let first = match cx.node.int("axis") {
+            None => list(),
+            Some(_) => match cx.dims(0) {
+                Some(dims) => {
+                    let mut out: Dims = dims.into();
+                    let at = cx.axis(0, out.len())?;
+                    out[at] = None;
+                    Shape::Ranked(out)
+                }
+                None => Shape::Unranked,
+            },
+        };
+        Some(smallvec![first, list(), list(), list()])
+    }
 }

@@ -23,6 +23,13 @@ fn a_graph_is_run_node_by_node() {
 }
 
 #[test]
+fn an_operator_stands_in_one_family() {
+    let twice =
+        super::all().windows(2).find(|pair| (pair[0].domain, pair[0].name) == (pair[1].domain, pair[1].name));
+    assert!(twice.is_none(), "{twice:?}");
+}
+
+#[test]
 fn functions_get_their_attributes() {
     let text = "opset 20\nopset local 1\ngraph {\n  input %x: f32[2]\n  %0 = local::Leak(%x) {slope = 0.5}\n  output %0 as y\n}\n\
                 function local::Leak(slope) {\n  input %x\n  %0 = LeakyRelu(%x) {alpha = ref slope}\n  output %0\n}\n";

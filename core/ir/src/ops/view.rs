@@ -1,23 +1,26 @@
 //! Other shapes of the same elements.
 
+pub(super) mod infer;
+
+use super::infer::broadcast;
 use super::call::{Call, axis, one, sizes};
 use super::error::invalid;
 use super::strides::{Walk, broadcast, dense, expand};
 use super::{Op, Res, Tensor, Value};
 
 pub(super) const OPS: &[Op] = &[
-    Op::new("DepthToSpace").eval(depth_to_space),
-    Op::new("Expand").eval(expanded),
-    Op::new("Flatten").eval(flatten),
-    Op::new("Identity").eval(|c| Ok(c.value(0).cloned().into_iter().collect())),
-    Op::new("Reshape").eval(reshape),
-    Op::new("Shape").eval(shape),
-    Op::new("Size").eval(|c| one(Tensor::of_longs(Vec::new(), [c.tensor(0)?.len() as i64])?)),
-    Op::new("SpaceToDepth").eval(space_to_depth),
-    Op::new("Squeeze").eval(squeeze),
-    Op::new("Tile").eval(tile),
-    Op::new("Transpose").eval(transpose),
-    Op::new("Unsqueeze").eval(unsqueeze),
+    Op::new("DepthToSpace").infer(infer::depth_to_space).eval(depth_to_space),
+    Op::new("Expand").infer(infer::expand).eval(expanded),
+    Op::new("Flatten").infer(infer::flatten).eval(flatten),
+    Op::new("Identity").infer(broadcast::same).eval(|c| Ok(c.value(0).cloned().into_iter().collect())),
+    Op::new("Reshape").infer(infer::reshape).eval(reshape),
+    Op::new("Shape").infer(infer::shape).eval(shape),
+    Op::new("Size").infer(broadcast::scalar).eval(|c| one(Tensor::of_longs(Vec::new(), [c.tensor(0)?.len() as i64])?)),
+    Op::new("SpaceToDepth").infer(infer::space_to_depth).eval(space_to_depth),
+    Op::new("Squeeze").infer(infer::squeeze).eval(squeeze),
+    Op::new("Tile").infer(infer::tile).eval(tile),
+    Op::new("Transpose").infer(infer::transpose).eval(transpose),
+    Op::new("Unsqueeze").infer(infer::unsqueeze).eval(unsqueeze),
 ];
 
 /// The axes of `x` in the order `perm`.

@@ -4,8 +4,9 @@ mod canonical;
 
 use std::path::{Path, PathBuf};
 
+use onnxport_ir::ir::Model;
 use onnxport_ir::ir::import::import;
-use onnxport_ir::ir::{Model, validate};
+use onnxport_ir::valid;
 use onnxport_ir::write::{WriteOptions, write};
 use onnxport_proto::{GraphProto, ModelProto, OperatorSetIdProto, StringStringEntryProto, TensorProto};
 use prost::Message;
@@ -41,7 +42,7 @@ fn problem(path: &Path, folder: &Path) -> Option<String> {
         Ok(model) => model,
         Err(error) => return Some(format!("{}: {}", error.code, error.message)),
     };
-    if let Some(found) = validate::validate(&model, &validate::Stated::default()).first() {
+    if let Some(found) = valid::validate(&model, &valid::Stated::default()).first() {
         return Some(format!("{}: {}", found.code, found.message));
     }
     let text = model.to_text();
@@ -116,7 +117,7 @@ fn a_model_of_20_gib_takes_the_memory_of_a_small_one() {
     std::fs::write(&path, proto.encode_to_vec()).unwrap();
     let before = anonymous();
     let model = import(&path).unwrap();
-    assert!(validate::validate(&model, &validate::Stated::default()).is_empty());
+    assert!(valid::validate(&model, &valid::Stated::default()).is_empty());
     let bytes: u64 = model.graph.initializers.iter().filter_map(|i| i.data.byte_len()).sum();
     assert_eq!(bytes, 20 << 30);
     if let (Some(before), Some(after)) = (before, anonymous()) {

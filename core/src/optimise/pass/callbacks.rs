@@ -8,12 +8,12 @@ use onnxport_abi::{Table, status};
 
 use crate::graph_access::{Frame, with_frame};
 use crate::incoming;
-use crate::ir::validate::{Stated, contradiction};
 use crate::ir::{Attr, Def};
 use crate::optimise::callbacks::Refusal;
 use crate::optimise::edit::{Journal, Place, attribute};
 use crate::optimise::view::NoView;
 use crate::optimise::{explain, patch};
+use crate::valid::{Stated, contradiction};
 
 static HOST: PassHost = PassHost {
     place: set_place,

@@ -11,8 +11,9 @@ use onnxport_proto::{
 use prost::Message;
 
 use super::{decoded, import};
-use crate::ir::{Attr, Model, validate};
+use crate::ir::{Attr, Model};
 use crate::tensor::{DType, Source};
+use crate::valid;
 use crate::write::{ExternalData, WriteOptions, write};
 
 #[expect(clippy::unnecessary_wraps, reason = "what fields of messages are")]
@@ -76,7 +77,7 @@ fn model(graph: GraphProto) -> ModelProto {
 
 fn read(proto: ModelProto) -> Model {
     let model = decoded(proto, Path::new("m.onnx")).unwrap_or_else(|error| panic!("{}", error.message));
-    let found = validate::validate(&model, &validate::Stated::default());
+    let found = valid::validate(&model, &valid::Stated::default());
     assert!(found.is_empty(), "{found:?}");
     model
 }
@@ -385,7 +386,7 @@ fn deep_nesting_is_refused_and_long_graphs_take_linear_time() {
         let proto = model(graph);
         let start = cpu_time::ProcessTime::now();
         let read = decoded(proto, Path::new("m.onnx")).unwrap();
-        assert!(validate::validate(&read, &validate::Stated::default()).is_empty());
+        assert!(valid::validate(&read, &valid::Stated::default()).is_empty());
         start.elapsed().as_secs_f64()
     };
     let (short, double) = (long(20_000), long(80_000));
@@ -401,7 +402,7 @@ fn damaged_files_are_refused() {
         std::fs::write(&path, &bytes[..end]).unwrap();
         if let Ok(model) = import(&path) {
             // What remains may be a smaller model.
-            validate::validate(&model, &validate::Stated::default());
+            valid::validate(&model, &valid::Stated::default());
         }
     }
     for at in 0..bytes.len() {
@@ -409,7 +410,7 @@ fn damaged_files_are_refused() {
         bytes[at] ^= 0x15;
         std::fs::write(&path, &bytes).unwrap();
         if let Ok(model) = import(&path) {
-            validate::validate(&model, &validate::Stated::default());
+            valid::validate(&model, &valid::Stated::default());
         }
     }
     assert_eq!(import(&folder.path().join("none")).unwrap_err().code.as_str(), "OP101");

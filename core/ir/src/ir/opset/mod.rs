@@ -287,3 +287,10 @@ fn find(table: &'static [OpSchema], name: &str, version: i64) -> Option<&'static
     let schema = table.get(end.checked_sub(1)?)?;
     (schema.name == name && !schema.deprecated).then_some(schema)
 }
+
+/// The formal parameter of the actual one at `index`.
+pub fn formal(formals: &'static [Formal], index: usize) -> Option<&'static Formal> {
+    formals.get(index).or_else(|| {
+        formals.last().filter(|f| matches!(f.kind, FormalKind::Variadic | FormalKind::VariadicHeterogeneous))
+    })
+}

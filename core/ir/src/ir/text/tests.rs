@@ -1,5 +1,6 @@
-use crate::ir::{Model, validate};
+use crate::ir::Model;
 use crate::tensor::DType;
+use crate::valid;
 
 const TEXT: &str = r#"opset 20
 opset com.microsoft 1
@@ -71,7 +72,7 @@ graph {
 }
 ";
     let model = Model::parse(text).unwrap();
-    let found = validate::validate(&model, &validate::Stated::default());
+    let found = valid::validate(&model, &valid::Stated::default());
     assert!(found.is_empty(), "{found:?}");
 }
 

@@ -1,5 +1,6 @@
 use super::{Tidied, layouts, tidy};
-use crate::ir::{Attr, Attribute, BlockId, Graph, Shape, Type, ValueId, infer};
+use crate::ir::{Attr, Attribute, BlockId, Graph, Shape, Type, ValueId};
+use crate::ops::infer;
 use crate::sym::{Dim, Symbols};
 use crate::tensor::{DType, LazyTensor};
 

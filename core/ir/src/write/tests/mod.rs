@@ -9,7 +9,8 @@ use prost::Message;
 use super::{ExternalData, WriteOptions, write};
 use crate::diagnose::{Frame, Origin};
 use crate::ir::StateKind;
-use crate::ir::{Attr, Attribute, Model, NodeId, OpsetImport, Shape, State, Type, ValueId, infer};
+use crate::ir::{Attr, Attribute, Model, NodeId, OpsetImport, Shape, State, Type, ValueId};
+use crate::ops::infer;
 use crate::sym::Dim;
 use crate::tensor::{DType, LazyTensor, MappedFile, Source};
 

@@ -19,11 +19,11 @@ pub(super) fn check(cx: &mut Cx<'_>) {
             cx.report(format!("two inputs or initializers are called `{name}`"));
         }
     }
-    if model.output_names.len() != main.outputs.len() {
-        let (outputs, names) = (main.outputs.len(), model.output_names.len());
+    if model.output_names.len() != main.outputs().len() {
+        let (outputs, names) = (main.outputs().len(), model.output_names.len());
         cx.report(format!("the graph has {outputs} outputs but names for {names}"));
     }
-    for (name, value) in model.output_names.iter().zip(&main.outputs) {
+    for (name, value) in model.output_names.iter().zip(main.outputs()) {
         let is_own = || {
             model.header.is_some() && graph.values.get(*value).is_some_and(|v| v.name.as_ref() == Some(name))
         };
@@ -37,7 +37,7 @@ pub(super) fn check(cx: &mut Cx<'_>) {
         if !main.inputs.contains(&state.input) {
             cx.report(format!("the state `{}` has no input", state.name));
         }
-        if state.output >= main.outputs.len() {
+        if state.output >= main.outputs().len() {
             cx.report(format!("the state `{}` has no output", state.name));
         }
     }

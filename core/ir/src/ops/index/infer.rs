@@ -1,10 +1,7 @@
-//! Operators that pick or count elements.
+//! Shapes of what is picked by index.
 
-use smallvec::smallvec;
-
-use super::cx::{Cx, Dims, Shapes, axis, one};
-use crate::ir::Shape;
-use crate::sym::Dim;
+use crate::ops::infer::cx::{Cx, Dims, Shapes, axis, one};
+use crate::sym::{Dim};
 
 /// `Gather`.
 pub(super) fn gather(cx: &mut Cx<'_>) -> Option<Shapes> {
@@ -42,14 +39,6 @@ pub(super) fn non_zero(cx: &mut Cx<'_>) -> Option<Shapes> {
     one([cx.dims(0).map(|d| Dim::Const(d.len() as i64)), None])
 }
 
-/// `TopK`.
-pub(super) fn top_k(cx: &mut Cx<'_>) -> Option<Shapes> {
-    let mut out: Dims = cx.dims(0)?.into();
-    let at = cx.axis(-1, out.len())?;
-    out[at] = cx.contents(1).filter(|k| k.len() == 1).map(|k| k[0]);
-    Some(smallvec![Shape::Ranked(out.clone()), Shape::Ranked(out)])
-}
-
 /// `Compress`.
 pub(super) fn compress(cx: &mut Cx<'_>) -> Option<Shapes> {
     let Some(at) = cx.node.int("axis") else { return one([None]) };
@@ -57,27 +46,4 @@ pub(super) fn compress(cx: &mut Cx<'_>) -> Option<Shapes> {
     let at = axis(at, out.len())?;
     out[at] = None;
     one(out)
-}
-
-/// `Unique`.
-pub(super) fn unique(cx: &mut Cx<'_>) -> Option<Shapes> {
-    let list = || Shape::Ranked(smallvec![None]);
-    let first = match cx.node.int("axis") {
-        None => list(),
-        Some(_) => match cx.dims(0) {
-            Some(dims) => {
-                let mut out: Dims = dims.into();
-                let at = cx.axis(0, out.len())?;
-                out[at] = None;
-                Shape::Ranked(out)
-            }
-            None => Shape::Unranked,
-        },
-    };
-    Some(smallvec![first, list(), list(), list()])
-}
-
-/// `NonMaxSuppression`.
-pub(super) fn non_max_suppression(_: &mut Cx<'_>) -> Option<Shapes> {
-    one([None, Some(Dim::Const(3))])
 }

@@ -3,42 +3,26 @@
 //! The rules follow the [ONNX operator pages](https://onnx.ai/onnx/operators/). What they cannot
 //! tell stays unknown: an extent is stated only where every run of the model has it.
 
-mod broadcast;
+pub(super) mod broadcast;
 mod contents;
-mod control;
-mod conv;
-mod cx;
+pub(super) mod cx;
 mod dtype;
-mod fourier;
-mod index;
-mod matmul;
-mod norm;
-mod reduce;
-mod resize;
-mod rules;
-mod slice;
-mod view;
+pub(super) mod window;
 
 #[cfg(test)]
 mod tests;
 
-pub use dtype::formal;
-pub use rules::has_rule;
 use smallvec::SmallVec;
 
-use super::{Attr, Graph, NodeId, Shape, Type, ValueId};
-use crate::sym::{Dim, Symbols};
-use crate::tensor::LazyTensor;
-use cx::Cx;
+use crate::ir::{Attr, Graph, NodeId, Shape, ShapeValue, Type};
+use crate::sym::Symbols;
+use cx::{Cx, Shapes};
 
-/// The elements of an integer value of rank 0 or 1.
-pub type ShapeValue = SmallVec<[Dim; 4]>;
+/// Gives the shapes of a node's outputs, in order; further outputs are unknown.
+pub(super) type Rule = fn(&mut Cx<'_>) -> Option<Shapes>;
 
 /// The rules are those of this version of ONNX's operators and of later ones.
 pub const OLDEST_INFERRED: i64 = 13;
-
-/// Values with more elements than this are not followed.
-pub const MAX_CONTENTS: usize = 64;
 
 /// What is known about one output of a node.
 #[derive(Clone, Debug)]
@@ -58,7 +42,7 @@ pub fn infer(graph: &mut Graph, symbols: &mut Symbols, opset: i64, node: NodeId)
         let known = &mut graph.values[value].ty;
         *known = refine(std::mem::replace(known, Type::Unknown), ty);
         if let Some(contents) = contents {
-            graph.shape_values.insert(value, contents);
+            graph.set_shape_value(value, contents);
         }
     }
 }
@@ -78,10 +62,13 @@ pub fn outputs(graph: &Graph, symbols: &mut Symbols, opset: i64, node: NodeId) -
         return data.outputs.iter().map(|_| unknown.clone()).collect();
     }
     if data.domain.is_empty() && matches!(data.op.as_str(), "If" | "Loop" | "Scan") {
-        return control::outputs(&mut cx);
+        return super::control::infer::outputs(&mut cx);
     }
     let dtypes = dtype::dtypes(&cx, opset);
-    let mut shapes = rules::rule(&data.op).and_then(|rule| rule(&mut cx)).unwrap_or_default();
+    let mut shapes = super::lookup("", &data.op)
+        .and_then(|op| op.infer)
+        .and_then(|rule| rule(&mut cx))
+        .unwrap_or_default();
     shapes.resize(data.outputs.len(), Shape::Unranked);
     for dim in shapes.iter_mut().filter_map(Shape::dims_mut).flatten() {
         // Nonsense, perhaps in a branch that is never taken; a runtime will say so.
@@ -100,39 +87,6 @@ pub fn outputs(graph: &Graph, symbols: &mut Symbols, opset: i64, node: NodeId) -
             contents,
         })
         .collect()
-}
-
-impl Graph {
-    /// The elements of an integer value of rank 0 or 1, when they are known as constants or
-    /// expressions over the symbols.
-    pub fn shape_value(&self, value: ValueId) -> Option<ShapeValue> {
-        if let Some(contents) = self.shape_values.get(&value) {
-            return Some(contents.clone());
-        }
-        small_integers(self.initializer(value).filter(|_| !self.is_weight(value))?)
-    }
-
-    /// Records the elements of an integer value, for values that [`infer::infer`](infer) cannot
-    /// follow but whose builder knows.
-    pub fn set_shape_value(&mut self, value: ValueId, contents: ShapeValue) {
-        self.shape_values.insert(value, contents);
-    }
-}
-
-/// The elements of a small integer tensor of rank 0 or 1.
-fn small_integers(data: &LazyTensor) -> Option<ShapeValue> {
-    use crate::tensor::DType::{I32, I64};
-    if data.shape.len() > 1 || !matches!(data.dtype, I32 | I64) || data.elements()? > MAX_CONTENTS as u64 {
-        return None;
-    }
-    let bytes = data.read()?;
-    Some(if data.dtype == I64 {
-        let (chunks, _) = bytes.as_chunks::<8>();
-        chunks.iter().map(|c| Dim::Const(i64::from_le_bytes(*c))).collect()
-    } else {
-        let (chunks, _) = bytes.as_chunks::<4>();
-        chunks.iter().map(|c| Dim::Const(i64::from(i32::from_le_bytes(*c)))).collect()
-    })
 }
 
 /// `new` where it says something, else `old`.

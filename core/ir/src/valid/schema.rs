@@ -3,8 +3,8 @@
 use rustc_hash::FxHashSet;
 
 use super::Cx;
-use crate::ir::infer::formal;
-use crate::ir::opset::{self, AttrSchema, FormalKind, FormalType, OpSchema, TypeTag};
+
+use crate::ir::opset::{self, AttrSchema, FormalKind, FormalType, OpSchema, TypeTag, formal};
 use crate::ir::{Graph, Node, NodeId, Type};
 
 pub(super) fn check(cx: &mut Cx<'_>, graph: &Graph, nodes: impl Iterator<Item = NodeId>) {
@@ -51,8 +51,8 @@ fn call(cx: &mut Cx<'_>, graph: &Graph, id: NodeId, callee: usize) {
     if given > taken || made_here && given != taken {
         cx.at(graph, id, &format!("takes {taken} inputs, not {given}"));
     }
-    if node.outputs.len() > body.outputs.len() {
-        let message = format!("returns {} outputs, not {}", body.outputs.len(), node.outputs.len());
+    if node.outputs.len() > body.outputs().len() {
+        let message = format!("returns {} outputs, not {}", body.outputs().len(), node.outputs.len());
         cx.at(graph, id, &message);
     }
     let names: FxHashSet<&str> = function

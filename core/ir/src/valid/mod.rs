@@ -13,9 +13,9 @@ mod tests;
 use rustc_hash::FxHashMap;
 pub use types::dims_differ;
 
-use super::opset::{MAX_OPSET, MIN_OPSET};
-use super::{Graph, Model, NodeId, OpsetImport, Shape, Type, ValueId};
 use crate::diagnose::{Code, Diagnostic, Origins};
+use crate::ir::opset::{MAX_OPSET, MIN_OPSET};
+use crate::ir::{Graph, Model, NodeId, OpsetImport, Shape, Type, ValueId};
 use crate::sym::Symbols;
 use crate::tensor::DType;
 

@@ -73,7 +73,7 @@ impl Walk<'_, '_> {
             }
             self.node(block, node, &mut defined);
         }
-        for value in &graph.blocks[block].outputs {
+        for value in graph.blocks[block].outputs() {
             if !self.sees(*value) {
                 let name = describe(graph, *value);
                 self.cx.report(format!("the output {name} of a block is not defined where it is returned"));
@@ -141,14 +141,14 @@ fn uses(cx: &mut Cx<'_>, graph: &Graph, visited: &[bool]) {
         }
     }
     for (value, info) in graph.values.iter() {
-        let stale = info.uses.iter().any(|place| {
+        let stale = info.uses().iter().any(|place| {
             graph
                 .nodes
                 .get(place.node)
                 .is_none_or(|n| n.inputs.get(place.index as usize) != Some(&Some(value)))
         });
-        if stale || info.uses.len() != counts[value.index()] {
-            let (listed, real) = (info.uses.len(), counts[value.index()]);
+        if stale || info.uses().len() != counts[value.index()] {
+            let (listed, real) = (info.uses().len(), counts[value.index()]);
             cx.report(format!("{} lists {listed} uses and has {real}", describe(graph, value)));
         }
     }

@@ -1,5 +1,6 @@
 use super::{Stated, validate};
-use crate::ir::{Attr, Attribute, Def, Model, NodeId, OpsetImport, Shape, Type, ValueId, infer};
+use crate::ir::{Attr, Attribute, Def, Model, NodeId, OpsetImport, Shape, Type, ValueId};
+use crate::ops::infer;
 use crate::sym::{Dim, Range};
 use crate::tensor::{DType, LazyTensor};
 

@@ -3,7 +3,7 @@
 use smallvec::{SmallVec, smallvec};
 
 use super::cx::Cx;
-use crate::ir::opset::{self, Formal, FormalKind, FormalType, OpSchema, TypeTag};
+use crate::ir::opset::{self, Formal, FormalKind, FormalType, OpSchema, TypeTag, formal};
 use crate::ir::{Attr, Type};
 use crate::tensor::DType;
 
@@ -13,13 +13,6 @@ pub(super) enum Found {
     Tensor(DType),
     Sequence(DType),
     Unknown,
-}
-
-/// The formal parameter of the actual one at `index`.
-pub fn formal(formals: &'static [Formal], index: usize) -> Option<&'static Formal> {
-    formals.get(index).or_else(|| {
-        formals.last().filter(|f| matches!(f.kind, FormalKind::Variadic | FormalKind::VariadicHeterogeneous))
-    })
 }
 
 /// The types of every output of `cx.node` at `opset`.

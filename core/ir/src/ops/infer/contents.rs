@@ -3,9 +3,8 @@
 use smallvec::{SmallVec, smallvec};
 
 use super::cx::{Cx, axis};
-use super::view::shape_range;
-use super::{MAX_CONTENTS, ShapeValue, small_integers};
-use crate::ir::Attr;
+use crate::ir::{Attr, MAX_CONTENTS, ShapeValue, small_integers};
+use crate::ops::view::infer::shape_range;
 use crate::sym::{Dim, Symbols};
 use crate::tensor::DType;
 

@@ -2,7 +2,8 @@
 //! program states.
 
 use super::{Cx, Stated, describe};
-use crate::ir::{Graph, NodeId, Shape, Type, infer};
+use crate::ir::{Graph, NodeId, Shape, Type};
+use crate::ops::infer;
 use crate::sym::{Dim, Symbols};
 
 pub(super) fn check(cx: &mut Cx<'_>, graph: &Graph, stated: &Stated, nodes: impl Iterator<Item = NodeId>) {
@@ -35,7 +36,7 @@ pub(super) fn check(cx: &mut Cx<'_>, graph: &Graph, stated: &Stated, nodes: impl
 pub(super) fn ends(cx: &mut Cx<'_>, graph: &Graph) {
     let main = &graph.blocks[graph.main()];
     let is_function = !std::ptr::eq(graph, &raw const cx.model.graph);
-    let ends = main.inputs.iter().map(|v| ("input", *v)).chain(main.outputs.iter().map(|v| ("output", *v)));
+    let ends = main.inputs.iter().map(|v| ("input", *v)).chain(main.outputs().iter().map(|v| ("output", *v)));
     for (side, value) in ends.filter(|_| !is_function) {
         if !graph.values[value].ty.is_stated() {
             cx.report(format!("the type of the {side} {} is unknown", describe(graph, value)));

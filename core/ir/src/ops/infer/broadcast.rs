@@ -7,12 +7,17 @@ use crate::ir::Shape;
 use crate::sym::{Dim, Symbols};
 
 /// The first output has the shape of the first input.
-pub(super) fn same(cx: &mut Cx<'_>) -> Option<Shapes> {
+pub(in crate::ops) fn same(cx: &mut Cx<'_>) -> Option<Shapes> {
     one(cx.dims(0)?.iter().copied())
 }
 
+/// The shape of an input.
+pub(in crate::ops) fn shape_of(cx: &Cx<'_>, index: usize) -> Shape {
+    cx.dims(index).map_or(Shape::Unranked, |d| Shape::Ranked(d.into()))
+}
+
 /// Every input is broadcast to the output.
-pub(super) fn all(cx: &mut Cx<'_>) -> Option<Shapes> {
+pub(in crate::ops) fn all(cx: &mut Cx<'_>) -> Option<Shapes> {
     let mut dims = Dims::new();
     for index in 0..cx.node.inputs.len() {
         dims = together(cx.symbols, &dims, cx.dims(index)?)?;
@@ -20,14 +25,13 @@ pub(super) fn all(cx: &mut Cx<'_>) -> Option<Shapes> {
     Some(smallvec![Shape::Ranked(dims)])
 }
 
-/// `Expand`: the first input broadcast with the shape that the second holds.
-pub(super) fn expand(cx: &mut Cx<'_>) -> Option<Shapes> {
-    let target = cx.shape_from(1)?;
-    Some(smallvec![Shape::Ranked(together(cx.symbols, cx.dims(0)?, &target)?)])
+/// Operators that return one number.
+pub(in crate::ops) fn scalar(_: &mut Cx<'_>) -> Option<Shapes> {
+    one([])
 }
 
 /// The broadcast of two shapes, `None` when they do not fit.
-pub(super) fn together(symbols: &Symbols, a: &[Option<Dim>], b: &[Option<Dim>]) -> Option<Dims> {
+pub(in crate::ops) fn together(symbols: &Symbols, a: &[Option<Dim>], b: &[Option<Dim>]) -> Option<Dims> {
     let rank = a.len().max(b.len());
     let from_end = |dims: &[Option<Dim>], back: usize| match dims.len().checked_sub(back) {
         Some(at) => dims[at],

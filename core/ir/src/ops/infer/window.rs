@@ -1,0 +1,87 @@
+//! The windows of convolutions and pools.
+
+use smallvec::{SmallVec, smallvec};
+
+use crate::ops::infer::cx::Cx;
+use crate::sym::Dim;
+
+/// The attributes that convolutions and pools share, one entry per spatial axis.
+pub(in crate::ops) struct Window {
+    pub(in crate::ops) kernel: SmallVec<[Option<i64>; 3]>,
+    pub(in crate::ops) strides: SmallVec<[i64; 3]>,
+    pub(in crate::ops) dilations: SmallVec<[i64; 3]>,
+    pub(in crate::ops) pads: Pads,
+}
+
+pub(in crate::ops) enum Pads {
+    Given(SmallVec<[(i64, i64); 3]>),
+    /// As many as make the output `ceil(input / stride)`.
+    Same,
+}
+
+impl Window {
+    pub(in crate::ops) fn of(cx: &Cx<'_>, kernel: SmallVec<[Option<i64>; 3]>) -> Option<Self> {
+        let rank = kernel.len();
+        let list = |name: &str| -> Option<SmallVec<[i64; 3]>> {
+            match cx.node.ints(name) {
+                None => Some(smallvec![1; rank]),
+                Some(items) if items.len() == rank && items.iter().all(|n| *n > 0) => Some(items.into()),
+                Some(_) => None,
+            }
+        };
+        let pads = match cx.text("auto_pad") {
+            None | Some("NOTSET") => match cx.node.ints("pads") {
+                None => Pads::Given(smallvec![(0, 0); rank]),
+                Some(p) if p.len() == 2 * rank => {
+                    Pads::Given((0..rank).map(|i| (p[i], p[i + rank])).collect())
+                }
+                Some(_) => return None,
+            },
+            Some("VALID") => Pads::Given(smallvec![(0, 0); rank]),
+            Some(_) => Pads::Same,
+        };
+        Some(Self { kernel, strides: list("strides")?, dilations: list("dilations")?, pads })
+    }
+
+    /// The span of the dilated kernel.
+    pub(in crate::ops) fn reach(&self, axis: usize) -> Option<i64> {
+        self.kernel[axis]?.checked_sub(1)?.checked_mul(self.dilations[axis])?.checked_add(1)
+    }
+
+    /// The extent of the output along `axis`.
+    pub(in crate::ops) fn slide(
+        &self,
+        cx: &mut Cx<'_>,
+        axis: usize,
+        dim: Option<Dim>,
+        ceil: bool,
+    ) -> Option<Dim> {
+        let (dim, stride) = (dim?, self.strides[axis]);
+        let Pads::Given(pads) = &self.pads else {
+            let rounded = cx.plus(dim, stride - 1);
+            return Some(cx.symbols.floor_div(rounded, Dim::Const(stride)));
+        };
+        let (before, after) = pads[axis];
+        let padded = before.checked_add(after)?.checked_sub(self.reach(axis)?)?;
+        let span = cx.plus(dim, padded);
+        let floor = cx.symbols.floor_div(span, Dim::Const(stride));
+        let floor = cx.plus(floor, 1);
+        if !ceil || stride == 1 {
+            return Some(floor);
+        }
+        // Implementations differ on whether a last window that starts in the padding counts.
+        let rounded = cx.plus(span, stride - 1);
+        let up = cx.symbols.floor_div(rounded, Dim::Const(stride));
+        let (up, Dim::Const(n)) = (cx.plus(up, 1).as_const()?, dim) else { return None };
+        let starts_inside = (up - 1).checked_mul(stride)? < n.checked_add(before)?;
+        (starts_inside || floor == Dim::Const(up)).then_some(Dim::Const(up))
+    }
+}
+
+/// The kernel: the attribute, else the spatial extents of the weight.
+pub(in crate::ops) fn kernel(cx: &Cx<'_>, weight: &[Option<Dim>]) -> SmallVec<[Option<i64>; 3]> {
+    match cx.node.ints("kernel_shape") {
+        Some(k) => k.iter().map(|n| Some(*n)).collect(),
+        None => weight.iter().skip(2).map(|d| d.and_then(Dim::as_const)).collect(),
+    }
+}

@@ -1,0 +1,144 @@
+//! Other shapes of the same elements.
+
+use smallvec::smallvec;
+
+use crate::ir::{Shape};
+use crate::ops::infer::broadcast::together;
+use crate::ops::infer::cx::{Cx, Dims, Shapes, axis, one};
+use crate::sym::{Dim};
+
+/// `Expand`: the first input broadcast with the shape that the second holds.
+pub(super) fn expand(cx: &mut Cx<'_>) -> Option<Shapes> {
+    let target = cx.shape_from(1)?;
+    Some(smallvec![Shape::Ranked(together(cx.symbols, cx.dims(0)?, &target)?)])
+}
+
+/// `Transpose`.
+pub(super) fn transpose(cx: &mut Cx<'_>) -> Option<Shapes> {
+    let dims = cx.dims(0)?;
+    match cx.node.ints("perm") {
+        None => one(dims.iter().rev().copied()),
+        Some(perm) if perm.len() == dims.len() => {
+            let dims: Option<Dims> =
+                perm.iter().map(|p| dims.get(usize::try_from(*p).ok()?).copied()).collect();
+            one(dims?)
+        }
+        Some(_) => None,
+    }
+}
+
+/// `Reshape`.
+pub(super) fn reshape(cx: &mut Cx<'_>) -> Option<Shapes> {
+    let mut target = cx.shape_from(1)?;
+    let input = cx.dims(0);
+    if cx.int("allowzero", 0) == 0 {
+        for (index, dim) in target.iter_mut().enumerate() {
+            if *dim == Some(Dim::Const(0)) {
+                *dim = input.and_then(|dims| dims.get(index).copied().flatten());
+            }
+        }
+    }
+    if let Some(open) = target.iter().position(|d| *d == Some(Dim::Const(-1))) {
+        target[open] = input.and_then(|dims| rest(cx, dims, &target, open));
+    }
+    one(target)
+}
+
+/// The extent at `open` that keeps the number of elements.
+fn rest(cx: &mut Cx<'_>, input: &[Option<Dim>], target: &[Option<Dim>], open: usize) -> Option<Dim> {
+    // Axes that are equal on both sides cancel, known or not.
+    let front = input.iter().zip(&target[..open]).take_while(|(a, b)| a.is_some() && a == b).count();
+    let back = input[front..].iter().rev().zip(target[open + 1..].iter().rev());
+    let back = back.take_while(|(a, b)| a.is_some() && a == b).count();
+    let total = cx.product(&input[front..input.len() - back])?;
+    let mut others: Dims = target[front..target.len() - back].into();
+    others[open - front] = Some(Dim::Const(1));
+    let others = cx.product(&others)?;
+    match (total, others) {
+        (_, Dim::Const(0)) => None,
+        (Dim::Const(a), Dim::Const(b)) if a % b != 0 => None,
+        _ => Some(cx.symbols.floor_div(total, others)),
+    }
+}
+
+/// `Flatten`.
+pub(super) fn flatten(cx: &mut Cx<'_>) -> Option<Shapes> {
+    let dims = cx.dims(0)?;
+    let at = match cx.int("axis", 1) {
+        n if n == dims.len() as i64 => dims.len(),
+        n => axis(n, dims.len())?,
+    };
+    let (outer, inner) = dims.split_at(at);
+    let (outer, inner) = (cx.product(outer), cx.product(inner));
+    one([outer, inner])
+}
+
+/// `Squeeze`.
+pub(super) fn squeeze(cx: &mut Cx<'_>) -> Option<Shapes> {
+    let dims = cx.dims(0)?;
+    if cx.input(1).is_none() && cx.node.ints("axes").is_none() {
+        let known = dims.iter().all(|d| matches!(d, Some(Dim::Const(_))));
+        return known.then(|| one(dims.iter().copied().filter(|d| *d != Some(Dim::Const(1)))))?;
+    }
+    let axes = cx.axes(1, dims.len())?;
+    one(dims.iter().enumerate().filter(|(i, _)| !axes.contains(i)).map(|(_, d)| *d))
+}
+
+/// `Unsqueeze`.
+pub(super) fn unsqueeze(cx: &mut Cx<'_>) -> Option<Shapes> {
+    let dims = cx.dims(0)?;
+    let count = cx.ints(1)?.len();
+    let axes = cx.axes(1, dims.len() + count)?;
+    let mut rest = dims.iter();
+    let mut out = Dims::new();
+    for index in 0..dims.len() + count {
+        out.push(if axes.contains(&index) { Some(Dim::Const(1)) } else { *rest.next()? });
+    }
+    one(out)
+}
+
+/// `Tile`.
+pub(super) fn tile(cx: &mut Cx<'_>) -> Option<Shapes> {
+    let dims = cx.dims(0)?;
+    let Some(repeats) = cx.contents(1).filter(|r| r.len() == dims.len()) else {
+        return one(dims.iter().map(|_| None));
+    };
+    let out: Dims = dims.iter().zip(repeats).map(|(d, r)| d.map(|d| cx.symbols.mul(d, r))).collect();
+    one(out)
+}
+
+/// `DepthToSpace`.
+pub(super) fn depth_to_space(cx: &mut Cx<'_>) -> Option<Shapes> {
+    let [n, c, h, w] = cx.dims(0)? else { return None };
+    let block = cx.node.int("blocksize").filter(|b| *b > 0)?;
+    let area = Dim::Const(block.checked_mul(block)?);
+    let c = c.map(|c| cx.symbols.floor_div(c, area));
+    let mut grow = |d: &Option<Dim>| d.map(|d| cx.symbols.mul(d, Dim::Const(block)));
+    let (h, w) = (grow(h), grow(w));
+    one([*n, c, h, w])
+}
+
+/// `SpaceToDepth`.
+pub(super) fn space_to_depth(cx: &mut Cx<'_>) -> Option<Shapes> {
+    let [n, c, h, w] = cx.dims(0)? else { return None };
+    let block = cx.node.int("blocksize").filter(|b| *b > 0)?;
+    let area = Dim::Const(block.checked_mul(block)?);
+    let c = c.map(|c| cx.symbols.mul(c, area));
+    let mut shrink = |d: &Option<Dim>| d.map(|d| cx.symbols.floor_div(d, Dim::Const(block)));
+    let (h, w) = (shrink(h), shrink(w));
+    one([*n, c, h, w])
+}
+
+/// The axes that `Shape` returns: `start..end`.
+pub(in crate::ops) fn shape_range(cx: &Cx<'_>, rank: usize) -> std::ops::Range<usize> {
+    let rank = rank as i64;
+    let clamp = |n: i64| (if n < 0 { n.saturating_add(rank) } else { n }).clamp(0, rank) as usize;
+    let (start, end) = (clamp(cx.int("start", 0)), clamp(cx.int("end", rank)));
+    start..end.max(start)
+}
+
+/// `Shape`.
+pub(super) fn shape(cx: &mut Cx<'_>) -> Option<Shapes> {
+    let Some(dims) = cx.dims(0) else { return one([None]) };
+    one([Some(Dim::Const(shape_range(cx, dims.len()).len() as i64))])
+}

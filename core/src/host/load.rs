@@ -3,8 +3,10 @@
 use std::io::Read;
 use std::path::Path;
 
-use onnxport_abi::abi_stable::library::{AbiHeader, LibHeader, LibraryError, lib_header_from_path};
-use onnxport_abi::{PluginRoot, PluginRootRef};
+use onnxport_abi::abi_stable::library::{
+    AbiHeader, LibHeader, LibraryError, RawLibrary, lib_header_from_raw_library,
+};
+use onnxport_abi::{CRoot, CRootError, PluginRoot, PluginRootRef};
 
 use super::{Site, cross, elf};
 use crate::diagnose::{Code, Diagnostic};
@@ -35,15 +37,61 @@ pub fn load(path: &Path) -> Result<(PluginRoot, &'static str), Diagnostic> {
     // The library's constructors run now. It stays loaded as long as the process, and so may its name.
     let name: &'static str = String::leak(path.display().to_string());
     let site = Site { plugin: name, task: "loading", subject: "" };
-    let root =
-        cross(site, || lib_header_from_path(&full).and_then(LibHeader::init_root_module::<PluginRootRef>));
-    root.map(|root| (root.get(), name)).map_err(|error| match error {
+    let root = cross(site, || root(&full));
+    root.map(|root| (root, name)).map_err(|error| match error {
+        Unusable::C(problem) => fail(code_of(problem), problem.to_string())
+            .help("`docs/c-plugins.md` says what a plugin in C exports"),
+        Unusable::Library(error) => fail_of_library(error, &full, &fail),
+    })
+}
+
+/// Why a library has no root that can be used.
+enum Unusable {
+    Library(LibraryError),
+    C(CRootError),
+}
+
+/// The root of the library at `full`: that of `abi_stable`, whose layout is checked, or else the one in C. What was
+/// loaded stays so, root or not: its constructors may have started threads.
+fn root(full: &Path) -> Result<PluginRoot, Unusable> {
+    let library: &'static RawLibrary =
+        Box::leak(Box::new(RawLibrary::load_at(full).map_err(Unusable::Library)?));
+    // SAFETY: the name is abi_stable's own; what bears it is one of its headers, which says of which version.
+    let header = unsafe { lib_header_from_raw_library(library) };
+    let none = match header.and_then(LibHeader::init_root_module::<PluginRootRef>) {
+        Ok(root) => return Ok(root.get()),
+        Err(none @ LibraryError::GetSymbolError { .. }) => none,
+        Err(error) => return Err(Unusable::Library(error)),
+    };
+    // SAFETY: the address of a symbol is one, whatever lies there; it is looked at by `CRoot::read`.
+    match unsafe { library.get::<*const CRoot>(CRoot::SYMBOL.as_bytes()) } {
+        // SAFETY: it is the address of the symbol, and the library stays loaded.
+        Ok(symbol) => unsafe { CRoot::read(*symbol) }.map_err(Unusable::C),
+        Err(_) => Err(Unusable::Library(none)),
+    }
+}
+
+fn code_of(problem: CRootError) -> Code {
+    match problem {
+        CRootError::Version(_) | CRootError::Short(_) => Code::PLUGIN_VERSION,
+        CRootError::Misplaced | CRootError::Magic => Code::PLUGIN_FILE,
+        CRootError::Null(_) => Code::PLUGIN_CONTRACT,
+    }
+}
+
+fn fail_of_library(
+    error: LibraryError,
+    full: &Path,
+    fail: &dyn Fn(Code, String) -> Diagnostic,
+) -> Diagnostic {
+    match error {
         LibraryError::OpenError { err, .. } => {
-            fail(Code::PLUGIN_FILE, format!("cannot be loaded: {}", short(&err.to_string(), &full)))
+            fail(Code::PLUGIN_FILE, format!("cannot be loaded: {}", short(&err.to_string(), full)))
         }
         LibraryError::GetSymbolError { .. } => {
             fail(Code::PLUGIN_FILE, "is a shared library, but not an onnxport plugin".to_owned()).help(
-                "a plugin crate exports its root when it is built as a cdylib with its feature `cdylib`",
+                "a plugin crate exports its root when it is built as a cdylib with its feature `cdylib`; a \
+                 plugin in C exports `onnxport_root`",
             )
         }
         LibraryError::InvalidAbiHeader(found) => {
@@ -66,8 +114,8 @@ pub fn load(path: &Path) -> Result<(PluginRoot, &'static str), Diagnostic> {
         LibraryError::RootModule { .. } => {
             fail(Code::PLUGIN_PANIC, "failed while its root was made".to_owned())
         }
-        other => fail(Code::PLUGIN_FILE, format!("cannot be loaded: {}", short(&other.to_string(), &full))),
-    })
+        other => fail(Code::PLUGIN_FILE, format!("cannot be loaded: {}", short(&other.to_string(), full))),
+    }
 }
 
 /// Adds which library a problem is about.

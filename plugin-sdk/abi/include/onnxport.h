@@ -8,11 +8,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#if UINTPTR_MAX != UINT64_MAX
+#error "the contract is one of machines with 64 bits"
+#endif
+
+/* What a library shows to those that load it. */
+#if defined(_WIN32)
+#define ONNXPORT_EXPORT __declspec(dllexport)
+#else
+#define ONNXPORT_EXPORT __attribute__((visibility("default")))
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* UTF-8 text of `length` bytes, not terminated; `data` is never null. */
+/* UTF-8 text of `length` bytes, not terminated. Where `length` is 0, `data` may be null: both sides accept it, here
+ * and in every slice below. What a host gives is never null, for plugins that were built with older headers. */
 typedef struct onnxport_str { const uint8_t *data; size_t length; } onnxport_str;
 
 /* A version of the contract. The major versions of both sides must be equal. */
@@ -36,12 +48,63 @@ typedef struct onnxport_host_root {
     onnxport_table (*query)(onnxport_str interface);
 } onnxport_host_root;
 
-/* The root of a plugin. It never changes. `attach` returns a status. A library exports it through the header of
- * the Rust crate abi_stable 0.11, so that a library in C needs a Rust crate of a few lines for this one. */
+/* What a plugin answers. It never changes. `query` gives the plugin's table for an interface such as `lowering/1`, or
+ * a table whose `pointer` is null; any thread may call it. `attach` returns a status; every host calls it once, before
+ * any table but `about/1` is used. */
 typedef struct onnxport_plugin_root {
     onnxport_table (*query)(onnxport_str interface);
     uint32_t (*attach)(const onnxport_host_root *host);
 } onnxport_plugin_root;
+
+/* The root of a plugin in C, which its library exports under the name `onnxport_root`. It only grows at its end, with a
+ * higher minor version; the version is that of this struct, not of the contract. Libraries in Rust export the same two
+ * functions through the crate abi_stable 0.11; a host takes either, and that one where a library has both. */
+typedef struct onnxport_c_root {
+    uint64_t magic;
+    uint64_t size;
+    onnxport_version version;
+    onnxport_table (*query)(onnxport_str interface);
+    uint32_t (*attach)(const onnxport_host_root *host);
+} onnxport_c_root;
+
+/* `ONNXPORT` in the order of a little-endian machine. */
+#define ONNXPORT_ROOT_MAGIC UINT64_C(0x54524f50584e4e4f)
+#define ONNXPORT_ROOT_MAJOR 1u
+#define ONNXPORT_ROOT_MINOR 0u
+
+extern ONNXPORT_EXPORT const onnxport_c_root onnxport_root;
+
+/* Exports the root of this library: `ONNXPORT_ROOT(query, attach);` at the level of a file. */
+#define ONNXPORT_ROOT(query, attach) \
+    const onnxport_c_root onnxport_root = { \
+        ONNXPORT_ROOT_MAGIC, sizeof(onnxport_c_root), {ONNXPORT_ROOT_MAJOR, ONNXPORT_ROOT_MINOR}, (query), (attach) \
+    }
+
+/* A text of a literal, and the initializer of one. */
+#define ONNXPORT_TEXT(literal) {(const uint8_t *)("" literal), sizeof(literal) - 1}
+
+/* The envelope of `table`, a struct that lives on, whose fields have the fingerprints of the array `prints`. */
+#define ONNXPORT_ENVELOPE(table, prints) { \
+    {ONNXPORT_CONTRACT_MAJOR, ONNXPORT_CONTRACT_MINOR}, sizeof(table), &(table), \
+    {(prints), sizeof(prints) / sizeof *(prints)} \
+}
+
+/* Whether `text` is the `length` bytes at `other`. */
+static inline int onnxport_is(onnxport_str text, const char *other, size_t length) {
+    if (text.length != length) return 0;
+    for (size_t i = 0; i < length; i++) {
+        if (text.data[i] != (uint8_t)other[i]) return 0;
+    }
+    return 1;
+}
+
+/* Whether the table of the other side has the field at this place of `prints`, the fingerprints of its struct here, and
+ * that field and all before it are laid out as here: what must hold before the field is read. `pointer` of a table
+ * without a field that is there for all revisions is of no use. */
+static inline int onnxport_has(const onnxport_table *table, const uint64_t *prints, size_t place) {
+    return table->pointer != NULL && table->version.major == ONNXPORT_CONTRACT_MAJOR && place < table->layout.length
+        && table->layout.data[place] == prints[place];
+}
 
 /* The status of a call across the boundary. */
 #define ONNXPORT_STATUS_OK ((uint32_t)(0))
@@ -180,6 +243,338 @@ typedef struct onnxport_plugin_root {
 #define ONNXPORT_WEIGHTS_QUANTISER_GRANULE_BLOCK ((uint32_t)(1))
 #define ONNXPORT_WEIGHTS_QUANTISER_GRANULE_ROW ((uint32_t)(2))
 
+/* The fingerprints of tables, one per field, and the places of the fields among them. They hold for
+ * machines of 64 bits. */
+#define ONNXPORT_ABOUT_TABLE_LAYOUT { \
+    UINT64_C(0x8e392933b85ada35), /* 1.0 id */ \
+    UINT64_C(0x5fe1a2d601b5d259), /* 1.0 version */ \
+    UINT64_C(0x92ba7263562fbbb7), /* 1.0 description */ \
+    UINT64_C(0x2ba08f7e445d37ba), /* 1.0 contract */ \
+    UINT64_C(0xed049185ab767f45), /* 1.0 needs */ \
+    UINT64_C(0xe18927f93b7d6392), /* 1.0 provides */ \
+    UINT64_C(0x57835463cc2567f5), /* 1.1 options */ \
+    UINT64_C(0xee469daf7ada0ccc), /* 1.1 configure */ \
+}
+enum {
+    ONNXPORT_ABOUT_TABLE_ID,
+    ONNXPORT_ABOUT_TABLE_VERSION,
+    ONNXPORT_ABOUT_TABLE_DESCRIPTION,
+    ONNXPORT_ABOUT_TABLE_CONTRACT,
+    ONNXPORT_ABOUT_TABLE_NEEDS,
+    ONNXPORT_ABOUT_TABLE_PROVIDES,
+    ONNXPORT_ABOUT_TABLE_OPTIONS,
+    ONNXPORT_ABOUT_TABLE_CONFIGURE,
+    ONNXPORT_ABOUT_TABLE_FIELDS
+};
+
+#define ONNXPORT_LOWERING_TABLE_LAYOUT { \
+    UINT64_C(0x9f0a340cb3d3f685), /* 1.0 schemas */ \
+    UINT64_C(0x070483f5b1b7811b), /* 1.0 entries */ \
+    UINT64_C(0x323df5da5a07322a), /* 1.0 lower */ \
+}
+enum {
+    ONNXPORT_LOWERING_TABLE_SCHEMAS,
+    ONNXPORT_LOWERING_TABLE_ENTRIES,
+    ONNXPORT_LOWERING_TABLE_LOWER,
+    ONNXPORT_LOWERING_TABLE_FIELDS
+};
+
+#define ONNXPORT_LOWERING_HOST_LAYOUT { \
+    UINT64_C(0xd8e391be20205c17), /* 1.0 call */ \
+    UINT64_C(0x53648980766754d4), /* 1.0 value_type */ \
+    UINT64_C(0x275ba802ad854186), /* 1.0 constant_data */ \
+    UINT64_C(0xb059a236493a5c64), /* 1.0 shape_contents */ \
+    UINT64_C(0x3aab87955c63224d), /* 1.0 dim_op */ \
+    UINT64_C(0xfe4d48a5a0eb175a), /* 1.0 dim_range */ \
+    UINT64_C(0xe06b5e1d482b303a), /* 1.0 emit */ \
+    UINT64_C(0xf0f69170f8a37f15), /* 1.0 constant */ \
+    UINT64_C(0xdf113a77cf3864fa), /* 1.0 dims_value */ \
+    UINT64_C(0x6f07607377f6ade9), /* 1.0 set_type */ \
+    UINT64_C(0x75a671b15b6a8257), /* 1.0 graph */ \
+    UINT64_C(0x6f9bd238800d3d99), /* 1.0 begin_block */ \
+    UINT64_C(0x389242d967f81091), /* 1.0 block_input */ \
+    UINT64_C(0xe1d06ca8cdc2b4e2), /* 1.0 inline_graph */ \
+    UINT64_C(0x9f2c2344384d2a60), /* 1.0 end_block */ \
+    UINT64_C(0x66f6769c5f4f9998), /* 1.0 finish */ \
+    UINT64_C(0xbb89875fd5f29f15), /* 1.0 refuse */ \
+    UINT64_C(0xc01f35ac595b9967), /* 1.1 begin_function */ \
+    UINT64_C(0xb01225f51e0467d9), /* 1.1 end_function */ \
+    UINT64_C(0x41b6fa99f6a3ae8e), /* 1.1 origin */ \
+}
+enum {
+    ONNXPORT_LOWERING_HOST_CALL,
+    ONNXPORT_LOWERING_HOST_VALUE_TYPE,
+    ONNXPORT_LOWERING_HOST_CONSTANT_DATA,
+    ONNXPORT_LOWERING_HOST_SHAPE_CONTENTS,
+    ONNXPORT_LOWERING_HOST_DIM_OP,
+    ONNXPORT_LOWERING_HOST_DIM_RANGE,
+    ONNXPORT_LOWERING_HOST_EMIT,
+    ONNXPORT_LOWERING_HOST_CONSTANT,
+    ONNXPORT_LOWERING_HOST_DIMS_VALUE,
+    ONNXPORT_LOWERING_HOST_SET_TYPE,
+    ONNXPORT_LOWERING_HOST_GRAPH,
+    ONNXPORT_LOWERING_HOST_BEGIN_BLOCK,
+    ONNXPORT_LOWERING_HOST_BLOCK_INPUT,
+    ONNXPORT_LOWERING_HOST_INLINE_GRAPH,
+    ONNXPORT_LOWERING_HOST_END_BLOCK,
+    ONNXPORT_LOWERING_HOST_FINISH,
+    ONNXPORT_LOWERING_HOST_REFUSE,
+    ONNXPORT_LOWERING_HOST_BEGIN_FUNCTION,
+    ONNXPORT_LOWERING_HOST_END_FUNCTION,
+    ONNXPORT_LOWERING_HOST_ORIGIN,
+    ONNXPORT_LOWERING_HOST_FIELDS
+};
+
+#define ONNXPORT_EXECUTOR_TABLE_LAYOUT { \
+    UINT64_C(0xd42c252e3b6da825), /* 1.0 name */ \
+    UINT64_C(0xce9857ed64bedbd5), /* 1.0 open */ \
+    UINT64_C(0xac49e300171418d2), /* 1.0 describe */ \
+    UINT64_C(0x62e1e19d96331a7a), /* 1.0 load */ \
+    UINT64_C(0xe00bb494896a81f7), /* 1.0 run */ \
+    UINT64_C(0x47d16aea9c63b77a), /* 1.0 unload */ \
+    UINT64_C(0xe50268c326e040d3), /* 1.0 close */ \
+    UINT64_C(0xb9aad1e7bb1839cb), /* 1.1 load_with */ \
+}
+enum {
+    ONNXPORT_EXECUTOR_TABLE_NAME,
+    ONNXPORT_EXECUTOR_TABLE_OPEN,
+    ONNXPORT_EXECUTOR_TABLE_DESCRIBE,
+    ONNXPORT_EXECUTOR_TABLE_LOAD,
+    ONNXPORT_EXECUTOR_TABLE_RUN,
+    ONNXPORT_EXECUTOR_TABLE_UNLOAD,
+    ONNXPORT_EXECUTOR_TABLE_CLOSE,
+    ONNXPORT_EXECUTOR_TABLE_LOAD_WITH,
+    ONNXPORT_EXECUTOR_TABLE_FIELDS
+};
+
+#define ONNXPORT_GRAPH_HOST_LAYOUT { \
+    UINT64_C(0xbdfd0450ee95120b), /* 1.1 opset */ \
+    UINT64_C(0x2d9e62de6f135568), /* 1.1 main */ \
+    UINT64_C(0xbc41c31a591f6508), /* 1.1 block */ \
+    UINT64_C(0x6dcb43fb943aec53), /* 1.1 node */ \
+    UINT64_C(0x369b1ba9a5c6384e), /* 1.1 attribute */ \
+    UINT64_C(0x929e5fbbee8d3e6f), /* 1.1 value */ \
+    UINT64_C(0xc3e388a942f3d43c), /* 1.1 uses */ \
+    UINT64_C(0x1d405a01cd68cf0b), /* 1.1 output_name */ \
+    UINT64_C(0x35215eef5bad7e7a), /* 1.1 constant */ \
+    UINT64_C(0x9d158466a8552b67), /* 1.1 contents */ \
+    UINT64_C(0x31c9a1dfa99e8d90), /* 1.1 initializer */ \
+    UINT64_C(0x8c885d1d407934d3), /* 1.1 read */ \
+    UINT64_C(0xe1c7d0f249d5c34b), /* 1.1 dim_range */ \
+    UINT64_C(0x6f636b544ec6ea85), /* 1.1 dim_text */ \
+    UINT64_C(0xbf6f04c960e2f9da), /* 1.3 derive */ \
+}
+enum {
+    ONNXPORT_GRAPH_HOST_OPSET,
+    ONNXPORT_GRAPH_HOST_MAIN,
+    ONNXPORT_GRAPH_HOST_BLOCK,
+    ONNXPORT_GRAPH_HOST_NODE,
+    ONNXPORT_GRAPH_HOST_ATTRIBUTE,
+    ONNXPORT_GRAPH_HOST_VALUE,
+    ONNXPORT_GRAPH_HOST_USES,
+    ONNXPORT_GRAPH_HOST_OUTPUT_NAME,
+    ONNXPORT_GRAPH_HOST_CONSTANT,
+    ONNXPORT_GRAPH_HOST_CONTENTS,
+    ONNXPORT_GRAPH_HOST_INITIALIZER,
+    ONNXPORT_GRAPH_HOST_READ,
+    ONNXPORT_GRAPH_HOST_DIM_RANGE,
+    ONNXPORT_GRAPH_HOST_DIM_TEXT,
+    ONNXPORT_GRAPH_HOST_DERIVE,
+    ONNXPORT_GRAPH_HOST_FIELDS
+};
+
+#define ONNXPORT_RULES_TABLE_LAYOUT { \
+    UINT64_C(0x543168865b3aedb0), /* 1.1 rules */ \
+    UINT64_C(0x80f305df9a52b34c), /* 1.1 check */ \
+    UINT64_C(0xc94ab5b0d03631ac), /* 1.1 build */ \
+}
+enum {
+    ONNXPORT_RULES_TABLE_RULES,
+    ONNXPORT_RULES_TABLE_CHECK,
+    ONNXPORT_RULES_TABLE_BUILD,
+    ONNXPORT_RULES_TABLE_FIELDS
+};
+
+#define ONNXPORT_RULES_HOST_LAYOUT { \
+    UINT64_C(0x0516894208f97b8b), /* 1.1 matched */ \
+    UINT64_C(0xf664350ab12abed4), /* 1.1 emit */ \
+    UINT64_C(0x2cb163ac6157a028), /* 1.1 constant */ \
+    UINT64_C(0x43dc4e23d47f5e61), /* 1.1 view */ \
+    UINT64_C(0x6df88783c51c5565), /* 1.1 set_type */ \
+    UINT64_C(0x503be169c823e638), /* 1.1 finish */ \
+    UINT64_C(0x9d5f392e40c533da), /* 1.1 refuse */ \
+}
+enum {
+    ONNXPORT_RULES_HOST_MATCHED,
+    ONNXPORT_RULES_HOST_EMIT,
+    ONNXPORT_RULES_HOST_CONSTANT,
+    ONNXPORT_RULES_HOST_VIEW,
+    ONNXPORT_RULES_HOST_SET_TYPE,
+    ONNXPORT_RULES_HOST_FINISH,
+    ONNXPORT_RULES_HOST_REFUSE,
+    ONNXPORT_RULES_HOST_FIELDS
+};
+
+#define ONNXPORT_RULES2_TABLE_LAYOUT { \
+    UINT64_C(0xaec8e6c17b26bc1e), /* 1.3 rules */ \
+    UINT64_C(0x23cadc6c8458357e), /* 1.3 check */ \
+    UINT64_C(0x85bb4997e0364412), /* 1.3 build */ \
+}
+enum {
+    ONNXPORT_RULES2_TABLE_RULES,
+    ONNXPORT_RULES2_TABLE_CHECK,
+    ONNXPORT_RULES2_TABLE_BUILD,
+    ONNXPORT_RULES2_TABLE_FIELDS
+};
+
+#define ONNXPORT_RULES2_HOST_LAYOUT { \
+    UINT64_C(0xd440f35a43e86cba), /* 1.3 bindings */ \
+    UINT64_C(0xba22641c8a82212a), /* 1.3 attribute */ \
+    UINT64_C(0xf16dafb30ba1aa31), /* 1.3 emit */ \
+    UINT64_C(0xbd23ceba851a165b), /* 1.3 constant */ \
+    UINT64_C(0x9e95c836c8099388), /* 1.3 view */ \
+    UINT64_C(0x4c1232bbddf7361c), /* 1.3 set_type */ \
+    UINT64_C(0xa5fc568b59c7d21f), /* 1.3 finish */ \
+    UINT64_C(0xa14d638166d0604d), /* 1.3 refuse */ \
+}
+enum {
+    ONNXPORT_RULES2_HOST_BINDINGS,
+    ONNXPORT_RULES2_HOST_ATTRIBUTE,
+    ONNXPORT_RULES2_HOST_EMIT,
+    ONNXPORT_RULES2_HOST_CONSTANT,
+    ONNXPORT_RULES2_HOST_VIEW,
+    ONNXPORT_RULES2_HOST_SET_TYPE,
+    ONNXPORT_RULES2_HOST_FINISH,
+    ONNXPORT_RULES2_HOST_REFUSE,
+    ONNXPORT_RULES2_HOST_FIELDS
+};
+
+#define ONNXPORT_PASS_TABLE_LAYOUT { \
+    UINT64_C(0xb1f1056456155313), /* 1.1 passes */ \
+    UINT64_C(0x8999aebb94201536), /* 1.1 run */ \
+}
+enum {
+    ONNXPORT_PASS_TABLE_PASSES,
+    ONNXPORT_PASS_TABLE_RUN,
+    ONNXPORT_PASS_TABLE_FIELDS
+};
+
+#define ONNXPORT_PASS_HOST_LAYOUT { \
+    UINT64_C(0x0df84e527b595f48), /* 1.1 place */ \
+    UINT64_C(0xf9604c9a826efcd3), /* 1.1 emit */ \
+    UINT64_C(0x2195d8f3b3eb230d), /* 1.1 constant */ \
+    UINT64_C(0x594091ad80217f1e), /* 1.1 view */ \
+    UINT64_C(0x8a14d205b3f48b3e), /* 1.1 set_type */ \
+    UINT64_C(0x74deae3fb7f7b866), /* 1.1 replace_uses */ \
+    UINT64_C(0x22390301d2136eef), /* 1.1 set_input */ \
+    UINT64_C(0xd665bfc13e591bf7), /* 1.1 set_attribute */ \
+    UINT64_C(0x1fcc5bcb99404298), /* 1.1 remove */ \
+    UINT64_C(0xe3ac14c569048224), /* 1.1 note */ \
+    UINT64_C(0x22f95f134fd4bc7e), /* 1.1 refuse */ \
+}
+enum {
+    ONNXPORT_PASS_HOST_PLACE,
+    ONNXPORT_PASS_HOST_EMIT,
+    ONNXPORT_PASS_HOST_CONSTANT,
+    ONNXPORT_PASS_HOST_VIEW,
+    ONNXPORT_PASS_HOST_SET_TYPE,
+    ONNXPORT_PASS_HOST_REPLACE_USES,
+    ONNXPORT_PASS_HOST_SET_INPUT,
+    ONNXPORT_PASS_HOST_SET_ATTRIBUTE,
+    ONNXPORT_PASS_HOST_REMOVE,
+    ONNXPORT_PASS_HOST_NOTE,
+    ONNXPORT_PASS_HOST_REFUSE,
+    ONNXPORT_PASS_HOST_FIELDS
+};
+
+#define ONNXPORT_COMPARE_TABLE_LAYOUT { \
+    UINT64_C(0xd42c252e3b6da825), /* 1.1 name */ \
+    UINT64_C(0xce9857ed64bedbd5), /* 1.1 open */ \
+    UINT64_C(0xb3b23cf9683fa86b), /* 1.1 begin */ \
+    UINT64_C(0x563080ff28e67be1), /* 1.1 scan */ \
+    UINT64_C(0x8b13353f084435bb), /* 1.1 chunk */ \
+    UINT64_C(0x3defdadcc6b670f6), /* 1.1 finish */ \
+    UINT64_C(0xe64b59718950587e), /* 1.1 end */ \
+    UINT64_C(0x9ec2ad32027993af), /* 1.1 close */ \
+}
+enum {
+    ONNXPORT_COMPARE_TABLE_NAME,
+    ONNXPORT_COMPARE_TABLE_OPEN,
+    ONNXPORT_COMPARE_TABLE_BEGIN,
+    ONNXPORT_COMPARE_TABLE_SCAN,
+    ONNXPORT_COMPARE_TABLE_CHUNK,
+    ONNXPORT_COMPARE_TABLE_FINISH,
+    ONNXPORT_COMPARE_TABLE_END,
+    ONNXPORT_COMPARE_TABLE_CLOSE,
+    ONNXPORT_COMPARE_TABLE_FIELDS
+};
+
+#define ONNXPORT_BACKEND_TABLE_LAYOUT { \
+    UINT64_C(0xc02c0168b62da53b), /* 1.1 entries */ \
+    UINT64_C(0xf3dfd233169aedb7), /* 1.1 claim */ \
+    UINT64_C(0x248db0e0a8d899c6), /* 1.1 compile */ \
+}
+enum {
+    ONNXPORT_BACKEND_TABLE_ENTRIES,
+    ONNXPORT_BACKEND_TABLE_CLAIM,
+    ONNXPORT_BACKEND_TABLE_COMPILE,
+    ONNXPORT_BACKEND_TABLE_FIELDS
+};
+
+#define ONNXPORT_BACKEND_HOST_LAYOUT { \
+    UINT64_C(0x562b3d8ccc8bbe4e), /* 1.1 offered */ \
+    UINT64_C(0xdaaf0d23aad0e689), /* 1.1 claim */ \
+    UINT64_C(0xf9539a0f5723683b), /* 1.1 refuse_node */ \
+    UINT64_C(0xed2c61a013249aee), /* 1.1 region */ \
+    UINT64_C(0xa2b7a4ec285d04a2), /* 1.1 constant */ \
+    UINT64_C(0x3622843c03ca36cd), /* 1.1 blob */ \
+    UINT64_C(0xb5f0bb0bc32d33c6), /* 1.1 emit */ \
+    UINT64_C(0x8cfb530e28f87e29), /* 1.1 finish */ \
+    UINT64_C(0x5251a6001672f4bb), /* 1.1 refuse */ \
+}
+enum {
+    ONNXPORT_BACKEND_HOST_OFFERED,
+    ONNXPORT_BACKEND_HOST_CLAIM,
+    ONNXPORT_BACKEND_HOST_REFUSE_NODE,
+    ONNXPORT_BACKEND_HOST_REGION,
+    ONNXPORT_BACKEND_HOST_CONSTANT,
+    ONNXPORT_BACKEND_HOST_BLOB,
+    ONNXPORT_BACKEND_HOST_EMIT,
+    ONNXPORT_BACKEND_HOST_FINISH,
+    ONNXPORT_BACKEND_HOST_REFUSE,
+    ONNXPORT_BACKEND_HOST_FIELDS
+};
+
+#define ONNXPORT_LOG_HOST_LAYOUT { \
+    UINT64_C(0xa9d1d035787f1c74), /* 1.1 level */ \
+    UINT64_C(0xedbe1341f4412fa2), /* 1.1 message */ \
+}
+enum {
+    ONNXPORT_LOG_HOST_LEVEL,
+    ONNXPORT_LOG_HOST_MESSAGE,
+    ONNXPORT_LOG_HOST_FIELDS
+};
+
+#define ONNXPORT_WEIGHTS_TABLE_LAYOUT { \
+    UINT64_C(0x4aee2ffbf37a25dd), /* 1.1 tensors */ \
+    UINT64_C(0x5f654af98ee064b7), /* 1.1 transforms */ \
+    UINT64_C(0x6919ab3b590400dc), /* 1.1 fill */ \
+    UINT64_C(0x4b2018c9e96864a7), /* 1.1 output */ \
+    UINT64_C(0xf5b6cbfb3f7e5573), /* 1.1 apply */ \
+    UINT64_C(0xd70fb12102dec0ba), /* 1.2 quantisers */ \
+    UINT64_C(0x79ff1e24b71df815), /* 1.2 quantise */ \
+}
+enum {
+    ONNXPORT_WEIGHTS_TABLE_TENSORS,
+    ONNXPORT_WEIGHTS_TABLE_TRANSFORMS,
+    ONNXPORT_WEIGHTS_TABLE_FILL,
+    ONNXPORT_WEIGHTS_TABLE_OUTPUT,
+    ONNXPORT_WEIGHTS_TABLE_APPLY,
+    ONNXPORT_WEIGHTS_TABLE_QUANTISERS,
+    ONNXPORT_WEIGHTS_TABLE_QUANTISE,
+    ONNXPORT_WEIGHTS_TABLE_FIELDS
+};
+
 /* Handles, and all structs. */
 typedef struct onnxport_about_table onnxport_about_table;
 typedef struct onnxport_about_option_entry onnxport_about_option_entry;
@@ -246,7 +641,7 @@ typedef struct onnxport_weights_weight_record onnxport_weights_weight_record;
 typedef struct onnxport_weights_quantiser_entry onnxport_weights_quantiser_entry;
 typedef struct onnxport_weights_rectangle_record onnxport_weights_rectangle_record;
 
-/* Slices: `data` is never null. */
+/* Slices: `data` may be null where `length` is 0. */
 typedef struct onnxport_slice_about_option_entry { const onnxport_about_option_entry *data; size_t length; } onnxport_slice_about_option_entry;
 typedef struct onnxport_slice_backend_entry { const onnxport_backend_entry *data; size_t length; } onnxport_slice_backend_entry;
 typedef struct onnxport_slice_backend_op_record { const onnxport_backend_op_record *data; size_t length; } onnxport_slice_backend_op_record;

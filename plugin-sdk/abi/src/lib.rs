@@ -1,6 +1,7 @@
 //! The binary contract between the onnxport host and its plugins.
 //!
-//! A plugin has one root of two functions that never changes ([`PluginRoot`]). Everything else is
+//! A plugin has one root of two functions that never changes ([`PluginRoot`]); a library exports it through
+//! `abi_stable`, or as a plain struct of C ([`CRoot`]). Everything else is
 //! reached through it by name: `query("lowering/1")` returns a [`Table`], the envelope of the table of
 //! that interface. Tables only ever grow at their end, and a reader uses only the prefix that both
 //! sides know ([`Table::read`]). No Rust enum crosses: numbers with named constants do.
@@ -13,6 +14,7 @@
 //! Only the SDK and the host use this crate; plugin authors use `onnxport-sdk`.
 
 mod borrowed;
+mod c_root;
 mod dtype;
 mod fingerprint;
 mod interfaces;
@@ -21,6 +23,7 @@ mod table;
 
 pub use abi_stable;
 pub use borrowed::{MAX_ITEMS, MAX_TEXT, Malformed, RSlice, RSliceMut, RStr};
+pub use c_root::{CRoot, CRootError};
 pub use dtype::{DType, Kind};
 pub use fingerprint::Shape;
 pub use interfaces::*;

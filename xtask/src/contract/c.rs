@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::BANNER;
+use super::layouts::{self, Prints};
 use super::model::{Answers, Const, Contract, Field, Item, Module, Struct, Type, Value};
 use super::names::{c_type, resolve, snake};
 
@@ -11,7 +12,7 @@ use super::names::{c_type, resolve, snake};
 const PRELUDE: &str = include_str!("prelude.h");
 
 /// The header.
-pub(super) fn header(contract: &Contract) -> Result<String, String> {
+pub(super) fn header(contract: &Contract, prints: &Prints) -> Result<String, String> {
     let mut names = BTreeSet::new();
     for module in &contract.modules {
         for found in module.structs() {
@@ -32,6 +33,7 @@ pub(super) fn header(contract: &Contract) -> Result<String, String> {
     for module in &contract.modules {
         constants(&mut out, module);
     }
+    layouts::write(&mut out, contract, prints);
     out.push_str("/* Handles, and all structs. */\n");
     for module in &contract.modules {
         for item in &module.items {
@@ -119,7 +121,7 @@ fn slices(out: &mut String, contract: &Contract) {
             });
         }
     }
-    out.push_str("\n/* Slices: `data` is never null. */\n");
+    out.push_str("\n/* Slices: `data` may be null where `length` is 0. */\n");
     for (name, data) in found {
         let _ = writeln!(out, "typedef struct {name} {{ {data}; size_t length; }} {name};");
     }

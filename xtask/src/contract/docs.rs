@@ -8,7 +8,8 @@ use super::model::{Answers, Const, Contract, Field, Item, Kind, Module, Struct, 
 /// What the page says before the first interface.
 const HEAD: &str = "\
 A plugin and a host meet at these interfaces. Each asks the other for a table by its name; tables stand behind an
-envelope and only grow at their end. Authors of plugins do not use them: the SDK does. They are written in
+envelope and only grow at their end. Authors of plugins in Rust do not use them: the SDK does; `docs/c-plugins.md` is
+the guide for C. They are written in
 `plugin-sdk/abi/contract.rs`; the Rust modules, `plugin-sdk/abi/include/onnxport.h` and this page are made from
 it.
 

@@ -7,6 +7,7 @@
 mod c;
 mod docs;
 mod facts;
+mod layouts;
 mod listing;
 mod model;
 mod names;
@@ -56,7 +57,18 @@ pub(crate) fn run(root: &Path, mode: Mode) -> Result<bool, String> {
         }
         return Ok(stale.is_empty());
     }
+    if write(root)? || !prints(root)?.cover(&contract(root)?) {
+        // The header needs fingerprints, which the layouts of the modules give that were just written.
+        refresh(root)?;
+        write(root)?;
+    }
+    Ok(true)
+}
+
+/// Writes what differs from what the specification says. Returns whether anything did.
+fn write(root: &Path) -> Result<bool, String> {
     let outputs = outputs(root)?;
+    let mut changed = false;
     for output in &outputs {
         let path = root.join(&output.path);
         let failed = |error: std::io::Error| format!("{}: {error}", output.path);
@@ -68,12 +80,26 @@ pub(crate) fn run(root: &Path, mode: Mode) -> Result<bool, String> {
         }
         println!("{}", output.path);
         fs::write(&path, &output.text).map_err(failed)?;
+        changed = true;
     }
     for path in strangers(root, &outputs)? {
         println!("{path} is removed");
         fs::remove_file(root.join(&path)).map_err(|error| format!("{path}: {error}"))?;
     }
-    Ok(true)
+    Ok(changed)
+}
+
+/// Writes the fingerprints of revisions that are not released, as the contract's own test computes them.
+fn refresh(root: &Path) -> Result<(), String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut test = Command::new(cargo);
+    test.args(["test", "--quiet", "-p", "onnxport-abi", "--test", "contract", "fingerprints::"]);
+    let status = test.current_dir(root).env("UPDATE", "1").stdout(Stdio::null()).status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{test:?}: {status}")),
+        Err(error) => Err(format!("{test:?}: {error}")),
+    }
 }
 
 /// The files that differ from what the specification says.
@@ -105,14 +131,24 @@ fn strangers(root: &Path, outputs: &[Output]) -> Result<Vec<String>, String> {
     Ok(found)
 }
 
-fn outputs(root: &Path) -> Result<Vec<Output>, String> {
+fn prints(root: &Path) -> Result<layouts::Prints, String> {
+    let text = fs::read_to_string(root.join(layouts::FILE)).map_err(|e| format!("{}: {e}", layouts::FILE))?;
+    layouts::Prints::read(&text)
+}
+
+fn contract(root: &Path) -> Result<model::Contract, String> {
     let text = fs::read_to_string(root.join(SPECIFICATION)).map_err(|e| format!("{SPECIFICATION}: {e}"))?;
-    let contract = parse::contract(&text).map_err(|error| {
+    parse::contract(&text).map_err(|error| {
         let at = error.span().start();
         format!("{SPECIFICATION}:{}:{}: {error}", at.line, at.column + 1)
-    })?;
+    })
+}
+
+fn outputs(root: &Path) -> Result<Vec<Output>, String> {
+    let contract = contract(root)?;
+    let prints = prints(root)?;
     let mut outputs = rust::outputs(&contract);
-    outputs.push(Output::text("plugin-sdk/abi/include/onnxport.h", c::header(&contract)?));
+    outputs.push(Output::text("plugin-sdk/abi/include/onnxport.h", c::header(&contract, &prints)?));
     outputs.push(Output::text("docs/contract.md", docs::page(&contract)));
     outputs
         .push(Output::rust("plugin-sdk/abi/tests/contract/listing.rs".to_owned(), listing::text(&contract)));

@@ -1,11 +1,15 @@
 //! The fingerprints of released revisions never change.
 //!
-//! `fingerprints.txt` has a line per field of every released revision. `ONNXPORT_FREEZE=1.1 cargo test -p
-//! onnxport-abi --test contract` adds the lines of a revision, once; nothing rewrites them.
+//! `fingerprints.txt` has a line per field of every revision. Lines of a released one stay as they are.
+//! `ONNXPORT_FREEZE=1.1 cargo test -p onnxport-abi --test contract` releases a revision, once. Until then its lines end
+//! in `open`, and `cargo xtask gen contract` rewrites them (`UPDATE=1`).
 
 use std::path::PathBuf;
 
 use super::listing::tables;
+
+/// Ends the lines of a revision that is not released.
+const OPEN: &str = " open";
 
 fn path() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fingerprints.txt")
@@ -27,33 +31,36 @@ fn built() -> Vec<(String, String)> {
 #[test]
 fn released_revisions_are_as_they_were() {
     let text = std::fs::read_to_string(path()).expect("the file is there");
-    let mut frozen: Vec<String> =
-        text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect();
+    let mut kept: Vec<String> =
+        text.lines().filter(|line| !line.ends_with(OPEN)).map(str::to_owned).collect();
     let built = built();
     let is_frozen =
-        |frozen: &[String], revision: &str| frozen.iter().any(|l| l.split(' ').next() == Some(revision));
-    if let Ok(revision) = std::env::var("ONNXPORT_FREEZE") {
-        assert!(!is_frozen(&frozen, &revision), "revision {revision} is released already");
-        let added: Vec<String> =
-            built.iter().filter(|(since, _)| *since == revision).map(|(_, line)| line.clone()).collect();
-        assert!(!added.is_empty(), "the contract has no revision {revision}");
-        frozen.extend(added.iter().cloned());
-        let mut text = text;
-        for line in added {
-            text.push_str(&line);
-            text.push('\n');
-        }
-        std::fs::write(path(), text).expect("the file is written");
+        |kept: &[String], revision: &str| kept.iter().any(|l| l.split(' ').next() == Some(revision));
+    let freeze = std::env::var("ONNXPORT_FREEZE").ok();
+    if let Some(revision) = &freeze {
+        assert!(!is_frozen(&kept, revision), "revision {revision} is released already");
+        let added = built.iter().filter(|(since, _)| since == revision).map(|(_, line)| line.clone());
+        let before = kept.len();
+        kept.extend(added);
+        assert!(kept.len() > before, "the contract has no revision {revision}");
     }
-    assert!(is_frozen(&frozen, "1.0"), "the first revision is released");
-    for line in &frozen {
+    assert!(is_frozen(&kept, "1.0"), "the first revision is released");
+    for line in kept.iter().filter(|line| !line.starts_with('#')) {
         assert!(
             built.iter().any(|(_, built)| built == line),
             "a released revision has changed: `{line}` is not what this build has; append to tables, and make \
              new records"
         );
     }
-    for (since, line) in built.iter().filter(|(since, _)| is_frozen(&frozen, since)) {
-        assert!(frozen.contains(line), "revision {since} is released, but has no `{line}`");
+    for (since, line) in built.iter().filter(|(since, _)| is_frozen(&kept, since)) {
+        assert!(kept.contains(line), "revision {since} is released, but has no `{line}`");
+    }
+    let open = built.iter().filter(|(since, _)| !is_frozen(&kept, since));
+    let open: Vec<String> = open.map(|(_, line)| format!("{line}{OPEN}")).collect();
+    let whole: String = kept.iter().chain(&open).flat_map(|line| [line.as_str(), "\n"]).collect();
+    if freeze.is_some() || std::env::var_os("UPDATE").is_some() {
+        std::fs::write(path(), whole).expect("the file is written");
+    } else {
+        assert!(text.replace("\r\n", "\n") == whole, "stale: run `cargo xtask gen contract`");
     }
 }

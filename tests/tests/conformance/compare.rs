@@ -31,6 +31,14 @@ pub(crate) fn compare(found: &Value, expected: &Value) -> Result<Close, String> 
     }
 }
 
+/// Whether two values have one type and shape, whatever they hold.
+pub(crate) fn same_type(found: &Value, expected: &Value) -> Result<Close, String> {
+    if found.describe() == expected.describe() {
+        return Ok(Close::Loose);
+    }
+    Err(format!("{} in place of {}", found.describe(), expected.describe()))
+}
+
 fn tensors(found: &Tensor, expected: &Tensor) -> Result<Close, String> {
     if found.dtype() != expected.dtype() || found.shape() != expected.shape() {
         return Err(format!("{} in place of {}", found.describe(), expected.describe()));

@@ -35,6 +35,11 @@ impl Call<'_> {
         &self.node.op
     }
 
+    /// A number that tells the nodes of a model apart.
+    pub(super) fn number_of_node(&self) -> u64 {
+        self.node.outputs.iter().flatten().next().map_or(0, |value| value.index() as u64)
+    }
+
     /// The number of inputs, absent ones in between included.
     pub fn arity(&self) -> usize {
         self.inputs.len()

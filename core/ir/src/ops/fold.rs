@@ -59,7 +59,8 @@ fn folded(model: &Model, node: NodeId, bytes: u64) -> Option<Vec<LazyTensor>> {
     let data = &graph.nodes[node];
     let plain =
         data.attributes.iter().all(|a| !matches!(a.value, Attr::Ref(..)) && a.value.blocks().is_empty());
-    if !plain || data.is("Constant") || !data.domain.is_empty() || data.inputs.is_empty() {
+    let random = super::lookup(&data.domain, &data.op).is_some_and(super::Op::is_random);
+    if random || !plain || data.is("Constant") || !data.domain.is_empty() || data.inputs.is_empty() {
         return None;
     }
     if model.functions.iter().any(|f| f.domain == data.domain && f.name == data.op) {
@@ -82,7 +83,7 @@ fn folded(model: &Model, node: NodeId, bytes: u64) -> Option<Vec<LazyTensor>> {
 }
 
 /// Replaces nodes whose inputs are constants by what they compute, and returns how many. Weights are left alone, and so
-/// is what would take more than `bytes` as an input or as a result.
+/// is what is random, and what would take more than `bytes` as an input or as a result.
 pub fn fold(model: &mut Model, bytes: u64) -> usize {
     let mut count = 0;
     let blocks: Vec<BlockId> = model.graph.blocks.ids().collect();

@@ -66,11 +66,12 @@ pub struct Op {
     pub name: &'static str,
     infer: Option<infer::Rule>,
     eval: Option<Eval>,
+    random: bool,
 }
 
 impl Op {
     const fn new(name: &'static str) -> Self {
-        Self { domain: "", name, infer: None, eval: None }
+        Self { domain: "", name, infer: None, eval: None, random: false }
     }
 
     /// With the rule that gives the shapes of its results.
@@ -82,6 +83,17 @@ impl Op {
     const fn eval(mut self, eval: Eval) -> Self {
         self.eval = Some(eval);
         self
+    }
+
+    /// Marks what may return something else each time.
+    const fn random(mut self) -> Self {
+        self.random = true;
+        self
+    }
+
+    /// Whether other implementations, and this one with other seeds, return something else.
+    pub fn is_random(&self) -> bool {
+        self.random
     }
 
     /// Whether the shapes of its results are inferred.
@@ -110,9 +122,9 @@ families! {
     cast
     control
     conv
+    deform
     einsum
     generator
-    image
     index
     logic
     loss
@@ -124,10 +136,13 @@ families! {
     random
     recurrent
     reduce
+    resize
+    sample
     sequence
     signal
     slice
     sort
+    text
     view
 }
 

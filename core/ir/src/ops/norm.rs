@@ -2,7 +2,7 @@
 
 use super::infer::broadcast;
 use super::call::{Call, axis, one};
-use super::error::{invalid, unsupported};
+use super::error::invalid;
 use super::reduce::Groups;
 use super::strides::{Cut, broadcast, expand, volume};
 use super::{Op, Res, Tensor, Value};
@@ -10,7 +10,6 @@ use crate::tensor::DType;
 
 pub(super) const OPS: &[Op] = &[
     Op::new("BatchNormalization").infer(infer::batch).eval(batch),
-    Op::new("Dropout").infer(infer::dropout).eval(dropout),
     Op::new("GroupNormalization").infer(broadcast::same).eval(group),
     Op::new("InstanceNormalization").infer(broadcast::same).eval(instance),
     Op::new("LRN").infer(broadcast::same).eval(local_response),
@@ -77,29 +76,6 @@ fn batch(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let mut outputs = one(Tensor::of_floats(x.dtype(), x.shape().to_vec(), out.collect())?)?;
     outputs.extend(running);
     Ok(outputs)
-}
-
-/// Out of training, and where nothing is dropped, the input itself.
-fn dropout(c: &mut Call<'_>) -> Res<Vec<Value>> {
-    let x = c.tensor(0)?;
-    let training = match c.optional(2)? {
-        Some(flag) => flag.bools()?.first() == Some(&true),
-        None => false,
-    };
-    let ratio = match c.number(1)? {
-        Some(ratio) => ratio,
-        None => c.float("ratio", 0.5),
-    };
-    if training && ratio != 0.0 {
-        return unsupported!("what is dropped is random");
-    }
-    let count = c.count(x.shape())?;
-    let mask = if c.opset < 10 {
-        Tensor::of_numbers(x.dtype(), x.shape().to_vec(), vec![1.0; count])?
-    } else {
-        Tensor::of_bools(x.shape().to_vec(), vec![true; count])?
-    };
-    Ok(vec![x.clone().into(), mask.into()])
 }
 
 /// Each of `runs` equal parts of the input with mean 0 and variance 1.
@@ -281,10 +257,5 @@ mod infer {
         let mut reduced: Dims = dims.into();
         reduced[at..].fill(Some(Dim::Const(1)));
         Some(smallvec![Shape::Ranked(dims.into()), Shape::Ranked(reduced.clone()), Shape::Ranked(reduced)])
-    }
-
-    /// `Dropout`.
-    pub(super) fn dropout(cx: &mut Cx<'_>) -> Option<Shapes> {
-        Some(smallvec![shape_of(cx, 0), shape_of(cx, 0)])
     }
 }

@@ -1,20 +1,162 @@
-//! Numbers drawn at random.
+//! Random numbers.
+//!
+//! ONNX leaves open which numbers an implementation draws. Here they come from `SplitMix64` and are the same in every run:
+//! its state starts as the bits of the attribute `seed` or, where that is absent, as a number of the node. A float is the
+//! upper 53 bits of a draw; normal numbers are made of two by Box and Muller. Such nodes are never folded.
 
+use std::f64::consts::TAU;
+
+use super::call::{Call, one, sizes};
+use super::error::invalid;
 use super::infer::broadcast;
-use super::Op;
+use super::{Op, Res, Tensor, Value};
+use crate::ir::Attr;
+use crate::tensor::DType;
 
 pub(super) const OPS: &[Op] = &[
-    Op::new("Bernoulli").infer(broadcast::same),
-    Op::new("Multinomial").infer(infer::multinomial),
-    Op::new("RandomNormal").infer(infer::random),
-    Op::new("RandomNormalLike").infer(broadcast::same),
-    Op::new("RandomUniform").infer(infer::random),
-    Op::new("RandomUniformLike").infer(broadcast::same),
+    Op::new("Bernoulli").infer(broadcast::same).eval(bernoulli).random(),
+    Op::new("Dropout").infer(infer::dropout).eval(dropout).random(),
+    Op::new("Multinomial").infer(infer::multinomial).eval(multinomial).random(),
+    Op::new("RandomNormal").infer(infer::random).eval(|c| of_shape(c, normal)).random(),
+    Op::new("RandomNormalLike").infer(broadcast::same).eval(|c| like(c, normal)).random(),
+    Op::new("RandomUniform").infer(infer::random).eval(|c| of_shape(c, uniform)).random(),
+    Op::new("RandomUniformLike").infer(broadcast::same).eval(|c| like(c, uniform)).random(),
 ];
+
+/// A stream of random bits: `SplitMix64` of Steele, Lea and Flood.
+struct Bits(u64);
+
+impl Bits {
+    /// The stream of a node.
+    fn of(c: &Call<'_>) -> Self {
+        Self(match c.attr("seed") {
+            Some(Attr::Float(seed)) => seed.to_bits().into(),
+            Some(Attr::Int(seed)) => seed.cast_unsigned(),
+            _ => c.number_of_node(),
+        })
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// From 0 up to 1, which is left out.
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    fn normal(&mut self) -> f64 {
+        // The first one is not 0, so that its logarithm is finite.
+        let (a, b) = (1.0 - self.unit(), self.unit());
+        (-2.0 * a.ln()).sqrt() * (TAU * b).cos()
+    }
+}
+
+type Draw = fn(&Call<'_>, &mut Bits) -> f64;
+
+fn uniform(c: &Call<'_>, bits: &mut Bits) -> f64 {
+    let (low, high) = (c.float("low", 0.0), c.float("high", 1.0));
+    low + bits.unit() * (high - low)
+}
+
+fn normal(c: &Call<'_>, bits: &mut Bits) -> f64 {
+    c.float("mean", 0.0) + c.float("scale", 1.0) * bits.normal()
+}
+
+fn draw(c: &Call<'_>, dtype: DType, shape: Vec<usize>, draw: Draw) -> Res<Vec<Value>> {
+    let (count, mut bits) = (c.count(&shape)?, Bits::of(c));
+    one(Tensor::of_floats(dtype, shape, (0..count).map(|_| draw(c, &mut bits)).collect())?)
+}
+
+fn of_shape(c: &Call<'_>, how: Draw) -> Res<Vec<Value>> {
+    let Some(shape) = c.ints("shape") else { return invalid!("the attribute `shape` is missing") };
+    draw(c, c.dtype("dtype", DType::F32)?, sizes(shape)?, how)
+}
+
+fn like(c: &Call<'_>, how: Draw) -> Res<Vec<Value>> {
+    let x = c.tensor(0)?;
+    draw(c, c.dtype("dtype", x.dtype())?, x.shape().to_vec(), how)
+}
+
+fn bernoulli(c: &mut Call<'_>) -> Res<Vec<Value>> {
+    let x = c.tensor(0)?;
+    c.count(x.shape())?;
+    let mut bits = Bits::of(c);
+    let items = x.floats()?.into_iter().map(|p| f64::from(u8::from(bits.unit() < p))).collect();
+    one(Tensor::of_numbers(c.dtype("dtype", x.dtype())?, x.shape().to_vec(), items)?)
+}
+
+/// Classes, each with the probability whose logarithm is given up to a constant.
+fn multinomial(c: &mut Call<'_>) -> Res<Vec<Value>> {
+    let x = c.tensor(0)?;
+    let (&[batch, classes], Ok(samples)) = (x.shape(), usize::try_from(c.int("sample_size", 1))) else {
+        return invalid!("{} are no rows of classes", x.describe());
+    };
+    if classes == 0 {
+        return invalid!("there is no class to draw");
+    }
+    let shape = vec![batch, samples];
+    let mut out = Vec::with_capacity(c.count(&shape)?);
+    c.spend((out.capacity() as u64).saturating_mul(classes as u64))?;
+    let mut bits = Bits::of(c);
+    for row in x.floats()?.chunks(classes) {
+        let most = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let weights: Vec<f64> = row.iter().map(|x| (x - most).exp()).collect();
+        let total: f64 = weights.iter().sum();
+        for _ in 0..samples {
+            let mut left = bits.unit() * total;
+            let found = weights.iter().position(|weight| {
+                left -= weight;
+                left < 0.0
+            });
+            // Rounding may leave a rest behind the last class that can be.
+            let last = weights.iter().rposition(|weight| *weight > 0.0).unwrap_or(0);
+            out.push(found.unwrap_or(last) as f64);
+        }
+    }
+    one(Tensor::of_numbers(c.dtype("dtype", DType::I32)?, shape, out)?)
+}
+
+/// In training, each element is dropped with the probability `ratio`, and the others grow; else it is the input itself.
+fn dropout(c: &mut Call<'_>) -> Res<Vec<Value>> {
+    let x = c.tensor(0)?;
+    // Before opset 12 the operator is for inference.
+    let training = match c.optional(2)? {
+        Some(flag) => flag.bools()?.first() == Some(&true),
+        None => c.opset < 7 && c.opset > 0 && !c.flag("is_test"),
+    };
+    let ratio = match c.number(1)? {
+        Some(ratio) => ratio,
+        None => c.float("ratio", 0.5),
+    };
+    let count = c.count(x.shape())?;
+    let mut bits = Bits::of(c);
+    let mask: Vec<bool> = (0..count).map(|_| !training || bits.unit() >= ratio).collect();
+    let shape = x.shape().to_vec();
+    let out = if training && ratio != 0.0 {
+        let grown = x.floats()?.into_iter().zip(&mask).map(|(x, keep)| if *keep { x / (1.0 - ratio) } else { 0.0 });
+        Tensor::of_floats(x.dtype(), shape.clone(), grown.collect())?
+    } else {
+        x.clone()
+    };
+    let mask = if c.opset < 10 {
+        Tensor::of_numbers(x.dtype(), shape, mask.iter().map(|keep| f64::from(u8::from(*keep))).collect())?
+    } else {
+        Tensor::of_bools(shape, mask)?
+    };
+    Ok(vec![out.into(), mask.into()])
+}
 
 mod infer {
     //! Shapes.
 
+    use smallvec::smallvec;
+
+    use crate::ops::infer::broadcast::shape_of;
     use crate::ops::infer::cx::{Cx, Shapes, one};
     use crate::sym::{Dim};
 
@@ -26,5 +168,11 @@ mod infer {
     /// `Multinomial`.
     pub(super) fn multinomial(cx: &mut Cx<'_>) -> Option<Shapes> {
         one([cx.dim(0, 0), Some(Dim::Const(cx.int("sample_size", 1)))])
+    }
+
+    /// `Dropout`.
+    #[expect(clippy::unnecessary_wraps, reason = "what a rule returns")]
+    pub(super) fn dropout(cx: &mut Cx<'_>) -> Option<Shapes> {
+        Some(smallvec![shape_of(cx, 0), shape_of(cx, 0)])
     }
 }

@@ -14,9 +14,9 @@ pub(super) fn dense(shape: &[usize]) -> Vec<isize> {
     strides
 }
 
-/// The product of extents.
+/// The product of extents; of a shape that fits nowhere, the largest number.
 pub(super) fn volume(shape: &[usize]) -> usize {
-    shape.iter().product()
+    shape.iter().fold(1, |n, d| n.saturating_mul(*d))
 }
 
 /// The shape that all of these broadcast to, by NumPy's rules.

@@ -71,3 +71,99 @@ fn a_loop_without_end_runs_out_of_steps() {
     let error = run(&model, vec![Some(Value::Tensor(floats(&[1], &[1.0])))], limits).unwrap_err();
     assert_eq!(error.fault, Fault::Steps, "{error}");
 }
+
+/// The result of one node with these attributes.
+fn node(opset: i64, op: &str, inputs: &[Tensor], attributes: &str) -> Tensor {
+    let declare = |(i, t): (usize, &Tensor)| format!("  input %i{i}: {}{:?}\n", t.dtype(), t.shape());
+    let names: Vec<String> = (0..inputs.len()).map(|i| format!("%i{i}")).collect();
+    let declared = inputs.iter().enumerate().map(declare).collect::<Vec<_>>().concat();
+    let text = format!(
+        "opset {opset}\ngraph {{\n{declared}  %0 = {op}({}) {{{attributes}}}\n  output %0 as y\n}}\n",
+        names.join(", ")
+    );
+    outputs(&text, inputs).unwrap_or_else(|e| panic!("{e}: {text}"))[0].tensor().unwrap().clone()
+}
+
+fn near(found: &Tensor, shape: &[usize], expected: &[f64], tolerance: f64) {
+    assert_eq!(found.shape(), shape);
+    for (a, b) in found.floats().unwrap().iter().zip(expected) {
+        assert!((a - b).abs() <= tolerance, "{a} in place of {b}");
+    }
+}
+
+/// What the tests of the `onnx` package leave out; the numbers are those of ONNX Runtime and of PyTorch.
+#[test]
+fn images_are_resized_sampled_and_pooled() {
+    let counted = floats(&[1, 1, 4, 4], &(0..16).map(f64::from).collect::<Vec<_>>());
+    let grid = floats(&[1, 1, 2, 2], &[-1.5, 0.1, 0.9, 1.4]);
+    let sampled =
+        node(20, "GridSample", &[counted.clone(), grid], "mode = \"cubic\", padding_mode = \"border\"");
+    near(&sampled, &[1, 1, 1, 2], &[6.632_000_01, 15.110_25], 1e-5);
+    let rois = floats(&[2, 5], &[0.0, 0.0, 0.0, 3.0, 1.0, 0.0, 2.0, 1.0, 4.0, 7.0]);
+    let attributes = "pooled_shape = [2, 2], spatial_scale = 0.5";
+    let pooled = node(20, "MaxRoiPool", &[counted.clone(), rois], attributes);
+    near(&pooled, &[2, 1, 2, 2], &[1.0, 2.0, 5.0, 6.0, 9.0, 10.0, 13.0, 14.0], 0.0);
+    let (small, scales) = (floats(&[1, 1, 2, 2], &[1.0, 2.0, 3.0, 5.0]), floats(&[4], &[1.0, 1.0, 1.0, 2.0]));
+    let wide = node(9, "Upsample", &[small, scales], "mode = \"linear\"");
+    near(&wide, &[1, 1, 2, 4], &[1.0, 1.5, 2.0, 2.0, 3.0, 4.0, 5.0, 5.0], 0.0);
+    let less = floats(&[4], &[1.0, 1.0, f64::from(0.6f32), f64::from(0.6f32)]);
+    near(&node(10, "Resize", &[counted, less], ""), &[1, 1, 2, 2], &[0.0, 2.0, 8.0, 10.0], 0.0);
+}
+
+/// Inputs and attributes that contradict each other, or ask for more than there is.
+#[test]
+fn what_does_not_fit_is_an_error() {
+    let refused = |op: &str, inputs: &[&str], attributes: &str| {
+        let declared: Vec<String> =
+            inputs.iter().enumerate().map(|(i, v)| format!("  constant %i{i}: {v}\n")).collect();
+        let names: Vec<String> = (0..inputs.len()).map(|i| format!("%i{i}")).collect();
+        let text = format!(
+            "opset 20\ngraph {{\n{}  %0 = {op}({}) {{{attributes}}}\n  output %0 as y\n}}\n",
+            declared.concat(),
+            names.join(", ")
+        );
+        outputs(&text, &[]).map(|_| text).unwrap_err();
+    };
+    let image = "f32[1, 1, 2, 2] = [1, 2, 3, 4]";
+    refused("Resize", &[image, "f32[0] = []", "f32[4] = [1, 1, 1e30, 1]"], "");
+    refused("Resize", &[image, "f32[0] = []", "f32[4] = [1, 1, -1, 1]"], "");
+    refused("Resize", &[image, "f32[0] = []", "f32[2] = [2, 2]"], "");
+    refused("GridSample", &[image, "f32[1, 1, 1, 3] = [0, 0, 0]"], "");
+    refused("RoiAlign", &[image, "f32[1, 4] = [0, 0, 1e30, 1]", "i64[1] = [0]"], "");
+    refused("RoiAlign", &[image, "f32[1, 4] = [0, 0, 1, 1]", "i64[1] = [7]"], "");
+    refused("MaxRoiPool", &[image, "f32[1, 5] = [-1, 0, 0, 1, 1]"], "pooled_shape = [1, 1]");
+    refused("Col2Im", &["f32[1, 4, 2] = [1, 2, 3, 4, 5, 6, 7, 8]", "i64[2] = [2, 2]", "i64[2] = [2, 2]"], "");
+    refused("DFT", &["f32[1, 2, 1] = [1, 2]", "i64[] = [-4]"], "");
+    refused("STFT", &["f32[1, 2, 1] = [1, 2]", "i64[] = [1]", "f32[3] = [1, 1, 1]", "i64[] = [3]"], "");
+    refused("HannWindow", &["i64[] = [9000000000000000000]"], "");
+}
+
+#[test]
+fn random_numbers_are_the_same_in_every_run_and_are_distributed_as_they_should() {
+    let draw = |op: &str, more: &str| node(22, op, &[], &format!("shape = [100000]{more}")).floats().unwrap();
+    assert_eq!(draw("RandomNormal", ", seed = 1.0"), draw("RandomNormal", ", seed = 1.0"));
+    assert_ne!(draw("RandomNormal", ", seed = 1.0"), draw("RandomNormal", ", seed = 2.0"));
+    // The error of a mean of 100,000 numbers is about 0.003 times their deviation.
+    let moments = |items: &[f64]| {
+        let mean = items.iter().sum::<f64>() / items.len() as f64;
+        (mean, items.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / items.len() as f64)
+    };
+    let (mean, variance) = moments(&draw("RandomNormal", ", mean = 5.0, scale = 2.0"));
+    assert!((mean - 5.0).abs() < 0.03 && (variance - 4.0).abs() < 0.1, "{mean} {variance}");
+    let uniform = draw("RandomUniform", ", low = -1.0, high = 3.0");
+    let (mean, variance) = moments(&uniform);
+    assert!((mean - 1.0).abs() < 0.02 && (variance - 16.0 / 12.0).abs() < 0.02, "{mean} {variance}");
+    assert!(uniform.iter().all(|x| (-1.0..3.0).contains(x)));
+    let odds = floats(&[1, 3], &[1f64.ln(), 3f64.ln(), f64::NEG_INFINITY]);
+    let drawn = node(22, "Multinomial", &[odds], "sample_size = 100000, dtype = 7").longs().unwrap();
+    let ones = drawn.iter().filter(|n| **n == 1).count();
+    assert!(ones.abs_diff(75_000) < 700 && !drawn.contains(&2), "{ones}");
+}
+
+#[test]
+fn what_is_random_is_not_folded() {
+    let text = "opset 22\ngraph {\n  constant %p: f32[2] = [0.5, 0.5]\n  %0 = Bernoulli(%p)\n  %1 = RandomUniformLike(%p)\n  \
+                output %0 as y\n  output %1 as z\n}\n";
+    let mut model = Model::parse(text).unwrap();
+    assert_eq!(fold(&mut model, 1024), 0);
+}

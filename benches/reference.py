@@ -1,7 +1,7 @@
 """What a conversion reads of weights that it only points at: `python benches/reference.py FOLDER`.
 
-FOLDER is what `python -m tests.weights.llama FOLDER` wrote. The pages of the weights are dropped
-from the page cache first; those that are there after the conversion were read. Linux only.
+FOLDER is what `python -m tests.python.weights.llama FOLDER` wrote. The pages of the weights are
+dropped from the page cache first; those that are there after the conversion were read. Linux only.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ import onnx_ir as ir
 import torch
 import transformers.modeling_outputs  # noqa: F401  (registers the types of outputs)
 
-from tests.models.registry import load_all
+from tests.python.models.registry import load_all
 
 
 def count(model: ir.Model) -> int:

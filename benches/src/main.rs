@@ -32,7 +32,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Compare conversions of tests/models with torch.onnx.export
+    /// Compare conversions of tests/python/models with torch.onnx.export
     Models(models::Arguments),
     /// Convert chains of growing length
     Chain(growth::Arguments),

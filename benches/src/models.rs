@@ -1,4 +1,4 @@
-//! `models`: the programs of `tests/models`, converted by onnxport and by `torch.onnx.export`.
+//! `models`: the programs of `tests/python/models`, converted by onnxport and by `torch.onnx.export`.
 
 use std::fmt::Write as _;
 use std::io;
@@ -16,7 +16,7 @@ use crate::torch::{self, Exporter};
 pub(crate) struct Arguments {
     /// The models; all that have an archive if none is named
     names: Vec<String>,
-    /// The folder of the archives, which `python -m tests.models make` fills
+    /// The folder of the archives, which `python -m tests.python.models make` fills
     #[arg(long, value_name = "DIR", default_value_os_t = root().join("target/models"))]
     models: PathBuf,
     /// How often onnxport converts each model
@@ -76,7 +76,7 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
 /// The names and archives of the models.
 fn archives(arguments: &Arguments) -> io::Result<Vec<(String, PathBuf)>> {
     let folder = arguments.models.canonicalize().map_err(|error| {
-        let help = "`python -m tests.models make --all` makes the archives";
+        let help = "`python -m tests.python.models make --all` makes the archives";
         io::Error::other(format!("{}: {error}; {help}", arguments.models.display()))
     })?;
     let mut names = arguments.names.clone();
@@ -94,7 +94,7 @@ fn archives(arguments: &Arguments) -> io::Result<Vec<(String, PathBuf)>> {
         if path.exists() {
             return Ok((name, path));
         }
-        let help = format!("`python -m tests.models make {name}` makes it");
+        let help = format!("`python -m tests.python.models make {name}` makes it");
         Err(io::Error::other(format!("{} is missing; {help}", path.display())))
     };
     names.into_iter().map(archive).collect()

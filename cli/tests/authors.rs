@@ -106,7 +106,7 @@ fn the_plugins_of_this_repository_pass() {
 
 #[test]
 fn a_panic_is_named_with_its_lowering() {
-    cargo(&["build", "--quiet"], &repository().join("tests/faults/plugin"));
+    cargo(&["build", "--quiet"], &repository().join("tests/rust/faults/plugin"));
     let (exit, checked) = check(&library("faulty"), &[]);
     assert_eq!(exit, Some(70));
     let failures = of(&checked, "fail");
@@ -122,7 +122,7 @@ fn a_panic_is_named_with_its_lowering() {
 #[cfg(unix)]
 #[test]
 fn what_ends_or_holds_up_the_process_is_a_finding() {
-    cargo(&["build", "--quiet"], &repository().join("tests/faults/wild"));
+    cargo(&["build", "--quiet"], &repository().join("tests/rust/faults/wild"));
     let folder = tempfile::tempdir().expect("a folder");
     let wild = |mode: &str| {
         let copy = folder.path().join(format!("libwild.{mode}.so"));

@@ -10,12 +10,12 @@ fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace")
 }
 
-/// Builds the crate `name` of `tests/faults` with `profile` and returns its library.
+/// Builds the crate `name` of `tests/rust/faults` with `profile` and returns its library.
 fn build(name: &str, profile: &str) -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("a target folder");
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["build", "--quiet", "--profile", profile, "--target-dir"]).arg(target);
-    cargo.current_dir(repository().join("tests/faults").join(name));
+    cargo.current_dir(repository().join("tests/rust/faults").join(name));
     assert!(cargo.status().expect("cargo starts").success(), "{cargo:?}");
     let folder = if profile == "dev" { "debug" } else { profile };
     let library = target.join(folder).join(format!("lib{name}.so"));

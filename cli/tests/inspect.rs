@@ -76,7 +76,7 @@ fn a_row_of_a_program_has_a_documented_form() {
 
 #[test]
 fn archives_in_archives_name_both_entries() {
-    let golden = repository().join("tests/golden/torch-2.8.0");
+    let golden = repository().join("tests/files/golden/torch-2.8.0");
     let (_, said) = data(&golden, &["inspect", "--weights", "conv_bn_train.pt2"]);
     let source = &said["weights"]["tensors"][0]["source"];
     assert_eq!(source["entry"], "conv_bn_train/data/weights/model.pt!archive/data/0");

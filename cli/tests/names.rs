@@ -13,7 +13,7 @@ use serde_json::Value;
 const NAME: &[u8] = b"m\xff.onnx";
 
 fn example() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/twins.pt2")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/files/data/twins.pt2")
 }
 
 fn onnxport<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Output {

@@ -7,12 +7,12 @@ fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace")
 }
 
-/// Builds the plugin of `tests/faults/plugin` and returns its library.
+/// Builds the plugin of `tests/rust/faults/plugin` and returns its library.
 fn faulty() -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("a target folder");
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["build", "--quiet", "--target-dir"]).arg(target);
-    cargo.current_dir(repository().join("tests/faults/plugin"));
+    cargo.current_dir(repository().join("tests/rust/faults/plugin"));
     assert!(cargo.status().expect("cargo starts").success(), "{cargo:?}");
     let (prefix, suffix) = (std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
     target.join("debug").join(format!("{prefix}faulty{suffix}"))

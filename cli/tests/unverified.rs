@@ -55,7 +55,7 @@ fn has_runtime() -> bool {
 /// A folder with `good.pt2`, and with `bad.pt2`, of which a recorded value is wrong.
 fn programs() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data");
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/files/data");
     for name in ["good", "bad"] {
         for kind in ["pt2", "expected.safetensors"] {
             let from = data.join(format!("twins.{kind}"));

@@ -1,4 +1,4 @@
-//! `weights/1` in libraries, loaded from the command line: `examples/weights`, and `tests/faults/weights`, whose
+//! `weights/1` in libraries, loaded from the command line: `examples/weights`, and `tests/rust/faults/weights`, whose
 //! quantisers each break a promise.
 
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ fn binary() -> &'static Path {
 
 fn hasty() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARY.get_or_init(|| build("tests/faults/weights", "hasty"))
+    LIBRARY.get_or_init(|| build("tests/rust/faults/weights", "hasty"))
 }
 
 fn onnxport(folder: &Path, arguments: &[&str]) -> Output {
@@ -104,7 +104,7 @@ fn a_plan_names_what_plugins_make_and_change() {
     assert!(rows.iter().any(|row| row["transforms"] == serde_json::json!(["binary/signs", codes])), "{said}");
 }
 
-/// The exit code of a conversion with a quantiser of `tests/faults/weights`, and what it says.
+/// The exit code of a conversion with a quantiser of `tests/rust/faults/weights`, and what it says.
 fn refused(quantiser: &str, more: &[&str]) -> (Option<i32>, String) {
     let scheme = format!("int8:block=channel,by=hasty/{quantiser}");
     let made = convert(hasty(), &[&["--quantize", scheme.as_str()], more].concat());

@@ -67,7 +67,7 @@ fn a_manifest_finds_what_changed() {
 #[test]
 fn equal_weights_are_stored_once_in_a_model_as_in_a_package() {
     let folder = tempfile::tempdir().expect("a folder");
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/twins.pt2");
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/files/data/twins.pt2");
     let program = data.to_str().expect("a path in UTF-8");
     let fixed = ["convert", program, "-o", "m.onnx", "--no-verify", "--external-data", "external"];
     let (code, said) = run(folder.path(), &[&fixed[..], &["--plan"]].concat());
@@ -83,7 +83,7 @@ fn equal_weights_are_stored_once_in_a_model_as_in_a_package() {
 #[test]
 fn weights_that_a_program_holds_can_wait_as_well() {
     let folder = tempfile::tempdir().expect("a folder");
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/twins.pt2");
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/files/data/twins.pt2");
     let program = data.to_str().expect("a path in UTF-8");
     let fixed = ["convert", program, "--no-verify", "--external-data", "external", "-o"];
     let (code, said) = run(folder.path(), &[&fixed[..], &["waits.onnx", "--weightless"]].concat());

@@ -10,21 +10,21 @@ use crate::abi::lowering::{Context, INTERFACE, LoweringEntry, LoweringHost, Lowe
 use crate::abi::pass::{self, PassHost};
 use crate::abi::rules2::{self, Rules2Host};
 use crate::abi::{HostRoot, Table, Version, status};
-use crate::register::of_package;
+use crate::register::of_module;
 use crate::{Lower, Lowering, Refusal, panic};
 
 /// The `lowering/1` table of a plugin and the functions behind its entries.
 pub type LoweringList = OnceLock<(LoweringTable, Vec<&'static Lowering>)>;
 
-/// The `lowering/1` table of `package`, built once.
+/// The `lowering/1` table of the plugin of `module`, built once.
 pub fn lowering_table(
     list: &'static LoweringList,
-    package: &'static str,
+    module: &'static str,
     schemas: &'static str,
     lower: extern "C" fn(u32, &Table, Context) -> u32,
 ) -> &'static LoweringTable {
     let (table, _) = list.get_or_init(|| {
-        let found = of_package(package);
+        let found = of_module(module);
         let entries: Vec<LoweringEntry> = found
             .iter()
             .map(|(target, l)| LoweringEntry {
@@ -56,7 +56,7 @@ pub fn answer(query: impl FnOnce() -> Table) -> Table {
 }
 
 /// Whether the tables of this host can be used. Its messages from now on are those of the plugin `id`.
-pub fn attach(host: &HostRoot, package: &'static str, id: &'static str) -> u32 {
+pub fn attach(host: &HostRoot, module: &'static str, id: &'static str) -> u32 {
     let fits = catch_unwind(AssertUnwindSafe(|| {
         let ask = |interface: &'static str| (host.query)(RStr::from_str(interface));
         let fits = host.version.major == Version::CURRENT.major
@@ -68,7 +68,7 @@ pub fn attach(host: &HostRoot, package: &'static str, id: &'static str) -> u32 {
                     && ask(pass::INTERFACE).read::<PassHost>().is_ok()
             };
         if fits {
-            crate::log::attach(host, package, id);
+            crate::log::attach(host, module, id);
         }
         fits
     }));
@@ -126,7 +126,8 @@ pub fn lower_entry(list: &LoweringList, index: u32, host: &Table, cx: Context) -
 /// onnxport_sdk::export_plugin! { id: "mine", executor: MyRuntime, options: Settings }
 /// ```
 ///
-/// The version and the description are those of the package. A crate has one plugin.
+/// The version and the description are those of the package. What belongs to the plugin is what its crate registers in
+/// the module that this stands in, and in those below it.
 #[macro_export]
 macro_rules! export_plugin {
     (
@@ -162,6 +163,9 @@ macro_rules! export_plugin {
             use $crate::abi::about::{AboutTable, OptionEntry};
             use $crate::abi::executor::{OptionRecord, Sink};
             use $crate::abi::{HostRoot, Table, Version};
+
+            /// The module that the plugin is.
+            const MODULE: &str = $crate::parent(module_path!());
 
             static ABOUT: AboutTable = AboutTable {
                 id: RStr::from_str($id),
@@ -233,8 +237,7 @@ macro_rules! export_plugin {
                             extern "C" fn lower(index: u32, host: &Table, cx: Context) -> u32 {
                                 $crate::lower_entry(&LOWERINGS, index, host, cx)
                             }
-                            let package = env!("CARGO_PKG_NAME");
-                            Table::of($crate::lowering_table(&LOWERINGS, package, $schemas, lower))
+                            Table::of($crate::lowering_table(&LOWERINGS, MODULE, $schemas, lower))
                         }
                     )?
                     $(
@@ -324,7 +327,7 @@ macro_rules! export_plugin {
                             extern "C" fn build(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32 {
                                 $crate::build_rule(&RULES, index, host, graph, cx)
                             }
-                            Table::of($crate::rules_table(&RULES, env!("CARGO_PKG_NAME"), check, build))
+                            Table::of($crate::rules_table(&RULES, MODULE, check, build))
                         }
                     )?
                     $(
@@ -336,7 +339,7 @@ macro_rules! export_plugin {
                             extern "C" fn run(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32 {
                                 $crate::run_pass(&PASSES, index, host, graph, cx)
                             }
-                            Table::of($crate::pass_table(&PASSES, env!("CARGO_PKG_NAME"), run))
+                            Table::of($crate::pass_table(&PASSES, MODULE, run))
                         }
                     )?
                     _ => Table::NONE,
@@ -347,7 +350,7 @@ macro_rules! export_plugin {
                 // In a test binary the hook would swallow what a failing test says.
                 #[cfg(all(feature = "cdylib", not(test)))]
                 $crate::keep_panics();
-                $crate::attach(host, env!("CARGO_PKG_NAME"), $id)
+                $crate::attach(host, MODULE, $id)
             }
         }
     };

@@ -99,7 +99,7 @@ pub use pass::{Edit, Pass};
 pub use pass::{PassList, pass_table, run_pass};
 pub use register::Lowering;
 #[doc(hidden)]
-pub use register::{list, text};
+pub use register::{list, parent, text};
 pub use results::Results;
 pub use rules::{Matched, Replacement, Rewrite, Rule, Verdict};
 #[doc(hidden)]

@@ -21,26 +21,29 @@ use onnxport_abi::lowering::Context;
 
 use crate::Lower;
 use crate::abi::HostRoot;
+use crate::register::is_below;
 
 pub use crate::abi::log::level;
 pub use crate::{debug, info, warn};
 
-/// The host that attached each package's plugin, and the plugin's id.
+/// The host that attached the plugin of each module, and the plugin's id.
 static HOSTS: RwLock<BTreeMap<&'static str, (&'static str, LogHost)>> = RwLock::new(BTreeMap::new());
 
-/// Notes where the messages of `package`, the plugin `id`, go.
-pub(crate) fn attach(host: &HostRoot, package: &'static str, id: &'static str) {
+/// Notes where the messages of `module`, the plugin `id`, go.
+pub(crate) fn attach(host: &HostRoot, module: &'static str, id: &'static str) {
     let table = (host.query)(RStr::from_str(INTERFACE));
     // SAFETY: the host answered for the interface that `LogHost` is the host's side of.
     if let Ok(Some(table)) = unsafe { table.read::<LogHost>() } {
-        HOSTS.write().unwrap_or_else(PoisonError::into_inner).insert(package, (id, table));
+        HOSTS.write().unwrap_or_else(PoisonError::into_inner).insert(module, (id, table));
     }
 }
 
 /// Sends a message. Use the macros.
-pub fn message(package: &str, level: u32, about: Option<&Lower<'_>>, text: fmt::Arguments<'_>) {
+pub fn message(module: &str, level: u32, about: Option<&Lower<'_>>, text: fmt::Arguments<'_>) {
     let hosts = HOSTS.read().unwrap_or_else(PoisonError::into_inner);
-    let Some((id, host)) = hosts.get(package).copied() else { return };
+    // The innermost module comes last.
+    let Some((_, (id, host))) = hosts.iter().rfind(|(plugin, _)| is_below(module, plugin)) else { return };
+    let (id, host) = (*id, *host);
     drop(hosts);
     if level > (host.level)() {
         return;
@@ -71,9 +74,9 @@ macro_rules! debug {
 #[macro_export]
 macro_rules! message {
     ($level:expr, $cx:ident => $($text:tt)+) => {
-        $crate::log::message(env!("CARGO_PKG_NAME"), $level, Some(&*$cx), format_args!($($text)+))
+        $crate::log::message(module_path!(), $level, Some(&*$cx), format_args!($($text)+))
     };
     ($level:expr, $($text:tt)+) => {
-        $crate::log::message(env!("CARGO_PKG_NAME"), $level, None, format_args!($($text)+))
+        $crate::log::message(module_path!(), $level, None, format_args!($($text)+))
     };
 }

@@ -12,12 +12,13 @@ use crate::abi::pass::{PassHost, PassRecord, PassTable, place};
 use crate::abi::{Table, status};
 use crate::edit::{Editor, Slots, delegate_emit, lend_attribute};
 use crate::graph::{Attribute, GraphSession, NodeRef, ValueRef};
+use crate::register::is_below;
 use crate::{Refusal, Res, panic};
 
 /// A registered pass.
 pub struct Pass {
-    /// The package that registered it.
-    pub package: &'static str,
+    /// The module that registered it.
+    pub module: &'static str,
     /// What is said about it.
     pub record: PassRecord,
     /// The function.
@@ -116,16 +117,16 @@ fn done(answer: u32, why: impl FnOnce() -> String) -> Res<()> {
 #[doc(hidden)]
 pub type PassList = OnceLock<(PassTable, Vec<&'static Pass>)>;
 
-/// The `pass/1` table of `package`, built once.
+/// The `pass/1` table of the plugin of `module`, built once.
 #[doc(hidden)]
 pub fn pass_table(
     list: &'static PassList,
-    package: &'static str,
+    module: &'static str,
     run: extern "C" fn(u32, &Table, &Table, GraphContext) -> u32,
 ) -> &'static PassTable {
     let (table, _) = list.get_or_init(|| {
         let registered = inventory::iter::<Pass>.into_iter();
-        let mut passes: Vec<&Pass> = registered.filter(|pass| pass.package == package).collect();
+        let mut passes: Vec<&Pass> = registered.filter(|pass| is_below(pass.module, module)).collect();
         // The order of submission depends on the linker; the order of the table must not.
         passes.sort_by_key(|pass| pass.record.name.lent());
         let records: Vec<PassRecord> = passes.iter().map(|pass| pass.record).collect();

@@ -6,8 +6,8 @@ use crate::{Lower, Res};
 
 /// A registered lowering.
 pub struct Lowering {
-    /// The package that registered it.
-    pub package: &'static str,
+    /// The module that registered it.
+    pub module: &'static str,
     /// The operators.
     pub targets: &'static [&'static str],
     /// The names of the parameters, as they are looked up in the schema.
@@ -26,11 +26,29 @@ pub struct Lowering {
 
 inventory::collect!(Lowering);
 
-/// The lowerings of `package`, each with one of its operators, sorted by operator.
-pub(crate) fn of_package(package: &str) -> Vec<(&'static str, &'static Lowering)> {
+/// The module that `module` lies in.
+#[doc(hidden)]
+pub const fn parent(module: &'static str) -> &'static str {
+    let mut end = module.len();
+    while end > 0 {
+        end -= 1;
+        if module.as_bytes()[end] == b':' {
+            return module.split_at(end - 1).0;
+        }
+    }
+    module
+}
+
+/// Whether `module` is `other` or lies in it.
+pub(crate) fn is_below(module: &str, other: &str) -> bool {
+    module.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+}
+
+/// The lowerings of the plugin of `module`, each with one of its operators, sorted by operator.
+pub(crate) fn of_module(module: &str) -> Vec<(&'static str, &'static Lowering)> {
     let mut found: Vec<_> = inventory::iter::<Lowering>
         .into_iter()
-        .filter(|l| l.package == package)
+        .filter(|l| is_below(l.module, module))
         .flat_map(|l| l.targets.iter().map(move |t| (*t, l)))
         .collect();
     // The order of submission depends on the linker; the order of the table must not.

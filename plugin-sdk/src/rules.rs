@@ -13,12 +13,13 @@ use crate::abi::rules2::{Bindings, RuleText, Rules2Host, Rules2Table};
 use crate::abi::{Table, status};
 use crate::edit::{Editor, Slots, delegate_emit};
 use crate::graph::{Attribute, GraphSession, GraphView, NodeRef, ValueRef};
+use crate::register::is_below;
 use crate::{Dim, Refusal, Res, panic};
 
 /// A registered rule.
 pub struct Rule {
-    /// The package that registered it.
-    pub package: &'static str,
+    /// The module that registered it.
+    pub module: &'static str,
     /// Where: file, line of `rules!`, position in it. Rules of one priority are tried in this order.
     pub place: (&'static str, u32, u32),
     /// The pattern and what is said about it.
@@ -177,17 +178,17 @@ pub type RuleList = OnceLock<(Rules2Table, Vec<&'static Rule>)>;
 
 type Ask = extern "C" fn(u32, &Table, &Table, GraphContext) -> u32;
 
-/// The `rules/2` table of `package`, built once.
+/// The `rules/2` table of the plugin of `module`, built once.
 #[doc(hidden)]
 pub fn rules_table(
     list: &'static RuleList,
-    package: &'static str,
+    module: &'static str,
     check: Ask,
     build: Ask,
 ) -> &'static Rules2Table {
     let (table, _) = list.get_or_init(|| {
         let registered = inventory::iter::<Rule>.into_iter();
-        let mut rules: Vec<&Rule> = registered.filter(|rule| rule.package == package).collect();
+        let mut rules: Vec<&Rule> = registered.filter(|rule| is_below(rule.module, module)).collect();
         // The order of submission depends on the linker; the order of the table must not.
         rules.sort_by_key(|rule| rule.place);
         let records: Vec<RuleText> = rules.iter().map(|rule| rule.record).collect();

@@ -19,7 +19,7 @@ pub(crate) fn run() -> Result<bool, String> {
     let root = root();
     write(&root, &python::environment(&root)?)?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let arguments = ["test", "-p", "onnxport-tests", "--test", "conformance", "--quiet", "--", "--nocapture"];
+    let arguments = ["test", "-p", "onnxport-tests", "--quiet", "--", "conformance::", "--nocapture"];
     let status = Command::new(cargo).args(arguments).current_dir(&root).status();
     Ok(status.map_err(|e| format!("cargo: {e}"))?.success())
 }

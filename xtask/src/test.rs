@@ -66,7 +66,7 @@ pub(crate) fn run(scope: Scope) -> bool {
     if scope == Scope::All {
         let built = steps.check("cargo build", &mut cargo(&["build", "--release", "--quiet"]));
         // After the release build, whose dependencies it uses.
-        let frozen = ["test", "-p", "onnxport-tests", "--test", "abi", "--quiet", "--", "--ignored"];
+        let frozen = ["test", "-p", "onnxport-tests", "--quiet", "--", "abi::", "--ignored"];
         steps.run("frozen contracts, release", &mut cargo(&frozen), Counts::of_cargo);
         if let Some(python) = &environment {
             let libraries = op_sets(cargo, &mut steps);
@@ -104,7 +104,7 @@ fn python_steps(root: &Path, python: &Path, built: bool, libraries: &OsStr, step
         Err(why) => steps.fail("generated files", &why),
     }
     if built {
-        let pytest = ["pytest", "-p", "no:cacheprovider", "python/tests", "tests"];
+        let pytest = ["pytest", "-p", "no:cacheprovider", "python/tests", "tests/python"];
         let mut pytest = module(&pytest);
         pytest.env("ONNXPORT_LOADED", libraries);
         steps.run("pytest", &mut pytest, Counts::of_pytest);

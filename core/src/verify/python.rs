@@ -51,11 +51,8 @@ fn found(prefixes: [Option<PathBuf>; 2], path: &OsStr, home: Option<&Path>) -> V
 
 /// The interpreter of the environment at `prefix`.
 fn interpreter_in(prefix: &Path) -> Option<PathBuf> {
-    let places: &[&str] = if cfg!(windows) {
-        &["Scripts/python.exe", "python.exe"]
-    } else {
-        &["bin/python3", "bin/python"]
-    };
+    let places: &[&str] =
+        if cfg!(windows) { &["Scripts/python.exe", "python.exe"] } else { &["bin/python3", "bin/python"] };
     places.iter().map(|place| prefix.join(place)).find(|path| path.is_file())
 }
 
@@ -103,7 +100,8 @@ fn in_prefix(prefix: &Path, version: Option<&str>) -> Vec<PathBuf> {
         pythons.sort();
         roots.extend(pythons.into_iter().rev());
     }
-    let folders = roots.iter().flat_map(|root| ["site-packages", "dist-packages"].map(|name| root.join(name)));
+    let folders =
+        roots.iter().flat_map(|root| ["site-packages", "dist-packages"].map(|name| root.join(name)));
     folders.filter(|folder| folder.is_dir()).collect()
 }
 

@@ -110,7 +110,7 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenS
             }
             ::onnxport_sdk::inventory::submit! {
                 ::onnxport_sdk::Lowering {
-                    package: env!("CARGO_PKG_NAME"),
+                    module: module_path!(),
                     targets: &[#(#targets),*],
                     parameters: &[#(#names),*],
                     min_opset: #min,

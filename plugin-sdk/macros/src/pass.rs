@@ -89,7 +89,7 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenS
 
         ::onnxport_sdk::inventory::submit! {
             ::onnxport_sdk::Pass {
-                package: env!("CARGO_PKG_NAME"),
+                module: module_path!(),
                 record: ::onnxport_sdk::abi::pass::PassRecord {
                     name: ::onnxport_sdk::text(#name),
                     documentation: ::onnxport_sdk::text(#documentation),

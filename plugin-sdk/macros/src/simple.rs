@@ -52,7 +52,7 @@ pub(crate) fn expand(item: TokenStream) -> Result<TokenStream> {
                 }
                 ::onnxport_sdk::inventory::submit! {
                     ::onnxport_sdk::Lowering {
-                        package: env!("CARGO_PKG_NAME"),
+                        module: module_path!(),
                         targets: &[#target],
                         parameters: &[#(#names),*],
                         min_opset: 0,

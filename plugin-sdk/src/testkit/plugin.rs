@@ -86,14 +86,14 @@ impl Plugin {
 
     /// Checks what an author gets wrong without noticing: every operator has a schema, here or of the
     /// test, every schema can be read, and every parameter of a lowering of `package` means an argument
-    /// of its operator's schema. Give `env!("CARGO_PKG_NAME")`.
+    /// of its operator's schema. Give `env!("CARGO_PKG_NAME")`, or the module of the plugin.
     ///
     /// # Panics
     /// Lists everything that is wrong.
     #[track_caller]
     pub fn check_schemas(&self, package: &str) {
         let mut problems = Vec::new();
-        for (target, lowering) in crate::register::of_package(package) {
+        for (target, lowering) in crate::register::of_module(&package.replace('-', "_")) {
             match self.schema(target) {
                 Err(problem) => problems.push(problem),
                 Ok(None) => problems.push(format!("`{target}` has no schema")),

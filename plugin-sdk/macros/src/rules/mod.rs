@@ -173,7 +173,7 @@ fn expand_rule(rule: &Rule, position: u32) -> Result<TokenStream> {
             }
             ::onnxport_sdk::inventory::submit! {
                 ::onnxport_sdk::Rule {
-                    package: env!("CARGO_PKG_NAME"),
+                    module: module_path!(),
                     place: (file!(), line!(), #position),
                     record: ::onnxport_sdk::abi::rules2::RuleText {
                         name: ::onnxport_sdk::text(#name),

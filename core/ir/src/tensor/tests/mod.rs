@@ -219,13 +219,13 @@ fn a_fill_is_one_element() {
     assert_eq!(sevens.permute(&[1, 0]).unwrap().read().unwrap(), [7, 0].repeat(15));
 }
 
-/// Every column of the table that `tests/data/casts.py` makes.
+/// Every column of the table that `tests/python/data/casts.py` makes.
 const NARROW: [DType; 6] =
     [DType::F16, DType::BF16, DType::F8E4M3FN, DType::F8E4M3FNUZ, DType::F8E5M2, DType::F8E5M2FNUZ];
 
 #[test]
 fn casts_give_the_bits_that_pytorch_and_onnx_give() {
-    let table = include_str!("../../../../../tests/data/casts.txt");
+    let table = include_str!("../../../../../tests/files/data/casts.txt");
     let rows: Vec<Vec<u32>> = table
         .lines()
         .map(|line| line.split(' ').map(|word| u32::from_str_radix(word, 16).unwrap()).collect())

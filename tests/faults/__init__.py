@@ -1,1 +1,0 @@
-"""Faults that the program must survive."""

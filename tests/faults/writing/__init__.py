@@ -1,4 +1,0 @@
-"""What is left of an output when writing it is disturbed.
-
-`python -m tests.faults.writing` runs every scenario often; `test_writing.py` runs each a few times.
-"""

@@ -1,1 +1,0 @@
-"""Real models as exported programs: `python -m tests.models list|make|census`."""

@@ -1,0 +1,1 @@
+"""Real models as exported programs: `python -m tests.python.models list|make|census`."""

@@ -1,0 +1,24 @@
+import torch
+
+from tests.python.ops.harness import c64, case, f32, suite
+
+test_ops = suite(
+    __file__,
+    [
+        case("aten.view_as_complex.default", lambda x: torch.view_as_complex(x) * 2, f32(3, 2)),
+        case("aten.view_as_real.default", lambda x: torch.view_as_real(x), c64(3, 4)),
+        case("aten.complex.default", torch.complex, f32(3, 4), f32(3, 4), dynamic=True),
+        case("aten.complex.default", torch.complex, f32(3, 1), f32(4), id="broadcast"),
+        case("aten.polar.default", torch.polar, f32(3), f32(3)),
+        case("aten.real.default", lambda x: x.real, c64(3, 4)),
+        case("aten.imag.default", lambda x: x.imag, c64(3, 4), dynamic=True),
+        case("aten._conj.default", lambda x: x.conj() * x, c64(3)),
+        case("aten.sum.default", torch.sum, c64(3, 4)),
+        case("aten.sum.dim_IntList", lambda x: x.sum(-1, keepdim=True), c64(3, 4)),
+        case("aten.mean.dim", lambda x: x.mean((0, 1)), c64(3, 4, 2)),
+        case("aten.cumsum.default", lambda x: x.cumsum(-1), c64(3, 4)),
+        case("aten.linalg_vector_norm.default", lambda x: torch.linalg.vector_norm(x), c64(3, 4)),
+        case("aten.matmul.default", torch.matmul, c64(2, 3, 4), c64(4, 5)),
+        case("aten.mm.default", torch.mm, c64(3, 4), c64(4, 5), dynamic=True),
+    ],
+)

@@ -1,0 +1,55 @@
+"""Programs whose conversion would be wrong, or what ONNX computes: each is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from tests.python.onnx_runtime import ConvertError, convert
+from tests.python.ops.harness import export
+
+
+class Shared(nn.Module):
+    """Writes to a buffer that another one is a view of."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("whole", torch.zeros(4))
+        self.register_buffer("part", self.whole[1:])
+
+    def forward(self, x):
+        """Return what the other buffer shows after the write."""
+        self.whole.add_(x)
+        return self.part * 2
+
+
+def out(x, y):
+    z = torch.zeros(2, 3)
+    torch.mul(x, y, out=z[0])
+    return z
+
+
+def corners(x):
+    return F.interpolate(x, (4, 3), mode="bilinear", antialias=True, align_corners=True)
+
+
+@pytest.mark.parametrize(
+    ("function", "inputs", "reason"),
+    [
+        (Shared(), (torch.ones(4),), "`part` shows the same memory"),
+        (out, (torch.ones(3), torch.ones(3)), "`aten.mul.out` may write to its arguments"),
+        (corners, (torch.rand(1, 1, 8, 9),), "`antialias` with aligned corners"),
+    ],
+    ids=["shared buffers", "out", "corners"],
+)
+def test_refused(tmp_path: Path, function, inputs, reason: str) -> None:
+    """The conversion fails and says why."""
+    archive = tmp_path / "refused.pt2"
+    torch.export.save(export(function, inputs), archive)
+    with pytest.raises(ConvertError, match=reason) as failure:
+        convert(archive, archive.with_suffix(".onnx"))
+    assert failure.value.code == 3

@@ -1,0 +1,97 @@
+//! File tests of the graph: `tests/files/ir/*.txt`.
+//!
+//! - `step`: `infer` (the types of what nodes make, in order), `tidy` or `validate`;
+//! - `input`: a model in text form;
+//! - `output` or `error`: what comes out.
+
+use std::fmt::Write;
+
+use onnxport_core::ir::{BlockId, Model, opset, tidy};
+use onnxport_core::ops::infer;
+use onnxport_core::valid::{Stated, validate};
+use onnxport_ir::ops;
+
+use crate::files::{Outcome, Sections, repository};
+
+fn infer_block(model: &mut Model, block: BlockId) {
+    let opset = model.opset();
+    let nodes: Vec<_> = model.graph.order(block).collect();
+    for node in nodes {
+        let inner: Vec<BlockId> = model.graph.nodes[node].blocks().collect();
+        for block in inner {
+            infer_block(model, block);
+        }
+        infer::infer(&mut model.graph, &mut model.symbols, opset, node);
+    }
+}
+
+fn outcome(sections: &Sections) -> Outcome {
+    let mut model = match Model::parse(sections.get("input").expect("an input section")) {
+        Ok(model) => model,
+        Err(error) => return ("error", format!("input:{error}\n")),
+    };
+    match sections.get("step").map(str::trim) {
+        Some("infer") => {
+            let main = model.graph.main();
+            infer_block(&mut model, main);
+        }
+        Some("tidy") => {
+            tidy::tidy(&mut model.graph);
+        }
+        Some("validate") => {
+            let mut text = String::new();
+            for diagnostic in validate(&model, &Stated::default()) {
+                let _ = writeln!(text, "{}: {}", diagnostic.code, diagnostic.message);
+            }
+            return ("error", text);
+        }
+        step => panic!("there is no step {step:?}"),
+    }
+    ("output", model.to_text())
+}
+
+file_tests!("ir", outcome);
+
+/// `docs/onnx-operators.md`, from the tables.
+fn page_of_operators() -> String {
+    let mut names: Vec<&str> = opset::all().iter().map(|schema| schema.name).collect();
+    names.dedup();
+    let (mut rows, mut inferred, mut evaluated, mut current) = (String::new(), 0, 0, 0);
+    for name in names {
+        let versions = opset::all().iter().filter(|schema| schema.name == name);
+        let shown: Vec<String> = versions
+            .map(|schema| format!("{}{}", schema.since, if schema.deprecated { " (withdrawn)" } else { "" }))
+            .collect();
+        // What the newest opset does not have is listed, and not counted.
+        let counts = opset::lookup(name, opset::MAX_OPSET).is_some();
+        let mark = |known: bool, count: &mut usize| {
+            *count += usize::from(known && counts);
+            if known { "yes" } else { "" }
+        };
+        current += usize::from(counts);
+        let infers = mark(ops::lookup("", name).is_some_and(ops::Op::infers), &mut inferred);
+        let evaluates =
+            mark(ops::lookup("", name).is_some_and(|op| op.evaluator().is_some()), &mut evaluated);
+        let _ = writeln!(rows, "| {name} | {} | {infers} | {evaluates} |", shown.join(", "));
+    }
+    format!(
+        "# ONNX's operators\n\n\
+         What onnxport knows of each operator of `ai.onnx`: its signatures, by the opset that brought them; whether shapes\n\
+         are inferred; whether it can be evaluated on the CPU. `UPDATE=1 cargo test -p onnxport-tests ir` writes\n\
+         this page.\n\n\
+         Of the {current} operators of opset {newest} shapes are inferred for {inferred}, and {evaluated} can be evaluated.\n\n\
+         | operator | signatures | inference | evaluation |\n|---|---|---|---|\n{rows}",
+        newest = opset::MAX_OPSET
+    )
+}
+
+#[test]
+fn the_page_of_operators_is_current() {
+    let path = repository().join("docs/onnx-operators.md");
+    let page = page_of_operators();
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, &page).expect("a writable page");
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(written == page, "docs/onnx-operators.md is not current: UPDATE=1 writes it");
+}

@@ -1,0 +1,34 @@
+//! The tests in Rust, in one program: a module for each subject, and a test for each file of `tests/files`.
+//! `tests/README.md` is the index.
+
+#[macro_use]
+extern crate onnxport_harness;
+
+#[macro_use]
+mod files;
+
+mod abi;
+mod archives;
+mod backend;
+mod c_plugins;
+mod comparer;
+mod conformance;
+mod functions;
+mod hostile;
+mod ir;
+mod lower;
+mod meta;
+mod normalise;
+mod onnx_nodes;
+mod op_sets;
+mod optimise;
+mod plugins;
+mod quantiser_plugin;
+mod testkit;
+mod weight_graph;
+mod weights;
+mod weights_plugin;
+
+fn main() -> std::process::ExitCode {
+    onnxport_harness::main()
+}

@@ -465,6 +465,25 @@ pub mod lowering {
         /// Where the call comes from: its module, and the line of the user's code.
         #[slot(since = 1.1, gives = next_call)]
         pub origin: for<'a> extern "C" fn(cx: Context, out: &mut OriginView<'a>) -> u32,
+        /// The contents of a parameter or buffer of at most 1 MiB, as `constant_data` gives those of a constant;
+        /// `dtype` is 0 where it is none, is larger, or is not there yet. What was read is part of the model: it
+        /// does not change when the model is given other weights.
+        #[slot(since = 1.3, gives = next_call)]
+        pub weight_data: for<'a> extern "C" fn(cx: Context, value: u32, out: &mut DataView<'a>) -> u32,
+        /// The node that computes a value.
+        #[slot(since = 1.3, gives = next_call)]
+        pub definition: for<'a> extern "C" fn(cx: Context, value: u32, out: &mut DefinitionView<'a>) -> u32,
+        /// An attribute of the node that computes a value: an integer. `REFUSED` where it states none of this name.
+        #[slot(since = 1.3, takes = call, gives = values, answers(OK, REFUSED, INVALID))]
+        pub definition_int: extern "C" fn(cx: Context, value: u32, name: RStr<'_>, out: &mut i64) -> u32,
+    }
+
+    /// The node that computes a value. It is empty for inputs, constants, and operators that are not ONNX's own.
+    pub struct DefinitionView<'a> {
+        /// The operator: `Cast`.
+        pub op: RStr<'a>,
+        /// Its inputs; [`ABSENT`] for one that is.
+        pub inputs: RSlice<'a, u32>,
     }
 
     /// Where a call comes from. Texts are empty, and the line is 0, where the program does not say.

@@ -40,6 +40,7 @@ mod arg;
 pub mod backend;
 mod build;
 pub mod comparer;
+mod definition;
 mod dim;
 mod edit;
 mod emit;
@@ -73,6 +74,7 @@ pub use arg::{Arg, Axes, Axis, FromArg, GraphArg, Operand, Scalar, Str, SymInt};
 #[doc(hidden)]
 pub use backend::{BackendList, backend_table, claim_entry, compile_entry};
 pub use build::NodeBuilder;
+pub use definition::Definition;
 pub use dim::{Dim, Range};
 pub use edit::{AttributeValue, Editor, compose};
 pub use emit::Emit;

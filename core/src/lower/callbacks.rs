@@ -6,13 +6,14 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use onnxport_abi::lowering::{
-    ABSENT, ArgRecord, AttrRecord, CallView, Context, DataView, DimRecord, GraphView, LoweringHost,
-    NodeRecord, OriginView, RangeRecord, ShapeView, TypeRecord, arg_kind, attr_kind, dim_kind, dim_op,
+    ABSENT, ArgRecord, AttrRecord, CallView, Context, DimRecord, GraphView, LoweringHost, NodeRecord,
+    OriginView, RangeRecord, ShapeView, TypeRecord, arg_kind, attr_kind, dim_kind, dim_op,
 };
 use onnxport_abi::{RSlice, RSliceMut, RStr};
 use onnxport_abi::{Table, status};
 
 use super::bind::{describe, dim_record, type_record};
+use super::contents::{constant_data, definition, definition_int, weight_data};
 use super::driver::Driver;
 use super::frame::{Frame, Refusal};
 use crate::diagnose::OriginId;
@@ -21,9 +22,6 @@ use crate::ir::{Attr, Attribute, Shape, Type};
 use crate::program::Body;
 use crate::sym::Dim;
 use crate::tensor::{DType, LazyTensor};
-
-/// Constants of at most this many bytes can be read by plugins.
-const MAX_CONSTANT: u64 = 64 << 10;
 
 static HOST: LoweringHost = LoweringHost {
     call,
@@ -46,6 +44,9 @@ static HOST: LoweringHost = LoweringHost {
     begin_function: Some(begin_function),
     end_function: Some(end_function),
     origin: Some(origin),
+    weight_data: Some(weight_data),
+    definition: Some(definition),
+    definition_int: Some(definition_int),
 };
 
 /// The envelope of the host's functions.
@@ -54,7 +55,7 @@ pub(crate) fn host_table() -> Table {
 }
 
 /// Runs `body` with the frame and driver behind `cx`. A host panic must not cross the boundary.
-fn with<'p>(cx: Context, body: impl FnOnce(&mut Frame<'p>, &mut Driver<'p>) -> Option<()>) -> u32 {
+pub(super) fn with<'p>(cx: Context, body: impl FnOnce(&mut Frame<'p>, &mut Driver<'p>) -> Option<()>) -> u32 {
     let run = || {
         // SAFETY: the host made the context from a live frame; its thread never changes.
         let thread = unsafe { cx.0.cast::<Frame<'p>>().as_ref() }.map(|frame| frame.thread)?;
@@ -75,7 +76,7 @@ fn with<'p>(cx: Context, body: impl FnOnce(&mut Frame<'p>, &mut Driver<'p>) -> O
 }
 
 /// A slice that the plugin may use until its next call into the host.
-fn lend<'a, T>(items: &[T]) -> RSlice<'a, T> {
+pub(super) fn lend<'a, T>(items: &[T]) -> RSlice<'a, T> {
     // SAFETY: the items live in the frame, which changes them only in a later call of the plugin;
     // the contract ends the borrow there.
     RSlice::from_slice(unsafe { std::slice::from_raw_parts(items.as_ptr(), items.len()) })
@@ -139,25 +140,6 @@ extern "C" fn value_type<'a>(cx: Context, value: u32, out: &mut TypeRecord<'a>) 
             dtype: ty.dtype().map_or(0, DType::onnx),
             rank: dims.map_or(-1, |d| d.len() as i32),
             dims: lend(&frame.scratch.dims),
-        };
-        Some(())
-    })
-}
-
-extern "C" fn constant_data<'a>(cx: Context, value: u32, out: &mut DataView<'a>) -> u32 {
-    with(cx, |frame, driver| {
-        let value = frame.told.value(value)?;
-        *out = DataView { dtype: 0, dims: RSlice::EMPTY, bytes: RSlice::EMPTY };
-        let data = driver.model.graph.initializer(value).filter(|_| !driver.model.graph.is_weight(value));
-        let Some(data) = data.filter(|data| data.byte_len().is_some_and(|n| n <= MAX_CONSTANT)) else {
-            return Some(());
-        };
-        frame.scratch.extents.clone_from(&data.shape);
-        frame.scratch.bytes = data.read()?.into_owned();
-        *out = DataView {
-            dtype: data.dtype.onnx(),
-            dims: lend(&frame.scratch.extents),
-            bytes: lend(&frame.scratch.bytes),
         };
         Some(())
     })

@@ -140,6 +140,7 @@ pub(super) struct Scratch {
     pub(super) outputs: Vec<TypeRecord<'static>>,
     pub(super) extents: Vec<u64>,
     pub(super) bytes: Vec<u8>,
+    pub(super) ids: Vec<u32>,
 }
 
 /// A plugin's reason.

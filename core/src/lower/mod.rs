@@ -5,6 +5,7 @@
 
 mod bind;
 mod callbacks;
+mod contents;
 mod dims;
 mod driver;
 mod emit;

@@ -300,6 +300,9 @@ enum {
     UINT64_C(0xc01f35ac595b9967), /* 1.1 begin_function */ \
     UINT64_C(0xb01225f51e0467d9), /* 1.1 end_function */ \
     UINT64_C(0x41b6fa99f6a3ae8e), /* 1.1 origin */ \
+    UINT64_C(0xed92f8b1ba9c501b), /* 1.3 weight_data */ \
+    UINT64_C(0xf20a59fae84afef4), /* 1.3 definition */ \
+    UINT64_C(0xceea0f9fcc80ab1a), /* 1.3 definition_int */ \
 }
 enum {
     ONNXPORT_LOWERING_HOST_CALL,
@@ -322,6 +325,9 @@ enum {
     ONNXPORT_LOWERING_HOST_BEGIN_FUNCTION,
     ONNXPORT_LOWERING_HOST_END_FUNCTION,
     ONNXPORT_LOWERING_HOST_ORIGIN,
+    ONNXPORT_LOWERING_HOST_WEIGHT_DATA,
+    ONNXPORT_LOWERING_HOST_DEFINITION,
+    ONNXPORT_LOWERING_HOST_DEFINITION_INT,
     ONNXPORT_LOWERING_HOST_FIELDS
 };
 
@@ -592,6 +598,7 @@ typedef struct onnxport_lowering_data_view onnxport_lowering_data_view;
 typedef struct onnxport_lowering_shape_view onnxport_lowering_shape_view;
 typedef struct onnxport_lowering_graph_view onnxport_lowering_graph_view;
 typedef struct onnxport_lowering_host onnxport_lowering_host;
+typedef struct onnxport_lowering_definition_view onnxport_lowering_definition_view;
 typedef struct onnxport_lowering_origin_view onnxport_lowering_origin_view;
 typedef struct onnxport_executor_table onnxport_executor_table;
 typedef void *onnxport_executor_handle;
@@ -1012,6 +1019,34 @@ struct onnxport_lowering_host {
      * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*origin)(onnxport_lowering_context cx, onnxport_lowering_origin_view *out);
+    /* The contents of a parameter or buffer of at most 1 MiB, as `constant_data` gives those of a constant;
+     * `dtype` is 0 where it is none, is larger, or is not there yet. What was read is part of the model: it
+     * does not change when the model is given other weights.
+     * Since contract 1.3; there when the table's envelope has so many fields.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Answers OK, INVALID. */
+    uint32_t (*weight_data)(onnxport_lowering_context cx, uint32_t value, onnxport_lowering_data_view *out);
+    /* The node that computes a value.
+     * Since contract 1.3; there when the table's envelope has so many fields.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Answers OK, INVALID. */
+    uint32_t (*definition)(onnxport_lowering_context cx, uint32_t value, onnxport_lowering_definition_view *out);
+    /* An attribute of the node that computes a value: an integer. `REFUSED` where it states none of this name.
+     * Since contract 1.3; there when the table's envelope has so many fields.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Answers OK, REFUSED, INVALID. */
+    uint32_t (*definition_int)(onnxport_lowering_context cx, uint32_t value, onnxport_str name, int64_t *out);
+};
+
+/* The node that computes a value. It is empty for inputs, constants, and operators that are not ONNX's own. */
+struct onnxport_lowering_definition_view {
+    /* The operator: `Cast`. */
+    onnxport_str op;
+    /* Its inputs; `ABSENT` for one that is. */
+    onnxport_slice_uint32 inputs;
 };
 
 /* Where a call comes from. Texts are empty, and the line is 0, where the program does not say. */

@@ -482,9 +482,46 @@ pub struct LoweringHost {
     /// - Gives: what is given is borrowed until the next call into the same table.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub origin: Option<for<'a> extern "C" fn(cx: Context, out: &mut OriginView<'a>) -> u32>,
+    /// The contents of a parameter or buffer of at most 1 MiB, as `constant_data` gives those of a constant;
+    /// `dtype` is 0 where it is none, is larger, or is not there yet. What was read is part of the model: it
+    /// does not change when the model is given other weights.
+    ///
+    /// - Since contract 1.3; `None` before.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: nothing borrowed.
+    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
+    pub weight_data: Option<for<'a> extern "C" fn(cx: Context, value: u32, out: &mut DataView<'a>) -> u32>,
+    /// The node that computes a value.
+    ///
+    /// - Since contract 1.3; `None` before.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: nothing borrowed.
+    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
+    pub definition:
+        Option<for<'a> extern "C" fn(cx: Context, value: u32, out: &mut DefinitionView<'a>) -> u32>,
+    /// An attribute of the node that computes a value: an integer. `REFUSED` where it states none of this name.
+    ///
+    /// - Since contract 1.3; `None` before.
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Gives: plain values, the caller's own.
+    /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`INVALID`](crate::status::INVALID).
+    pub definition_int: Option<extern "C" fn(cx: Context, value: u32, name: RStr<'_>, out: &mut i64) -> u32>,
 }
 
 crate::table::interface!(LoweringHost, INTERFACE, base: 17);
+
+/// The node that computes a value. It is empty for inputs, constants, and operators that are not ONNX's own.
+#[repr(C)]
+#[derive(Clone, Copy, StableAbi)]
+pub struct DefinitionView<'a> {
+    /// The operator: `Cast`.
+    pub op: RStr<'a>,
+    /// Its inputs; [`ABSENT`] for one that is.
+    pub inputs: RSlice<'a, u32>,
+}
 
 /// Where a call comes from. Texts are empty, and the line is 0, where the program does not say.
 #[repr(C)]

@@ -182,6 +182,17 @@ pub(crate) fn structs() -> Vec<Struct> {
                 ("begin_function", offset_of!(onnxport_abi::lowering::LoweringHost, begin_function)),
                 ("end_function", offset_of!(onnxport_abi::lowering::LoweringHost, end_function)),
                 ("origin", offset_of!(onnxport_abi::lowering::LoweringHost, origin)),
+                ("weight_data", offset_of!(onnxport_abi::lowering::LoweringHost, weight_data)),
+                ("definition", offset_of!(onnxport_abi::lowering::LoweringHost, definition)),
+                ("definition_int", offset_of!(onnxport_abi::lowering::LoweringHost, definition_int)),
+            ],
+        },
+        Struct {
+            name: "onnxport_lowering_definition_view",
+            size: size_of::<onnxport_abi::lowering::DefinitionView<'static>>(),
+            fields: vec![
+                ("op", offset_of!(onnxport_abi::lowering::DefinitionView<'static>, op)),
+                ("inputs", offset_of!(onnxport_abi::lowering::DefinitionView<'static>, inputs)),
             ],
         },
         Struct {
@@ -795,6 +806,9 @@ pub(crate) fn tables() -> Vec<Table> {
                 Version { major: 1, minor: 1 },
                 Version { major: 1, minor: 1 },
                 Version { major: 1, minor: 1 },
+                Version { major: 1, minor: 3 },
+                Version { major: 1, minor: 3 },
+                Version { major: 1, minor: 3 },
             ],
         },
         Table {

@@ -43,6 +43,9 @@ static HOST: LoweringHost = LoweringHost {
     begin_function: Some(begin_function),
     end_function: Some(end_function),
     origin: Some(origin),
+    weight_data: None,
+    definition: None,
+    definition_int: None,
 };
 
 /// The envelope of the test kit's functions.

@@ -12,6 +12,9 @@ fn linear(cx: &Lower, x: Value, weight: Value, bias: Option<Value>) -> Res<Value
     if let Some(nothing) = empty(cx)? {
         return Ok(nothing);
     }
+    if let Some(product) = crate::quantize::linear(cx, x, weight)? {
+        return Ok(bias.map_or(product, |bias| product + bias));
+    }
     if cx.rank(x)? == 2 && cx.rank(weight)? == 2 && !cx.dim(x, 1).is(0) && dtype.kind() == Kind::Float {
         return Ok(cx.op("Gemm").input(x).input(weight).maybe(bias).int("transB", 1).one());
     }

@@ -88,6 +88,9 @@ const fn host(call: for<'a> extern "C" fn(Context, &mut CallView<'a>) -> u32) ->
         begin_function: None,
         end_function: None,
         origin: None,
+        weight_data: None,
+        definition: None,
+        definition_int: None,
     }
 }
 

@@ -1,0 +1,91 @@
+"""Programs that torchao quantised keep their codes, run in integers, and agree to one code."""
+
+from collections import Counter
+from pathlib import Path
+
+import onnx
+import onnxruntime as ort
+import pytest
+import torch
+from onnx import numpy_helper
+
+from tests.python.onnx_runtime import check_model, convert, read_cases, run_cases
+
+HERE = Path(__file__).parent
+STATIC = ("conv_static", "conv_channels", "linear_channels")
+DYNAMIC = ("linear_dynamic", "linear_dynamic_channels")
+# What ONNX Runtime's optimiser makes of each, apart from what finds scales at run time.
+KERNELS = {
+    "conv_static": {"QLinearConv": 3, "QLinearGlobalAveragePool": 1, "QGemm": 1},
+    "conv_channels": {"QLinearConv": 3, "QLinearGlobalAveragePool": 1, "QGemm": 1},
+    "linear_channels": {"QGemm": 2},
+    "linear_dynamic": {"MatMulIntegerToFloat": 2},
+    "linear_dynamic_channels": {"MatMulIntegerToFloat": 2},
+}
+FLOAT_KERNELS = {"Conv", "FusedConv", "Gemm", "FusedGemm", "MatMul", "FusedMatMul"}
+# Nodes of the model. `torch.onnx.export` of torch 2.15.0 writes 26, 26 and 11, and refuses the
+# dynamic ones.
+NODES = {
+    "conv_static": 26,
+    "conv_channels": 26,
+    "linear_channels": 11,
+    "linear_dynamic": 39,
+    "linear_dynamic_channels": 39,
+}
+
+
+@pytest.fixture(params=STATIC + DYNAMIC)
+def name(request):
+    return request.param
+
+
+@pytest.fixture
+def model(name, tmp_path):
+    target = tmp_path / f"{name}.onnx"
+    convert(HERE / f"{name}.pt2", target)
+    check_model(target)
+    return target
+
+
+def session(model, optimised=None):
+    options = ort.SessionOptions()
+    options.log_severity_level = 3
+    if optimised:
+        options.optimized_model_filepath = str(optimised)
+    return ort.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+
+
+def test_runs_in_integers(name, model, tmp_path):
+    session(model, tmp_path / "optimised.onnx")
+    found = Counter(node.op_type for node in onnx.load(tmp_path / "optimised.onnx").graph.node)
+    assert {op: found[op] for op in KERNELS[name]} == KERNELS[name]
+    assert not FLOAT_KERNELS & found.keys()
+
+
+def test_codes_of_weights_are_stored(name, model):
+    graph = onnx.load(model).graph
+    matrices = [tensor for tensor in graph.initializer if len(tensor.dims) > 1]
+    layers = 4 if name.startswith("conv") else 2
+    assert [tensor.data_type for tensor in matrices] == [onnx.TensorProto.INT8] * layers
+    assert len(graph.node) == NODES[name]
+
+
+@pytest.mark.parametrize("name", STATIC, indirect=True)
+def test_agrees_to_one_code(name, model):
+    graph = onnx.load(model).graph
+    scale = next(t for t in graph.initializer if t.name == graph.node[-1].input[1])
+    scale = numpy_helper.to_array(scale).item()
+    runner = session(model)
+    codes = []
+    for case in read_cases(HERE / f"{name}.pt2"):
+        (got,) = runner.run(None, {key: value.numpy() for key, value in case.inputs.items()})
+        codes.append(((torch.from_numpy(got) - case.outputs[0]) / scale).flatten())
+    codes = torch.cat(codes)
+    assert codes.abs().max() < 1.001
+    assert (codes.abs() < 1e-3).float().mean() > 0.9
+
+
+@pytest.mark.parametrize("name", DYNAMIC, indirect=True)
+def test_dynamic_agrees_as_floats_do(name, model):
+    tolerances = {torch.float32: (1e-5, 1e-6)}
+    run_cases(model, list(read_cases(HERE / f"{name}.pt2")), tolerances=tolerances)

@@ -1,10 +1,10 @@
 //! Every revision of the contract against every other: frozen plugins and hosts (`tests/rust/abi`), and this host.
 //! A pair works or is refused with both versions; nothing crashes.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+mod built;
 
-use crate::files::errors;
+use std::path::{Path, PathBuf};
+
 use onnxport_core::diagnose::{Code, Diagnostic, Report};
 use onnxport_core::host::{CONTRACT, Host, Search};
 use onnxport_core::ir::opset::DEFAULT_OPSET;
@@ -12,44 +12,14 @@ use onnxport_core::pipeline::{self, ConvertOptions};
 use onnxport_core::program::Program;
 use onnxport_core::verify::Executor;
 
+use crate::files::errors;
+use built::Built;
+
 /// The frozen revisions, oldest first.
-const REVISIONS: [&str; 2] = ["1.0", "1.1"];
+const REVISIONS: [&str; 4] = ["1.0", "1.1", "1.2", "1.3"];
 
-/// What is built in one profile.
-struct Built {
-    folder: PathBuf,
-}
-
-impl Built {
-    /// Builds everything frozen with `profile`, whose artefacts cargo puts into `folder`.
-    fn new(profile: &str, folder: &str) -> Self {
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("a target folder");
-        let frozen = Path::new(env!("CARGO_MANIFEST_DIR")).join("abi");
-        for revision in REVISIONS {
-            let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-            cargo.args(["build", "--workspace", "--quiet", "--locked", "--profile", profile, "--target-dir"]);
-            cargo.arg(target).current_dir(frozen.join(revision));
-            assert!(cargo.status().expect("cargo starts").success(), "{cargo:?}");
-        }
-        Self { folder: target.join(folder) }
-    }
-
-    fn plugin(&self, name: &str) -> PathBuf {
-        let (prefix, suffix) = (std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
-        self.folder.join(format!("{prefix}frozen_{}{suffix}", name.replace('.', "_")))
-    }
-
-    /// What the frozen host of `revision` says about an operator of a plugin, and whether it could lower it.
-    fn run(&self, revision: &str, plugin: &str, target: &str) -> (bool, String) {
-        let name = format!("frozen_host_{}{}", revision.replace('.', "_"), std::env::consts::EXE_SUFFIX);
-        let mut host = Command::new(self.folder.join(name));
-        let output = host.arg(self.plugin(plugin)).arg(target).output().expect("the host starts");
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let code = output.status.code();
-        assert!(matches!(code, Some(0 | 1)), "{host:?} ends with {}: {text}", output.status);
-        (code == Some(0), text)
-    }
-}
+/// The revision whose archive the plugin of another major version is built with.
+const MAJOR2: &str = "1.0";
 
 fn matrix(built: &Built) {
     for host in REVISIONS {
@@ -73,48 +43,75 @@ fn matrix(built: &Built) {
         assert!(!works && text.contains("contract 2.3 does not fit contract"), "host {host}: {text}");
         assert!(text.contains(&format!("contract {host}:")), "host {host}: {text}");
     }
-    // What came with 1.1 works there, and is refused with both versions on a host of 1.0.
-    let (works, text) = built.run("1.1", "1.1", "frozen.placed.default");
-    assert!(works && text.contains("Relu"), "{text}");
-    let (works, text) = built.run("1.0", "1.1", "frozen.placed.default");
-    assert!(!works && text.contains("contract 1.0") && text.contains("built for 1.1"), "{text}");
+    // What came with 1.1 works from there on, and is refused with both versions on a host of 1.0.
+    for plugin in REVISIONS.iter().filter(|revision| **revision != "1.0") {
+        for host in REVISIONS.iter().filter(|revision| **revision != "1.0") {
+            let (works, text) = built.run(host, plugin, "frozen.placed.default");
+            assert!(works && text.contains("Relu"), "host {host}, plugin {plugin}: {text}");
+        }
+        let (works, text) = built.run("1.0", plugin, "frozen.placed.default");
+        let both = text.contains("contract 1.0") && text.contains(&format!("built for {plugin}"));
+        assert!(!works && both, "plugin {plugin}: {text}");
+    }
     today(built);
 }
 
 /// The frozen plugins in this host.
 fn today(built: &Built) {
     for revision in REVISIONS {
-        let host =
-            attach(&built.plugin(revision), &[]).unwrap_or_else(|report| panic!("{}", errors(&report)));
-        assert_eq!(host.plugins[1].contract.to_string(), revision);
-        let model = lowered(&host, &["aten.relu.default", "frozen.scaled.default", "frozen.plain.default"]);
-        for op in ["= Max(", "= Mul(", "= Relu("] {
-            assert!(model.contains(op), "plugin {revision}: {model}");
-        }
-        let refused = lowered(&host, &["frozen.refused.default"]);
-        assert!(refused.contains("this is what it says"), "plugin {revision}: {refused}");
+        let library = built.plugin(revision);
+        let host = attach(&library, &[]).unwrap_or_else(|report| panic!("{}", errors(&report)));
+        works(&host, revision, &format!("echo {revision}"));
         let panicked = lowered(&host, &["frozen.panics.default"]);
         assert!(panicked.contains("out of cheese"), "plugin {revision}: {panicked}");
-        values(&host, revision);
     }
     let set = [("frozen".to_owned(), "factor".to_owned(), "3".to_owned())];
-    assert!(attach(&built.plugin("1.1"), &set).is_ok(), "options are there since 1.1");
-    let refused = problem(attach(&built.plugin("1.0"), &set));
-    assert_eq!(refused.code, Code::PLUGIN_OPTION);
-    names_both(&refused, "1.0");
+    options(&set, &|revision| built.plugin(revision));
     let refused = problem(attach(&built.plugin("major2"), &[]));
     assert_eq!(refused.code, Code::PLUGIN_VERSION);
     names_both(&refused, "2.3");
 }
 
-/// Intermediate values of a run came with 1.1.
-fn values(host: &Host, revision: &str) {
+/// A plugin of `revision` does in this host what it did in that of its time. Its executor is called `name`.
+fn works(host: &Host, revision: &str, name: &str) {
+    let plugin = &host.plugins[1];
+    assert_eq!(plugin.contract.to_string(), revision);
+    let model = lowered(host, &["aten.relu.default", "frozen.scaled.default", "frozen.plain.default"]);
+    for op in ["= Max(", "= Mul(", "= Relu("] {
+        assert!(model.contains(op), "plugin {revision}: {model}");
+    }
+    let refused = lowered(host, &["frozen.refused.default"]);
+    assert!(refused.contains("this is what it says"), "plugin {revision}: {refused}");
+    values(host, revision, name);
+    let quantisers: Vec<&str> =
+        plugin.weights.iter().flat_map(|weights| weights.quantisers()).map(|(name, _)| name).collect();
+    assert_eq!(quantisers, if revision < "1.2" { vec![] } else { vec!["rounds"] }, "plugin {revision}");
+    let model = lowered(host, &["aten.neg.default", "aten.neg.default", "frozen.plain.default"]);
+    assert_eq!(model.contains("Neg("), revision < "1.3", "plugin {revision} has a rule since 1.3: {model}");
+}
+
+/// Options came with 1.1.
+fn options(set: &[(String, String, String)], plugin: &dyn Fn(&str) -> PathBuf) {
+    for revision in REVISIONS {
+        let attached = attach(&plugin(revision), set);
+        if revision == "1.0" {
+            let refused = problem(attached);
+            assert_eq!(refused.code, Code::PLUGIN_OPTION);
+            names_both(&refused, revision);
+        } else {
+            assert!(attached.is_ok(), "options are there since 1.1");
+        }
+    }
+}
+
+/// Intermediate values of a run came with 1.1, where an executor need not give them.
+fn values(host: &Host, revision: &str, name: &str) {
     let executor = host.plugins.iter().find_map(Executor::of).expect("the plugin runs models");
     let runtime = executor.open(&[]).expect("it opens");
-    assert_eq!(runtime.describe().ok(), Some(format!("echo {revision}")));
+    assert_eq!(runtime.describe().ok().as_deref(), Some(name));
     assert!(runtime.load(Path::new("nowhere")).is_ok());
     let refused = runtime.load_with(Path::new("nowhere"), &["a"]).err().expect("it does not do that");
-    if revision == "1.0" {
+    if revision == "1.0" || name == "echo C" {
         assert_eq!(refused.code, Code::PLUGIN_VERSION);
         names_both(&refused, revision);
     } else {
@@ -160,6 +157,38 @@ fn lowered(host: &Host, targets: &[&str]) -> String {
     match pipeline::convert(host, program, &options) {
         Ok(converted) => converted.model.to_text(),
         Err(report) => errors(&report),
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn plugins_in_c_against_the_header_of_each_revision_work_in_this_host() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for revision in REVISIONS {
+        let library = built::in_c(revision, folder.path());
+        let host = attach(&library, &[]).unwrap_or_else(|report| panic!("{}", errors(&report)));
+        works(&host, revision, "echo C");
+    }
+    let set = [("frozen".to_owned(), "factor".to_owned(), "3".to_owned())];
+    options(&set, &|revision| folder.path().join(format!("frozen_c_{revision}.so")));
+}
+
+#[test]
+fn what_is_frozen_is_what_the_fingerprints_say() {
+    let prints = include_str!("../../plugin-sdk/abi/fingerprints.txt");
+    let lines = prints.lines().filter(|line| !line.starts_with('#') && !line.ends_with(" open"));
+    let mut released: Vec<&str> = lines.filter_map(|line| line.split(' ').next()).collect();
+    released.sort_unstable();
+    released.dedup();
+    assert_eq!(released, REVISIONS, "every released revision is kept in tests/rust/abi, and no other");
+    for line in prints.lines().filter(|line| !line.starts_with('#')) {
+        let words: Vec<&str> = line.split(' ').collect();
+        for revision in REVISIONS.iter().filter(|revision| **revision >= words[0]) {
+            let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("abi").join(revision).join("onnxport.h");
+            let header = std::fs::read_to_string(header).expect("the header");
+            let stated = format!("UINT64_C(0x{}), /* {} {} */", words[4], words[0], words[3]);
+            assert!(header.contains(&stated), "header {revision}: {line}");
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! - `cargo xtask test` checks everything; `--fast` leaves out what needs Python.
 //! - `cargo xtask conformance` runs the backend tests of the `onnx` package.
+//! - `cargo xtask freeze` keeps what a revision of the contract is when it is released.
 //! - `cargo xtask imports` prints who imports whom.
 //! - `cargo xtask gen` writes what is generated; `--check` says whether it is current. `gen contract` writes the
 //!   binary contract alone, which needs no Python.
@@ -10,6 +11,7 @@ mod conformance;
 mod contract;
 mod counts;
 mod examples;
+mod freeze;
 mod generate;
 mod imports;
 mod python;
@@ -24,6 +26,8 @@ usage: cargo xtask test [--fast]    run all checks and tests; --fast leaves out 
        cargo xtask gen [contract] [--check]
                                     write what is generated, or check that it is current;
                                     `contract` is the part that needs no Python
+       cargo xtask freeze REVISION [SOURCES]
+                                    keep what a revision of the contract is when it is released
        cargo xtask conformance      run the tests of the onnx package against inference and evaluation
        cargo xtask imports          print who imports whom, and what is against the order in ARCHITECTURE.md";
 
@@ -35,6 +39,8 @@ fn main() -> ExitCode {
         ["test", "--fast"] => Ok(test::run(test::Scope::Fast)),
         ["gen", "contract"] => contract::run(&root(), generate::Mode::Write),
         ["gen", "contract", "--check"] => contract::run(&root(), generate::Mode::Check),
+        ["freeze", revision] => freeze::run(revision, None),
+        ["freeze", revision, sources] => freeze::run(revision, Some(sources)),
         ["conformance"] => conformance::run(),
         ["imports"] => imports::run(&root()),
         ["gen"] => generate::run(generate::Mode::Write),

@@ -91,10 +91,33 @@ fn write(root: &Path) -> Result<bool, String> {
 
 /// Writes the fingerprints of revisions that are not released, as the contract's own test computes them.
 fn refresh(root: &Path) -> Result<(), String> {
+    fingerprints(root, "UPDATE", "1")
+}
+
+/// Pins the fingerprints of `revision`.
+pub(crate) fn freeze(root: &Path, revision: &str) -> Result<(), String> {
+    fingerprints(root, "ONNXPORT_FREEZE", revision)
+}
+
+/// The C header as it was when `revision` was the newest one.
+pub(crate) fn header_of(root: &Path, revision: &str) -> Result<String, String> {
+    let contract = contract(root)?;
+    let known =
+        contract.modules.iter().map(|module| module.since).chain([contract.current]).chain(
+            contract.modules.iter().flat_map(model::Module::structs).flat_map(model::Struct::revisions),
+        );
+    let Some(found) = known.into_iter().find(|known| known.to_string() == revision) else {
+        return Err(format!("the contract has no revision {revision}"));
+    };
+    c::header(&contract.at(found), &prints(root)?)
+}
+
+/// Runs the contract's own test of fingerprints, which writes them when a variable of the environment says so.
+fn fingerprints(root: &Path, variable: &str, value: &str) -> Result<(), String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut test = Command::new(cargo);
     test.args(["test", "--quiet", "-p", "onnxport-abi", "--test", "contract", "fingerprints::"]);
-    let status = test.current_dir(root).env("UPDATE", "1").stdout(Stdio::null()).status();
+    let status = test.current_dir(root).env(variable, value).stdout(Stdio::null()).status();
     match status {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("{test:?}: {status}")),

@@ -21,6 +21,21 @@ pub(crate) struct Contract {
     pub modules: Vec<Module>,
 }
 
+impl Contract {
+    /// The contract as it was when `revision` was the newest one. Records do not change; those that came later stay,
+    /// unused.
+    pub(crate) fn at(mut self, revision: Revision) -> Self {
+        self.current = revision;
+        self.modules.retain(|module| module.since <= revision);
+        for item in self.modules.iter_mut().flat_map(|module| &mut module.items) {
+            if let Item::Struct(found) = item {
+                found.fields.retain(|field| field.since <= revision);
+            }
+        }
+        self
+    }
+}
+
 /// One module: an interface, or the constants that all of them share.
 pub(crate) struct Module {
     /// `lowering`.
@@ -284,6 +299,11 @@ impl Struct {
     /// How many fields the first revision of the table has: without them it is of no use.
     pub(crate) fn base(&self) -> usize {
         self.fields.iter().filter(|field| !field.optional).count()
+    }
+
+    /// The revisions of its fields.
+    pub(crate) fn revisions(&self) -> impl Iterator<Item = Revision> {
+        self.fields.iter().map(|field| field.since)
     }
 
     pub(crate) fn is_table(&self) -> bool {

@@ -148,6 +148,12 @@ pub(crate) fn describe(verification: &Verification, source: &Path, outcome: &mut
             source.display()
         )
     };
+    if let Some(step) = verification.codes() {
+        let _ = writeln!(
+            text,
+            "          results differ by one code, {step:.2e}, to which integer kernels may round"
+        );
+    }
     for case in &verification.cases {
         let _ = writeln!(text, "  {}", case_line(case));
     }

@@ -63,6 +63,8 @@ pub struct OutputReport {
     pub problem: Option<String>,
     /// How the values compare, where there are expected ones of the same type and shape.
     pub difference: Option<Difference>,
+    /// The distance of neighbouring codes, where results are that far from the expected ones and no further.
+    pub codes: Option<f64>,
 }
 
 impl Verification {
@@ -74,6 +76,12 @@ impl Verification {
     /// Whether that the case does not run says nothing about the model.
     fn excuses(&self, case: &CaseReport) -> bool {
         (self.made || case.drawn) && case.outputs_are_right()
+    }
+
+    /// The distance of neighbouring codes, where results of a quantised model are that far from the expected ones.
+    pub fn codes(&self) -> Option<f64> {
+        let outputs = self.cases.iter().flat_map(|case| &case.outputs);
+        outputs.filter_map(|output| output.codes).reduce(f64::max)
     }
 
     /// The largest absolute difference over all outputs.

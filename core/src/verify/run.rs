@@ -1,13 +1,15 @@
 //! Feeds every case to the model and checks each output as the runtime hands it over.
 
 use std::borrow::Cow;
+use std::cell::LazyCell;
 use std::path::Path;
 use std::time::Instant;
 
 use rustc_hash::FxHashMap;
 
 use super::Comparer;
-use super::compare::{Tolerance, compare};
+use super::codes::Steps;
+use super::compare::{Difference, Tolerance, compare};
 use super::executor::{Feed, Output, Runtime};
 use super::expected::{Against, Case};
 use super::report::{CaseReport, OutputReport, TensorReport, Verification};
@@ -53,12 +55,14 @@ pub fn verify(
     drop(file);
     let executor = runtime.describe()?;
     let mut session = runtime.load(path)?;
+    let steps = LazyCell::new(|| Steps::read(path));
+    let step = |name: &str| steps.of(name);
     let mut cases = Vec::with_capacity(against.cases.len());
     for case in &against.cases {
         progress(case);
         let inputs = bind(&signature, case)?;
         let feeds = feeds(&inputs)?;
-        let mut judge = Judge::new(&signature, case, &inputs, options);
+        let mut judge = Judge::new(&signature, case, &inputs, options, &step);
         let outcome = session.run(&feeds, &mut |output| judge.output(&output));
         let error = match outcome {
             Ok(()) => judge.missing().or_else(|| judge.disordered()),
@@ -139,6 +143,8 @@ struct Judge<'a> {
     signature: &'a Signature,
     case: &'a Case,
     options: &'a Options<'a>,
+    /// The distance of neighbouring codes of an output that is coded.
+    step: &'a dyn Fn(&str) -> Option<f64>,
     symbols: Symbols,
     sizes: FxHashMap<SymId, i64>,
     /// User outputs seen so far.
@@ -147,7 +153,13 @@ struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    fn new(signature: &'a Signature, case: &'a Case, inputs: &[Bound<'_>], options: &'a Options<'a>) -> Self {
+    fn new(
+        signature: &'a Signature,
+        case: &'a Case,
+        inputs: &[Bound<'_>],
+        options: &'a Options<'a>,
+        step: &'a dyn Fn(&str) -> Option<f64>,
+    ) -> Self {
         let mut symbols = Symbols::default();
         let mut sizes = FxHashMap::default();
         for input in inputs {
@@ -160,7 +172,7 @@ impl<'a> Judge<'a> {
                 }
             }
         }
-        Self { signature, case, options, symbols, sizes, position: 0, outputs: Vec::new() }
+        Self { signature, case, options, step, symbols, sizes, position: 0, outputs: Vec::new() }
     }
 
     fn output(&mut self, output: &Output<'_>) {
@@ -170,6 +182,7 @@ impl<'a> Judge<'a> {
             tensor: report(output.name, &output.dtype.map_or("unknown", |d| d.as_str()), output.dims),
             problem: None,
             difference: None,
+            codes: None,
             state,
         };
         match expected {
@@ -230,7 +243,11 @@ impl<'a> Judge<'a> {
                 }
             }
         };
-        if let Some(first) = found.first.as_ref().filter(|_| !self.options.measure) {
+        if found.wrong > 0 && !self.options.measure {
+            entry.codes = self.neighbours(output.name, &found);
+        }
+        let judged = !self.options.measure && entry.codes.is_none();
+        if let Some(first) = found.first.as_ref().filter(|_| judged) {
             entry.problem = Some(format!(
                 "{} of {} elements differ; first at {:?}: {}, expected {}; max abs {:.3e}, max rel {:.3e}",
                 found.wrong,
@@ -243,6 +260,18 @@ impl<'a> Judge<'a> {
             ));
         }
         entry.difference = Some(found);
+    }
+
+    /// The distance of neighbouring codes, if no result is further than that from the expected one. Who states a
+    /// tolerance, or compares by a plugin, wants nothing else.
+    fn neighbours(&self, name: &str, found: &Difference) -> Option<f64> {
+        let Options { rtol, atol, comparer, .. } = self.options;
+        if rtol.is_some() || atol.is_some() || comparer.is_some() || found.not_finite > 0 {
+            return None;
+        }
+        let step = (self.step)(name)?;
+        let rounding = found.allowed.atol + found.allowed.rtol * found.largest;
+        (found.max_abs <= step + rounding).then_some(step)
     }
 
     /// What disagrees with the model's own declaration of the output.

@@ -1,15 +1,24 @@
 """Programs that torchao quantised keep their codes, run in integers, and agree to one code."""
 
+import subprocess
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import onnx
 import onnxruntime as ort
 import pytest
 import torch
 from onnx import numpy_helper
 
-from tests.python.onnx_runtime import check_model, convert, read_cases, run_cases
+from tests.python.onnx_runtime import (
+    binary,
+    check_model,
+    convert,
+    library,
+    read_cases,
+    run_cases,
+)
 
 HERE = Path(__file__).parent
 STATIC = ("conv_static", "conv_channels", "linear_channels")
@@ -89,3 +98,20 @@ def test_agrees_to_one_code(name, model):
 def test_dynamic_agrees_as_floats_do(name, model):
     tolerances = {torch.float32: (1e-5, 1e-6)}
     run_cases(model, list(read_cases(HERE / f"{name}.pt2")), tolerances=tolerances)
+
+
+@pytest.mark.parametrize(("name", "shift", "code"), [("conv_static", 0, 0), ("conv_static", 2, 1)])
+def test_one_code_is_no_mismatch(name, shift, code, model):
+    loaded = onnx.load(model)
+    last = loaded.graph.node[-1].input[2]
+    point = next(t for t in loaded.graph.initializer if t.name == last)
+    moved = numpy_helper.to_array(point) + np.int8(shift)
+    loaded.graph.initializer.append(numpy_helper.from_array(moved, "moved"))
+    loaded.graph.node[-1].input[2] = "moved"
+    onnx.save(loaded, model)
+    command = [binary(), "verify", model, "--against", HERE / f"{name}.pt2"]
+    command += ["--ort-library", library()]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    said = done.stdout + done.stderr
+    assert ("differ by one code" in said, "MISMATCH" in said) == (not shift, bool(shift)), said
+    assert bool(done.returncode) == bool(code), said

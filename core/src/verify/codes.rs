@@ -1,0 +1,91 @@
+//! How far neighbouring codes are from each other in what a quantised model gives.
+//!
+//! Integer kernels round sums to codes once where a program in floating point rounds every step: what lies in the
+//! middle between two codes becomes either. Such a difference is one step and not a mistake.
+
+use std::path::Path;
+
+use rustc_hash::FxHashMap;
+
+use crate::ir::{self, Attr, Def, Graph, Node, ValueId};
+use crate::tensor::DType;
+
+/// Operators whose results differ by no more than their first operand does.
+const KEEPING: &[&str] = &[
+    "Clip",
+    "Expand",
+    "Flatten",
+    "Gather",
+    "Identity",
+    "MaxPool",
+    "Relu",
+    "Reshape",
+    "Slice",
+    "Squeeze",
+    "Transpose",
+    "Unsqueeze",
+];
+
+/// The step between neighbouring codes of each output that is coded, by its name.
+#[derive(Default)]
+pub(super) struct Steps(FxHashMap<String, f64>);
+
+impl Steps {
+    /// Those of the model at `path`; none where it cannot be read.
+    pub(super) fn read(path: &Path) -> Self {
+        let Ok(model) = ir::import::import(path) else { return Self::default() };
+        let graph = &model.graph;
+        let outputs = graph.blocks[graph.main()].outputs().iter();
+        let named =
+            outputs.filter_map(|output| Some((graph.values[*output].name.clone()?, step(graph, *output)?)));
+        Self(named.collect())
+    }
+
+    /// The step of the output `name`.
+    pub(super) fn of(&self, name: &str) -> Option<f64> {
+        self.0.get(name).copied()
+    }
+}
+
+/// The step of what `value` is computed from, through operators that keep differences.
+fn step(graph: &Graph, value: ValueId) -> Option<f64> {
+    let mut at = value;
+    loop {
+        let Def::Node(node, _) = graph.values[at].def else { return None };
+        let node = graph.nodes.get(node).filter(|node| node.domain.is_empty())?;
+        let input = |index: usize| node.inputs.get(index).copied().flatten();
+        match node.op.as_str() {
+            "DequantizeLinear" if !integers(graph, input(0)?) => return None,
+            "DequantizeLinear" => return largest(graph, input(1)?),
+            "QuantizeLinear" => return integers(graph, at).then_some(1.0),
+            "Cast" if widens(graph, node, input(0)?) => {}
+            op if KEEPING.contains(&op) => {}
+            _ => return None,
+        }
+        at = input(0)?;
+    }
+}
+
+fn integers(graph: &Graph, value: ValueId) -> bool {
+    let coded = [DType::I8, DType::U8, DType::I16, DType::U16];
+    graph.values[value].ty.dtype().is_some_and(|dtype| coded.contains(&dtype))
+}
+
+/// Whether a cast keeps differences: one between floats does, to within its rounding.
+fn widens(graph: &Graph, node: &Node, from: ValueId) -> bool {
+    let to = node.attributes.iter().find(|a| a.name == "to").and_then(|a| match a.value {
+        Attr::Int(code) => DType::from_onnx(i32::try_from(code).ok()?),
+        _ => None,
+    });
+    let float = |dtype: DType| [DType::F16, DType::BF16, DType::F32, DType::F64].contains(&dtype);
+    graph.values[from].ty.dtype().is_some_and(float) && to.is_some_and(float)
+}
+
+/// The largest of the scales, if they are constants.
+fn largest(graph: &Graph, scale: ValueId) -> Option<f64> {
+    let data = graph.initializer(scale).filter(|data| data.dtype == DType::F32)?;
+    let bytes = data.read()?;
+    let scales = bytes.chunks_exact(4).filter_map(|b| b.try_into().ok()).map(f32::from_le_bytes);
+    let largest = scales.map(f64::from).fold(0.0, f64::max);
+    (largest.is_finite() && largest > 0.0).then_some(largest)
+}

@@ -1,7 +1,7 @@
 //! Runs a written model on recorded calls and judges what comes out.
 
-pub mod codes;
-mod compare;
+mod codes;
+pub mod compare;
 mod comparer;
 mod executor;
 mod expected;

@@ -59,6 +59,7 @@ impl Exit {
             Code::USAGE,
             Code::LOWER_OPSET,
             Code::LOWER_NAME,
+            Code::LOWER_SIZE,
             Code::PLUGIN_TWICE,
             Code::PLUGIN_CHOICE,
             Code::PLUGIN_NEW,

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use crate::diagnose::{Code, Diagnostic, Report, Severity};
 use crate::host::Host;
-use crate::lower::DimName;
+use crate::lower::{DimName, Names};
 use crate::pipeline::{self, ConvertOptions, Converted};
 use crate::program::Program;
 use crate::pt2::{self, Archive};
+use crate::sizes::AxisSize;
 use crate::table::WeightTable;
 use crate::tensor::MappedFile;
 use crate::verify::{self, Against, Runtime, Verification};
@@ -78,14 +79,28 @@ impl Conversion {
     /// Names the inputs, in order.
     #[must_use]
     pub fn input_names<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
-        self.options.lower.input_names = names.into_iter().map(Into::into).collect();
+        self.options.lower.input_names = Names::InOrder(names.into_iter().map(Into::into).collect());
         self
     }
 
     /// Names the outputs, in order.
     #[must_use]
     pub fn output_names<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
-        self.options.lower.output_names = names.into_iter().map(Into::into).collect();
+        self.options.lower.output_names = Names::InOrder(names.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Gives one input another name. Names in order are given up.
+    #[must_use]
+    pub fn rename_input(mut self, old: &str, new: &str) -> Self {
+        self.options.lower.input_names.rename(old.to_owned(), new.to_owned());
+        self
+    }
+
+    /// Gives one output another name. Names in order are given up.
+    #[must_use]
+    pub fn rename_output(mut self, old: &str, new: &str) -> Self {
+        self.options.lower.output_names.rename(old.to_owned(), new.to_owned());
         self
     }
 
@@ -94,6 +109,13 @@ impl Conversion {
     pub fn dim(mut self, input: &str, axis: usize, name: &str) -> Self {
         let (input, name) = (input.to_owned(), name.to_owned());
         self.options.lower.dims.push(DimName { input, axis, name });
+        self
+    }
+
+    /// Makes the model one for a single size of a dynamic dimension of an input, whose axes count from 0.
+    #[must_use]
+    pub fn fix(mut self, input: &str, axis: usize, size: u64) -> Self {
+        self.options.fixed.push(AxisSize { input: input.to_owned(), axis, size });
         self
     }
 
@@ -139,7 +161,8 @@ impl Conversion {
     ///
     /// # Errors
     /// A report of every problem of the first stage that has any.
-    pub fn run(self, host: &Host) -> Result<ConvertedProgram, Report> {
+    pub fn run(mut self, host: &Host) -> Result<ConvertedProgram, Report> {
+        pipeline::fix(host, &mut self.archive.program, &self.options)?;
         let calls = if self.looks_for_calls { Some(self.calls(host)) } else { None };
         let Archive { program, file, .. } = self.archive;
         let mut converted = pipeline::convert(host, program, &self.options)?;

@@ -64,6 +64,8 @@ pub(crate) mod rules;
 #[doc(hidden)]
 pub mod session;
 #[doc(hidden)]
+pub mod sizes;
+#[doc(hidden)]
 pub mod verify;
 #[doc(hidden)]
 pub mod weights;

@@ -17,11 +17,12 @@ use crate::ir::{self, Model};
 use crate::lower::{self, LowerOptions};
 use crate::meta::{self, Checked};
 use crate::normalise;
-use crate::onnx::CHANGED_KEY;
+use crate::onnx::{CHANGED_KEY, FIXED_KEY};
 use crate::optimise::{self, OptimiseOptions, Optimised};
 use crate::precision::{self, Changed, PrecisionOptions};
 use crate::program::Program;
 use crate::pt2::{self, Archive};
+use crate::sizes::{self, AxisSize};
 use crate::valid;
 use crate::weights;
 
@@ -30,6 +31,8 @@ use crate::weights;
 pub struct ConvertOptions {
     /// The opset and the model's interface.
     pub lower: LowerOptions,
+    /// Sizes for which alone the model is made, of inputs by the model's names or the program's.
+    pub fixed: Vec<AxisSize>,
     /// Which rules and passes run.
     pub optimise: OptimiseOptions,
     /// The types in which weights are stored.
@@ -100,18 +103,22 @@ pub fn import(path: &Path) -> Result<Model, Report> {
 ///
 /// # Errors
 /// A report of every problem of the first stage that has any.
-pub fn convert(host: &Host, program: Program, options: &ConvertOptions) -> Result<Converted, Report> {
+pub fn convert(host: &Host, mut program: Program, options: &ConvertOptions) -> Result<Converted, Report> {
     check_opset(options.lower.opset)?;
     let lacking = weights::missing(&program).filter(|_| !options.weightless);
     if let Some(lacking) = lacking.or_else(|| weights::missing_constants(&program)) {
         return Err(lacking.into());
     }
     let mut clock = Clock::default();
+    let fixed = fix(host, &mut program, options)?;
     let names = lower::output_names(&program);
     let checked = clock.time("meta", || contradictions(&program, host))?;
     let program = clock.time("normalise", || normalise::normalise(program, &host.schemas))?;
     let lowered = clock.time("lower", || lower::lower(host, program, &options.lower, &names))?;
     let mut model = lowered.model;
+    if !fixed.is_empty() {
+        model.metadata.push((FIXED_KEY.to_owned(), serde_json::json!(fixed).to_string()));
+    }
     clock.time("tidy", || {
         ir::tidy::model(&mut model);
         if !options.separate {
@@ -156,8 +163,9 @@ pub fn convert(host: &Host, program: Program, options: &ConvertOptions) -> Resul
 ///
 /// # Errors
 /// A report of every problem of every stage.
-pub fn check(host: &Host, program: Program, options: &ConvertOptions) -> Result<Converted, Report> {
+pub fn check(host: &Host, mut program: Program, options: &ConvertOptions) -> Result<Converted, Report> {
     check_opset(options.lower.opset)?;
+    fix(host, &mut program, options)?;
     contradictions(&program, host)?;
     let (attempted, mut problems) = normalise::attempt(program.clone(), &host.schemas, |_| true);
     if problems.is_empty() {
@@ -172,6 +180,21 @@ pub fn check(host: &Host, program: Program, options: &ConvertOptions) -> Result<
         problems.extend(more.filter(|d| d.origin.is_none_or(|o| !known.contains(&o))));
     }
     Err(Report { diagnostics: problems, origins })
+}
+
+/// Makes the program one for the sizes of the options, which it may be already; returns them by its own names
+/// of inputs.
+///
+/// # Errors
+/// Those of [`sizes::fix`].
+pub fn fix(host: &Host, program: &mut Program, options: &ConvertOptions) -> Result<Vec<AxisSize>, Report> {
+    let named = |size: &AxisSize| {
+        let own = lower::program_input(program, &options.lower.input_names, &size.input);
+        AxisSize { input: own.map_or(&*size.input, |(own, _)| own).to_owned(), ..size.clone() }
+    };
+    let fixed: Vec<AxisSize> = options.fixed.iter().map(named).collect();
+    sizes::fix(program, &host.schemas, &fixed)?;
+    Ok(fixed)
 }
 
 /// Holds the program against itself.

@@ -1,7 +1,8 @@
 //! File tests of the lowering: `tests/files/lower/*.txt`.
 //!
 //! Sections:
-//! - `options` (optional): `opset 23`, `input-names a b`, `output-names c`, `dim x:0=batch`, a line each;
+//! - `options` (optional): `opset 23`, `input-names a b`, `output-names old=new`, `dim x:0=batch`,
+//!   `dim x:0=8`, a line each;
 //! - `input`: a functional program in text form;
 //! - `output`: the model in text form, tidied and valid, or `error`.
 
@@ -9,15 +10,15 @@ use std::sync::LazyLock;
 
 use onnxport_core::host::Host;
 use onnxport_core::ir;
-use onnxport_core::lower::{DimName, LowerOptions, lower, output_names};
+use onnxport_core::lower::{DimName, LowerOptions, Names, lower, output_names};
 use onnxport_core::program::Program;
+use onnxport_core::sizes::{AxisSize, fix};
 use onnxport_core::valid;
 
 use crate::files::{Outcome, Sections, errors};
 
-fn options(text: &str) -> LowerOptions {
-    let mut options = LowerOptions::default();
-    let names = |text: &str| text.split_whitespace().map(str::to_owned).collect();
+fn options(text: &str) -> (LowerOptions, Vec<AxisSize>) {
+    let (mut options, mut sizes) = (LowerOptions::default(), Vec::new());
     for line in text.lines() {
         match line.split_once(' ') {
             Some(("opset", n)) => options.opset = n.parse().expect("an opset"),
@@ -27,20 +28,37 @@ fn options(text: &str) -> LowerOptions {
                 let (place, name) = text.split_once('=').expect("input:axis=name");
                 let (input, axis) = place.split_once(':').expect("input:axis");
                 let axis = axis.parse().expect("an axis");
+                if let Ok(size) = name.parse() {
+                    sizes.push(AxisSize { input: input.to_owned(), axis, size });
+                    continue;
+                }
                 options.dims.push(DimName { input: input.to_owned(), axis, name: name.to_owned() });
             }
             _ => panic!("unknown option `{line}`"),
         }
     }
-    options
+    (options, sizes)
+}
+
+/// `a b`, or `old=new`.
+fn names(text: &str) -> Names {
+    let words = text.split_whitespace();
+    if text.contains('=') {
+        let pairs = words.map(|word| word.split_once('=').expect("old=new"));
+        return Names::Renamed(pairs.map(|(old, new)| (old.to_owned(), new.to_owned())).collect());
+    }
+    Names::InOrder(words.map(str::to_owned).collect())
 }
 
 fn outcome(sections: &Sections) -> Outcome {
     static HOST: LazyLock<Host> = LazyLock::new(|| {
         Host::new(&[&onnxport_aten::ROOT, &onnxport_torchvision::ROOT]).expect("the plugins attach")
     });
-    let program = Program::parse(sections.get("input").expect("an input section")).expect("a program");
-    let options = options(sections.get("options").unwrap_or_default());
+    let mut program = Program::parse(sections.get("input").expect("an input section")).expect("a program");
+    let (options, sizes) = options(sections.get("options").unwrap_or_default());
+    if let Err(report) = fix(&mut program, &HOST.schemas, &sizes) {
+        return ("error", errors(&report));
+    }
     let names = output_names(&program);
     match lower(&HOST, program, &options, &names) {
         Ok(mut lowered) => {

@@ -9,13 +9,13 @@ use clap::{Args, ValueEnum};
 use onnxport_core::backend::BackendOptions;
 use onnxport_core::diagnose::{Code, Diagnostic, Report};
 use onnxport_core::host::Host;
-use onnxport_core::lower::{DimName, LowerOptions};
+use onnxport_core::lower::{LowerOptions, Names};
 use onnxport_core::normalise::normalise;
 use onnxport_core::pipeline::{self, ConvertOptions};
 use onnxport_core::verify::{Port, Signature};
 use onnxport_core::{Conversion, WriteOptions, WriteReport};
 
-use super::converting::{self, ConvertingArguments};
+use super::converting::{self, Axis, ConvertingArguments};
 use super::verifying;
 use super::writing::{self, WriteArguments};
 use crate::backends;
@@ -38,15 +38,15 @@ pub(crate) struct Arguments {
     /// The model to write
     #[arg(short, long, value_name = "ONNX", required_unless_present_any = ["emit", "explain_partition"])]
     output: Option<PathBuf>,
-    /// Names for the inputs, in order
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
-    input_names: Vec<String>,
-    /// Names for the outputs, in order
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
-    output_names: Vec<String>,
-    /// A name for a dynamic dimension of an input, such as x:0=batch
-    #[arg(long = "dim", value_name = "INPUT:AXIS=NAME", value_parser = converting::parse_dim)]
-    dims: Vec<DimName>,
+    /// Names for the inputs, in order, or other names for some of them: pixels,mask or x=pixels
+    #[arg(long, value_name = "NAMES", value_parser = converting::parse_names)]
+    input_names: Option<Names>,
+    /// Names for the outputs, in order, or other names for some of them
+    #[arg(long, value_name = "NAMES", value_parser = converting::parse_names)]
+    output_names: Option<Names>,
+    /// A name for a dynamic dimension of an input, such as x:0=batch, or its only size, such as x:0=8
+    #[arg(long = "dim", value_name = "INPUT:AXIS=NAME|SIZE", value_parser = converting::parse_axis)]
+    dims: Vec<Axis>,
     /// Print a text form instead of converting
     #[arg(long, value_enum, value_name = "FORM", conflicts_with_all = ["output", "explain_rule"])]
     emit: Option<Form>,
@@ -82,13 +82,15 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     let reweighted = arguments.weights.bind(&host, &mut conversion)?;
     let reading = start.elapsed();
     let options = converting.options(arguments.output.as_deref());
+    let (dims, fixed) = converting::axes(&arguments.dims);
     let options = ConvertOptions {
         lower: LowerOptions {
-            input_names: arguments.input_names.clone(),
-            output_names: arguments.output_names.clone(),
-            dims: arguments.dims.clone(),
+            input_names: arguments.input_names.clone().unwrap_or_default(),
+            output_names: arguments.output_names.clone().unwrap_or_default(),
+            dims,
             ..options.lower
         },
+        fixed,
         backend: BackendOptions { dry_run: arguments.explain_partition, ..options.backend },
         weightless: arguments.weights.weightless || arguments.emit.is_some() || arguments.explain_partition,
         // A model that waits for weights does not know which of them are one.

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use clap::Args;
 use onnxport_core::ir::opset::DEFAULT_OPSET;
-use onnxport_core::lower::{DimName, LowerOptions};
+use onnxport_core::lower::{DimName, LowerOptions, Names};
 use onnxport_core::pipeline::ConvertOptions;
+use onnxport_core::sizes::AxisSize;
 
 use super::optimising::OptimiseArguments;
 use super::verifying::VerifyingArguments;
@@ -48,15 +49,67 @@ impl ConvertingArguments {
     }
 }
 
-/// Reads `x:0=batch`.
-pub(crate) fn parse_dim(text: &str) -> Result<DimName, String> {
-    let (place, name) = text.split_once('=').ok_or("expected INPUT:AXIS=NAME")?;
-    let (input, axis) = place.rsplit_once(':').ok_or("expected INPUT:AXIS=NAME")?;
+/// What an axis of an input is to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Axis {
+    /// A dimension with this name.
+    Named(DimName),
+    /// Of this size, always.
+    Sized(AxisSize),
+}
+
+impl Axis {
+    /// The input that it belongs to.
+    pub(crate) fn input(&self) -> &str {
+        match self {
+            Self::Named(dim) => &dim.input,
+            Self::Sized(size) => &size.input,
+        }
+    }
+}
+
+/// Names and sizes of axes, each for itself.
+pub(crate) fn axes<'a>(all: impl IntoIterator<Item = &'a Axis>) -> (Vec<DimName>, Vec<AxisSize>) {
+    let (mut names, mut sizes) = (Vec::new(), Vec::new());
+    for axis in all {
+        match axis {
+            Axis::Named(dim) => names.push(dim.clone()),
+            Axis::Sized(size) => sizes.push(size.clone()),
+        }
+    }
+    (names, sizes)
+}
+
+/// Reads `x:0=batch` and `x:0=8`.
+pub(crate) fn parse_axis(text: &str) -> Result<Axis, String> {
+    let (place, name) = text.rsplit_once('=').ok_or("expected INPUT:AXIS=NAME or INPUT:AXIS=SIZE")?;
+    let (input, axis) = place.rsplit_once(':').ok_or("expected INPUT:AXIS=NAME or INPUT:AXIS=SIZE")?;
     let axis = axis.parse().map_err(|_| format!("{axis:?} is not an axis"))?;
     if input.is_empty() || name.is_empty() {
-        return Err("expected INPUT:AXIS=NAME".to_owned());
+        return Err("expected INPUT:AXIS=NAME or INPUT:AXIS=SIZE".to_owned());
     }
-    Ok(DimName { input: input.to_owned(), axis, name: name.to_owned() })
+    let input = input.to_owned();
+    Ok(match name.parse() {
+        Ok(size) => Axis::Sized(AxisSize { input, axis, size }),
+        Err(_) => Axis::Named(DimName { input, axis, name: name.to_owned() }),
+    })
+}
+
+/// Reads `a,b` and `old=new,other=another`.
+pub(crate) fn parse_names(text: &str) -> Result<Names, String> {
+    let parts: Vec<&str> = text.split(',').collect();
+    let pairs: Vec<(String, String)> =
+        parts.iter().filter_map(|p| p.split_once('=')).map(|(a, b)| (a.to_owned(), b.to_owned())).collect();
+    let is_empty =
+        parts.iter().any(|part| part.is_empty()) || pairs.iter().any(|(a, b)| a.is_empty() || b.is_empty());
+    match pairs.len() {
+        _ if is_empty => {
+            Err("expected names, such as a,b, or other names for some, such as old=new".to_owned())
+        }
+        0 => Ok(Names::InOrder(parts.into_iter().map(str::to_owned).collect())),
+        n if n == parts.len() => Ok(Names::Renamed(pairs)),
+        _ => Err("either all are names in order, or all are old=new".to_owned()),
+    }
 }
 
 #[cfg(test)]
@@ -64,11 +117,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_dim_names_input_axis_and_name() {
-        let dim = parse_dim("a:b:1=batch").ok();
-        assert_eq!(dim, Some(DimName { input: "a:b".to_owned(), axis: 1, name: "batch".to_owned() }));
+    fn an_axis_has_a_name_or_a_size() {
+        let dim = |name: &str| DimName { input: "a:b".to_owned(), axis: 1, name: name.to_owned() };
+        assert_eq!(parse_axis("a:b:1=batch"), Ok(Axis::Named(dim("batch"))));
+        let size = AxisSize { input: "a:b".to_owned(), axis: 1, size: 8 };
+        assert_eq!(parse_axis("a:b:1=8"), Ok(Axis::Sized(size)));
+        assert_eq!(parse_axis("a:b:1=-8"), Ok(Axis::Named(dim("-8"))));
         for wrong in ["x", "x:0", "x=n", "x:z=n", ":0=n", "x:0="] {
-            assert!(parse_dim(wrong).is_err(), "{wrong}");
+            assert!(parse_axis(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn names_are_in_order_or_take_the_place_of_others() {
+        let texts = |all: &[&str]| all.iter().map(|t| (*t).to_owned()).collect::<Vec<_>>();
+        assert_eq!(parse_names("a,b"), Ok(Names::InOrder(texts(&["a", "b"]))));
+        let pairs = vec![("x".to_owned(), "y".to_owned()), ("z".to_owned(), "w=v".to_owned())];
+        assert_eq!(parse_names("x=y,z=w=v"), Ok(Names::Renamed(pairs)));
+        for wrong in ["", "a,", "a,b=c", "=b", "a="] {
+            assert!(parse_names(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -11,13 +11,13 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap_lex::OsStrExt;
 use onnxport_core::diagnose::{Code, Diagnostic, Origins, Report};
 use onnxport_core::ir::Model;
-use onnxport_core::lower::{DimName, LowerOptions};
+use onnxport_core::lower::{LowerOptions, Names};
 use onnxport_core::precision::PrecisionOptions;
 use onnxport_core::write::{self, PackageReport};
 use onnxport_core::{BindOptions, Calls, Conversion, ConvertOptions, Host, NameMap, WeightSet, WriteOptions};
 use serde_json::Value;
 
-use super::converting::{self, ConvertingArguments};
+use super::converting::{self, Axis, ConvertingArguments};
 use super::verifying;
 use super::writing::{self, FileArguments, PlanArguments};
 use crate::backends;
@@ -39,9 +39,16 @@ pub(crate) struct Arguments {
     /// The folder to make
     #[arg(short, long, value_name = "FOLDER")]
     output: PathBuf,
-    /// A name for a dynamic dimension of an input of a model, such as encoder/x:0=batch
-    #[arg(long = "dim", value_name = "NAME/INPUT:AXIS=NAME", value_parser = parse_dim)]
-    dims: Vec<(String, DimName)>,
+    /// Names for the inputs of a model, in order, or other names for some of them: encoder/pixels,mask or
+    /// encoder/x=pixels
+    #[arg(long, value_name = "NAME/NAMES", value_parser = parse_names)]
+    input_names: Vec<(String, Names)>,
+    /// Names for the outputs of a model, likewise
+    #[arg(long, value_name = "NAME/NAMES", value_parser = parse_names)]
+    output_names: Vec<(String, Names)>,
+    /// A name for a dynamic dimension of an input of a model, such as encoder/x:0=batch, or its only size
+    #[arg(long = "dim", value_name = "NAME/INPUT:AXIS=NAME|SIZE", value_parser = parse_axis)]
+    dims: Vec<(String, Axis)>,
     #[command(flatten)]
     converting: ConvertingArguments,
     #[command(flatten)]
@@ -63,9 +70,15 @@ fn parse_member(text: OsString) -> Result<(String, PathBuf), String> {
     Ok((name.to_owned(), path))
 }
 
-fn parse_dim(text: &str) -> Result<(String, DimName), String> {
-    let (model, dim) = text.split_once('/').ok_or("expected NAME/INPUT:AXIS=NAME")?;
-    Ok((model.to_owned(), converting::parse_dim(dim)?))
+fn parse_axis(text: &str) -> Result<(String, Axis), String> {
+    let (model, axis) =
+        text.split_once('/').ok_or("expected NAME/INPUT:AXIS=NAME or NAME/INPUT:AXIS=SIZE")?;
+    Ok((model.to_owned(), converting::parse_axis(axis)?))
+}
+
+fn parse_names(text: &str) -> Result<(String, Names), String> {
+    let (model, names) = text.split_once('/').ok_or("expected NAME/a,b or NAME/old=new")?;
+    Ok((model.to_owned(), converting::parse_names(names)?))
 }
 
 /// Converts all programs, writes them into one folder and verifies them there.
@@ -189,9 +202,23 @@ fn refuse_names(arguments: &Arguments) -> Result<(), Diagnostic> {
         let message = format!("two models are called `{name}`");
         return Err(Diagnostic::error(Code::LOWER_NAME, message).help("give names: `first=a.pt2`"));
     }
-    if let Some((model, dim)) = arguments.dims.iter().find(|(model, _)| !names.contains(model)) {
-        let message = format!("no model is called `{model}`, as `--dim` for `{}` says", dim.input);
+    if let Some((model, axis)) = arguments.dims.iter().find(|(model, _)| !names.contains(model)) {
+        let message = format!("no model is called `{model}`, as `--dim` for `{}` says", axis.input());
         return Err(Diagnostic::error(Code::LOWER_NAME, message).help("write `--dim NAME/INPUT:AXIS=NAME`"));
+    }
+    for (flag, given) in [("input", &arguments.input_names), ("output", &arguments.output_names)] {
+        let mut seen = BTreeSet::new();
+        for (model, _) in given {
+            let message = if !names.contains(model) {
+                format!("no model is called `{model}`, as `--{flag}-names` says")
+            } else if !seen.insert(model) {
+                format!("`--{flag}-names` is given twice for the model `{model}`")
+            } else {
+                continue;
+            };
+            let help = format!("write `--{flag}-names NAME/a,b` or `--{flag}-names NAME/old=new`");
+            return Err(Diagnostic::error(Code::LOWER_NAME, message).help(help));
+        }
     }
     Ok(())
 }
@@ -233,9 +260,15 @@ fn convert(
     }
     let verified = !converting.verifying.no_verify && arguments.planning.plan.is_none();
     let options = converting.options(Some(Path::new(&format!("{name}.onnx"))));
-    let dims = arguments.dims.iter().filter(|(model, _)| model == name).map(|(_, dim)| dim.clone());
+    let axes = arguments.dims.iter().filter(|(model, _)| model == name).map(|(_, axis)| axis);
+    let (dims, fixed) = converting::axes(axes);
+    let names = |given: &[(String, Names)]| {
+        given.iter().find(|(model, _)| model == name).map(|(_, names)| names.clone()).unwrap_or_default()
+    };
+    let (input_names, output_names) = (names(&arguments.input_names), names(&arguments.output_names));
     let options = ConvertOptions {
-        lower: LowerOptions { dims: dims.collect(), ..options.lower },
+        lower: LowerOptions { dims, input_names, output_names, ..options.lower },
+        fixed,
         precision: PrecisionOptions { several: true, ..options.precision },
         separate: reweighted,
         ..options
@@ -327,8 +360,10 @@ mod tests {
 
     #[test]
     fn a_dim_belongs_to_a_model() {
-        let (model, dim) = parse_dim("a/x/y:0=batch").expect("a dim");
-        assert_eq!((model.as_str(), dim.input.as_str(), dim.axis), ("a", "x/y", 0));
-        assert!(parse_dim("x:0=batch").is_err());
+        let (model, axis) = parse_axis("a/x/y:0=batch").expect("an axis");
+        assert_eq!((model.as_str(), axis.input()), ("a", "x/y"));
+        assert!(parse_axis("x:0=batch").is_err());
+        assert_eq!(parse_names("a/x=y").expect("names").0, "a");
+        assert!(parse_names("x=y").is_err());
     }
 }

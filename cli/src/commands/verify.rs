@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use onnxport_core::diagnose::{Code, Diagnostic};
-use onnxport_core::verify::{self, Against, CaseReport, Comparer, Options, Runtime, Verification};
+use onnxport_core::verify::{self, Against, CaseReport, Comparer, Options, Runtime, Signature, Verification};
 
 use crate::args;
 use crate::deadline::Deadline;
@@ -76,7 +76,8 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
         return Err(Diagnostic::error(Code::READ_IO, message).into());
     }
     let host = plugins::host(&arguments.plugins)?;
-    let (against, source) = Against::open(&arguments.against, &host.schemas)?;
+    let fixed = Signature::read(&arguments.model)?.fixed;
+    let (against, source) = Against::open(&arguments.against, &host.schemas, &fixed)?;
     let runtime = plugins::runtime(&host, &arguments.runtime)?;
     let comparer = arguments.comparer.as_deref().map(|id| Comparer::open(&host, id, &[])).transpose()?;
     let (rtol, atol) = (arguments.rtol, arguments.atol);
@@ -141,6 +142,12 @@ pub(crate) fn describe(verification: &Verification, source: &Path, outcome: &mut
             verification.max_rel(),
             source.display()
         )
+    } else if verification.cases.iter().any(|case| case.not_applicable.is_some()) {
+        writeln!(
+            text,
+            "          {} records no values for the model's sizes: element types and shapes were checked, values were not",
+            source.display()
+        )
     } else {
         writeln!(
             text,
@@ -172,9 +179,9 @@ fn case_line(case: &CaseReport) -> String {
     if inputs.chars().count() > 72 {
         inputs = inputs.chars().take(69).chain("...".chars()).collect();
     }
-    let mark = match (case.passed(), case.not_tried()) {
+    let mark = match (case.passed(), case.not_tried() || case.not_applicable.is_some()) {
+        (_, true) => faint("none"),
         (true, _) => good("ok  "),
-        (false, true) => faint("none"),
         (false, false) => bad("FAIL"),
     };
     format!("{mark} {:<8} {}", case.name, faint(&inputs))

@@ -38,8 +38,8 @@ impl DimValues {
     ) {
         let Dim::Expr(id) = dim else { return };
         self.offer(block, id, Source::Axis(value, axis));
-        if let Expr::Sum(terms) = symbols.expr(id)
-            && let Some((factor, symbol, offset)) = linear_in_one(symbols, terms)
+        if let Expr::Sum(_) = symbols.expr(id)
+            && let Some((factor, symbol, offset)) = symbols.linear(dim)
         {
             self.linear.entry(symbol).or_insert((id, factor, offset));
         }
@@ -61,22 +61,6 @@ impl DimValues {
             None => places.push((block, source)),
         }
     }
-}
-
-/// `factor * symbol + offset`, when the terms are nothing else.
-fn linear_in_one(symbols: &Symbols, terms: &[Term]) -> Option<(i64, SymId, i64)> {
-    let (mut found, mut offset) = (None, 0);
-    for term in terms {
-        match term.factors.as_slice() {
-            [] => offset = term.coefficient,
-            [factor] if found.is_none() => match symbols.expr(*factor) {
-                Expr::Sym(symbol) => found = Some((term.coefficient, *symbol)),
-                _ => return None,
-            },
-            _ => return None,
-        }
-    }
-    found.map(|(factor, symbol)| (factor, symbol, offset))
 }
 
 impl Driver<'_> {

@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
-use super::LowerOptions;
 use super::driver::{Bound, Driver, Scope, not_computed};
+use super::names::error as name_error;
+use super::{LowerOptions, Names};
 use crate::diagnose::{Code, Diagnostic};
 use crate::ir::{Shape, State, Type, ValueId};
-use crate::program::{Arg, InputKind, InputSpec, OutputKind, Val, ValueType};
+use crate::program::{Arg, InputKind, InputSpec, OutputKind, Program, Val, ValueType};
 use crate::sym::{Dim, SymId, Symbols};
 use crate::tensor::{DType, LazyTensor};
 
@@ -37,28 +38,7 @@ impl Driver<'_> {
                 _ => None,
             })
             .collect();
-        let users = program.signature.inputs.iter().zip(&program.body.inputs);
-        let users =
-            users.filter(|(s, a)| matches!(s.kind, InputKind::User) && a.as_value().is_some()).count();
-        if !options.input_names.is_empty() && options.input_names.len() != users {
-            self.report(name_error(
-                format!("{} input names were given for {users} inputs", options.input_names.len()),
-                "give one name per tensor input, in order",
-            ));
-        }
-        let mut given = BTreeSet::new();
-        for name in options.input_names.iter().filter(|name| !given.insert(*name)) {
-            let message = format!("the name `{name}` is given to two inputs");
-            self.report(name_error(message, "choose names that differ"));
-        }
-        let is_user = |spec: &InputSpec| matches!(spec.kind, InputKind::User);
-        let mut names = Vec::with_capacity(users);
-        let mut chosen = options.input_names.iter();
-        for (spec, arg) in program.signature.inputs.iter().zip(&program.body.inputs) {
-            if is_user(spec) && arg.as_value().is_some() {
-                names.push(chosen.next().unwrap_or(&spec.name).clone());
-            }
-        }
+        let names = self.chosen_inputs(options);
         // The user's names stand; a weight of the same name gets another.
         let mut taken: BTreeSet<String> = names.iter().cloned().collect();
         let mut names = names.into_iter();
@@ -98,6 +78,20 @@ impl Driver<'_> {
             }
         }
         self.model.states.sort_by_key(|s| s.input);
+    }
+
+    /// The names of the user's inputs, in order.
+    fn chosen_inputs(&mut self, options: &LowerOptions) -> Vec<String> {
+        let own: Vec<String> = user_inputs(self.program).map(|(spec, _)| spec.name.clone()).collect();
+        let mut problems = Vec::new();
+        let names = options.input_names.of(&own, "input", &mut problems);
+        problems.into_iter().for_each(|problem| self.report(problem));
+        let mut given = BTreeSet::new();
+        for (name, _) in names.iter().filter(|(name, chosen)| *chosen && !given.insert(name)) {
+            let message = format!("the name `{name}` is given to two inputs");
+            self.report(name_error(message, "choose names that differ"));
+        }
+        names.into_iter().map(|(name, _)| name).collect()
     }
 
     fn user_input(&mut self, scope: &mut Scope, val: Val, name: String) {
@@ -161,35 +155,43 @@ impl Driver<'_> {
     pub(super) fn make_outputs(&mut self, scope: &Scope, options: &LowerOptions, recorded: &[String]) {
         let program = self.program;
         let mut taken: BTreeSet<String> = self.input_names();
-        let mut states = Vec::new();
-        let mut chosen = options.output_names.iter();
-        let mut recorded = recorded.iter();
-        let mut users = 0;
+        let (mut states, mut returned) = (Vec::new(), Vec::new());
         for (spec, arg) in program.signature.outputs.iter().zip(&program.body.outputs) {
             match &spec.kind {
                 OutputKind::State { name, input, .. } => states.push((name, *input, arg)),
                 OutputKind::Token => {}
-                OutputKind::User | OutputKind::Loss | OutputKind::Gradient(_) => {
-                    let recorded = recorded.next().filter(|name| !name.is_empty()).cloned();
-                    let Some(value) = self.output_value(scope, arg) else { continue };
-                    let given = chosen.next();
-                    if let Some(name) = given.filter(|name| taken.contains(*name)) {
-                        let message = format!("the name `{name}` is taken by an input or another output");
-                        self.report(name_error(message, "choose names that differ"));
-                    }
-                    let own = arg.as_value().map(|val| program.body.values[val].name.clone());
-                    let name = given.cloned().or(recorded).or(own).unwrap_or(format!("output_{users}"));
-                    users += 1;
-                    self.add_output(value, unique(name, &mut taken));
-                }
+                OutputKind::User | OutputKind::Loss | OutputKind::Gradient(_) => returned.push(arg),
             }
         }
-        if !options.output_names.is_empty() && options.output_names.len() != users {
-            self.report(name_error(
-                format!("{} output names were given for {users} outputs", options.output_names.len()),
-                "give one name per output, in order",
-            ));
+        // What was not lowered has been reported; its name is known all the same.
+        let mut own = Vec::new();
+        let mut found = Vec::new();
+        let mut known = taken.clone();
+        let mut recorded = recorded.iter();
+        for arg in returned {
+            let recorded = recorded.next().filter(|name| !name.is_empty()).cloned();
+            let value = self.output_value(scope, arg);
+            if value.is_none() && arg.as_value().is_none() {
+                continue;
+            }
+            let name = arg.as_value().map(|val| program.body.values[val].name.clone());
+            let name = recorded.or(name).unwrap_or(format!("output_{}", own.len()));
+            own.push(unique(name, &mut known));
+            found.push(value);
         }
+        let mut problems = Vec::new();
+        let names = options.output_names.of(&own, "output", &mut problems);
+        for (value, (name, chosen)) in found.into_iter().zip(names) {
+            if chosen && taken.contains(&name) {
+                let message = format!("the name `{name}` is taken by an input or another output");
+                problems.push(name_error(message, "choose names that differ"));
+            }
+            let name = unique(name, &mut taken);
+            if let Some(value) = value {
+                self.add_output(value, name);
+            }
+        }
+        problems.into_iter().for_each(|problem| self.report(problem));
         for (name, input, arg) in states {
             let Some(Bound::Value(input)) = scope.get(input) else { continue };
             let Some(value) = self.output_value(scope, arg) else { continue };
@@ -221,6 +223,7 @@ impl Driver<'_> {
             Arg::Value(val) => match scope.get(*val)? {
                 Bound::Value(value) => match self.program.body.values[*val].ty {
                     ValueType::Tensor(_) => Some(value),
+                    ValueType::SymInt(Dim::Const(n)) => self.output_value(scope, &Arg::Int(n)),
                     _ => {
                         let axes = self.int_constant(&[0]);
                         Some(self.append("Squeeze", &[value, axes]))
@@ -249,6 +252,24 @@ impl Driver<'_> {
     }
 }
 
+/// The inputs that the user gives, and their values.
+fn user_inputs(program: &Program) -> impl Iterator<Item = (&InputSpec, Val)> {
+    let inputs = program.signature.inputs.iter().zip(&program.body.inputs);
+    inputs.filter_map(|(spec, arg)| match spec.kind {
+        InputKind::User => Some((spec, arg.as_value()?)),
+        _ => None,
+    })
+}
+
+/// The input that the model calls `name`, or that the program does: its name in the program, and its value.
+pub fn program_input<'p>(program: &'p Program, names: &Names, name: &str) -> Option<(&'p str, Val)> {
+    let own: Vec<String> = user_inputs(program).map(|(spec, _)| spec.name.clone()).collect();
+    let chosen = names.of(&own, "input", &mut Vec::new());
+    let place = chosen.iter().position(|(chosen, _)| chosen == name);
+    let place = place.or_else(|| own.iter().position(|own| own == name))?;
+    user_inputs(program).nth(place).map(|(spec, val)| (spec.name.as_str(), val))
+}
+
 /// Gives dimensions the names that the user chose.
 pub(super) fn rename_dims(driver: &mut Driver<'_>, options: &LowerOptions) {
     let mut named: FxHashMap<SymId, &str> = FxHashMap::default();
@@ -260,15 +281,8 @@ pub(super) fn rename_dims(driver: &mut Driver<'_>, options: &LowerOptions) {
             continue;
         }
         let program = driver.program;
-        let position = options.input_names.iter().position(|n| n == input);
-        let users = program.signature.inputs.iter().zip(&program.body.inputs);
-        let mut users = users.filter(|(s, a)| matches!(s.kind, InputKind::User) && a.as_value().is_some());
-        let found = match position {
-            Some(index) => users.nth(index),
-            None => users.find(|(s, _)| s.name == *input),
-        };
-        let dim = found
-            .and_then(|(_, arg)| arg.as_value())
+        let dim = program_input(program, &options.input_names, input)
+            .map(|(_, val)| val)
             .and_then(|val| program.body.values[val].ty.as_tensor())
             .and_then(|ty| ty.shape.get(*axis).copied());
         let symbols: &mut Symbols = &mut driver.model.symbols;
@@ -308,10 +322,6 @@ pub(super) fn real_type(dtype: DType, dims: &[Dim]) -> (DType, Shape) {
         DType::C128 => pair(DType::F64),
         _ => (dtype, Shape::of(dims.iter().copied())),
     }
-}
-
-fn name_error(message: String, help: &str) -> Diagnostic {
-    Diagnostic::error(Code::LOWER_NAME, message).help(help)
 }
 
 /// `wanted`, or the first `wanted_1`, `wanted_2` … that is not taken; takes it.

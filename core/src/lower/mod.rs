@@ -12,11 +12,13 @@ mod emit;
 mod frame;
 mod functions;
 mod interface;
+mod names;
 
 use rustc_hash::FxHashMap;
 
 pub(crate) use callbacks::{host_table, origin_of};
-pub use interface::DimName;
+pub use interface::{DimName, program_input};
+pub use names::Names;
 
 use crate::diagnose::{Diagnostic, Report};
 use crate::host::Host;
@@ -30,10 +32,10 @@ use crate::tensor::DType;
 pub struct LowerOptions {
     /// The opset to emit.
     pub opset: i64,
-    /// Names of the inputs in order; empty keeps the program's.
-    pub input_names: Vec<String>,
-    /// Names of the user outputs in order; empty keeps the program's.
-    pub output_names: Vec<String>,
+    /// Names of the tensor inputs.
+    pub input_names: Names,
+    /// Names of the outputs that the program returns.
+    pub output_names: Names,
     /// Names of dimensions.
     pub dims: Vec<DimName>,
 }
@@ -41,7 +43,7 @@ pub struct LowerOptions {
 impl Default for LowerOptions {
     /// The opset that is emitted unless the user asks for another, and the program's own names.
     fn default() -> Self {
-        Self { opset: DEFAULT_OPSET, input_names: Vec::new(), output_names: Vec::new(), dims: Vec::new() }
+        Self { opset: DEFAULT_OPSET, input_names: Names::Own, output_names: Names::Own, dims: Vec::new() }
     }
 }
 

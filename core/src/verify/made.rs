@@ -4,10 +4,10 @@
 
 use super::expected::Against;
 use super::samples::{self, Sample};
-use super::sizes::Constraints;
 use crate::diagnose::{Code, Diagnostic};
 use crate::meta::Implied;
 use crate::program::{InputKind, Program, ValueType};
+use crate::sizes::Constraints;
 use crate::sym::{Dim, SymId};
 use crate::tensor::{DType, LazyTensor, Transform};
 
@@ -29,7 +29,11 @@ impl Against {
             })?;
             samples.push(sample);
         }
-        let constraints = Constraints::new(Implied::nothing(&program.symbols), &program.guards, &samples);
+        let constraints = Constraints::new(
+            Implied::nothing(&program.symbols),
+            &program.guards,
+            samples.iter().map(Sample::port),
+        );
         Ok(Self { made: true, ..samples::cases(&program.symbols, &samples, &constraints) })
     }
 }

@@ -11,7 +11,6 @@ pub mod python;
 mod report;
 mod run;
 mod samples;
-mod sizes;
 mod source;
 
 pub use crate::onnx::{Extent, Port, Signature, State};

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::compare::Difference;
+use super::expected::Case;
 use crate::diagnose::{Code, Diagnostic, Severity};
 
 /// The outcome of running a model on every case.
@@ -38,6 +39,9 @@ pub struct CaseReport {
     /// Whether the sizes were drawn: that a call with them fails says nothing, since the program itself may
     /// not take them.
     pub drawn: bool,
+    /// Why the call was not run: it is of a size that the model was not made for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_applicable: Option<String>,
 }
 
 /// A tensor's name and type.
@@ -106,6 +110,11 @@ impl Verification {
     /// An error for every case that failed, and a warning for outputs that could not have failed.
     pub fn diagnostics(&self) -> Vec<Diagnostic> {
         let of_case = |case: &CaseReport| {
+            if let Some(why) = &case.not_applicable {
+                let message = format!("case {} is not applicable: {why}", case.name);
+                let note = Diagnostic::error(Code::VERIFY_EXPECTED, message);
+                return Some(Diagnostic { severity: Severity::Note, ..note });
+            }
             let found = case.diagnostic()?;
             let severity = if self.excuses(case) { Severity::Warning } else { found.severity };
             Some(Diagnostic { severity, ..found })
@@ -147,7 +156,8 @@ impl Verification {
 
     /// The outputs of which no case has an expected value that zeros would not match.
     fn vacuous(&self) -> Vec<&str> {
-        let outputs = self.cases.first().map(|case| case.outputs.as_slice()).unwrap_or_default();
+        let ran = self.cases.iter().find(|case| case.not_applicable.is_none());
+        let outputs = ran.map(|case| case.outputs.as_slice()).unwrap_or_default();
         let is_vacuous = |name: &str| {
             let mut all = self.cases.iter().flat_map(|c| &c.outputs).filter(|o| o.tensor.name == name);
             all.all(|o| o.difference.as_ref().is_some_and(super::Difference::is_vacuous))
@@ -157,6 +167,24 @@ impl Verification {
 }
 
 impl CaseReport {
+    /// The report about a call that the model was not made for.
+    pub(super) fn not_applicable(case: &Case, why: String) -> Self {
+        let signed = |shape: &[u64]| shape.iter().map(|n| i64::try_from(*n).unwrap_or(i64::MAX)).collect();
+        let fed = case.inputs.iter().map(|(name, tensor)| TensorReport {
+            name: name.clone(),
+            dtype: tensor.dtype.to_string(),
+            shape: signed(&tensor.shape),
+        });
+        Self {
+            name: case.name.clone(),
+            inputs: fed.collect(),
+            outputs: Vec::new(),
+            error: None,
+            drawn: case.drawn,
+            not_applicable: Some(why),
+        }
+    }
+
     /// Whether the call failed at sizes that nothing shows the program to take.
     pub fn not_tried(&self) -> bool {
         self.drawn && self.error.is_some() && self.outputs_are_right()

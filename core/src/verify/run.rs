@@ -13,9 +13,10 @@ use super::compare::{Difference, Tolerance, compare};
 use super::executor::{Feed, Output, Runtime};
 use super::expected::{Against, Case};
 use super::report::{CaseReport, OutputReport, TensorReport, Verification};
+use super::samples::tile;
 use super::{Extent, Port, Signature};
 use crate::diagnose::{Code, Diagnostic};
-use crate::onnx::{CHANGED_KEY, OnnxFile};
+use crate::onnx::{AxisSize, CHANGED_KEY, OnnxFile};
 use crate::sym::{SymId, Symbols};
 use crate::tensor::LazyTensor;
 
@@ -54,11 +55,23 @@ pub fn verify(
     let options = &Options { measure: options.measure || is_changed, ..*options };
     drop(file);
     let executor = runtime.describe()?;
+    let fixed = signature.fixed.as_slice();
+    // Where nothing that was recorded is of the sizes that the model was made for, it is repeated to them.
+    let made = match against.cases.first() {
+        Some(first) if against.cases.iter().all(|case| other_size(fixed, case).is_some()) => {
+            Some(at_declared_sizes(&signature, first)?)
+        }
+        _ => None,
+    };
     let mut session = runtime.load(path)?;
     let steps = LazyCell::new(|| Steps::read(path));
     let step = |name: &str| steps.of(name);
     let mut cases = Vec::with_capacity(against.cases.len());
-    for case in &against.cases {
+    for case in against.cases.iter().chain(&made) {
+        if let Some(why) = other_size(fixed, case) {
+            cases.push(CaseReport::not_applicable(case, why));
+            continue;
+        }
         progress(case);
         let inputs = bind(&signature, case)?;
         let feeds = feeds(&inputs)?;
@@ -76,12 +89,40 @@ pub fn verify(
             outputs: judge.outputs,
             error,
             drawn: case.drawn,
+            not_applicable: None,
         });
     }
     let seconds = start.elapsed().as_secs_f64();
-    let values_compared = against.has_values();
+    let ran = |case: &&Case| other_size(fixed, case).is_none();
+    let values_compared = against.cases.iter().filter(ran).any(|case| case.expected.is_some());
     let (measured, made) = (options.measure, against.made);
     Ok(Verification { executor, values_compared, measured, made, cases, seconds })
+}
+
+/// Why `case` is none for a model of the sizes `fixed`.
+fn other_size(fixed: &[AxisSize], case: &Case) -> Option<String> {
+    fixed.iter().find_map(|AxisSize { input, axis, size }| {
+        let (_, tensor) = case.inputs.iter().find(|(name, _)| name == input)?;
+        let found = tensor.shape.get(*axis).filter(|found| *found != size)?;
+        Some(format!("{input} has {found} along axis {axis}, and the model is one for {size}"))
+    })
+}
+
+/// The inputs of `case`, repeated or cut to what the model declares.
+fn at_declared_sizes(signature: &Signature, case: &Case) -> Result<Case, Diagnostic> {
+    let resized = |bound: Bound<'_>, (name, tensor): &(String, LazyTensor)| {
+        let dims = bound.port.dims.as_deref().unwrap_or_default();
+        let shape = tensor.shape.iter().zip(dims).map(|(found, declared)| match declared {
+            Extent::Known(n) => u64::try_from(*n).unwrap_or(*found),
+            _ => *found,
+        });
+        let shape: Vec<u64> = shape.collect();
+        let tensor = if shape.len() == tensor.shape.len() { tile(tensor, &shape) } else { None };
+        Ok((name.clone(), tensor.ok_or_else(|| unreadable(name))?))
+    };
+    let inputs = bind(signature, case)?.into_iter().zip(&case.inputs);
+    let inputs = inputs.map(|(bound, input)| resized(bound, input)).collect::<Result<_, Diagnostic>>()?;
+    Ok(Case { name: "fixed".to_owned(), inputs, expected: None, drawn: true })
 }
 
 struct Bound<'a> {

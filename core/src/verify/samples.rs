@@ -1,7 +1,7 @@
 //! Calls made from recorded inputs alone, at the recorded size and at others.
 
 use super::expected::{Against, Case};
-use super::sizes::{Constraints, Sizes};
+use crate::sizes::{Constraints, Port, Sizes};
 use crate::sym::{Dim, SymId, Symbols};
 use crate::tensor::data::count;
 use crate::tensor::{DType, LazyTensor};
@@ -24,6 +24,13 @@ pub(super) struct Sample {
     pub number: Option<Dim>,
     /// The recorded value.
     pub tensor: LazyTensor,
+}
+
+impl Sample {
+    /// As guards speak of it.
+    pub(super) fn port(&self) -> Port<'_> {
+        Port { name: &self.name, dims: &self.dims, number: self.number }
+    }
 }
 
 /// The recorded call, and calls with other sizes of every dynamic dimension that `constraints` admit, whose
@@ -121,7 +128,7 @@ fn resize(symbols: &Symbols, sample: &Sample, sizes: &[(SymId, i64)]) -> Option<
 }
 
 /// The tensor at another shape, its elements repeated cyclically along every axis.
-fn tile(tensor: &LazyTensor, shape: &[u64]) -> Option<LazyTensor> {
+pub(super) fn tile(tensor: &LazyTensor, shape: &[u64]) -> Option<LazyTensor> {
     if tensor.shape == shape {
         return Some(tensor.clone());
     }
@@ -234,7 +241,7 @@ mod tests {
 
     fn constraints(symbols: &Symbols, guards: &[&str], samples: &[Sample]) -> Constraints {
         let guards: Vec<String> = guards.iter().map(|g| (*g).to_owned()).collect();
-        Constraints::new(Implied::nothing(symbols), &guards, samples)
+        Constraints::new(Implied::nothing(symbols), &guards, samples.iter().map(Sample::port))
     }
 
     #[test]

@@ -4,23 +4,23 @@ use std::path::{Path, PathBuf};
 
 use super::expected::Against;
 use super::samples::{self, Sample};
-use super::sizes::Constraints;
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::meta;
 use crate::program::{Program, Value, ValueType};
 use crate::pt2::{self, Archive, SampleValue};
 use crate::registry::Schemas;
+use crate::sizes::{self, AxisSize, Constraints};
 use crate::tensor::{DType, LazyTensor};
 
 impl Against {
     /// Finds calls for a file that the user named: a sidecar, or an archive, whose sidecar is used
-    /// when there is one beside it.
+    /// when there is one beside it. Sizes are drawn for a model of the sizes `fixed`.
     ///
     /// Returns the calls and the file that they come from.
     ///
     /// # Errors
     /// `OP704` when there are no calls, and what reading the file gives.
-    pub fn open(path: &Path, schemas: &Schemas) -> Result<(Self, PathBuf), Report> {
+    pub fn open(path: &Path, schemas: &Schemas, fixed: &[AxisSize]) -> Result<(Self, PathBuf), Report> {
         if path.extension().is_some_and(|e| e == "safetensors") {
             return Ok((Self::read(path)?, path.to_owned()));
         }
@@ -28,7 +28,9 @@ impl Against {
         if sidecar.exists() {
             return Ok((Self::read(&sidecar)?, sidecar));
         }
-        Ok((Self::of_archive(&pt2::read(path)?, schemas)?, path.to_owned()))
+        let mut archive = pt2::read(path)?;
+        sizes::fix(&mut archive.program, schemas, fixed)?;
+        Ok((Self::of_archive(&archive, schemas)?, path.to_owned()))
     }
 
     /// Calls made from the inputs that an archive records. What `schemas` say of its operators tells which
@@ -53,7 +55,8 @@ impl Against {
             })?;
             samples.push(sample);
         }
-        let constraints = Constraints::new(meta::implied(program, schemas), &program.guards, &samples);
+        let ports = samples.iter().map(Sample::port);
+        let constraints = Constraints::new(meta::implied(program, schemas), &program.guards, ports);
         Ok(samples::cases(&program.symbols, &samples, &constraints))
     }
 }

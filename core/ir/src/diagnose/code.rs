@@ -85,6 +85,9 @@ codes! {
     LOWER_NAME = "OP307";
     /// A plugin defined a local function again, with another body.
     LOWER_FUNCTION = "OP308";
+    /// The program does not take a size that the user asked for: it is outside of the range of its symbol, or
+    /// against a guard, an assertion or what its calls require.
+    LOWER_SIZE = "OP309";
     /// The graph breaks a rule of ONNX or disagrees with what the program states.
     VALIDATE = "OP401";
     /// A rule's patch was not sound: a type, a shape, a use or an operator. The graph was left as it was.

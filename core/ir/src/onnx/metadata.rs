@@ -12,6 +12,9 @@ pub const UNBOUND_KEY: &str = "onnxport.unbound";
 /// changed by plugins. Its values are not those of the program then.
 pub const CHANGED_KEY: &str = "onnxport.changed";
 
+/// The key under which a model lists the sizes that it was made for, of axes that the program leaves open.
+pub const FIXED_KEY: &str = "onnxport.fixed";
+
 /// The key under which a model lists the files that it points into and does not own.
 pub const SOURCES_KEY: &str = "onnxport.sources";
 
@@ -42,4 +45,21 @@ pub struct SourceFile {
     pub location: String,
     /// Its size in bytes when the model was written.
     pub bytes: u64,
+}
+
+/// The size of an axis of an input: `x:0=8`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AxisSize {
+    /// The name of the input; in the metadata of a model, the program's.
+    pub input: String,
+    /// The axis, from 0.
+    pub axis: usize,
+    /// The number of elements along it.
+    pub size: u64,
+}
+
+impl std::fmt::Display for AxisSize {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}={}", self.input, self.axis, self.size)
+    }
 }

@@ -19,7 +19,8 @@ use prost::Message;
 
 pub use beside::Beside;
 pub use metadata::{
-    CHANGED_KEY, SOURCES_KEY, STATE_KEY, SourceFile, UNBOUND_KEY, UNBOUND_LOCATION, UnboundEntry,
+    AxisSize, CHANGED_KEY, FIXED_KEY, SOURCES_KEY, STATE_KEY, SourceFile, UNBOUND_KEY, UNBOUND_LOCATION,
+    UnboundEntry,
 };
 pub use signature::{Extent, Port, Signature, State};
 pub use weights::{Location, Weight};

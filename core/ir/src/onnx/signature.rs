@@ -4,8 +4,9 @@ use std::path::Path;
 
 use onnxport_proto::{ValueInfoProto, tensor_shape_proto, type_proto};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
-use super::{OnnxFile, STATE_KEY};
+use super::{AxisSize, FIXED_KEY, OnnxFile, STATE_KEY};
 use crate::diagnose::{Code, Diagnostic};
 use crate::tensor::DType;
 
@@ -18,6 +19,8 @@ pub struct Signature {
     pub outputs: Vec<Port>,
     /// The declared states, from the metadata `onnxport.state`.
     pub states: Vec<State>,
+    /// The sizes that the model was made for, from the metadata `onnxport.fixed`; inputs by the program's names.
+    pub fixed: Vec<AxisSize>,
 }
 
 /// An input or output.
@@ -72,16 +75,11 @@ impl Signature {
             optional: initializers.contains(info.name.as_deref().unwrap_or_default()),
             ..Port::of(info)
         };
-        let states = match file.metadata(STATE_KEY) {
-            Some(text) => serde_json::from_str(text).map_err(|e| {
-                Diagnostic::error(Code::READ_ONNX, format!("the metadata {STATE_KEY} is malformed: {e}"))
-            })?,
-            None => Vec::new(),
-        };
         Ok(Self {
             inputs: graph.input.iter().map(port).collect(),
             outputs: graph.output.iter().map(port).collect(),
-            states,
+            states: listed(file, STATE_KEY)?,
+            fixed: listed(file, FIXED_KEY)?,
         })
     }
 
@@ -119,6 +117,13 @@ impl Signature {
     pub fn state_of(&self, output: &str) -> Option<&State> {
         self.states.iter().find(|s| s.output == output)
     }
+}
+
+/// The list that the metadata `key` holds, empty where there is none.
+fn listed<T: DeserializeOwned>(file: &OnnxFile, key: &str) -> Result<Vec<T>, Diagnostic> {
+    let Some(text) = file.metadata(key) else { return Ok(Vec::new()) };
+    serde_json::from_str(text)
+        .map_err(|e| Diagnostic::error(Code::READ_ONNX, format!("the metadata {key} is malformed: {e}")))
 }
 
 impl Port {

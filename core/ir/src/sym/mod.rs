@@ -8,6 +8,7 @@ mod build;
 mod print;
 mod range;
 mod read;
+mod substitute;
 
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
@@ -15,6 +16,7 @@ use smallvec::SmallVec;
 
 pub use range::Range;
 pub use read::ParseError;
+pub use substitute::Substitution;
 
 use crate::arena::{Arena, Id};
 

@@ -1,13 +1,13 @@
 //! What sizes must satisfy so that the program itself would take them: the guards that it records, and the
 //! equalities between axes that its calls imply.
 
-use super::samples::Sample;
+use super::Port;
 use crate::meta::Implied;
-use crate::sym::{Dim, SymId, Symbols};
+use crate::sym::{Dim, Range, SymId, Symbols};
 
 /// A relation between two sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Relation {
+pub(super) enum Relation {
     Equal,
     Unequal,
     AtMost,
@@ -30,51 +30,64 @@ const RELATIONS: [(&str, Relation); 6] = [
 const ROUNDS: usize = 8;
 
 /// Sizes of symbols.
-pub(super) type Sizes = Vec<(SymId, i64)>;
+pub(crate) type Sizes = Vec<(SymId, i64)>;
 
 /// Relations that hold for all sizes that the program takes, as far as they are understood.
-pub(super) struct Constraints {
-    symbols: Symbols,
-    all: Vec<(Dim, Relation, Dim)>,
+pub(crate) struct Constraints {
+    pub(super) symbols: Symbols,
+    pub(super) all: Vec<(Dim, Relation, Dim)>,
+    /// The guards that are not understood.
+    pub(super) unread: usize,
 }
 
 impl Constraints {
-    /// The constraints of `guards`, Python expressions over the inputs that `samples` name, and of `implied`.
-    pub(super) fn new(implied: Implied, guards: &[String], samples: &[Sample]) -> Self {
+    /// The constraints of `guards`, Python expressions over the inputs `ports`, and of `implied`.
+    pub(crate) fn new<'p>(
+        implied: Implied,
+        guards: &[String],
+        ports: impl IntoIterator<Item = Port<'p>>,
+    ) -> Self {
         let Implied { symbols, pairs } = implied;
         let all = pairs.into_iter().map(|(a, b)| (a, Relation::Equal, b)).collect();
-        let mut constraints = Self { symbols, all };
-        for guard in guards {
-            if let Some(constraint) = constraints.guard(guard, samples) {
-                constraints.all.push(constraint);
+        let mut constraints = Self { symbols, all, unread: 0 };
+        let ports: Vec<Port<'_>> = ports.into_iter().collect();
+        for part in guards.iter().flat_map(|guard| conjuncts(guard)) {
+            match constraints.guard(part, &ports) {
+                Some(constraint) => constraints.all.push(constraint),
+                None => constraints.unread += 1,
             }
         }
         constraints
     }
 
-    fn guard(&mut self, text: &str, samples: &[Sample]) -> Option<(Dim, Relation, Dim)> {
-        let text = self.over_symbols(text, samples)?;
+    fn guard(&mut self, text: &str, ports: &[Port<'_>]) -> Option<(Dim, Relation, Dim)> {
+        if [" or ", " if "].iter().any(|word| text.contains(word)) {
+            return None;
+        }
+        let negated = text.trim().strip_prefix("not ").map(unwrapped);
+        let text = self.over_symbols(negated.unwrap_or(text), ports)?;
         let (left, relation, right) = RELATIONS.iter().find_map(|(spelled, relation)| {
             let (left, right) = text.split_once(spelled)?;
             Some((left, *relation, right))
         })?;
+        let relation = if negated.is_some() { relation.opposite() } else { relation };
         Some((self.symbols.parse(left).ok()?, relation, self.symbols.parse(right).ok()?))
     }
 
     /// The guard with every `L['x'][0].size()[1]` replaced by the expression that the program states for it.
-    fn over_symbols(&self, text: &str, samples: &[Sample]) -> Option<String> {
+    fn over_symbols(&self, text: &str, ports: &[Port<'_>]) -> Option<String> {
         let mut rest = text;
         let mut out = String::with_capacity(text.len());
         while let Some((before, after)) = rest.split_once("L[") {
             out.push_str(before);
             let (name, after) = path(after)?;
-            let sample = samples.iter().find(|s| s.name == name)?;
+            let port = ports.iter().find(|p| p.name == name)?;
             let (dim, after) = match after.strip_prefix(".size()[") {
                 Some(after) => {
                     let (axis, after) = after.split_once(']')?;
-                    (*sample.dims.get(axis.parse::<usize>().ok()?)?, after)
+                    (*port.dims.get(axis.parse::<usize>().ok()?)?, after)
                 }
-                None => (sample.number?, after),
+                None => (port.number?, after),
             };
             out.push('(');
             out.push_str(&self.symbols.display(dim));
@@ -90,7 +103,7 @@ impl Constraints {
     }
 
     /// Changes sizes until the relations hold that say how large one of them is, one after another.
-    pub(super) fn repair(&self, sizes: &mut Sizes) {
+    pub(crate) fn repair(&self, sizes: &mut Sizes) {
         for _ in 0..ROUNDS {
             let mut changed = false;
             for (a, relation, b) in &self.all {
@@ -126,7 +139,7 @@ impl Constraints {
     }
 
     /// Whether nothing that is known speaks against `sizes`.
-    pub(super) fn admit(&self, sizes: &[(SymId, i64)]) -> bool {
+    pub(crate) fn admit(&self, sizes: &[(SymId, i64)]) -> bool {
         let in_range = |(symbol, size): &(SymId, i64)| self.symbols.get(*symbol).range.contains(*size);
         let holds = |(a, relation, b): &(Dim, Relation, Dim)| {
             let (Some(x), Some(y)) = (self.eval(*a, sizes), self.eval(*b, sizes)) else { return true };
@@ -137,6 +150,34 @@ impl Constraints {
 }
 
 impl Relation {
+    /// As guards spell it.
+    pub(super) fn spelled(self) -> &'static str {
+        RELATIONS.iter().find(|(_, relation)| *relation == self).map_or("", |(spelled, _)| spelled)
+    }
+
+    fn opposite(self) -> Self {
+        match self {
+            Self::Equal => Self::Unequal,
+            Self::Unequal => Self::Equal,
+            Self::AtMost => Self::Above,
+            Self::Below => Self::AtLeast,
+            Self::AtLeast => Self::Below,
+            Self::Above => Self::AtMost,
+        }
+    }
+
+    /// Whether it can hold between two numbers whose difference, the first less the second, is in `apart`.
+    pub(super) fn possible(self, apart: Range) -> bool {
+        match self {
+            Self::Equal => apart.contains(0),
+            Self::Unequal => (apart.min, apart.max) != (Some(0), Some(0)),
+            Self::AtMost => apart.min.is_none_or(|n| n <= 0),
+            Self::Below => apart.min.is_none_or(|n| n < 0),
+            Self::AtLeast => apart.max.is_none_or(|n| n >= 0),
+            Self::Above => apart.max.is_none_or(|n| n > 0),
+        }
+    }
+
     fn holds(self, x: i64, y: i64) -> bool {
         match self {
             Self::Equal => x == y,
@@ -147,6 +188,33 @@ impl Relation {
             Self::Above => x > y,
         }
     }
+}
+
+/// The parts of a guard that hold all at once.
+fn conjuncts(guard: &str) -> Vec<&str> {
+    const AND: &str = " and ";
+    let mut parts = Vec::new();
+    let (mut start, mut depth) = (0, 0_usize);
+    for (at, c) in guard.char_indices() {
+        match c {
+            '(' | '[' => depth += 1,
+            ')' | ']' => depth = depth.saturating_sub(1),
+            ' ' if depth == 0 && guard.get(at..).is_some_and(|rest| rest.starts_with(AND)) => {
+                parts.extend(guard.get(start..at));
+                start = at + AND.len();
+            }
+            _ => {}
+        }
+    }
+    parts.extend(guard.get(start..));
+    // Where one of several alternatives holds, no part of it needs to.
+    if guard.contains(" or ") || guard.contains(" if ") { vec![guard] } else { parts }
+}
+
+/// The text without parentheses around all of it.
+fn unwrapped(text: &str) -> &str {
+    let text = text.trim();
+    text.strip_prefix('(').and_then(|t| t.strip_suffix(')')).unwrap_or(text)
 }
 
 /// The placeholder that `'past'][0][1]…` means after its `L[`, and what follows.

@@ -1,0 +1,310 @@
+//! A program at sizes that the user states: symbols become numbers in everything that is said with them.
+
+use rustc_hash::FxHashMap;
+
+use super::Port;
+use super::constraints::{Constraints, Relation};
+use crate::diagnose::{Code, Diagnostic, Report};
+use crate::meta;
+use crate::onnx::AxisSize;
+use crate::program::{Arg, Body, Call, InputKind, Output, Program, Val, ValueType};
+use crate::registry::Schemas;
+use crate::sym::{Dim, Range, Substitution, SymId, Symbol, Symbols};
+
+/// How often equalities are followed from one symbol to another.
+const ROUNDS: usize = 8;
+
+/// Makes a program one for the given sizes only. What follows from them is a number too: expressions, other
+/// dimensions that the program requires to be equal, and symbolic integers that are arguments. A program that
+/// has the sizes already stays as it is.
+///
+/// # Errors
+/// `OP307` for an axis that there is not; `OP309` for a size that the program does not take: outside of the
+/// range of its symbol, or against a guard, an equality or an assertion.
+pub fn fix(program: &mut Program, schemas: &Schemas, sizes: &[AxisSize]) -> Result<(), Report> {
+    if sizes.is_empty() {
+        return Ok(());
+    }
+    let mut fixing = Fixing { with: Substitution::default(), asked: said(sizes), problems: Vec::new() };
+    for size in sizes {
+        fixing.axis(program, size);
+    }
+    if fixing.problems.is_empty() && !fixing.with.is_empty() {
+        let before = program.clone();
+        let constraints = fixing.follow(program, schemas);
+        if fixing.problems.is_empty() {
+            fixing.rewrite(program);
+            fixing.hints(program, &constraints);
+            fixing.assertions(&program.body, schemas);
+        }
+        if fixing.problems.is_empty() && meta::check(&before, schemas).diagnostics.is_empty() {
+            fixing.problems = meta::check(program, schemas).diagnostics;
+            for problem in &mut fixing.problems {
+                problem.code = Code::LOWER_SIZE;
+                problem.notes.push(format!("it does not with {}", fixing.asked));
+                problem.help = Some(HELP.to_owned());
+            }
+        }
+    }
+    if fixing.problems.is_empty() {
+        return Ok(());
+    }
+    Err(Report { diagnostics: fixing.problems, origins: program.origins.clone() })
+}
+
+const HELP: &str =
+    "`onnxport inspect` lists the ranges and guards of the program; export it again for other sizes";
+
+fn said(sizes: &[AxisSize]) -> String {
+    sizes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+struct Fixing {
+    with: Substitution,
+    /// The sizes as the user states them.
+    asked: String,
+    problems: Vec<Diagnostic>,
+}
+
+impl Fixing {
+    fn problem(&mut self, code: Code, message: String) {
+        self.problems.push(Diagnostic::error(code, message).help(HELP));
+    }
+
+    /// The symbol that an axis of the given size determines becomes a number.
+    fn axis(&mut self, program: &Program, asked: &AxisSize) {
+        let AxisSize { input, axis, size } = asked;
+        let dim = ports(program).into_iter().find(|port| port.name == input);
+        let Some(dim) = dim.and_then(|port| port.dims.get(*axis).copied()) else {
+            let message = format!("there is no input `{input}` with an axis {axis}");
+            return self.problem(Code::LOWER_NAME, message);
+        };
+        let symbols = &program.symbols;
+        let shown = symbols.display(dim);
+        let Ok(size) = i64::try_from(*size) else {
+            return self.problem(Code::LOWER_SIZE, format!("`{asked}`: no tensor has so many elements"));
+        };
+        match (dim, solve(symbols, dim, size)) {
+            (Dim::Const(n), _) if n == size => {}
+            (Dim::Const(n), _) => {
+                self.problem(Code::LOWER_SIZE, format!("`{asked}`: axis {axis} of `{input}` is {n}"));
+            }
+            (_, Some((symbol, number))) => self.number(symbols, symbol, number, &format!("`{asked}`")),
+            (_, None) => {
+                let message =
+                    format!("`{asked}`: axis {axis} of `{input}` is {shown}, which cannot be {size}");
+                self.problem(Code::LOWER_SIZE, message);
+            }
+        }
+    }
+
+    fn number(&mut self, symbols: &Symbols, symbol: SymId, number: i64, why: &str) {
+        let known = symbols.get(symbol);
+        if !known.range.contains(number) {
+            let message = format!("{why}: `{}` is {}, not {number}", known.name, range(known.range));
+            return self.problem(Code::LOWER_SIZE, message);
+        }
+        if let Some(before) = self.with.set(symbol, number) {
+            let message = format!("{why}: `{}` would be both {before} and {number}", known.name);
+            self.problem(Code::LOWER_SIZE, message);
+        }
+    }
+
+    /// Follows what the program requires of its sizes, until nothing new is known.
+    fn follow(&mut self, program: &Program, schemas: &Schemas) -> Constraints {
+        let implied = meta::implied(program, schemas);
+        let constraints = Constraints::new(implied, &program.guards, ports(program));
+        let (mut symbols, all) = (constraints.symbols.clone(), constraints.all.as_slice());
+        for _ in 0..ROUNDS {
+            let mut changed = false;
+            for (a, relation, b) in all {
+                let [x, y] = [a, b].map(|side| symbols.substitute(*side, &mut self.with));
+                let solved = match (relation, x, y) {
+                    (Relation::Equal, Dim::Const(n), other) | (Relation::Equal, other, Dim::Const(n)) => {
+                        solve(&symbols, other, n)
+                    }
+                    _ => None,
+                };
+                if let Some((symbol, number)) = solved {
+                    let why = self.broken(&symbols, (*a, *relation, *b));
+                    self.number(&symbols, symbol, number, &why);
+                    changed = true;
+                }
+            }
+            if !changed || !self.problems.is_empty() {
+                break;
+            }
+        }
+        for (a, relation, b) in all {
+            let [x, y] = [a, b].map(|side| symbols.substitute(*side, &mut self.with));
+            let apart = symbols.sub(x, y);
+            if !relation.possible(symbols.range(apart)) {
+                let why = self.broken(&symbols, (*a, *relation, *b));
+                self.problem(Code::LOWER_SIZE, why);
+            }
+        }
+        constraints
+    }
+
+    /// The other sizes with which the program was traced need not fit the new ones. They are made to, by the
+    /// guards, or forgotten: what they contradict would look like a defect of the file.
+    fn hints(&self, program: &mut Program, constraints: &Constraints) {
+        let symbols = &mut program.symbols;
+        let known = |(id, symbol): (SymId, &Symbol)| Some((id, self.with.get(id).or(symbol.hint)?));
+        let mut sizes: Vec<(SymId, i64)> = symbols.iter().filter_map(known).collect();
+        constraints.repair(&mut sizes);
+        let kept = self.with.iter().all(|fixed| sizes.contains(&fixed));
+        let told = !program.guards.is_empty() && constraints.unread == 0;
+        let fits = kept && told && constraints.admit(&sizes);
+        for (id, size) in sizes.into_iter().filter(|(id, _)| self.with.get(*id).is_none()) {
+            symbols.get_mut(id).hint = fits.then_some(size);
+        }
+    }
+
+    fn broken(&self, symbols: &Symbols, (a, relation, b): (Dim, Relation, Dim)) -> String {
+        let (a, b) = (symbols.display(a), symbols.display(b));
+        format!("{} contradicts the program, which requires {a} {} {b}", self.asked, relation.spelled())
+    }
+
+    fn rewrite(&mut self, program: &mut Program) {
+        let symbols = &mut program.symbols;
+        self.body(&mut program.body, symbols);
+        for (symbol, number) in self.with.iter() {
+            let symbol = symbols.get_mut(symbol);
+            symbol.range = Range::new(number, number);
+            symbol.hint = Some(number);
+        }
+    }
+
+    fn body(&mut self, body: &mut Body, symbols: &mut Symbols) {
+        let mut negative = Vec::new();
+        let mut numbers: FxHashMap<Val, i64> = FxHashMap::default();
+        for id in body.values.ids() {
+            let value = &mut body.values[id];
+            match &mut value.ty {
+                ValueType::Tensor(ty) => {
+                    for dim in ty.shape.iter_mut().chain(&mut ty.strides) {
+                        *dim = symbols.substitute(*dim, &mut self.with);
+                    }
+                    if ty.shape.iter().any(|dim| symbols.range(*dim).max.is_some_and(|n| n < 0)) {
+                        negative.push(value.name.clone());
+                    }
+                }
+                ValueType::SymInt(dim) => {
+                    let before = *dim;
+                    *dim = symbols.substitute(before, &mut self.with);
+                    if let (Dim::Const(n), false) = (*dim, before == *dim) {
+                        numbers.insert(id, n);
+                    }
+                }
+                _ => {}
+            }
+        }
+        for name in negative {
+            let message = format!("with {}, `{name}` would have an extent below zero", self.asked);
+            self.problem(Code::LOWER_SIZE, message);
+        }
+        for call in &mut body.calls {
+            // Nested graphs take values where they bind them.
+            let whole = !call.target.starts_with("higher_order.");
+            for arg in &mut call.args {
+                if whole {
+                    insert(&mut arg.arg, &numbers);
+                }
+                self.nested(&mut arg.arg, symbols);
+            }
+        }
+    }
+
+    fn nested(&mut self, arg: &mut Arg, symbols: &mut Symbols) {
+        match arg {
+            Arg::Graph(graph) => self.body(&mut graph.body, symbols),
+            Arg::List(items) => items.iter_mut().for_each(|item| self.nested(item, symbols)),
+            Arg::Dict(items) => items.iter_mut().for_each(|(_, item)| self.nested(item, symbols)),
+            _ => {}
+        }
+    }
+
+    /// Refuses what an assertion of the program would refuse. Only comparisons of numbers are understood.
+    fn assertions(&mut self, body: &Body, schemas: &Schemas) {
+        let mut wrong: FxHashMap<Val, String> = FxHashMap::default();
+        for call in &body.calls {
+            if let (Some(text), [Output::Value(val)]) = (false_comparison(call), call.outputs.as_slice()) {
+                wrong.insert(*val, text);
+            }
+            let is_assertion = schemas.get(&call.target).is_some_and(|s| s.facts.term("assertion").is_some());
+            let asserted = call.args.first().and_then(|arg| arg.arg.as_value()).filter(|_| is_assertion);
+            if let Some(text) = asserted.and_then(|val| wrong.get(&val)) {
+                let message = format!("with {}, an assertion of the program fails: {text}", self.asked);
+                self.problems.push(Diagnostic::error(Code::LOWER_SIZE, message).at(call.origin).help(HELP));
+            }
+            for arg in &call.args {
+                if let Arg::Graph(graph) = &arg.arg {
+                    self.assertions(&graph.body, schemas);
+                }
+            }
+        }
+    }
+}
+
+/// The inputs of the user.
+fn ports(program: &Program) -> Vec<Port<'_>> {
+    let mut ports = Vec::new();
+    for (spec, arg) in program.signature.inputs.iter().zip(&program.body.inputs) {
+        let value = arg.as_value().and_then(|val| program.body.values.get(val));
+        let (InputKind::User, Some(value)) = (&spec.kind, value) else { continue };
+        let (dims, number): (&[Dim], _) = match &value.ty {
+            ValueType::Tensor(ty) => (&ty.shape, None),
+            ValueType::SymInt(dim) => (&[], Some(*dim)),
+            _ => (&[], None),
+        };
+        ports.push(Port { name: &spec.name, dims, number });
+    }
+    ports
+}
+
+/// The symbol, and its number, with which `dim` is `size`.
+fn solve(symbols: &Symbols, dim: Dim, size: i64) -> Option<(SymId, i64)> {
+    let (factor, symbol, offset) = symbols.linear(dim)?;
+    let product = size.checked_sub(offset)?;
+    (product.checked_rem(factor)? == 0).then_some((symbol, product.checked_div(factor)?))
+}
+
+fn range(range: Range) -> String {
+    match (range.min, range.max) {
+        (Some(min), Some(max)) => format!("between {min} and {max}"),
+        (Some(min), None) => format!("at least {min}"),
+        (None, Some(max)) => format!("at most {max}"),
+        (None, None) => "any number".to_owned(),
+    }
+}
+
+/// Puts numbers in the place of the values that they are.
+fn insert(arg: &mut Arg, numbers: &FxHashMap<Val, i64>) {
+    match arg {
+        Arg::Value(val) => {
+            if let Some(number) = numbers.get(val) {
+                *arg = Arg::Int(*number);
+            }
+        }
+        Arg::List(items) => items.iter_mut().for_each(|item| insert(item, numbers)),
+        Arg::Dict(items) => items.iter_mut().for_each(|(_, item)| insert(item, numbers)),
+        _ => {}
+    }
+}
+
+/// The text of a comparison of two numbers that does not hold.
+fn false_comparison(call: &Call) -> Option<String> {
+    let [a, b] = call.args.as_slice() else { return None };
+    let (a, b) = (a.arg.as_int()?, b.arg.as_int()?);
+    let (holds, spelled) = match call.target.strip_prefix("_operator.")? {
+        "eq" => (a == b, "=="),
+        "ne" => (a != b, "!="),
+        "le" => (a <= b, "<="),
+        "lt" => (a < b, "<"),
+        "ge" => (a >= b, ">="),
+        "gt" => (a > b, ">"),
+        _ => return None,
+    };
+    (!holds).then(|| format!("{a} {spelled} {b}"))
+}

@@ -1,0 +1,21 @@
+//! Which sizes a program takes, and programs at sizes that the user states.
+
+mod constraints;
+mod fix;
+
+pub use crate::onnx::AxisSize;
+pub(crate) use constraints::{Constraints, Sizes};
+pub use fix::fix;
+
+use crate::sym::Dim;
+
+/// An input, as far as guards speak of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Port<'p> {
+    /// The program's name.
+    pub name: &'p str,
+    /// The extents of a tensor.
+    pub dims: &'p [Dim],
+    /// The expression that a number equals.
+    pub number: Option<Dim>,
+}

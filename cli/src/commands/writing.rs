@@ -65,6 +65,9 @@ pub(crate) struct FileArguments {
     /// The most anonymous memory that the process may take while it writes, such as 256MiB
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     max_memory: Option<u64>,
+    /// Do not hold weights against the checksums of the archives that they come from
+    #[arg(long)]
+    no_check_weights: bool,
 }
 
 /// Where the weights go.
@@ -132,6 +135,7 @@ impl FileArguments {
             shard_bytes: self.shard_size,
             manifest: self.manifest,
             max_memory: self.max_memory,
+            check_weights: !self.no_check_weights,
             ..WriteOptions::default()
         }
     }

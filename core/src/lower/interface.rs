@@ -85,7 +85,9 @@ impl Driver<'_> {
         let own: Vec<String> = user_inputs(self.program).map(|(spec, _)| spec.name.clone()).collect();
         let mut problems = Vec::new();
         let names = options.input_names.of(&own, "input", &mut problems);
-        problems.into_iter().for_each(|problem| self.report(problem));
+        for problem in problems {
+            self.report(problem);
+        }
         let mut given = BTreeSet::new();
         for (name, _) in names.iter().filter(|(name, chosen)| *chosen && !given.insert(name)) {
             let message = format!("the name `{name}` is given to two inputs");
@@ -191,7 +193,9 @@ impl Driver<'_> {
                 self.add_output(value, name);
             }
         }
-        problems.into_iter().for_each(|problem| self.report(problem));
+        for problem in problems {
+            self.report(problem);
+        }
         for (name, input, arg) in states {
             let Some(Bound::Value(input)) = scope.get(input) else { continue };
             let Some(value) = self.output_value(scope, arg) else { continue };

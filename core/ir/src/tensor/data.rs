@@ -152,6 +152,14 @@ impl LazyTensor {
         })
     }
 
+    /// The ranges of files that it is made from.
+    pub fn file_ranges(&self) -> impl Iterator<Item = (&MappedFile, Range<u64>)> {
+        self.leaves().into_iter().filter_map(|leaf| match &leaf.source {
+            Source::Mapped { file, offset, len } => Some((file, *offset..offset.saturating_add(*len))),
+            _ => None,
+        })
+    }
+
     /// A complex tensor as pairs of reals in a last axis of extent 2, over the same bytes.
     #[must_use]
     pub fn pairs(&self) -> Self {

@@ -1,9 +1,11 @@
 //! Files mapped into memory, read-only.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use memmap2::Mmap;
@@ -26,6 +28,19 @@ struct Inner {
     // Before the mapping, which it describes: fields are dropped in order.
     _known: fault::Known,
     map: Mmap,
+    /// By the first byte of their ranges.
+    checksums: Mutex<BTreeMap<u64, Checksum>>,
+}
+
+/// What a file says about a range of its bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checksum {
+    /// What the file calls the range.
+    pub name: String,
+    /// The bytes.
+    pub range: Range<u64>,
+    /// Their CRC-32.
+    pub crc: u32,
 }
 
 impl MappedFile {
@@ -41,7 +56,16 @@ impl MappedFile {
         // file it was.
         let map = unsafe { Mmap::map(&file)? };
         let known = fault::Known::new(&map, path);
-        Ok(Self { inner: Arc::new(Inner { path: path.to_owned(), file, state, _known: known, map }) })
+        Ok(Self {
+            inner: Arc::new(Inner {
+                path: path.to_owned(),
+                file,
+                state,
+                _known: known,
+                map,
+                checksums: Mutex::default(),
+            }),
+        })
     }
 
     /// Whether the file has been written to since it was opened, or cannot be examined any more.
@@ -62,6 +86,30 @@ impl MappedFile {
     /// The mapped bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.inner.map
+    }
+
+    /// Notes checksums that the file states. Ranges may lie inside of others.
+    pub fn state_checksums(&self, checksums: impl IntoIterator<Item = Checksum>) {
+        self.checksums().extend(checksums.into_iter().map(|sum| (sum.range.start, sum)));
+    }
+
+    /// The checksums of the ranges that `range` reaches into.
+    pub fn checksums_over(&self, range: Range<u64>) -> Vec<Checksum> {
+        let known = self.checksums();
+        let before = known.range(..=range.start).next_back().map(|(_, sum)| sum);
+        let before = before.filter(|sum| sum.range.end > range.start);
+        let after = known.range(range.start.saturating_add(1)..range.end.max(range.start.saturating_add(1)));
+        before.into_iter().chain(after.map(|(_, sum)| sum)).cloned().collect()
+    }
+
+    /// The checksums of all ranges of at most `len` bytes.
+    pub fn checksums_up_to(&self, len: u64) -> Vec<Checksum> {
+        let is_short = |sum: &&Checksum| sum.range.end.saturating_sub(sum.range.start) <= len;
+        self.checksums().values().filter(is_short).cloned().collect()
+    }
+
+    fn checksums(&self) -> MutexGuard<'_, BTreeMap<u64, Checksum>> {
+        self.inner.checksums.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether the kernel reads ahead of what is asked for, as it does unless told otherwise. A header at

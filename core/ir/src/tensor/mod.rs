@@ -27,7 +27,7 @@ mod tests;
 pub use data::{LazyTensor, Source, Unbound};
 pub use error::Error;
 pub use joined::{Binary, Joined, Operation, Unary};
-pub use mapped::MappedFile;
+pub use mapped::{Checksum, MappedFile};
 pub use onnxport_abi::{DType, Kind};
 pub use producer::{Produce, Producer};
 pub use stream::{Sink, Workspace};

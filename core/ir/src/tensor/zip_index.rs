@@ -11,7 +11,7 @@ use zip::result::ZipError;
 use zip::{CompressionMethod, ZipArchive};
 
 use crate::diagnose::{Code, Diagnostic};
-use crate::tensor::{MappedFile, Source};
+use crate::tensor::{Checksum, MappedFile, Source};
 
 /// Archives with more entries than this are refused.
 const MAX_ENTRIES: usize = 4_000_000;
@@ -139,6 +139,7 @@ impl ZipIndex {
             return Err(Diagnostic::error(Code::READ_SIZE, message));
         }
         let mut entries = IndexMap::with_capacity(archive.len());
+        let mut checksums = Vec::new();
         for index in 0..archive.len() {
             let file = archive.by_index_raw(index).map_err(damaged)?;
             if file.is_dir() {
@@ -153,6 +154,14 @@ impl ZipIndex {
                 index,
             };
             check_entry(&entry, &name, &place, region.len(), file.encrypted(), file.compression())?;
+            if let (Region::Mapped { offset, .. }, true) = (&region, entry.stored && entry.size > 0) {
+                let start = offset.saturating_add(entry.offset);
+                let range = start..start.saturating_add(entry.size);
+                let shown = if label.is_empty() { name.clone() } else { format!("{label}!{name}") };
+                // PyTorch writes 0 where it was told not to compute any.
+                let sum = Checksum { name: shown, range, crc: file.crc32() };
+                checksums.extend((sum.crc != 0).then_some(sum));
+            }
             entries.insert(name, entry);
         }
         let inflated = entries.values().filter(|entry: &&Entry| !entry.stored);
@@ -164,6 +173,9 @@ impl ZipIndex {
         if archive.has_overlapping_entries().map_err(damaged)? {
             let message = format!("{place} holds entries that overlap");
             return Err(Diagnostic::error(Code::READ_ARCHIVE, message));
+        }
+        if let Region::Mapped { file, .. } = &region {
+            file.state_checksums(checksums);
         }
         Ok(Self { region, archive, entries, label: label.to_owned() })
     }
@@ -191,8 +203,8 @@ impl ZipIndex {
         if self.entries.keys().all(|name| name.starts_with(root)) { root } else { "" }
     }
 
-    /// The bytes of an entry, in place where it is stored. They are not read, so a wrong checksum
-    /// goes unnoticed.
+    /// The bytes of an entry, in place where it is stored. They are not read; the mapped file keeps their
+    /// checksum for whoever does.
     ///
     /// # Errors
     /// `OP108` when a compressed entry would grow beyond all measure, `OP102` when it is damaged.

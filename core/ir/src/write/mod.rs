@@ -5,6 +5,7 @@
 //! the kernel; none is held in memory. The files have no names until they are complete and on disk.
 
 mod artefacts;
+mod checking;
 mod constants;
 mod encode;
 mod flush;
@@ -43,6 +44,8 @@ use crate::ir::{Artefact, Model};
 use crate::onnx::{SOURCES_KEY, SourceFile, UNBOUND_KEY};
 use crate::table::WeightTable;
 use crate::tensor::{LazyTensor, MappedFile};
+
+use checking::Checking;
 
 pub use package::{
     PACKAGE_DATA, PackageReport, UnpublishedPackage, failed_package, package, plan_package, refuse_existing,
@@ -120,6 +123,8 @@ pub struct WriteOptions {
     pub source_lines: bool,
     /// Record the types of intermediate values.
     pub value_info: bool,
+    /// Hold the weights that are written against the checksums of the archives that they come from.
+    pub check_weights: bool,
     /// The file of the program, which is never overwritten.
     pub program: Option<MappedFile>,
     /// Other files that were read and are never overwritten, whether or not the model takes something
@@ -143,6 +148,7 @@ impl Default for WriteOptions {
             exported_nodes: true,
             source_lines: false,
             value_info: true,
+            check_weights: true,
             program: None,
             sources: Vec::new(),
             progress: None,
@@ -318,6 +324,7 @@ fn complete(
     let model_bytes = message.len()?;
     let data_bytes = places.data_bytes();
     let meter = stream::Meter::new(model_bytes + data_bytes, options.progress.clone(), summary.stream_memory);
+    let checking = Checking::start(&weights, &places, options);
     let mut manifest = options.manifest.then(Vec::new);
     let mut data = Vec::new();
     for (path, file) in target.data.iter().zip(&places.files) {
@@ -336,6 +343,7 @@ fn complete(
     let hash = fill_model(staged.file(), &message, &meter, options.manifest);
     note(&mut manifest, path, hash.map_err(|e| publish::failed(path, &e))?);
     refuse_changed(options.program.as_ref(), &weights)?;
+    checking.finish()?;
     let manifest = match manifest {
         Some(text) => Some(list(&target, &text)?),
         None => None,

@@ -14,6 +14,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use super::checking::Checking;
 use super::names::Names;
 use super::plan::{Extent, Place, Plan, Weight};
 use super::publish::{Target, failed};
@@ -102,8 +103,10 @@ pub fn stage_package(
     let prepared = Prepared::of(&models, &names, folder, &options)?;
     prepared.summary.check(&options)?;
     let staging = Staging::new(folder).map_err(|e| failed(folder, &e))?;
+    let checking = Checking::start(&prepared.weights, &prepared.places, &options);
     let written = prepared.write(staging.path(), &options)?;
     refuse_changed(None, &prepared.weights)?;
+    checking.finish()?;
     let report = PackageReport {
         models: prepared.members.iter().map(|m| (m.file.clone().into(), m.bytes)).collect(),
         data: prepared.data.iter().map(PathBuf::from).collect(),

@@ -28,6 +28,19 @@ onnxport_sdk::options! {
         threads: usize = 0,
         /// The ONNX Runtime library; otherwise it is searched for.
         library: Option<PathBuf>,
+        /// Whether what `python3` says about where the library is, is kept in the user's cache folder.
+        remember: bool = true,
+    }
+}
+
+/// Starts to look for the library in the background, unless it is known: a model will be run soon.
+pub fn prepare() {
+    let is_loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+    if let Ok(settings) = Settings::get()
+        && settings.library.is_none()
+        && !is_loaded
+    {
+        discover::begin();
     }
 }
 

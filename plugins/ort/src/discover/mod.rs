@@ -2,45 +2,88 @@
 //!
 //! 1. the path that the user gave (the caller's business);
 //! 2. `ORT_DYLIB_PATH`;
-//! 3. the `onnxruntime` package of the active Python: `VIRTUAL_ENV`, `CONDA_PREFIX`, then the
-//!    `python3` and `python` on `PATH`. Their folders are searched without starting Python; only when
-//!    that finds nothing, the interpreter is asked where the package is;
-//! 4. `LD_LIBRARY_PATH` and the system's library folders.
+//! 3. the `onnxruntime` package of the active Python: in the folders of `VIRTUAL_ENV`, of `CONDA_PREFIX`, of the
+//!    `python3` and `python` on `PATH`, and of the user's own packages;
+//! 4. `LD_LIBRARY_PATH` and the system's library folders;
+//! 5. where these interpreters say that the package is. That starts a process, so that it comes last, goes on while
+//!    a program is converted ([`begin`]), and is remembered.
+
+mod memory;
+mod python;
 
 use std::env;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use crate::Settings;
+
+/// A search that goes on, or whose end nobody has asked for yet.
+static BEGUN: Mutex<Option<JoinHandle<Option<PathBuf>>>> = Mutex::new(None);
+
+/// Starts the search in the background, for the next [`find`].
+pub fn begin() {
+    let mut begun = BEGUN.lock().unwrap_or_else(PoisonError::into_inner);
+    if begun.is_none() {
+        // Without a thread `find` looks itself.
+        let search = thread::Builder::new().name("runtime".to_owned()).spawn(look);
+        *begun = search.ok();
+    }
+}
 
 /// The first library in the documented order.
 pub fn find() -> Option<PathBuf> {
-    set("ORT_DYLIB_PATH").or_else(in_python).or_else(in_system)
+    let begun = BEGUN.lock().unwrap_or_else(PoisonError::into_inner).take();
+    begun.map_or_else(look, |search| search.join().ok().flatten())
+}
+
+fn look() -> Option<PathBuf> {
+    let remember = Settings::get().is_ok_and(|settings| settings.remember);
+    let interpreters = interpreters();
+    set("ORT_DYLIB_PATH")
+        .or_else(|| in_prefixes(&interpreters))
+        .or_else(in_system)
+        .or_else(|| python::ask(&interpreters, remember))
 }
 
 fn set(variable: &str) -> Option<PathBuf> {
     env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-fn in_python() -> Option<PathBuf> {
-    let active = ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().filter_map(set);
-    if let Some(library) = active.into_iter().find_map(|prefix| in_prefix(&prefix)) {
-        return Some(library);
+/// The interpreters on `PATH`, each once.
+fn interpreters() -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = Vec::new();
+    for python in ["python3", "python"].into_iter().filter_map(on_path) {
+        if found.iter().all(|other| other.canonicalize().ok() != python.canonicalize().ok()) {
+            found.push(python);
+        }
     }
-    let interpreters: Vec<PathBuf> = ["python3", "python"].into_iter().filter_map(on_path).collect();
-    let prefixes = interpreters.iter().flat_map(|python| {
+    found
+}
+
+fn in_prefixes(interpreters: &[PathBuf]) -> Option<PathBuf> {
+    let active = ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().filter_map(set);
+    let installed = interpreters.iter().flat_map(|python| {
         // A virtual environment's interpreter is a link out of it, so look at both ends.
         [python.clone(), python.canonicalize().unwrap_or_else(|_| python.clone())]
     });
-    prefixes
-        .filter_map(|python| Some(python.parent()?.parent()?.to_owned()))
-        .find_map(|prefix| in_prefix(&prefix))
-        .or_else(|| interpreters.iter().find_map(|python| ask(python)))
+    let installed = installed.filter_map(|python| Some(python.parent()?.parent()?.to_owned()));
+    // What a user installs without an environment, and what is installed by hand beside the system's Python.
+    let own = env::home_dir().filter(|home| home.is_absolute()).map(|home| home.join(".local"));
+    let others = own.into_iter().chain([PathBuf::from("/usr/local")]).filter(|_| !interpreters.is_empty());
+    active.chain(installed).chain(others).find_map(|prefix| in_prefix(&prefix))
 }
 
 fn on_path(program: &str) -> Option<PathBuf> {
     let file = format!("{program}{}", env::consts::EXE_SUFFIX);
-    env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(&file)).find(|path| path.is_file())
+    let folders = env::var_os("PATH")?;
+    // What lies in the working folder is not asked.
+    env::split_paths(&folders)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(&file))
+        .find(|path| path.is_file())
 }
 
 /// The library in the packages of the Python installed at `prefix`.
@@ -57,17 +100,6 @@ fn in_prefix(prefix: &Path) -> Option<PathBuf> {
         .iter()
         .flat_map(|root| ["site-packages", "dist-packages"].map(|packages| root.join(packages)))
         .find_map(|packages| library_in(&packages.join("onnxruntime").join("capi")))
-}
-
-/// Asks an interpreter where the package is, without importing it.
-fn ask(python: &Path) -> Option<PathBuf> {
-    const SCRIPT: &str = "import importlib.util as u; s = u.find_spec('onnxruntime'); \
-                          print(s.submodule_search_locations[0] if s else '')";
-    let output =
-        Command::new(python).args(["-c", SCRIPT]).stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
-    let package = String::from_utf8(output.stdout).ok()?;
-    let package = package.trim();
-    (!package.is_empty()).then(|| library_in(&Path::new(package).join("capi"))).flatten()
 }
 
 fn in_system() -> Option<PathBuf> {

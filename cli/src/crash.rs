@@ -5,24 +5,23 @@
 //! `exit`: what was asked for is not done then, whatever status it chose.
 
 #[cfg(unix)]
-pub use unix::{done, report};
+pub(crate) use unix::{done, report};
 
 /// On this system crashes are left to the system.
 #[cfg(not(unix))]
-pub fn report(_exit: u8) {}
+pub(crate) fn report(_exit: u8) {}
 
 /// On this system nobody asks.
 #[cfg(not(unix))]
-pub fn done() {}
+pub(crate) fn done() {}
 
 #[cfg(unix)]
 mod unix {
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-    use crate::diagnose::Code;
-    use crate::host::Site;
-    use crate::host::crossing;
+    use onnxport_core::diagnose::Code;
+    use onnxport_core::host::{Site, crossing};
 
     static EXIT: AtomicI32 = AtomicI32::new(1);
 
@@ -42,9 +41,8 @@ mod unix {
 
     /// From now on a crash inside of a plugin ends the process with `exit` and a message on standard
     /// error; elsewhere it does what it always did. So does a call of `exit` before [`done`], by whatever part of
-    /// the process. For programs, not for libraries: it replaces the handlers of five signals. To be called
-    /// once, before other handlers of these signals.
-    pub fn report(exit: u8) {
+    /// the process. To be called once, before other handlers of these signals.
+    pub(crate) fn report(exit: u8) {
         EXIT.store(exit.into(), Ordering::Relaxed);
         for ((signal, _), before) in SIGNALS.iter().zip(&BEFORE) {
             // SAFETY: the action is fully initialised, and the handler only does what is allowed in
@@ -66,7 +64,7 @@ mod unix {
     }
 
     /// From now on the process may end: everything was said. To be called right before it does.
-    pub fn done() {
+    pub(crate) fn done() {
         DONE.store(true, Ordering::Release);
     }
 

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use onnxport_core::host::crash;
 use onnxport_core::write::interrupt;
 
 use crate::args::Global;
+use crate::crash;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
 use crate::render;

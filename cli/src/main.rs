@@ -3,6 +3,7 @@
 mod args;
 mod backends;
 mod commands;
+mod crash;
 mod deadline;
 mod ending;
 mod exit;
@@ -14,6 +15,7 @@ mod progress;
 mod render;
 mod signals;
 mod tensors;
+mod truncated;
 mod usage;
 mod weights;
 
@@ -24,8 +26,7 @@ use std::sync::Mutex;
 use clap::Parser;
 use onnxport_core::diagnose::{Code, Diagnostic};
 use onnxport_core::host::log::{self, Level};
-use onnxport_core::host::{crash, watch};
-use onnxport_core::tensor::fault;
+use onnxport_core::host::watch;
 use onnxport_core::write::interrupt;
 
 use crate::args::{Cli, Color, Command};
@@ -63,7 +64,7 @@ fn main() -> ExitCode {
     });
     let name = command.name();
     let progress = Progress::new(!global.quiet && !global.json);
-    fault::report(exit::Exit::Io as u8, global.json);
+    truncated::report(exit::Exit::Io as u8, global.json);
     ending::prepare(name, global, &progress);
     signals::handle();
     let shown = progress.clone();
@@ -98,6 +99,7 @@ fn run(command: &Command, progress: &Progress) -> CommandResult {
         Command::Check(arguments) => commands::check::run(arguments),
         Command::Inspect(arguments) => commands::inspect::run(arguments),
         Command::Verify(arguments) => commands::verify::run(arguments, progress),
+        Command::Run(arguments) => commands::run::run(arguments, progress),
         Command::Optimize(arguments) => commands::optimize::run(arguments, progress),
         Command::Ops(arguments) => commands::ops::run(arguments),
         Command::Plugin(arguments) => commands::plugin::run(arguments),

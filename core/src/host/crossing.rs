@@ -1,8 +1,8 @@
 //! Where this process is inside of plugins: what a time limit and a crash are blamed on.
 //!
 //! Every call into a plugin's own code goes through [`cross`], which costs a few stores to memory that
-//! only its thread writes. [`watch`](super::watch) reads it from another thread, the handler of
-//! [`crash`](super::crash) from the thread that crashed.
+//! only its thread writes. [`watch`](super::watch) reads it from another thread; the program's handler of signals
+//! reads it from the thread that crashed.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
@@ -125,7 +125,7 @@ pub fn current() -> Option<Site> {
 }
 
 /// A call that some thread is in, for a thread that is in none. Not for signal handlers.
-pub(super) fn anywhere() -> Option<Site> {
+pub fn anywhere() -> Option<Site> {
     let slots = SLOTS.try_lock().ok()?;
     let inside = |slot: &Arc<Slot>| slot.depth.load(Ordering::Acquire) > 0;
     let slot = slots.iter().filter_map(Weak::upgrade).find(inside)?;

@@ -5,7 +5,6 @@
 
 mod allow;
 pub mod attach;
-pub mod crash;
 pub mod crossing;
 pub mod discover;
 mod elf;

@@ -6,7 +6,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    check, completions, convert, explain, inspect, ops, optimize, package, plugin, verify, weights,
+    check, completions, convert, explain, inspect, ops, optimize, package, plugin, run, verify, weights,
 };
 use crate::exit;
 
@@ -78,6 +78,8 @@ pub(crate) enum Command {
     Inspect(inspect::Arguments),
     /// Run a model and compare what it computes with what PyTorch computed
     Verify(verify::Arguments),
+    /// Run an ONNX model once, and show or write what comes out
+    Run(run::Arguments),
     /// Read an ONNX model, check it and write it again
     Optimize(optimize::Arguments),
     /// List the operators that can be converted
@@ -104,6 +106,7 @@ impl Command {
             Command::Check(_) => "check",
             Command::Inspect(_) => "inspect",
             Command::Verify(_) => "verify",
+            Command::Run(_) => "run",
             Command::Optimize(_) => "optimize",
             Command::Ops(_) => "ops",
             Command::Plugin(_) => "plugin",

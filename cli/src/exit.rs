@@ -57,6 +57,7 @@ impl Exit {
     fn of_code(code: &Code) -> Self {
         let usage = [
             Code::USAGE,
+            Code::RUN_INPUT,
             Code::LOWER_OPSET,
             Code::LOWER_NAME,
             Code::LOWER_SIZE,

@@ -53,8 +53,17 @@ fn parse_choice(text: &str) -> Result<(String, String), String> {
 }
 
 /// The plugins that are linked in.
-pub(crate) const LINKED: &[&PluginRoot] =
-    &[&onnxport_aten::ROOT, &onnxport_optimise::ROOT, &onnxport_ort::ROOT, &onnxport_torchvision::ROOT];
+pub(crate) const LINKED: &[&PluginRoot] = &[
+    &onnxport_aten::ROOT,
+    &onnxport_optimise::ROOT,
+    // Of two executors the first one runs models unless the user says otherwise.
+    &onnxport_ort::ROOT,
+    &onnxport_reference::ROOT,
+    &onnxport_torchvision::ROOT,
+];
+
+/// The plugin over ONNX Runtime.
+const ORT: &str = "ort";
 
 fn parse_option(text: &str) -> Result<(String, String, String), String> {
     let parts = text.split_once('=').and_then(|(key, value)| Some((key.rsplit_once('.')?, value)));
@@ -85,9 +94,12 @@ pub(crate) fn host(arguments: &PluginArguments) -> Result<Host, Report> {
 
 /// Opens the runtime that runs models.
 pub(crate) fn runtime(host: &Host, arguments: &RuntimeArguments) -> Result<Runtime, Diagnostic> {
-    let executor = host.plugins.iter().find_map(Executor::of);
-    let executor =
-        executor.ok_or_else(|| Diagnostic::error(Code::VERIFY_NO_EXECUTOR, "no plugin can run models"))?;
+    let executor = Executor::find(host, arguments.executor.as_deref())?;
+    if arguments.ort_library.is_some() && executor.id() != ORT {
+        let message =
+            format!("--ort-library names a library of ONNX Runtime, and {} runs the model", executor.name());
+        return Err(Diagnostic::error(Code::USAGE, message));
+    }
     let text = |path: &PathBuf| {
         let shown = path.display();
         let problem =
@@ -99,4 +111,15 @@ pub(crate) fn runtime(host: &Host, arguments: &RuntimeArguments) -> Result<Runti
     let named = arguments.executor_options.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let options: Vec<(&str, &str)> = library.chain(named).collect();
     executor.open(&options)
+}
+
+/// Starts to look for ONNX Runtime in the background, where it is going to run a model and nobody said where it is.
+pub(crate) fn prepare(host: &Host, arguments: &RuntimeArguments) {
+    let is_linked = |id: &str| host.plugins.iter().any(|plugin| plugin.id == id && plugin.library.is_none());
+    let is_searched = |executor: Executor| executor.id() == ORT && is_linked(ORT);
+    if arguments.ort_library.is_none()
+        && Executor::find(host, arguments.executor.as_deref()).is_ok_and(is_searched)
+    {
+        onnxport_ort::prepare();
+    }
 }

@@ -62,6 +62,8 @@ pub mod pt2;
 pub mod registry;
 pub(crate) mod rules;
 #[doc(hidden)]
+pub mod run;
+#[doc(hidden)]
 pub mod session;
 #[doc(hidden)]
 pub mod sizes;
@@ -79,6 +81,6 @@ pub use verify::{Executor, Runtime, Verification};
 pub use weights::{BindOptions, NameMap, WeightSet};
 pub use write::{ExternalData, WriteOptions, WriteReport};
 
-pub(crate) use onnxport_ir::{arena, files, table, text};
+pub(crate) use onnxport_ir::{arena, files, ops, table, text};
 #[doc(hidden)]
 pub use onnxport_ir::{diagnose, ir, onnx, ops, sym, tensor, valid, write};

@@ -106,6 +106,9 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     };
     let conversion = conversion.options(options);
     let verified = !converting.verifying.no_verify && arguments.writing.plan().is_none();
+    if verified {
+        converting.verifying.prepare(&host);
+    }
     let conversion = if verified { conversion } else { conversion.unverified() };
 
     progress.stage("converting");

@@ -12,6 +12,7 @@ pub(crate) mod optimising;
 pub(crate) mod optimize;
 pub(crate) mod package;
 pub(crate) mod plugin;
+pub(crate) mod run;
 pub(crate) mod verify;
 pub(crate) mod verifying;
 pub(crate) mod weights;

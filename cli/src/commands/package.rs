@@ -87,6 +87,9 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     refuse_existing(arguments)?;
     let converting = &arguments.converting;
     let host = plugins::host(&converting.plugins)?;
+    if arguments.planning.plan.is_none() {
+        converting.verifying.prepare(&host);
+    }
     let given = arguments.weights.open(&host)?;
     let mut members = Vec::with_capacity(arguments.programs.len());
     let mut failures: Vec<(&str, Report)> = Vec::new();

@@ -42,12 +42,16 @@ pub(crate) struct Arguments {
 /// Arguments about what runs the model.
 #[derive(Debug, Args)]
 pub(crate) struct RuntimeArguments {
+    /// The plugin that runs the model: ort for ONNX Runtime, reference for onnxport's own evaluator, which is
+    /// exact and slow, or one that is loaded; otherwise the first
+    #[arg(long, value_name = "PLUGIN")]
+    pub executor: Option<String>,
     /// The ONNX Runtime library; otherwise ORT_DYLIB_PATH, the active Python's packages and the
     /// system's folders are searched
     #[arg(long, value_name = "PATH")]
     pub ort_library: Option<PathBuf>,
-    /// An option of the runtime, such as `custom_ops=PATH` for a library of custom operators; can
-    /// be repeated
+    /// An option of the runtime, such as `custom_ops=PATH` for a library of custom operators, or
+    /// `bytes=NUMBER` and `steps=NUMBER` for the budgets of the evaluator; can be repeated
     #[arg(long = "executor-option", value_name = "NAME=VALUE", value_parser = parse_option)]
     pub executor_options: Vec<(String, String)>,
     /// The longest that the runtime may take to load the model and to run it on all cases, in seconds
@@ -76,6 +80,7 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
         return Err(Diagnostic::error(Code::READ_IO, message).into());
     }
     let host = plugins::host(&arguments.plugins)?;
+    plugins::prepare(&host, &arguments.runtime);
     let fixed = Signature::read(&arguments.model)?.fixed;
     let (against, source) = Against::open(&arguments.against, &host.schemas, &fixed)?;
     let runtime = plugins::runtime(&host, &arguments.runtime)?;

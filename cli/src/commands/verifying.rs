@@ -31,11 +31,19 @@ pub(crate) struct VerifyingArguments {
 }
 
 impl VerifyingArguments {
+    /// Starts to look for what will run the model.
+    pub(crate) fn prepare(&self, host: &Host) {
+        if !self.no_verify {
+            plugins::prepare(host, &self.runtime);
+        }
+    }
+
     /// Runs the model at `path`; the outcome is a failure when it must not be published. That it cannot be
     /// run is a note unless the user said with what, or requires it.
     pub(crate) fn verify(&self, host: &Host, path: &Path, calls: Calls, progress: &Progress) -> Outcome {
         let mut outcome = Outcome::ok();
-        let asked = self.runtime.ort_library.is_some() || !self.runtime.executor_options.is_empty();
+        let RuntimeArguments { executor, ort_library, executor_options, .. } = &self.runtime;
+        let asked = executor.is_some() || ort_library.is_some() || !executor_options.is_empty();
         let is_skipped = |found: &Diagnostic| !asked && found.code == Code::VERIFY_NO_EXECUTOR;
         let runtime = match plugins::runtime(host, &self.runtime) {
             Ok(runtime) => runtime,

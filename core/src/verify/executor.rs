@@ -9,7 +9,7 @@ use onnxport_abi::{Malformed, RSlice, RStr, Version, status};
 
 use super::place::Place;
 use crate::diagnose::{Code, Diagnostic};
-use crate::host::{CONTRACT, Known, Plugin};
+use crate::host::{CONTRACT, Host, Known, Plugin};
 use crate::tensor::DType;
 
 /// A plugin that runs ONNX models.
@@ -25,6 +25,25 @@ impl Executor {
     /// The executor that a plugin provides, if it provides one.
     pub fn of(plugin: &Plugin) -> Option<Self> {
         plugin.executor.map(|table| Self { id: plugin.id, contract: plugin.contract, table })
+    }
+
+    /// The executor of the plugin `id`; without one the first, in the order of the plugins.
+    ///
+    /// # Errors
+    /// `OP702` when no plugin runs models; `OP807` when the one that is wanted does not.
+    pub fn find(host: &Host, id: Option<&str>) -> Result<Self, Diagnostic> {
+        let mut all = host.plugins.iter().filter_map(Self::of);
+        let Some(id) = id else {
+            return all
+                .next()
+                .ok_or_else(|| Diagnostic::error(Code::VERIFY_NO_EXECUTOR, "no plugin can run models"));
+        };
+        all.find(|executor| executor.id == id).ok_or_else(|| {
+            let ids: Vec<&str> =
+                host.plugins.iter().filter(|plugin| plugin.executor.is_some()).map(|p| p.id).collect();
+            let message = format!("there is no executor `{id}`");
+            Diagnostic::error(Code::PLUGIN_CHOICE, message).help(format!("there are {}", ids.join(", ")))
+        })
     }
 
     /// The plugin's id, `ort`.
@@ -62,6 +81,15 @@ pub struct Runtime {
 }
 
 impl Runtime {
+    /// Opens the first executor of `host`, as the command does: ONNX Runtime, looked for in the documented places,
+    /// where its plugin comes first.
+    ///
+    /// # Errors
+    /// Those of [`Executor::find`] and [`Executor::open`].
+    pub fn find(host: &Host) -> Result<Self, Diagnostic> {
+        Executor::find(host, None)?.open(&[])
+    }
+
     /// The name to show, `ONNX Runtime`.
     pub fn name(&self) -> &'static str {
         self.executor.name()

@@ -31,7 +31,9 @@ pub(crate) use plugin::transform;
 pub(crate) use program::missing_constants;
 pub use program::{BindOptions, Bound, bind, missing};
 pub use quantiser::{Found, QuantiserName, quantiser};
-pub(crate) use safetensors::{dtype as safetensors_dtype, looks_like as is_safetensors};
+pub(crate) use safetensors::{
+    dtype as safetensors_dtype, looks_like as is_safetensors, stored as safetensors_stored,
+};
 pub(crate) use source::is_checkpoint;
 pub use withhold::withhold;
 

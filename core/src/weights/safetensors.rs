@@ -49,29 +49,23 @@ pub(crate) fn looks_like(bytes: &[u8]) -> bool {
     bytes.get(8) == Some(&b'{') && bytes.get(4..8) == Some(&[0; 4])
 }
 
-/// The element type; `None` for those that ONNX does not have.
-pub(crate) fn dtype(dtype: Dtype) -> Option<DType> {
-    Some(match dtype {
-        Dtype::BOOL => DType::Bool,
-        Dtype::U8 => DType::U8,
-        Dtype::I8 => DType::I8,
-        Dtype::U16 => DType::U16,
-        Dtype::I16 => DType::I16,
-        Dtype::U32 => DType::U32,
-        Dtype::I32 => DType::I32,
-        Dtype::U64 => DType::U64,
-        Dtype::I64 => DType::I64,
-        Dtype::F16 => DType::F16,
-        Dtype::BF16 => DType::BF16,
-        Dtype::F32 => DType::F32,
-        Dtype::F64 => DType::F64,
-        Dtype::C64 => DType::C64,
-        Dtype::F4 => DType::F4E2M1,
-        Dtype::F8_E5M2 => DType::F8E5M2,
-        Dtype::F8_E4M3 => DType::F8E4M3FN,
-        Dtype::F8_E4M3FNUZ => DType::F8E4M3FNUZ,
-        Dtype::F8_E5M2FNUZ => DType::F8E5M2FNUZ,
-        Dtype::F8_E8M0 => DType::F8E8M0,
-        _ => return None,
-    })
+macro_rules! element_types {
+    ($($theirs:ident $ours:ident),* $(,)?) => {
+        /// The element type; `None` for those that ONNX does not have.
+        pub(crate) fn dtype(dtype: Dtype) -> Option<DType> {
+            Some(match dtype { $(Dtype::$theirs => DType::$ours,)* _ => return None })
+        }
+
+        /// The element type as safetensors files have it; `None` for those that they do not have.
+        pub(crate) fn stored(dtype: DType) -> Option<Dtype> {
+            Some(match dtype { $(DType::$ours => Dtype::$theirs,)* _ => return None })
+        }
+    };
+}
+
+element_types! {
+    BOOL Bool, U8 U8, I8 I8, U16 U16, I16 I16, U32 U32, I32 I32, U64 U64, I64 I64,
+    F16 F16, BF16 BF16, F32 F32, F64 F64, C64 C64,
+    F4 F4E2M1, F8_E5M2 F8E5M2, F8_E4M3 F8E4M3FN, F8_E4M3FNUZ F8E4M3FNUZ, F8_E5M2FNUZ F8E5M2FNUZ,
+    F8_E8M0 F8E8M0,
 }

@@ -19,6 +19,7 @@ mod publish;
 mod reference;
 mod resources;
 mod share;
+mod single;
 mod stream;
 mod summary;
 mod sync;
@@ -51,6 +52,7 @@ pub use package::{
     PACKAGE_DATA, PackageReport, UnpublishedPackage, failed_package, package, plan_package, refuse_existing,
     stage_package,
 };
+pub use single::file;
 pub use summary::{PlannedFile, TensorCounts, WritePlan};
 pub use unbound::lacking;
 pub use unpublished::{Readable, Unpublished, failed_name};

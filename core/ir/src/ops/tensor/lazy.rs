@@ -1,15 +1,40 @@
 //! From the tensors of models, and back.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 
 use super::{Data, Tensor};
 use crate::ir::{Literal, SparseTensor, TextTensor};
 use crate::ops::error::{invalid, unsupported};
 use crate::ops::{Budget, Error, Res};
-use crate::tensor::{DType, LazyTensor};
+use crate::tensor::{DType, LazyTensor, MappedFile, Source};
+
+/// A mapping that lives as long as the tensors over it.
+struct Mapping(MappedFile);
+
+impl AsRef<[u8]> for Mapping {
+    fn as_ref(&self) -> &[u8] {
+        self.0.bytes()
+    }
+}
+
+/// The dense bytes of a tensor, not copied where its source has them so.
+fn shared(data: &LazyTensor) -> Option<Bytes> {
+    let read = data.read()?;
+    Some(match (read, &data.source) {
+        (Cow::Owned(bytes), _) => bytes.into(),
+        (Cow::Borrowed([]), _) => Bytes::new(),
+        (Cow::Borrowed(bytes), Source::Mapped { file, .. }) => {
+            Bytes::from_owner(Mapping(file.clone())).slice_ref(bytes)
+        }
+        (Cow::Borrowed(bytes), Source::Inline(all)) => all.slice_ref(bytes),
+        (Cow::Borrowed(bytes), _) => Bytes::copy_from_slice(bytes),
+    })
+}
 
 impl Tensor {
-    /// The elements of a tensor of a model, read into memory.
+    /// The elements of a tensor of a model: those of a mapped file where they lie there as they are.
     ///
     /// # Errors
     /// When its bytes cannot be had.
@@ -19,8 +44,8 @@ impl Tensor {
         if let Some(unbound) = data.unbound() {
             return unsupported!("the weight `{}` has no bytes yet", unbound.name);
         }
-        let bytes = data.read().ok_or_else(|| Error::invalid("the bytes of a constant cannot be read"))?;
-        Self::packed(data.dtype, shape, Bytes::from(bytes.into_owned()))
+        let bytes = shared(data).ok_or_else(|| Error::invalid("the bytes of a constant cannot be read"))?;
+        Self::packed(data.dtype, shape, bytes)
     }
 
     /// The elements of a constant in another form than dense numbers.

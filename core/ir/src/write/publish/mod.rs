@@ -290,14 +290,14 @@ pub(super) fn failed(path: &Path, error: &io::Error) -> Report {
 }
 
 #[cfg(unix)]
-fn same_file(a: &File, b: &File) -> io::Result<bool> {
+pub(super) fn same_file(a: &File, b: &File) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
     let (a, b) = (a.metadata()?, b.metadata()?);
     Ok(a.dev() == b.dev() && a.ino() == b.ino())
 }
 
 #[cfg(not(unix))]
-fn same_file(a: &File, b: &File) -> io::Result<bool> {
+pub(super) fn same_file(a: &File, b: &File) -> io::Result<bool> {
     // A mapped file cannot be replaced here, so that only the exact case matters.
     let (a, b) = (a.metadata()?, b.metadata()?);
     Ok(a.len() == b.len() && a.modified()? == b.modified()? && a.created()? == b.created()?)

@@ -1,0 +1,113 @@
+//! Running an ONNX model on values that the user gives, and on drawn ones for the rest.
+
+mod bind;
+mod draw;
+mod given;
+mod npy;
+mod save;
+mod summary;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+use std::time::Instant;
+
+use bytes::Bytes;
+use serde::Serialize;
+
+use crate::diagnose::{Code, Diagnostic};
+use crate::onnx::{OnnxFile, Signature};
+use crate::tensor::{DType, LazyTensor};
+use crate::verify::{Feed, Runtime};
+
+pub use draw::Draw;
+pub use given::{Given, Sizes};
+pub use summary::{Number, Summary};
+
+/// What a run gave.
+#[derive(Debug, Serialize)]
+pub struct Run {
+    /// What ran the model.
+    pub executor: String,
+    /// What was fed, in the model's order.
+    pub inputs: Vec<Summary>,
+    /// What came out, in the model's order.
+    pub outputs: Vec<Summary>,
+    /// Wall-clock seconds, loading included.
+    pub seconds: f64,
+    /// The outputs themselves.
+    #[serde(skip)]
+    pub tensors: Vec<Computed>,
+}
+
+/// An output.
+#[derive(Debug)]
+pub struct Computed {
+    /// The name in the model.
+    pub name: String,
+    /// Element type.
+    pub dtype: DType,
+    /// The extents.
+    pub shape: Vec<u64>,
+    /// The elements, little-endian, row-major.
+    pub bytes: Bytes,
+}
+
+/// Runs the model at `path`. Inputs that are not given, and have no default, are drawn where `draw` says how.
+///
+/// # Errors
+/// `OP710` for a value that is missing or does not fit; `OP702` when the runtime lacks something that the model uses,
+/// an operator or a budget; `OP703` when it fails.
+pub fn run(
+    runtime: &Runtime,
+    path: &Path,
+    given: &Given,
+    sizes: &Sizes,
+    draw: Option<Draw>,
+) -> Result<Run, Diagnostic> {
+    let start = Instant::now();
+    let file = OnnxFile::open(path)?;
+    // A runtime may crash on data that is not there.
+    file.check_data()?;
+    let signature = Signature::of(&file)?;
+    drop(file);
+    let bound = bind::bind(&signature, given, sizes, draw)?;
+    let read = |(name, tensor): &(String, LazyTensor)| {
+        let bytes = tensor.read().map(|bytes| Bytes::from(bytes.into_owned()));
+        let bytes = bytes.ok_or_else(|| wrong(format!("the value of the input `{name}` cannot be read")))?;
+        Ok(Computed { name: name.clone(), dtype: tensor.dtype, shape: tensor.shape.clone(), bytes })
+    };
+    let inputs: Vec<Computed> = bound.iter().map(read).collect::<Result<_, Diagnostic>>()?;
+    let feeds = inputs.iter().map(feed).collect::<Result<Vec<Feed<'_>>, Diagnostic>>()?;
+    let executor = runtime.describe()?;
+    let mut session = runtime.load(path)?;
+    let mut outputs: Vec<Result<Computed, Diagnostic>> = Vec::new();
+    session.run(&feeds, &mut |output| {
+        let shape: Option<Vec<u64>> = output.dims.iter().map(|d| u64::try_from(*d).ok()).collect();
+        let found = output.dtype.zip(shape).ok_or_else(|| {
+            let message = format!("the output `{}` has a type that is not known here", output.name);
+            Diagnostic::error(Code::VERIFY_EXECUTOR, message)
+        });
+        outputs.push(found.map(|(dtype, shape)| Computed {
+            name: output.name.to_owned(),
+            dtype,
+            shape,
+            bytes: Bytes::copy_from_slice(output.bytes),
+        }));
+    })?;
+    let tensors: Vec<Computed> = outputs.into_iter().collect::<Result<_, _>>()?;
+    let seconds = start.elapsed().as_secs_f64();
+    let of = |all: &[Computed]| all.iter().map(Summary::of).collect::<Result<Vec<_>, Diagnostic>>();
+    Ok(Run { executor, inputs: of(&inputs)?, outputs: of(&tensors)?, seconds, tensors })
+}
+
+fn feed(input: &Computed) -> Result<Feed<'_>, Diagnostic> {
+    let dims: Option<Vec<i64>> = input.shape.iter().map(|d| i64::try_from(*d).ok()).collect();
+    let dims = dims.ok_or_else(|| wrong(format!("the input `{}` is too large", input.name)))?;
+    Ok(Feed { name: &input.name, dtype: input.dtype, dims, bytes: &input.bytes })
+}
+
+fn wrong(message: String) -> Diagnostic {
+    Diagnostic::error(Code::RUN_INPUT, message)
+}

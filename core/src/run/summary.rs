@@ -1,0 +1,96 @@
+//! What a tensor holds, in a few numbers.
+
+use serde::{Serialize, Serializer};
+
+use super::Computed;
+use crate::diagnose::{Code, Diagnostic};
+use crate::ops::{Elements, Tensor};
+
+/// A tensor in a line.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// The name in the model.
+    pub name: String,
+    /// Element type.
+    pub dtype: &'static str,
+    /// The extents.
+    pub shape: Vec<u64>,
+    /// The least element that is a number; of complex numbers the least absolute value.
+    pub min: Option<Number>,
+    /// The greatest.
+    pub max: Option<Number>,
+    /// The mean of the elements that are numbers.
+    pub mean: Option<Number>,
+    /// How many elements are no number.
+    pub nan: u64,
+}
+
+/// A number as it is shown and stated.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Number {
+    /// An element of an integer or a truth value.
+    Int(i128),
+    /// Every other one.
+    Float(f64),
+}
+
+impl Serialize for Number {
+    /// An infinity is a text, which JSON has no number for.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Int(n) => serializer.serialize_i128(*n),
+            Self::Float(x) if x.is_finite() => serializer.serialize_f64(*x),
+            Self::Float(x) => serializer.serialize_str(&x.to_string()),
+        }
+    }
+}
+
+impl Summary {
+    pub(super) fn of(tensor: &Computed) -> Result<Self, Diagnostic> {
+        let Computed { name, dtype, shape, bytes } = tensor;
+        let extents = shape.iter().map(|d| *d as usize).collect();
+        let elements = Tensor::packed(*dtype, extents, bytes.clone()).map(|tensor| tensor.elements());
+        let elements = elements.map_err(|e| {
+            Diagnostic::error(Code::VERIFY_EXECUTOR, format!("the output `{name}` is malformed: {e}"))
+        })?;
+        let mut summary = Self {
+            name: name.clone(),
+            dtype: dtype.as_str(),
+            shape: shape.clone(),
+            min: None,
+            max: None,
+            mean: None,
+            nan: 0,
+        };
+        match elements {
+            Elements::Bool(items) => summary.ints(&items.into_iter().map(i128::from).collect::<Vec<_>>()),
+            Elements::Int(items) => summary.ints(&items),
+            Elements::Float(items) => summary.floats(&items),
+            Elements::Complex(items) => {
+                summary.floats(&items.iter().map(|[re, im]| re.hypot(*im)).collect::<Vec<_>>());
+            }
+            Elements::Text(_) => {}
+        }
+        Ok(summary)
+    }
+
+    fn ints(&mut self, items: &[i128]) {
+        self.min = items.iter().min().copied().map(Number::Int);
+        self.max = items.iter().max().copied().map(Number::Int);
+        let sum: i128 = items.iter().sum();
+        self.mean = (!items.is_empty()).then(|| Number::Float(sum as f64 / items.len() as f64));
+    }
+
+    fn floats(&mut self, items: &[f64]) {
+        let numbers = || items.iter().copied().filter(|x| !x.is_nan());
+        let count = numbers().count();
+        self.nan = (items.len() - count) as u64;
+        if count > 0 {
+            self.min = Some(Number::Float(numbers().fold(f64::INFINITY, f64::min)));
+            self.max = Some(Number::Float(numbers().fold(f64::NEG_INFINITY, f64::max)));
+            // Infinities of both signs have no mean.
+            let mean = numbers().sum::<f64>() / count as f64;
+            self.mean = (!mean.is_nan()).then_some(Number::Float(mean));
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! The reference evaluator as an onnxport executor: models run without a runtime, node by node.
+//!
+//! What an operator computes is what `onnxport_ir::ops` says, plain and exact before it is fast. Weights stay in their
+//! mapped files until a node uses them. Options: `bytes` and `steps`, the budgets of a run.
+
+mod session;
+
+use std::path::Path;
+
+use onnxport_ir::diagnose::Diagnostic;
+use onnxport_ir::ir::import;
+use onnxport_ir::ops::Limits;
+use onnxport_sdk::executor::{Executor, Failure, Options};
+
+use session::Evaluation;
+
+onnxport_sdk::export_plugin! { id: "reference", executor: Reference, options: Settings }
+
+onnxport_sdk::options! {
+    /// What holds for every evaluator that is opened, unless it is opened with an option of its own.
+    struct Settings {
+        /// Bytes of the values that are alive at once; without it, 4 GiB.
+        bytes: Option<u64>,
+        /// Elements computed and products summed in one run; without it, some minutes of them.
+        steps: Option<u64>,
+    }
+}
+
+struct Reference {
+    limits: Limits,
+}
+
+impl Executor for Reference {
+    const NAME: &'static str = "the reference evaluator";
+    type Session = Evaluation;
+
+    fn open(options: Options<'_>) -> Result<Self, Failure> {
+        let settings = Settings::get()?;
+        let default = Limits::default();
+        let budget = |name: &str, set: Option<u64>, default: u64| match options.get(name) {
+            None => Ok(set.unwrap_or(default)),
+            Some(text) => {
+                text.parse().map_err(|_| Failure::new(format!("{name} = {text:?} is not a number")))
+            }
+        };
+        let bytes = budget("bytes", settings.bytes, default.bytes)?;
+        let steps = budget("steps", settings.steps, default.steps)?;
+        Ok(Self { limits: Limits { bytes, steps } })
+    }
+
+    fn describe(&self) -> String {
+        format!("{} {}", Self::NAME, env!("CARGO_PKG_VERSION"))
+    }
+
+    fn load(&mut self, path: &Path) -> Result<Evaluation, Failure> {
+        self.load_with(path, &[])
+    }
+
+    fn load_with(&mut self, path: &Path, values: &[&str]) -> Result<Evaluation, Failure> {
+        let model = import::import(path).map_err(unreadable)?;
+        Evaluation::new(model, values, self.limits)
+    }
+}
+
+fn unreadable(problem: Diagnostic) -> Failure {
+    let failure = Failure::new(format!("the model cannot be read: {}", problem.message));
+    match problem.help {
+        Some(help) => failure.help(help),
+        None => failure,
+    }
+}

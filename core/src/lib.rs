@@ -19,8 +19,27 @@
 //! # }
 //! ```
 //!
-//! To run a model before anybody sees it, add the plugin of a runtime to the host, [stage](ConvertedProgram::stage)
-//! the model, [verify](Staged::verify) it, and [publish](Staged::publish) it when it holds.
+//! To run a model before anybody sees it, add the plugin of a runtime to the host, [find](Runtime::find) it,
+//! [stage](ConvertedProgram::stage) the model, [verify](Staged::verify) it, and [publish](Staged::publish) it when it
+//! holds:
+//!
+//! ```
+//! use onnxport_core::{Conversion, Host, Report, Runtime, VerifyOptions, WriteOptions};
+//!
+//! # fn main() -> Result<(), Report> {
+//! # let folder = std::env::temp_dir().join(format!("onnxport-doc-verified-{}", std::process::id()));
+//! # std::fs::create_dir_all(&folder).unwrap();
+//! # let output = folder.join("mlp.onnx");
+//! let host = Host::new(&[&onnxport_aten::ROOT, &onnxport_reference::ROOT])?;
+//! let model = Conversion::open("../examples/mlp/mlp.pt2")?.run(&host)?;
+//! let mut staged = model.stage(&output, &WriteOptions::default())?;
+//! let verified = staged.verify(&Runtime::find(&host)?, &VerifyOptions::default())?;
+//! assert!(verified.passed() && verified.values_compared);
+//! staged.publish()?;
+//! # std::fs::remove_dir_all(&folder).unwrap();
+//! # Ok(())
+//! # }
+//! ```
 //!
 //! Errors are [`Report`]s: every problem at once, each a [`Diagnostic`] with a stable [`Code`], the line of the
 //! user's own program and a next step. Their `Display` is the text that the command prints.
@@ -77,10 +96,10 @@ pub use diagnose::{Code, Diagnostic, Report, Severity};
 pub use host::Host;
 pub use host::discover::Search;
 pub use pipeline::{ConvertOptions, Converted};
-pub use verify::{Executor, Runtime, Verification};
+pub use verify::{Executor, Options as VerifyOptions, Runtime, Verification};
 pub use weights::{BindOptions, NameMap, WeightSet};
 pub use write::{ExternalData, WriteOptions, WriteReport};
 
-pub(crate) use onnxport_ir::{arena, files, ops, table, text};
+pub(crate) use onnxport_ir::{arena, files, table, text};
 #[doc(hidden)]
 pub use onnxport_ir::{diagnose, ir, onnx, ops, sym, tensor, valid, write};

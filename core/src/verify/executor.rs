@@ -34,9 +34,7 @@ impl Executor {
     pub fn find(host: &Host, id: Option<&str>) -> Result<Self, Diagnostic> {
         let mut all = host.plugins.iter().filter_map(Self::of);
         let Some(id) = id else {
-            return all
-                .next()
-                .ok_or_else(|| Diagnostic::error(Code::VERIFY_NO_EXECUTOR, "no plugin can run models"));
+            return all.next().ok_or_else(none);
         };
         all.find(|executor| executor.id == id).ok_or_else(|| {
             let ids: Vec<&str> =
@@ -74,6 +72,10 @@ impl Executor {
     }
 }
 
+fn none() -> Diagnostic {
+    Diagnostic::error(Code::VERIFY_NO_EXECUTOR, "no plugin can run models")
+}
+
 /// An open runtime.
 pub struct Runtime {
     executor: Executor,
@@ -81,13 +83,22 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// Opens the first executor of `host`, as the command does: ONNX Runtime, looked for in the documented places,
-    /// where its plugin comes first.
+    /// Opens the first executor of `host` whose runtime is there, in the order of the plugins. That of `ort` looks for
+    /// ONNX Runtime where the command does; behind it `reference` can stand in for it.
     ///
     /// # Errors
-    /// Those of [`Executor::find`] and [`Executor::open`].
+    /// `OP702` when there is none, with what the first one says; what else keeps one from being opened.
     pub fn find(host: &Host) -> Result<Self, Diagnostic> {
-        Executor::find(host, None)?.open(&[])
+        let mut missing = None;
+        for executor in host.plugins.iter().filter_map(Executor::of) {
+            match executor.open(&[]) {
+                Err(problem) if problem.code == Code::VERIFY_NO_EXECUTOR => {
+                    missing.get_or_insert(problem);
+                }
+                opened => return opened,
+            }
+        }
+        Err(missing.unwrap_or_else(none))
     }
 
     /// The name to show, `ONNX Runtime`.

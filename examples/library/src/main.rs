@@ -1,13 +1,20 @@
-//! Converts a program from Rust: `cargo run -- IN.pt2 OUT.onnx`.
+//! Converts a program from Rust, and publishes the model when it computes what the program does:
+//! `cargo run -- IN.pt2 OUT.onnx`.
 
-use onnxport_core::{Conversion, Host, WriteOptions};
+use onnxport_core::{Conversion, Host, Runtime, VerifyOptions, WriteOptions};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [input, output] = arguments.as_slice() else { return Err("usage: IN.pt2 OUT.onnx".into()) };
-    let host = Host::new(&[&onnxport_aten::ROOT])?;
+    // Where there is no ONNX Runtime, the reference evaluator runs the model.
+    let host = Host::new(&[&onnxport_aten::ROOT, &onnxport_ort::ROOT, &onnxport_reference::ROOT])?;
     let model = Conversion::open(input)?.run(&host)?;
-    let written = model.write(output, &WriteOptions::default())?;
-    println!("{output}: {} bytes", written.model_bytes);
+    let mut staged = model.stage(output, &WriteOptions::default())?;
+    let verified = staged.verify(&Runtime::find(&host)?, &VerifyOptions::default())?;
+    if !verified.passed() {
+        return Err(format!("{input} computes something else than {output}").into());
+    }
+    let written = staged.publish()?;
+    println!("{output}: {} bytes, verified by {}", written.model_bytes, verified.executor);
     Ok(())
 }

@@ -1,0 +1,99 @@
+//! `onnxport run`, and the reference evaluator as what runs a model.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use onnxport_core::run::Given;
+use serde_json::Value;
+
+const MLP: &str = "examples/mlp/mlp.pt2";
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace").to_owned()
+}
+
+fn onnxport(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_onnxport"));
+    command.args(arguments).current_dir(repository()).output().expect("the binary starts")
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+/// A folder with the MLP as an ONNX model, whose dimension is called `batch`.
+fn mlp() -> (tempfile::TempDir, impl Fn(&str) -> String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = folder.path().to_owned();
+    let at = move |name: &str| place.join(name).to_str().expect("UTF-8").to_owned();
+    let options = ["--dim", "x:0=batch", "--executor", "reference", "--require-verified"];
+    let output = onnxport(&[&["convert", MLP, "-o", &at("m.onnx")], &options[..]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    (folder, at)
+}
+
+fn values(path: &str) -> Vec<Vec<f32>> {
+    let mut given = Given::default();
+    given.add_all(Path::new(path)).expect("a file of tensors");
+    let read = |name: &str| {
+        let bytes = given.get(name).and_then(|tensor| Some(tensor.read()?.into_owned())).expect("a tensor");
+        bytes.as_chunks::<4>().0.iter().map(|x| f32::from_le_bytes(*x)).collect()
+    };
+    given.names().map(read).collect()
+}
+
+#[test]
+fn the_reference_verifies_where_nothing_else_does() {
+    let (_folder, at) = mlp();
+    let verify = |more: &[&str]| {
+        onnxport(&[&["verify", &at("m.onnx"), "--against", MLP, "--json", "--executor"], more].concat())
+    };
+    let output = verify(&["reference"]);
+    let said = json(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert_eq!(said["verification"]["cases"].as_array().map(Vec::len), Some(3));
+    assert!(said["verification"]["executor"].as_str().is_some_and(|by| by.contains("reference")));
+    let short = verify(&["reference", "--executor-option", "steps=10"]);
+    assert_eq!((short.status.code(), &json(&short)["diagnostics"][0]["code"]), (Some(6), &"OP702".into()));
+    let unknown = verify(&["nobody"]);
+    assert_eq!(
+        (unknown.status.code(), &json(&unknown)["diagnostics"][0]["code"]),
+        (Some(2), &"OP807".into())
+    );
+    let misplaced = verify(&["reference", "--ort-library", "x.so"]);
+    assert_eq!(misplaced.status.code(), Some(2));
+}
+
+#[test]
+fn a_run_shows_and_writes_what_comes_out() {
+    let (_folder, at) = mlp();
+    let (model, out, again) = (at("m.onnx"), at("out.safetensors"), at("again.safetensors"));
+    let run = |more: &[&str]| onnxport(&[&["run", &model, "--executor", "reference"], more].concat());
+    let drawn = run(&["--random", "--seed", "3", "--dim", "batch=2", "-o", &out]);
+    let text = String::from_utf8_lossy(&drawn.stdout).into_owned();
+    assert_eq!(drawn.status.code(), Some(0), "{}", String::from_utf8_lossy(&drawn.stderr));
+    for expected in ["inputs", "outputs", "f32[2, 8]", "mean", "NaN", "the reference evaluator", "wrote"] {
+        assert!(text.contains(expected), "{expected} is not in:\n{text}");
+    }
+    run(&["--random", "--seed", "3", "--dim", "batch=2", "-o", &again]);
+    assert_eq!(std::fs::read(&out).expect("a file"), std::fs::read(&again).expect("a file"));
+    let missing = run(&["--json"]);
+    let said = json(&missing);
+    assert_eq!(
+        (missing.status.code(), &said["diagnostics"][0]["code"]),
+        (Some(2), &"OP710".into()),
+        "{said}"
+    );
+    let source = run(&["--random", "--dim", "batch=2", "-o", &model]);
+    assert_eq!(source.status.code(), Some(5), "the model is not replaced");
+    if onnxport_ort::discover::find().is_none() {
+        eprintln!("no ONNX Runtime library was found: not compared with it");
+        return;
+    }
+    let ort = onnxport(&["run", &model, "--random", "--seed", "3", "--dim", "batch=2", "-o", &again]);
+    assert_eq!(ort.status.code(), Some(0), "{}", String::from_utf8_lossy(&ort.stderr));
+    let near = |(a, b): (&f32, &f32)| (a - b).abs() <= 1e-6 + 1e-6 * b.abs();
+    let (reference, ort) = (values(&out), values(&again));
+    assert_eq!(reference.len(), ort.len());
+    assert!(reference.iter().zip(&ort).all(|(a, b)| a.len() == b.len() && a.iter().zip(b).all(near)));
+}

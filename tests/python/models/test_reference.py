@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
-from tests.models.registry import load_all
-from tests.onnx_runtime import binary
+from tests.python.models.registry import load_all
+from tests.python.onnx_runtime import binary
 
 # A network of each kind whose evaluation takes a second or less.
 NAMES = [

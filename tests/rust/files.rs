@@ -108,7 +108,7 @@ fn run(path: &Path, outcome: fn(&Sections) -> Outcome) {
 }
 
 /// The lines between the common head and the common tail of both texts.
-fn difference(expected: &str, actual: &str) -> String {
+pub(crate) fn difference(expected: &str, actual: &str) -> String {
     let (old, new): (Vec<_>, Vec<_>) = (expected.lines().collect(), actual.lines().collect());
     let start = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
     let rest = old[start..].iter().rev().zip(new[start..].iter().rev()).take_while(|(a, b)| a == b).count();

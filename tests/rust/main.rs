@@ -22,6 +22,7 @@ mod normalise;
 mod onnx_nodes;
 mod op_sets;
 mod optimise;
+mod overloads;
 mod plugins;
 mod quantiser_plugin;
 mod testkit;

@@ -1,8 +1,8 @@
 //! Activation functions.
 
-use super::infer::broadcast;
 use super::call::{Call, one};
 use super::error::invalid;
+use super::infer::broadcast;
 use super::map::{Arithmetic, floats, numbers};
 use super::strides::Cut;
 use super::{Op, Res, Tensor, Value};

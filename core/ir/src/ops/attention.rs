@@ -1,9 +1,9 @@
 //! Attention, and what turns its inputs.
 
-use super::infer::broadcast;
 use super::activation::{sigmoid, softmax_line};
 use super::call::{Call, one};
 use super::error::{invalid, unsupported};
+use super::infer::broadcast;
 use super::map::Arithmetic;
 use super::slice::concat;
 use super::strides::{broadcast, expand, volume};
@@ -72,8 +72,7 @@ fn bias(c: &Call<'_>, shape: &[usize], keys: usize) -> Res<Option<Vec<f64>>> {
     };
     let extended: Vec<usize> = outer.iter().copied().chain([keys]).collect();
     c.count(&extended)?;
-    let items: Vec<f64> =
-        if *own == keys { items } else { (0..volume(&extended)).map(stretched).collect() };
+    let items: Vec<f64> = if *own == keys { items } else { (0..volume(&extended)).map(stretched).collect() };
     if broadcast([shape, &extended])? != shape {
         return invalid!("a mask of shape {:?} does not fit scores of {shape:?}", mask.shape());
     }
@@ -91,7 +90,8 @@ fn attention(c: &mut Call<'_>) -> Res<Vec<Value>> {
         k = concat(c, &[key, &k], 2)?;
         v = concat(c, &[value, &v], 2)?;
     }
-    let ([batches, q_heads, queries, size], [_, kv_heads, keys, _], [_, _, _, width]) = (q.shape(), k.shape(), v.shape())
+    let ([batches, q_heads, queries, size], [_, kv_heads, keys, _], [_, _, _, width]) =
+        (q.shape(), k.shape(), v.shape())
     else {
         return invalid!("an input has not 4 axes");
     };
@@ -203,7 +203,8 @@ fn rotary(c: &mut Call<'_>) -> Res<Vec<Value>> {
             Some(ids) => ids.get(batch * sequence + step).and_then(|id| usize::try_from(*id).ok()),
             None => Some(batch * sequence + step),
         };
-        let Some(angles) = at.and_then(|at| cos.get(at * half..(at + 1) * half).zip(sin.get(at * half..(at + 1) * half)))
+        let Some(angles) =
+            at.and_then(|at| cos.get(at * half..(at + 1) * half).zip(sin.get(at * half..(at + 1) * half)))
         else {
             return invalid!("there is no angle for position {step}");
         };
@@ -215,7 +216,11 @@ fn rotary(c: &mut Call<'_>) -> Res<Vec<Value>> {
         }
     }
     let out = Tensor::of_floats(x.dtype(), x.shape().to_vec(), items)?;
-    one(if input.rank() == 3 { permuted(c, &out, &[0, 2, 1, 3])?.reshaped(input.shape().to_vec())? } else { out })
+    one(if input.rank() == 3 {
+        permuted(c, &out, &[0, 2, 1, 3])?.reshaped(input.shape().to_vec())?
+    } else {
+        out
+    })
 }
 
 mod infer {
@@ -223,9 +228,9 @@ mod infer {
 
     use smallvec::smallvec;
 
-    use crate::ir::{Shape};
+    use crate::ir::Shape;
     use crate::ops::infer::cx::{Cx, Shapes};
-    use crate::sym::{Dim};
+    use crate::sym::Dim;
 
     /// `Attention`.
     pub(super) fn attention(cx: &mut Cx<'_>) -> Option<Shapes> {

@@ -21,7 +21,11 @@ fn image(x: &Tensor) -> Res<[usize; 4]> {
 
 /// The number of the image that a box lies in.
 fn sample(number: f64, batch: usize) -> Res<usize> {
-    if number >= 0.0 && number < batch as f64 { Ok(number as usize) } else { invalid!("there is no image {number}") }
+    if number >= 0.0 && number < batch as f64 {
+        Ok(number as usize)
+    } else {
+        invalid!("there is no image {number}")
+    }
 }
 
 /// The four places around a point, with their weights; none when it lies outside.
@@ -78,13 +82,18 @@ fn roi_align(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let items = x.floats()?;
     for (index, (roi, number)) in rois.floats()?.chunks(4).zip(&images).enumerate() {
         let number = sample(*number as f64, batch)?;
-        let corner = |at: usize| roi.get(at).copied().unwrap_or(0.0) * scale - if shifted { 0.5 } else { 0.0 };
+        let corner =
+            |at: usize| roi.get(at).copied().unwrap_or(0.0) * scale - if shifted { 0.5 } else { 0.0 };
         // Of a box, the start of an axis, the extent of a bin, and the points along it.
         let bins = |start: f64, end: f64, count: usize| -> Res<(f64, f64, usize)> {
             let length = if shifted { end - start } else { (end - start).max(1.0) };
             let bin = length / count as f64;
             let points = if ratio > 0 { ratio as f64 } else { bin.ceil().max(0.0) };
-            if points < 1e6 { Ok((start, bin, points as usize)) } else { invalid!("a box of extent {length} is too large") }
+            if points < 1e6 {
+                Ok((start, bin, points as usize))
+            } else {
+                invalid!("a box of extent {length} is too large")
+            }
         };
         let (left, across, xs) = bins(corner(0), corner(2), columns)?;
         let (top, down, ys) = bins(corner(1), corner(3), rows)?;
@@ -96,7 +105,12 @@ fn roi_align(c: &mut Call<'_>) -> Res<Vec<Value>> {
             for iy in 0..ys {
                 let y = top + (row + (iy as f64 + 0.5) / ys as f64) * down;
                 for ix in 0..xs {
-                    points.push(around(y, left + (column + (ix as f64 + 0.5) / xs as f64) * across, height, width));
+                    points.push(around(
+                        y,
+                        left + (column + (ix as f64 + 0.5) / xs as f64) * across,
+                        height,
+                        width,
+                    ));
                 }
             }
             for channel in 0..channels {
@@ -218,7 +232,7 @@ mod infer {
     //! Shapes.
 
     use crate::ops::infer::cx::{Cx, Shapes, one};
-    use crate::sym::{Dim};
+    use crate::sym::Dim;
 
     /// `RoiAlign`.
     pub(super) fn roi_align(cx: &mut Cx<'_>) -> Option<Shapes> {

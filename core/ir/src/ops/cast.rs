@@ -1,8 +1,8 @@
 //! Other element types for the same values, or for the same bits.
 
-use super::infer::broadcast;
 use super::call::{Call, one};
 use super::error::{invalid, unsupported};
+use super::infer::broadcast;
 use super::tensor::float;
 use super::{Elements, Op, Res, Rounding, Tensor, Value};
 use crate::tensor::{DType, Kind};
@@ -83,10 +83,13 @@ fn texts(x: &Tensor) -> Res<Vec<String>> {
         Elements::Bool(items) => items.iter().map(|b| if *b { "True" } else { "False" }.to_owned()).collect(),
         // The decimal digits of the type itself, not those of `f64`.
         Elements::Float(items) if x.dtype() == DType::F64 => items.into_iter().map(float).collect(),
-        Elements::Float(items) => items.into_iter().map(|x| {
-            let single = x as f32;
-            if single.is_finite() { single.to_string() } else { float(x) }
-        }).collect(),
+        Elements::Float(items) => items
+            .into_iter()
+            .map(|x| {
+                let single = x as f32;
+                if single.is_finite() { single.to_string() } else { float(x) }
+            })
+            .collect(),
         _ => return unsupported!("{} has no text", x.dtype()),
     })
 }

@@ -43,7 +43,8 @@ fn stacked(c: &Call<'_>, items: &[Tensor], at: usize, ty: &Type) -> Res<Value> {
     }
     let dtype = ty.dtype().unwrap_or(DType::F32);
     let extents = ty.shape().and_then(Shape::dims).unwrap_or_default().iter();
-    let extent = |d: &Option<Dim>| d.and_then(Dim::as_const).and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+    let extent =
+        |d: &Option<Dim>| d.and_then(Dim::as_const).and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
     let mut shape: Vec<usize> = extents.map(extent).collect();
     shape.insert(at.min(shape.len()), 0);
     Ok(Tensor::packed(dtype, shape, bytes::Bytes::new())?.into())
@@ -89,7 +90,9 @@ fn scan(c: &mut Call<'_>) -> Res<Vec<Value>> {
     }
     let inputs: Vec<Value> = c.inputs.iter().cloned().collect::<Option<_>>().unwrap_or_default();
     let count = usize::try_from(c.int("num_scan_inputs", 0)).unwrap_or(0);
-    let Some(states) = inputs.len().checked_sub(count) else { return invalid!("there are no {count} inputs") };
+    let Some(states) = inputs.len().checked_sub(count) else {
+        return invalid!("there are no {count} inputs");
+    };
     scan_once(c, inputs, states)
 }
 
@@ -100,7 +103,9 @@ fn batched_scan(c: &mut Call<'_>) -> Res<Vec<Value>> {
     }
     let inputs: Vec<Tensor> = c.tensors(1)?.into_iter().cloned().collect();
     let count = usize::try_from(c.int("num_scan_inputs", 0)).unwrap_or(0);
-    let Some(states) = inputs.len().checked_sub(count) else { return invalid!("there are no {count} inputs") };
+    let Some(states) = inputs.len().checked_sub(count) else {
+        return invalid!("there are no {count} inputs");
+    };
     let batches = inputs.first().map_or(0, |t| t.dim(0));
     let mut runs: Vec<Vec<Tensor>> = Vec::new();
     for batch in 0..batches {
@@ -177,7 +182,9 @@ fn sequence_map(c: &mut Call<'_>) -> Res<Vec<Value>> {
             match input {
                 Some(Value::Sequence(_, items)) => match items.get(index) {
                     Some(item) => inputs.push(item.clone()),
-                    None => return invalid!("input {place} is a sequence of {}, not of {length}", items.len()),
+                    None => {
+                        return invalid!("input {place} is a sequence of {}, not of {length}", items.len());
+                    }
                 },
                 Some(other) => inputs.push(other.clone()),
                 None => return invalid!("input {place} is missing"),
@@ -199,9 +206,9 @@ pub(super) mod infer {
     use smallvec::SmallVec;
 
     use crate::ir::{Attr, BlockId, Shape, Type};
+    use crate::ops::infer::Inferred;
     use crate::ops::infer::cx::{Cx, axis, join};
-    use crate::ops::infer::{Inferred};
-    use crate::sym::{Dim};
+    use crate::sym::Dim;
 
     /// `If`, `Loop` and `Scan`: what their bodies return.
     pub(in crate::ops) fn outputs(cx: &mut Cx<'_>) -> SmallVec<[Inferred; 2]> {
@@ -269,8 +276,9 @@ pub(super) mod infer {
         let scans = usize::try_from(cx.node.int("num_scan_inputs")?).ok()?;
         let carried = cx.node.inputs.len().checked_sub(scans)?;
         let returned = returned(cx, body(cx, "body")?);
-        let pick =
-            |name: &str, index: usize| cx.node.ints(name).and_then(|axes| axes.get(index).copied()).unwrap_or(0);
+        let pick = |name: &str, index: usize| {
+            cx.node.ints(name).and_then(|axes| axes.get(index).copied()).unwrap_or(0)
+        };
         let length = (0..scans).find_map(|index| {
             let dims = cx.dims(carried + index)?;
             dims[axis(pick("scan_input_axes", index), dims.len())?]

@@ -30,7 +30,9 @@ pub(super) struct Plan {
 
 fn group(c: &Call<'_>, channels: usize, filters: usize) -> Res<usize> {
     match usize::try_from(c.int("group", 1)) {
-        Ok(groups) if groups > 0 && channels.is_multiple_of(groups) && filters.is_multiple_of(groups) => Ok(groups),
+        Ok(groups) if groups > 0 && channels.is_multiple_of(groups) && filters.is_multiple_of(groups) => {
+            Ok(groups)
+        }
         _ => invalid!("{channels} and {filters} channels do not make {} groups", c.int("group", 1)),
     }
 }
@@ -39,7 +41,9 @@ fn group(c: &Call<'_>, channels: usize, filters: usize) -> Res<usize> {
 fn kernel(c: &Call<'_>, weight: &[usize]) -> Res<Vec<usize>> {
     let spatial = weight.get(2..).unwrap_or_default();
     match c.ints("kernel_shape") {
-        Some(given) if sizes(given)? != spatial => invalid!("the kernel {given:?} is not that of the weight {weight:?}"),
+        Some(given) if sizes(given)? != spatial => {
+            invalid!("the kernel {given:?} is not that of the weight {weight:?}")
+        }
         _ => Ok(spatial.to_vec()),
     }
 }
@@ -52,7 +56,9 @@ impl Plan {
         };
         let groups = group(c, *channels, *filters)?;
         if channels / groups != *depth {
-            return invalid!("a weight of shape {weight:?} does not fit {channels} channels in {groups} groups");
+            return invalid!(
+                "a weight of shape {weight:?} does not fit {channels} channels in {groups} groups"
+            );
         }
         let mut window = Window::of(c, kernel(c, weight)?)?;
         let out = window.slide(spatial, false)?;
@@ -66,7 +72,13 @@ impl Plan {
     }
 
     /// The elements of the result.
-    pub(super) fn convolve<T: Copy>(&self, x: &[T], weight: &[T], zero: T, step: impl Fn(T, T, T) -> T) -> Vec<T> {
+    pub(super) fn convolve<T: Copy>(
+        &self,
+        x: &[T],
+        weight: &[T],
+        zero: T,
+        step: impl Fn(T, T, T) -> T,
+    ) -> Vec<T> {
         let mut out = vec![zero; volume(&self.shape)];
         let (depth, per_group) = (self.channels / self.groups, self.filters / self.groups);
         for (index, plane) in out.chunks_mut(self.output.max(1)).enumerate().take(self.batch * self.filters) {
@@ -75,7 +87,9 @@ impl Plan {
                 let from = (sample * self.channels + filter / per_group * depth + channel) * self.input;
                 let image = x.get(from..from + self.input).unwrap_or_default();
                 for (tap, pairs) in self.taps.iter().enumerate() {
-                    let Some(w) = weight.get((filter * depth + channel) * self.taps.len() + tap) else { continue };
+                    let Some(w) = weight.get((filter * depth + channel) * self.taps.len() + tap) else {
+                        continue;
+                    };
                     for (to, at) in pairs {
                         plane[*to] = step(plane[*to], image[*at], *w);
                     }
@@ -141,7 +155,9 @@ fn transposed(c: &Call<'_>, window: &mut Window, input: &[usize]) -> Res<Vec<usi
             + window.reach(axis)
             + extra.get(axis).copied().unwrap_or(0);
         if let Some(given) = &given {
-            let Some(wanted) = given.get(axis).copied() else { return invalid!("an extent of the output is missing") };
+            let Some(wanted) = given.get(axis).copied() else {
+                return invalid!("an extent of the output is missing");
+            };
             let total = full - wanted;
             let (less, more) = (total.div_euclid(2), total - total.div_euclid(2));
             (window.before[axis], window.after[axis]) =
@@ -181,7 +197,9 @@ fn conv_transpose(c: &mut Call<'_>) -> Res<Vec<Value>> {
             let first = (sample * filters + channel / per_in * per_group + filter) * field;
             let Some(target) = items.get_mut(first..first + field) else { continue };
             for (tap, pairs) in taps.iter().enumerate() {
-                let Some(w) = w_items.get((channel * per_group + filter) * taps.len() + tap) else { continue };
+                let Some(w) = w_items.get((channel * per_group + filter) * taps.len() + tap) else {
+                    continue;
+                };
                 for (from, to) in pairs {
                     target[*to] += plane[*from] * w;
                 }
@@ -202,8 +220,8 @@ pub(super) mod infer {
     use smallvec::smallvec;
 
     use crate::ops::infer::cx::{Cx, Dims, Shapes, one};
-    use crate::ops::infer::window::{Window, Pads, kernel};
-    use crate::sym::{Dim};
+    use crate::ops::infer::window::{Pads, Window, kernel};
+    use crate::sym::Dim;
 
     /// Convolutions with the weight at input `weight`.
     pub(in crate::ops) fn conv(cx: &mut Cx<'_>, weight: usize) -> Option<Shapes> {

@@ -6,7 +6,10 @@ use super::strides::{dense, volume};
 use super::window::Window;
 use super::{Op, Res, Tensor, Value};
 
-pub(super) const OPS: &[Op] = &[Op::new("Col2Im").infer(infer::col2im).eval(col2im), Op::new("DeformConv").infer(|cx| super::conv::infer::conv(cx, 1)).eval(deform_conv)];
+pub(super) const OPS: &[Op] = &[
+    Op::new("Col2Im").infer(infer::col2im).eval(col2im),
+    Op::new("DeformConv").infer(|cx| super::conv::infer::conv(cx, 1)).eval(deform_conv),
+];
 
 /// Each element is added to the place of the image that its column was taken from.
 fn col2im(c: &mut Call<'_>) -> Res<Vec<Value>> {
@@ -43,10 +46,14 @@ fn between(image: &[f64], spatial: &[usize], steps: &[isize], point: &[f64]) -> 
     for ((extent, step), at) in spatial.iter().zip(steps).zip(point) {
         let low = at.floor();
         let taps = [(low, 1.0 - (at - low)), (low + 1.0, at - low)];
-        let inside = taps.iter().filter(|(place, weight)| *weight != 0.0 && *place >= 0.0 && *place < *extent as f64);
-        let inside: Vec<(usize, f64)> = inside.map(|(place, w)| (*place as usize * *step as usize, *w)).collect();
-        sources =
-            sources.iter().flat_map(|(base, weight)| inside.iter().map(move |(at, w)| (base + at, weight * w))).collect();
+        let inside =
+            taps.iter().filter(|(place, weight)| *weight != 0.0 && *place >= 0.0 && *place < *extent as f64);
+        let inside: Vec<(usize, f64)> =
+            inside.map(|(place, w)| (*place as usize * *step as usize, *w)).collect();
+        sources = sources
+            .iter()
+            .flat_map(|(base, weight)| inside.iter().map(move |(at, w)| (base + at, weight * w)))
+            .collect();
     }
     sources.iter().map(|(at, weight)| image.get(*at).copied().unwrap_or(0.0) * weight).sum()
 }
@@ -63,12 +70,17 @@ fn deform_conv(c: &mut Call<'_>) -> Res<Vec<Value>> {
     };
     let (groups, movers) = (count("group")?, count("offset_group")?);
     if !filters.is_multiple_of(groups) || channels / groups != depth {
-        return invalid!("a weight {} does not fit {channels} channels in {groups} groups", weight.describe());
+        return invalid!(
+            "a weight {} does not fit {channels} channels in {groups} groups",
+            weight.describe()
+        );
     }
     let mut window = Window::of(c, kernel.to_vec())?;
     let field = window.slide(spatial, false)?;
     let (taps, places) = (volume(kernel), volume(&field));
-    let of = |parts: usize| -> Vec<usize> { [batch, movers.saturating_mul(taps).saturating_mul(parts)].iter().chain(&field).copied().collect() };
+    let of = |parts: usize| -> Vec<usize> {
+        [batch, movers.saturating_mul(taps).saturating_mul(parts)].iter().chain(&field).copied().collect()
+    };
     let mask = c.optional(4)?;
     if offset.shape() != of(rank) || mask.is_some_and(|mask| mask.shape() != of(1)) {
         return invalid!("offsets {} do not fit a field of {field:?}", offset.describe());
@@ -93,14 +105,18 @@ fn deform_conv(c: &mut Call<'_>) -> Res<Vec<Value>> {
                 let mover = sample * movers + channel / (channels / movers);
                 let point: Vec<f64> = (0..rank)
                     .map(|axis| {
-                        let within = |at: usize, steps: &[isize], extents: &[usize]| (at / steps[axis] as usize % extents[axis]) as i64;
-                        let base = within(place, &place_steps, &field) * window.strides[axis] as i64 - window.before[axis]
+                        let within = |at: usize, steps: &[isize], extents: &[usize]| {
+                            (at / steps[axis] as usize % extents[axis]) as i64
+                        };
+                        let base = within(place, &place_steps, &field) * window.strides[axis] as i64
+                            - window.before[axis]
                             + within(tap, &tap_steps, kernel) * window.dilations[axis] as i64;
                         base as f64 + offsets[((mover * taps + tap) * rank + axis) * places + place]
                     })
                     .collect();
                 let from = (sample * channels + channel) * size;
-                let value = between(items.get(from..from + size).unwrap_or_default(), spatial, &steps, &point);
+                let value =
+                    between(items.get(from..from + size).unwrap_or_default(), spatial, &steps, &point);
                 *slot = value * mask.as_ref().map_or(1.0, |mask| mask[(mover * taps + tap) * places + place]);
             }
             for filter in 0..filters {

@@ -111,7 +111,8 @@ fn einsum(c: &mut Call<'_>) -> Res<Vec<Value>> {
 
 /// Without a result: `...`, and the letters that stand once, in their order.
 fn implied(axes: &[Vec<Label>], dots: usize) -> Vec<Label> {
-    let mut letters: Vec<Label> = axes.iter().flatten().copied().filter(|l| matches!(l, Label::Letter(_))).collect();
+    let mut letters: Vec<Label> =
+        axes.iter().flatten().copied().filter(|l| matches!(l, Label::Letter(_))).collect();
     letters.sort_unstable();
     let once = |l: &Label| letters.iter().filter(|other| *other == l).count() == 1;
     let single: Vec<Label> = letters.iter().copied().filter(once).collect();
@@ -131,9 +132,10 @@ fn contract<T: Copy>(
         .map(|_| {
             let bases: Vec<usize> = walks.iter_mut().map(|(outer, _)| outer.next().unwrap_or(0)).collect();
             (0..steps).fold(zero, |sum, step| {
-                let factors = items.iter().zip(&bases).zip(&walks).filter_map(|((items, base), (_, inner))| {
-                    items.get(base + inner.get(step)?).copied()
-                });
+                let factors =
+                    items.iter().zip(&bases).zip(&walks).filter_map(|((items, base), (_, inner))| {
+                        items.get(base + inner.get(step)?).copied()
+                    });
                 add(sum, factors.fold(unit, &multiply))
             })
         })
@@ -144,7 +146,7 @@ mod infer {
     //! Shapes.
 
     use crate::ops::infer::cx::{Cx, Dims, Shapes, either, one};
-    use crate::sym::{Dim};
+    use crate::sym::Dim;
 
     /// `Einsum` without ellipsis.
     pub(super) fn einsum(cx: &mut Cx<'_>) -> Option<Shapes> {

@@ -1,8 +1,8 @@
 //! Tensors out of nothing, or of a shape.
 
-use super::infer::broadcast;
 use super::call::{Call, one, sizes};
 use super::error::{invalid, unsupported};
+use super::infer::broadcast;
 use super::{Elements, Op, Res, Tensor, Value};
 use crate::ir::Attr;
 use crate::tensor::DType;
@@ -16,7 +16,15 @@ pub(super) const OPS: &[Op] = &[
 
 fn constant(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let names = [
-        "sparse_value", "value", "value_int", "value_ints", "value_float", "value_floats", "value_string", "value_strings"];
+        "sparse_value",
+        "value",
+        "value_int",
+        "value_ints",
+        "value_float",
+        "value_floats",
+        "value_string",
+        "value_strings",
+    ];
     let Some(value) = names.iter().find_map(|name| c.attr(name)) else {
         return unsupported!("a constant of this form");
     };
@@ -65,12 +73,18 @@ fn range(c: &mut Call<'_>) -> Res<Vec<Value>> {
     if let (Elements::Int(from), Elements::Int(to), Elements::Int(by)) =
         (start.elements(), limit.elements(), delta.elements())
     {
-        let ([from], [to], [by]) = (&from[..], &to[..], &by[..]) else { return invalid!("a bound is missing") };
+        let ([from], [to], [by]) = (&from[..], &to[..], &by[..]) else {
+            return invalid!("a bound is missing");
+        };
         if *by == 0 {
             return invalid!("the step is 0");
         }
         let span = to - from;
-        let count = if (span > 0) == (*by > 0) && span != 0 { span.unsigned_abs().div_ceil(by.unsigned_abs()) } else { 0 };
+        let count = if (span > 0) == (*by > 0) && span != 0 {
+            span.unsigned_abs().div_ceil(by.unsigned_abs())
+        } else {
+            0
+        };
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         c.count(&[count])?;
         let items = (0..count).map(|i| from + i as i128 * by).collect();
@@ -90,9 +104,9 @@ fn range(c: &mut Call<'_>) -> Res<Vec<Value>> {
 mod infer {
     //! Shapes.
 
-    use crate::ir::{Attr};
+    use crate::ir::Attr;
     use crate::ops::infer::cx::{Cx, Shapes, one};
-    use crate::sym::{Dim};
+    use crate::sym::Dim;
 
     /// `ConstantOfShape`.
     pub(super) fn constant_of_shape(cx: &mut Cx<'_>) -> Option<Shapes> {
@@ -120,7 +134,8 @@ mod infer {
     /// `Range`: `max(ceil((limit - start) / delta), 0)` elements.
     pub(super) fn range(cx: &mut Cx<'_>) -> Option<Shapes> {
         let single = |cx: &Cx<'_>, i: usize| cx.contents(i).filter(|c| c.len() == 1).map(|c| c[0]);
-        let (Some(start), Some(limit), Some(Dim::Const(delta))) = (single(cx, 0), single(cx, 1), single(cx, 2))
+        let (Some(start), Some(limit), Some(Dim::Const(delta))) =
+            (single(cx, 0), single(cx, 1), single(cx, 2))
         else {
             return one([None]);
         };

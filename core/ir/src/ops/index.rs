@@ -2,9 +2,9 @@
 
 mod infer;
 
-use super::infer::broadcast;
 use super::call::{Call, axis, one};
 use super::error::{invalid, unsupported};
+use super::infer::broadcast;
 use super::pointwise::{larger, smaller};
 use super::strides::{Cut, Walk, dense, volume};
 use super::{Elements, Error, Op, Res, Tensor, Value};
@@ -73,8 +73,12 @@ fn gather_elements(c: &mut Call<'_>) -> Res<Vec<Value>> {
 /// The places of slices in a tensor of shape `shape`, whose first axes the last axis of `indices` names; in front of
 /// them, `batch` axes are shared.
 fn slices(indices: &Tensor, shape: &[usize], batch: usize) -> Res<(Vec<usize>, usize)> {
-    let Some((depth, outer)) = indices.shape().split_last() else { return invalid!("the indices have no axes") };
-    let shared = outer.len() >= batch && shape.len() >= batch && outer.iter().zip(shape).take(batch).all(|(a, b)| a == b);
+    let Some((depth, outer)) = indices.shape().split_last() else {
+        return invalid!("the indices have no axes");
+    };
+    let shared = outer.len() >= batch
+        && shape.len() >= batch
+        && outer.iter().zip(shape).take(batch).all(|(a, b)| a == b);
     let (Some(named), Some(inner)) = (shape.get(batch..batch + depth), shape.get(batch + depth..)) else {
         return invalid!("indices of depth {depth} name more axes than there are");
     };
@@ -98,7 +102,8 @@ fn slices(indices: &Tensor, shape: &[usize], batch: usize) -> Res<(Vec<usize>, u
 
 fn gather_nd(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let (data, indices) = (c.tensor(0)?, c.tensor(1)?);
-    let batch = usize::try_from(c.int("batch_dims", 0)).map_err(|_| Error::invalid("`batch_dims` is negative"))?;
+    let batch =
+        usize::try_from(c.int("batch_dims", 0)).map_err(|_| Error::invalid("`batch_dims` is negative"))?;
     let (starts, inner) = slices(indices, data.shape(), batch)?;
     let (depth, outer) = indices.shape().split_last().unwrap_or((&0, &[]));
     let rest = data.shape().get(batch + depth..).unwrap_or_default();
@@ -167,7 +172,11 @@ fn join<T: Copy>(items: &mut [T], places: &[usize], news: &[T], f: impl Fn(T, T)
 fn scatter_elements(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let (data, indices, updates) = (c.tensor(0)?, c.tensor(1)?, c.tensor(2)?);
     if indices.shape() != updates.shape() {
-        return invalid!("indices of shape {:?} do not fit updates of {:?}", indices.shape(), updates.shape());
+        return invalid!(
+            "indices of shape {:?} do not fit updates of {:?}",
+            indices.shape(),
+            updates.shape()
+        );
     }
     let places = along(indices, data.shape(), c.axis(0, data.rank())?)?;
     scatter(c, data, updates, &places)
@@ -185,7 +194,8 @@ fn scatter_nd(c: &mut Call<'_>) -> Res<Vec<Value>> {
 fn tensor_scatter(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let (past, update) = (c.tensor(0)?, c.tensor(1)?);
     let at = c.axis(-2, past.rank())?;
-    let fits = (0..past.rank()).all(|a| if a == at { update.dim(a) <= past.dim(a) } else { update.dim(a) == past.dim(a) });
+    let fits = (0..past.rank())
+        .all(|a| if a == at { update.dim(a) <= past.dim(a) } else { update.dim(a) == past.dim(a) });
     if at == 0 || past.rank() != update.rank() || !fits {
         return invalid!("{} cannot be written into {} along axis {at}", update.describe(), past.describe());
     }
@@ -220,7 +230,8 @@ fn compress(c: &mut Call<'_>) -> Res<Vec<Value>> {
         }
     };
     let cut = Cut::at(data.shape(), at);
-    let picks: Vec<usize> = condition.iter().enumerate().filter(|(i, keep)| **keep && *i < cut.extent).map(|(i, _)| i).collect();
+    let picks: Vec<usize> =
+        condition.iter().enumerate().filter(|(i, keep)| **keep && *i < cut.extent).map(|(i, _)| i).collect();
     let mut shape = data.shape().to_vec();
     shape[at] = picks.len();
     c.count(&shape)?;
@@ -237,7 +248,9 @@ fn compress(c: &mut Call<'_>) -> Res<Vec<Value>> {
 fn non_zero(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
     let found: Vec<usize> = match x.elements() {
-        Elements::Text(items) => items.iter().enumerate().filter(|(_, t)| !t.is_empty()).map(|(i, _)| i).collect(),
+        Elements::Text(items) => {
+            items.iter().enumerate().filter(|(_, t)| !t.is_empty()).map(|(i, _)| i).collect()
+        }
         _ => x.floats()?.iter().enumerate().filter(|(_, n)| **n != 0.0).map(|(i, _)| i).collect(),
     };
     let shape = vec![x.rank(), found.len()];
@@ -281,7 +294,9 @@ fn reverse_sequence(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let place = |at: usize| {
         let (which, step) = (at / cut_batch.inner % cut_batch.extent, at / cut_time.inner % cut_time.extent);
         match lengths.get(which).map(|n| *n as usize) {
-            Some(length) if step < length => at - step * cut_time.inner + (length - 1 - step) * cut_time.inner,
+            Some(length) if step < length => {
+                at - step * cut_time.inner + (length - 1 - step) * cut_time.inner
+            }
             _ => at,
         }
     };

@@ -1,8 +1,8 @@
 //! Comparisons, truth values and choices.
 
-use super::infer::broadcast;
 use super::call::{Call, one};
 use super::error::invalid;
+use super::infer::broadcast;
 use super::map::{compare, legacy, pairs, test};
 use super::strides::{broadcast, expand};
 use super::{Elements, Op, Res, Tensor, Value};
@@ -62,7 +62,8 @@ fn choose(c: &mut Call<'_>) -> Res<Vec<Value>> {
     if picks.len() != condition.len() {
         return invalid!("the condition has another number of elements than its shape says");
     }
-    let places = expand(condition.shape(), &shape).zip(expand(yes.shape(), &shape).zip(expand(no.shape(), &shape)));
+    let places =
+        expand(condition.shape(), &shape).zip(expand(yes.shape(), &shape).zip(expand(no.shape(), &shape)));
     let places = places.map(|(at, (yes, no))| if picks.get(at) == Some(&true) { (0, yes) } else { (1, no) });
     one(Tensor::mix(shape.clone(), &[yes, no], places)?)
 }

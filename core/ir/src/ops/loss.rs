@@ -7,7 +7,8 @@ use super::strides::{Cut, volume};
 use super::{Op, Res, Tensor, Value};
 
 pub(super) const OPS: &[Op] = &[
-    Op::new("NegativeLogLikelihoodLoss").eval(|c| Ok(vec![loss(c, c.tensor(0)?, &c.tensor(0)?.floats()?)?.into()])),
+    Op::new("NegativeLogLikelihoodLoss")
+        .eval(|c| Ok(vec![loss(c, c.tensor(0)?, &c.tensor(0)?.floats()?)?.into()])),
     Op::new("SoftmaxCrossEntropyLoss").eval(cross_entropy),
 ];
 

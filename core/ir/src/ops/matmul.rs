@@ -10,7 +10,9 @@ use crate::tensor::{DType, Kind};
 pub(super) const OPS: &[Op] = &[
     Op::new("Det").infer(infer::det).eval(determinant),
     Op::new("Gemm").infer(infer::gemm).eval(gemm),
-    Op::new("MatMul").infer(|cx| infer::matmul(cx, 0, 1)).eval(|c| one(matmul(c, c.tensor(0)?, c.tensor(1)?)?)),
+    Op::new("MatMul")
+        .infer(|cx| infer::matmul(cx, 0, 1))
+        .eval(|c| one(matmul(c, c.tensor(0)?, c.tensor(1)?)?)),
     Op::new("MatMulInteger").infer(|cx| infer::matmul(cx, 0, 1)).eval(matmul_integer),
 ];
 
@@ -63,7 +65,8 @@ impl Plan {
         let mut out = vec![zero; volume(&self.shape)];
         let pairs = expand(&self.a, &self.stack).zip(expand(&self.b, &self.stack));
         for ((left, right), block) in pairs.zip(out.chunks_mut((m * n).max(1))) {
-            let (left, right) = (a.get(left * m * k..).unwrap_or_default(), b.get(right * k * n..).unwrap_or_default());
+            let (left, right) =
+                (a.get(left * m * k..).unwrap_or_default(), b.get(right * k * n..).unwrap_or_default());
             for (row, line) in left.chunks(k.max(1)).zip(block.chunks_mut(n.max(1))) {
                 for (x, other) in row.iter().zip(right.chunks(n.max(1))) {
                     for (sum, y) in line.iter_mut().zip(other) {
@@ -165,7 +168,8 @@ fn eliminate(matrix: &mut [f64], n: usize) -> f64 {
     let mut product = 1.0;
     for column in 0..n {
         let below = column..n;
-        let pivot = below.max_by(|a, b| matrix[a * n + column].abs().total_cmp(&matrix[b * n + column].abs()));
+        let pivot =
+            below.max_by(|a, b| matrix[a * n + column].abs().total_cmp(&matrix[b * n + column].abs()));
         let Some(pivot) = pivot else { return product };
         if pivot != column {
             (0..n).for_each(|k| matrix.swap(pivot * n + k, column * n + k));

@@ -8,7 +8,7 @@
 //! ];
 //! ```
 //!
-//! That line is all that registers it; a new family is a word in `families!` below. The rules of inference stand in a
+//! That line is all that registers it; a new family is a module and a word in `families!` below. The rules of inference stand in a
 //! module `infer` of the family: at the end of its file, or in a file of their own where both would be too long.
 //!
 //! # Inference
@@ -31,16 +31,44 @@
 //!
 //! The node tests of the `onnx` package judge the evaluators: `cargo xtask conformance`.
 
+mod activation;
+mod attention;
+mod boxes;
 mod budget;
 mod call;
+mod cast;
+mod control;
+mod conv;
+mod deform;
+mod einsum;
 mod error;
 mod fold;
+mod generator;
+mod index;
 pub mod infer;
 mod interpret;
+mod logic;
+mod loss;
 mod map;
+mod matmul;
+mod norm;
+mod pointwise;
+mod pool;
+mod quantize;
+mod random;
+mod recurrent;
+mod reduce;
+mod resize;
+mod sample;
+mod sequence;
+mod signal;
+mod slice;
+mod sort;
 mod strides;
 mod tensor;
+mod text;
 mod value;
+mod view;
 mod window;
 
 #[cfg(test)]
@@ -107,10 +135,9 @@ impl Op {
     }
 }
 
-/// Declares the families and gathers their tables.
+/// Gathers the tables of the families.
 macro_rules! families {
     ($($family:ident)*) => {
-        $(mod $family;)*
         const FAMILIES: &[&[Op]] = &[$($family::OPS),*];
     };
 }

@@ -1,8 +1,8 @@
 //! Normalisations.
 
-use super::infer::broadcast;
 use super::call::{Call, axis, one};
 use super::error::invalid;
+use super::infer::broadcast;
 use super::reduce::Groups;
 use super::strides::{Cut, broadcast, expand, volume};
 use super::{Op, Res, Tensor, Value};
@@ -44,11 +44,16 @@ fn batch(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let count = c.count(x.shape())?;
     let cut = Cut::at(x.shape(), 1);
     let channels = cut.extent;
-    let [scale, bias, mut mean, mut variance] =
-        [1, 2, 3, 4].map(|index| per_channel(c, index, channels)).into_iter().collect::<Res<Vec<_>>>()?.try_into().unwrap_or_default();
+    let [scale, bias, mut mean, mut variance] = [1, 2, 3, 4]
+        .map(|index| per_channel(c, index, channels))
+        .into_iter()
+        .collect::<Res<Vec<_>>>()?
+        .try_into()
+        .unwrap_or_default();
     let items = x.floats()?;
     let channel = |at: usize| at / cut.inner.max(1) % channels.max(1);
-    let training = c.flag("training_mode") || (c.opset < 7 && c.opset > 0 && !c.flag("is_test") && c.outputs() > 1);
+    let training =
+        c.flag("training_mode") || (c.opset < 7 && c.opset > 0 && !c.flag("is_test") && c.outputs() > 1);
     let mut running = Vec::new();
     if training {
         let momentum = c.float("momentum", f64::from(0.9f32));
@@ -240,10 +245,10 @@ mod infer {
 
     use smallvec::smallvec;
 
-    use crate::ir::{Shape};
+    use crate::ir::Shape;
     use crate::ops::infer::broadcast::shape_of;
     use crate::ops::infer::cx::{Cx, Dims, Shapes};
-    use crate::sym::{Dim};
+    use crate::sym::Dim;
 
     /// `BatchNormalization`.
     pub(super) fn batch(cx: &mut Cx<'_>) -> Option<Shapes> {

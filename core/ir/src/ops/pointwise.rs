@@ -1,8 +1,8 @@
 //! Arithmetic, element by element.
 
-use super::infer::broadcast;
 use super::call::{Call, one};
 use super::error::invalid;
+use super::infer::broadcast;
 use super::map::{Arithmetic, arithmetic, floats, legacy, numbers, pairs};
 use super::strides::broadcast;
 use super::{Elements, Op, Res, Tensor, Value};
@@ -178,10 +178,14 @@ fn bit_shift(c: &mut Call<'_>) -> Res<Vec<Value>> {
         other => return invalid!("the direction `{other}` is neither LEFT nor RIGHT"),
     };
     let width = i128::from(c.tensor(0)?.dtype().bits());
-    arithmetic(c, |_, _| f64::NAN, |a, n| match n {
-        n if left && (0..width).contains(&n) => Ok(a << n),
-        _ if left => Ok(0),
-        n if (0..width).contains(&n) => Ok(a >> n),
-        _ => Ok(if a < 0 { -1 } else { 0 }),
-    })
+    arithmetic(
+        c,
+        |_, _| f64::NAN,
+        |a, n| match n {
+            n if left && (0..width).contains(&n) => Ok(a << n),
+            _ if left => Ok(0),
+            n if (0..width).contains(&n) => Ok(a >> n),
+            _ => Ok(if a < 0 { -1 } else { 0 }),
+        },
+    )
 }

@@ -9,12 +9,16 @@ use super::{Op, Res, Tensor, Value};
 
 pub(super) const OPS: &[Op] = &[
     Op::new("AveragePool").infer(infer::pool).eval(average_pool),
-    Op::new("GlobalAveragePool").infer(infer::global_pool).eval(|c| global(c, |items| items.iter().sum::<f64>() / items.len() as f64)),
+    Op::new("GlobalAveragePool")
+        .infer(infer::global_pool)
+        .eval(|c| global(c, |items| items.iter().sum::<f64>() / items.len() as f64)),
     Op::new("GlobalLpPool").infer(infer::global_pool).eval(|c| {
         let p = c.int("p", 2) as f64;
         global(c, |items| norm(items.iter().copied(), p))
     }),
-    Op::new("GlobalMaxPool").infer(infer::global_pool).eval(|c| global(c, |items| items.iter().copied().fold(f64::NEG_INFINITY, larger))),
+    Op::new("GlobalMaxPool")
+        .infer(infer::global_pool)
+        .eval(|c| global(c, |items| items.iter().copied().fold(f64::NEG_INFINITY, larger))),
     Op::new("LpPool").infer(infer::pool).eval(lp_pool),
     Op::new("MaxPool").infer(infer::pool).eval(max_pool),
     Op::new("MaxUnpool").eval(max_unpool),
@@ -152,7 +156,9 @@ fn max_unpool(c: &mut Call<'_>) -> Res<Vec<Value>> {
         return invalid!("a kernel of {} axes does not slide over {}", window.kernel.len(), input.len());
     }
     let natural = input.iter().enumerate().map(|(axis, extent)| {
-        (*extent as i64 - 1) * window.strides[axis] as i64 + window.reach(axis) - window.before[axis] - window.after[axis]
+        (*extent as i64 - 1) * window.strides[axis] as i64 + window.reach(axis)
+            - window.before[axis]
+            - window.after[axis]
     });
     let own: Vec<usize> = [*n, *channels].into_iter().chain(sizes(&natural.collect::<Vec<_>>())?).collect();
     let shape = match c.longs(2)? {
@@ -182,10 +188,10 @@ mod infer {
 
     use smallvec::{SmallVec, smallvec};
 
-    use crate::ir::{Shape};
+    use crate::ir::Shape;
     use crate::ops::infer::cx::{Cx, Dims, Shapes, one};
     use crate::ops::infer::window::{Window, kernel};
-    use crate::sym::{Dim};
+    use crate::sym::Dim;
 
     /// `MaxPool`, `AveragePool` and `LpPool`; the indices of `MaxPool` have the shape of the output.
     pub(super) fn pool(cx: &mut Cx<'_>) -> Option<Shapes> {

@@ -1,9 +1,9 @@
 //! Quantised numbers.
 
-use super::infer::broadcast;
 use super::call::{Call, axis, one};
 use super::conv::{Plan as Convolution, centred};
 use super::error::{invalid, unsupported};
+use super::infer::broadcast;
 use super::matmul::{self, Plan as Product};
 use super::reduce::limits;
 use super::strides::Cut;
@@ -44,7 +44,11 @@ impl Grid {
         let mut shape = x.shape().to_vec();
         shape[at] = cut.extent.div_ceil(block);
         if scale.shape() != shape {
-            return invalid!("scales of shape {:?} do not fit blocks of {block} of {:?}", scale.shape(), x.shape());
+            return invalid!(
+                "scales of shape {:?} do not fit blocks of {block} of {:?}",
+                scale.shape(),
+                x.shape()
+            );
         }
         Ok(Self { cut, block, entries: shape[at] })
     }
@@ -88,7 +92,8 @@ fn quantize(c: &mut Call<'_>) -> Res<Vec<Value>> {
     };
     let (items, zeros): (Vec<f64>, Vec<f64>) = x.floats()?.into_iter().enumerate().map(quotient).unzip();
     // The quotient is taken in the precision of the scale, not exactly.
-    let rounded = |dtype: DType, items: Vec<f64>| Tensor::of_floats(dtype, x.shape().to_vec(), items)?.floats();
+    let rounded =
+        |dtype: DType, items: Vec<f64>| Tensor::of_floats(dtype, x.shape().to_vec(), items)?.floats();
     let items = if precision.is_float() { rounded(precision, items)? } else { items };
     if to.is_float() {
         let sums: Vec<f64> = items.iter().zip(&zeros).map(|(x, zero)| x + zero).collect();
@@ -130,10 +135,17 @@ fn dynamic(c: &mut Call<'_>) -> Res<Vec<Value>> {
 }
 
 /// Sums of products back in 8 bits. `scale` gives the factor of a place.
-fn requantised(c: &Call<'_>, zero: usize, shape: Vec<usize>, sums: &[i128], scale: impl Fn(usize) -> f64) -> Res<Vec<Value>> {
+fn requantised(
+    c: &Call<'_>,
+    zero: usize,
+    shape: Vec<usize>,
+    sums: &[i128],
+    scale: impl Fn(usize) -> f64,
+) -> Res<Vec<Value>> {
     let zero = c.tensor(zero)?;
     let point = zero.floats()?.first().copied().unwrap_or(0.0);
-    let codes = sums.iter().enumerate().map(|(at, sum)| code(zero.dtype(), *sum as f64 * scale(at), point)).collect();
+    let codes =
+        sums.iter().enumerate().map(|(at, sum)| code(zero.dtype(), *sum as f64 * scale(at), point)).collect();
     one(Tensor::of_numbers(zero.dtype(), shape, codes)?)
 }
 
@@ -173,7 +185,7 @@ mod infer {
 
     use smallvec::smallvec;
 
-    use crate::ir::{Shape};
+    use crate::ir::Shape;
     use crate::ops::infer::broadcast::shape_of;
     use crate::ops::infer::cx::{Cx, Shapes};
 

@@ -138,7 +138,8 @@ fn dropout(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let mask: Vec<bool> = (0..count).map(|_| !training || bits.unit() >= ratio).collect();
     let shape = x.shape().to_vec();
     let out = if training && ratio != 0.0 {
-        let grown = x.floats()?.into_iter().zip(&mask).map(|(x, keep)| if *keep { x / (1.0 - ratio) } else { 0.0 });
+        let grown =
+            x.floats()?.into_iter().zip(&mask).map(|(x, keep)| if *keep { x / (1.0 - ratio) } else { 0.0 });
         Tensor::of_floats(x.dtype(), shape.clone(), grown.collect())?
     } else {
         x.clone()
@@ -158,7 +159,7 @@ mod infer {
 
     use crate::ops::infer::broadcast::shape_of;
     use crate::ops::infer::cx::{Cx, Shapes, one};
-    use crate::sym::{Dim};
+    use crate::sym::Dim;
 
     /// `RandomNormal` and `RandomUniform`.
     pub(super) fn random(cx: &mut Cx<'_>) -> Option<Shapes> {

@@ -94,7 +94,10 @@ impl Direction {
     /// What gate `gate` sums for unit `unit`.
     fn gate(&self, gate: usize, unit: usize, x: &[f64], state: &[f64]) -> f64 {
         let row = gate * self.hidden + unit;
-        Self::dot(&self.w, row, x) + Self::dot(&self.r, row, state) + self.bias(false, row) + self.bias(true, row)
+        Self::dot(&self.w, row, x)
+            + Self::dot(&self.r, row, state)
+            + self.bias(false, row)
+            + self.bias(true, row)
     }
 
     /// The next state and cell.
@@ -103,7 +106,8 @@ impl Direction {
         match self.kind {
             Kind::Rnn => (units.map(|u| self.act(0, self.gate(0, u, x, state))).collect(), Vec::new()),
             Kind::Gru => {
-                let update: Vec<f64> = units.clone().map(|u| self.act(0, self.gate(0, u, x, state))).collect();
+                let update: Vec<f64> =
+                    units.clone().map(|u| self.act(0, self.gate(0, u, x, state))).collect();
                 let reset: Vec<f64> = units.clone().map(|u| self.act(0, self.gate(1, u, x, state))).collect();
                 let kept: Vec<f64> = reset.iter().zip(state).map(|(r, h)| r * h).collect();
                 let next = units.map(|u| {
@@ -120,7 +124,9 @@ impl Direction {
                 (next.collect(), Vec::new())
             }
             Kind::Lstm => {
-                let peep = |gate: usize, u: usize| self.peepholes.get(gate * self.hidden + u).copied().unwrap_or(0.0);
+                let peep = |gate: usize, u: usize| {
+                    self.peepholes.get(gate * self.hidden + u).copied().unwrap_or(0.0)
+                };
                 let next = units.map(|u| {
                     let input = self.act(0, self.gate(0, u, x, state) + peep(0, u) * cell[u]);
                     let forget = self.act(0, self.gate(2, u, x, state) + peep(2, u) * cell[u]);
@@ -202,7 +208,8 @@ fn layer(c: &mut Call<'_>, kind: Kind) -> Res<Vec<Value>> {
             for step in 0..length {
                 let at = if reverse { length - 1 - step } else { step };
                 let first = (at * batches + batch) * cell.inputs;
-                let (next, kept) = cell.step(items.get(first..first + cell.inputs).unwrap_or_default(), &h, &s);
+                let (next, kept) =
+                    cell.step(items.get(first..first + cell.inputs).unwrap_or_default(), &h, &s);
                 h = next;
                 if lstm {
                     s = kept;
@@ -230,9 +237,9 @@ mod infer {
 
     use smallvec::smallvec;
 
-    use crate::ir::{Shape};
+    use crate::ir::Shape;
     use crate::ops::infer::cx::{Cx, Dims, Shapes};
-    use crate::sym::{Dim};
+    use crate::sym::Dim;
 
     /// `LSTM`, `GRU` and `RNN`.
     pub(super) fn recurrent(cx: &mut Cx<'_>) -> Option<Shapes> {

@@ -1,8 +1,8 @@
 //! Reductions along axes, and running ones.
 
-use super::infer::broadcast;
 use super::call::{Call, axis, one};
 use super::error::{invalid, unsupported};
+use super::infer::broadcast;
 use super::pointwise::{larger, smaller};
 use super::strides::{Cut, Walk, dense};
 use super::{Elements, Op, Res, Tensor, Value};
@@ -12,16 +12,24 @@ pub(super) const OPS: &[Op] = &[
     Op::new("ArgMax").infer(infer::arg).eval(|c| arg(c, |a, b| a > b)),
     Op::new("ArgMin").infer(infer::arg).eval(|c| arg(c, |a, b| a < b)),
     Op::new("CumProd").eval(|c| running(c, (1.0, |a, b| a * b), (1, i128::wrapping_mul))),
-    Op::new("CumSum").infer(broadcast::same).eval(|c| running(c, (0.0, |a, b| a + b), (0, i128::wrapping_add))),
-    Op::new("ReduceL1").infer(infer::reduce).eval(|c| reduce(c, |x| sum(x.map(f64::abs)), Some(|n| n.map(i128::abs).sum()))),
+    Op::new("CumSum")
+        .infer(broadcast::same)
+        .eval(|c| running(c, (0.0, |a, b| a + b), (0, i128::wrapping_add))),
+    Op::new("ReduceL1")
+        .infer(infer::reduce)
+        .eval(|c| reduce(c, |x| sum(x.map(f64::abs)), Some(|n| n.map(i128::abs).sum()))),
     Op::new("ReduceL2").infer(infer::reduce).eval(|c| reduce(c, |x| sum(x.map(|x| x * x)).sqrt(), None)),
     Op::new("ReduceLogSum").infer(infer::reduce).eval(|c| reduce(c, |x| sum(x).ln(), None)),
     Op::new("ReduceLogSumExp").infer(infer::reduce).eval(|c| reduce(c, log_sum_exp, None)),
     Op::new("ReduceMax").infer(infer::reduce).eval(|c| extreme(c, true)),
     Op::new("ReduceMean").infer(infer::reduce).eval(|c| reduce(c, mean, None)),
     Op::new("ReduceMin").infer(infer::reduce).eval(|c| extreme(c, false)),
-    Op::new("ReduceProd").infer(infer::reduce).eval(|c| reduce(c, |x| x.product(), Some(|n| n.fold(1, i128::wrapping_mul)))),
-    Op::new("ReduceSum").infer(infer::reduce).eval(|c| reduce(c, |x| sum(x), Some(|n| n.fold(0, i128::wrapping_add)))),
+    Op::new("ReduceProd")
+        .infer(infer::reduce)
+        .eval(|c| reduce(c, |x| x.product(), Some(|n| n.fold(1, i128::wrapping_mul)))),
+    Op::new("ReduceSum")
+        .infer(infer::reduce)
+        .eval(|c| reduce(c, |x| sum(x), Some(|n| n.fold(0, i128::wrapping_add)))),
     Op::new("ReduceSumSquare").infer(infer::reduce).eval(|c| {
         reduce(c, |x| sum(x.map(|x| x * x)), Some(|n| n.fold(0, |a, b| a.wrapping_add(b.wrapping_mul(b)))))
     }),
@@ -116,7 +124,8 @@ fn reduce(
         None => Groups::new(x.shape(), &[], false),
     };
     if let (Elements::Int(items), Some(int)) = (x.elements(), int) {
-        let out = groups.each().map(|group| int(&mut group.filter_map(|at| items.get(at).copied()))).collect();
+        let out =
+            groups.each().map(|group| int(&mut group.filter_map(|at| items.get(at).copied()))).collect();
         return one(Tensor::of_ints(x.dtype(), groups.shape, out)?);
     }
     let items = x.floats()?;
@@ -256,7 +265,7 @@ mod infer {
     use smallvec::SmallVec;
 
     use crate::ops::infer::cx::{Cx, Shapes, one};
-    use crate::sym::{Dim};
+    use crate::sym::Dim;
 
     /// The `Reduce…` operators.
     pub(super) fn reduce(cx: &mut Cx<'_>) -> Option<Shapes> {

@@ -10,7 +10,8 @@ use super::strides::{Cut, dense, volume};
 use super::{Op, Res, Tensor, Value};
 use crate::tensor::Kind;
 
-pub(super) const OPS: &[Op] = &[Op::new("Resize").infer(infer::resize).eval(resize), Op::new("Upsample").eval(upsample)];
+pub(super) const OPS: &[Op] =
+    &[Op::new("Resize").infer(infer::resize).eval(resize), Op::new("Upsample").eval(upsample)];
 
 #[derive(Clone, Copy, Debug)]
 enum Mode {
@@ -156,8 +157,12 @@ fn interpolate(c: &Call<'_>, x: &Tensor, lines: &[Line], plan: &Plan<'_>, fill: 
     }
     let outside: Vec<bool> = {
         let strides = dense(&shape);
-        let axes: Vec<(usize, &Vec<Taps>)> =
-            axes.iter().zip(&strides).filter(|(taps, _)| taps.contains(&None)).map(|(t, s)| (*s as usize, t)).collect();
+        let axes: Vec<(usize, &Vec<Taps>)> = axes
+            .iter()
+            .zip(&strides)
+            .filter(|(taps, _)| taps.contains(&None))
+            .map(|(t, s)| (*s as usize, t))
+            .collect();
         let is_out = |at: usize| axes.iter().any(|(step, taps)| taps[at / step % taps.len()].is_none());
         if axes.is_empty() { Vec::new() } else { (0..count).map(is_out).collect() }
     };
@@ -190,7 +195,8 @@ fn interpolate(c: &Call<'_>, x: &Tensor, lines: &[Line], plan: &Plan<'_>, fill: 
         let mut next = vec![0.0; c.count(&now)?];
         for (source, target) in from.lines().zip(to.lines()) {
             for (place, taps) in to.line(target).zip(taps) {
-                let sum = |sum: f64, (at, weight): &(usize, f64)| sum + items[source + at * from.inner] * weight;
+                let sum =
+                    |sum: f64, (at, weight): &(usize, f64)| sum + items[source + at * from.inner] * weight;
                 next[place] = taps.iter().flatten().fold(0.0, sum);
             }
         }
@@ -207,7 +213,11 @@ fn interpolate(c: &Call<'_>, x: &Tensor, lines: &[Line], plan: &Plan<'_>, fill: 
 /// `floor(extent · scale)`, where it is an extent.
 fn scaled(extent: f64, scale: f64) -> Res<usize> {
     let out = (extent * scale).floor();
-    if scale > 0.0 && (0.0..1e15).contains(&out) { Ok(out as usize) } else { invalid!("{extent} times {scale} is no extent") }
+    if scale > 0.0 && (0.0..1e15).contains(&out) {
+        Ok(out as usize)
+    } else {
+        invalid!("{extent} times {scale} is no extent")
+    }
 }
 
 fn upsample(c: &mut Call<'_>) -> Res<Vec<Value>> {
@@ -228,7 +238,8 @@ fn asymmetric(c: &Call<'_>, x: &Tensor, scales: &[f64]) -> Res<Vec<Value>> {
         Ok(Line { input: *input, output: scaled(*input as f64, *scale)?, scale: *scale, region: (0.0, 1.0) })
     };
     let lines: Vec<Line> = x.shape().iter().zip(scales).map(line).collect::<Res<_>>()?;
-    let plan = Plan { mode: mode(c, "outwards")?, transformation: "asymmetric", exclude: false, antialias: false };
+    let plan =
+        Plan { mode: mode(c, "outwards")?, transformation: "asymmetric", exclude: false, antialias: false };
     interpolate(c, x, &lines, &plan, 0.0)
 }
 
@@ -244,7 +255,9 @@ fn resize(c: &mut Call<'_>) -> Res<Vec<Value>> {
     // An input without elements stands for an absent one.
     let list = |index: usize, count: usize| -> Res<Option<Vec<f64>>> {
         match c.optional(index)?.map(Tensor::floats).transpose()?.filter(|items| !items.is_empty()) {
-            Some(items) if items.len() != count => invalid!("input {index} has {} numbers, not {count}", items.len()),
+            Some(items) if items.len() != count => {
+                invalid!("input {index} has {} numbers, not {count}", items.len())
+            }
             items => Ok(items),
         }
     };
@@ -290,7 +303,10 @@ fn resize(c: &mut Call<'_>) -> Res<Vec<Value>> {
         exclude: c.flag("exclude_outside"),
         antialias: c.flag("antialias"),
     };
-    if volume(x.shape()) > 0 && matches!(plan.mode, Mode::Linear | Mode::Cubic(_)) && !matches!(x.dtype().kind(), Kind::Float | Kind::Int) {
+    if volume(x.shape()) > 0
+        && matches!(plan.mode, Mode::Linear | Mode::Cubic(_))
+        && !matches!(x.dtype().kind(), Kind::Float | Kind::Int)
+    {
         return unsupported!("{} are not interpolated", x.dtype());
     }
     interpolate(c, x, &lines, &plan, c.float("extrapolation_value", 0.0))
@@ -332,7 +348,8 @@ mod infer {
         }
         let n = dim.as_const().filter(|n| (0..1 << 24).contains(n))?;
         // In single and in double precision, as implementations do either.
-        let (single, double) = ((n as f32 * scale).floor() as i64, (n as f64 * f64::from(scale)).floor() as i64);
+        let (single, double) =
+            ((n as f32 * scale).floor() as i64, (n as f64 * f64::from(scale)).floor() as i64);
         (single == double && (0..1 << 48).contains(&double)).then_some(Dim::Const(double))
     }
 }

@@ -6,8 +6,10 @@ use super::resize::cubic;
 use super::strides::{dense, volume};
 use super::{Op, Res, Tensor, Value};
 
-pub(super) const OPS: &[Op] =
-    &[Op::new("AffineGrid").infer(infer::affine_grid).eval(affine_grid), Op::new("GridSample").infer(infer::grid_sample).eval(grid_sample)];
+pub(super) const OPS: &[Op] = &[
+    Op::new("AffineGrid").infer(infer::affine_grid).eval(affine_grid),
+    Op::new("GridSample").infer(infer::grid_sample).eval(grid_sample),
+];
 
 /// The positions of a regular grid, moved by one matrix per sample.
 fn affine_grid(c: &mut Call<'_>) -> Res<Vec<Value>> {
@@ -145,7 +147,9 @@ fn grid_sample(c: &mut Call<'_>) -> Res<Vec<Value>> {
             let taps = axis_taps(line, line.coordinate(*position, reach), reach);
             let joined = |(base, weight): &(usize, f64)| {
                 let (base, weight) = (*base, *weight);
-                taps.iter().map(move |(place, w)| (base + place * *step as usize, weight * w)).collect::<Vec<_>>()
+                taps.iter()
+                    .map(move |(place, w)| (base + place * *step as usize, weight * w))
+                    .collect::<Vec<_>>()
             };
             sources = sources.iter().flat_map(joined).collect();
         }

@@ -1,8 +1,8 @@
 //! Sequences and optional values.
 
-use super::infer::broadcast;
 use super::call::{Call, one};
 use super::error::{Error, invalid};
+use super::infer::broadcast;
 use super::slice::{concat, range};
 use super::{Op, Res, Tensor, Value};
 use crate::tensor::DType;
@@ -47,7 +47,9 @@ pub(super) const OPS: &[Op] = &[
         items.insert(place(c, 2, items.len(), items.len() + 1)?, new);
         Ok(vec![Value::Sequence(dtype, items)])
     }),
-    Op::new("SequenceLength").infer(broadcast::scalar).eval(|c| one(Tensor::of_longs(Vec::new(), [sequence(c, 0)?.1.len() as i64])?)),
+    Op::new("SequenceLength")
+        .infer(broadcast::scalar)
+        .eval(|c| one(Tensor::of_longs(Vec::new(), [sequence(c, 0)?.1.len() as i64])?)),
     Op::new("SplitToSequence").eval(split_to_sequence),
 ];
 
@@ -71,7 +73,8 @@ fn place(c: &Call<'_>, index: usize, length: usize, places: usize) -> Res<usize>
 }
 
 fn tensors<'a>(items: &'a [Value]) -> Res<Vec<&'a Tensor>> {
-    let tensor = |v: &'a Value| v.tensor().ok_or_else(|| Error::invalid("the sequence holds other than tensors"));
+    let tensor =
+        |v: &'a Value| v.tensor().ok_or_else(|| Error::invalid("the sequence holds other than tensors"));
     items.iter().map(tensor).collect()
 }
 

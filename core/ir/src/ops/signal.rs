@@ -162,7 +162,9 @@ fn mel_weight_matrix(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let (Some(bands), Some(length), Some(rate)) = (count(c, 0)?, count(c, 1)?, count(c, 2)?) else {
         return invalid!("a size is missing");
     };
-    let (Some(low), Some(high)) = (c.number(3)?, c.number(4)?) else { return invalid!("a frequency is missing") };
+    let (Some(low), Some(high)) = (c.number(3)?, c.number(4)?) else {
+        return invalid!("a frequency is missing");
+    };
     let dtype = c.dtype("output_datatype", DType::F32)?;
     let bins = length / 2 + 1;
     let mut out = vec![0.0; c.count(&[bins, bands])?];
@@ -192,7 +194,7 @@ mod infer {
     //! Shapes.
 
     use crate::ops::infer::cx::{Cx, Dims, Shapes, axis, one};
-    use crate::sym::{Dim};
+    use crate::sym::Dim;
 
     /// `DFT`; the axis is an attribute before opset 20 and an input from then on.
     pub(super) fn dft(cx: &mut Cx<'_>) -> Option<Shapes> {

@@ -29,15 +29,22 @@ pub(super) fn concat(c: &Call<'_>, inputs: &[&Tensor], axis: usize) -> Res<Tenso
         t.rank() == first.rank() && (0..t.rank()).all(|a| a == axis || t.dim(a) == first.dim(a))
     };
     if let Some(other) = inputs.iter().find(|t| !fits(t)) {
-        return invalid!("the shapes {:?} and {:?} do not join along axis {axis}", first.shape(), other.shape());
+        return invalid!(
+            "the shapes {:?} and {:?} do not join along axis {axis}",
+            first.shape(),
+            other.shape()
+        );
     }
     let Some(total) = shape.get_mut(axis) else { return invalid!("there is no axis {axis}") };
     *total = inputs.iter().map(|t| t.dim(axis)).sum();
     c.count(&shape)?;
     let outer = Cut::at(&shape, axis).outer;
-    let runs: Vec<usize> = inputs.iter().map(|t| Cut::at(t.shape(), axis)).map(|cut| cut.extent * cut.inner).collect();
+    let runs: Vec<usize> =
+        inputs.iter().map(|t| Cut::at(t.shape(), axis)).map(|cut| cut.extent * cut.inner).collect();
     let places = (0..outer).flat_map(|o| {
-        runs.iter().enumerate().flat_map(move |(which, run)| (o * run..(o + 1) * run).map(move |at| (which, at)))
+        runs.iter()
+            .enumerate()
+            .flat_map(move |(which, run)| (o * run..(o + 1) * run).map(move |at| (which, at)))
     });
     let joined = Tensor::mix(shape.clone(), inputs, places)?;
     Ok(joined)
@@ -66,9 +73,7 @@ pub(super) fn range(c: &Call<'_>, x: &Tensor, axis: usize, from: usize, extent: 
 /// Bounds beyond the ends are the ends; a negative step walks backwards.
 fn slice(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
-    let list = |index: usize, name: &str| {
-        Ok(c.longs(index)?.or_else(|| c.ints(name).map(<[i64]>::to_vec)))
-    };
+    let list = |index: usize, name: &str| Ok(c.longs(index)?.or_else(|| c.ints(name).map(<[i64]>::to_vec)));
     let (starts, ends) = (list(1, "starts")?.unwrap_or_default(), list(2, "ends")?.unwrap_or_default());
     let axes = match c.axes(3, x.rank())? {
         Some(axes) => axes,
@@ -78,7 +83,8 @@ fn slice(c: &mut Call<'_>) -> Res<Vec<Value>> {
     if ends.len() != starts.len() || axes.len() != starts.len() || given.len() != starts.len() {
         return invalid!("starts, ends, axes and steps are not equally many");
     }
-    let (mut first, mut shape, mut steps) = (vec![0usize; x.rank()], x.shape().to_vec(), vec![1i64; x.rank()]);
+    let (mut first, mut shape, mut steps) =
+        (vec![0usize; x.rank()], x.shape().to_vec(), vec![1i64; x.rank()]);
     for (((start, end), step), at) in starts.iter().zip(&ends).zip(&given).zip(&axes) {
         let extent = x.dim(*at) as i64;
         let front = |n: i64| if n < 0 { n.saturating_add(extent) } else { n };
@@ -237,9 +243,14 @@ fn center_crop_pad(c: &mut Call<'_>) -> Res<Vec<Value>> {
         shape[*at] = *extent;
     }
     c.count(&shape)?;
-    let places: Vec<Vec<Option<usize>>> = x.shape().iter().zip(&shape).map(|(from, to)| {
-        let (cut, pad) = (from.saturating_sub(*to) / 2, to.saturating_sub(*from) / 2);
-        (0..*to).map(|at| (at + cut).checked_sub(pad).filter(|at| at < from)).collect()
-    }).collect();
+    let places: Vec<Vec<Option<usize>>> = x
+        .shape()
+        .iter()
+        .zip(&shape)
+        .map(|(from, to)| {
+            let (cut, pad) = (from.saturating_sub(*to) / 2, to.saturating_sub(*from) / 2);
+            (0..*to).map(|at| (at + cut).checked_sub(pad).filter(|at| at < from)).collect()
+        })
+        .collect();
     one(mapped(x, &zero(x, 0.0)?, &places)?)
 }

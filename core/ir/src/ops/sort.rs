@@ -7,7 +7,8 @@ use super::error::{invalid, unsupported};
 use super::strides::Cut;
 use super::{Elements, Op, Res, Tensor, Value};
 
-pub(super) const OPS: &[Op] = &[Op::new("TopK").infer(infer::top_k).eval(top_k), Op::new("Unique").infer(infer::unique).eval(unique)];
+pub(super) const OPS: &[Op] =
+    &[Op::new("TopK").infer(infer::top_k).eval(top_k), Op::new("Unique").infer(infer::unique).eval(unique)];
 
 /// The order of two elements by their places; NaN is the largest.
 fn order(items: &Elements) -> impl Fn(usize, usize) -> Ordering {
@@ -88,7 +89,9 @@ fn unique(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for index in sorted {
         match groups.last_mut() {
-            Some(group) if group.first().is_some_and(|first| slices(first, &index).is_eq()) => group.push(index),
+            Some(group) if group.first().is_some_and(|first| slices(first, &index).is_eq()) => {
+                group.push(index)
+            }
             _ => groups.push(vec![index]),
         }
     }
@@ -124,7 +127,7 @@ mod infer {
 
     use smallvec::smallvec;
 
-    use crate::ir::{Shape};
+    use crate::ir::Shape;
     use crate::ops::infer::cx::{Cx, Dims, Shapes};
 
     /// `TopK`.

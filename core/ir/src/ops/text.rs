@@ -90,7 +90,9 @@ fn regex_full_match(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
     let pattern = format!(r"\A(?:{})\z", re2(c.text("pattern", "")));
     let built: Result<Regex, regex::Error> = RegexBuilder::new(&pattern).size_limit(AUTOMATON).build();
-    let Ok(regex) = built else { return unsupported!("the pattern {:?} is not understood", c.text("pattern", "")) };
+    let Ok(regex) = built else {
+        return unsupported!("the pattern {:?} is not understood", c.text("pattern", ""));
+    };
     c.count(x.shape())?;
     c.spend(x.bytes())?;
     one(Tensor::of_bools(x.shape().to_vec(), x.texts()?.iter().map(|t| regex.is_match(t)).collect())?)
@@ -203,7 +205,9 @@ fn pool<T: Hash + Eq + Clone>(items: &[T], starts: &[usize]) -> Res<Pool<T>> {
     let mut which = 0;
     let ends = starts.iter().copied().skip(1).chain([items.len()]);
     for (length, (start, end)) in (1..).zip(starts.iter().zip(ends)) {
-        let Some(part) = items.get(*start..end) else { return invalid!("there is no n-gram from {start} to {end}") };
+        let Some(part) = items.get(*start..end) else {
+            return invalid!("there is no n-gram from {start} to {end}");
+        };
         for gram in part.chunks(length) {
             pool.entry(gram.to_vec()).or_insert_with(Vec::new).push(which);
             which += 1;

@@ -2,9 +2,9 @@
 
 pub(super) mod infer;
 
-use super::infer::broadcast;
 use super::call::{Call, axis, one, sizes};
 use super::error::invalid;
+use super::infer::broadcast;
 use super::strides::{Walk, broadcast, dense, expand};
 use super::{Op, Res, Tensor, Value};
 
@@ -15,7 +15,9 @@ pub(super) const OPS: &[Op] = &[
     Op::new("Identity").infer(broadcast::same).eval(|c| Ok(c.value(0).cloned().into_iter().collect())),
     Op::new("Reshape").infer(infer::reshape).eval(reshape),
     Op::new("Shape").infer(infer::shape).eval(shape),
-    Op::new("Size").infer(broadcast::scalar).eval(|c| one(Tensor::of_longs(Vec::new(), [c.tensor(0)?.len() as i64])?)),
+    Op::new("Size")
+        .infer(broadcast::scalar)
+        .eval(|c| one(Tensor::of_longs(Vec::new(), [c.tensor(0)?.len() as i64])?)),
     Op::new("SpaceToDepth").infer(infer::space_to_depth).eval(space_to_depth),
     Op::new("Squeeze").infer(infer::squeeze).eval(squeeze),
     Op::new("Tile").infer(infer::tile).eval(tile),
@@ -65,7 +67,8 @@ fn reshape(c: &mut Call<'_>) -> Res<Vec<Value>> {
             },
             -1 if open.replace(index).is_some() => return invalid!("{target:?} leaves two extents open"),
             -1 => 1,
-            n => usize::try_from(*n).map_err(|_| super::Error::invalid(format!("the extent {n} is negative")))?,
+            n => usize::try_from(*n)
+                .map_err(|_| super::Error::invalid(format!("the extent {n} is negative")))?,
         });
     }
     if let Some(open) = open {

@@ -1,7 +1,7 @@
 //! Shapes of what is picked by index.
 
 use crate::ops::infer::cx::{Cx, Dims, Shapes, axis, one};
-use crate::sym::{Dim};
+use crate::sym::Dim;
 
 /// `Gather`.
 pub(super) fn gather(cx: &mut Cx<'_>) -> Option<Shapes> {

@@ -2,9 +2,9 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use crate::ir::{Shape};
+use crate::ir::Shape;
 use crate::ops::infer::cx::{Cx, Dims, Shapes, axis, either, one};
-use crate::sym::{Dim};
+use crate::sym::Dim;
 
 /// `Concat`.
 pub(super) fn concat(cx: &mut Cx<'_>) -> Option<Shapes> {

@@ -2,10 +2,10 @@
 
 use smallvec::smallvec;
 
-use crate::ir::{Shape};
+use crate::ir::Shape;
 use crate::ops::infer::broadcast::together;
 use crate::ops::infer::cx::{Cx, Dims, Shapes, axis, one};
-use crate::sym::{Dim};
+use crate::sym::Dim;
 
 /// `Expand`: the first input broadcast with the shape that the second holds.
 pub(super) fn expand(cx: &mut Cx<'_>) -> Option<Shapes> {

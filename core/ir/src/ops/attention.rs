@@ -240,6 +240,12 @@ mod infer {
             None if cx.input(4).is_none() => sequence,
             None => None,
         };
+        for (index, dims) in [(1, k), (2, v)] {
+            cx.demand(q.len() == dims.len(), || {
+                format!("input {index} has {} axes and input 0 has {}", dims.len(), q.len())
+            })?;
+            cx.equal(q.first().copied().flatten(), dims.first().copied().flatten(), "the batches differ")?;
+        }
         match (q, k, v) {
             ([b, heads, length, head], [_, k_heads, k_length, _], [_, v_heads, v_length, v_head]) => {
                 let (k_length, v_length) = (total(cx, *k_length), total(cx, *v_length));

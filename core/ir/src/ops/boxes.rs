@@ -236,13 +236,23 @@ mod infer {
 
     /// `RoiAlign`.
     pub(super) fn roi_align(cx: &mut Cx<'_>) -> Option<Shapes> {
+        cx.rank(0, 4)?;
+        cx.rank(1, 2)?;
+        cx.rank(2, 1)?;
+        cx.equal(cx.dim(1, 1), Some(Dim::Const(4)), "a region has four numbers")?;
+        cx.equal(cx.dim(1, 0), cx.dim(2, 0), "there are not as many batch indices as regions")?;
         let rois = cx.dim(1, 0).or_else(|| cx.dim(2, 0));
         let size = |name: &str| Some(Dim::Const(cx.int(name, 1)));
         one([rois, cx.dim(0, 1), size("output_height"), size("output_width")])
     }
 
     /// `NonMaxSuppression`.
-    pub(super) fn non_max_suppression(_: &mut Cx<'_>) -> Option<Shapes> {
+    pub(super) fn non_max_suppression(cx: &mut Cx<'_>) -> Option<Shapes> {
+        cx.rank(0, 3)?;
+        cx.rank(1, 3)?;
+        cx.equal(cx.dim(0, 2), Some(Dim::Const(4)), "a box has four numbers")?;
+        cx.equal(cx.dim(0, 0), cx.dim(1, 0), "the batches differ")?;
+        cx.equal(cx.dim(0, 1), cx.dim(1, 2), "there are not as many scores as boxes")?;
         one([None, Some(Dim::Const(3))])
     }
 }

@@ -235,8 +235,19 @@ pub(super) mod infer {
         block.outputs().iter().map(|v| cx.graph.values[*v].ty.clone()).collect()
     }
 
-    fn branches(cx: &Cx<'_>) -> Option<Vec<Type>> {
+    /// Refutes a body that takes or returns another number of values.
+    fn counts(cx: &mut Cx<'_>, name: &str, block: BlockId, takes: usize, returns: usize) -> Option<()> {
+        let block = &cx.graph.blocks[block];
+        let (inputs, outputs) = (block.inputs.len(), block.outputs().len());
+        cx.demand(inputs == takes, || format!("`{name}` takes {inputs} values in place of {takes}"))?;
+        cx.demand(outputs == returns, || format!("`{name}` returns {outputs} values in place of {returns}"))
+    }
+
+    fn branches(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
         let (yes, no) = (body(cx, "then_branch")?, body(cx, "else_branch")?);
+        for (name, block) in [("then_branch", yes), ("else_branch", no)] {
+            counts(cx, name, block, 0, cx.node.outputs.len())?;
+        }
         Some(returned(cx, yes).iter().zip(&returned(cx, no)).map(|(a, b)| both(a, b)).collect())
     }
 
@@ -253,9 +264,11 @@ pub(super) mod infer {
 
     /// `Loop`: carried values keep what the first and every later iteration agree on; the length of
     /// scan outputs depends on the run.
-    fn repeated(cx: &Cx<'_>) -> Option<Vec<Type>> {
+    fn repeated(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
         let carried = cx.node.inputs.len().checked_sub(2)?;
-        let returned = returned(cx, body(cx, "body")?);
+        let body = body(cx, "body")?;
+        counts(cx, "body", body, carried + 2, cx.node.outputs.len() + 1)?;
+        let returned = returned(cx, body);
         Some(
             returned
                 .iter()
@@ -272,10 +285,12 @@ pub(super) mod infer {
         )
     }
 
-    fn scanned(cx: &Cx<'_>) -> Option<Vec<Type>> {
+    fn scanned(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
         let scans = usize::try_from(cx.node.int("num_scan_inputs")?).ok()?;
         let carried = cx.node.inputs.len().checked_sub(scans)?;
-        let returned = returned(cx, body(cx, "body")?);
+        let body = body(cx, "body")?;
+        counts(cx, "body", body, cx.node.inputs.len(), cx.node.outputs.len())?;
+        let returned = returned(cx, body);
         let pick = |name: &str, index: usize| {
             cx.node.ints(name).and_then(|axes| axes.get(index).copied()).unwrap_or(0)
         };

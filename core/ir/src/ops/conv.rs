@@ -225,32 +225,51 @@ pub(super) mod infer {
 
     /// Convolutions with the weight at input `weight`.
     pub(in crate::ops) fn conv(cx: &mut Cx<'_>, weight: usize) -> Option<Shapes> {
-        let [n, _, spatial @ ..] = cx.dims(0)? else { return None };
-        let weight = cx.dims(weight)?;
-        let kernel = kernel(cx, weight);
-        if kernel.len() != spatial.len() {
-            return None;
+        cx.rank_from(0, 3)?;
+        let [n, c, spatial @ ..] = cx.dims(0)? else { return None };
+        cx.rank(weight, spatial.len() + 2)?;
+        let dims = cx.dims(weight)?;
+        let kernel = kernel(cx, dims, spatial.len())?;
+        let group = cx.int("group", 1);
+        let (out, taken) = (dims.first().copied().flatten(), dims.get(1).copied().flatten());
+        let taken = taken.map(|c| cx.symbols.mul(c, Dim::Const(group)));
+        cx.equal(*c, taken, "the weight is of another number of channels")?;
+        if let Some(Dim::Const(m)) = out {
+            let even = m.checked_rem(group) == Some(0);
+            cx.demand(even, || format!("{m} channels do not fall into {group} groups"))?;
+        }
+        // The bias of a plain convolution; quantised ones have scales there.
+        if cx.node.op == "Conv" {
+            bias(cx, 2, out)?;
         }
         let window = Window::of(cx, kernel)?;
-        let mut out: Dims = smallvec![*n, weight.first().copied().flatten()];
+        let mut dims: Dims = smallvec![*n, out];
         for (axis, dim) in spatial.iter().enumerate() {
-            out.push(window.slide(cx, axis, *dim, false));
+            dims.push(window.slide(cx, axis, *dim, false));
+            window.reaches(cx, dims[axis + 2], axis)?;
         }
-        one(out)
+        one(dims)
+    }
+
+    /// Refutes a bias that is not one number for each channel.
+    fn bias(cx: &mut Cx<'_>, index: usize, channels: Option<Dim>) -> Option<()> {
+        cx.rank(index, 1)?;
+        cx.equal(cx.dim(index, 0), channels, "the bias is of another number of channels")
     }
 
     /// `ConvTranspose`.
     pub(super) fn conv_transpose(cx: &mut Cx<'_>) -> Option<Shapes> {
-        let [n, _, spatial @ ..] = cx.dims(0)? else { return None };
-        let weight = cx.dims(1)?;
-        let kernel = kernel(cx, weight);
+        cx.rank_from(0, 3)?;
+        let [n, c, spatial @ ..] = cx.dims(0)? else { return None };
         let rank = spatial.len();
-        if kernel.len() != rank {
-            return None;
-        }
+        cx.rank(1, rank + 2)?;
+        let weight = cx.dims(1)?;
+        let kernel = kernel(cx, weight, rank)?;
+        cx.equal(*c, weight.first().copied().flatten(), "the weight is of another number of channels")?;
         let window = Window::of(cx, kernel)?;
         let group = Dim::Const(cx.int("group", 1));
         let channels = weight.get(1).copied().flatten().map(|c| cx.symbols.mul(c, group));
+        bias(cx, 2, channels)?;
         let mut out: Dims = smallvec![*n, channels];
         let extra = cx.node.ints("output_padding").filter(|p| p.len() == rank);
         for (axis, dim) in spatial.iter().enumerate() {

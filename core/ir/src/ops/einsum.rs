@@ -151,27 +151,59 @@ mod infer {
     /// `Einsum` without ellipsis.
     pub(super) fn einsum(cx: &mut Cx<'_>) -> Option<Shapes> {
         let equation: String = cx.text("equation")?.chars().filter(|c| !c.is_whitespace()).collect();
-        if equation.contains('.') {
-            return None;
-        }
         let (terms, result) = match equation.split_once("->") {
             Some((terms, result)) => (terms, Some(result)),
             None => (equation.as_str(), None),
         };
+        let terms: Vec<&str> = terms.split(',').collect();
+        let inputs = cx.node.inputs.len();
+        cx.demand(terms.len() == inputs, || {
+            format!("the equation `{equation}` is of {} inputs in place of {inputs}", terms.len())
+        })?;
+        for term in terms.iter().copied().chain(result) {
+            let letters = term.replacen("...", "", 1);
+            let odd = letters.chars().find(|c| !c.is_ascii_alphabetic());
+            cx.demand(odd.is_none(), || {
+                format!("the equation `{equation}` holds `{}`", odd.unwrap_or_default())
+            })?;
+        }
         let mut extents: Vec<(char, usize, Option<Dim>)> = Vec::new();
-        for (index, term) in terms.split(',').enumerate() {
-            let dims = cx.dims(index)?;
-            if term.chars().count() != dims.len() {
-                return None;
-            }
-            for (letter, dim) in term.chars().zip(dims) {
+        let mut open = false;
+        for (index, term) in terms.iter().enumerate() {
+            let Some(dims) = cx.dims(index) else {
+                open = true;
+                continue;
+            };
+            let (front, back) = term.split_once("...").unwrap_or((term, ""));
+            let (named, dotted) = (front.len() + back.len(), term.contains("..."));
+            let fits = if dotted { named <= dims.len() } else { named == dims.len() };
+            cx.demand(fits, || format!("input {index} has {} axes in place of `{term}`", dims.len()))?;
+            let own = dims[..front.len()].iter().chain(&dims[dims.len() - back.len()..]);
+            for (letter, dim) in front.chars().chain(back.chars()).zip(own) {
                 // An extent of 1 may broadcast, so that it says nothing about the letter's.
-                let dim = dim.filter(|d| *d != Dim::Const(1));
+                let dim = dim.filter(|d| cx.symbols.range(*d).min.is_some_and(|n| n > 1));
+                let known = extents.iter().find(|(l, ..)| *l == letter).and_then(|e| e.2);
+                cx.equal(known, dim, &format!("the extents of `{letter}` differ"))?;
                 match extents.iter_mut().find(|(l, ..)| *l == letter) {
                     Some((_, count, known)) => (*count, *known) = (*count + 1, either(*known, dim)),
                     None => extents.push((letter, 1, dim)),
                 }
             }
+        }
+        if let Some(result) = result {
+            let mut seen = Vec::new();
+            for letter in result.chars().filter(char::is_ascii_alphabetic) {
+                let given = terms.iter().any(|term| term.contains(letter));
+                cx.demand(given, || format!("`{letter}` stands in no input of the equation `{equation}`"))?;
+                let again = seen.contains(&letter);
+                cx.demand(!again, || {
+                    format!("`{letter}` stands twice in the result of the equation `{equation}`")
+                })?;
+                seen.push(letter);
+            }
+        }
+        if open || equation.contains('.') {
+            return None;
         }
         let once = || {
             let mut letters: Vec<char> = extents.iter().filter(|e| e.1 == 1).map(|e| e.0).collect();

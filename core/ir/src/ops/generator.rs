@@ -139,7 +139,8 @@ mod infer {
         else {
             return one([None]);
         };
-        if delta == 0 || delta == i64::MIN {
+        cx.demand(delta != 0, || "the step is 0".to_owned())?;
+        if delta == i64::MIN {
             return None;
         }
         let (from, to) = if delta > 0 { (start, limit) } else { (limit, start) };

@@ -17,9 +17,9 @@ pub(super) const OPS: &[Op] = &[
     Op::new("NonZero").infer(infer::non_zero).eval(non_zero),
     Op::new("OneHot").infer(infer::one_hot).eval(one_hot),
     Op::new("ReverseSequence").infer(broadcast::same).eval(reverse_sequence),
-    Op::new("Scatter").infer(broadcast::same).eval(scatter_elements),
-    Op::new("ScatterElements").infer(broadcast::same).eval(scatter_elements),
-    Op::new("ScatterND").infer(broadcast::same).eval(scatter_nd),
+    Op::new("Scatter").infer(infer::scatter_elements).eval(scatter_elements),
+    Op::new("ScatterElements").infer(infer::scatter_elements).eval(scatter_elements),
+    Op::new("ScatterND").infer(infer::scatter_nd).eval(scatter_nd),
     Op::new("TensorScatter").eval(tensor_scatter),
     Op::new("Trilu").infer(broadcast::same).eval(triangle),
 ];

@@ -193,23 +193,26 @@ fn eliminate(matrix: &mut [f64], n: usize) -> f64 {
 pub(super) mod infer {
     //! Shapes.
 
-    use crate::ops::infer::broadcast::together;
+    use crate::ops::infer::broadcast::{onto, together};
     use crate::ops::infer::cx::{Cx, Shapes, one};
 
     /// `MatMul` of the inputs at `left` and `right`, with NumPy's rules.
     pub(in crate::ops) fn matmul(cx: &mut Cx<'_>, left: usize, right: usize) -> Option<Shapes> {
+        cx.rank_from(left, 1)?;
+        cx.rank_from(right, 1)?;
         let (a, b) = (cx.dims(left)?, cx.dims(right)?);
-        let (a_batch, rows) = match a {
+        let (a_batch, rows, inner) = match a {
             [] => return None,
-            [_] => (&a[..0], None),
-            [batch @ .., m, _] => (batch, Some(*m)),
+            [n] => (&a[..0], None, *n),
+            [batch @ .., m, n] => (batch, Some(*m), *n),
         };
-        let (b_batch, columns) = match b {
+        let (b_batch, columns, other) = match b {
             [] => return None,
-            [_] => (&b[..0], None),
-            [batch @ .., _, n] => (batch, Some(*n)),
+            [n] => (&b[..0], None, *n),
+            [batch @ .., m, n] => (batch, Some(*n), *m),
         };
-        let mut dims = together(cx.symbols, a_batch, b_batch)?;
+        cx.equal(inner, other, "the extents that are summed over differ")?;
+        let mut dims = together(cx, a_batch, b_batch)?;
         dims.extend(rows);
         dims.extend(columns);
         one(dims)
@@ -217,17 +220,22 @@ pub(super) mod infer {
 
     /// `Gemm`.
     pub(super) fn gemm(cx: &mut Cx<'_>) -> Option<Shapes> {
+        cx.rank(0, 2)?;
+        cx.rank(1, 2)?;
         let at = |turned: bool, first: usize| usize::from(turned) ^ first;
         let (a, b) = (cx.dims(0)?, cx.dims(1)?);
-        if a.len() != 2 || b.len() != 2 {
-            return None;
-        }
-        one([a[at(cx.int("transA", 0) != 0, 0)], b[at(cx.int("transB", 0) != 0, 1)]])
+        let (turn_a, turn_b) = (cx.int("transA", 0) != 0, cx.int("transB", 0) != 0);
+        cx.equal(a[at(turn_a, 1)], b[at(turn_b, 0)], "the extents that are summed over differ")?;
+        let out = [a[at(turn_a, 0)], b[at(turn_b, 1)]];
+        onto(cx, 2, &out)?;
+        one(out)
     }
 
     /// `Det`: the matrices at the end become numbers.
     pub(super) fn det(cx: &mut Cx<'_>) -> Option<Shapes> {
-        let [batch @ .., _, _] = cx.dims(0)? else { return None };
+        cx.rank_from(0, 2)?;
+        let [batch @ .., n, m] = cx.dims(0)? else { return None };
+        cx.equal(*n, *m, "a matrix that is not square has no determinant")?;
         one(batch.iter().copied())
     }
 }

@@ -14,7 +14,8 @@
 //! # Inference
 //!
 //! A rule takes a [`Cx`](infer), asks it for what is known of inputs and attributes, and returns the shapes of the
-//! outputs, or nothing: an extent is stated only where every run of the model has it.
+//! outputs, or nothing: an extent is stated only where every run of the model has it. What no sizes make possible it
+//! refutes, with a sentence; validation refuses such a node. What may hold for some sizes is not refuted.
 //!
 //! # Evaluators
 //!

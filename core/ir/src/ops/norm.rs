@@ -10,13 +10,13 @@ use crate::tensor::DType;
 
 pub(super) const OPS: &[Op] = &[
     Op::new("BatchNormalization").infer(infer::batch).eval(batch),
-    Op::new("GroupNormalization").infer(broadcast::same).eval(group),
-    Op::new("InstanceNormalization").infer(broadcast::same).eval(instance),
+    Op::new("GroupNormalization").infer(infer::group).eval(group),
+    Op::new("InstanceNormalization").infer(infer::instance).eval(instance),
     Op::new("LRN").infer(broadcast::same).eval(local_response),
     Op::new("LayerNormalization").infer(infer::layer).eval(layer),
-    Op::new("LpNormalization").infer(broadcast::same).eval(lp),
+    Op::new("LpNormalization").infer(broadcast::along).eval(lp),
     Op::new("MeanVarianceNormalization").infer(broadcast::same).eval(mean_variance),
-    Op::new("RMSNormalization").infer(broadcast::same).eval(root_mean_square),
+    Op::new("RMSNormalization").infer(infer::root_mean_square).eval(root_mean_square),
 ];
 
 /// The mean and the variance of some elements, the latter over all of them.
@@ -246,19 +246,61 @@ mod infer {
     use smallvec::smallvec;
 
     use crate::ir::Shape;
-    use crate::ops::infer::broadcast::shape_of;
+    use crate::ops::infer::broadcast::{onto, same, shape_of};
     use crate::ops::infer::cx::{Cx, Dims, Shapes};
     use crate::sym::Dim;
 
     /// `BatchNormalization`.
     pub(super) fn batch(cx: &mut Cx<'_>) -> Option<Shapes> {
+        let channels = cx.dim(0, 1);
+        for index in 1..5 {
+            one_each(cx, index, channels)?;
+        }
         Some(smallvec![shape_of(cx, 0), shape_of(cx, 3), shape_of(cx, 4)])
+    }
+
+    /// Refutes an input that does not hold one number for each channel.
+    fn one_each(cx: &mut Cx<'_>, index: usize, channels: Option<Dim>) -> Option<()> {
+        cx.rank(index, 1)?;
+        cx.equal(cx.dim(index, 0), channels, &format!("input {index} is of another number of channels"))
+    }
+
+    /// `InstanceNormalization`.
+    pub(super) fn instance(cx: &mut Cx<'_>) -> Option<Shapes> {
+        cx.rank_from(0, 3)?;
+        let channels = cx.dim(0, 1);
+        one_each(cx, 1, channels)?;
+        one_each(cx, 2, channels)?;
+        same(cx)
+    }
+
+    /// `GroupNormalization`; below opset 21 there is one scale for each group.
+    pub(super) fn group(cx: &mut Cx<'_>) -> Option<Shapes> {
+        let (channels, groups) = (cx.dim(0, 1), cx.node.int("num_groups")?);
+        if let Some(Dim::Const(n)) = channels {
+            let even = n.checked_rem(groups) == Some(0);
+            cx.demand(even, || format!("{n} channels do not fall into {groups} groups"))?;
+        }
+        let each = if cx.opset < 21 { Some(Dim::Const(groups)) } else { channels };
+        one_each(cx, 1, each)?;
+        one_each(cx, 2, each)?;
+        same(cx)
+    }
+
+    /// `RMSNormalization`.
+    pub(super) fn root_mean_square(cx: &mut Cx<'_>) -> Option<Shapes> {
+        let dims = cx.dims(0)?;
+        cx.axis(-1, dims.len())?;
+        onto(cx, 1, dims)?;
+        same(cx)
     }
 
     /// `LayerNormalization`.
     pub(super) fn layer(cx: &mut Cx<'_>) -> Option<Shapes> {
         let dims = cx.dims(0)?;
         let at = cx.axis(-1, dims.len())?;
+        onto(cx, 1, dims)?;
+        onto(cx, 2, dims)?;
         let mut reduced: Dims = dims.into();
         reduced[at..].fill(Some(Dim::Const(1)));
         Some(smallvec![Shape::Ranked(dims.into()), Shape::Ranked(reduced.clone()), Shape::Ranked(reduced)])

@@ -186,7 +186,7 @@ fn max_unpool(c: &mut Call<'_>) -> Res<Vec<Value>> {
 mod infer {
     //! Shapes.
 
-    use smallvec::{SmallVec, smallvec};
+    use smallvec::smallvec;
 
     use crate::ir::Shape;
     use crate::ops::infer::cx::{Cx, Dims, Shapes, one};
@@ -195,16 +195,15 @@ mod infer {
 
     /// `MaxPool`, `AveragePool` and `LpPool`; the indices of `MaxPool` have the shape of the output.
     pub(super) fn pool(cx: &mut Cx<'_>) -> Option<Shapes> {
+        cx.rank_from(0, 3)?;
         let [n, c, spatial @ ..] = cx.dims(0)? else { return None };
-        let kernel: SmallVec<[Option<i64>; 3]> = kernel(cx, &[]);
-        if kernel.len() != spatial.len() {
-            return None;
-        }
+        let kernel = kernel(cx, &[], spatial.len())?;
         let window = Window::of(cx, kernel)?;
         let ceil = cx.int("ceil_mode", 0) != 0;
         let mut out: Dims = smallvec![*n, *c];
         for (axis, dim) in spatial.iter().enumerate() {
             out.push(window.slide(cx, axis, *dim, ceil));
+            window.reaches(cx, out[axis + 2], axis)?;
         }
         Some(smallvec![Shape::Ranked(out.clone()), Shape::Ranked(out)])
     }

@@ -3,7 +3,6 @@
 use super::call::{Call, axis, one};
 use super::conv::{Plan as Convolution, centred};
 use super::error::{invalid, unsupported};
-use super::infer::broadcast;
 use super::matmul::{self, Plan as Product};
 use super::reduce::limits;
 use super::strides::Cut;
@@ -11,11 +10,11 @@ use super::{Op, Res, Tensor, Value};
 use crate::tensor::DType;
 
 pub(super) const OPS: &[Op] = &[
-    Op::new("DequantizeLinear").infer(broadcast::same).eval(dequantize),
+    Op::new("DequantizeLinear").infer(infer::scaled).eval(dequantize),
     Op::new("DynamicQuantizeLinear").infer(infer::dynamic_quantize).eval(dynamic),
     Op::new("QLinearConv").infer(|cx| super::conv::infer::conv(cx, 3)).eval(convolution),
     Op::new("QLinearMatMul").infer(|cx| super::matmul::infer::matmul(cx, 0, 3)).eval(product),
-    Op::new("QuantizeLinear").infer(broadcast::same).eval(quantize),
+    Op::new("QuantizeLinear").infer(infer::scaled).eval(quantize),
 ];
 
 /// Which scale and zero point belong to which element.
@@ -186,10 +185,35 @@ mod infer {
     use smallvec::smallvec;
 
     use crate::ir::Shape;
-    use crate::ops::infer::broadcast::shape_of;
+    use crate::ops::infer::broadcast::{same, shape_of};
     use crate::ops::infer::cx::{Cx, Shapes};
+    use crate::sym::Dim;
+
+    /// `QuantizeLinear` and `DequantizeLinear`: one scale, one for each place of an axis, or one for each block.
+    pub(super) fn scaled(cx: &mut Cx<'_>) -> Option<Shapes> {
+        let dims = cx.dims(0)?;
+        if let (Some(scales), true) = (cx.dims(1), cx.int("block_size", 0) == 0) {
+            cx.demand(scales.len() < 2, || format!("the scale has {} axes without blocks", scales.len()))?;
+            if let [Some(count)] = scales
+                && *count != Dim::Const(1)
+            {
+                let at = cx.axis(1, dims.len())?;
+                cx.equal(Some(*count), dims[at], "the scales are not one for each place of their axis")?;
+            }
+        }
+        // One zero point may have an axis of its own.
+        if let (Some(scales), Some(zeros)) = (cx.dims(1), cx.dims(2))
+            && scales.len() == zeros.len()
+        {
+            for (a, b) in scales.iter().zip(zeros) {
+                cx.equal(*a, *b, "scale and zero point differ")?;
+            }
+        }
+        same(cx)
+    }
 
     /// `DynamicQuantizeLinear`.
+    #[expect(clippy::unnecessary_wraps, reason = "what a rule returns")]
     pub(super) fn dynamic_quantize(cx: &mut Cx<'_>) -> Option<Shapes> {
         Some(smallvec![shape_of(cx, 0), Shape::of([]), Shape::of([])])
     }

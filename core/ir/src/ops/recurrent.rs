@@ -243,6 +243,24 @@ mod infer {
 
     /// `LSTM`, `GRU` and `RNN`.
     pub(super) fn recurrent(cx: &mut Cx<'_>) -> Option<Shapes> {
+        cx.rank(0, 3)?;
+        cx.rank(1, 3)?;
+        cx.rank(2, 3)?;
+        let gates = match cx.node.op.as_str() {
+            "LSTM" => 4,
+            "GRU" => 3,
+            _ => 1,
+        };
+        cx.equal(cx.dim(0, 2), cx.dim(1, 2), "the weight takes another number of features")?;
+        cx.equal(
+            cx.dim(2, 2),
+            cx.node.int("hidden_size").map(Dim::Const),
+            "the recurrent weight takes another size",
+        )?;
+        let rows = cx.node.int("hidden_size").and_then(|n| n.checked_mul(gates)).map(Dim::Const);
+        for index in [1, 2] {
+            cx.equal(cx.dim(index, 1), rows, &format!("input {index} is of another hidden size"))?;
+        }
         let directions = Some(Dim::Const(if cx.text("direction") == Some("bidirectional") { 2 } else { 1 }));
         let hidden = cx.node.int("hidden_size").map(Dim::Const).or_else(|| cx.dim(2, 2));
         let batch_first = cx.int("layout", 0) != 0;

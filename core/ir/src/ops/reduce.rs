@@ -2,7 +2,6 @@
 
 use super::call::{Call, axis, one};
 use super::error::{invalid, unsupported};
-use super::infer::broadcast;
 use super::pointwise::{larger, smaller};
 use super::strides::{Cut, Walk, dense};
 use super::{Elements, Op, Res, Tensor, Value};
@@ -11,9 +10,11 @@ use crate::tensor::{DType, Kind};
 pub(super) const OPS: &[Op] = &[
     Op::new("ArgMax").infer(infer::arg).eval(|c| arg(c, |a, b| a > b)),
     Op::new("ArgMin").infer(infer::arg).eval(|c| arg(c, |a, b| a < b)),
-    Op::new("CumProd").eval(|c| running(c, (1.0, |a, b| a * b), (1, i128::wrapping_mul))),
+    Op::new("CumProd")
+        .infer(infer::running)
+        .eval(|c| running(c, (1.0, |a, b| a * b), (1, i128::wrapping_mul))),
     Op::new("CumSum")
-        .infer(broadcast::same)
+        .infer(infer::running)
         .eval(|c| running(c, (0.0, |a, b| a + b), (0, i128::wrapping_add))),
     Op::new("ReduceL1")
         .infer(infer::reduce)
@@ -264,6 +265,7 @@ mod infer {
 
     use smallvec::SmallVec;
 
+    use crate::ops::infer::broadcast::same;
     use crate::ops::infer::cx::{Cx, Shapes, one};
     use crate::sym::Dim;
 
@@ -286,6 +288,14 @@ mod infer {
             None if keep => one(dims.iter().map(|_| None)),
             None => None,
         }
+    }
+
+    /// `CumSum` and `CumProd`, whose axis is an input.
+    pub(super) fn running(cx: &mut Cx<'_>) -> Option<Shapes> {
+        if let (Some(dims), Some(at)) = (cx.dims(0), cx.ints(1).filter(|a| a.len() == 1)) {
+            cx.exists(at[0], dims.len())?;
+        }
+        same(cx)
     }
 
     /// `ArgMax` and `ArgMin`.

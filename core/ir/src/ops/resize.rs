@@ -317,16 +317,22 @@ mod infer {
 
     use smallvec::SmallVec;
 
-    use crate::ops::infer::cx::{Cx, Dims, Shapes, axis, one};
+    use crate::ops::infer::cx::{Cx, Dims, Shapes, one};
     use crate::sym::Dim;
 
     /// `Resize`.
     pub(super) fn resize(cx: &mut Cx<'_>) -> Option<Shapes> {
         let dims = cx.dims(0)?;
         let axes: SmallVec<[usize; 4]> = match cx.node.ints("axes") {
-            Some(axes) => axes.iter().map(|a| axis(*a, dims.len())).collect::<Option<_>>()?,
+            Some(axes) => axes.iter().map(|a| cx.exists(*a, dims.len())).collect::<Option<_>>()?,
             None => (0..dims.len()).collect(),
         };
+        // A list without elements counts as absent.
+        for index in [2, 3] {
+            if cx.length(index).is_some_and(|n| n > 0) {
+                cx.counts(index, axes.len(), "axes")?;
+            }
+        }
         let stretch = cx.text("keep_aspect_ratio_policy").is_none_or(|p| p == "stretch");
         let sizes = cx.contents(3).filter(|s| stretch && s.len() == axes.len());
         let scales = cx.floats(2).filter(|s| cx.input(3).is_none() && s.len() == axes.len());

@@ -184,6 +184,14 @@ mod infer {
 
     /// `GridSample`.
     pub(super) fn grid_sample(cx: &mut Cx<'_>) -> Option<Shapes> {
+        cx.rank_from(0, 3)?;
+        if let Some(dims) = cx.dims(0) {
+            cx.rank(1, dims.len())?;
+            let places = Some(Dim::Const(dims.len() as i64 - 2));
+            let stated = cx.dims(1).and_then(|grid| *grid.last()?);
+            cx.equal(places, stated, "the places of the grid are of other axes")?;
+            cx.equal(cx.dim(0, 0), cx.dim(1, 0), "the batches differ")?;
+        }
         let [_, spatial @ .., _] = cx.dims(1)? else { return None };
         one([cx.dim(0, 0), cx.dim(0, 1)].into_iter().chain(spatial.iter().copied()))
     }

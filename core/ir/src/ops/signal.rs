@@ -193,18 +193,22 @@ fn mel_weight_matrix(c: &mut Call<'_>) -> Res<Vec<Value>> {
 mod infer {
     //! Shapes.
 
-    use crate::ops::infer::cx::{Cx, Dims, Shapes, axis, one};
+    use crate::ops::infer::cx::{Cx, Dims, Shapes, one};
     use crate::sym::Dim;
 
     /// `DFT`; the axis is an attribute before opset 20 and an input from then on.
     pub(super) fn dft(cx: &mut Cx<'_>) -> Option<Shapes> {
+        cx.rank_from(0, 2)?;
         let mut out: Dims = cx.dims(0)?.into();
         let inverse = cx.int("inverse", 0) != 0;
         let one_sided = cx.int("onesided", 0) != 0;
         let rank = out.len();
         let at = match (cx.input(2), cx.node.int("axis")) {
-            (Some(_), _) => axis(cx.ints(2)?.first().copied()?, rank)?,
-            (None, Some(at)) => axis(at, rank)?,
+            (Some(_), _) => {
+                let at = cx.ints(2)?.first().copied()?;
+                cx.exists(at, rank)?
+            }
+            (None, Some(at)) => cx.exists(at, rank)?,
             // The default differs between the versions but names the same axis of a rank-3 input.
             (None, None) if rank == 3 => 1,
             (None, None) => return one(out.iter().map(|_| None)),

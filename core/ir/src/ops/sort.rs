@@ -90,7 +90,7 @@ fn unique(c: &mut Call<'_>) -> Res<Vec<Value>> {
     for index in sorted {
         match groups.last_mut() {
             Some(group) if group.first().is_some_and(|first| slices(first, &index).is_eq()) => {
-                group.push(index)
+                group.push(index);
             }
             _ => groups.push(vec![index]),
         }
@@ -129,12 +129,18 @@ mod infer {
 
     use crate::ir::Shape;
     use crate::ops::infer::cx::{Cx, Dims, Shapes};
+    use crate::sym::Dim;
 
     /// `TopK`.
     pub(super) fn top_k(cx: &mut Cx<'_>) -> Option<Shapes> {
         let mut out: Dims = cx.dims(0)?.into();
         let at = cx.axis(-1, out.len())?;
-        out[at] = cx.contents(1).filter(|k| k.len() == 1).map(|k| k[0]);
+        cx.counts(1, 1, "result")?;
+        let count = cx.contents(1).filter(|k| k.len() == 1).map(|k| k[0]);
+        if let (Some(Dim::Const(k)), Some(Dim::Const(n))) = (count, out[at]) {
+            cx.demand(k <= n, || format!("the first {k} of {n} elements are asked for"))?;
+        }
+        out[at] = count;
         Some(smallvec![Shape::Ranked(out.clone()), Shape::Ranked(out)])
     }
 

@@ -1,16 +1,27 @@
 //! What is recorded about values agrees with what follows from their nodes and with what the
 //! program states.
 
+use std::borrow::Cow;
+use std::fmt::Write;
+
 use super::{Cx, Stated, describe};
-use crate::ir::{Graph, NodeId, Shape, Type};
+use crate::ir::{BlockId, Graph, NodeId, Shape, Type};
 use crate::ops::infer;
 use crate::sym::{Dim, Symbols};
 
+/// Values of more elements are not shown in messages.
+const MAX_SHOWN: usize = 8;
+
 pub(super) fn check(cx: &mut Cx<'_>, graph: &Graph, stated: &Stated, nodes: impl Iterator<Item = NodeId>) {
     let opset = cx.opset();
+    let typed = typed(cx, graph, opset);
     for id in nodes {
-        let inferred = infer::outputs(graph, &mut cx.symbols, opset, id);
-        for (value, inferred) in graph.nodes[id].outputs.iter().zip(inferred) {
+        let answer = infer::answer(&typed, &mut cx.symbols, opset, id);
+        if let Some(why) = answer.refuted {
+            let given = inputs(cx, &typed, id);
+            cx.at(graph, id, &format!("{why}{given}"));
+        }
+        for (value, inferred) in graph.nodes[id].outputs.iter().zip(answer.outputs) {
             let Some(value) = *value else { continue };
             let recorded = &graph.values[value].ty;
             let about = |what: &str| format!("{} {what}", describe(graph, value));
@@ -30,6 +41,43 @@ pub(super) fn check(cx: &mut Cx<'_>, graph: &Graph, stated: &Stated, nodes: impl
             }
         }
     }
+}
+
+/// The graph with the types that follow from its nodes. One that was made here has them; one that was read need not.
+fn typed<'a>(cx: &mut Cx<'_>, graph: &'a Graph, opset: i64) -> Cow<'a, Graph> {
+    if cx.model.header.is_none() {
+        return Cow::Borrowed(graph);
+    }
+    let mut typed = graph.clone();
+    let main = typed.main();
+    infer_block(cx, &mut typed, opset, main);
+    Cow::Owned(typed)
+}
+
+fn infer_block(cx: &mut Cx<'_>, graph: &mut Graph, opset: i64, block: BlockId) {
+    let nodes: Vec<NodeId> = graph.order(block).collect();
+    for node in nodes {
+        let inner: Vec<BlockId> = graph.nodes[node].blocks().collect();
+        for block in inner {
+            infer_block(cx, graph, opset, block);
+        }
+        infer::infer(graph, &mut cx.symbols, opset, node);
+    }
+}
+
+/// The inputs of a node in words, with what is known of each.
+fn inputs(cx: &Cx<'_>, graph: &Graph, node: NodeId) -> String {
+    let mut out = String::new();
+    for value in graph.nodes[node].inputs.iter().flatten() {
+        let ty = text(&cx.symbols, &graph.values[*value].ty);
+        let separator = if out.is_empty() { "; " } else { ", " };
+        let _ = write!(out, "{separator}{} is {ty}", describe(graph, *value));
+        if let Some(items) = graph.shape_value(*value).filter(|items| items.len() <= MAX_SHOWN) {
+            let items: Vec<String> = items.iter().map(|d| cx.symbols.display(*d)).collect();
+            let _ = write!(out, " = [{}]", items.join(", "));
+        }
+    }
+    out
 }
 
 /// What a caller passes and receives has a type.

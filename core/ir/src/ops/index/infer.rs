@@ -1,26 +1,84 @@
 //! Shapes of what is picked by index.
 
-use crate::ops::infer::cx::{Cx, Dims, Shapes, axis, one};
+use crate::ops::infer::cx::{Cx, Dims, Shapes, one};
 use crate::sym::Dim;
 
 /// `Gather`.
 pub(super) fn gather(cx: &mut Cx<'_>) -> Option<Shapes> {
     let (data, indices) = (cx.dims(0)?, cx.dims(1)?);
     let at = cx.axis(0, data.len())?;
+    within(cx, 1, data[at])?;
     one(data[..at].iter().chain(indices).chain(&data[at + 1..]).copied())
+}
+
+/// Refutes constant indices beyond an extent, unless the node may never run.
+fn within(cx: &mut Cx<'_>, index: usize, extent: Option<Dim>) -> Option<()> {
+    let Some(Dim::Const(n)) = extent.filter(|_| cx.always_runs()) else { return Some(()) };
+    let picks = cx.contents(index).unwrap_or_default();
+    let odd = picks.iter().filter_map(|d| d.as_const()).find(|p| !(-n..n).contains(p));
+    cx.demand(odd.is_none(), || format!("the index {} is beyond the extent {n}", odd.unwrap_or_default()))
 }
 
 /// `GatherElements`.
 pub(super) fn gather_elements(cx: &mut Cx<'_>) -> Option<Shapes> {
-    one(cx.dims(1)?.iter().copied())
+    let (data, indices) = (cx.dims(0), cx.dims(1)?);
+    if let Some(data) = data {
+        cx.rank(1, data.len())?;
+        let at = cx.axis(0, data.len())?;
+        for (axis, (data, index)) in data.iter().zip(indices).enumerate().filter(|(axis, _)| *axis != at) {
+            if let (Some(Dim::Const(data)), Some(Dim::Const(index))) = (data, index) {
+                cx.demand(index <= data, || format!("there are {index} indices for {data} in axis {axis}"))?;
+            }
+        }
+    }
+    one(indices.iter().copied())
+}
+
+/// `ScatterElements` and `Scatter`.
+pub(super) fn scatter_elements(cx: &mut Cx<'_>) -> Option<Shapes> {
+    let data = cx.dims(0)?;
+    cx.rank(1, data.len())?;
+    cx.rank(2, data.len())?;
+    cx.axis(0, data.len())?;
+    if let (Some(indices), Some(updates)) = (cx.dims(1), cx.dims(2)) {
+        for (axis, (a, b)) in indices.iter().zip(updates).enumerate() {
+            cx.equal(*a, *b, &format!("indices and updates differ in axis {axis}"))?;
+        }
+    }
+    one(data.iter().copied())
+}
+
+/// `ScatterND`.
+pub(super) fn scatter_nd(cx: &mut Cx<'_>) -> Option<Shapes> {
+    cx.rank_from(0, 1)?;
+    cx.rank_from(1, 1)?;
+    let data = cx.dims(0)?;
+    if let Some([outer @ .., Some(Dim::Const(depth))]) = cx.dims(1) {
+        let inner = usize::try_from(*depth).ok().and_then(|depth| data.get(depth..));
+        let Some(inner) = inner else {
+            return cx.refute(format!("indices of {depth} places go into {} axes", data.len()));
+        };
+        cx.rank(2, outer.len() + inner.len())?;
+        for (to, update) in outer.iter().chain(inner).zip(cx.dims(2).unwrap_or_default()) {
+            cx.equal(*to, *update, "the updates have another extent than their place")?;
+        }
+    }
+    one(data.iter().copied())
 }
 
 /// `GatherND`.
 pub(super) fn gather_nd(cx: &mut Cx<'_>) -> Option<Shapes> {
+    cx.rank_from(0, 1)?;
+    cx.rank_from(1, 1)?;
     let (data, indices) = (cx.dims(0)?, cx.dims(1)?);
     let [outer @ .., Some(Dim::Const(depth))] = indices else { return None };
     let batch = usize::try_from(cx.int("batch_dims", 0)).ok()?;
-    let inner = data.get(batch.checked_add(usize::try_from(*depth).ok()?)?..)?;
+    for (a, b) in data.iter().zip(outer).take(batch) {
+        cx.equal(*a, *b, "the batches differ")?;
+    }
+    let Some(inner) = data.get(batch.checked_add(usize::try_from(*depth).ok()?)?..) else {
+        return cx.refute(format!("indices of {depth} places pick from {} axes", data.len()));
+    };
     one(outer.iter().chain(inner).copied())
 }
 
@@ -28,6 +86,7 @@ pub(super) fn gather_nd(cx: &mut Cx<'_>) -> Option<Shapes> {
 pub(super) fn one_hot(cx: &mut Cx<'_>) -> Option<Shapes> {
     let indices = cx.dims(0)?;
     let at = cx.axis(-1, indices.len() + 1)?;
+    cx.counts(2, 2, "values, off and on")?;
     let depth = cx.contents(1).filter(|d| d.len() == 1).map(|d| d[0]);
     let mut out: Dims = indices.into();
     out.insert(at, depth);
@@ -43,7 +102,7 @@ pub(super) fn non_zero(cx: &mut Cx<'_>) -> Option<Shapes> {
 pub(super) fn compress(cx: &mut Cx<'_>) -> Option<Shapes> {
     let Some(at) = cx.node.int("axis") else { return one([None]) };
     let mut out: Dims = cx.dims(0)?.into();
-    let at = axis(at, out.len())?;
+    let at = cx.exists(at, out.len())?;
     out[at] = None;
     one(out)
 }

@@ -16,6 +16,10 @@ pub(in crate::ops) struct Cx<'a> {
     pub(in crate::ops) graph: &'a Graph,
     pub(in crate::ops) symbols: &'a mut Symbols,
     pub(in crate::ops) node: &'a Node,
+    /// The version of ONNX's own operators.
+    pub(in crate::ops) opset: i64,
+    /// Why no run of the node succeeds.
+    pub(in crate::ops) refuted: Option<String>,
 }
 
 impl<'a> Cx<'a> {
@@ -86,19 +90,29 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// The attribute `axis`, counted from the front.
-    pub(in crate::ops) fn axis(&self, default: i64, rank: usize) -> Option<usize> {
-        axis(self.int("axis", default), rank)
+    /// The attribute `axis`, counted from the front; refutes one that does not exist.
+    pub(in crate::ops) fn axis(&mut self, default: i64, rank: usize) -> Option<usize> {
+        self.exists(self.int("axis", default), rank)
+    }
+
+    /// `at` counted from the front; refutes an axis that does not exist.
+    pub(in crate::ops) fn exists(&mut self, at: i64, rank: usize) -> Option<usize> {
+        let found = axis(at, rank);
+        // Runtimes differ on the first and last axis of a number.
+        if found.is_none() && !(rank == 0 && matches!(at, 0 | -1)) {
+            return self.refute(format!("{at} is no axis of {rank}"));
+        }
+        found
     }
 
     /// The axes that input `index` or, where the operator has none, the attribute `axes` names.
-    pub(in crate::ops) fn axes(&self, index: usize, rank: usize) -> Option<SmallVec<[usize; 4]>> {
+    pub(in crate::ops) fn axes(&mut self, index: usize, rank: usize) -> Option<SmallVec<[usize; 4]>> {
         let given = match (self.input(index), self.node.ints("axes")) {
             (Some(_), _) => self.ints(index)?,
             (None, Some(axes)) => axes.into(),
             (None, None) => return None,
         };
-        given.iter().map(|a| axis(*a, rank)).collect()
+        given.iter().map(|a| self.exists(*a, rank)).collect()
     }
 
     /// The elements of a small integer tensor attribute.
@@ -106,6 +120,72 @@ impl<'a> Cx<'a> {
         match self.node.attr(name) {
             Some(Attr::Tensor(data)) => small_integers(data),
             _ => None,
+        }
+    }
+
+    /// Whether every run of the graph runs the node: no branch or loop may leave it out.
+    pub(in crate::ops) fn always_runs(&self) -> bool {
+        self.node.block == Some(self.graph.main())
+    }
+
+    /// Says that no run of the node succeeds, and why; the first reason counts. Returns nothing, with which a rule ends.
+    ///
+    /// What may hold for some sizes is not refuted, and neither is what only a run can tell.
+    pub(in crate::ops) fn refute<T>(&mut self, why: impl Into<String>) -> Option<T> {
+        self.refuted.get_or_insert_with(|| why.into());
+        None
+    }
+
+    /// Refutes unless `holds`.
+    pub(in crate::ops) fn demand(&mut self, holds: bool, why: impl FnOnce() -> String) -> Option<()> {
+        if holds { Some(()) } else { self.refute(why()) }
+    }
+
+    /// Refutes two extents that no sizes make equal; `what` says what they are.
+    pub(in crate::ops) fn equal(&mut self, a: Option<Dim>, b: Option<Dim>, what: &str) -> Option<()> {
+        let Some((a, b)) = a.zip(b) else { return Some(()) };
+        if may_equal(self.symbols, a, b) {
+            return Some(());
+        }
+        let (a, b) = (self.symbols.display(a), self.symbols.display(b));
+        self.refute(format!("{what}: {a} and {b}"))
+    }
+
+    /// Refutes an input whose number of axes is known and not `rank`.
+    pub(in crate::ops) fn rank(&mut self, index: usize, rank: usize) -> Option<()> {
+        match self.dims(index) {
+            Some(dims) if dims.len() != rank => {
+                self.refute(format!("input {index} has {} axes in place of {rank}", dims.len()))
+            }
+            _ => Some(()),
+        }
+    }
+
+    /// Refutes an input that is known to have fewer than `least` axes.
+    pub(in crate::ops) fn rank_from(&mut self, index: usize, least: usize) -> Option<()> {
+        match self.dims(index) {
+            Some(dims) if dims.len() < least => {
+                self.refute(format!("input {index} has {} axes, fewer than {least}", dims.len()))
+            }
+            _ => Some(()),
+        }
+    }
+
+    /// The number of elements of an input of one axis.
+    pub(in crate::ops) fn length(&self, index: usize) -> Option<usize> {
+        match self.dims(index)? {
+            [Some(Dim::Const(n))] => usize::try_from(*n).ok(),
+            _ => None,
+        }
+    }
+
+    /// Refutes a list in input `index` that is known to have another length than `count`.
+    pub(in crate::ops) fn counts(&mut self, index: usize, count: usize, what: &str) -> Option<()> {
+        match self.length(index) {
+            Some(n) if n != count => {
+                self.refute(format!("input {index} has {n} elements for {count} {what}"))
+            }
+            _ => Some(()),
         }
     }
 
@@ -137,6 +217,15 @@ pub(in crate::ops) fn axis(axis: i64, rank: usize) -> Option<usize> {
     let rank = i64::try_from(rank).ok()?;
     let axis = if axis < 0 { axis.checked_add(rank)? } else { axis };
     (0..rank).contains(&axis).then_some(axis as usize)
+}
+
+/// Whether there are sizes at which two extents are equal, as far as their ranges tell.
+pub(in crate::ops) fn may_equal(symbols: &mut Symbols, a: Dim, b: Dim) -> bool {
+    if let (Dim::Const(a), Dim::Const(b)) = (a, b) {
+        return a == b;
+    }
+    let difference = symbols.sub(a, b);
+    symbols.range(difference).contains(0)
 }
 
 /// One known shape.

@@ -12,7 +12,7 @@ pub(super) mod window;
 #[cfg(test)]
 mod tests;
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use crate::ir::{Attr, Graph, NodeId, Shape, ShapeValue, Type};
 use crate::sym::Symbols;
@@ -33,11 +33,28 @@ pub struct Inferred {
     pub contents: Option<ShapeValue>,
 }
 
+/// What inference says of a node.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// What is known about each output.
+    pub outputs: SmallVec<[Inferred; 2]>,
+    /// Why no run of the node succeeds, whatever sizes the symbols stand for; `None` where one may.
+    pub refuted: Option<String>,
+}
+
+impl Answer {
+    /// Nothing is known of `count` outputs.
+    fn unknown(count: usize) -> Self {
+        let unknown = Inferred { ty: Type::Unknown, contents: None };
+        Self { outputs: smallvec![unknown; count], refuted: None }
+    }
+}
+
 /// Sets the types of `node`'s outputs to what its inputs and attributes tell. What was known
 /// before and cannot be inferred stays.
 pub fn infer(graph: &mut Graph, symbols: &mut Symbols, opset: i64, node: NodeId) {
-    let inferred = outputs(graph, symbols, opset, node);
-    for (index, Inferred { ty, contents }) in inferred.into_iter().enumerate() {
+    let answer = answer(graph, symbols, opset, node);
+    for (index, Inferred { ty, contents }) in answer.outputs.into_iter().enumerate() {
         let Some(value) = graph.nodes[node].outputs.get(index).copied().flatten() else { continue };
         let known = &mut graph.values[value].ty;
         *known = refine(std::mem::replace(known, Type::Unknown), ty);
@@ -47,22 +64,21 @@ pub fn infer(graph: &mut Graph, symbols: &mut Symbols, opset: i64, node: NodeId)
     }
 }
 
-/// What the inputs and attributes of `node` tell about each of its outputs.
-pub fn outputs(graph: &Graph, symbols: &mut Symbols, opset: i64, node: NodeId) -> SmallVec<[Inferred; 2]> {
+/// What the inputs and attributes of `node` tell about it and each of its outputs.
+pub fn answer(graph: &Graph, symbols: &mut Symbols, opset: i64, node: NodeId) -> Answer {
     let data = &graph.nodes[node];
-    let mut cx = Cx { graph, symbols, node: data };
+    let mut cx = Cx { graph, symbols, node: data, opset, refuted: None };
     // The rules are those of the newer versions: older ones took attributes where they take inputs.
     if opset < OLDEST_INFERRED {
-        let unknown = Inferred { ty: Type::Unknown, contents: None };
-        return data.outputs.iter().map(|_| unknown.clone()).collect();
+        return Answer::unknown(data.outputs.len());
     }
     // What an attribute of a function is, only a call of it says.
     if !data.domain.is_empty() || data.attributes.iter().any(|a| matches!(a.value, Attr::Ref(..))) {
-        let unknown = Inferred { ty: Type::Unknown, contents: None };
-        return data.outputs.iter().map(|_| unknown.clone()).collect();
+        return Answer::unknown(data.outputs.len());
     }
     if data.domain.is_empty() && matches!(data.op.as_str(), "If" | "Loop" | "Scan") {
-        return super::control::infer::outputs(&mut cx);
+        let outputs = super::control::infer::outputs(&mut cx);
+        return Answer { outputs, refuted: cx.refuted };
     }
     let dtypes = dtype::dtypes(&cx, opset);
     let mut shapes = super::lookup("", &data.op)
@@ -76,7 +92,7 @@ pub fn outputs(graph: &Graph, symbols: &mut Symbols, opset: i64, node: NodeId) -
     }
     let mut contents = contents::contents(&mut cx);
     contents.resize(data.outputs.len(), None);
-    (dtypes.into_iter().zip(shapes).zip(contents))
+    let outputs = (dtypes.into_iter().zip(shapes).zip(contents))
         .map(|((ty, shape), contents)| Inferred {
             ty: match ty {
                 dtype::Found::Tensor(dtype) => Type::tensor(dtype, shape),
@@ -86,7 +102,8 @@ pub fn outputs(graph: &Graph, symbols: &mut Symbols, opset: i64, node: NodeId) -
             },
             contents,
         })
-        .collect()
+        .collect();
+    Answer { outputs, refuted: cx.refuted }
 }
 
 /// `new` where it says something, else `old`.

@@ -20,8 +20,12 @@ pub(in crate::ops) enum Pads {
 }
 
 impl Window {
-    pub(in crate::ops) fn of(cx: &Cx<'_>, kernel: SmallVec<[Option<i64>; 3]>) -> Option<Self> {
+    pub(in crate::ops) fn of(cx: &mut Cx<'_>, kernel: SmallVec<[Option<i64>; 3]>) -> Option<Self> {
         let rank = kernel.len();
+        for (name, count) in [("strides", rank), ("dilations", rank), ("pads", 2 * rank)] {
+            let given = cx.node.ints(name).map_or(count, <[i64]>::len);
+            cx.demand(given == count, || format!("`{name}` has {given} elements for {rank} axes"))?;
+        }
         let list = |name: &str| -> Option<SmallVec<[i64; 3]>> {
             match cx.node.ints(name) {
                 None => Some(smallvec![1; rank]),
@@ -46,6 +50,12 @@ impl Window {
     /// The span of the dilated kernel.
     pub(in crate::ops) fn reach(&self, axis: usize) -> Option<i64> {
         self.kernel[axis]?.checked_sub(1)?.checked_mul(self.dilations[axis])?.checked_add(1)
+    }
+
+    /// Refutes a window that is longer than what it slides over.
+    pub(in crate::ops) fn reaches(&self, cx: &mut Cx<'_>, out: Option<Dim>, axis: usize) -> Option<()> {
+        let short = out.is_some_and(|d| cx.symbols.range(d).max.is_some_and(|n| n < 0));
+        cx.demand(!short, || format!("the window of {:?} is longer than axis {axis}", self.kernel[axis]))
     }
 
     /// The extent of the output along `axis`.
@@ -78,10 +88,18 @@ impl Window {
     }
 }
 
-/// The kernel: the attribute, else the spatial extents of the weight.
-pub(in crate::ops) fn kernel(cx: &Cx<'_>, weight: &[Option<Dim>]) -> SmallVec<[Option<i64>; 3]> {
-    match cx.node.ints("kernel_shape") {
-        Some(k) => k.iter().map(|n| Some(*n)).collect(),
-        None => weight.iter().skip(2).map(|d| d.and_then(Dim::as_const)).collect(),
+/// The kernel of `rank` axes: the attribute, else the spatial extents of the weight.
+pub(in crate::ops) fn kernel(
+    cx: &mut Cx<'_>,
+    weight: &[Option<Dim>],
+    rank: usize,
+) -> Option<SmallVec<[Option<i64>; 3]>> {
+    let Some(stated) = cx.node.ints("kernel_shape") else {
+        return Some(weight.iter().skip(2).map(|d| d.and_then(Dim::as_const)).collect());
+    };
+    cx.demand(stated.len() == rank, || format!("the kernel has {} axes for {rank}", stated.len()))?;
+    for (stated, dim) in stated.iter().zip(weight.iter().skip(2)) {
+        cx.equal(Some(Dim::Const(*stated)), *dim, "`kernel_shape` is not that of the weight")?;
     }
+    Some(stated.iter().map(|n| Some(*n)).collect())
 }

@@ -3,7 +3,7 @@
 use smallvec::{SmallVec, smallvec};
 
 use crate::ir::Shape;
-use crate::ops::infer::cx::{Cx, Dims, Shapes, axis, either, one};
+use crate::ops::infer::cx::{Cx, Dims, Shapes, either, one};
 use crate::sym::Dim;
 
 /// `Concat`.
@@ -18,10 +18,17 @@ pub(super) fn concat(cx: &mut Cx<'_>) -> Option<Shapes> {
         };
         let at = cx.axis(0, dims.len())?;
         total = total.zip(dims[at]).map(|(a, b)| cx.symbols.add(a, b));
-        match &mut out {
-            None => out = Some(dims.into()),
-            Some(out) if out.len() != dims.len() => return None,
-            Some(out) => out.iter_mut().zip(dims).for_each(|(o, d)| *o = either(*o, *d)),
+        let Some(out) = &mut out else {
+            out = Some(dims.into());
+            continue;
+        };
+        let rank = out.len();
+        cx.demand(rank == dims.len(), || {
+            format!("input {index} has {} axes, those before it have {rank}", dims.len())
+        })?;
+        for (axis, (out, dim)) in out.iter_mut().zip(dims).enumerate().filter(|(axis, _)| *axis != at) {
+            cx.equal(*out, *dim, &format!("input {index} differs in axis {axis}"))?;
+            *out = either(*out, *dim);
         }
     }
     let mut out = out?;
@@ -35,6 +42,17 @@ pub(super) fn split(cx: &mut Cx<'_>) -> Option<Shapes> {
     let dims = cx.dims(0)?;
     let at = cx.axis(0, dims.len())?;
     let count = cx.node.outputs.len();
+    if cx.input(1).is_some() {
+        cx.counts(1, count, "outputs")?;
+        if let Some(sizes) = cx.contents(1) {
+            let negative = sizes.iter().any(|d| d.as_const().is_some_and(|n| n < 0));
+            cx.demand(!negative, || "a part has a negative extent".to_owned())?;
+            let total = sizes.into_iter().fold(Dim::Const(0), |a, b| cx.symbols.add(a, b));
+            cx.equal(Some(total), dims[at], "the sum of the parts is not the extent")?;
+        }
+    } else if let (Some(Dim::Const(n)), true) = (dims[at], count > 0) {
+        equal_parts(cx, n, count as i64)?;
+    }
     let sizes: SmallVec<[Option<Dim>; 4]> = match (cx.input(1), dims[at]) {
         (Some(_), _) => match cx.contents(1) {
             Some(sizes) => sizes.into_iter().map(Some).collect(),
@@ -62,6 +80,16 @@ pub(super) fn split(cx: &mut Cx<'_>) -> Option<Shapes> {
     )
 }
 
+/// Refutes `count` equal parts of `n`; the last one may be smaller from opset 18 on.
+fn equal_parts(cx: &mut Cx<'_>, n: i64, count: i64) -> Option<()> {
+    if cx.opset < 18 {
+        return cx.demand(n % count == 0, || format!("{n} does not split into {count} equal parts"));
+    }
+    let parts = cx.int("num_outputs", count);
+    // Branches that are not taken for such an extent may say so.
+    cx.demand(parts <= n || !cx.always_runs(), || format!("{n} does not split into {parts} parts"))
+}
+
 /// `Pad`.
 pub(super) fn pad(cx: &mut Cx<'_>) -> Option<Shapes> {
     let dims = cx.dims(0)?;
@@ -73,11 +101,14 @@ pub(super) fn pad(cx: &mut Cx<'_>) -> Option<Shapes> {
         },
         None => (0..dims.len()).collect(),
     };
+    cx.counts(1, 2 * axes.len(), "ends of axes")?;
     let Some(pads) = cx.contents(1).filter(|p| p.len() == 2 * axes.len()) else { return unknown() };
     let mut out: Dims = dims.into();
     for (index, at) in axes.iter().enumerate() {
         let both = cx.symbols.add(pads[index], pads[index + axes.len()]);
         out[*at] = dims[*at].map(|d| cx.symbols.add(d, both));
+        let negative = out[*at].and_then(Dim::as_const).filter(|n| *n < 0);
+        cx.demand(negative.is_none(), || format!("axis {at} would have an extent below 0"))?;
     }
     one(out)
 }
@@ -86,9 +117,10 @@ pub(super) fn pad(cx: &mut Cx<'_>) -> Option<Shapes> {
 pub(super) fn center_crop_pad(cx: &mut Cx<'_>) -> Option<Shapes> {
     let mut out: Dims = cx.dims(0)?.into();
     let axes: SmallVec<[usize; 4]> = match cx.node.ints("axes") {
-        Some(axes) => axes.iter().map(|a| axis(*a, out.len())).collect::<Option<_>>()?,
+        Some(axes) => axes.iter().map(|a| cx.exists(*a, out.len())).collect::<Option<_>>()?,
         None => (0..out.len()).collect(),
     };
+    cx.counts(1, axes.len(), "axes")?;
     let shape = cx.contents(1);
     for (index, at) in axes.into_iter().enumerate() {
         out[at] = shape.as_ref().and_then(|s| s.get(index).copied());
@@ -105,10 +137,13 @@ pub(super) fn slice(cx: &mut Cx<'_>) -> Option<Shapes> {
     let count = [1, 2, 3, 4].into_iter().find_map(|i| Some(cx.contents(i)?.len()));
     let axes: Option<SmallVec<[usize; 4]>> = match (cx.input(3), count) {
         (Some(_), _) => cx.axes(3, dims.len()),
-        (None, Some(count)) => (0..count as i64).map(|a| axis(a, dims.len())).collect(),
+        (None, Some(count)) => (0..count as i64).map(|a| cx.exists(a, dims.len())).collect(),
         (None, None) => None,
     };
     let Some(axes) = axes else { return one(dims.iter().map(|_| None)) };
+    for index in 1..5 {
+        cx.counts(index, axes.len(), "axes")?;
+    }
     let (starts, ends) = (cx.contents(1), cx.contents(2));
     let steps = match cx.input(4) {
         Some(_) => cx.contents(4),
@@ -118,6 +153,7 @@ pub(super) fn slice(cx: &mut Cx<'_>) -> Option<Shapes> {
     for (index, at) in axes.into_iter().enumerate() {
         let pick = |from: &Option<crate::ir::ShapeValue>| from.as_ref()?.get(index).copied();
         out[at] = match (pick(&starts), pick(&ends), pick(&steps)) {
+            (_, _, Some(Dim::Const(0))) => return cx.refute("a step is 0"),
             (Some(start), Some(end), Some(Dim::Const(step))) => {
                 dims[at].and_then(|dim| length(cx, dim, start, end, step))
             }

@@ -1,45 +1,56 @@
 //! Other shapes of the same elements.
 
-use smallvec::smallvec;
+use smallvec::{SmallVec, smallvec};
 
 use crate::ir::Shape;
 use crate::ops::infer::broadcast::together;
-use crate::ops::infer::cx::{Cx, Dims, Shapes, axis, one};
+use crate::ops::infer::cx::{Cx, Dims, Shapes, one};
 use crate::sym::Dim;
 
 /// `Expand`: the first input broadcast with the shape that the second holds.
 pub(super) fn expand(cx: &mut Cx<'_>) -> Option<Shapes> {
     let target = cx.shape_from(1)?;
-    Some(smallvec![Shape::Ranked(together(cx.symbols, cx.dims(0)?, &target)?)])
+    Some(smallvec![Shape::Ranked(together(cx, cx.dims(0)?, &target)?)])
 }
 
 /// `Transpose`.
 pub(super) fn transpose(cx: &mut Cx<'_>) -> Option<Shapes> {
     let dims = cx.dims(0)?;
-    match cx.node.ints("perm") {
-        None => one(dims.iter().rev().copied()),
-        Some(perm) if perm.len() == dims.len() => {
-            let dims: Option<Dims> =
-                perm.iter().map(|p| dims.get(usize::try_from(*p).ok()?).copied()).collect();
-            one(dims?)
-        }
-        Some(_) => None,
-    }
+    let Some(perm) = cx.node.ints("perm") else { return one(dims.iter().rev().copied()) };
+    let mut sorted = perm.to_vec();
+    sorted.sort_unstable();
+    let each = sorted.len() == dims.len() && sorted.iter().enumerate().all(|(i, p)| i as i64 == *p);
+    cx.demand(each, || format!("`perm` {perm:?} does not name each of {} axes once", dims.len()))?;
+    let dims: Option<Dims> = perm.iter().map(|p| dims.get(usize::try_from(*p).ok()?).copied()).collect();
+    one(dims?)
 }
 
 /// `Reshape`.
 pub(super) fn reshape(cx: &mut Cx<'_>) -> Option<Shapes> {
     let mut target = cx.shape_from(1)?;
     let input = cx.dims(0);
-    if cx.int("allowzero", 0) == 0 {
+    let allow_zero = cx.int("allowzero", 0) != 0;
+    let open: SmallVec<[usize; 2]> =
+        (0..target.len()).filter(|i| target[*i] == Some(Dim::Const(-1))).collect();
+    cx.demand(open.len() < 2, || "the shape leaves more than one extent open".to_owned())?;
+    let nonsense = target.iter().flatten().find(|d| d.as_const().is_some_and(|n| n < -1));
+    cx.demand(nonsense.is_none(), || "the shape holds a negative extent".to_owned())?;
+    if !allow_zero {
         for (index, dim) in target.iter_mut().enumerate() {
             if *dim == Some(Dim::Const(0)) {
+                if let Some(dims) = input {
+                    let there = index < dims.len();
+                    cx.demand(there, || format!("the shape keeps axis {index} of {}", dims.len()))?;
+                }
                 *dim = input.and_then(|dims| dims.get(index).copied().flatten());
             }
         }
     }
-    if let Some(open) = target.iter().position(|d| *d == Some(Dim::Const(-1))) {
-        target[open] = input.and_then(|dims| rest(cx, dims, &target, open));
+    if let Some(open) = open.first() {
+        target[*open] = input.and_then(|dims| rest(cx, dims, &target, *open));
+    } else if let Some(input) = input {
+        let (from, to) = (cx.product(input), cx.product(&target));
+        cx.equal(from, to, "the numbers of elements differ")?;
     }
     one(target)
 }
@@ -56,7 +67,9 @@ fn rest(cx: &mut Cx<'_>, input: &[Option<Dim>], target: &[Option<Dim>], open: us
     let others = cx.product(&others)?;
     match (total, others) {
         (_, Dim::Const(0)) => None,
-        (Dim::Const(a), Dim::Const(b)) if a % b != 0 => None,
+        (Dim::Const(a), Dim::Const(b)) if a % b != 0 => {
+            cx.refute(format!("{a} elements are no multiple of {b}"))
+        }
         _ => Some(cx.symbols.floor_div(total, others)),
     }
 }
@@ -66,7 +79,7 @@ pub(super) fn flatten(cx: &mut Cx<'_>) -> Option<Shapes> {
     let dims = cx.dims(0)?;
     let at = match cx.int("axis", 1) {
         n if n == dims.len() as i64 => dims.len(),
-        n => axis(n, dims.len())?,
+        n => cx.exists(n, dims.len())?,
     };
     let (outer, inner) = dims.split_at(at);
     let (outer, inner) = (cx.product(outer), cx.product(inner));
@@ -81,6 +94,9 @@ pub(super) fn squeeze(cx: &mut Cx<'_>) -> Option<Shapes> {
         return known.then(|| one(dims.iter().copied().filter(|d| *d != Some(Dim::Const(1)))))?;
     }
     let axes = cx.axes(1, dims.len())?;
+    for at in &axes {
+        cx.equal(dims[*at], Some(Dim::Const(1)), &format!("axis {at} is dropped and is not 1"))?;
+    }
     one(dims.iter().enumerate().filter(|(i, _)| !axes.contains(i)).map(|(_, d)| *d))
 }
 
@@ -89,6 +105,8 @@ pub(super) fn unsqueeze(cx: &mut Cx<'_>) -> Option<Shapes> {
     let dims = cx.dims(0)?;
     let count = cx.ints(1)?.len();
     let axes = cx.axes(1, dims.len() + count)?;
+    let twice = axes.iter().enumerate().find(|(i, at)| axes[..*i].contains(at));
+    cx.demand(twice.is_none(), || "an axis is named twice".to_owned())?;
     let mut rest = dims.iter();
     let mut out = Dims::new();
     for index in 0..dims.len() + count {
@@ -100,6 +118,7 @@ pub(super) fn unsqueeze(cx: &mut Cx<'_>) -> Option<Shapes> {
 /// `Tile`.
 pub(super) fn tile(cx: &mut Cx<'_>) -> Option<Shapes> {
     let dims = cx.dims(0)?;
+    cx.counts(1, dims.len(), "axes")?;
     let Some(repeats) = cx.contents(1).filter(|r| r.len() == dims.len()) else {
         return one(dims.iter().map(|_| None));
     };
@@ -109,20 +128,35 @@ pub(super) fn tile(cx: &mut Cx<'_>) -> Option<Shapes> {
 
 /// `DepthToSpace`.
 pub(super) fn depth_to_space(cx: &mut Cx<'_>) -> Option<Shapes> {
+    cx.rank(0, 4)?;
     let [n, c, h, w] = cx.dims(0)? else { return None };
     let block = cx.node.int("blocksize").filter(|b| *b > 0)?;
     let area = Dim::Const(block.checked_mul(block)?);
+    divides(cx, *c, area)?;
     let c = c.map(|c| cx.symbols.floor_div(c, area));
     let mut grow = |d: &Option<Dim>| d.map(|d| cx.symbols.mul(d, Dim::Const(block)));
     let (h, w) = (grow(h), grow(w));
     one([*n, c, h, w])
 }
 
+/// Refutes an extent that is no multiple of `of`.
+fn divides(cx: &mut Cx<'_>, dim: Option<Dim>, of: Dim) -> Option<()> {
+    match (dim, of) {
+        (Some(Dim::Const(n)), Dim::Const(of)) if n.checked_rem(of).is_some_and(|rest| rest != 0) => {
+            cx.refute(format!("the extent {n} is no multiple of {of}"))
+        }
+        _ => Some(()),
+    }
+}
+
 /// `SpaceToDepth`.
 pub(super) fn space_to_depth(cx: &mut Cx<'_>) -> Option<Shapes> {
+    cx.rank(0, 4)?;
     let [n, c, h, w] = cx.dims(0)? else { return None };
     let block = cx.node.int("blocksize").filter(|b| *b > 0)?;
     let area = Dim::Const(block.checked_mul(block)?);
+    divides(cx, *h, Dim::Const(block))?;
+    divides(cx, *w, Dim::Const(block))?;
     let c = c.map(|c| cx.symbols.mul(c, area));
     let mut shrink = |d: &Option<Dim>| d.map(|d| cx.symbols.floor_div(d, Dim::Const(block)));
     let (h, w) = (shrink(h), shrink(w));

@@ -73,7 +73,7 @@ impl Exit {
         if [Code::WEIGHT_VALUE, Code::WEIGHT_PLUGIN].contains(code) {
             return Exit::Unsupported;
         }
-        if [Code::VERIFY_NO_EXECUTOR, Code::VERIFY_EXPECTED].contains(code) {
+        if [Code::VERIFY_NO_EXECUTOR, Code::VERIFY_EXPECTED, Code::VERIFY_REFERENCE].contains(code) {
             return Exit::Unverified;
         }
         let unusable = [

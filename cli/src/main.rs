@@ -12,6 +12,7 @@ mod outcome;
 mod plugins;
 mod precision;
 mod progress;
+mod reference;
 mod render;
 mod signals;
 mod tensors;

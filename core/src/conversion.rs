@@ -41,6 +41,7 @@ pub struct Conversion {
     diagnostics: Vec<Diagnostic>,
     reweighted: bool,
     looks_for_calls: bool,
+    draws: bool,
 }
 
 impl Conversion {
@@ -53,8 +54,8 @@ impl Conversion {
         let archive = pt2::read(&path)?;
         let sources = vec![Against::sidecar_path(&path)];
         let options = ConvertOptions::default();
-        let (diagnostics, reweighted, looks_for_calls) = (Vec::new(), false, true);
-        Ok(Self { path, archive, options, sources, diagnostics, reweighted, looks_for_calls })
+        let (diagnostics, reweighted, looks_for_calls, draws) = (Vec::new(), false, true, false);
+        Ok(Self { path, archive, options, sources, diagnostics, reweighted, looks_for_calls, draws })
     }
 
     /// The program.
@@ -126,6 +127,14 @@ impl Conversion {
         self
     }
 
+    /// Looks for calls with drawn sizes and values also where calls are recorded: for
+    /// [`Reference::Torch`](verify::Reference::Torch), which tells what they must give.
+    #[must_use]
+    pub fn drawing(mut self, draws: bool) -> Self {
+        self.draws = draws;
+        self
+    }
+
     /// Gives the program other weights than it was saved with; returns whether it took any.
     ///
     /// # Errors
@@ -178,13 +187,21 @@ impl Conversion {
     fn calls(&self, host: &Host) -> Calls {
         let sidecar = Against::sidecar_path(&self.path);
         // Values that were recorded with other weights say nothing about these.
+        let program = (!self.reweighted).then(|| self.path.clone());
         if sidecar.exists() && !self.reweighted {
-            return Ok((Against::read(&sidecar)?, sidecar));
+            let mut recorded = Against { program, ..Against::read(&sidecar)? };
+            if self.draws {
+                // What cannot be drawn from is not what the user asked about.
+                let drawn = Against::of_archive(&self.archive, &host.schemas);
+                recorded.add_drawn(drawn.unwrap_or_default());
+            }
+            recorded.locate(&self.archive.program);
+            return Ok((recorded, sidecar));
         }
         // Those of fake tensors are fake, and some are of classes that are not read.
         let calls = Against::of_archive(&self.archive, &host.schemas)
             .or_else(|report| Against::made(&self.archive.program).map_err(|_| report))?;
-        Ok((calls, self.path.clone()))
+        Ok((Against { program, ..calls }, self.path.clone()))
     }
 }
 

@@ -3,15 +3,20 @@
 The sidecar is a safetensors file beside the `.pt2`. Its `__metadata__` holds
 
 - `format`: `onnxport-expected/1`;
-- `cases`: a JSON list of `{"name", "inputs", "outputs", "states"}`. `inputs` are placeholder names,
-  `outputs` has one entry for each flattened user output (its name in the program, empty for a
-  constant number, null for what is no number), `states` are the names of what the call mutates;
+- `cases`: a JSON list of `{"name", "inputs", "outputs", "states", "random"}`. `inputs` are
+  placeholder names, `outputs` has one entry for each flattened user output (its name in the
+  program, empty for a constant number, null for what is no number), `states` are the names of what
+  the call mutates;
+  `random` is true where the call drew random numbers, so that no other run gives its values;
 - `complex`: a JSON list of the keys whose complex tensor is stored as real and imaginary parts in
   a trailing dimension of 2.
 
 Keys are `<case>/input/<placeholder>` (values before the call), `<case>/output/<position>` and
 `<case>/state/<buffer fqn or placeholder>` (values after the call). Python numbers are 0-d tensors:
 int64, float64 or bool.
+
+The names of `Dim`, which PyTorch does not save, go into the archive: its extra file
+`onnxport.dims.json` is a JSON object of names by symbols.
 """
 
 from __future__ import annotations
@@ -20,6 +25,7 @@ import json
 import os
 import random
 import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,11 +39,20 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 
 SIDECAR_FORMAT = "onnxport-expected/1"
+DIM_NAMES = "onnxport.dims.json"
 DRAWS_PER_CASE = 64
 
 
 class SaveError(RuntimeError):
-    """The program cannot be recorded: it has no example inputs, or no other size runs."""
+    """The program cannot be recorded: it has no example inputs, or does not run with given ones."""
+
+
+class Inputs:
+    """The inputs of one call, as it is written: `Inputs(x, mask, scale=2.0)`."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.args = args
+        self.kwargs = kwargs
 
 
 @dataclass
@@ -48,6 +63,7 @@ class Case:
     inputs: dict[str, torch.Tensor]
     outputs: list[Any] = field(default_factory=list)
     states: dict[str, torch.Tensor] = field(default_factory=dict)
+    random: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,6 +89,7 @@ def save(
     path: str | os.PathLike[str],
     *,
     module: Callable[..., Any] | None = None,
+    inputs: Sequence[Inputs | Sequence[Any] | Mapping[str, Any]] = (),
     cases: int = 2,
     seed: int = 0,
     root: str | os.PathLike[str] | None = None,
@@ -84,20 +101,26 @@ def save(
         path: The `.pt2` file to write.
         module: What computes the expected values; by default the program itself. A module's mode
             (train or eval) is left as it is.
+        inputs: Calls of your own to record: those that enter a branch, or that matter otherwise.
+            Each is a tuple of positional arguments, a dict of arguments by name, or an
+            `onnxport.Inputs`.
         cases: How many further sizes of the dynamic dimensions to record besides the traced one.
+            Where fewer run, what runs is recorded, and a warning says so.
         seed: Decides sizes and values, also for random operators inside the program.
         root: Shorten the file names in the program's stack traces, so that the archive does not
             depend on where it was made: files under `root` become relative to it, files of
             installed packages begin with the package.
 
     Raises:
-        SaveError: No example inputs, or no drawn size satisfies the program's guards.
+        SaveError: No example inputs, or the program does not run with `inputs`.
     """
     recorder = _Recorder(ep, module, seed)
-    recorded = list(recorder.record(cases))
+    recorded = list(recorder.record(inputs, cases))
     if root is not None:
         _shorten_stack_traces(ep, Path(root).resolve())
-    torch.export.save(ep, path)
+    names = _dim_names(ep)
+    extra_files = {DIM_NAMES: json.dumps(names, sort_keys=True)} if names else None
+    torch.export.save(ep, path, extra_files=extra_files)
     target = sidecar_path(path)
     _write(recorded, recorder.output_names, target)
     return target
@@ -128,14 +151,47 @@ class _Recorder:
         }
         self.mutated_buffers, self.mutated_inputs = self._mutated()
 
-    def record(self, cases: int) -> Iterator[Case]:
-        """Yield the traced case and `cases` further ones (none when nothing is dynamic)."""
+    def record(self, given: Sequence[Any], cases: int) -> Iterator[Case]:
+        """Yield the traced case, the given ones, and `cases` of other sizes."""
         yield self._run("traced", self.leaves)
+        for number, call in enumerate(given, 1):
+            try:
+                yield self._run(f"given-{number}", self._given(call))
+            except Exception as error:
+                place = f"inputs[{number - 1}]"
+                raise SaveError(f"the program does not run with {place}: {error}") from error
         seen = [self.traced]
         for number in range(1, cases + 1 if self.traced else 1):
-            yield self._run_other_size(f"size-{number}", seen)
+            case = self._run_other_size(f"size-{number}", seen)
+            if case is None:
+                return
+            yield case
 
-    def _run_other_size(self, name: str, seen: list[dict[sympy.Symbol, int | None]]) -> Case:
+    def _given(self, call: Any) -> list[Any]:
+        """Return the leaves of a call of the user's."""
+        args, kwargs = (), {}
+        if isinstance(call, Inputs):
+            args, kwargs = call.args, dict(call.kwargs)
+        elif isinstance(call, Mapping):
+            kwargs = dict(call)
+        elif isinstance(call, Sequence):
+            args = tuple(call)
+        else:
+            args = (call,)
+        positional, named = pytree.tree_unflatten(self.leaves, self.ep.call_spec.in_spec)
+        for name in (self._argument_names() or ())[len(args) : len(positional)]:
+            if name in kwargs:
+                args = (*args, kwargs.pop(name))
+        if len(args) != len(positional) or kwargs.keys() != named.keys():
+            expected = ", ".join([f"{len(positional)} positional", *named])
+            raise SaveError(f"the program takes other arguments: {expected}")
+        return _flatten_inputs(self.ep, args, kwargs)
+
+    def _argument_names(self) -> list[str] | None:
+        signature = self.ep.module_call_graph[0].signature
+        return None if signature is None else signature.forward_arg_names
+
+    def _run_other_size(self, name: str, seen: list[dict[sympy.Symbol, int | None]]) -> Case | None:
         failure: Exception | None = None
         for _ in range(DRAWS_PER_CASE):
             sizes = self._draw()
@@ -148,13 +204,18 @@ class _Recorder:
                 failure = error
         ranges = ", ".join(f"{symbol} in {self._bounds(symbol)}" for symbol in self.traced)
         reason = failure or "the ranges hold no other size"
-        raise SaveError(f"no size other than the traced one runs ({ranges}): {reason}")
+        warnings.warn(
+            f"no further size is recorded, as none runs ({ranges}): {reason}", stacklevel=5
+        )
+        return None
 
     def _run(self, name: str, leaves: Sequence[Any]) -> Case:
         leaves = _copied(leaves)
         case = Case(name, dict(self._tensors(_copied(leaves))))
         self._check(leaves)
-        result = self._call(self.module, leaves)
+        generator = torch.Generator().manual_seed(self.seed).get_state()
+        result, after = self._call(self.module, leaves)
+        case.random = not torch.equal(generator, after)
         case.outputs = _copied(pytree.tree_leaves(result))
         if len(case.outputs) != len(self.output_names):
             raise SaveError(
@@ -165,18 +226,19 @@ class _Recorder:
             if fqn not in buffers:
                 raise SaveError(f"the module has no buffer {fqn!r}, which the program mutates")
             case.states[fqn] = buffers[fqn].detach().clone()
-        after = dict(self._tensors(leaves))
+        inputs = dict(self._tensors(leaves))
         for placeholder in self.mutated_inputs:
-            case.states[placeholder] = after[placeholder].detach().clone()
+            case.states[placeholder] = inputs[placeholder].detach().clone()
         self._restore()
         return case
 
-    def _call(self, module: Callable[..., Any], leaves: Sequence[Any]) -> Any:
+    def _call(self, module: Callable[..., Any], leaves: Sequence[Any]) -> tuple[Any, torch.Tensor]:
+        """Return what a call gives, and the state of the random numbers afterwards."""
         self._restore()
         args, kwargs = pytree.tree_unflatten(list(leaves), self.ep.call_spec.in_spec)
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             torch.manual_seed(self.seed)
-            return module(*args, **kwargs)
+            return module(*args, **kwargs), torch.get_rng_state()
 
     def _check(self, leaves: Sequence[Any]) -> None:
         """Raise when sizes violate the program's guards, also where `module` would not."""
@@ -311,6 +373,22 @@ def _output_names(ep: ExportedProgram) -> list[str | None]:
     return names
 
 
+def _dim_names(ep: ExportedProgram) -> dict[str, str]:
+    """Return the names that the user gave to dimensions, by symbol; a loaded program has none."""
+    values = (node.meta.get("val") for node in ep.graph.find_nodes(op="placeholder"))
+    mode = next((value.fake_mode for value in values if hasattr(value, "fake_mode")), None)
+    shape_env = getattr(mode, "shape_env", None)
+    # PyTorch keeps them for its error messages, and not in a documented place.
+    given = getattr(shape_env, "source_name_to_debug_name", {})
+    symbols = getattr(shape_env, "source_to_var", {})
+    names: dict[str, str] = {}
+    for source, name in given.items():
+        symbol = shape_env.replace(symbols[source]) if source in symbols else None
+        if isinstance(symbol, sympy.Symbol) and name.isidentifier():
+            names.setdefault(str(symbol), name)
+    return names
+
+
 def _expression(size: int | torch.SymInt) -> sympy.Expr:
     return size.node.expr if isinstance(size, torch.SymInt) else sympy.Integer(size)
 
@@ -393,6 +471,7 @@ def _write(cases: Sequence[Case], output_names: Sequence[str | None], path: Path
                 "inputs": list(case.inputs),
                 "outputs": list(output_names),
                 "states": list(case.states),
+                "random": case.random,
             }
         )
     metadata = {

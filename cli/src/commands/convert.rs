@@ -109,6 +109,7 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     if verified {
         converting.verifying.prepare(&host);
     }
+    let conversion = conversion.drawing(converting.verifying.reference.draws());
     let conversion = if verified { conversion } else { conversion.unverified() };
 
     progress.stage("converting");

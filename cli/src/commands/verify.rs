@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use clap::Args;
 use onnxport_core::diagnose::{Code, Diagnostic};
-use onnxport_core::verify::{self, Against, CaseReport, Comparer, Options, Runtime, Signature, Verification};
+use onnxport_core::verify::{
+    self, Against, CaseReport, Comparer, Options, Runtime, Signature, Source, Verification,
+};
 
 use crate::args;
 use crate::deadline::Deadline;
@@ -15,6 +17,7 @@ use crate::format::{bad, count, duration, faint, good};
 use crate::outcome::{CommandResult, Outcome};
 use crate::plugins::{self, PluginArguments};
 use crate::progress::Progress;
+use crate::reference::ReferenceArguments;
 
 /// Arguments of `verify`.
 #[derive(Debug, Args)]
@@ -24,6 +27,8 @@ pub(crate) struct Arguments {
     /// The program that it was converted from, or the expected values recorded beside it
     #[arg(long, value_name = "PT2|SAFETENSORS")]
     against: PathBuf,
+    #[command(flatten)]
+    reference: ReferenceArguments,
     #[command(flatten)]
     pub runtime: RuntimeArguments,
     /// Replace the relative tolerance of floating-point outputs
@@ -54,7 +59,8 @@ pub(crate) struct RuntimeArguments {
     /// `bytes=NUMBER` and `steps=NUMBER` for the budgets of the evaluator; can be repeated
     #[arg(long = "executor-option", value_name = "NAME=VALUE", value_parser = parse_option)]
     pub executor_options: Vec<(String, String)>,
-    /// The longest that the runtime may take to load the model and to run it on all cases, in seconds
+    /// The longest that the runtime may take to load the model and to run it on all cases, in seconds, and
+    /// that PyTorch may take to say what is expected (300 where nothing is said)
     #[arg(long, value_name = "SECONDS", value_parser = args::seconds)]
     pub timeout: Option<Duration>,
 }
@@ -82,14 +88,17 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     let host = plugins::host(&arguments.plugins)?;
     plugins::prepare(&host, &arguments.runtime);
     let fixed = Signature::read(&arguments.model)?.fixed;
-    let (against, source) = Against::open(&arguments.against, &host.schemas, &fixed)?;
+    let draws = arguments.reference.draws();
+    let (mut against, source) = Against::open(&arguments.against, &host.schemas, &fixed, draws)?;
     let runtime = plugins::runtime(&host, &arguments.runtime)?;
     let comparer = arguments.comparer.as_deref().map(|id| Comparer::open(&host, id, &[])).transpose()?;
     let (rtol, atol) = (arguments.rtol, arguments.atol);
     let options = Options { rtol, atol, comparer: comparer.as_ref(), measure: false };
     let limit = arguments.runtime.timeout;
+    let note = arguments.reference.refer(&mut against, limit, progress)?;
     let verification = execute(&runtime, &arguments.model, &against, &options, limit, progress)?;
     let mut outcome = Outcome::ok();
+    outcome.report.diagnostics.extend(note);
     describe(&verification, &source, &mut outcome);
     Ok(outcome)
 }
@@ -125,49 +134,21 @@ pub(crate) fn describe(verification: &Verification, source: &Path, outcome: &mut
     let time = duration(Duration::from_secs_f64(verification.seconds.max(0.0)));
     // Writing to a String cannot fail.
     let _ = writeln!(text, "{verdict}  {cases} in {time} by {}", verification.executor);
-    let _ = if verification.made {
-        writeln!(
-            text,
-            "          {} records no inputs that can be fed, so ones were: element types and shapes were checked",
-            source.display()
-        )
-    } else if verification.values_compared && verification.measured {
-        writeln!(
-            text,
-            "          max abs {:.2e}, cosine {:.6} against {}: a measure, since weights were changed",
-            verification.max_abs(),
-            verification.min_cosine(),
-            source.display()
-        )
-    } else if verification.values_compared {
-        writeln!(
-            text,
-            "          max abs {:.2e}, max rel {:.2e} against {}",
-            verification.max_abs(),
-            verification.max_rel(),
-            source.display()
-        )
-    } else if verification.cases.iter().any(|case| case.not_applicable.is_some()) {
-        writeln!(
-            text,
-            "          {} records no values for the model's sizes: element types and shapes were checked, values were not",
-            source.display()
-        )
-    } else {
-        writeln!(
-            text,
-            "          {} records no expected values: element types and shapes were checked, values were not",
-            source.display()
-        )
-    };
+    let _ = writeln!(text, "          {}", compared(verification, source));
     if let Some(step) = verification.codes() {
         let _ = writeln!(
             text,
             "          results differ by one code, {step:.2e}, to which integer kernels may round"
         );
     }
+    // Said of each case where it is not said of all.
+    let is_one = verification.cases.windows(2).all(|pair| match pair {
+        [a, b] => a.expected == b.expected,
+        _ => true,
+    });
     for case in &verification.cases {
-        let _ = writeln!(text, "  {}", case_line(case));
+        let from = if is_one { String::new() } else { faint(&format!("  {}", from(case))).to_string() };
+        let _ = writeln!(text, "  {}{from}", case_line(case));
     }
     outcome.summary.push_str(&text);
     outcome.put("verification", verification);
@@ -175,6 +156,47 @@ pub(crate) fn describe(verification: &Verification, source: &Path, outcome: &mut
     outcome.report.diagnostics.extend(verification.diagnostics());
     if !passed {
         outcome.exit = outcome.exit.max(Exit::Mismatch);
+    }
+}
+
+/// What the outputs were compared with, and how far they are from it.
+fn compared(verification: &Verification, source: &Path) -> String {
+    let source = source.display();
+    let is_recorded = verification.cases.iter().any(|case| case.expected == Source::Recorded);
+    let against = match &verification.torch {
+        Some(torch) if is_recorded => format!("{source} and {torch}"),
+        Some(torch) => torch.clone(),
+        None => source.to_string(),
+    };
+    let (max_abs, max_rel) = (verification.max_abs(), verification.max_rel());
+    if verification.values_compared && verification.measured {
+        let cosine = verification.min_cosine();
+        format!(
+            "max abs {max_abs:.2e}, cosine {cosine:.6} against {against}: a measure, since weights were changed"
+        )
+    } else if verification.values_compared {
+        format!("max abs {max_abs:.2e}, max rel {max_rel:.2e} against {against}")
+    } else if verification.random() {
+        "the program draws random numbers: element types and shapes were checked, values were not".to_owned()
+    } else if verification.cases.iter().any(|case| case.not_applicable.is_some()) {
+        format!(
+            "{source} records no values for the model's sizes: element types and shapes were checked, values were not"
+        )
+    } else if verification.made {
+        format!(
+            "{source} records no inputs that can be fed, so ones were: element types and shapes were checked"
+        )
+    } else {
+        format!("{source} records no expected values: element types and shapes were checked, values were not")
+    }
+}
+
+/// Where the expected values of a case come from.
+fn from(case: &CaseReport) -> &'static str {
+    match case.expected {
+        Source::Recorded => "recorded values",
+        Source::Torch => "values of PyTorch",
+        Source::Nothing => "no values",
     }
 }
 

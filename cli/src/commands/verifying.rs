@@ -13,6 +13,7 @@ use crate::format::bold;
 use crate::outcome::Outcome;
 use crate::plugins;
 use crate::progress::Progress;
+use crate::reference::ReferenceArguments;
 
 /// Arguments about running what was written.
 #[derive(Debug, Args)]
@@ -20,12 +21,14 @@ pub(crate) struct VerifyingArguments {
     /// Do not run the model
     #[arg(long)]
     pub no_verify: bool,
-    /// Fail where the model cannot be run, or there are no recorded values to compare with
+    /// Fail where the model cannot be run, or there are no expected values to compare with
     #[arg(long, conflicts_with = "no_verify")]
     require_verified: bool,
     /// Keep a model that fails, as OUTPUT with `.failed` in its name; otherwise nothing is written then
     #[arg(long, conflicts_with = "no_verify")]
     pub keep_failed: bool,
+    #[command(flatten)]
+    pub reference: ReferenceArguments,
     #[command(flatten)]
     runtime: RuntimeArguments,
 }
@@ -53,7 +56,7 @@ impl VerifyingArguments {
             }
             Err(diagnostic) => return diagnostic.into(),
         };
-        let (against, source) = match calls {
+        let (mut against, source) = match calls {
             Ok(found) => found,
             Err(report) => {
                 for diagnostic in &report.diagnostics {
@@ -62,12 +65,19 @@ impl VerifyingArguments {
                 return outcome;
             }
         };
+        match self.reference.refer(&mut against, self.runtime.timeout, progress) {
+            Ok(note) => outcome.report.diagnostics.extend(note),
+            Err(diagnostic) => {
+                outcome.fail(diagnostic);
+                return outcome;
+            }
+        }
         let options = Options::default();
         match verify::execute(&runtime, path, &against, &options, self.runtime.timeout, progress) {
             Ok(verification) => {
                 verify::describe(&verification, &source, &mut outcome);
                 if self.require_verified && !verification.values_compared {
-                    let message = "there are no recorded values to compare with, as --require-verified asks";
+                    let message = "there are no expected values to compare with, as --require-verified asks";
                     let help = "save the program with `onnxport.save(program, path)` of the Python package";
                     outcome.fail(Diagnostic::error(Code::VERIFY_EXPECTED, message).help(help));
                 }

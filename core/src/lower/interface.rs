@@ -11,7 +11,7 @@ use super::{LowerOptions, Names};
 use crate::diagnose::{Code, Diagnostic};
 use crate::ir::{Shape, State, Type, ValueId};
 use crate::program::{Arg, InputKind, InputSpec, OutputKind, Program, Val, ValueType};
-use crate::sym::{Dim, SymId, Symbols};
+use crate::sym::{Dim, SymId, Symbols, is_name};
 use crate::tensor::{DType, LazyTensor};
 
 /// A name for one dimension of an input: `x:0=batch`.
@@ -278,7 +278,7 @@ pub fn program_input<'p>(program: &'p Program, names: &Names, name: &str) -> Opt
 pub(super) fn rename_dims(driver: &mut Driver<'_>, options: &LowerOptions) {
     let mut named: FxHashMap<SymId, &str> = FxHashMap::default();
     for DimName { input, axis, name } in &options.dims {
-        if !is_dim_name(name) {
+        if !is_name(name) {
             let message = format!("`{name}` cannot be the name of a dimension");
             driver
                 .report(name_error(message, "a name has letters, digits and `_`, and starts with no digit"));
@@ -310,12 +310,6 @@ pub(super) fn rename_dims(driver: &mut Driver<'_>, options: &LowerOptions) {
         };
         driver.report(name_error(problem, "`onnxport inspect` lists the inputs and their free dimensions"));
     }
-}
-
-/// Whether a text names a symbol: anything else reads as a number or as an expression.
-fn is_dim_name(text: &str) -> bool {
-    text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-        && !text.starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// The type in ONNX of a tensor of the program: complex numbers are pairs in a last axis.

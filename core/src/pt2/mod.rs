@@ -9,6 +9,7 @@
 
 mod cache;
 mod decode;
+mod dim_names;
 mod json;
 mod layout;
 mod payload;
@@ -81,6 +82,7 @@ pub fn read_named(path: &Path, model: Option<&str>) -> Result<Archive, Report> {
     check_archive_version(&zip)?;
     torch_file::check_byte_order(&zip, zip.root())?;
     let mut program = decode::program(schema(&zip, &layout.program)?, &layout.program)?;
+    dim_names::apply(&zip, &mut program)?;
     let mut payloads = Payloads::default();
     for tensors in &layout.tensors {
         let result = match tensors {

@@ -3,24 +3,31 @@
 //! The sidecar is a safetensors file in the format `onnxport-expected/1`, which the Python package
 //! writes beside an archive. It is mapped; tensors are read when they are fed or compared.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use safetensors::SafeTensors;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::diagnose::{Code, Diagnostic};
-use crate::tensor::{LazyTensor, MappedFile, Source};
+use crate::tensor::{self, DType, LazyTensor, MappedFile};
 use crate::weights;
 
 const FORMAT: &str = "onnxport-expected/1";
 
 /// Calls to run a model with.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Against {
     /// The calls.
     pub cases: Vec<Case>,
     /// Whether the inputs were made up, so that a call may fail because of them.
     pub made: bool,
+    /// The archive of the program that the model was made of; `None` where its own values are not what is expected.
+    pub program: Option<PathBuf>,
+    /// What ran the program, once it did.
+    pub torch: Option<String>,
+    /// Where the program's branches stand in the user's code, by the names of the calls.
+    pub branches: BTreeMap<String, String>,
 }
 
 /// A call.
@@ -32,8 +39,41 @@ pub struct Case {
     pub inputs: Vec<(String, LazyTensor)>,
     /// What must come out; `None` where only the inputs are known.
     pub expected: Option<Expected>,
-    /// Whether its sizes were drawn, so that the program itself may not take them.
+    /// Where that comes from.
+    pub source: Source,
+    /// Whether its sizes or values were drawn, so that the program itself may not take them.
     pub drawn: bool,
+    /// Whether it says something only together with expected values: nothing else shows that the program takes
+    /// its values.
+    pub trial: bool,
+    /// Why the program itself does not take it.
+    pub refused: Option<String>,
+}
+
+impl Case {
+    /// A call of which nothing but its inputs is known.
+    pub fn new(name: impl Into<String>, inputs: Vec<(String, LazyTensor)>) -> Self {
+        let (name, source) = (name.into(), Source::Nothing);
+        Self { name, inputs, expected: None, source, drawn: false, trial: false, refused: None }
+    }
+
+    /// Whether the program draws random numbers, so that its values are not those of the model.
+    pub fn is_random(&self) -> bool {
+        self.expected.as_ref().is_some_and(|expected| expected.random)
+    }
+}
+
+/// Where expected values come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// Nowhere: only types and shapes are known.
+    #[default]
+    Nothing,
+    /// The values that were recorded beside the program.
+    Recorded,
+    /// PyTorch, which ran the program for this verification.
+    Torch,
 }
 
 /// The values after a call.
@@ -45,6 +85,8 @@ pub struct Expected {
     pub names: Vec<String>,
     /// What the call mutates, by fully qualified name or placeholder.
     pub states: Vec<(String, LazyTensor)>,
+    /// Whether random numbers were drawn: the values are not the ones to expect, types and shapes are.
+    pub random: bool,
 }
 
 #[derive(Deserialize)]
@@ -54,6 +96,8 @@ struct CaseEntry {
     outputs: Vec<Option<String>>,
     #[serde(default)]
     states: Vec<String>,
+    #[serde(default)]
+    random: bool,
 }
 
 impl Against {
@@ -62,20 +106,26 @@ impl Against {
         path.with_extension("expected.safetensors")
     }
 
-    /// Whether any call has expected values.
+    /// Whether any call has expected values to compare with.
     pub fn has_values(&self) -> bool {
-        self.cases.iter().any(|case| case.expected.is_some())
+        self.cases.iter().any(|case| case.expected.is_some() && !case.is_random())
     }
 
     /// Reads a sidecar.
     pub fn read(path: &Path) -> Result<Self, Diagnostic> {
         let file = MappedFile::open(path)
             .map_err(|e| Diagnostic::error(Code::READ_IO, format!("cannot read {}: {e}", path.display())))?;
-        let sidecar = Sidecar::index(&file)
+        let mapped = |dtype: DType, shape: Vec<u64>, bytes: &[u8]| {
+            let offset = bytes.as_ptr() as usize - file.bytes().as_ptr() as usize;
+            let source =
+                tensor::Source::Mapped { file: file.clone(), offset: offset as u64, len: bytes.len() as u64 };
+            LazyTensor { dtype, shape, source, offset: 0, strides: None }
+        };
+        let recording = Recording::index(file.bytes(), &mapped)
             .map_err(|why| wrong(format!("{} holds no expected values: {why}", path.display())))?;
-        let cases = sidecar.cases.iter().map(|entry| sidecar.case(entry)).collect::<Result<_, _>>();
+        let cases = recording.names().iter().map(|name| recording.case(name)).collect::<Result<_, _>>();
         let cases = cases.map_err(|why| wrong(format!("{} is incomplete: {why}", path.display())))?;
-        Ok(Self { cases, made: false })
+        Ok(Self { cases, ..Self::default() })
     }
 }
 
@@ -84,16 +134,22 @@ fn wrong(message: String) -> Diagnostic {
         .help("expected values are written by `onnxport.save(program, path)` of the Python package")
 }
 
-struct Sidecar<'a> {
-    file: &'a MappedFile,
+/// A tensor of a type and shape over bytes of a recording.
+type Place<'a> = &'a dyn Fn(DType, Vec<u64>, &[u8]) -> LazyTensor;
+
+/// Calls in the bytes of a safetensors file.
+pub(super) struct Recording<'a> {
     tensors: SafeTensors<'a>,
+    place: Place<'a>,
     cases: Vec<CaseEntry>,
+    names: Vec<String>,
 }
 
-impl<'a> Sidecar<'a> {
-    fn index(file: &'a MappedFile) -> Result<Self, String> {
-        let tensors = SafeTensors::deserialize(file.bytes()).map_err(|e| e.to_string())?;
-        let (_, header) = SafeTensors::read_metadata(file.bytes()).map_err(|e| e.to_string())?;
+impl<'a> Recording<'a> {
+    /// Finds the calls in `bytes`; `place` makes their tensors.
+    pub(super) fn index(bytes: &'a [u8], place: Place<'a>) -> Result<Self, String> {
+        let tensors = SafeTensors::deserialize(bytes).map_err(|e| e.to_string())?;
+        let (_, header) = SafeTensors::read_metadata(bytes).map_err(|e| e.to_string())?;
         let metadata = header.metadata().clone().unwrap_or_default();
         match metadata.get("format").map(String::as_str) {
             Some(FORMAT) => {}
@@ -101,11 +157,21 @@ impl<'a> Sidecar<'a> {
             None => return Err("it is a safetensors file without the metadata `format`".to_owned()),
         }
         let cases = metadata.get("cases").ok_or("the metadata `cases` is missing")?;
-        let cases = serde_json::from_str(cases).map_err(|e| format!("the metadata `cases`: {e}"))?;
-        Ok(Self { file, tensors, cases })
+        let cases: Vec<CaseEntry> =
+            serde_json::from_str(cases).map_err(|e| format!("the metadata `cases`: {e}"))?;
+        let names = cases.iter().map(|entry| entry.name.clone()).collect();
+        Ok(Self { tensors, place, cases, names })
     }
 
-    fn case(&self, entry: &CaseEntry) -> Result<Case, String> {
+    /// The names of the calls, in order.
+    pub(super) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The call with this name.
+    pub(super) fn case(&self, name: &str) -> Result<Case, String> {
+        let entry = self.cases.iter().find(|entry| entry.name == name);
+        let entry = entry.ok_or_else(|| format!("there is no case {name}"))?;
         let named = |kind: &str, names: &[String]| {
             let tensor = |name: &String| {
                 let key = format!("{}/{kind}/{name}", entry.name);
@@ -123,8 +189,16 @@ impl<'a> Sidecar<'a> {
         Ok(Case {
             name: entry.name.clone(),
             inputs: named("input", &entry.inputs)?,
-            expected: Some(Expected { outputs, names, states: named("state", &entry.states)? }),
+            expected: Some(Expected {
+                outputs,
+                names,
+                states: named("state", &entry.states)?,
+                random: entry.random,
+            }),
+            source: Source::Recorded,
             drawn: false,
+            trial: false,
+            refused: None,
         })
     }
 
@@ -132,10 +206,7 @@ impl<'a> Sidecar<'a> {
         let Ok(view) = self.tensors.tensor(key) else { return Ok(None) };
         let dtype = weights::safetensors_dtype(view.dtype())
             .ok_or_else(|| format!("{key} has the element type {:?}", view.dtype()))?;
-        let start = view.data().as_ptr() as usize - self.file.bytes().as_ptr() as usize;
-        let source =
-            Source::Mapped { file: self.file.clone(), offset: start as u64, len: view.data().len() as u64 };
         let shape = view.shape().iter().map(|d| *d as u64).collect();
-        Ok(Some(LazyTensor { dtype, shape, source, offset: 0, strides: None }))
+        Ok(Some((self.place)(dtype, shape, view.data())))
     }
 }

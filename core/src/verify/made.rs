@@ -61,7 +61,7 @@ fn sample(program: &Program, name: &str, ty: &ValueType) -> Option<Sample> {
         ValueType::SymBool => (Vec::new(), None, scalar(DType::Bool, vec![1])),
         ValueType::Token | ValueType::Custom(_) => return None,
     };
-    Some(Sample { name: name.to_owned(), dims, number, tensor })
+    Some(Sample { name: name.to_owned(), dims, number, tensor, within: Vec::new() })
 }
 
 /// A tensor of ones. `None` for types that no input has.

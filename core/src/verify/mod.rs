@@ -1,23 +1,29 @@
-//! Runs a written model on recorded calls and judges what comes out.
+//! Runs a written model on recorded and drawn calls and judges what comes out.
 
+mod branches;
 mod codes;
 pub mod compare;
 mod comparer;
 mod executor;
 mod expected;
+mod indices;
 mod made;
 mod place;
 pub mod python;
+mod reference;
 mod report;
 mod run;
 mod samples;
 mod source;
+mod values;
 
 pub use crate::onnx::{Extent, Port, Signature, State};
+pub use branches::NotEntered;
 pub use compare::{Difference, Tolerance, Wrong};
 pub use comparer::Comparer;
 pub use executor::discard;
 pub use executor::{Executor, Feed, Output, Runtime, Session};
-pub use expected::{Against, Case, Expected};
+pub use expected::{Against, Case, Expected, Source};
+pub use reference::Reference;
 pub use report::{CaseReport, OutputReport, TensorReport, Verification};
 pub use run::{Options, verify};

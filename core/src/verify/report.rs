@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
+use super::branches::NotEntered;
 use super::compare::Difference;
-use super::expected::Case;
+use super::expected::{Case, Source};
 use crate::diagnose::{Code, Diagnostic, Severity};
 
 /// The outcome of running a model on every case.
@@ -11,6 +12,8 @@ use crate::diagnose::{Code, Diagnostic, Severity};
 pub struct Verification {
     /// What ran the model.
     pub executor: String,
+    /// What ran the program, where it was run for this verification.
+    pub torch: Option<String>,
     /// Whether outputs were compared with expected values; else only that the model runs, and that
     /// what comes out has the declared element types and shapes.
     pub values_compared: bool,
@@ -21,6 +24,8 @@ pub struct Verification {
     pub made: bool,
     /// One per call.
     pub cases: Vec<CaseReport>,
+    /// The branches that no call entered, as far as that could be seen.
+    pub not_entered: Vec<NotEntered>,
     /// Wall-clock seconds, loading included.
     pub seconds: f64,
 }
@@ -36,12 +41,18 @@ pub struct CaseReport {
     pub outputs: Vec<OutputReport>,
     /// Why the call itself failed.
     pub error: Option<String>,
-    /// Whether the sizes were drawn: that a call with them fails says nothing, since the program itself may
-    /// not take them.
+    /// Whether sizes or values were drawn: that a call with them fails says nothing where nothing is expected,
+    /// since the program itself may not take them.
     pub drawn: bool,
     /// Why the call was not run: it is of a size that the model was not made for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_applicable: Option<String>,
+    /// Where the expected values come from.
+    pub expected: Source,
+    /// Whether the program draws random numbers, so that only types and shapes were compared.
+    pub random: bool,
+    /// Why the program itself does not take the call; the model was not run then.
+    pub refused: Option<String>,
 }
 
 /// A tensor's name and type.
@@ -77,9 +88,15 @@ impl Verification {
         self.cases.iter().all(|case| case.passed() || self.excuses(case))
     }
 
+    /// Whether every call for which something is expected has random values.
+    pub fn random(&self) -> bool {
+        let mut expected = self.cases.iter().filter(|case| case.expected != Source::Nothing).peekable();
+        expected.peek().is_some() && expected.all(|case| case.random)
+    }
+
     /// Whether that the case does not run says nothing about the model.
     fn excuses(&self, case: &CaseReport) -> bool {
-        (self.made || case.drawn) && case.outputs_are_right()
+        case.refused.is_some() || case.unproven(self.made) && case.outputs_are_right()
     }
 
     /// The distance of neighbouring codes, where results of a quantised model are that far from the expected ones.
@@ -116,7 +133,11 @@ impl Verification {
                 return Some(Diagnostic { severity: Severity::Note, ..note });
             }
             let found = case.diagnostic()?;
-            let severity = if self.excuses(case) { Severity::Warning } else { found.severity };
+            let severity = match (&case.refused, self.excuses(case)) {
+                (Some(_), _) => Severity::Note,
+                (None, true) => Severity::Warning,
+                (None, false) => found.severity,
+            };
             Some(Diagnostic { severity, ..found })
         };
         let mut diagnostics: Vec<Diagnostic> = self.cases.iter().filter_map(of_case).collect();
@@ -134,7 +155,26 @@ impl Verification {
         if self.measured {
             diagnostics.extend(self.lost());
         }
+        diagnostics.extend(self.unseen());
         diagnostics
+    }
+
+    /// A note about branches that no case entered: nothing is known of what they compute.
+    fn unseen(&self) -> Option<Diagnostic> {
+        let branch = |branch: &NotEntered| {
+            let NotEntered { name, place, when } = branch;
+            let place = if place.is_empty() { String::new() } else { format!(" ({place})") };
+            format!("`{name}`{place}: the branch for a condition that is {when}")
+        };
+        let notes: Vec<String> = self.not_entered.iter().map(branch).collect();
+        let message = match notes.len() {
+            0 => return None,
+            1 => "no case entered one of the model's branches".to_owned(),
+            n => format!("no case entered {n} of the model's branches"),
+        };
+        let help = "record calls that enter them: `onnxport.save(program, path, inputs=[…])`";
+        let found = Diagnostic::error(Code::VERIFY_EXPECTED, message).help(help);
+        Some(Diagnostic { severity: Severity::Note, notes, ..found })
     }
 
     /// A warning about values that are infinite or NaN on one side only: no rounding does that.
@@ -167,8 +207,8 @@ impl Verification {
 }
 
 impl CaseReport {
-    /// The report about a call that the model was not made for.
-    pub(super) fn not_applicable(case: &Case, why: String) -> Self {
+    /// The report about a call that was not run.
+    fn not_run(case: &Case) -> Self {
         let signed = |shape: &[u64]| shape.iter().map(|n| i64::try_from(*n).unwrap_or(i64::MAX)).collect();
         let fed = case.inputs.iter().map(|(name, tensor)| TensorReport {
             name: name.clone(),
@@ -181,18 +221,36 @@ impl CaseReport {
             outputs: Vec::new(),
             error: None,
             drawn: case.drawn,
-            not_applicable: Some(why),
+            not_applicable: None,
+            expected: case.source,
+            random: false,
+            refused: None,
         }
     }
 
-    /// Whether the call failed at sizes that nothing shows the program to take.
+    /// The report about a call that the model was not made for.
+    pub(super) fn not_applicable(case: &Case, why: String) -> Self {
+        Self { not_applicable: Some(why), ..Self::not_run(case) }
+    }
+
+    /// The report about a call that the program itself refuses.
+    pub(super) fn refused(case: &Case) -> Self {
+        Self { refused: case.refused.clone(), ..Self::not_run(case) }
+    }
+
+    /// Whether the call failed with sizes or values that nothing shows the program to take, or that it refuses.
     pub fn not_tried(&self) -> bool {
-        self.drawn && self.error.is_some() && self.outputs_are_right()
+        self.refused.is_some() || self.unproven(false) && self.error.is_some() && self.outputs_are_right()
+    }
+
+    /// Whether nothing shows that the program itself takes the call.
+    fn unproven(&self, made: bool) -> bool {
+        (made || self.drawn) && self.expected != Source::Torch
     }
 
     /// Whether the call ran and every output is right.
     pub fn passed(&self) -> bool {
-        self.error.is_none() && self.outputs_are_right()
+        self.refused.is_none() && self.error.is_none() && self.outputs_are_right()
     }
 
     fn outputs_are_right(&self) -> bool {
@@ -200,10 +258,14 @@ impl CaseReport {
     }
 
     fn diagnostic(&self) -> Option<Diagnostic> {
+        if let Some(why) = &self.refused {
+            let message = format!("case {} was not tried: the program itself refuses it: {why}", self.name);
+            return Some(self.fed(Diagnostic::error(Code::VERIFY_EXPECTED, message)));
+        }
         if let Some(error) = &self.error {
             if self.not_tried() {
                 let message = format!("case {} was not tried: {error}", self.name);
-                let note = "its sizes were drawn, and nothing shows that the program itself takes them";
+                let note = "it was drawn, and nothing shows that the program itself takes it";
                 return Some(self.fed(Diagnostic::error(Code::VERIFY_EXPECTED, message).note(note)));
             }
             let message = format!("case {}: {error}", self.name);

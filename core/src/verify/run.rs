@@ -8,9 +8,10 @@ use std::time::Instant;
 use rustc_hash::FxHashMap;
 
 use super::Comparer;
+use super::branches::Branches;
 use super::codes::Steps;
 use super::compare::{Difference, Tolerance, compare};
-use super::executor::{Feed, Output, Runtime};
+use super::executor::{Feed, Output, Runtime, Session};
 use super::expected::{Against, Case};
 use super::report::{CaseReport, OutputReport, TensorReport, Verification};
 use super::samples::tile;
@@ -53,6 +54,7 @@ pub fn verify(
     // Who states a tolerance wants values to be judged.
     let is_changed = file.metadata(CHANGED_KEY).is_some() && options.rtol.is_none() && options.atol.is_none();
     let options = &Options { measure: options.measure || is_changed, ..*options };
+    let mut branches = Branches::of(&file, &against.branches);
     drop(file);
     let executor = runtime.describe()?;
     let fixed = signature.fixed.as_slice();
@@ -63,7 +65,7 @@ pub fn verify(
         }
         _ => None,
     };
-    let mut session = runtime.load(path)?;
+    let mut session = load(runtime, path, &signature, &mut branches)?;
     let steps = LazyCell::new(|| Steps::read(path));
     let step = |name: &str| steps.of(name);
     let mut cases = Vec::with_capacity(against.cases.len());
@@ -72,11 +74,25 @@ pub fn verify(
             cases.push(CaseReport::not_applicable(case, why));
             continue;
         }
+        if case.refused.is_some() {
+            // What the program does not take says nothing about the model; that of no use is not even told.
+            cases.extend((!case.trial).then(|| CaseReport::refused(case)));
+            continue;
+        }
         progress(case);
         let inputs = bind(&signature, case)?;
         let feeds = feeds(&inputs)?;
+        branches.fed(&feeds);
         let mut judge = Judge::new(&signature, case, &inputs, options, &step);
-        let outcome = session.run(&feeds, &mut |output| judge.output(&output));
+        let mut left = signature.outputs.len();
+        let outcome = session.run(&feeds, &mut |output| {
+            branches.output(&output);
+            // Conditions come after the outputs.
+            if let Some(less) = left.checked_sub(1) {
+                left = less;
+                judge.output(&output);
+            }
+        });
         let error = match outcome {
             Ok(()) => judge.missing().or_else(|| judge.disordered()),
             Err(d) if d.code == Code::VERIFY_EXECUTOR => Some(d.message),
@@ -90,13 +106,38 @@ pub fn verify(
             error,
             drawn: case.drawn,
             not_applicable: None,
+            expected: case.source,
+            random: case.is_random(),
+            refused: None,
         });
     }
     let seconds = start.elapsed().as_secs_f64();
     let ran = |case: &&Case| other_size(fixed, case).is_none();
-    let values_compared = against.cases.iter().filter(ran).any(|case| case.expected.is_some());
+    let values_compared =
+        against.cases.iter().filter(ran).any(|case| case.expected.is_some() && !case.is_random());
     let (measured, made) = (options.measure, against.made);
-    Ok(Verification { executor, values_compared, measured, made, cases, seconds })
+    let (torch, not_entered) = (against.torch.clone(), branches.not_entered());
+    Ok(Verification { executor, torch, values_compared, measured, made, cases, not_entered, seconds })
+}
+
+/// Loads the model so that the conditions of its branches come out as well, where the executor can do that.
+fn load<'r>(
+    runtime: &'r Runtime,
+    path: &Path,
+    signature: &Signature,
+    branches: &mut Branches,
+) -> Result<Session<'r>, Diagnostic> {
+    let ports: Vec<&str> =
+        signature.inputs.iter().chain(&signature.outputs).map(|port| port.name.as_str()).collect();
+    let taps = branches.taps(&ports);
+    if taps.is_empty() {
+        return runtime.load(path);
+    }
+    if let Ok(session) = runtime.load_with(path, &taps) {
+        return Ok(session);
+    }
+    branches.give_up();
+    runtime.load(path)
 }
 
 /// Why `case` is none for a model of the sizes `fixed`.
@@ -122,7 +163,7 @@ fn at_declared_sizes(signature: &Signature, case: &Case) -> Result<Case, Diagnos
     };
     let inputs = bind(signature, case)?.into_iter().zip(&case.inputs);
     let inputs = inputs.map(|(bound, input)| resized(bound, input)).collect::<Result<_, Diagnostic>>()?;
-    Ok(Case { name: "fixed".to_owned(), inputs, expected: None, drawn: true })
+    Ok(Case { drawn: true, ..Case::new("fixed", inputs) })
 }
 
 struct Bound<'a> {
@@ -256,6 +297,9 @@ impl<'a> Judge<'a> {
         }
         if signed(&expected.shape).as_deref() != Some(output.dims) {
             entry.problem = Some(format!("shape {:?}, expected {:?}", output.dims, expected.shape));
+            return;
+        }
+        if self.case.is_random() {
             return;
         }
         let Some(bytes) = expected.read().filter(|bytes| bytes.len() == output.bytes.len()) else {

@@ -1,6 +1,7 @@
 //! Calls made from recorded inputs alone, at the recorded size and at others.
 
 use super::expected::{Against, Case};
+use super::values;
 use crate::sizes::{Constraints, Port, Sizes};
 use crate::sym::{Dim, SymId, Symbols};
 use crate::tensor::data::count;
@@ -24,9 +25,17 @@ pub(super) struct Sample {
     pub number: Option<Dim>,
     /// The recorded value.
     pub tensor: LazyTensor,
+    /// The extents that its elements stay below, where they are places in other tensors.
+    pub within: Vec<Dim>,
 }
 
 impl Sample {
+    /// The smallest extent that its elements stay below, at these sizes.
+    pub(super) fn limit(&self, symbols: &Symbols, sizes: &[(SymId, i64)]) -> Option<i64> {
+        let size = |id: SymId| sizes.iter().find(|(symbol, _)| *symbol == id).map(|(_, size)| *size);
+        self.within.iter().filter_map(|extent| symbols.eval(*extent, &size)).min()
+    }
+
     /// As guards speak of it.
     pub(super) fn port(&self) -> Port<'_> {
         Port { name: &self.name, dims: &self.dims, number: self.number }
@@ -39,7 +48,7 @@ impl Sample {
 pub(super) fn cases(symbols: &Symbols, samples: &[Sample], constraints: &Constraints) -> Against {
     let traced = traced_sizes(symbols, samples);
     let recorded = samples.iter().map(|s| (s.name.clone(), s.tensor.clone())).collect();
-    let mut cases = vec![Case { name: "traced".to_owned(), inputs: recorded, expected: None, drawn: false }];
+    let mut cases = vec![Case::new("traced", recorded)];
     let mut seen = vec![traced.clone()];
     for step in 1..=FURTHER_SIZES {
         let drawn = |together: bool, nudge: i64| -> Sizes {
@@ -66,14 +75,14 @@ pub(super) fn cases(symbols: &Symbols, samples: &[Sample], constraints: &Constra
             .collect();
         seen.push(sizes);
         if let Some(inputs) = resized {
-            cases.push(Case { name: format!("size-{step}"), inputs, expected: None, drawn: true });
+            cases.push(Case { drawn: true, ..Case::new(format!("size-{step}"), inputs) });
         }
     }
-    Against { cases, made: false }
+    Against { cases, ..Against::default() }
 }
 
 /// The recorded value of every symbol that is the whole extent of some axis.
-fn traced_sizes(symbols: &Symbols, samples: &[Sample]) -> Vec<(SymId, i64)> {
+pub(super) fn traced_sizes(symbols: &Symbols, samples: &[Sample]) -> Vec<(SymId, i64)> {
     let mut sizes: Vec<(SymId, i64)> = Vec::new();
     let mut bind = |dim: Dim, size: i64| {
         if let Some(symbol) = symbols.as_symbol(dim)
@@ -113,7 +122,7 @@ fn other_size(symbols: &Symbols, symbol: SymId, traced: i64, step: i64, distinct
     if size == traced { if size < high { size + 1 } else { low } } else { size }
 }
 
-fn resize(symbols: &Symbols, sample: &Sample, sizes: &[(SymId, i64)]) -> Option<LazyTensor> {
+pub(super) fn resize(symbols: &Symbols, sample: &Sample, sizes: &[(SymId, i64)]) -> Option<LazyTensor> {
     let value_of = |id: SymId| sizes.iter().find(|(symbol, _)| *symbol == id).map(|(_, size)| *size);
     if let Some(number) = sample.number {
         let value = symbols.eval(number, &value_of)?;
@@ -124,7 +133,12 @@ fn resize(symbols: &Symbols, sample: &Sample, sizes: &[(SymId, i64)]) -> Option<
         .iter()
         .map(|dim| symbols.eval(*dim, &value_of).and_then(|n| u64::try_from(n).ok()))
         .collect();
-    tile(&sample.tensor, &shape?)
+    let (shape, tensor) = (shape?, &sample.tensor);
+    if tensor.shape == shape {
+        return Some(values::within(tensor.clone(), sample.limit(symbols, sizes)));
+    }
+    let drawn = values::alike(tensor, &shape, count(&shape)?, shape.iter().sum());
+    drawn.or_else(|| Some(values::within(tile(tensor, &shape)?, sample.limit(symbols, sizes))))
 }
 
 /// The tensor at another shape, its elements repeated cyclically along every axis.
@@ -191,6 +205,7 @@ mod tests {
             dims,
             number: None,
             tensor: LazyTensor::inline(DType::U8, shape.to_vec(), bytes[..len].to_vec()),
+            within: Vec::new(),
         };
         let samples = [
             sample("x", vec![batch, double], &[2, 6], 12),
@@ -218,7 +233,8 @@ mod tests {
             let id = symbols.find("s").unwrap();
             symbols.get_mut(id).range = Range::new(min as i64, max as i64);
             let tensor = LazyTensor::inline(DType::U8, vec![traced], vec![1; traced as usize]);
-            let sample = Sample { name: "x".to_owned(), dims: vec![dim], number: None, tensor };
+            let sample =
+                Sample { name: "x".to_owned(), dims: vec![dim], number: None, tensor, within: Vec::new() };
             let samples = [sample];
             let sizes: Vec<u64> = cases(&symbols, &samples, &constraints(&symbols, &[], &samples))
                 .cases
@@ -234,7 +250,13 @@ mod tests {
     fn a_static_program_has_one_case() {
         let symbols = Symbols::default();
         let tensor = LazyTensor::inline(DType::U8, vec![2], vec![1, 2]);
-        let sample = Sample { name: "x".to_owned(), dims: vec![Dim::Const(2)], number: None, tensor };
+        let sample = Sample {
+            name: "x".to_owned(),
+            dims: vec![Dim::Const(2)],
+            number: None,
+            tensor,
+            within: Vec::new(),
+        };
         let samples = [sample];
         assert_eq!(cases(&symbols, &samples, &constraints(&symbols, &[], &samples)).cases.len(), 1);
     }
@@ -253,6 +275,7 @@ mod tests {
             dims: vec![dim],
             number: None,
             tensor: LazyTensor::inline(DType::U8, vec![size], vec![1; size as usize]),
+            within: Vec::new(),
         };
         let sizes = [5, 3, 8, 5];
         let names = ["cache_0", "ids", "mask", "cache_1"];

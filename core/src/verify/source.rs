@@ -2,8 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use super::expected::Against;
+use super::branches;
+use super::expected::{Against, Case};
+use super::indices;
 use super::samples::{self, Sample};
+use super::values;
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::meta;
 use crate::program::{Program, Value, ValueType};
@@ -16,21 +19,49 @@ impl Against {
     /// Finds calls for a file that the user named: a sidecar, or an archive, whose sidecar is used
     /// when there is one beside it. Sizes are drawn for a model of the sizes `fixed`.
     ///
+    /// `draws` asks for calls with drawn sizes and values besides those of a sidecar.
+    ///
     /// Returns the calls and the file that they come from.
     ///
     /// # Errors
     /// `OP704` when there are no calls, and what reading the file gives.
-    pub fn open(path: &Path, schemas: &Schemas, fixed: &[AxisSize]) -> Result<(Self, PathBuf), Report> {
-        if path.extension().is_some_and(|e| e == "safetensors") {
-            return Ok((Self::read(path)?, path.to_owned()));
-        }
-        let sidecar = Self::sidecar_path(path);
-        if sidecar.exists() {
-            return Ok((Self::read(&sidecar)?, sidecar));
+    pub fn open(
+        path: &Path,
+        schemas: &Schemas,
+        fixed: &[AxisSize],
+        draws: bool,
+    ) -> Result<(Self, PathBuf), Report> {
+        let is_sidecar = path.extension().is_some_and(|e| e == "safetensors");
+        let sidecar = if is_sidecar { path.to_owned() } else { Self::sidecar_path(path) };
+        let archive = if is_sidecar { archive_of(path) } else { Some(path.to_owned()) };
+        if is_sidecar || sidecar.exists() {
+            let mut recorded = Self::read(&sidecar)?;
+            if let Some(path) = archive.as_deref().filter(|_| draws) {
+                let mut archive = pt2::read(path)?;
+                sizes::fix(&mut archive.program, schemas, fixed)?;
+                // What cannot be drawn from is not what the user asked about.
+                recorded.add_drawn(Self::of_archive(&archive, schemas).unwrap_or_default());
+                recorded.locate(&archive.program);
+            }
+            recorded.program = archive;
+            return Ok((recorded, sidecar));
         }
         let mut archive = pt2::read(path)?;
         sizes::fix(&mut archive.program, schemas, fixed)?;
-        Ok((Self::of_archive(&archive, schemas)?, path.to_owned()))
+        let program = Some(path.to_owned());
+        Ok((Self { program, ..Self::of_archive(&archive, schemas)? }, path.to_owned()))
+    }
+
+    /// Adds the calls of `other` whose sizes or values were drawn.
+    pub(crate) fn add_drawn(&mut self, other: Self) {
+        for case in other.cases.into_iter().filter(|case| case.drawn) {
+            self.cases.push(Case { name: format!("drawn-{}", case.name), ..case });
+        }
+    }
+
+    /// Notes where the branches of `program` stand in the user's code.
+    pub(crate) fn locate(&mut self, program: &Program) {
+        self.branches = branches::places(program);
     }
 
     /// Calls made from the inputs that an archive records. What `schemas` say of its operators tells which
@@ -46,6 +77,7 @@ impl Against {
         let inputs = archive.sample_inputs()?.ok_or_else(nothing)?;
         let program = &archive.program;
         let mut samples = Vec::new();
+        let mut extents = indices::extents(program, schemas);
         for (place, value) in inputs.flatten(&program.signature)? {
             let spec = program.signature.inputs.get(place);
             let (Some(spec), Some(stated)) = (spec, stated(program, place)) else { continue };
@@ -53,12 +85,29 @@ impl Against {
                 let message = format!("the recorded input {} is not what the program takes", spec.name);
                 Diagnostic::error(Code::VERIFY_EXPECTED, message)
             })?;
-            samples.push(sample);
+            samples.push(Sample { within: extents.remove(&place).unwrap_or_default(), ..sample });
         }
         let ports = samples.iter().map(Sample::port);
         let constraints = Constraints::new(meta::implied(program, schemas), &program.guards, ports);
-        Ok(samples::cases(&program.symbols, &samples, &constraints))
+        let places = branches::places(program);
+        let mut against = samples::cases(&program.symbols, &samples, &constraints);
+        let sizes = samples::traced_sizes(&program.symbols, &samples);
+        // A model for other sizes than the recorded ones is one for other values as well.
+        for sample in &mut samples {
+            if let Some(tensor) = samples::resize(&program.symbols, sample, &sizes) {
+                sample.tensor = tensor;
+            }
+        }
+        against.cases.extend(values::cases(&program.symbols, &samples, &sizes, !places.is_empty()));
+        against.branches = places;
+        Ok(against)
     }
+}
+
+/// The archive that a sidecar lies beside.
+fn archive_of(sidecar: &Path) -> Option<PathBuf> {
+    let stem = sidecar.file_name()?.to_str()?.strip_suffix(".expected.safetensors")?;
+    Some(sidecar.with_file_name(format!("{stem}.pt2"))).filter(|path| path.is_file())
 }
 
 /// What the program states about an input; `None` for one that was specialised to a constant.
@@ -82,7 +131,7 @@ fn sample(name: &str, stated: &Value, value: SampleValue) -> Option<Sample> {
     // A complex tensor is fed as pairs, which its stated shape does not know of.
     let pair = (tensor.shape.len() > dims.len()).then_some(crate::sym::Dim::Const(2));
     let dims = dims.into_iter().chain(pair.filter(|_| number.is_none())).collect();
-    Some(Sample { name: name.to_owned(), dims, number, tensor })
+    Some(Sample { name: name.to_owned(), dims, number, tensor, within: Vec::new() })
 }
 
 /// A complex tensor as pairs of real numbers, as the converted model takes it.

@@ -185,6 +185,8 @@ codes! {
     VERIFY_EXPECTED = "OP704";
     /// The executor did not come back in the time that it has.
     VERIFY_TIMEOUT = "OP705";
+    /// PyTorch, which runs the program, cannot say what the model must compute.
+    VERIFY_REFERENCE = "OP706";
     /// A value for an input of a model is missing, or is not one that the model takes.
     RUN_INPUT = "OP710";
     /// No plugin compares tensors under that name, or it cannot compare these.

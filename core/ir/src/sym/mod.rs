@@ -56,6 +56,13 @@ impl ExprId {
     }
 }
 
+/// Whether a text names a symbol: anything else reads as a number or as an expression.
+pub fn is_name(text: &str) -> bool {
+    !text.is_empty()
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && !text.starts_with(|c: char| c.is_ascii_digit())
+}
+
 /// A symbol such as `s38` (backed by an input's size) or `u0` (known only at run time).
 #[derive(Clone, Debug)]
 pub struct Symbol {

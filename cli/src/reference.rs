@@ -1,0 +1,54 @@
+//! Where expected values come from: the argument of every command that verifies.
+
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use onnxport_core::diagnose::Diagnostic;
+use onnxport_core::verify::{Against, Reference};
+
+use crate::progress::Progress;
+
+/// Arguments about what a model is compared with.
+#[derive(Debug, Args)]
+pub(crate) struct ReferenceArguments {
+    /// Where expected values come from; by default those that were recorded, and PyTorch where an active
+    /// Python has it and none were
+    #[arg(long, value_enum, value_name = "FROM")]
+    reference: Option<From>,
+}
+
+/// Where expected values come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum From {
+    /// The program itself, run by the PyTorch of the active Python, at recorded and at drawn sizes and
+    /// values. PyTorch may run code of the file: ask for it where you would load the file yourself
+    Torch,
+    /// What `onnxport.save` recorded beside the program
+    Recorded,
+    /// Nowhere: element types and shapes are checked
+    None,
+}
+
+impl ReferenceArguments {
+    /// Whether calls are drawn besides those that are recorded.
+    pub(crate) fn draws(&self) -> bool {
+        self.reference == Some(From::Torch)
+    }
+
+    /// Finds the expected values of `against`. What is worth knowing of it is a note.
+    pub(crate) fn refer(
+        &self,
+        against: &mut Against,
+        limit: Option<Duration>,
+        progress: &Progress,
+    ) -> Result<Option<Diagnostic>, Diagnostic> {
+        let reference = match self.reference {
+            None => Reference::Found,
+            Some(From::Torch) => Reference::Torch,
+            Some(From::Recorded) => Reference::Recorded,
+            Some(From::None) => Reference::None,
+        };
+        progress.stage("finding expected values");
+        against.refer(reference, limit)
+    }
+}

@@ -1,0 +1,193 @@
+//! Which branches of a model were entered: the conditions of its `If` nodes are read while it runs. Those of branches
+//! inside of others, and of local functions, cannot be read.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use onnxport_proto::NodeProto;
+use serde::Serialize;
+
+use super::executor::{Feed, Output};
+use crate::onnx::OnnxFile;
+use crate::program::{Arg, Body, Call, Program};
+use crate::tensor::DType;
+
+/// Where the calls of `program` that choose between branches stand, nested ones too, by their names.
+pub(super) fn places(program: &Program) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let mut left: Vec<&Body> = vec![&program.body];
+    while let Some(body) = left.pop() {
+        for call in &body.calls {
+            if call.target == "higher_order.cond" {
+                let (name, place) = place(program, call);
+                found.insert(name, place);
+            }
+            let graphs = call.args.iter().filter_map(|arg| match &arg.arg {
+                Arg::Graph(graph) => Some(&graph.body),
+                _ => None,
+            });
+            left.extend(graphs);
+        }
+    }
+    found
+}
+
+fn place(program: &Program, call: &Call) -> (String, String) {
+    let origin = program.origins.get(call.origin);
+    let line = origin.user_frame().map(|frame| format!("{}:{}", frame.file, frame.line));
+    let module = Some(format!("`{}`", origin.module)).filter(|_| !origin.module.is_empty());
+    let parts: Vec<String> = module.into_iter().chain(line).collect();
+    (origin.node.clone(), parts.join(", "))
+}
+
+/// A branch that no case entered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NotEntered {
+    /// The call in the program, or the node in the model.
+    pub name: String,
+    /// Where it stands: the module, the line.
+    pub place: String,
+    /// The value of the condition with which it would be entered.
+    pub when: bool,
+}
+
+/// What is seen of the branches of a model.
+pub(super) struct Branches {
+    all: Vec<Branch>,
+}
+
+struct Branch {
+    name: String,
+    place: String,
+    condition: String,
+    /// The values that the condition had.
+    seen: BTreeSet<bool>,
+}
+
+impl Branches {
+    /// The branches of a model; `places` tells where those of its program stand.
+    pub(super) fn of(file: &OnnxFile, places: &BTreeMap<String, String>) -> Self {
+        let graph = file.graph();
+        let fixed: BTreeSet<&str> =
+            graph.into_iter().flat_map(|graph| &graph.initializer).map(|tensor| tensor.name()).collect();
+        let nodes = graph.into_iter().flat_map(|graph| &graph.node);
+        let branches = nodes.filter(|node| node.op_type() == "If" && node.domain().is_empty());
+        let branch = |node: &NodeProto| {
+            let condition = node.input.first().filter(|name| !fixed.contains(name.as_str()))?.clone();
+            let said = |key: &str| {
+                let found = node.metadata_props.iter().find(|entry| entry.key() == key);
+                found.map(|entry| entry.value().to_owned())
+            };
+            let name = said("onnxport.node").unwrap_or_else(|| node.name().to_owned());
+            let place = places.get(&name).cloned().unwrap_or_else(|| {
+                let module = said("namespace").map(|module| format!("`{module}`"));
+                let parts: Vec<String> = module.into_iter().chain(said("onnxport.source")).collect();
+                parts.join(", ")
+            });
+            Some(Branch { name, place, condition, seen: BTreeSet::new() })
+        };
+        Self { all: branches.filter_map(branch).collect() }
+    }
+
+    /// The values to read besides the model's outputs, each once. Inputs and outputs can be read anyway.
+    pub(super) fn taps(&self, ports: &[&str]) -> Vec<&str> {
+        let conditions = self.all.iter().map(|branch| branch.condition.as_str());
+        let wanted: BTreeSet<&str> = conditions.filter(|name| !ports.contains(name)).collect();
+        wanted.into_iter().collect()
+    }
+
+    /// Forgets everything: the conditions cannot be read.
+    pub(super) fn give_up(&mut self) {
+        self.all.clear();
+    }
+
+    /// Sees what is fed.
+    pub(super) fn fed(&mut self, feeds: &[Feed<'_>]) {
+        for feed in feeds.iter().filter(|feed| feed.dtype == DType::Bool) {
+            self.see(feed.name, feed.bytes);
+        }
+    }
+
+    /// Sees what comes out.
+    pub(super) fn output(&mut self, output: &Output<'_>) {
+        if output.dtype == Some(DType::Bool) {
+            self.see(output.name, output.bytes);
+        }
+    }
+
+    fn see(&mut self, name: &str, bytes: &[u8]) {
+        if let [value] = bytes {
+            let branches = self.all.iter_mut().filter(|branch| branch.condition == name);
+            branches.for_each(|branch| {
+                branch.seen.insert(*value != 0);
+            });
+        }
+    }
+
+    /// The branches that no case entered.
+    pub(super) fn not_entered(self) -> Vec<NotEntered> {
+        let missed = |branch: Branch| {
+            let Branch { name, place, seen, .. } = branch;
+            let unseen = [true, false].into_iter().filter(move |value| !seen.contains(value));
+            unseen.map(move |when| NotEntered { name: name.clone(), place: place.clone(), when })
+        };
+        self.all.into_iter().flat_map(missed).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn branches() -> Branches {
+        let branch = |name: &str, condition: &str| Branch {
+            name: name.to_owned(),
+            place: String::new(),
+            condition: condition.to_owned(),
+            seen: BTreeSet::new(),
+        };
+        Branches { all: vec![branch("a", "p"), branch("b", "p"), branch("c", "q")] }
+    }
+
+    #[test]
+    fn branches_are_entered_by_what_is_fed_and_what_comes_out() {
+        let mut branches = branches();
+        assert_eq!(branches.taps(&["q"]), ["p"]);
+        let feed = Feed { name: "q", dtype: DType::Bool, dims: vec![], bytes: &[1] };
+        branches.fed(&[feed]);
+        let output = |bytes| Output { name: "p", dtype: Some(DType::Bool), dims: &[], bytes };
+        branches.output(&output(&[0]));
+        branches.output(&output(&[1]));
+        let missed = branches.not_entered();
+        assert_eq!(missed, [NotEntered { name: "c".to_owned(), place: String::new(), when: false }]);
+    }
+
+    #[test]
+    fn where_conditions_cannot_be_read_nothing_is_said() {
+        let mut branches = branches();
+        assert_eq!(branches.all.len(), 3);
+        branches.give_up();
+        assert!(branches.not_entered().is_empty());
+    }
+
+    #[test]
+    fn nested_branches_of_a_program_have_places() {
+        let program = Program::parse(
+            "\
+graph {
+  input %p: bool[] = user
+  input %x: f32[2] = user
+  %y: f32[2] = higher_order.cond(%p, graph yes {
+    input %x: f32[2]
+    %y: f32[2] = aten.relu.default(self=%x)
+    output %y
+  }, graph no {
+    input %x: f32[2]
+    output %x
+  }, [%x])
+  output %y = user
+}
+",
+        );
+        assert_eq!(places(&program.unwrap()).len(), 1);
+    }
+}

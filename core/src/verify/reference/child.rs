@@ -1,0 +1,177 @@
+//! A Python in its own process that runs a program: it is given calls, and answers with values.
+//!
+//! Everything goes through pipes, so that nothing lies on the disk. The process ends with this one: it reads the
+//! end of its input, and on Linux the system ends it as well.
+
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::process::{ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The program that Python is started with.
+const SCRIPT: &str = include_str!("program.py");
+/// The most bytes that an answer may have.
+const LONGEST: u64 = 2 << 30;
+/// The most bytes of its last words that are kept.
+const LAST_WORDS: usize = 4096;
+/// How long a process that closed its output may take to end.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// A running process. It is ended, and its end is waited for, when this is dropped.
+pub(super) struct Child {
+    process: std::process::Child,
+    answers: Receiver<io::Result<Vec<u8>>>,
+    /// Its end is that of the process.
+    _input: Receiver<ChildStdin>,
+    last_words: Arc<Mutex<VecDeque<u8>>>,
+    limit: Duration,
+    end: Instant,
+}
+
+impl Child {
+    /// Starts `interpreter` for the archive at `path`, and hands it `request`. All of its answers have to come
+    /// within `limit`. Who is `trusted` may run code while it is loaded.
+    ///
+    /// # Errors
+    /// A sentence when no process or thread can be started.
+    pub(super) fn start(
+        interpreter: &Path,
+        path: &Path,
+        trusted: bool,
+        request: Vec<u8>,
+        limit: Duration,
+    ) -> Result<Self, String> {
+        let cannot = |error: io::Error| format!("`{}` cannot be started: {error}", interpreter.display());
+        let mut command = Command::new(interpreter);
+        command.args(["-W", "ignore", "-c", SCRIPT]).arg(std::path::absolute(path).map_err(cannot)?);
+        command.arg(std::process::id().to_string()).args(trusted.then_some("trusted"));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut process = command.spawn().map_err(cannot)?;
+        let (input, output, errors) = (process.stdin.take(), process.stdout.take(), process.stderr.take());
+        let (answer, answers) = mpsc::sync_channel(1);
+        let (hold, held) = mpsc::channel();
+        let last_words = Arc::default();
+        let end = Instant::now() + limit;
+        // From here on the process is ended whatever happens.
+        let child = Self { process, answers, _input: held, last_words, limit, end };
+        let (Some(mut input), Some(mut output), Some(errors)) = (input, output, errors) else {
+            return Err("the pipes of the process are missing".to_owned());
+        };
+        spawn("ask", move || {
+            // Who does not read the request answers nothing.
+            let sent = input.write_all(&(request.len() as u64).to_le_bytes());
+            let _ = sent.and_then(|()| input.write_all(&request)).and_then(|()| input.flush());
+            // Held open as long as answers are wanted.
+            let _ = hold.send(input);
+        })?;
+        spawn("answers", move || {
+            loop {
+                let message = read(&mut output);
+                let more = message.as_ref().is_ok_and(Option::is_some);
+                let Some(message) = message.transpose() else { return };
+                if answer.send(message).is_err() || !more {
+                    return;
+                }
+            }
+        })?;
+        let kept = Arc::clone(&child.last_words);
+        spawn("last words", move || keep(errors, &kept))?;
+        Ok(child)
+    }
+
+    /// The next answer.
+    ///
+    /// # Errors
+    /// A sentence that says why there is none.
+    pub(super) fn answer(&mut self) -> Result<Vec<u8>, String> {
+        let left = self.end.saturating_duration_since(Instant::now());
+        match self.answers.recv_timeout(left) {
+            Ok(Ok(message)) => Ok(message),
+            Ok(Err(error)) => Err(format!("its answer cannot be read: {error}")),
+            Err(RecvTimeoutError::Timeout) => {
+                Err(format!("it did not answer within {} s", self.limit.as_secs_f64()))
+            }
+            Err(RecvTimeoutError::Disconnected) => Err(self.epitaph()),
+        }
+    }
+
+    /// What is to be said of a process that ended without an answer.
+    fn epitaph(&mut self) -> String {
+        let patience = Instant::now() + FAREWELL;
+        let status = loop {
+            match self.process.try_wait() {
+                Ok(Some(status)) => break status,
+                Ok(None) if Instant::now() < patience => thread::sleep(Duration::from_millis(10)),
+                _ => return "it answered no more".to_owned(),
+            }
+        };
+        let words = self.last_words.lock().unwrap_or_else(PoisonError::into_inner);
+        let words: Vec<u8> = words.iter().copied().collect();
+        let words = String::from_utf8_lossy(&words).into_owned();
+        let last = words.lines().rev().map(str::trim).find(|line| !line.is_empty());
+        let last = last.map_or_else(String::new, |line| format!(": {line}"));
+        format!("it ended without an answer, {}{last}", ending(status))
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        // One that has ended is no error.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), String> {
+    let started = thread::Builder::new().name(name.to_owned()).spawn(work);
+    started.map(drop).map_err(|error| format!("no thread can be started to talk with it: {error}"))
+}
+
+/// The next message; `None` at the end.
+fn read(from: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
+    let mut length = [0; 8];
+    match from.read_exact(&mut length) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        other => other?,
+    }
+    let length = u64::from_le_bytes(length);
+    if length > LONGEST {
+        return Err(io::Error::other(format!("it says that it has {length} bytes")));
+    }
+    let mut message = Vec::new();
+    // The length is only believed as far as bytes come.
+    from.take(length).read_to_end(&mut message)?;
+    if message.len() as u64 == length { Ok(Some(message)) } else { Err(io::Error::other("it is cut off")) }
+}
+
+fn keep(mut from: impl Read, kept: &Mutex<VecDeque<u8>>) {
+    let mut piece = [0; 1024];
+    while let Ok(count @ 1..) = from.read(&mut piece) {
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.extend(piece.get(..count).unwrap_or_default());
+        let surplus = kept.len().saturating_sub(LAST_WORDS);
+        kept.drain(..surplus);
+    }
+}
+
+#[cfg(unix)]
+fn ending(status: ExitStatus) -> String {
+    use std::os::unix::process::ExitStatusExt;
+
+    const SIGKILL: i32 = 9;
+    match (status.signal(), status.code()) {
+        (Some(SIGKILL), _) => "killed, as the system does when memory runs out".to_owned(),
+        (Some(signal), _) => format!("by signal {signal}"),
+        (_, Some(code)) => format!("with exit code {code}"),
+        _ => status.to_string(),
+    }
+}
+
+#[cfg(not(unix))]
+fn ending(status: ExitStatus) -> String {
+    status.code().map_or_else(|| status.to_string(), |code| format!("with exit code {code}"))
+}

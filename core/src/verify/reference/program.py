@@ -1,0 +1,409 @@
+"""Runs an exported program for onnxport, which starts this with the Python that the user has.
+
+    python -c <this> ARCHIVE PARENT [trusted]
+
+Standard input and output carry messages: eight bytes that state a length, then a safetensors file.
+The request has a metadata entry `cases`, a JSON list of `{"name", "inputs"}`, and tensors
+`<case>/input/<placeholder>`. The answers are a greeting with `torch`, PyTorch's version; then one
+message for each case, in the format of the files that `onnxport.save` writes, or with `case` and
+`refused`, the reason. A message with `error` is the last one. Standard input stays open: its end is
+that of the process that asked.
+
+Nothing but PyTorch is needed. A program that is not `trusted` must not run code when it is loaded.
+"""
+# ruff: noqa: E402
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+# What lies in the current folder is nobody's package.
+sys.path[:] = [path for path in sys.path if path not in ("", ".")]
+
+import collections
+import ctypes
+import json
+import re
+import struct
+import threading
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+SEED = 0
+FORMAT = "onnxport-expected/1"
+CHUNK = 1 << 20
+PR_SET_PDEATHSIG = 1
+SPELLED = "BOOL U8 I8 U16 I16 U32 I32 U64 I64 F16 BF16 F32 F64 F8_E5M2 F8_E4M3 F8_E8M0"
+TORCH = (
+    "bool uint8 int8 uint16 int16 uint32 int32 uint64 int64 float16 bfloat16 float32 float64"
+    " float8_e5m2 float8_e4m3fn float8_e8m0fnu"
+)
+DTYPES = dict(zip(SPELLED.split(), TORCH.split()))  # noqa: B905 (Python 3.9)
+
+ANSWERS = os.dup(1)
+# What others print is not an answer.
+os.dup2(2, 1)
+
+
+def end_with(parent: int) -> None:
+    """End this process as soon as the one that asked is gone."""
+    if sys.platform != "linux":
+        return
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
+    if os.getppid() != parent:
+        os._exit(1)
+    try:
+        # Where memory runs out, this process goes before the one that asked.
+        with open("/proc/self/oom_score_adj", "w") as file:
+            file.write("1000")
+    except OSError:
+        pass
+
+
+# --- Messages ---------------------------------------------------------------------------------
+
+
+def receive() -> bytearray:
+    """Return the request; a thread then waits for the end of standard input."""
+    stream = sys.stdin.buffer
+    (length,) = struct.unpack("<Q", stream.read(8))
+    request = bytearray(length)
+    view, start = memoryview(request), 0
+    while start < length:
+        count = stream.readinto(view[start : start + CHUNK])
+        if not count:
+            os._exit(1)
+        start += count
+
+    def wait() -> None:
+        stream.read(1)
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
+    return request
+
+
+def send(metadata: Mapping[str, str], tensors: Iterable[tuple[str, Any]] = ()) -> None:
+    """Write one message; `tensors` are pairs of a key and a tensor on the CPU."""
+    header: dict[str, Any] = {"__metadata__": metadata}
+    parts, end, spelled = [], 0, {}
+    for key, tensor in tensors:
+        spelled = spelled or dtypes()
+        tensor = tensor.contiguous()
+        size = tensor.numel() * tensor.element_size()
+        header[key] = {
+            "dtype": spelled[tensor.dtype],
+            "shape": list(tensor.shape),
+            "data_offsets": [end, end + size],
+        }
+        parts.append((tensor, size))
+        end += size
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    write(struct.pack("<QQ", 8 + len(text) + end, len(text)) + text)
+    for tensor, size in parts:
+        if size:
+            write((ctypes.c_char * size).from_address(tensor.data_ptr()))
+
+
+def write(data: Any) -> None:
+    """Write all of `data`."""
+    view = memoryview(data).cast("B")
+    while len(view):
+        view = view[os.write(ANSWERS, view[:CHUNK]) :]
+
+
+def dtypes() -> dict[Any, str]:
+    """Return the names of element types in safetensors files."""
+    import torch
+
+    here = {spelled: getattr(torch, name, None) for spelled, name in DTYPES.items()}
+    return {dtype: spelled for spelled, dtype in here.items() if dtype is not None}
+
+
+def tensors_of(request: bytearray) -> tuple[dict[str, str], dict[str, Any]]:
+    """Return the metadata and the tensors of a safetensors file."""
+    import torch
+
+    (length,) = struct.unpack("<Q", request[:8])
+    header = json.loads(bytes(request[8 : 8 + length]))
+    metadata = header.pop("__metadata__", {})
+    known = {spelled: dtype for dtype, spelled in dtypes().items()}
+    tensors = {}
+    for key, entry in header.items():
+        start, end = (8 + length + offset for offset in entry["data_offsets"])
+        # A buffer of no bytes is refused.
+        data = torch.frombuffer(request[start:end] or bytearray(1), dtype=torch.uint8)
+        tensors[key] = data[: end - start].view(known[entry["dtype"]]).reshape(entry["shape"])
+    return metadata, tensors
+
+
+# --- What an archive holds --------------------------------------------------------------------
+
+WORDS = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
+TEXTS = re.compile(r"'([^'\\]*)'|\"([^\"\\]*)\"")
+# Symbols, sympy's classes, and what PyTorch writes into guards.
+ARITHMETIC = re.compile(
+    r"z?[usf][a-z]*[0-9]+|L|size|torch|sym_(max|min|not|float|int|ite|sqrt|sum)|and|or|not|if|else|is"
+    r"|in|None|e|E|oo|int_oo|zoo|nan|inf|math|max|min|abs|int|float|bool|floor|ceil|ceiling|sqrt|cbrt"
+    r"|exp|log|log2|pow|trunc|round|len|dtype|shape|stride|storage_offset|ndim|positive|negative"
+    r"|nonnegative|nonpositive|nonzero|zero|even|odd|integer|real|finite|commutative|evaluate"
+    r"|OpaqueUnaryFn_[a-z0-9]+|[A-Z]([a-z]+[A-Z]?)+"
+)
+PLAIN = re.compile(r"[\w .:/-]*")
+OPERATORS = re.compile(
+    r"#?(torch\.ops\.[\w.]+|_operator\.\w+|math\.\w+|torch\._?sym_\w+"
+    r"|builtins\.(max|min|abs|round|pow)|torch\.utils\._sympy\.functions\.\w+)"
+)
+
+
+def programs(archive: str) -> Iterator[Any]:
+    """Yield the decoded JSON of every program in an archive."""
+    with zipfile.ZipFile(archive) as file:
+        for name in file.namelist():
+            if re.search(r"(^|/)models/[^/]+\.json$", name):
+                yield json.loads(file.read(name))
+
+
+def objects(root: Any) -> Iterator[dict[str, Any]]:
+    """Yield every JSON object inside of a value."""
+    waiting = [root]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            yield value
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)
+
+
+def suspicious(archive: str) -> str | None:
+    """Return what PyTorch might run as code while it loads or runs the archive, or None."""
+    for program in programs(archive):
+        for part in objects(program):
+            expressions = [part.get("expr_str"), *(part.get("guards_code") or ())]
+            expressions += part.get("range_constraints") or ()
+            for expression in expressions:
+                if isinstance(expression, str) and not is_arithmetic(expression):
+                    return f"the expression {expression[:80]!r}"
+            target = part.get("target")
+            if isinstance(target, str) and "inputs" in part and not OPERATORS.fullmatch(target):
+                return f"the operator {target[:80]!r}"
+    with zipfile.ZipFile(archive) as file:
+        for name in file.namelist():
+            if name.endswith("_config.json"):
+                payloads = json.loads(file.read(name)).get("config", {}).values()
+                if any(payload.get("use_pickle") for payload in payloads):
+                    return "a pickle"
+    return None
+
+
+def is_arithmetic(expression: str) -> bool:
+    """Tell whether an expression computes with symbols and sizes, and does nothing else."""
+    texts = [text for pair in TEXTS.findall(expression) for text in pair]
+    words = WORDS.findall(TEXTS.sub("0", expression))
+    return all(map(ARITHMETIC.fullmatch, words)) and all(map(PLAIN.fullmatch, texts))
+
+
+def stand_in(archive: str) -> None:
+    """Let classes of the program's inputs and outputs that are not known here be plain ones.
+
+    The graph takes and gives tensors; only the structure around them names classes.
+    """
+    import torch.utils._pytree as pytree
+
+    known = pytree.SERIALIZED_TYPE_TO_PYTHON_TYPE
+    for node in structures(archive):
+        name = node["type"]
+        if name == "collections.namedtuple":
+            name = json.loads(node["context"])
+            if name not in known:
+                fields = [f"field_{index}" for index in range(len(node["children_spec"]))]
+                kind = collections.namedtuple("StandIn", fields)
+                pytree._register_namedtuple(kind, serialized_type_name=name)
+        elif name not in known:
+            kind = type("StandIn", (list,), {})
+            pytree.register_pytree_node(
+                kind,
+                lambda value: (list(value), None),
+                lambda values, context, kind=kind: kind(values),
+                serialized_type_name=name,
+                to_dumpable_context=lambda context: None,
+                from_dumpable_context=lambda context: None,
+            )
+
+
+def structures(archive: str) -> Iterator[dict[str, Any]]:
+    """Yield every node of the structures of inputs and outputs."""
+    for program in programs(archive):
+        for part in objects(program):
+            for text in (part.get("in_spec"), part.get("out_spec")):
+                if isinstance(text, str) and text:
+                    nodes = objects(json.loads(text))
+                    yield from (node for node in nodes if isinstance(node.get("type"), str))
+
+
+# --- The program ------------------------------------------------------------------------------
+
+
+class Program:
+    """The program, which starts from its recorded state in every call."""
+
+    def __init__(self, archive: str) -> None:
+        import torch
+        from torch._export.serde import serialize
+
+        def load(stored: Any, read: Any = serialize.deserialize_torch_artifact) -> Any:
+            # Recorded inputs may be of classes that are not known here, and are not needed.
+            try:
+                return read(stored)
+            except Exception:
+                return None
+
+        stand_in(archive)
+        serialize.deserialize_torch_artifact = load
+        with open(archive, "rb") as file:
+            exported = torch.export.load(file)
+        self.structure = exported.call_spec.in_spec
+        self.module = exported.module()
+        self.initial = {name: value.detach().clone() for name, value in self.state()}
+        placeholders = (node for node in exported.graph.nodes if node.op == "placeholder")
+        stated = {node.name: node.meta.get("val") for node in placeholders}
+        inputs = exported.graph_signature.input_specs
+        inputs = [spec.arg for spec in inputs if spec.kind.name == "USER_INPUT"]
+        self.inputs = [(arg, stated.get(arg.name)) for arg in inputs]
+        outputs = exported.graph_signature.output_specs
+        outputs = [spec.arg for spec in outputs if spec.kind.name == "USER_OUTPUT"]
+        self.outputs = [
+            arg.name if isinstance(getattr(arg, "value", 0), (bool, int, float)) else None
+            for arg in outputs
+        ]
+        self.mutated: list[str] | None = None
+
+    def state(self) -> Iterator[tuple[str, Any]]:
+        """Yield parameters and buffers with their names."""
+        yield from self.module.named_buffers()
+        yield from self.module.named_parameters()
+
+    def leaves(self, given: Mapping[str, Any]) -> Iterator[Any]:
+        """Return the program's inputs, in its order, from tensors by placeholder."""
+        import torch
+
+        for arg, stated in self.inputs:
+            value = given.get(arg.name)
+            if value is None:
+                yield getattr(arg, "value", None)
+            elif not isinstance(stated, torch.Tensor):
+                yield value.item()
+            elif stated.is_complex():
+                # Complex numbers are pairs in a last axis.
+                yield torch.view_as_complex(value.clone())
+            else:
+                yield value.clone()
+
+    def answer(self, case: str, given: Mapping[str, Any]) -> None:
+        """Run one case and send what comes out."""
+        import torch
+        import torch.utils._pytree as pytree
+
+        with torch.no_grad():
+            for name, value in self.state():
+                value.copy_(self.initial[name])
+        leaves = list(self.leaves(given))
+        args, kwargs = pytree.tree_unflatten(leaves, self.structure)
+        watched = dict(self.state())
+        for (arg, _), leaf in zip(self.inputs, leaves):  # noqa: B905
+            if isinstance(leaf, torch.Tensor):
+                watched[arg.name] = leaf
+        before = {key: (value._version, value.detach().clone()) for key, value in watched.items()}
+        torch.manual_seed(SEED)
+        generator = torch.get_rng_state()
+        with torch.no_grad():
+            results = pytree.tree_leaves(self.module(*args, **kwargs))
+        drew = not torch.equal(generator, torch.get_rng_state())
+        if len(results) != len(self.outputs):
+            raise RuntimeError(f"{len(results)} outputs where the program has {len(self.outputs)}")
+        if self.mutated is None:
+            # Batch norms update their statistics without counting a version.
+            self.mutated = [
+                name
+                for name, value in watched.items()
+                if value._version != before[name][0] or not same(value, before[name][1])
+            ]
+        values = {f"{case}/output/{index}": value for index, value in enumerate(results)}
+        values |= {f"{case}/state/{name}": watched[name] for name in self.mutated}
+        tensors = {key: dense(value) for key, value in values.items() if is_number(value)}
+        described = {
+            "name": case,
+            "inputs": [],
+            "outputs": self.outputs,
+            "states": self.mutated,
+            "random": drew,
+        }
+        send({"format": FORMAT, "cases": json.dumps([described])}, tensors.items())
+
+
+def is_number(value: Any) -> bool:
+    """Tell whether a result is a tensor or a number."""
+    import torch
+
+    return isinstance(value, (torch.Tensor, bool, int, float))
+
+
+def dense(value: Any) -> Any:
+    """Return a result as a tensor of real numbers on the CPU."""
+    import torch
+
+    if not isinstance(value, torch.Tensor):
+        return torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else None)
+    value = value.detach().cpu().resolve_neg()
+    return torch.view_as_real(value.resolve_conj()) if value.is_complex() else value
+
+
+def same(a: Any, b: Any) -> bool:
+    """Tell whether two tensors hold equal values; NaN equals NaN."""
+    return bool(((a == b) | ((a != a) & (b != b))).all())
+
+
+def reason(error: BaseException) -> str:
+    """Return the first line of an error that says something."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__
+
+
+def main() -> None:
+    """Answer the request."""
+    archive, parent, *options = sys.argv[1:]
+    end_with(int(parent))
+    request = receive()
+    try:
+        found = None if "trusted" in options else suspicious(archive)
+        if found is not None:
+            send({"error": f"the program holds {found}, which PyTorch may run as code"})
+            return
+        if "trusted" not in options:
+            os.environ["TORCH_FORCE_WEIGHTS_ONLY_LOAD"] = "1"
+        import torch
+
+        send({"torch": str(torch.__version__)})
+        metadata, tensors = tensors_of(request)
+        program = Program(archive)
+    except BaseException as error:
+        send({"error": reason(error)})
+        return
+    for case in json.loads(metadata["cases"]):
+        name = case["name"]
+        try:
+            program.answer(name, {key: tensors[f"{name}/input/{key}"] for key in case["inputs"]})
+        except BaseException as error:
+            send({"case": name, "refused": reason(error)})
+
+
+if __name__ == "__main__":
+    main()
+    # What was loaded may take its time to say goodbye.
+    os._exit(0)

@@ -1,0 +1,148 @@
+//! Interpreters that are shell scripts: what they do, a Python might do.
+
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use safetensors::Dtype;
+use safetensors::tensor::TensorView;
+
+use super::*;
+use crate::tensor::{DType, LazyTensor};
+
+fn interpreter(folder: &Path, script: &str) -> Python {
+    let interpreter = folder.join("python3");
+    fs::write(&interpreter, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&interpreter, fs::Permissions::from_mode(0o755)).unwrap();
+    Python { interpreter, packages: Vec::new() }
+}
+
+fn against(drawn: &[bool]) -> Against {
+    let value = LazyTensor::inline(DType::F32, vec![2], [0; 8].to_vec());
+    let case = |(at, drawn): (usize, &bool)| Case {
+        drawn: *drawn,
+        ..Case::new(format!("case-{at}"), vec![("x".to_owned(), value.clone())])
+    };
+    let program = Some(PathBuf::from("m.pt2"));
+    Against { cases: drawn.iter().enumerate().map(case).collect(), program, ..Against::default() }
+}
+
+fn message(metadata: &[(&str, &str)], tensors: &[(&str, &[u8])]) -> Vec<u8> {
+    let views = tensors
+        .iter()
+        .map(|(name, bytes)| (*name, TensorView::new(Dtype::F32, vec![bytes.len() / 4], bytes).unwrap()));
+    let metadata: HashMap<String, String> =
+        metadata.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let body = safetensors::serialize(views, Some(metadata)).unwrap();
+    let mut message = (body.len() as u64).to_le_bytes().to_vec();
+    message.extend(body);
+    message
+}
+
+fn values(number: usize) -> Vec<u8> {
+    let cases = format!(r#"[{{"name": "{number}", "inputs": [], "outputs": ["y"], "random": true}}]"#);
+    let metadata = [("format", "onnxport-expected/1"), ("cases", cases.as_str())];
+    message(&metadata, &[(&format!("{number}/output/0"), &[0; 12])])
+}
+
+/// The outcome of asking an interpreter that writes `answers` and then runs `script`.
+fn asked(against: &mut Against, answers: &[Vec<u8>], script: &str, limit: u64) -> Result<(), String> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("answers");
+    fs::write(&file, answers.concat()).unwrap();
+    let python = interpreter(folder.path(), &format!("cat '{}'\n{script}", file.display()));
+    let path = folder.path().join("m.pt2");
+    against.ask(&python, &path, false, Some(Duration::from_millis(limit)))
+}
+
+fn failure(answers: &[Vec<u8>], script: &str) -> String {
+    let mut against = against(&[false, true]);
+    let why = asked(&mut against, answers, script, 20_000).unwrap_err();
+    assert!(against.cases.iter().all(|case| case.expected.is_none() && case.refused.is_none()));
+    why
+}
+
+#[test]
+fn answers_become_expected_values() {
+    let mut against = against(&[false, true]);
+    let refusal = message(&[("case", "1"), ("refused", "AssertionError: s0 >= 2")], &[]);
+    let answers = [message(&[("torch", "2.15.0")], &[]), values(0), refusal];
+    asked(&mut against, &answers, "", 20_000).unwrap();
+    let [first, second] = &against.cases[..] else { panic!() };
+    let expected = first.expected.as_ref().unwrap();
+    assert_eq!((expected.outputs[0].shape.clone(), first.source), (vec![3], Source::Torch));
+    assert!(expected.random && !against.has_values());
+    assert_eq!(second.refused.as_deref(), Some("AssertionError: s0 >= 2"));
+    assert!(against.torch.unwrap().starts_with("PyTorch 2.15.0 ("));
+}
+
+#[test]
+fn a_process_that_ends_says_why() {
+    let hello = || message(&[("torch", "2.15.0")], &[]);
+    let cases = [
+        ("echo 'No module named torch' >&2; exit 3", "with exit code 3: No module named torch"),
+        ("kill -9 $$", "killed, as the system does when memory runs out"),
+        ("kill -6 $$", "by signal 6"),
+    ];
+    for (script, says) in cases {
+        let why = failure(&[hello()], script);
+        assert!(why.contains(says), "{why}");
+    }
+    let error = message(&[("error", "ModuleNotFoundError: no torch")], &[]);
+    assert!(failure(&[error], "").ends_with("ModuleNotFoundError: no torch"));
+}
+
+#[test]
+fn answers_that_are_wrong_are_no_values() {
+    let hello = || message(&[("torch", "2.15.0")], &[]);
+    let long = u64::MAX.to_le_bytes().to_vec();
+    for (answers, says) in [
+        (vec![b"\x05\0\0\0\0\0\0\0hello".to_vec()], "its answer is not one"),
+        (vec![hello(), values(1)], "it answers about case 1 where case 0 was asked for"),
+        (vec![hello(), hello()], "it greets twice"),
+        (vec![long], "it says that it has 18446744073709551615 bytes"),
+        (vec![values(0)], "it answers without a greeting"),
+        (vec![hello()[..12].to_vec()], "its answer cannot be read: it is cut off"),
+    ] {
+        let why = failure(&answers, "");
+        assert!(why.contains(says), "{why}");
+    }
+    let refusal = message(&[("case", "0"), ("refused", "RuntimeError: no kernel")], &[]);
+    let why = failure(&[hello(), refusal, values(1)], "");
+    assert!(why.contains("it does not run the case case-0: RuntimeError: no kernel"), "{why}");
+}
+
+#[test]
+fn a_process_that_hangs_is_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let pid = folder.path().join("pid");
+    let start = Instant::now();
+    // It does not read what it is asked either.
+    let script = format!("echo $$ > '{}'; exec sleep 1000", pid.display());
+    let mut against = against(&[false]);
+    against.cases[0].inputs[0].1 = LazyTensor::inline(DType::F32, vec![1 << 20], vec![0; 4 << 20]);
+    let why = asked(&mut against, &[], &script, 2_000).unwrap_err();
+    assert!(why.ends_with("it did not answer within 2 s"), "{why}");
+    assert!(start.elapsed() < Duration::from_secs(500));
+    let pid = fs::read_to_string(&pid).unwrap();
+    // Neither running nor waiting to be fetched.
+    assert!(!Path::new("/proc").join(pid.trim()).exists());
+}
+
+#[test]
+fn without_values_trials_are_gone() {
+    let trial = |reference| {
+        let mut against = against(&[false, true, true]);
+        against.cases[2].trial = true;
+        against.cases[0].source = Source::Recorded;
+        against.program = None;
+        let told = against.refer(reference, None).map(|note| note.is_some());
+        (told.map_err(|problem| problem.code), against.cases.len(), against.cases[0].source)
+    };
+    assert_eq!(trial(Reference::Recorded), (Ok(false), 2, Source::Recorded));
+    assert_eq!(trial(Reference::None), (Ok(false), 2, Source::Nothing));
+    assert_eq!(trial(Reference::Found), (Ok(false), 2, Source::Recorded));
+    assert_eq!(trial(Reference::Torch).0, Err(Code::VERIFY_REFERENCE));
+}

@@ -38,7 +38,7 @@ Exit codes:
    3  the program holds something that cannot be converted
    4  the model does not compute what it must
    5  a file cannot be read or written, or is damaged
-   6  nothing to verify with: no ONNX Runtime, or no recorded values
+   6  nothing to verify with: no ONNX Runtime, no PyTorch that was asked for, or no recorded values
   70  a defect in onnxport or in a plugin
  130  interrupted (129, 143: ended by SIGHUP, SIGTERM); nothing half-written remains";
 

@@ -1,22 +1,7 @@
 """Write an exported program together with the values that its ONNX form must reproduce.
 
-The sidecar is a safetensors file beside the `.pt2`. Its `__metadata__` holds
-
-- `format`: `onnxport-expected/1`;
-- `cases`: a JSON list of `{"name", "inputs", "outputs", "states", "random"}`. `inputs` are
-  placeholder names, `outputs` has one entry for each flattened user output (its name in the
-  program, empty for a constant number, null for what is no number), `states` are the names of what
-  the call mutates;
-  `random` is true where the call drew random numbers, so that no other run gives its values;
-- `complex`: a JSON list of the keys whose complex tensor is stored as real and imaginary parts in
-  a trailing dimension of 2.
-
-Keys are `<case>/input/<placeholder>` (values before the call), `<case>/output/<position>` and
-`<case>/state/<buffer fqn or placeholder>` (values after the call). Python numbers are 0-d tensors:
-int64, float64 or bool.
-
-The names of `Dim`, which PyTorch does not save, go into the archive: its extra file
-`onnxport.dims.json` is a JSON object of names by symbols.
+The values go into a sidecar (`_sidecar.py`). The names of `Dim`, which PyTorch does not save, go
+into the archive: its extra file `onnxport.dims.json` is a JSON object of names by symbols.
 """
 
 from __future__ import annotations
@@ -24,27 +9,29 @@ from __future__ import annotations
 import json
 import os
 import random
-import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import safetensors.torch
 import sympy
 import torch
 import torch.utils._pytree as pytree
 from torch.export import ExportedProgram
-from torch.export.graph_signature import InputKind, OutputKind
 
-SIDECAR_FORMAT = "onnxport-expected/1"
+from onnxport._program import (
+    SaveError,
+    dim_names,
+    flatten_inputs,
+    output_names,
+    shorten_stack_traces,
+    solve,
+    user_inputs,
+)
+from onnxport._sidecar import Case, sidecar_path, write
+
 DIM_NAMES = "onnxport.dims.json"
 DRAWS_PER_CASE = 64
-
-
-class SaveError(RuntimeError):
-    """The program cannot be recorded: it has no example inputs, or does not run with given ones."""
 
 
 class Inputs:
@@ -53,35 +40,6 @@ class Inputs:
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.args = args
         self.kwargs = kwargs
-
-
-@dataclass
-class Case:
-    """One recorded call; leaves are in the program's flattened order."""
-
-    name: str
-    inputs: dict[str, torch.Tensor]
-    outputs: list[Any] = field(default_factory=list)
-    states: dict[str, torch.Tensor] = field(default_factory=dict)
-    random: bool = False
-
-
-@dataclass(frozen=True)
-class UserInput:
-    """A user input of the program: its placeholder and, per dimension, an int or an expression."""
-
-    name: str
-    shape: tuple[sympy.Expr, ...]
-    number: sympy.Expr | None
-
-    def expressions(self) -> tuple[sympy.Expr, ...]:
-        """Return every expression whose value a size assignment decides."""
-        return self.shape if self.number is None else (*self.shape, self.number)
-
-
-def sidecar_path(path: str | os.PathLike[str]) -> Path:
-    """Return where the expected values of the archive at `path` lie."""
-    return Path(path).with_suffix(".expected.safetensors")
 
 
 def save(
@@ -117,12 +75,12 @@ def save(
     recorder = _Recorder(ep, module, seed)
     recorded = list(recorder.record(inputs, cases))
     if root is not None:
-        _shorten_stack_traces(ep, Path(root).resolve())
-    names = _dim_names(ep)
+        shorten_stack_traces(ep, Path(root).resolve())
+    names = dim_names(ep)
     extra_files = {DIM_NAMES: json.dumps(names, sort_keys=True)} if names else None
     torch.export.save(ep, path, extra_files=extra_files)
     target = sidecar_path(path)
-    _write(recorded, recorder.output_names, target)
+    write(recorded, recorder.output_names, target)
     return target
 
 
@@ -142,9 +100,9 @@ class _Recorder:
         self.random = random.Random(seed)
         self.program = ep.module()
         self.module = self.program if module is None else module
-        self.leaves = _flatten_inputs(ep, *ep.example_inputs)
-        self.inputs = list(_user_inputs(ep))
-        self.output_names = _output_names(ep)
+        self.leaves = flatten_inputs(ep, *ep.example_inputs)
+        self.inputs = list(user_inputs(ep))
+        self.output_names = output_names(ep)
         self.traced = self._traced_sizes()
         self.initial = {
             name: buffer.detach().clone() for name, buffer in self.program.named_buffers()
@@ -185,7 +143,7 @@ class _Recorder:
         if len(args) != len(positional) or kwargs.keys() != named.keys():
             expected = ", ".join([f"{len(positional)} positional", *named])
             raise SaveError(f"the program takes other arguments: {expected}")
-        return _flatten_inputs(self.ep, args, kwargs)
+        return flatten_inputs(self.ep, args, kwargs)
 
     def _argument_names(self) -> list[str] | None:
         signature = self.ep.module_call_graph[0].signature
@@ -205,7 +163,7 @@ class _Recorder:
         ranges = ", ".join(f"{symbol} in {self._bounds(symbol)}" for symbol in self.traced)
         reason = failure or "the ranges hold no other size"
         warnings.warn(
-            f"no further size is recorded, as none runs ({ranges}): {reason}", stacklevel=5
+            f"no further size is recorded, as none runs ({ranges}): {reason}", stacklevel=4
         )
         return None
 
@@ -298,7 +256,7 @@ class _Recorder:
                 if len(expression.free_symbols) == 1:
                     (symbol,) = expression.free_symbols
                     if sizes[symbol] is None:
-                        sizes[symbol] = _solve(expression, symbol, value)
+                        sizes[symbol] = solve(expression, symbol, value)
         return sizes
 
     def _bounds(self, symbol: sympy.Symbol) -> tuple[int, int]:
@@ -333,85 +291,6 @@ class _Recorder:
         return leaves
 
 
-def _shorten_stack_traces(ep: ExportedProgram, root: Path) -> None:
-    """Rewrite the file names in the stack traces of every node, also in subgraphs."""
-    installed = re.compile(r'File "[^"]*/(?:site|dist)-packages/')
-    library = re.compile(rf'File "{re.escape(str(Path(os.__file__).parent))}/')
-    for graph_module in ep.graph_module.modules():
-        if isinstance(graph_module, torch.fx.GraphModule):
-            for node in graph_module.graph.nodes:
-                if trace := node.meta.get("stack_trace"):
-                    trace = installed.sub('File "', trace)
-                    trace = trace.replace(f'File "{root}{os.sep}', 'File "')
-                    node.meta["stack_trace"] = library.sub('File "', trace)
-
-
-def _user_inputs(ep: ExportedProgram) -> Iterator[UserInput]:
-    """Yield the program's user inputs in flattened order."""
-    values = {node.name: node.meta.get("val") for node in ep.graph.find_nodes(op="placeholder")}
-    for spec in ep.graph_signature.input_specs:
-        if spec.kind is not InputKind.USER_INPUT:
-            continue
-        value = values.get(spec.arg.name)
-        shape: tuple[sympy.Expr, ...] = ()
-        number = None
-        if isinstance(value, torch.Tensor):
-            shape = tuple(_expression(size) for size in value.shape)
-        elif isinstance(value, torch.SymInt):
-            number = _expression(value)
-        yield UserInput(spec.arg.name, shape, number)
-
-
-def _output_names(ep: ExportedProgram) -> list[str | None]:
-    """Return the name of each flattened user output, None for outputs that are no number."""
-    names: list[str | None] = []
-    for spec in ep.graph_signature.output_specs:
-        if spec.kind is OutputKind.USER_OUTPUT:
-            constant = getattr(spec.arg, "value", 0)
-            numeric = isinstance(constant, (bool, int, float))
-            names.append(spec.arg.name if numeric else None)
-    return names
-
-
-def _dim_names(ep: ExportedProgram) -> dict[str, str]:
-    """Return the names that the user gave to dimensions, by symbol; a loaded program has none."""
-    values = (node.meta.get("val") for node in ep.graph.find_nodes(op="placeholder"))
-    mode = next((value.fake_mode for value in values if hasattr(value, "fake_mode")), None)
-    shape_env = getattr(mode, "shape_env", None)
-    # PyTorch keeps them for its error messages, and not in a documented place.
-    given = getattr(shape_env, "source_name_to_debug_name", {})
-    symbols = getattr(shape_env, "source_to_var", {})
-    names: dict[str, str] = {}
-    for source, name in given.items():
-        symbol = shape_env.replace(symbols[source]) if source in symbols else None
-        if isinstance(symbol, sympy.Symbol) and name.isidentifier():
-            names.setdefault(str(symbol), name)
-    return names
-
-
-def _expression(size: int | torch.SymInt) -> sympy.Expr:
-    return size.node.expr if isinstance(size, torch.SymInt) else sympy.Integer(size)
-
-
-def _solve(expression: sympy.Expr, symbol: sympy.Symbol, value: int) -> int | None:
-    if expression == symbol:
-        return value
-    free = sympy.Symbol("n")
-    solutions = sympy.solve(expression.subs(symbol, free) - value, free)
-    return int(solutions[0]) if solutions and solutions[0].is_Integer else None
-
-
-def _flatten_inputs(ep: ExportedProgram, args: tuple[Any, ...], kwargs: Any) -> list[Any]:
-    """Return the leaves of a call in the program's order, keyword arguments as it names them."""
-    names = pytree.tree_unflatten([None] * ep.call_spec.in_spec.num_leaves, ep.call_spec.in_spec)[
-        1
-    ].keys()
-    leaves, spec = pytree.tree_flatten((tuple(args), {name: kwargs[name] for name in names}))
-    if spec.num_leaves != ep.call_spec.in_spec.num_leaves:
-        raise SaveError("the example inputs do not have the structure of the program's inputs")
-    return leaves
-
-
 def _copied(leaves: Sequence[Any]) -> list[Any]:
     return [leaf.detach().clone() if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
 
@@ -439,44 +318,3 @@ def _resize(tensor: torch.Tensor, shape: list[int], generator: torch.Generator) 
     std = values.std(correction=0) if values.numel() else 1.0
     drawn = torch.randn(shape, generator=generator, dtype=torch.float64)
     return (drawn * std + mean).to(tensor.dtype)
-
-
-def _write(cases: Sequence[Case], output_names: Sequence[str | None], path: Path) -> None:
-    """Write the sidecar."""
-    tensors: dict[str, torch.Tensor] = {}
-    complex_keys: list[str] = []
-
-    def put(key: str, value: torch.Tensor) -> None:
-        value = value.detach().cpu()
-        if value.is_complex():
-            complex_keys.append(key)
-            value = torch.view_as_real(value.resolve_conj())
-        tensors[key] = value.contiguous().clone()
-
-    described = []
-    for case in cases:
-        for name, value in case.inputs.items():
-            put(f"{case.name}/input/{name}", value)
-        for index, value in enumerate(case.outputs):
-            if isinstance(value, torch.Tensor):
-                put(f"{case.name}/output/{index}", value)
-            elif isinstance(value, (bool, int, float)):
-                dtype = torch.float64 if isinstance(value, float) else None
-                put(f"{case.name}/output/{index}", torch.tensor(value, dtype=dtype))
-        for name, value in case.states.items():
-            put(f"{case.name}/state/{name}", value)
-        described.append(
-            {
-                "name": case.name,
-                "inputs": list(case.inputs),
-                "outputs": list(output_names),
-                "states": list(case.states),
-                "random": case.random,
-            }
-        )
-    metadata = {
-        "format": SIDECAR_FORMAT,
-        "cases": json.dumps(described),
-        "complex": json.dumps(complex_keys),
-    }
-    safetensors.torch.save_file(tensors, path, metadata)

@@ -143,7 +143,7 @@ def test_symbolic_integer_inputs_are_scalars(tmp_path):
     assert len({int(tensors[f"{case['name']}/input/n"]) for case in cases}) == 3
 
 
-def test_sizes_that_no_draw_satisfies_are_an_error(tmp_path):
+def test_where_no_other_size_runs_the_rest_is_recorded_with_a_warning(tmp_path):
     class Fails(nn.Module):
         def forward(self, x):
             return x + 1
@@ -156,8 +156,71 @@ def test_sizes_that_no_draw_satisfies_are_an_error(tmp_path):
                 raise ValueError("only four")
             return x + 1
 
-    with pytest.raises(onnxport.SaveError, match="only four"):
-        onnxport.save(program, tmp_path / "m.pt2", module=Picky())
+    with pytest.warns(UserWarning, match="no further size is recorded.*only four") as told:
+        sidecar = onnxport.save(program, tmp_path / "m.pt2", module=Picky())
+    assert told[0].filename == __file__
+    cases, _, tensors = read(sidecar)
+    assert [case["name"] for case in cases] == ["traced"]
+    assert torch.equal(tensors["traced/output/0"], torch.full((4,), 2.0))
+
+
+class Branching(nn.Module):
+    def forward(self, x, flag, *, scale):
+        return torch.cond(flag, lambda x: x + 1, lambda x: x - 1, (x,)) * scale["by"]
+
+
+def test_given_inputs_are_recorded(tmp_path):
+    x, yes, no = torch.randn(3), torch.tensor(True), torch.tensor(False)
+    by = {"by": torch.tensor(2.0)}
+    given = [
+        onnxport.Inputs(x, no, scale=by),
+        {"x": x + 1, "flag": yes, "scale": by},
+    ]
+    cases, _, tensors = save(tmp_path, Branching(), (x, yes), {"scale": by}, inputs=given)
+    assert [case["name"] for case in cases] == ["traced", "given-1", "given-2"]
+    torch.testing.assert_close(tensors["given-1/output/0"], (x - 1) * 2)
+    torch.testing.assert_close(tensors["given-2/output/0"], (x + 2) * 2)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ((torch.ones(3), torch.tensor(True)), "the program takes other arguments: 2 positional"),
+        (onnxport.Inputs(torch.ones(4), torch.tensor(True), scale={"by": torch.ones(())}), ""),
+    ],
+)
+def test_given_inputs_that_the_program_does_not_take_are_refused(tmp_path, given, says):
+    by = {"by": torch.tensor(2.0)}
+    args = (torch.ones(3), torch.tensor(True))
+    with pytest.raises(onnxport.SaveError, match=rf"does not run with inputs\[0\].*{says}"):
+        save(tmp_path, Branching(), args, {"scale": by}, inputs=[given])
+    assert not (tmp_path / "m.pt2").exists()
+
+
+def test_calls_that_draw_random_numbers_say_so(tmp_path):
+    class Noise(nn.Module):
+        def forward(self, x):
+            return nn.functional.dropout(x, 0.5, self.training)
+
+    for training in (True, False):
+        cases, *_ = save(tmp_path, Noise().train(training), (torch.randn(8),))
+        assert [case["random"] for case in cases] == [training]
+
+
+def test_names_of_dimensions_go_into_the_archive(tmp_path):
+    class Add(nn.Module):
+        def forward(self, x, y):
+            return x + y
+
+    batch = Dim("batch")
+    shapes = ({0: batch, 1: Dim("length")}, {0: batch, 1: Dim.DYNAMIC})
+    program = export(Add(), (torch.ones(2, 3), torch.ones(2, 3)), dynamic_shapes=shapes)
+    onnxport.save(program, tmp_path / "m.pt2")
+    extra = {"onnxport.dims.json": ""}
+    loaded = torch.export.load(tmp_path / "m.pt2", extra_files=extra)
+    symbols = [str(size) for size in next(iter(loaded.graph.nodes)).meta["val"].shape]
+    names = json.loads(extra["onnxport.dims.json"])
+    assert [names[symbol] for symbol in symbols] == ["batch", "length"]
 
 
 def test_stack_traces_lose_the_place_of_the_source(tmp_path):

@@ -15,7 +15,9 @@ from torch import nn
 from torch.export import Dim, ExportedProgram
 
 import onnxport
+import onnxport._program
 import onnxport._save
+import onnxport._sidecar
 
 BATCH = Dim("batch")
 SEQUENCE = Dim("sequence", max=64)
@@ -83,7 +85,8 @@ class Model:
 
     def _key(self) -> str:
         versions = [importlib.metadata.version(package) for package in PACKAGES]
-        sources = [inspect.getsource(self.build), inspect.getsource(onnxport._save)]
+        recording = [onnxport._save, onnxport._program, onnxport._sidecar]
+        sources = [inspect.getsource(part) for part in (self.build, *recording)]
         helpers = inspect.getsource(inspect.getmodule(self.build))
         text = "\n".join([*versions, *sources, helpers])
         return hashlib.sha256(text.encode()).hexdigest()

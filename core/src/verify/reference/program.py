@@ -231,6 +231,10 @@ def stand_in(archive: str) -> None:
                 lambda value: (list(value), None),
                 lambda values, context, kind=kind: kind(values),
                 serialized_type_name=name,
+                flatten_with_keys_fn=lambda value: (
+                    [(pytree.SequenceKey(index), part) for index, part in enumerate(value)],
+                    None,
+                ),
                 to_dumpable_context=lambda context: None,
                 from_dumpable_context=lambda context: None,
             )
@@ -335,22 +339,11 @@ class Program:
             ]
         values = {f"{case}/output/{index}": value for index, value in enumerate(results)}
         values |= {f"{case}/state/{name}": watched[name] for name in self.mutated}
-        tensors = {key: dense(value) for key, value in values.items() if is_number(value)}
-        described = {
-            "name": case,
-            "inputs": [],
-            "outputs": self.outputs,
-            "states": self.mutated,
-            "random": drew,
-        }
-        send({"format": FORMAT, "cases": json.dumps([described])}, tensors.items())
-
-
-def is_number(value: Any) -> bool:
-    """Tell whether a result is a tensor or a number."""
-    import torch
-
-    return isinstance(value, (torch.Tensor, bool, int, float))
+        numbers = (torch.Tensor, bool, int, float)
+        tensors = {k: dense(v) for k, v in values.items() if isinstance(v, numbers)}
+        about = {"outputs": self.outputs, "states": self.mutated, "random": drew}
+        described = json.dumps([{"name": case, "inputs": [], **about}])
+        send({"format": FORMAT, "cases": described}, tensors.items())
 
 
 def dense(value: Any) -> Any:

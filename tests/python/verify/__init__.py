@@ -1,0 +1,1 @@
+"""Verifying models: where expected values come from."""

@@ -1,9 +1,11 @@
 //! Products.
 
+use onnxport_sdk::Weight;
 use onnxport_sdk::prelude::*;
 
 rules! {
-    /// The products of a value with three weights are one product, which is split.
+    /// The products of a value with three weights are one product, which is split. The packed weight is made when
+    /// the model is written.
     packed_qkv (opset = 13..):
         (MatMul(x, const q: [D, Q]), MatMul(x, const k: [D, K]), MatMul(x, const v: [D, V]))
         if x.rank() == Some(3)
@@ -18,6 +20,6 @@ fn packed<'h>(
 ) -> Res<Vec<ValueRef<'h>>> {
     let widths: Option<Vec<i64>> = widths.into_iter().map(Dim::as_const).collect();
     let widths = widths.ok_or("a weight has a width that is not known")?;
-    let product = cx.matmul(x, cx.concat(&weights, 1));
+    let product = cx.matmul(x, Weight::concat(&weights.map(ValueRef::weight), 1).value()?);
     Ok(cx.op("Split").input(product).input(cx.ints(&widths)).int("axis", -1).many(3))
 }

@@ -33,6 +33,25 @@ function com.microsoft::SkipLayerNormalization(epsilon) {
   output %none
   output %sum
 }
+function com.microsoft::SkipSimplifiedLayerNormalization(epsilon) {
+  constant %none: f32[] = [0.0]
+  constant %last: i64[1] = [-1]
+  input %x
+  input %skip
+  input %scale
+  %epsilon = Constant() {value_float = ref epsilon}
+  %sum = Add(%x, %skip)
+  %square = Mul(%sum, %sum)
+  %mean = ReduceMean(%square, %last)
+  %shifted = Add(%mean, %epsilon)
+  %root = Sqrt(%shifted)
+  %unit = Div(%sum, %root)
+  %0 = Mul(%unit, %scale)
+  output %0
+  output %none
+  output %none
+  output %sum
+}
 ";
 
 /// Sizes of symbols, one per run.

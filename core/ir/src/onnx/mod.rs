@@ -4,8 +4,10 @@
 
 mod beside;
 mod metadata;
+pub(crate) mod redirect;
 mod signature;
 mod weights;
+pub(crate) mod wire;
 
 #[cfg(test)]
 mod tests;

@@ -25,6 +25,7 @@ use crate::ir::{
     Attr, BlockId, Def, Function, Graph, Header, Literal, Model, Node, NodeId, OpsetImport, ValueNote,
 };
 use crate::onnx::UNBOUND_LOCATION;
+use crate::onnx::wire::{put_varint, varint_len};
 use crate::tensor::DType;
 
 /// The longest protobuf message.
@@ -145,18 +146,6 @@ impl<'a> Message<'a> {
         meter.add(pending.len() as u64);
         Ok(())
     }
-}
-
-pub(super) const fn varint_len(n: u64) -> u64 {
-    (64 - (n | 1).leading_zeros() as u64).div_ceil(7)
-}
-
-pub(super) fn put_varint(out: &mut Vec<u8>, mut n: u64) {
-    while n >= 0x80 {
-        out.push(n as u8 | 0x80);
-        n >>= 7;
-    }
-    out.push(n as u8);
 }
 
 /// A graph that is written.

@@ -9,6 +9,7 @@ use super::interrupt;
 use super::publish::{self, Ready, Sources, Staged, Target};
 use super::sync;
 use crate::diagnose::Report;
+use crate::onnx::redirect::redirect;
 use crate::tensor::MappedFile;
 
 /// A model whose files are complete and on disk, and which nobody sees yet. It vanishes unless it is
@@ -120,7 +121,7 @@ fn redirected(target: &Target, path: &Path, names: &[String]) -> Result<Staged, 
     let mut write = || -> io::Result<()> {
         let model = MappedFile::open(path)?;
         let mut out = BufWriter::new(copy.file());
-        publish::redirect(model.bytes(), &rename, &mut out)?;
+        redirect(model.bytes(), &rename, &mut out)?;
         out.flush()?;
         sync::file(out.get_ref())
     };

@@ -1,7 +1,6 @@
 //! Making written files the result: all of them, or none.
 
 pub(super) mod lock;
-mod redirect;
 mod staged;
 mod swap;
 
@@ -23,7 +22,6 @@ use crate::diagnose::{Code, Diagnostic, Report};
 use crate::files;
 use crate::tensor::{self, MappedFile};
 
-pub(super) use redirect::redirect;
 pub(super) use staged::Staged;
 
 /// The digits of a hash of the model's name that its hidden files carry.

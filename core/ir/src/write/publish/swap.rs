@@ -20,9 +20,9 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use super::redirect::{locations, redirect};
 use super::staged::{PREFIX, TEMPORARY};
 use super::{Ready, Target, is_data_name, remove};
+use crate::onnx::redirect::{locations, redirect};
 use crate::tensor::MappedFile;
 use crate::write::{manifest, sync};
 

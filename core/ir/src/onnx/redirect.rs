@@ -6,7 +6,7 @@
 
 use std::io::{self, Write};
 
-use crate::write::encode::{put_varint, varint_len};
+use super::wire::{next, put_varint, varint_len};
 
 /// The deepest nesting of messages that is followed; protobuf's own readers stop at 100.
 const MAX_DEPTH: usize = 100;
@@ -42,47 +42,6 @@ impl Kind {
     }
 }
 
-/// A field of a message.
-struct Field<'a> {
-    number: u64,
-    /// The key and everything else of the field.
-    whole: &'a [u8],
-    /// What a length-delimited field holds.
-    payload: Option<&'a [u8]>,
-}
-
-/// The next field, which is taken off `bytes`; `None` when they are damaged.
-fn next<'a>(bytes: &mut &'a [u8]) -> Option<Field<'a>> {
-    let start = *bytes;
-    let key = varint(bytes)?;
-    let mut payload = None;
-    match key & 7 {
-        0 => drop(varint(bytes)?),
-        1 => *bytes = bytes.get(8..)?,
-        2 => {
-            let len = usize::try_from(varint(bytes)?).ok()?;
-            payload = Some(bytes.get(..len)?);
-            *bytes = bytes.get(len..)?;
-        }
-        5 => *bytes = bytes.get(4..)?,
-        _ => return None,
-    }
-    Some(Field { number: key >> 3, whole: start.get(..start.len() - bytes.len())?, payload })
-}
-
-fn varint(bytes: &mut &[u8]) -> Option<u64> {
-    let mut value = 0u64;
-    for at in 0..10 {
-        let byte = *bytes.get(at)?;
-        value |= u64::from(byte & 0x7f).checked_shl(7 * at as u32)?;
-        if byte < 0x80 {
-            *bytes = bytes.get(at + 1..)?;
-            return Some(value);
-        }
-    }
-    None
-}
-
 /// The file that an entry of external data names, if it is that entry.
 fn location(entry: &[u8]) -> Option<&str> {
     let (mut rest, mut key, mut value) = (entry, None, None);
@@ -98,7 +57,7 @@ fn location(entry: &[u8]) -> Option<&str> {
 }
 
 /// The distinct data files that the model in `bytes` names, in order; `None` when it is damaged.
-pub(super) fn locations(bytes: &[u8]) -> Option<Vec<String>> {
+pub(crate) fn locations(bytes: &[u8]) -> Option<Vec<String>> {
     let mut found = Vec::new();
     list(Kind::Model, bytes, 0, &mut found)?;
     Some(found)
@@ -124,13 +83,13 @@ fn list(kind: Kind, mut bytes: &[u8], depth: usize, found: &mut Vec<String>) -> 
 }
 
 /// Gives a data file another name, or `None` to leave it.
-pub(in crate::write) type Rename<'a> = &'a dyn Fn(&str) -> Option<String>;
+pub(crate) type Rename<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// Writes the model in `bytes` with the data files that `rename` knows under their other names.
 ///
 /// # Errors
 /// Those of `out`; `InvalidData` when the model is damaged.
-pub(in crate::write) fn redirect(bytes: &[u8], rename: Rename<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn redirect(bytes: &[u8], rename: Rename<'_>, out: &mut dyn Write) -> io::Result<()> {
     if measure(Kind::Model, bytes, 0, rename).is_none() {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "the model is damaged"));
     }

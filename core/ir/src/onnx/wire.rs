@@ -1,0 +1,58 @@
+//! The encoding of protocol buffers: fields of a message as bytes.
+//!
+//! What must not change a file but for a few bytes, or is too large to be decoded, is walked with this. Everything
+//! else decodes messages.
+
+/// A field of a message.
+pub(crate) struct Field<'a> {
+    /// Its number in the message.
+    pub(crate) number: u64,
+    /// The key and everything else of the field.
+    pub(crate) whole: &'a [u8],
+    /// What a length-delimited field holds.
+    pub(crate) payload: Option<&'a [u8]>,
+}
+
+/// The next field, which is taken off `bytes`; `None` when they are damaged.
+pub(crate) fn next<'a>(bytes: &mut &'a [u8]) -> Option<Field<'a>> {
+    let start = *bytes;
+    let key = varint(bytes)?;
+    let mut payload = None;
+    match key & 7 {
+        0 => drop(varint(bytes)?),
+        1 => *bytes = bytes.get(8..)?,
+        2 => {
+            let len = usize::try_from(varint(bytes)?).ok()?;
+            payload = Some(bytes.get(..len)?);
+            *bytes = bytes.get(len..)?;
+        }
+        5 => *bytes = bytes.get(4..)?,
+        _ => return None,
+    }
+    Some(Field { number: key >> 3, whole: start.get(..start.len() - bytes.len())?, payload })
+}
+
+fn varint(bytes: &mut &[u8]) -> Option<u64> {
+    let mut value = 0u64;
+    for at in 0..10 {
+        let byte = *bytes.get(at)?;
+        value |= u64::from(byte & 0x7f).checked_shl(7 * at as u32)?;
+        if byte < 0x80 {
+            *bytes = bytes.get(at + 1..)?;
+            return Some(value);
+        }
+    }
+    None
+}
+
+pub(crate) const fn varint_len(n: u64) -> u64 {
+    (64 - (n | 1).leading_zeros() as u64).div_ceil(7)
+}
+
+pub(crate) fn put_varint(out: &mut Vec<u8>, mut n: u64) {
+    while n >= 0x80 {
+        out.push(n as u8 | 0x80);
+        n >>= 7;
+    }
+    out.push(n as u8);
+}

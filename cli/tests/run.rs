@@ -87,8 +87,7 @@ fn a_run_shows_and_writes_what_comes_out() {
     let source = run(&["--random", "--dim", "batch=2", "-o", &model]);
     assert_eq!(source.status.code(), Some(5), "the model is not replaced");
     if onnxport_ort::discover::find().is_none() {
-        eprintln!("no ONNX Runtime library was found: not compared with it");
-        return;
+        return onnxport_harness::note("no ONNX Runtime library was found to compare with");
     }
     let ort = onnxport(&["run", &model, "--random", "--seed", "3", "--dim", "batch=2", "-o", &again]);
     assert_eq!(ort.status.code(), Some(0), "{}", String::from_utf8_lossy(&ort.stderr));

@@ -68,7 +68,7 @@ fn system_has_runtime() -> bool {
     let (_, said, _) = User::new().convert(&[]);
     let found = said["not_verified"].is_null();
     if found {
-        eprintln!("the system has an ONNX Runtime: not tested");
+        onnxport_harness::note("the system has an ONNX Runtime for everybody");
     }
     found
 }
@@ -115,8 +115,7 @@ fn a_remembered_library_that_is_gone_is_looked_for_again() {
         return;
     }
     let Some(library) = onnxport_ort::discover::find() else {
-        eprintln!("no ONNX Runtime library was found: not tested");
-        return;
+        return onnxport_harness::note("no ONNX Runtime library was found");
     };
     let user = User::new();
     let (package, name) = (user.at("packages/onnxruntime"), library.file_name().expect("a name"));
@@ -154,8 +153,7 @@ fn what_lies_in_the_working_folder_is_not_loaded() {
         .map(|folder| folder.join("python3"))
         .find(|python| python.is_file());
     let Some(python) = python else {
-        eprintln!("there is no python3: not tested");
-        return;
+        return onnxport_harness::note("there is no python3");
     };
     let user = User::new();
     // Started by a script, so that its own folders are not looked at first.

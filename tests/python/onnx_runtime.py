@@ -170,7 +170,18 @@ def load_model(path: Path) -> OrtModel | ReferenceModel:
     try:
         return OrtModel(path)
     except MissingKernel:
+        note_skipped("ONNX Runtime has no kernel for the model: ONNX's own evaluator ran it")
         return ReferenceModel(path)
+
+
+def note_skipped(reason: str) -> None:
+    """Say that the test that runs is about something that is not here; `cargo xtask` counts it."""
+    listed = os.environ.get("ONNXPORT_SKIPPED")
+    if listed:
+        test = os.environ.get("PYTEST_CURRENT_TEST", "a script").rsplit(" ", 1)[0]
+        line = json.dumps({"test": test, "reason": reason, "passed": True})
+        with Path(listed).open("a") as file:
+            file.write(line + "\n")
 
 
 def compare(

@@ -7,22 +7,27 @@ use std::ops::AddAssign;
 pub(crate) struct Counts {
     /// Tests that passed.
     pub passed: u64,
-    /// Tests that failed, or could not run.
+    /// Tests that failed, or could not be started.
     pub failed: u64,
+    /// Tests that did not run here, for a reason that they give.
+    pub skipped: u64,
 }
 
 impl AddAssign for Counts {
     fn add_assign(&mut self, other: Self) {
         self.passed += other.passed;
         self.failed += other.failed;
+        self.skipped += other.skipped;
     }
 }
 
 impl Counts {
-    /// Reads a line of `cargo test`: `test result: ok. 7 passed; 0 failed; 1 ignored; …`.
+    /// Reads a line of `cargo test`: `test result: ok. 7 passed; 0 failed; 1 ignored; …`. What is ignored says so
+    /// itself ([`Skipped`](crate::skipped::Skipped)), or is run by another step.
     pub(crate) fn of_cargo(line: &str) -> Option<Self> {
         let rest = line.trim().strip_prefix("test result: ")?;
-        Some(Self { passed: number_before(rest, "passed"), failed: number_before(rest, "failed") })
+        let (passed, failed) = (number_before(rest, "passed"), number_before(rest, "failed"));
+        Some(Self { passed, failed, ..Self::default() })
     }
 
     /// Reads the last line of pytest: `2 failed, 5 passed, 1 xfailed in 3.21s`.
@@ -39,6 +44,7 @@ impl Counts {
             failed: number_before(summary, "failed")
                 + number_before(summary, "error")
                 + number_before(summary, "errors"),
+            skipped: number_before(summary, "skipped"),
         })
     }
 }
@@ -57,19 +63,19 @@ mod tests {
     #[test]
     fn lines_of_cargo_are_read() {
         let line = "test result: FAILED. 7 passed; 2 failed; 1 ignored; 0 measured; 0 filtered out";
-        assert_eq!(Counts::of_cargo(line), Some(Counts { passed: 7, failed: 2 }));
+        assert_eq!(Counts::of_cargo(line), Some(Counts { passed: 7, failed: 2, skipped: 0 }));
         assert_eq!(Counts::of_cargo("test a ... ok"), None);
     }
 
     #[test]
     fn lines_of_pytest_are_read() {
-        let some = |passed, failed| Some(Counts { passed, failed });
-        assert_eq!(Counts::of_pytest("5 passed in 3.21s"), some(5, 0));
+        let some = |passed, failed, skipped| Some(Counts { passed, failed, skipped });
+        assert_eq!(Counts::of_pytest("5 passed in 3.21s"), some(5, 0, 0));
         assert_eq!(
             Counts::of_pytest("== 2 failed, 5 passed, 3 xfailed, 1 error in 63.21s (0:01:03) =="),
-            some(5, 3)
+            some(5, 3, 0)
         );
-        assert_eq!(Counts::of_pytest("1 skipped in 0.01s"), some(0, 0));
+        assert_eq!(Counts::of_pytest("1 skipped in 0.01s"), some(0, 0, 1));
         assert_eq!(Counts::of_pytest("no tests ran in 0.01s"), None);
         assert_eq!(Counts::of_pytest("found it in 3 places"), None);
     }

@@ -15,6 +15,7 @@ mod freeze;
 mod generate;
 mod imports;
 mod python;
+mod skipped;
 mod step;
 mod test;
 

@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::counts::Counts;
+use crate::skipped::{self, List, Skipped};
 
 /// Reads the counts from a line of output.
 pub(crate) type Parser = fn(&str) -> Option<Counts>;
@@ -15,6 +16,7 @@ pub(crate) struct Steps {
     /// The tests of all steps; a step that fails without a failed test counts as one.
     pub counts: Counts,
     failed: Vec<String>,
+    skipped: Vec<Skipped>,
 }
 
 impl Steps {
@@ -27,12 +29,20 @@ impl Steps {
     pub(crate) fn run(&mut self, name: &str, command: &mut Command, parse: Parser) -> bool {
         println!("\n== {name}");
         let start = Instant::now();
-        let outcome = stream(command, parse);
+        let list = List::of(command);
+        let outcome = stream(command, parse, &mut self.skipped);
         let seconds = start.elapsed().as_secs_f64();
-        let (ok, mut counts) = outcome.unwrap_or_else(|error| {
+        let (mut ok, mut counts) = outcome.unwrap_or_else(|error| {
             println!("{error}");
             (false, Counts::default())
         });
+        match list.read(&mut counts) {
+            Ok(listed) => self.skipped.extend(listed),
+            Err(error) => {
+                println!("{error}");
+                ok = false;
+            }
+        }
         if !ok && counts.failed == 0 {
             counts.failed = 1;
         }
@@ -57,24 +67,35 @@ impl Steps {
         for name in &self.failed {
             println!("failed: {name}");
         }
-        println!("{} passed, {} failed", self.counts.passed, self.counts.failed);
+        print!("{}", skipped::text(&self.skipped));
+        let Counts { passed, failed, skipped } = self.counts;
+        println!("{passed} passed, {failed} failed, {skipped} skipped");
         self.counts.failed == 0
     }
 }
 
-fn stream(command: &mut Command, parse: Parser) -> Result<(bool, Counts), String> {
+fn stream(
+    command: &mut Command,
+    parse: Parser,
+    skipped: &mut Vec<Skipped>,
+) -> Result<(bool, Counts), String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let failed = |error: std::io::Error| format!("{program}: {error}");
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(failed)?;
     let mut counts = Counts::default();
     if let Some(stdout) = child.stdout.take() {
-        pass_through(stdout, parse, &mut counts).map_err(failed)?;
+        pass_through(stdout, parse, &mut counts, skipped).map_err(failed)?;
     }
     let status = child.wait().map_err(failed)?;
     Ok((status.success(), counts))
 }
 
-fn pass_through(stdout: impl Read, parse: Parser, counts: &mut Counts) -> std::io::Result<()> {
+fn pass_through(
+    stdout: impl Read,
+    parse: Parser,
+    counts: &mut Counts,
+    skipped: &mut Vec<Skipped>,
+) -> std::io::Result<()> {
     let mut reader = BufReader::new(stdout);
     let mut line = Vec::new();
     loop {
@@ -84,8 +105,10 @@ fn pass_through(stdout: impl Read, parse: Parser, counts: &mut Counts) -> std::i
         }
         std::io::stdout().write_all(&line)?;
         std::io::stdout().flush()?;
-        if let Some(found) = parse(&String::from_utf8_lossy(&line)) {
+        let text = String::from_utf8_lossy(&line);
+        if let Some(found) = parse(&text) {
             *counts += found;
         }
+        skipped.extend(skipped::of_pytest(&text));
     }
 }

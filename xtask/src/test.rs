@@ -104,7 +104,7 @@ fn python_steps(root: &Path, python: &Path, built: bool, libraries: &OsStr, step
         Err(why) => steps.fail("generated files", &why),
     }
     if built {
-        let pytest = ["pytest", "-p", "no:cacheprovider", "python/tests", "tests/python"];
+        let pytest = ["pytest", "-rs", "-p", "no:cacheprovider", "python/tests", "tests/python"];
         let mut pytest = module(&pytest);
         pytest.env("ONNXPORT_LOADED", libraries);
         steps.run("pytest", &mut pytest, Counts::of_pytest);

@@ -20,6 +20,8 @@
 //! A test that cannot run here calls [`skip`]: it counts as ignored, with the reason, and not as passed. One that
 //! is not to run unless somebody asks says `#[ignore = "why"]`.
 
+mod skipped;
+
 use std::any::Any;
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::cell::{Cell, RefCell};
@@ -31,6 +33,7 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
 pub use inventory;
 pub use onnxport_harness_attribute::test;
+pub use skipped::note;
 
 /// A function with `#[test]`.
 pub struct Test {
@@ -96,7 +99,7 @@ fn message(payload: &dyn Any) -> String {
     text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "it panicked".to_owned())
 }
 
-fn run(test: impl FnOnce()) -> Result<Completion, Failed> {
+fn run(name: &str, test: impl FnOnce()) -> Result<Completion, Failed> {
     LAST.take();
     INSIDE.set(true);
     let outcome = catch_unwind(AssertUnwindSafe(test));
@@ -104,7 +107,10 @@ fn run(test: impl FnOnce()) -> Result<Completion, Failed> {
     match outcome {
         Ok(()) => Ok(Completion::Completed),
         Err(payload) => match payload.downcast::<Skipped>() {
-            Ok(skipped) => Ok(Completion::ignored_with(skipped.0)),
+            Ok(skipped) => {
+                skipped::list(name, &skipped.0, false);
+                Ok(Completion::ignored_with(skipped.0))
+            }
             Err(payload) => {
                 let text = message(payload.as_ref());
                 let (last, place) = LAST.take();
@@ -119,10 +125,13 @@ fn run(test: impl FnOnce()) -> Result<Completion, Failed> {
 fn trials() -> Vec<Trial> {
     let functions = inventory::iter::<Test>.into_iter().map(|test| {
         let name = test.name.split_once("::").map_or(test.name, |(_, path)| path);
-        Trial::ignorable_test(name, || run(test.run)).with_ignored_flag(test.ignored)
+        Trial::ignorable_test(name, move || run(name, test.run)).with_ignored_flag(test.ignored)
     });
     let made = inventory::iter::<Cases>.into_iter().flat_map(|cases| cases.0());
-    let made = made.map(|case| Trial::ignorable_test(case.name, || run(case.run)));
+    let made = made.map(|Case { name, run: test }| {
+        let own = name.clone();
+        Trial::ignorable_test(name, move || run(&own, test))
+    });
     let mut all: Vec<Trial> = functions.chain(made).collect();
     all.sort_by(|a, b| a.name().cmp(b.name()));
     all

@@ -41,13 +41,16 @@
 //! # }
 //! ```
 //!
+//! [`run_model`] runs any ONNX model on values that are given or drawn.
+//!
 //! Errors are [`Report`]s: every problem at once, each a [`Diagnostic`] with a stable [`Code`], the line of the
 //! user's own program and a next step. Their `Display` is the text that the command prints.
 //!
 //! # What is stable
 //!
-//! What stands at the root of this crate. The modules below it are the rooms of the host, which the command,
-//! `plugin check` and the Python package use; they change with it.
+//! What stands at the root of this crate: some forty types, and what they are made of. The modules below it are the
+//! rooms of the host, public because the command, `plugin check`, the Python package and the tests are crates of their
+//! own; they are hidden here, and change with these.
 
 // What comes from outside never panics; tests may.
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
@@ -91,14 +94,23 @@ pub mod verify;
 #[doc(hidden)]
 pub mod weights;
 
+pub use backend::BackendOptions;
 pub use conversion::{Calls, Conversion, ConvertedProgram, Staged};
 pub use diagnose::{Code, Diagnostic, Report, Severity};
-pub use host::Host;
 pub use host::discover::Search;
+pub use host::{Host, PluginRoot};
+pub use ir::Model;
+pub use lower::{DimName, LowerOptions};
+pub use optimise::{OptimiseOptions, Optimised};
 pub use pipeline::{ConvertOptions, Converted};
-pub use verify::{Executor, Options as VerifyOptions, Runtime, Verification};
+pub use precision::PrecisionOptions;
+pub use run::{Computed, Draw, Given, Run, Sizes, Summary, run as run_model};
+pub use tensor::{DType, LazyTensor};
+pub use verify::{
+    Against, CaseReport, Executor, Options as VerifyOptions, OutputReport, Runtime, Verification,
+};
 pub use weights::{BindOptions, NameMap, WeightSet};
-pub use write::{ExternalData, WriteOptions, WriteReport};
+pub use write::{ExternalData, WriteOptions, WritePlan, WriteReport};
 
 pub(crate) use onnxport_ir::{arena, files, table, text};
 #[doc(hidden)]

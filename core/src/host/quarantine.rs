@@ -17,7 +17,7 @@ pub enum OnPanic {
 }
 
 /// The plugins that were set aside, by position in the host's list, with the calls that they were not
-/// given since the last [`Quarantine::notes`].
+/// given since the last `Quarantine::notes`.
 #[derive(Debug, Default)]
 pub struct Quarantine {
     policy: OnPanic,

@@ -36,7 +36,7 @@ impl Host {
     /// Attaches plugins that are linked into this program.
     ///
     /// # Errors
-    /// [`Code::PLUGIN_CONTRACT`] when one refuses to attach, provides nothing, or lists no
+    /// [`Code::PLUGIN_CONTRACT`](crate::Code::PLUGIN_CONTRACT) when one refuses to attach, provides nothing, or lists no
     /// operators although it has a table of them: a linked crate whose list is empty was dropped by
     /// the linker.
     pub fn new(linked: &[&'static PluginRoot]) -> Result<Self, Report> {
@@ -45,7 +45,7 @@ impl Host {
 
     /// Attaches the linked-in plugins and those that `search` finds. A loaded plugin takes the place
     /// of a linked-in one with the same id; of two loaded ones the source that comes first in
-    /// [`Source`] counts.
+    /// [`Source`](host::Source) counts.
     ///
     /// # Errors
     /// A report of every plugin that cannot be used.

@@ -161,7 +161,7 @@ fn load_library(wanted: Option<&Path>) -> Result<Loaded, Failure> {
         Some(path) => path.to_owned(),
         None => discover::find().ok_or_else(|| {
             Failure::new("no ONNX Runtime library was found")
-                .help("run `pip install onnxruntime`, or name a library with --ort-library or ORT_DYLIB_PATH")
+                .help("run `pip install onnxruntime`, name a library with --ort-library or ORT_DYLIB_PATH, or use --executor reference")
         })?,
     };
     if !found.is_file() {

@@ -85,6 +85,45 @@ fn a_new_project_tests_itself_and_passes_the_check() {
 }
 
 #[test]
+fn a_project_of_every_kind_tests_itself_and_passes_the_check() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // The path is relative to where the command runs.
+    std::fs::create_dir(folder.path().join("onnxport")).expect("a folder");
+    std::os::unix::fs::symlink(repository().join("plugin-sdk"), folder.path().join("onnxport/sdk"))
+        .expect("a link");
+    for kind in ["rules", "backend", "weights", "executor"] {
+        let name = format!("of-{kind}");
+        let made = ["plugin", "new", &name, "--kind", kind, "--sdk", "onnxport/sdk"];
+        let made = onnxport(&made, folder.path());
+        assert_eq!(made.status.code(), Some(0), "{}", String::from_utf8_lossy(&made.stderr));
+        let project = folder.path().join(&name);
+        std::fs::copy(repository().join("Cargo.lock"), project.join("Cargo.lock")).expect("a copy");
+        let tests = cargo(&["test", "--offline"], &project);
+        let said = String::from_utf8_lossy(&tests.stdout).into_owned();
+        assert!(said.contains("2 passed; 0 failed"), "{kind}: {said}");
+        cargo(&["build", "--offline", "--quiet"], &project);
+        let (exit, checked) = check(&library(&name.replace('-', "_")), &[]);
+        assert_eq!((exit, of(&checked, "fail")), (Some(0), vec![]), "{kind}");
+        assert!(checked["passed"].as_u64().is_some_and(|n| n >= 14), "{kind}: {checked:#}");
+    }
+}
+
+#[test]
+fn a_project_without_an_sdk_builds_with_the_one_that_travels_with_the_program() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let made = onnxport(&["plugin", "new", "alone"], folder.path());
+    assert_eq!(made.status.code(), Some(0), "{}", String::from_utf8_lossy(&made.stderr));
+    let project = folder.path().join("alone");
+    // Moved, it still finds its SDK.
+    let moved = folder.path().join("elsewhere");
+    std::fs::rename(&project, &moved).expect("it is moved");
+    std::fs::copy(repository().join("Cargo.lock"), moved.join("Cargo.lock")).expect("a copy");
+    cargo(&["build", "--offline", "--quiet"], &moved);
+    let (exit, checked) = check(&library("alone"), &[]);
+    assert_eq!((exit, of(&checked, "fail")), (Some(0), vec![]));
+}
+
+#[test]
 fn the_plugins_of_this_repository_pass() {
     for (package, name) in [("onnxport-aten", "onnxport_aten"), ("onnxport-ort", "onnxport_ort")] {
         let build =

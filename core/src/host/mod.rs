@@ -14,7 +14,6 @@ pub mod log;
 pub mod manifest;
 pub mod options;
 mod quarantine;
-pub mod template;
 pub mod watch;
 mod weights;
 

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use clap::Args;
-use onnxport_core::host::template::{self, Sdk};
+use clap::{Args, ValueEnum};
+use onnxport_project::{self as project, Kind, Sdk};
 
 use crate::format::{bold, faint, good};
 use crate::outcome::{CommandResult, Outcome};
@@ -17,20 +17,51 @@ pub(crate) struct Arguments {
     /// The folder to make; empty or not there yet [default: NAME]
     #[arg(long, value_name = "DIR")]
     path: Option<PathBuf>,
-    /// The plugin SDK, which is in no registry yet: the folder `plugin-sdk` of onnxport's sources, or the
-    /// address of their git repository
+    /// What the plugin is for
+    #[arg(long, value_enum, default_value = "lowerings")]
+    kind: KindArgument,
+    /// The plugin SDK: the folder `plugin-sdk` of onnxport's sources, or the address of their git repository
+    /// [default: a copy of the sources that this program was built with, in the project]
     #[arg(long, value_name = "PATH|URL")]
-    sdk: String,
+    sdk: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum KindArgument {
+    /// It lowers operators to ONNX
+    Lowerings,
+    /// It rewrites parts of models
+    Rules,
+    /// It takes parts of models for hardware
+    Backend,
+    /// It makes weights, or changes them on their way into a file
+    Weights,
+    /// It runs models
+    Executor,
+}
+
+impl KindArgument {
+    fn kind(self) -> Kind {
+        match self {
+            Self::Lowerings => Kind::Lowerings,
+            Self::Rules => Kind::Rules,
+            Self::Backend => Kind::Backend,
+            Self::Weights => Kind::Weights,
+            Self::Executor => Kind::Executor,
+        }
+    }
 }
 
 /// Makes a plugin project.
 pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     let folder = arguments.path.clone().unwrap_or_else(|| PathBuf::from(&arguments.name));
-    let project = template::new(&arguments.name, &folder, &Sdk::parse(&arguments.sdk))?;
+    let kind = arguments.kind.kind();
+    let sdk = arguments.sdk.as_deref().map_or(Sdk::Bundled, Sdk::parse);
+    let project = project::new(&arguments.name, kind, &folder, &sdk)?;
     let library = project.library.display().to_string();
     let commands = [
         (format!("cd {}", folder.display()), ""),
-        ("cargo test".to_owned(), "the lowerings, without onnxport"),
+        ("cargo test".to_owned(), kind.tested()),
         ("cargo build --release".to_owned(), ""),
         (format!("onnxport plugin check {library}"), "what a host can ask of the library"),
     ];

@@ -2,9 +2,11 @@
 
 pub mod code;
 mod diagnostic;
+pub mod explain;
 mod origin;
 pub mod render;
 
 pub use code::Code;
 pub use diagnostic::{Diagnostic, Report, Severity};
+pub use explain::{Explanation, explanation};
 pub use origin::{Frame, Origin, OriginId, Origins};

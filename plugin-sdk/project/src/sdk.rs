@@ -1,0 +1,75 @@
+//! Where a project gets the plugin SDK from.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use onnxport_ir::diagnose::{Code, Diagnostic};
+
+/// The sources of the SDK, as an archive.
+const SOURCES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sdk.zip"));
+
+/// The folder of a project that holds them.
+const FOLDER: &str = "sdk";
+
+/// Where the plugin SDK comes from. It is in no registry yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sdk {
+    /// The sources that travel with this program; the project gets a copy.
+    Bundled,
+    /// A folder that holds it.
+    Path(PathBuf),
+    /// A git repository that holds it.
+    Git(String),
+}
+
+impl Sdk {
+    /// A git address, or a folder.
+    pub fn parse(text: &str) -> Self {
+        if text.contains("://") || text.starts_with("git@") {
+            Self::Git(text.to_owned())
+        } else {
+            Self::Path(text.into())
+        }
+    }
+
+    /// The dependency's fields in a `Cargo.toml`.
+    pub(super) fn dependency(&self) -> Result<String, Diagnostic> {
+        let text = match self {
+            Self::Bundled => return Ok(format!("path = \"{FOLDER}/plugin-sdk\"")),
+            Self::Git(address) => return Ok(format!("git = {}", quoted(address))),
+            Self::Path(path) => path,
+        };
+        let full = text.canonicalize().ok().filter(|path| path.join("Cargo.toml").is_file());
+        let manifest = full.as_ref().and_then(|path| fs::read_to_string(path.join("Cargo.toml")).ok());
+        match (full, manifest) {
+            (Some(full), Some(manifest)) if manifest.contains("name = \"onnxport-sdk\"") => {
+                Ok(format!("path = {}", quoted(&full.to_string_lossy())))
+            }
+            _ => {
+                Err(Diagnostic::error(Code::PLUGIN_NEW, format!("{} is not the plugin SDK", text.display()))
+                    .help("name the folder `plugin-sdk` of onnxport's sources, or their git address"))
+            }
+        }
+    }
+
+    /// What the workspace of the project says of the SDK's folder, which is a workspace of its own.
+    pub(super) fn workspace(&self) -> String {
+        match self {
+            Self::Bundled => format!("[workspace]\nexclude = [\"{FOLDER}\"]\n"),
+            Self::Path(_) | Self::Git(_) => "[workspace]\n".to_owned(),
+        }
+    }
+
+    /// Puts the sources into the project, if it is to have them.
+    pub(super) fn unpack(&self, project: &Path) -> std::io::Result<()> {
+        match self {
+            Self::Bundled => onnxport_archive::unpack(SOURCES, &project.join(FOLDER)),
+            Self::Path(_) | Self::Git(_) => Ok(()),
+        }
+    }
+}
+
+/// A basic string of TOML.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}

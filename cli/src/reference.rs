@@ -13,7 +13,7 @@ use crate::progress::Progress;
 pub(crate) struct ReferenceArguments {
     /// Where expected values come from; by default those that were recorded, and PyTorch where an active
     /// Python has it and none were
-    #[arg(long, value_enum, value_name = "FROM")]
+    #[arg(long, value_enum, value_name = "FROM", env = "ONNXPORT_REFERENCE", hide_env_values = true)]
     reference: Option<From>,
 }
 

@@ -106,7 +106,7 @@ fn python_steps(root: &Path, python: &Path, built: bool, libraries: &OsStr, step
     if built {
         let pytest = ["pytest", "-rs", "-p", "no:cacheprovider", "python/tests", "tests/python"];
         let mut pytest = module(&pytest);
-        pytest.env("ONNXPORT_LOADED", libraries);
+        pytest.env("ONNXPORT_LOADED", libraries).env("ONNXPORT_REFERENCE", "recorded");
         steps.run("pytest", &mut pytest, Counts::of_pytest);
     } else {
         steps.fail("pytest", "there is no release binary to test");

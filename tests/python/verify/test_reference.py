@@ -18,8 +18,9 @@ from torch.export import Dim, export
 import onnxport
 from tests.python.onnx_runtime import ROOT, binary, library
 
+BARE = {name: value for name, value in os.environ.items() if name != "ONNXPORT_REFERENCE"}
 # The environment of the Python that runs this.
-ACTIVE = {**os.environ, "VIRTUAL_ENV": sys.prefix}
+ACTIVE = {**BARE, "VIRTUAL_ENV": sys.prefix}
 
 
 def saved(tmp_path, module, args, shapes=None, name="m"):
@@ -105,6 +106,15 @@ def test_values_come_from_where_the_user_says(tmp_path):
         assert ("drawn-values-1" in found) == (sources == {"torch"})
 
 
+def test_the_environment_chooses_where_the_command_line_does_not(tmp_path):
+    archive = saved(tmp_path, nn.Linear(3, 2), (torch.rand(4, 3),))
+    env = {**ACTIVE, "ONNXPORT_REFERENCE": "recorded"}
+    assert cases(converted(archive, env=env))["traced"]["expected"] == "nothing"
+    found = cases(converted(archive, "--reference", "torch", env=env))
+    assert found["traced"]["expected"] == "torch"
+    converted(archive, code=2, env={**ACTIVE, "ONNXPORT_REFERENCE": "maybe"})
+
+
 def test_a_model_that_computes_something_else_is_told_by_pytorch(tmp_path):
     class Scale(nn.Module):
         def __init__(self, by):
@@ -183,17 +193,62 @@ def tampered(archive, change):
             new.writestr(name, content)
 
 
-def test_an_archive_that_could_run_code_is_not_loaded_unasked(tmp_path):
-    archive = saved(tmp_path, nn.Linear(3, 2), (torch.rand(4, 3),), ({0: Dim("n")},))
-    trace = tmp_path / "trace"
-    guard = f"__import__('pathlib').Path('{trace}').touch() is None"
+def with_entry(name):
+    def change(archive):
+        with zipfile.ZipFile(archive, "a") as file:
+            root = file.namelist()[0].split("/")[0]
+            file.writestr(f"{root}/{name}", "{}")
+
+    return change
+
+
+def with_guard(archive):
+    guard = f"__import__('pathlib').Path({str(archive.parent / 'trace')!r}).touch() is None"
     tampered(archive, lambda program: program["guards_code"].append(guard))
+
+
+def with_operator(archive):
+    def change(program):
+        program["graph_module"]["graph"]["nodes"][0]["target"] = "torch.hub.load"
+
+    tampered(archive, change)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        with_guard,
+        with_entry("data/aotinductor/model/model.so"),
+        with_entry("Models/model.json"),
+    ],
+)
+def test_an_archive_that_could_run_code_is_not_loaded_unasked(tmp_path, change):
+    archive = saved(tmp_path, nn.Linear(3, 2), (torch.rand(4, 3),), ({0: Dim("n")},))
+    change(archive)
     said = converted(archive)
     (note,) = [entry for entry in said["diagnostics"] if entry["code"] == "OP706"]
     assert note["severity"] == "note"
     assert "may run as code" in note["message"]
     assert cases(said)["traced"]["expected"] == "nothing"
-    assert not trace.exists()
+    assert not (tmp_path / "trace").exists()
+
+
+def test_operators_that_are_functions_of_pytorch_are_not_loaded_unasked(tmp_path):
+    archive = saved(tmp_path, nn.Linear(3, 2), (torch.rand(4, 3),))
+    converted(archive, "--no-verify")
+    model = archive.with_suffix(".onnx")
+    with_operator(archive)
+    done = subprocess.run(
+        command("verify", model, "--against", archive),
+        capture_output=True,
+        text=True,
+        check=False,
+        env=ACTIVE,
+    )
+    (note,) = [
+        entry for entry in json.loads(done.stdout)["diagnostics"] if entry["code"] == "OP706"
+    ]
+    assert "torch.hub.load" in note["message"]
 
 
 def fake(tmp_path, script):
@@ -204,7 +259,7 @@ def fake(tmp_path, script):
     interpreter = prefix / "bin" / "python3"
     interpreter.write_text(f"#!/bin/sh\n{script}\n")
     interpreter.chmod(0o755)
-    return {**os.environ, "VIRTUAL_ENV": str(prefix)}
+    return {**BARE, "VIRTUAL_ENV": str(prefix)}
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 //! memory that is bounded by its size.
 
 mod archive;
+mod dim_names;
 mod expressions;
 mod json;
 mod many;

@@ -32,7 +32,6 @@ import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-SEED = 0
 FORMAT = "onnxport-expected/1"
 CHUNK = 1 << 20
 PR_SET_PDEATHSIG = 1
@@ -63,20 +62,13 @@ def end_with(parent: int) -> None:
         pass
 
 
-# --- Messages ---------------------------------------------------------------------------------
-
-
 def receive() -> bytearray:
     """Return the request; a thread then waits for the end of standard input."""
     stream = sys.stdin.buffer
     (length,) = struct.unpack("<Q", stream.read(8))
-    request = bytearray(length)
-    view, start = memoryview(request), 0
-    while start < length:
-        count = stream.readinto(view[start : start + CHUNK])
-        if not count:
-            os._exit(1)
-        start += count
+    request = bytearray(stream.read(length))
+    if len(request) < length:
+        os._exit(1)
 
     def wait() -> None:
         stream.read(1)
@@ -89,9 +81,8 @@ def receive() -> bytearray:
 def send(metadata: Mapping[str, str], tensors: Iterable[tuple[str, Any]] = ()) -> None:
     """Write one message; `tensors` are pairs of a key and a tensor on the CPU."""
     header: dict[str, Any] = {"__metadata__": metadata}
-    parts, end, spelled = [], 0, {}
+    parts, end, spelled = [], 0, dtypes() if tensors else {}
     for key, tensor in tensors:
-        spelled = spelled or dtypes()
         tensor = tensor.contiguous()
         size = tensor.numel() * tensor.element_size()
         header[key] = {
@@ -141,8 +132,6 @@ def tensors_of(request: bytearray) -> tuple[dict[str, str], dict[str, Any]]:
     return metadata, tensors
 
 
-# --- What an archive holds --------------------------------------------------------------------
-
 WORDS = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 TEXTS = re.compile(r"'([^'\\]*)'|\"([^\"\\]*)\"")
 # Symbols, sympy's classes, and what PyTorch writes into guards.
@@ -157,6 +146,11 @@ PLAIN = re.compile(r"[\w .:/-]*")
 OPERATORS = re.compile(
     r"#?(torch\.ops\.[\w.]+|_operator\.\w+|math\.\w+|torch\._?sym_\w+"
     r"|builtins\.(max|min|abs|round|pow)|torch\.utils\._sympy\.functions\.\w+)"
+)
+# Besides programs an archive may hold compiled code, and before PyTorch 2.8 it had other entries.
+ENTRIES = re.compile(
+    r"([^/]+/)?(models/[^/]+\.json|data/(weights|constants|sample_inputs)/[^/]+|extra/.*"
+    r"|archive_format|archive_version|byteorder|version|\.data/[^/]+)"
 )
 
 
@@ -182,6 +176,14 @@ def objects(root: Any) -> Iterator[dict[str, Any]]:
 
 def suspicious(archive: str) -> str | None:
     """Return what PyTorch might run as code while it loads or runs the archive, or None."""
+    with zipfile.ZipFile(archive) as file:
+        names = file.namelist()
+    # PyTorch finds entries whatever their case.
+    if len({name.lower() for name in names}) < len(names):
+        return "two entries of one name"
+    for name in names:
+        if not ENTRIES.fullmatch(name):
+            return f"the entry {name[:80]!r}"
     for program in programs(archive):
         for part in objects(program):
             expressions = [part.get("expr_str"), *(part.get("guards_code") or ())]
@@ -248,9 +250,6 @@ def structures(archive: str) -> Iterator[dict[str, Any]]:
                 if isinstance(text, str) and text:
                     nodes = objects(json.loads(text))
                     yield from (node for node in nodes if isinstance(node.get("type"), str))
-
-
-# --- The program ------------------------------------------------------------------------------
 
 
 class Program:
@@ -323,7 +322,7 @@ class Program:
             if isinstance(leaf, torch.Tensor):
                 watched[arg.name] = leaf
         before = {key: (value._version, value.detach().clone()) for key, value in watched.items()}
-        torch.manual_seed(SEED)
+        torch.manual_seed(0)
         generator = torch.get_rng_state()
         with torch.no_grad():
             results = pytree.tree_leaves(self.module(*args, **kwargs))
@@ -351,7 +350,7 @@ def dense(value: Any) -> Any:
     import torch
 
     if not isinstance(value, torch.Tensor):
-        return torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else None)
+        value = torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else None)
     value = value.detach().cpu().resolve_neg()
     return torch.view_as_real(value.resolve_conj()) if value.is_complex() else value
 
@@ -363,8 +362,8 @@ def same(a: Any, b: Any) -> bool:
 
 def reason(error: BaseException) -> str:
     """Return the first line of an error that says something."""
-    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).splitlines()
+    lines = [line.strip() for line in lines if line.strip()]
     return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__
 
 
@@ -374,11 +373,10 @@ def main() -> None:
     end_with(int(parent))
     request = receive()
     try:
-        found = None if "trusted" in options else suspicious(archive)
-        if found is not None:
-            send({"error": f"the program holds {found}, which PyTorch may run as code"})
-            return
         if "trusted" not in options:
+            found = suspicious(archive)
+            if found is not None:
+                raise ValueError(f"the program holds {found}, which PyTorch may run as code")
             os.environ["TORCH_FORCE_WEIGHTS_ONLY_LOAD"] = "1"
         import torch
 

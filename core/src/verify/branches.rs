@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use onnxport_proto::NodeProto;
+use onnxport_proto::{NodeProto, TensorProto};
 use serde::Serialize;
 
 use super::executor::{Feed, Output};
@@ -68,7 +68,7 @@ impl Branches {
     pub(super) fn of(file: &OnnxFile, places: &BTreeMap<String, String>) -> Self {
         let graph = file.graph();
         let fixed: BTreeSet<&str> =
-            graph.into_iter().flat_map(|graph| &graph.initializer).map(|tensor| tensor.name()).collect();
+            graph.into_iter().flat_map(|graph| &graph.initializer).map(TensorProto::name).collect();
         let nodes = graph.into_iter().flat_map(|graph| &graph.node);
         let branches = nodes.filter(|node| node.op_type() == "If" && node.domain().is_empty());
         let branch = |node: &NodeProto| {

@@ -115,7 +115,9 @@ mod tests {
         let _ = std::os::unix::fs::symlink(version, prefix.join("bin/python3"));
         let folder = prefix.join("lib").join(version).join("site-packages");
         fs::create_dir_all(&folder).unwrap();
-        packages.iter().for_each(|name| fs::create_dir(folder.join(name)).unwrap());
+        for name in packages {
+            fs::create_dir(folder.join(name)).unwrap();
+        }
     }
 
     #[test]

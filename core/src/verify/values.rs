@@ -8,7 +8,7 @@ use crate::tensor::{DType, LazyTensor};
 use super::expected::Case;
 use super::samples::Sample;
 
-/// A sequence of numbers that looks random: SplitMix64, of Steele, Lea and Flood.
+/// A sequence of numbers that looks random: `SplitMix64`, of Steele, Lea and Flood.
 pub(super) struct Draw(u64);
 
 impl Draw {
@@ -129,21 +129,25 @@ fn moved(all: &mut [i64]) {
     } else if all.windows(2).any(|pair| pair.first() != pair.last()) {
         all.rotate_left(1);
     } else {
-        all.iter_mut().for_each(|n| *n = n.wrapping_add(1));
+        for n in all {
+            *n = n.wrapping_add(1);
+        }
     }
 }
 
 fn integers(tensor: &LazyTensor, change: impl FnOnce(&mut [i64])) -> Option<LazyTensor> {
     let bytes = tensor.read()?;
-    let (encoded, mut all): (fn(i64) -> Vec<u8>, Vec<i64>) = match tensor.dtype {
-        DType::I64 => (|n| n.to_le_bytes().to_vec(), read::<8>(&bytes, i64::from_le_bytes)),
-        DType::I32 => {
-            (|n| (n as i32).to_le_bytes().to_vec(), read::<4>(&bytes, |b| i32::from_le_bytes(b).into()))
-        }
+    let mut all = match tensor.dtype {
+        DType::I64 => read::<8>(&bytes, i64::from_le_bytes),
+        DType::I32 => read::<4>(&bytes, |b| i32::from_le_bytes(b).into()),
         _ => return None,
     };
     change(&mut all);
-    changed(tensor, all.into_iter().flat_map(encoded).collect())
+    let bytes = match tensor.dtype {
+        DType::I64 => all.into_iter().flat_map(i64::to_le_bytes).collect(),
+        _ => all.into_iter().flat_map(|n| (n as i32).to_le_bytes()).collect(),
+    };
+    changed(tensor, bytes)
 }
 
 fn read<const N: usize>(bytes: &[u8], decode: impl Fn([u8; N]) -> i64) -> Vec<i64> {

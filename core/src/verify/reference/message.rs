@@ -34,6 +34,9 @@ const DTYPES: [Dtype; 18] = [
     Dtype::F8_E8M0,
 ];
 
+/// A key, and the element type, the extents and the bytes of its tensor.
+type Input<'a> = (String, Dtype, Vec<usize>, Cow<'a, [u8]>);
+
 #[derive(Serialize)]
 struct Asked<'a> {
     name: String,
@@ -46,7 +49,7 @@ struct Asked<'a> {
 /// A sentence about an input that cannot be sent.
 pub(super) fn request(cases: &[&Case]) -> Result<Vec<u8>, String> {
     let mut asked = Vec::with_capacity(cases.len());
-    let mut inputs: Vec<(String, Dtype, Vec<usize>, Cow<'_, [u8]>)> = Vec::new();
+    let mut inputs: Vec<Input<'_>> = Vec::new();
     for (number, case) in cases.iter().enumerate() {
         for (name, tensor) in &case.inputs {
             let dtype = spelled(tensor.dtype)

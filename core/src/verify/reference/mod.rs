@@ -22,7 +22,7 @@ use super::python::{self, Python};
 use crate::diagnose::{Code, Diagnostic, Severity};
 
 /// How long PyTorch may take where the user does not say.
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// Where expected values come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl Against {
             Reference::Found | Reference::Recorded => Ok(()),
             Reference::Torch => self.insist(limit),
             Reference::None => {
-                self.cases.iter_mut().for_each(|case| case.forget());
+                self.cases.iter_mut().for_each(Case::forget);
                 Ok(())
             }
         };

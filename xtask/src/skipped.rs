@@ -69,12 +69,9 @@ pub(crate) fn text(skipped: &[Skipped]) -> String {
     for Skipped { reason, test, .. } in skipped {
         by_reason.entry(reason).or_default().push(test);
     }
-    let mut out = String::new();
-    for (reason, tests) in by_reason {
-        out += &format!("skipped: {reason}\n");
-        tests.iter().for_each(|test| out += &format!("  {test}\n"));
-    }
-    out
+    let paragraph =
+        |(reason, tests): (&str, Vec<&str>)| format!("skipped: {reason}\n  {}\n", tests.join("\n  "));
+    by_reason.into_iter().map(paragraph).collect()
 }
 
 #[cfg(test)]

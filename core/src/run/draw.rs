@@ -36,7 +36,7 @@ impl Draw {
     }
 }
 
-/// SplitMix64: <https://prng.di.unimi.it/splitmix64.c>.
+/// `SplitMix64`: <https://prng.di.unimi.it/splitmix64.c>.
 struct Numbers(u64);
 
 impl Numbers {

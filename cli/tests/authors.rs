@@ -197,3 +197,36 @@ fn what_is_no_plugin_is_said() {
     assert!(of(&checked, "fail")[0].1.ends_with("is not a shared library"), "{checked:#}");
     assert_eq!(check(&folder.path().join("missing.so"), &[]).0, Some(5));
 }
+
+/// Compiles `restless.c`.
+#[cfg(unix)]
+fn restless(folder: &Path, define: &str) -> PathBuf {
+    let library = folder.join(format!("{define}.so"));
+    let mut cc = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
+    cc.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-I"]);
+    cc.arg(repository().join("plugin-sdk/abi/include")).arg(format!("-D{define}")).arg("-o").arg(&library);
+    cc.arg(repository().join("cli/tests/restless.c"));
+    assert!(cc.status().expect("the C compiler starts; Rust links with it").success(), "{cc:?}");
+    library
+}
+
+#[cfg(unix)]
+#[test]
+fn what_differs_from_call_to_call_and_from_process_to_process_is_found() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (exit, checked) = check(&restless(folder.path(), "COUNTS"), &[]);
+    let reason = "the same call is lowered to something else the second time";
+    let counted = ("lowering/1 restless.op.default".to_owned(), reason.to_owned());
+    assert_eq!(exit, Some(70));
+    assert!(of(&checked, "fail").contains(&counted), "{checked:#}");
+    // Where memory lies differs between processes only where the system moves it.
+    let moves =
+        std::fs::read_to_string("/proc/sys/kernel/randomize_va_space").is_ok_and(|text| text.trim() != "0");
+    if moves {
+        let (exit, checked) = check(&restless(folder.path(), "PLACES"), &[]);
+        let failed = of(&checked, "fail");
+        assert_eq!(exit, Some(70), "{checked:#}");
+        assert!(failed.iter().all(|(check, _)| check == "lowering/1 two processes"), "{failed:?}");
+        assert_eq!(failed.len(), 1);
+    }
+}

@@ -15,6 +15,7 @@ mod progress;
 mod reference;
 mod render;
 mod signals;
+mod target;
 mod tensors;
 mod truncated;
 mod usage;

@@ -65,6 +65,8 @@ pub(crate) mod incoming;
 #[doc(hidden)]
 pub mod inspect;
 #[doc(hidden)]
+pub mod legalise;
+#[doc(hidden)]
 pub mod lower;
 #[doc(hidden)]
 pub mod meta;

@@ -1,8 +1,8 @@
 //! The stages of a conversion, in order. Each takes what the one above made.
 //!
 //! ```text
-//! archive → program → functional program → model → tidy → optimised → narrowed → partitioned → (validated) → files
-//!   read   meta  normalise     lower          tidy   optimise   precision    backend     validate       write
+//! archive → program → functional program → model → tidy → optimised → narrowed → legal → partitioned → (validated) → files
+//!   read   meta  normalise     lower          tidy   optimise   precision legalise  backend     validate       write
 //! ```
 
 use std::collections::BTreeSet;
@@ -14,6 +14,7 @@ use crate::diagnose::{Code, Diagnostic, Report};
 use crate::host::Host;
 use crate::ir::opset::{MAX_OPSET, MIN_OPSET};
 use crate::ir::{self, Model};
+use crate::legalise::{self, LegaliseOptions, Legalised};
 use crate::lower::{self, LowerOptions};
 use crate::meta::{self, Checked};
 use crate::normalise;
@@ -37,6 +38,8 @@ pub struct ConvertOptions {
     pub optimise: OptimiseOptions,
     /// The types in which weights are stored.
     pub precision: PrecisionOptions,
+    /// The target that the model is made for.
+    pub legalise: LegaliseOptions,
     /// Which backends take their parts of the model.
     pub backend: BackendOptions,
     /// Check the model against the rules of ONNX and what the program states.
@@ -70,6 +73,8 @@ pub struct Converted {
     pub checked: Checked,
     /// What happened to weights.
     pub changed: Changed,
+    /// What was done for the target.
+    pub legalised: Legalised,
     /// What backends took; `None` when there was none to ask.
     pub partitioned: Option<Partitioned>,
     /// What was done, in order.
@@ -141,6 +146,9 @@ pub fn convert(host: &Host, mut program: Program, options: &ConvertOptions) -> R
         changed = weights;
         diagnostics.extend(notes);
     }
+    let legal = clock.time("legalise", || legalise::legalise(&mut model, &options.legalise))?;
+    let (legalised, notes) = legal;
+    diagnostics.extend(notes);
     let mut partitioned = None;
     if !options.backend.backends.is_empty() {
         let backed = clock.time("backend", || backend::run(host, &mut model, &options.backend))?;
@@ -155,7 +163,16 @@ pub fn convert(host: &Host, mut program: Program, options: &ConvertOptions) -> R
         }
         diagnostics.extend(report.diagnostics);
     }
-    Ok(Converted { model, optimised, diagnostics, checked, changed, partitioned, stages: clock.stages })
+    Ok(Converted {
+        model,
+        optimised,
+        diagnostics,
+        checked,
+        changed,
+        legalised,
+        partitioned,
+        stages: clock.stages,
+    })
 }
 
 /// Finds everything in a program that cannot be converted: unlike [`convert`], it goes on to the

@@ -16,6 +16,7 @@ mod conformance;
 mod functions;
 mod hostile;
 mod ir;
+mod legalise;
 mod lower;
 mod meta;
 mod normalise;

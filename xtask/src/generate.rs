@@ -10,6 +10,7 @@ use crate::{contract, python, root, target};
 const TABLES: &[(&str, &str)] = &[
     ("aten_schemas.py", "plugins/aten/schemas.txt"),
     ("torchvision_schemas.py", "plugins/torchvision/schemas.txt"),
+    ("onnxruntime_kernels.py", "core/src/legalise/targets/onnxruntime-cpu.txt"),
     ("onnx_opsets.py", "core/ir/src/ir/opset/generated.rs"),
 ];
 

@@ -25,6 +25,7 @@ use crate::outcome::{CommandResult, Outcome};
 use crate::plugins;
 use crate::precision;
 use crate::progress::Progress;
+use crate::target;
 use crate::weights::WeightArguments;
 
 /// Inputs and outputs shown in the summary.
@@ -167,6 +168,7 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
         outcome.put("backends", &partitioned.backends);
     }
     precision::describe(&converted.changed, &mut outcome);
+    target::describe(&converted.legalised, &mut outcome);
     outcome.put(
         "unchecked",
         serde_json::json!({

@@ -13,6 +13,7 @@ use super::verifying::VerifyingArguments;
 use crate::backends::BackendArguments;
 use crate::plugins::PluginArguments;
 use crate::precision::PrecisionArguments;
+use crate::target::TargetArguments;
 
 /// Arguments about how a program becomes a model.
 #[derive(Debug, Args)]
@@ -23,6 +24,8 @@ pub(crate) struct ConvertingArguments {
     /// Check the graph against the rules of ONNX and what the program states
     #[arg(long)]
     validate: bool,
+    #[command(flatten)]
+    target: TargetArguments,
     #[command(flatten)]
     pub verifying: VerifyingArguments,
     #[command(flatten)]
@@ -41,6 +44,7 @@ impl ConvertingArguments {
         ConvertOptions {
             lower: LowerOptions { opset: self.opset, ..LowerOptions::default() },
             precision: self.precision.options(),
+            legalise: self.target.options(),
             backend: self.backends.options(output),
             optimise: self.optimising.options(),
             validate: self.validate,

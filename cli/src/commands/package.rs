@@ -27,6 +27,7 @@ use crate::outcome::{CommandResult, Outcome};
 use crate::plugins;
 use crate::precision;
 use crate::progress::Progress;
+use crate::target;
 use crate::weights::SharedWeights;
 
 /// Arguments of `package`.
@@ -290,6 +291,7 @@ fn convert(
         outcome.put("backends", &partitioned.backends);
     }
     precision::describe(&converted.changed, &mut outcome);
+    target::describe(&converted.legalised, &mut outcome);
     converting.optimising.describe(&converted.optimised, &mut outcome);
     Ok(Member { name: name.to_owned(), model: converted.model, outcome, calls, reweighted })
 }

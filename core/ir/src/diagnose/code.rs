@@ -102,6 +102,12 @@ codes! {
     OPTIMISE_REFUSED = "OP406";
     /// The user asks about a rule or pass that no plugin has.
     OPTIMISE_NAME = "OP407";
+    /// The target has no kernel for an operator of this type, which is computed in a narrower one.
+    TARGET_NARROWS = "OP408";
+    /// The target that was asked for does not run the model.
+    TARGET_LACKS = "OP409";
+    /// A target does not exist, or its file cannot be read.
+    TARGET_FILE = "OP410";
     /// The backend that was asked for does not exist, or two plugins have it.
     BACKEND_UNKNOWN = "OP501";
     /// What a backend says that it can take is malformed.

@@ -230,6 +230,17 @@ impl Graph {
         }
     }
 
+    /// Exchanges the places where nodes define two values. Readers keep reading the value that they read.
+    pub fn swap_definitions(&mut self, a: ValueId, b: ValueId) {
+        let (Def::Node(of_a, i), Def::Node(of_b, j)) = (self.values[a].def, self.values[b].def) else {
+            return;
+        };
+        self.nodes[of_a].outputs[i as usize] = Some(b);
+        self.nodes[of_b].outputs[j as usize] = Some(a);
+        self.values[a].def = Def::Node(of_b, j);
+        self.values[b].def = Def::Node(of_a, i);
+    }
+
     /// Drops the initializers from `count` on, which nothing may use any more.
     pub fn drop_initializers(&mut self, count: usize) {
         for initializer in self.initializers.drain(count.min(self.initializers.len())..) {

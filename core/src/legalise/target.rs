@@ -1,0 +1,211 @@
+//! What a target takes, as data.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
+
+use rustc_hash::FxHashMap;
+
+use crate::diagnose::{Code, Diagnostic};
+use crate::files;
+use crate::tensor::DType;
+
+/// The names of the targets that come with the host.
+pub const BUILT_IN: &[&str] = &["onnx", "onnxruntime", "onnxruntime-cpu"];
+
+/// The bytes that the file of a target may have.
+const LONGEST: u64 = 16 << 20;
+
+/// The types that one kernel takes: for each type variable that it restricts, or input or output, the element types.
+pub(super) type Form = Vec<(String, Vec<DType>)>;
+
+/// A range of versions, both ends included, and the forms that are taken in it.
+#[derive(Clone, Debug)]
+struct Entry {
+    versions: (i64, i64),
+    /// `None` when every type is taken.
+    form: Option<Form>,
+}
+
+/// What is known of an operator.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    /// By the version of the operator.
+    kernels: Vec<Entry>,
+    /// By the opset of the model: the target takes the operator apart.
+    expansions: Vec<Entry>,
+}
+
+/// A runtime, with what it takes: read from a text of lines.
+///
+/// ```text
+/// target NAME                       what it is called
+/// version TEXT, provider TEXT       of what the table was made
+/// kernel OP VERSIONS VAR=TYPES …    it takes this version of the operator, or these: 13 or 7-12
+/// expand OP OPSETS VAR=TYPES | any  it takes the operator apart in models of these opsets
+/// itself TYPE in TYPE               where the second type is taken, the first one is as well
+/// leave TYPE                        nodes of this type are left alone
+/// compute TYPE in TYPE              where there is no kernel for the first type, the second one will do
+/// ```
+///
+/// Types are separated by commas; those of no tensor are not listed. `#` starts a comment.
+#[derive(Clone, Debug, Default)]
+pub struct Target {
+    name: String,
+    version: String,
+    provider: String,
+    operators: FxHashMap<String, Known>,
+    itself: Vec<(DType, DType)>,
+    leave: Vec<DType>,
+    compute: Vec<(DType, DType)>,
+}
+
+impl Target {
+    /// The target that comes with the host under this name.
+    pub fn named(name: &str) -> Option<Arc<Self>> {
+        match name {
+            "onnx" => Some(Arc::new(Self { name: "onnx".to_owned(), ..Self::default() })),
+            "onnxruntime" => Some(Self::onnxruntime()),
+            "onnxruntime-cpu" => {
+                // No other provider helps out: bfloat16, which the CPU has few kernels for, is computed in float32.
+                let mut target = (*Self::onnxruntime()).clone();
+                name.clone_into(&mut target.name);
+                target.leave.clear();
+                target.compute.push((DType::BF16, DType::F32));
+                Some(Arc::new(target))
+            }
+            _ => None,
+        }
+    }
+
+    /// ONNX Runtime. What its CPU provider lacks is computed in another type; bfloat16 is left to other providers.
+    pub fn onnxruntime() -> Arc<Self> {
+        static TABLE: LazyLock<Arc<Target>> = LazyLock::new(|| {
+            // The table is made by a script and a test reads it.
+            Arc::new(Target::parse(include_str!("targets/onnxruntime-cpu.txt")).unwrap_or_default())
+        });
+        TABLE.clone()
+    }
+
+    /// Reads the file of a target.
+    ///
+    /// # Errors
+    /// [`Code::TARGET_FILE`] when it cannot be read, or as [`Target::parse`].
+    pub fn read(path: &Path) -> Result<Self, Diagnostic> {
+        let text = files::text(path, LONGEST);
+        let text =
+            text.map_err(|e| Diagnostic::error(Code::TARGET_FILE, format!("{}: {e}", path.display())))?;
+        Self::parse(&text).map_err(|found| Diagnostic {
+            message: format!("{}: {}", path.display(), found.message),
+            ..found
+        })
+    }
+
+    /// Reads a target from its lines.
+    ///
+    /// # Errors
+    /// [`Code::TARGET_FILE`] with the number of the line that says nothing, or when no name is stated.
+    pub fn parse(text: &str) -> Result<Self, Diagnostic> {
+        let mut target = Self::default();
+        for (index, line) in text.lines().enumerate() {
+            let line = line.split_once('#').map_or(line, |(line, _)| line).trim();
+            if !line.is_empty() && target.line(line).is_none() {
+                let message = format!("line {} of the target says nothing: {line:?}", index + 1);
+                return Err(Diagnostic::error(Code::TARGET_FILE, message));
+            }
+        }
+        if target.name.is_empty() {
+            return Err(Diagnostic::error(Code::TARGET_FILE, "the target states no name"));
+        }
+        Ok(target)
+    }
+
+    fn line(&mut self, line: &str) -> Option<()> {
+        let (word, rest) = line.split_once(' ')?;
+        match word {
+            "target" => rest.clone_into(&mut self.name),
+            "version" => rest.clone_into(&mut self.version),
+            "provider" => rest.clone_into(&mut self.provider),
+            "leave" => self.leave.push(rest.trim().parse().ok()?),
+            "itself" | "compute" => {
+                let (from, to) = rest.split_once(" in ")?;
+                let pair = (from.trim().parse().ok()?, to.trim().parse().ok()?);
+                if word == "itself" { self.itself.push(pair) } else { self.compute.push(pair) }
+            }
+            "kernel" | "expand" => {
+                let mut words = rest.split_whitespace();
+                let (operator, versions) = (words.next()?, words.next()?);
+                let (first, last) = versions.split_once('-').unwrap_or((versions, versions));
+                let versions = (first.parse().ok()?, last.parse().ok()?);
+                let words: Vec<&str> = words.collect();
+                let form = if words == ["any"] { None } else { Some(form(&words)?) };
+                let known = self.operators.entry(operator.to_owned()).or_default();
+                let entries = if word == "kernel" { &mut known.kernels } else { &mut known.expansions };
+                entries.push(Entry { versions, form });
+            }
+            // Of which opset the table is: for those who read it.
+            "opset" => {}
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The version that the table was made from.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Whether no table says what it lacks.
+    pub fn takes_everything(&self) -> bool {
+        self.operators.is_empty()
+    }
+
+    /// The forms in which it takes version `since` of ONNX's operator `op` in a model of this opset. `None` when it takes
+    /// every type.
+    pub(super) fn forms(&self, op: &str, since: i64, opset: i64) -> Option<Vec<&Form>> {
+        let Some(known) = self.operators.get(op) else { return Some(Vec::new()) };
+        let inside = |version: i64| move |e: &&Entry| (e.versions.0..=e.versions.1).contains(&version);
+        let kernels = known.kernels.iter().filter(inside(since));
+        let entries = kernels.chain(known.expansions.iter().filter(inside(opset)));
+        entries.map(|entry| entry.form.as_ref()).collect()
+    }
+
+    /// Whether a kernel for `allowed` takes `dtype`, by itself or because the target casts, or whether it is left alone.
+    pub(super) fn accepts(&self, dtype: DType, allowed: &[DType]) -> bool {
+        let casts = |(from, to): &(DType, DType)| *from == dtype && allowed.contains(to);
+        allowed.contains(&dtype) || self.leave.contains(&dtype) || self.itself.iter().any(casts)
+    }
+
+    /// The types in which `dtype` may be computed, the best one first.
+    pub(super) fn substitutes(&self, dtype: DType) -> impl Iterator<Item = DType> {
+        self.compute.iter().filter(move |(from, _)| *from == dtype).map(|(_, to)| *to)
+    }
+}
+
+impl fmt::Display for Target {
+    /// `onnxruntime 1.31.1 (CPUExecutionProvider)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        if !self.version.is_empty() {
+            write!(f, " {}", self.version)?;
+        }
+        if self.provider.is_empty() { Ok(()) } else { write!(f, " ({})", self.provider) }
+    }
+}
+
+/// `T=f32,f64 T1=bool`.
+fn form(words: &[&str]) -> Option<Form> {
+    words
+        .iter()
+        .map(|word| {
+            let (variable, types) = word.split_once('=')?;
+            let types = types.split(',').map(|t| t.parse().ok()).collect::<Option<_>>()?;
+            Some((variable.to_owned(), types))
+        })
+        .collect()
+}

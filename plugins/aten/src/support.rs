@@ -1,78 +1,23 @@
-//! What several families need beyond the SDK: element types that kernels lack, and small formulas.
+//! What several families need beyond the SDK: element types that operators lack, and small formulas.
 
 use onnxport_sdk::prelude::*;
 
-/// Operators whose `bf16` form ONNX defines from opset 22 on.
-const BF16_SINCE_22: &[&str] = &[
-    "Acos",
-    "Acosh",
-    "Asin",
-    "Asinh",
-    "Atan",
-    "Atanh",
-    "Cos",
-    "Cosh",
-    "Elu",
-    "HardSigmoid",
-    "HardSwish",
-    "Mish",
-    "Round",
-    "Selu",
-    "Sin",
-    "Sinh",
-    "Softplus",
-    "Tan",
-    "ThresholdedRelu",
-];
-
-/// Operators without an `f64` kernel in ONNX Runtime's CPU provider.
-const NO_F64: &[&str] = &[
-    "Acos",
-    "Acosh",
-    "Asin",
-    "Asinh",
-    "Atan",
-    "Atanh",
-    "Celu",
-    "Cosh",
-    "Elu",
-    "Erf",
-    "Gelu",
-    "HardSigmoid",
-    "HardSwish",
-    "LeakyRelu",
-    "Mish",
-    "PRelu",
-    "Selu",
-    "Sinh",
-    "Softplus",
-    "Tan",
-    "ThresholdedRelu",
-];
-
-/// The element type in which `op` computes what is asked of it in `dtype`: `dtype` itself, unless
-/// ONNX at this opset or ONNX Runtime's CPU provider lacks it.
-pub(crate) fn kernel_type(cx: &Lower, op: &str, dtype: DType) -> DType {
+/// The element type in which `op` computes what is asked of it in `dtype`: `dtype` itself, unless ONNX does not define the
+/// operator of it. What a runtime lacks is not a lowering's business, nor is bfloat16, which the driver widens.
+pub(crate) fn defined_type(cx: &Lower, op: &str, dtype: DType) -> DType {
     match (op, dtype) {
-        (_, DType::F64) if NO_F64.contains(&op) => DType::F32,
-        (_, DType::BF16) if cx.opset() < 22 && BF16_SINCE_22.contains(&op) => DType::F32,
-        ("Celu", DType::F16 | DType::BF16) | ("Shrink", DType::BF16) => DType::F32,
-        ("Gelu", DType::BF16) if cx.opset() < 20 => DType::F32,
-        ("IsInf", DType::F16 | DType::BF16) if cx.opset() < 20 => DType::F32,
-        ("Max" | "Min" | "Clip" | "Where" | "Trilu", DType::I16) | ("Trilu", DType::I8 | DType::U8) => {
-            DType::I32
-        }
-        ("Less" | "Greater" | "LessOrEqual" | "GreaterOrEqual", DType::Bool) => DType::U8,
+        ("Celu", DType::F16 | DType::F64) => DType::F32,
+        ("Gelu", DType::BF16) | ("IsInf", DType::F16) if cx.opset() < 20 => DType::F32,
+        ("Less" | "Greater" | "LessOrEqual" | "GreaterOrEqual" | "Mod", DType::Bool) => DType::U8,
         ("Pow", DType::I8 | DType::U8 | DType::I16 | DType::Bool) => DType::I64,
-        ("Mod", DType::Bool) => DType::U8,
         _ => dtype,
     }
 }
 
-/// `op` over operands of `dtype`, computed where there is a kernel; the result is again of `dtype`.
+/// `op` over operands of `dtype`, computed in a type that ONNX defines it of; the result is again of `dtype`.
 pub(crate) fn node(cx: &Lower, op: &str, inputs: &[Value], dtype: DType) -> Value {
-    let kernel = kernel_type(cx, op, dtype);
-    let inputs: Vec<Value> = inputs.iter().map(|x| cx.cast(*x, kernel)).collect();
+    let defined = defined_type(cx, op, dtype);
+    let inputs: Vec<Value> = inputs.iter().map(|x| cx.cast(*x, defined)).collect();
     cx.cast(cx.op(op).inputs(inputs).one(), dtype)
 }
 
@@ -82,7 +27,7 @@ pub(crate) fn unary(cx: &Lower, op: &str, x: Value) -> Res<Value> {
     Ok(node(cx, op, &[cx.cast(x, dtype)], dtype))
 }
 
-/// `a` where `condition`, else `b`, both of `dtype`; `Where` has no kernel for truth values.
+/// `a` where `condition`, else `b`, both of `dtype`.
 pub(crate) fn select(
     cx: &Lower,
     condition: Value,
@@ -95,15 +40,14 @@ pub(crate) fn select(
         Term::Number(number) | Term::Exact(number) => cx.number(&number, dtype),
     });
     if dtype != DType::Bool {
-        let kernel = kernel_type(cx, "Where", dtype);
-        return cx.cast(cx.select(condition, cx.cast(a, kernel), cx.cast(b, kernel)), dtype);
+        return cx.select(condition, cx.cast(a, dtype), cx.cast(b, dtype));
     }
     match (truth(cx, a), truth(cx, b)) {
         (Some(true), _) => condition | b,
         (_, Some(false)) => condition & a,
         (Some(false), _) => !condition & b,
         (_, Some(true)) => !condition | a,
-        _ => cx.cast(cx.select(condition, cx.cast(a, DType::U8), cx.cast(b, DType::U8)), DType::Bool),
+        _ => cx.select(condition, a, b),
     }
 }
 

@@ -53,12 +53,10 @@ fn roi_pool(
     pooled_width: i64,
 ) -> Res<Vec<Option<Value>>> {
     let dtype = cx.dtype(input)?;
-    if dtype == DType::F64 {
-        return Err(Refusal::new("ONNX Runtime has no `MaxRoiPool` of float64")
-            .help("convert the features and the regions to float32 first"));
-    }
+    // The corners of regions have no room in fewer bits.
+    let wide = if dtype == DType::F64 { dtype } else { DType::F32 };
     let pooled = [pooled_height, pooled_width];
-    let node = cx.op("MaxRoiPool").input(cx.cast(input, DType::F32)).input(cx.cast(rois, DType::F32));
+    let node = cx.op("MaxRoiPool").input(cx.cast(input, wide)).input(cx.cast(rois, wide));
     let node = node.ints("pooled_shape", &pooled);
     let largest = node.float("spatial_scale", spatial_scale).one();
     Ok(vec![Some(cx.cast(largest, dtype)), None])

@@ -2,7 +2,7 @@
 
 use onnxport_sdk::prelude::*;
 
-use crate::support::{kernel_type, scaled};
+use crate::support::{defined_type, scaled};
 
 /// `x * cdf(x)` of the normal distribution, or its approximation by `tanh`.
 #[lowering("aten.gelu.default")]
@@ -12,10 +12,10 @@ fn gelu(cx: &Lower, x: Value, approximate: Option<Str>) -> Res<Value> {
     if !matches!(mode, "none" | "tanh") {
         return Err(format!("approximate `{mode}` is not one of none and tanh").into());
     }
-    // The formula by `tanh` has `f64` kernels throughout.
+    // The formula by `tanh` keeps `f64` where runtimes have no `Gelu` of it.
     let formula = cx.opset() < 20 || (dtype == DType::F64 && mode == "tanh");
-    let kernel = if mode == "tanh" && formula { dtype } else { kernel_type(cx, "Gelu", dtype) };
-    let x = cx.cast(x, kernel);
+    let defined = if mode == "tanh" && formula { dtype } else { defined_type(cx, "Gelu", dtype) };
+    let x = cx.cast(x, defined);
     let y = match (formula, mode) {
         (false, "none") => cx.op("Gelu").input(x).one(),
         (false, mode) => cx.op("Gelu").input(x).str("approximate", mode).one(),

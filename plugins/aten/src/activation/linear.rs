@@ -2,7 +2,7 @@
 
 use onnxport_sdk::prelude::*;
 
-use crate::support::{kernel_type, node, saturated, scaled, select};
+use crate::support::{node, saturated, scaled, select};
 
 /// `max(x, 0)`.
 #[lowering("aten.relu.default")]
@@ -20,10 +20,8 @@ fn between(cx: &Lower, x: Value, low: f64, high: f64) -> Res<Value> {
     if dtype.is_float() && (low.is_nan() || high.is_nan()) {
         return Ok(x + f64::NAN);
     }
-    let kernel = kernel_type(cx, "Clip", dtype);
     let (low, high) = (saturated(Scalar::Float(low), dtype), saturated(Scalar::Float(high), dtype));
-    let x = cx.cast(x, kernel);
-    Ok(cx.cast(cx.clamp(x, low, high), dtype))
+    Ok(cx.clamp(cx.cast(x, dtype), low, high))
 }
 
 /// `min(max(x, 0), 6)`.
@@ -45,8 +43,7 @@ fn hardsigmoid(cx: &Lower, x: Value) -> Res<Value> {
     if dtype == DType::F64 {
         return Ok(between(cx, x + 3.0, 0.0, 6.0)? / 6.0);
     }
-    let x = cast_to_kernel(cx, "HardSigmoid", x, dtype);
-    Ok(cx.cast(cx.op("HardSigmoid").input(x).float("alpha", 1.0 / 6.0).float("beta", 0.5).one(), dtype))
+    Ok(cx.op("HardSigmoid").input(x).float("alpha", 1.0 / 6.0).float("beta", 0.5).one())
 }
 
 /// `x * min(max(x + 3, 0), 6) / 6`.
@@ -59,11 +56,6 @@ fn hardswish(cx: &Lower, x: Value) -> Res<Value> {
     Ok(node(cx, "HardSwish", &[x], dtype))
 }
 
-fn cast_to_kernel(cx: &Lower, op: &str, x: Value, dtype: DType) -> Value {
-    let kernel = kernel_type(cx, op, dtype);
-    cx.cast(x, kernel)
-}
-
 /// `x` where it is positive, else `slope * x`.
 fn leaky(cx: &Lower, x: Value, slope: f64) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
@@ -71,8 +63,7 @@ fn leaky(cx: &Lower, x: Value, slope: f64) -> Res<Value> {
         let (zero, small) = (cx.float(0.0, dtype), scaled(x, slope));
         return Ok(cx.select(cx.greater(x, zero), x, small));
     }
-    let x = cast_to_kernel(cx, "LeakyRelu", x, dtype);
-    Ok(cx.cast(cx.op("LeakyRelu").input(x).float("alpha", slope).one(), dtype))
+    Ok(cx.op("LeakyRelu").input(x).float("alpha", slope).one())
 }
 
 /// `x` where it is positive, else `negative_slope * x`.

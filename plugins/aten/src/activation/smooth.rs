@@ -2,7 +2,7 @@
 
 use onnxport_sdk::prelude::*;
 
-use crate::support::{kernel_type, node, scaled, select, shifted};
+use crate::support::{defined_type, node, scaled, select, shifted};
 
 /// `log(1 + exp(x))`; of `f64`, which `Softplus` lacks, as `max(x, 0) + log(1 + exp(-|x|))`.
 pub(crate) fn log_one_plus_exp(cx: &Lower, x: Value, dtype: DType) -> Value {
@@ -51,8 +51,7 @@ fn elu(cx: &Lower, x: Value, alpha: f64, scale: f64, input_scale: f64) -> Res<Va
     if dtype == DType::F64 || input_scale != 1.0 {
         return Ok(exponential(cx, x, [alpha * scale, scale, input_scale], dtype));
     }
-    let kernel = kernel_type(cx, "Elu", dtype);
-    Ok(scaled(cx.cast(cx.op("Elu").input(cx.cast(x, kernel)).float("alpha", alpha).one(), dtype), scale))
+    Ok(scaled(cx.op("Elu").input(x).float("alpha", alpha).one(), scale))
 }
 
 /// `negative * (exp(x * inside) - 1)` where `x` is negative, else `positive * x`.
@@ -71,9 +70,7 @@ fn selu(cx: &Lower, x: Value) -> Res<Value> {
     if dtype == DType::F64 {
         return Ok(exponential(cx, x, [ALPHA * SCALE, SCALE, 1.0], dtype));
     }
-    let kernel = kernel_type(cx, "Selu", dtype);
-    let x = cx.cast(x, kernel);
-    Ok(cx.cast(cx.op("Selu").input(x).float("alpha", ALPHA).float("gamma", SCALE).one(), dtype))
+    Ok(cx.op("Selu").input(x).float("alpha", ALPHA).float("gamma", SCALE).one())
 }
 
 /// `x` where it is positive, else `alpha * (exp(x / alpha) - 1)`.
@@ -84,8 +81,8 @@ fn celu(cx: &Lower, x: Value, alpha: f64) -> Res<Value> {
     if dtype == DType::F64 || !(alpha as f32).is_normal() {
         return Ok(exponential(cx, x, [alpha, 1.0, 1.0 / alpha], dtype));
     }
-    let kernel = kernel_type(cx, "Celu", dtype);
-    Ok(cx.cast(cx.op("Celu").input(cx.cast(x, kernel)).float("alpha", alpha).one(), dtype))
+    let defined = defined_type(cx, "Celu", dtype);
+    Ok(cx.cast(cx.op("Celu").input(cx.cast(x, defined)).float("alpha", alpha).one(), dtype))
 }
 
 /// `x * sigmoid(x)`.

@@ -2,7 +2,7 @@
 
 use onnxport_sdk::prelude::*;
 
-use crate::support::{kernel_type, small};
+use crate::support::small;
 
 /// Ones on the diagonal, zeros elsewhere.
 #[lowering("aten.eye.default", "aten.eye.m")]
@@ -19,24 +19,21 @@ fn eye(cx: &Lower) -> Res<Value> {
     Ok(cx.cast(cx.op("EyeLike").input(cx.constant_of_shape(shape, zero)).one(), dtype))
 }
 
-fn triangle(cx: &Lower, x: Value, diagonal: SymInt, upper: bool) -> Res<Value> {
-    let dtype = cx.result(0)?.dtype;
-    let kernel = kernel_type(cx, "Trilu", dtype);
-    let x = cx.cast(x, kernel);
+fn triangle(cx: &Lower, x: Value, diagonal: SymInt, upper: bool) -> Value {
     let k = (diagonal != SymInt::Const(0)).then(|| cx.sym_int_scalar(&diagonal));
-    Ok(cx.cast(cx.op("Trilu").input(x).maybe(k).int("upper", i64::from(upper)).one(), dtype))
+    cx.op("Trilu").input(x).maybe(k).int("upper", i64::from(upper)).one()
 }
 
 /// The elements on and below `diagonal`, zeros elsewhere.
 #[lowering("aten.tril.default")]
 fn tril(cx: &Lower, x: Value, diagonal: SymInt) -> Res<Value> {
-    triangle(cx, x, diagonal, false)
+    Ok(triangle(cx, x, diagonal, false))
 }
 
 /// The elements on and above `diagonal`, zeros elsewhere.
 #[lowering("aten.triu.default")]
 fn triu(cx: &Lower, x: Value, diagonal: SymInt) -> Res<Value> {
-    triangle(cx, x, diagonal, true)
+    Ok(triangle(cx, x, diagonal, true))
 }
 
 /// The rows and columns of the elements for which `keep` holds.

@@ -2,7 +2,7 @@
 
 use onnxport_sdk::prelude::*;
 
-use crate::support::{full, kernel_type, select};
+use crate::support::{defined_type, full, select};
 
 /// `self` where `condition`, else `other`.
 #[lowering("aten.where.self", "aten.where.ScalarSelf", "aten.where.ScalarOther", "aten.where.Scalar")]
@@ -47,8 +47,7 @@ fn isnan(cx: &Lower, x: Value) -> Res<Value> {
     if !dtype.is_float() {
         return everywhere(cx, false);
     }
-    let kernel = kernel_type(cx, "IsNaN", dtype);
-    Ok(cx.is_nan(cx.cast(x, kernel)))
+    Ok(cx.is_nan(x))
 }
 
 /// Whether it is infinite; integers are not.
@@ -58,8 +57,8 @@ fn isinf(cx: &Lower, x: Value) -> Res<Value> {
     if !dtype.is_float() {
         return everywhere(cx, false);
     }
-    let kernel = kernel_type(cx, "IsInf", dtype);
-    Ok(cx.op("IsInf").input(cx.cast(x, kernel)).one())
+    let defined = defined_type(cx, "IsInf", dtype);
+    Ok(cx.op("IsInf").input(cx.cast(x, defined)).one())
 }
 
 /// `|x| < infinity`, which NaN is not.
@@ -121,8 +120,7 @@ fn nan_to_num(
     if !dtype.is_float() {
         return Ok(x);
     }
-    let kernel = kernel_type(cx, "IsNaN", dtype);
-    let number = cx.select(cx.is_nan(cx.cast(x, kernel)), nan.unwrap_or(0.0), x);
+    let number = cx.select(cx.is_nan(x), nan.unwrap_or(0.0), x);
     let limit = largest(dtype);
     if posinf.is_none() && neginf.is_none() {
         return Ok(cx.clamp(number, -limit, limit));

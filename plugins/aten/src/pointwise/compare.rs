@@ -2,12 +2,12 @@
 
 use onnxport_sdk::prelude::*;
 
-use crate::support::{extreme, kernel_type, saturated, select};
+use crate::support::{defined_type, extreme, saturated, select};
 
 /// A comparison in the type that PyTorch promotes the operands to.
 pub(crate) fn compare(cx: &Lower, op: &str, a: &Operand, b: &Operand) -> Res<Value> {
     let dtype = cx.promoted(&[*a, *b])?;
-    let dtype = kernel_type(cx, op, dtype);
+    let dtype = defined_type(cx, op, dtype);
     Ok(cx.op(op).input(cx.operand(a, dtype)).input(cx.operand(b, dtype)).one())
 }
 
@@ -128,9 +128,8 @@ fn bounded(cx: &Lower, x: Value, low: Option<Operand>, high: Option<Operand>) ->
         && is_constant(high)
         && dtype != DType::Bool
     {
-        let kernel = kernel_type(cx, "Clip", dtype);
-        let (low, high) = (cx.operand(low, kernel), cx.operand(high, kernel));
-        return Ok(cx.cast(cx.clip(cx.cast(x, kernel), Some(low), Some(high)), dtype));
+        let (low, high) = (cx.operand(low, dtype), cx.operand(high, dtype));
+        return Ok(cx.clip(x, Some(low), Some(high)));
     }
     if high.is_none() && dtype.is_float() && matches!(low, Some(Operand::Number(n)) if n.is(0.0)) {
         return Ok(cx.relu(x));

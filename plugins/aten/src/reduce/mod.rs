@@ -13,7 +13,7 @@ use onnxport_sdk::prelude::*;
 pub(crate) use norms::vector_norm;
 
 /// A reduction over `axes`, or over all axes where there are none. A 0-d operand is its own
-/// reduction; types without a kernel compute in a wider one.
+/// reduction; types that ONNX does not define it of compute in a wider one.
 pub(crate) fn reduce(cx: &Lower, op: &str, x: Value, axes: &[i64], keepdim: bool) -> Res<Value> {
     let dtype = cx.dtype(x)?;
     if cx.rank(x)? == 0 {

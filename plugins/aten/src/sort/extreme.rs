@@ -6,9 +6,7 @@ fn arg(cx: &Lower, op: &str, x: Value, dim: Option<Axis>, keepdim: bool) -> Res<
     let dtype = cx.dtype(x)?;
     let wide = match dtype {
         DType::Bool => DType::U8,
-        DType::F16 | DType::BF16 => DType::F32,
-        DType::I16 | DType::U16 => DType::I32,
-        DType::U32 | DType::U64 => DType::I64,
+        DType::U64 => DType::I64,
         other => other,
     };
     let x = cx.cast(x, wide);

@@ -8,9 +8,7 @@ pub(super) fn top(cx: &Lower, x: Value, k: Value, axis: usize, largest: bool) ->
     let dtype = cx.dtype(x)?;
     let wide = match dtype {
         DType::Bool => DType::U8,
-        DType::F16 | DType::BF16 => DType::F32,
-        DType::U16 => DType::I32,
-        DType::U32 | DType::U64 => DType::I64,
+        DType::U64 => DType::I64,
         other => other,
     };
     let x = cx.cast(x, wide);

@@ -4,26 +4,15 @@ use onnxport_sdk::prelude::*;
 
 use crate::support::compress;
 
-/// The types that ONNX Runtime finds distinct elements of.
-fn comparable(dtype: DType) -> DType {
-    match dtype {
-        DType::F32 | DType::F64 | DType::I64 | DType::I8 => dtype,
-        DType::F16 | DType::BF16 => DType::F32,
-        _ => DType::I64,
-    }
-}
-
 /// `Unique`: distinct elements or slices in order, where each input is among them, how often each is.
 fn distinct(cx: &Lower, x: Value, axis: Option<usize>) -> Res<[Value; 3]> {
-    let dtype = cx.dtype(x)?;
-    let wide = cx.cast(x, comparable(dtype));
-    let wide = if cx.rank(wide)? == 0 { cx.unsqueeze(wide, &[0]) } else { wide };
-    let node = cx.op("Unique").input(wide).int("sorted", 1);
+    let x = if cx.rank(x)? == 0 { cx.unsqueeze(x, &[0]) } else { x };
+    let node = cx.op("Unique").input(x).int("sorted", 1);
     let [values, _, inverse, counts] = match axis {
         Some(axis) => node.int("axis", axis as i64).outs(),
         None => node.outs(),
     };
-    Ok([cx.cast(values, dtype), inverse, counts])
+    Ok([values, inverse, counts])
 }
 
 /// The distinct elements in order; on demand the place of every element among them, and counts.

@@ -2,15 +2,14 @@
 
 use onnxport_sdk::prelude::*;
 
-use crate::support::{kernel_type, select};
+use crate::support::select;
 
 use super::arithmetic::common;
 
 /// `op` of the number as a float, in the type of the result.
 fn of_float(cx: &Lower, op: &str, x: &Operand) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    let kernel = kernel_type(cx, op, DType::F64);
-    Ok(cx.cast(cx.op(op).input(cx.operand(x, kernel)).one(), dtype))
+    Ok(cx.cast(cx.op(op).input(cx.operand(x, DType::F64)).one(), dtype))
 }
 
 macro_rules! functions {

@@ -17,23 +17,20 @@ fn sides(pad: &[SymInt], rank: usize) -> Res<Vec<(SymInt, SymInt)>> {
     Ok(sides)
 }
 
-/// `Pad` in `mode`. Kernels for 16-bit integers are missing in ONNX Runtime.
+/// `Pad` in `mode`.
 ///
 /// The axes are stated because ONNX Runtime fuses a `Pad` without them into a following `MaxPool`,
 /// which pads with minus infinity whatever this one pads with.
-fn emit(cx: &Lower, x: Value, sides: &[(SymInt, SymInt)], mode: &str, fill: Option<Value>) -> Res<Value> {
+fn emit(cx: &Lower, x: Value, sides: &[(SymInt, SymInt)], mode: &str, fill: Option<Value>) -> Value {
     let nothing = (SymInt::Const(0), SymInt::Const(0));
     let (axes, sides): (Vec<i64>, Vec<_>) =
         (0..).zip(sides.iter().copied()).filter(|(_, side)| *side != nothing).unzip();
     if axes.is_empty() {
-        return Ok(x);
+        return x;
     }
     let counts: Vec<SymInt> = sides.iter().map(|s| s.0).chain(sides.iter().map(|s| s.1)).collect();
-    let dtype = cx.dtype(x)?;
     let (counts, axes) = (cx.sym_ints(&counts), cx.ints(&axes));
-    let wide = if matches!(dtype, DType::I16 | DType::U16) { DType::I32 } else { dtype };
-    let (x, fill) = (cx.cast(x, wide), fill.map(|f| cx.cast(f, wide)));
-    Ok(cx.cast(cx.op("Pad").input(x).input(counts).maybe(fill).input(axes).str("mode", mode).one(), dtype))
+    cx.op("Pad").input(x).input(counts).maybe(fill).input(axes).str("mode", mode).one()
 }
 
 /// Constant padding; negative counts crop.
@@ -45,7 +42,7 @@ fn constant(cx: &Lower, x: Value, pad: &[SymInt], value: &Scalar) -> Res<Value> 
         Scalar::Sym(number) => Some(cx.squeeze(cx.cast(*number, dtype), &[0])),
         number => Some(cx.number(number, dtype)),
     };
-    emit(cx, x, &sides, "constant", fill)
+    Ok(emit(cx, x, &sides, "constant", fill))
 }
 
 /// What negative counts leave of `x`.
@@ -78,9 +75,9 @@ fn mirrored(cx: &Lower, x: Value, pad: &[SymInt], mode: &str) -> Res<Value> {
         .collect();
     if mode == "wrap" {
         let x = cropped(cx, x, &sides);
-        return if cx.opset() < 19 { wrapped(cx, x, &grown) } else { emit(cx, x, &grown, mode, None) };
+        return if cx.opset() < 19 { wrapped(cx, x, &grown) } else { Ok(emit(cx, x, &grown, mode, None)) };
     }
-    Ok(cropped(cx, emit(cx, x, &grown, mode, None)?, &sides))
+    Ok(cropped(cx, emit(cx, x, &grown, mode, None), &sides))
 }
 
 /// Circular padding before opset 19: the tensor between its own end and start.

@@ -28,6 +28,8 @@ pub(super) struct Child {
     /// Its end is that of the process.
     _input: Receiver<ChildStdin>,
     last_words: Arc<Mutex<VecDeque<u8>>>,
+    /// Closed once all of them are there.
+    spoken: Receiver<()>,
     limit: Duration,
     end: Instant,
 }
@@ -55,9 +57,10 @@ impl Child {
         let (answer, answers) = mpsc::sync_channel(1);
         let (hold, held) = mpsc::channel();
         let last_words = Arc::default();
+        let (speaking, spoken) = mpsc::channel::<()>();
         let end = Instant::now() + limit;
         // From here on the process is ended whatever happens.
-        let child = Self { process, answers, _input: held, last_words, limit, end };
+        let child = Self { process, answers, _input: held, last_words, spoken, limit, end };
         let (Some(mut input), Some(mut output), Some(errors)) = (input, output, errors) else {
             return Err("the pipes of the process are missing".to_owned());
         };
@@ -79,7 +82,10 @@ impl Child {
             }
         })?;
         let kept = Arc::clone(&child.last_words);
-        spawn("last words", move || keep(errors, &kept))?;
+        spawn("last words", move || {
+            keep(errors, &kept);
+            drop(speaking);
+        })?;
         Ok(child)
     }
 
@@ -109,6 +115,8 @@ impl Child {
                 _ => return "it answered no more".to_owned(),
             }
         };
+        // Others may hold the pipe open.
+        let _ = self.spoken.recv_timeout(FAREWELL);
         let words = self.last_words.lock().unwrap_or_else(PoisonError::into_inner);
         let words: Vec<u8> = words.iter().copied().collect();
         let words = String::from_utf8_lossy(&words).into_owned();

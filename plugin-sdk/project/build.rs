@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use onnxport_archive::{Wanted, inputs, pack};
 
 /// What the templates depend on.
-const CRATES: &[&str] = &["onnxport-sdk"];
+const CRATES: &[&str] = &["onnxport-sdk", "onnxport-testkit"];
 
 fn main() {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

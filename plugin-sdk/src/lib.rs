@@ -31,7 +31,7 @@
 //! cdylib = []                   # exports the library's root: off where the crate is linked in
 //! ```
 //!
-//! [`testkit`] lowers calls without the host, for the tests of a plugin.
+//! The crate `onnxport-testkit` lowers calls in the host itself, for the tests of a plugin.
 //!
 //! A panic in the author's code is caught and named in the report, and the plugin is not called again
 //! in that run. Do not build a plugin with `panic = "abort"`: it would end the host.
@@ -66,8 +66,6 @@ mod results;
 mod rules;
 mod shape;
 mod simple;
-#[cfg(feature = "testkit")]
-pub mod testkit;
 pub mod weights;
 
 pub use arg::{Arg, Axes, Axis, FromArg, GraphArg, Operand, Scalar, Str, SymInt};

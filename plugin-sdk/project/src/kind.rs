@@ -43,7 +43,7 @@ impl Kind {
     /// What the tests of such a project test.
     pub fn tested(self) -> &'static str {
         match self {
-            Self::Lowerings => "the lowerings, without onnxport",
+            Self::Lowerings => "the lowerings, in the host",
             Self::Rules => "the conditions, without onnxport",
             Self::Backend => "the program format, without onnxport",
             Self::Weights => "the transform, without onnxport",

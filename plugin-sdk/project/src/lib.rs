@@ -19,6 +19,7 @@ pub use sdk::Sdk;
 /// What the templates call themselves, how they depend on the SDK, and what stands for the file of the library.
 const NAME: &str = "myplugin";
 const SDK: &str = "path = \"..\"";
+const TESTKIT: &str = "path = \"../testkit\"";
 const WORKSPACE: &str = "[workspace]\n";
 const LIBRARY: &str = "LIBRARY";
 
@@ -39,7 +40,7 @@ pub struct Project {
 /// written, or the SDK is not where it is said to be.
 pub fn new(name: &str, kind: Kind, folder: &Path, sdk: &Sdk) -> Result<Project, Diagnostic> {
     name::check(name)?;
-    let dependency = sdk.dependency()?;
+    let (dependency, testkit) = (sdk.dependency("")?, sdk.dependency("/testkit")?);
     let problem = |what: String| Diagnostic::error(Code::PLUGIN_NEW, format!("{} {what}", folder.display()));
     match folder.read_dir().map(|mut entries| entries.next().is_some()) {
         Ok(true) => {
@@ -59,7 +60,7 @@ pub fn new(name: &str, kind: Kind, folder: &Path, sdk: &Sdk) -> Result<Project, 
     };
     let draft = tempfile::Builder::new().prefix(".onnxport-new-").tempdir_in(parent).map_err(unwritable)?;
     for (path, text) in kind.files() {
-        let text = text.replace(SDK, &dependency).replace(LIBRARY, &file);
+        let text = text.replace(SDK, &dependency).replace(TESTKIT, &testkit).replace(LIBRARY, &file);
         let text = text.replace(WORKSPACE, &sdk.workspace());
         // A namespace of operators is a Python identifier; the rest is the crate's name.
         let text = text.replace(&format!("{NAME}."), &format!("{}.", identifier(name)));

@@ -32,10 +32,10 @@ impl Sdk {
         }
     }
 
-    /// The dependency's fields in a `Cargo.toml`.
-    pub(super) fn dependency(&self) -> Result<String, Diagnostic> {
+    /// The fields in a `Cargo.toml` of a dependency: the SDK, or a crate in a folder of it, such as `/testkit`.
+    pub(super) fn dependency(&self, folder: &str) -> Result<String, Diagnostic> {
         let text = match self {
-            Self::Bundled => return Ok(format!("path = \"{FOLDER}/plugin-sdk\"")),
+            Self::Bundled => return Ok(format!("path = \"{FOLDER}/plugin-sdk{folder}\"")),
             Self::Git(address) => return Ok(format!("git = {}", quoted(address))),
             Self::Path(path) => path,
         };
@@ -43,7 +43,7 @@ impl Sdk {
         let manifest = full.as_ref().and_then(|path| fs::read_to_string(path.join("Cargo.toml")).ok());
         match (full, manifest) {
             (Some(full), Some(manifest)) if manifest.contains("name = \"onnxport-sdk\"") => {
-                Ok(format!("path = {}", quoted(&full.to_string_lossy())))
+                Ok(format!("path = {}", quoted(&format!("{}{folder}", full.to_string_lossy()))))
             }
             _ => {
                 Err(Diagnostic::error(Code::PLUGIN_NEW, format!("{} is not the plugin SDK", text.display()))

@@ -60,6 +60,8 @@ fn a_project_of_every_kind_brings_the_sources_of_the_sdk() {
         new("mine", kind, &folder, &Sdk::Bundled).unwrap();
         let read = |path: &str| fs::read_to_string(folder.join(path)).unwrap();
         assert!(read("Cargo.toml").contains("onnxport-sdk = { path = \"sdk/plugin-sdk\" }"));
+        assert!(read("Cargo.toml").contains("onnxport-testkit = { path = \"sdk/plugin-sdk/testkit\" }"));
+        assert!(read("sdk/plugin-sdk/testkit/Cargo.toml").contains("name = \"onnxport-testkit\""));
         assert!(read("Cargo.toml").starts_with("[workspace]\nexclude = [\"sdk\"]\n"));
         assert!(read("src/lib.rs").contains("id: \"mine\""), "{}", kind.name());
         assert!(read("sdk/plugin-sdk/Cargo.toml").contains("name = \"onnxport-sdk\""));

@@ -1,10 +1,10 @@
-//! Each lowering against numbers that are known, without onnxport itself.
+//! Each lowering against numbers that are known, in the host itself.
 
-use onnxport_sdk::testkit::{Plugin, Tensor, Tolerance, assert_close, input};
+use onnxport_testkit::{Plugin, Tensor, Tolerance, assert_close, input};
 
 #[test]
 fn every_parameter_is_an_argument_of_the_schema() {
-    Plugin::attach(&crate::ROOT).check_schemas(env!("CARGO_PKG_NAME"));
+    Plugin::attach(&crate::ROOT).check_schemas();
 }
 
 #[test]
@@ -22,6 +22,6 @@ fn scaled_multiplies() {
 fn scaled_refuses_integers() {
     let plugin = Plugin::attach(&crate::ROOT);
     let call = plugin.call("myplugin.scaled.default").arg("x", input("i64[2]")).gives("i64[2]");
-    let refusal = call.lower().expect_err("a refusal").refusal();
-    assert_eq!(refusal.message, "argument `x`: i64 is not a floating-point type");
+    let refusal = call.lower().expect_err("a refusal");
+    assert!(refusal.message.ends_with("argument `x`: i64 is not a floating-point type"), "{refusal}");
 }

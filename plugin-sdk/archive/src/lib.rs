@@ -43,6 +43,7 @@ pub fn pack(repository: &Path, wanted: Wanted<'_>, files: &[(&str, Vec<u8>)]) ->
     entries.push(("Cargo.toml".to_owned(), workspace.manifest(&folders, wanted).into_bytes()));
     for file in sources_of(repository, &folders)? {
         let bytes = std::fs::read(repository.join(&file))?;
+        let bytes = if file.ends_with("Cargo.toml") { workspace.packed(bytes, &folders)? } else { bytes };
         entries.push((join(wanted.folder, &slashed(&file)), bytes));
     }
     entries.sort();

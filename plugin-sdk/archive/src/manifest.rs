@@ -58,6 +58,20 @@ impl<'a> Workspace<'a> {
         Ok(done.into_iter().collect())
     }
 
+    /// The manifest of a crate in an archive of those in `folders`: tests are not there, and so it says nothing of what
+    /// they depend on where that is not there either.
+    pub(super) fn packed(&self, manifest: Vec<u8>, folders: &[PathBuf]) -> io::Result<Vec<u8>> {
+        let text = String::from_utf8_lossy(&manifest);
+        let mut table: Table =
+            text.parse().map_err(|error: toml::de::Error| io::Error::other(error.to_string()))?;
+        let absent = |name: &String| self.crates.get(name).is_some_and(|folder| !folders.contains(folder));
+        if !section(&table, "dev-dependencies").is_some_and(|wanted| wanted.keys().any(absent)) {
+            return Ok(manifest);
+        }
+        table.remove("dev-dependencies");
+        Ok(table.to_string().into_bytes())
+    }
+
     /// The manifest of a workspace of the crates in `folders`.
     pub(super) fn manifest(&self, folders: &[PathBuf], wanted: Wanted<'_>) -> String {
         let mut table = self.table.clone();

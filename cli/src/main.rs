@@ -5,6 +5,7 @@ mod backends;
 mod commands;
 mod crash;
 mod deadline;
+mod decomposing;
 mod ending;
 mod exit;
 mod format;

@@ -58,6 +58,8 @@
 #[doc(hidden)]
 pub mod backend;
 mod conversion;
+#[doc(hidden)]
+pub mod decompose;
 pub(crate) mod graph_access;
 #[doc(hidden)]
 pub mod host;

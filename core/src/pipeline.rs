@@ -1,8 +1,8 @@
 //! The stages of a conversion, in order. Each takes what the one above made.
 //!
 //! ```text
-//! archive → program → functional program → model → tidy → optimised → narrowed → legal → partitioned → (validated) → files
-//!   read   meta  normalise     lower          tidy   optimise   precision legalise  backend     validate       write
+//! archive → program → functional program → decomposed → model → tidy → optimised → narrowed → legal → partitioned → (validated) → files
+//!   read   meta  normalise     decompose     lower   tidy   optimise   precision legalise  backend     validate       write
 //! ```
 
 use std::collections::BTreeSet;
@@ -10,6 +10,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::backend::{self, BackendOptions, Partitioned};
+use crate::decompose::{self, DecomposeOptions, Decomposed};
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::host::Host;
 use crate::ir::opset::{MAX_OPSET, MIN_OPSET};
@@ -34,6 +35,8 @@ pub struct ConvertOptions {
     pub lower: LowerOptions,
     /// Sizes for which alone the model is made, of inputs by the model's names or the program's.
     pub fixed: Vec<AxisSize>,
+    /// Which calls become what they are made of.
+    pub decompose: DecomposeOptions,
     /// Which rules and passes run.
     pub optimise: OptimiseOptions,
     /// The types in which weights are stored.
@@ -65,6 +68,8 @@ pub struct Stage {
 pub struct Converted {
     /// The model.
     pub model: Model,
+    /// What was decomposed.
+    pub decomposed: Decomposed,
     /// What rules and passes did.
     pub optimised: Optimised,
     /// Warnings and notes.
@@ -119,6 +124,9 @@ pub fn convert(host: &Host, mut program: Program, options: &ConvertOptions) -> R
     let names = lower::output_names(&program);
     let checked = clock.time("meta", || contradictions(&program, host))?;
     let program = clock.time("normalise", || normalise::normalise(program, &host.schemas))?;
+    let opset = options.lower.opset;
+    let decomposing = || decompose::run(host, program, opset, &options.decompose);
+    let (program, decomposed) = clock.time("decompose", decomposing)?;
     let lowered = clock.time("lower", || lower::lower(host, program, &options.lower, &names))?;
     let mut model = lowered.model;
     if !fixed.is_empty() {
@@ -165,6 +173,7 @@ pub fn convert(host: &Host, mut program: Program, options: &ConvertOptions) -> R
     }
     Ok(Converted {
         model,
+        decomposed,
         optimised,
         diagnostics,
         checked,
@@ -189,6 +198,8 @@ pub fn check(host: &Host, mut program: Program, options: &ConvertOptions) -> Res
         let options = ConvertOptions { weightless: true, ..options.clone() };
         return convert(host, program, &options);
     }
+    let (attempted, _, more) = decompose::decompose(host, attempted, options.lower.opset, &options.decompose);
+    problems.extend(more);
     let origins = attempted.origins.clone();
     let known: BTreeSet<_> = problems.iter().filter_map(|d| d.origin).collect();
     if let Err(report) = lower::lower(host, attempted, &options.lower, &[]) {

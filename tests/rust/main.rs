@@ -13,6 +13,7 @@ mod backend;
 mod c_plugins;
 mod comparer;
 mod conformance;
+mod decompose;
 mod functions;
 mod hostile;
 mod ir;

@@ -4,6 +4,7 @@ The table holds every `aten` overload that an exported program can name (functio
 in-place ones), the `prims` operators and those of quantised programs. Out-variants and kernels that
 no exporter emits (sparse, nested, vendor libraries, autograd's own) are left out. Facts about
 operators follow their schemas: those of `plugins/aten/facts.toml` and what pointwise operators do.
+At the end stand the decompositions of `plugins/aten/decompositions`.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ NEEDED = {
     "threshold_backward",
 }
 FACTS = Path(__file__).parents[2] / "plugins/aten/facts.toml"
+DECOMPOSITIONS = Path(__file__).parents[2] / "plugins/aten/decompositions"
 HEADER = """\
 # Operator schemas of PyTorch {version}: one overload per line, sorted, `default` where unnamed.
 # Written by `cargo xtask gen` (xtask/gen/aten_schemas.py). Do not edit.
@@ -106,7 +108,8 @@ def main() -> None:
     parser.add_argument("output", type=Path)
     options = parser.parse_args()
     version = torch.__version__.split("+")[0]
-    options.output.write_text(HEADER.format(version=version) + table())
+    text = HEADER.format(version=version) + table() + facts.programs(DECOMPOSITIONS)
+    options.output.write_text(text)
 
 
 if __name__ == "__main__":

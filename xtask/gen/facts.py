@@ -48,6 +48,14 @@ def stated(path: Path, schemas: dict[str, str], namespace: str) -> Facts:
     return facts
 
 
+def programs(folder: Path) -> str:
+    """Return the decompositions in the files of `folder`, as lines that readers of schemas skip."""
+    lines = [
+        line for path in sorted(folder.glob("*.txt")) for line in path.read_text().splitlines()
+    ]
+    return "".join(f"#| {line}\n" for line in lines if line.strip() and not line.startswith("#"))
+
+
 def line(facts: dict[str, str]) -> str:
     """Return the line that follows a schema; empty where nothing is known."""
     known = [f"{key}={term}" for key, term in sorted(facts.items()) if term != "?"]

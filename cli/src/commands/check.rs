@@ -7,6 +7,7 @@ use onnxport_core::diagnose::Report;
 use onnxport_core::ir::opset::DEFAULT_OPSET;
 use onnxport_core::pipeline;
 
+use crate::decomposing::DecomposeArguments;
 use crate::exit::Exit;
 use crate::format::{count, good};
 use crate::outcome::{CommandResult, Outcome};
@@ -21,6 +22,8 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = DEFAULT_OPSET)]
     opset: i64,
     #[command(flatten)]
+    decomposing: DecomposeArguments,
+    #[command(flatten)]
     plugins: PluginArguments,
 }
 
@@ -31,6 +34,7 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     let calls = archive.program.body.calls.len();
     let mut options = pipeline::ConvertOptions { validate: true, ..Default::default() };
     options.lower.opset = arguments.opset;
+    options.decompose = arguments.decomposing.options()?;
     let mut outcome = Outcome::ok().with("opset", arguments.opset).with("calls", calls);
     match pipeline::check(&host, archive.program, &options) {
         Ok(converted) => {

@@ -19,6 +19,7 @@ use super::converting::{self, Axis, ConvertingArguments};
 use super::verifying;
 use super::writing::{self, WriteArguments};
 use crate::backends;
+use crate::decomposing;
 use crate::exit::Exit;
 use crate::format::{bold, bytes, count, duration, faint, table};
 use crate::outcome::{CommandResult, Outcome};
@@ -82,7 +83,7 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     let host = plugins::host(&converting.plugins)?;
     let reweighted = arguments.weights.bind(&host, &mut conversion)?;
     let reading = start.elapsed();
-    let options = converting.options(arguments.output.as_deref());
+    let options = converting.options(arguments.output.as_deref())?;
     let (dims, fixed) = converting::axes(&arguments.dims);
     let options = ConvertOptions {
         lower: LowerOptions {
@@ -177,6 +178,7 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
         }),
     );
     facts.json(&mut outcome);
+    decomposing::describe(&converted.decomposed, &mut outcome);
     converting.optimising.describe(&converted.optimised, &mut outcome);
     outcome.add(checked);
     if outcome.exit != Exit::Ok {

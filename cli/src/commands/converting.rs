@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use clap::Args;
+use onnxport_core::diagnose::Report;
 use onnxport_core::ir::opset::DEFAULT_OPSET;
 use onnxport_core::lower::{DimName, LowerOptions, Names};
 use onnxport_core::pipeline::ConvertOptions;
@@ -11,6 +12,7 @@ use onnxport_core::sizes::AxisSize;
 use super::optimising::OptimiseArguments;
 use super::verifying::VerifyingArguments;
 use crate::backends::BackendArguments;
+use crate::decomposing::DecomposeArguments;
 use crate::plugins::PluginArguments;
 use crate::precision::PrecisionArguments;
 use crate::target::TargetArguments;
@@ -29,6 +31,8 @@ pub(crate) struct ConvertingArguments {
     #[command(flatten)]
     pub verifying: VerifyingArguments,
     #[command(flatten)]
+    pub decomposing: DecomposeArguments,
+    #[command(flatten)]
     pub optimising: OptimiseArguments,
     #[command(flatten)]
     pub precision: PrecisionArguments,
@@ -40,8 +44,12 @@ pub(crate) struct ConvertingArguments {
 
 impl ConvertingArguments {
     /// The options for a model that is written to `output`.
-    pub(crate) fn options(&self, output: Option<&Path>) -> ConvertOptions {
-        ConvertOptions {
+    ///
+    /// # Errors
+    /// When a table of decompositions cannot be read.
+    pub(crate) fn options(&self, output: Option<&Path>) -> Result<ConvertOptions, Report> {
+        Ok(ConvertOptions {
+            decompose: self.decomposing.options()?,
             lower: LowerOptions { opset: self.opset, ..LowerOptions::default() },
             precision: self.precision.options(),
             legalise: self.target.options(),
@@ -49,7 +57,7 @@ impl ConvertingArguments {
             optimise: self.optimising.options(),
             validate: self.validate,
             ..ConvertOptions::default()
-        }
+        })
     }
 }
 

@@ -21,6 +21,7 @@ use super::converting::{self, Axis, ConvertingArguments};
 use super::verifying;
 use super::writing::{self, FileArguments, PlanArguments};
 use crate::backends;
+use crate::decomposing;
 use crate::exit::Exit;
 use crate::format::{bold, bytes, table};
 use crate::outcome::{CommandResult, Outcome};
@@ -263,7 +264,7 @@ fn convert(
         reweighted = conversion.bind(set, names, options)?;
     }
     let verified = !converting.verifying.no_verify && arguments.planning.plan.is_none();
-    let options = converting.options(Some(Path::new(&format!("{name}.onnx"))));
+    let options = converting.options(Some(Path::new(&format!("{name}.onnx"))))?;
     let axes = arguments.dims.iter().filter(|(model, _)| model == name).map(|(_, axis)| axis);
     let (dims, fixed) = converting::axes(axes);
     let names = |given: &[(String, Names)]| {
@@ -292,6 +293,7 @@ fn convert(
     }
     precision::describe(&converted.changed, &mut outcome);
     target::describe(&converted.legalised, &mut outcome);
+    decomposing::describe(&converted.decomposed, &mut outcome);
     converting.optimising.describe(&converted.optimised, &mut outcome);
     Ok(Member { name: name.to_owned(), model: converted.model, outcome, calls, reweighted })
 }

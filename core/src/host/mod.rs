@@ -40,7 +40,7 @@ pub use quarantine::{OnPanic, Quarantine};
 pub use weights::WeightsPlugin;
 
 use crate::diagnose::{Code, Diagnostic, Report};
-use crate::registry::{Choice, Provider, Registry, Schemas};
+use crate::registry::{Choice, Decompositions, Provider, Registry, Schemas};
 use crate::rules::Catalog;
 use allow::AllowLists;
 use discover::{Candidate, Wanted};
@@ -104,6 +104,8 @@ pub struct Host {
     pub registry: Registry,
     /// The schemas of all plugins.
     pub schemas: Schemas,
+    /// The decompositions that stand among the schemas of each plugin.
+    pub decompositions: Vec<Decompositions>,
     /// Which plugin the user wants for an operator.
     pub choice: Choice,
     /// The plugins that panicked.
@@ -179,6 +181,7 @@ impl Host {
     pub fn index(plugins: Vec<Plugin>, problems: &mut Vec<Diagnostic>) -> Self {
         let mut registry = Registry::default();
         let mut schemas = Vec::new();
+        let mut decompositions = Vec::new();
         let mut catalog = Catalog::default();
         for (position, plugin) in plugins.iter().enumerate() {
             let (rules, texts) = (plugin.rules.as_ref(), plugin.rules2.as_ref());
@@ -195,12 +198,16 @@ impl Host {
                 };
                 registry.add(entry.target.known(), provider);
             }
+            match Decompositions::among_schemas(plugin.id, table.schemas.known()) {
+                Ok(table) => decompositions.push(table),
+                Err(problem) => problems.push(problem),
+            }
             schemas.push(table.schemas.known());
         }
         catalog.finish();
         let schemas = Schemas::new(schemas);
         let quarantine = Quarantine::default();
-        Self { plugins, registry, schemas, choice: Choice::new(), quarantine, catalog }
+        Self { plugins, registry, schemas, decompositions, choice: Choice::new(), quarantine, catalog }
     }
 
     /// Makes the plugin `id` lower `target`, whatever others offer.

@@ -104,6 +104,18 @@ impl<'a> Cx<'a> {
         if self.is_none(i) { Ok(default) } else { self.int(i) }
     }
 
+    /// Whether the term's argument `i` is a number, which broadcasts with everything.
+    pub(super) fn is_number(&self, i: usize) -> bool {
+        let Ok(arg) = self.arg(i) else { return false };
+        match arg.as_ref() {
+            Arg::Int(_) | Arg::Float(_) | Arg::Bool(_) | Arg::Complex(..) => true,
+            value => matches!(
+                self.type_of(value),
+                Some(ValueType::SymInt(_) | ValueType::SymFloat | ValueType::SymBool)
+            ),
+        }
+    }
+
     /// The integers that the term's argument `i` is; one alone is a list of one.
     pub(super) fn dims(&self, i: usize) -> Meta<Vec<Dim>> {
         match self.arg(i)?.as_ref() {

@@ -37,6 +37,11 @@ impl Judge {
         Self { symbols: symbols.clone(), traced, equal: FxHashSet::default() }
     }
 
+    /// With these symbols themselves, and without the sizes at which the program was traced.
+    pub(super) fn of(symbols: Symbols) -> Self {
+        Self { symbols, traced: FxHashMap::default(), equal: FxHashSet::default() }
+    }
+
     /// The value of `dim` when the program was traced.
     pub(super) fn traced(&self, dim: Dim) -> Option<i64> {
         self.symbols.eval(dim, &|symbol| self.traced.get(&symbol).copied())

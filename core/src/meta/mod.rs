@@ -8,6 +8,7 @@
 mod cx;
 mod dtype;
 mod judge;
+mod result;
 mod shape;
 
 use std::collections::BTreeSet;
@@ -24,6 +25,7 @@ use crate::sym::{Dim, Symbols};
 use crate::tensor::DType;
 
 pub use dtype::promote;
+pub use result::results;
 
 /// The element type in which an operator that compares its operands or promotes them computes.
 pub(crate) fn computed_dtype(call: &Call, schema: &Schema, values: &Arena<Value>) -> Option<DType> {

@@ -7,31 +7,31 @@ use crate::diagnose::OriginId;
 use crate::program::{Arg, Body, Call, NamedArg, Output, Val, Value, ValueType};
 
 /// Builds the new calls of a body.
-pub(super) struct Editor {
+pub(crate) struct Editor {
     /// Every value of the body.
-    pub(super) values: Arena<Value>,
+    pub(crate) values: Arena<Value>,
     /// The new calls.
-    pub(super) calls: Vec<Call>,
+    pub(crate) calls: Vec<Call>,
     /// The names in use, with the next suffix to try.
     names: FxHashMap<String, u32>,
 }
 
 impl Editor {
     /// Takes the values of `body`; give them back with [`Editor::finish`].
-    pub(super) fn new(body: &mut Body) -> Self {
+    pub(crate) fn new(body: &mut Body) -> Self {
         let values = std::mem::take(&mut body.values);
         let names = values.iter().map(|(_, v)| (v.name.clone(), 1)).collect();
         Self { values, calls: Vec::with_capacity(body.calls.len()), names }
     }
 
     /// Puts the values and the new calls into `body`.
-    pub(super) fn finish(self, body: &mut Body) {
+    pub(crate) fn finish(self, body: &mut Body) {
         body.values = self.values;
         body.calls = self.calls;
     }
 
     /// A new value, named `stem` or `stem_1`, `stem_2`, ….
-    pub(super) fn fresh(&mut self, stem: &str, ty: ValueType) -> Val {
+    pub(crate) fn fresh(&mut self, stem: &str, ty: ValueType) -> Val {
         let name = match self.names.get_mut(stem) {
             None => stem.to_owned(),
             Some(next) => {
@@ -98,7 +98,7 @@ pub(super) fn ints(items: impl IntoIterator<Item = i64>) -> Arg {
 }
 
 /// Replaces values inside `arg` by the arguments that stand for them.
-pub(super) fn substitute(arg: &mut Arg, replaced: &FxHashMap<Val, Arg>) {
+pub(crate) fn substitute(arg: &mut Arg, replaced: &FxHashMap<Val, Arg>) {
     match arg {
         Arg::Value(val) => {
             if let Some(new) = replaced.get(val) {
@@ -112,7 +112,7 @@ pub(super) fn substitute(arg: &mut Arg, replaced: &FxHashMap<Val, Arg>) {
 }
 
 /// Calls `visit` on every nested graph that is an argument of `call`.
-pub(super) fn each_nested(call: &mut Call, visit: &mut impl FnMut(&mut Body)) {
+pub(crate) fn each_nested(call: &mut Call, visit: &mut impl FnMut(&mut Body)) {
     fn walk(arg: &mut Arg, visit: &mut impl FnMut(&mut Body)) {
         match arg {
             Arg::Graph(graph) => visit(&mut graph.body),

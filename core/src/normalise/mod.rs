@@ -10,7 +10,7 @@ mod auto_functionalized;
 mod autocast;
 mod bookkeeping;
 mod dead;
-mod edit;
+pub(crate) mod edit;
 mod functionalise;
 mod hidden;
 mod noops;

@@ -69,6 +69,8 @@ codes! {
     NORMALISE_MUTATION = "OP201";
     /// A region or higher-order operator cannot be inlined.
     NORMALISE_REGION = "OP202";
+    /// A table of decompositions cannot be read, or one that fits a call cannot be used.
+    DECOMPOSE = "OP203";
     /// An operator has no lowering for the requested opset.
     LOWER_UNSUPPORTED = "OP301";
     /// A lowering refused a call: an argument or a dtype that it cannot express.

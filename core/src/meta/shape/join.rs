@@ -10,7 +10,7 @@ pub(super) fn broadcast(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
         if !cx.is_none(i) {
             match cx.tensor(i) {
                 Ok(ty) => shapes.push(ty.shape.clone()),
-                Err(_) if cx.dim(i).is_ok() => {}
+                Err(_) if cx.is_number(i) => {}
                 Err(stop) => return Err(stop),
             }
         }

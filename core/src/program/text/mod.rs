@@ -22,6 +22,7 @@ use super::Program;
 use crate::sym::{Dim, Symbols};
 use crate::tensor::strides;
 pub use crate::text::TextError;
+pub use parse::template::{Condition, Template};
 
 impl Program {
     /// The text form; reads back with [`Program::parse`].
@@ -35,6 +36,16 @@ impl Program {
     /// [`TextError`] for malformed text, and for values that are undefined or defined twice.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         parse::program(text)
+    }
+}
+
+impl Template {
+    /// Reads decompositions, as many as there are.
+    ///
+    /// # Errors
+    /// [`TextError`] for malformed text, and for values that are undefined or defined twice.
+    pub fn parse(text: &str) -> Result<Vec<Self>, TextError> {
+        parse::template::templates(text)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Reading the text form.
 
 mod args;
+pub(crate) mod template;
 
 use rustc_hash::FxHashMap;
 
@@ -15,7 +16,7 @@ use crate::tensor::LazyTensor;
 use crate::text::{Lexer, Reader};
 
 pub(super) fn program(text: &str) -> Result<Program, TextError> {
-    let mut parser = Parser { lexer: Lexer::new(text), program: Program::default(), depth: 0 };
+    let mut parser = Parser { lexer: Lexer::new(text), program: Program::default(), depth: 0, open: false };
     parser.header()?;
     let mut signature = std::mem::take(&mut parser.program.signature);
     parser.program.body = parser.body(Some(&mut signature))?;
@@ -30,6 +31,8 @@ struct Parser<'a> {
     lexer: Lexer<'a>,
     program: Program,
     depth: usize,
+    /// Whether results need no type.
+    open: bool,
 }
 
 impl<'a> Reader<'a> for Parser<'a> {
@@ -86,12 +89,11 @@ impl Parser<'_> {
 
     /// A body from its opening brace on.
     fn body(&mut self, signature: Option<&mut Signature>) -> Result<Body, TextError> {
-        self.nested("graphs", |p| p.lines(signature))
+        self.nested("graphs", |p| p.lines(Scope::default(), signature))
     }
 
-    fn lines(&mut self, mut signature: Option<&mut Signature>) -> Result<Body, TextError> {
+    fn lines(&mut self, mut scope: Scope, mut signature: Option<&mut Signature>) -> Result<Body, TextError> {
         self.lexer.expect("{")?;
-        let mut scope = Scope::default();
         while !self.lexer.eat("}") {
             if self.lexer.keyword("input") {
                 let arg = match self.lexer.peek() {
@@ -226,8 +228,12 @@ impl Parser<'_> {
     fn result(&mut self, scope: &mut Scope, defined: &mut Vec<(String, Val)>) -> Result<Val, TextError> {
         self.lexer.expect("%")?;
         let name = self.lexer.name()?;
-        self.lexer.expect(":")?;
-        let ty = self.value_type()?;
+        let ty = if self.open && self.lexer.peek() != Some(':') {
+            template::OPEN
+        } else {
+            self.lexer.expect(":")?;
+            self.value_type()?
+        };
         let val = scope.body.values.push(Value { name: name.clone(), ty });
         defined.push((name, val));
         Ok(val)

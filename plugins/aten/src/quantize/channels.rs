@@ -19,7 +19,7 @@ fn quantize_per_channel(
     if clips(cx, codes, bounds)
         && let Some(coding) = Coding::of_vectors(cx, scales, Some(zero_points), axis.0, codes)
     {
-        return coding.quantise(cx, input, codes, bounds);
+        return Ok(coding.quantise(cx, input, codes, bounds));
     }
     let dtype = cx.dtype(scales)?;
     let inverse = along(cx, 1.0 / scales, input, axis)?;
@@ -70,7 +70,7 @@ fn fake_quantize_per_channel(
         if clips(cx, codes, bounds)
             && let Some(coding) = Coding::of_vectors(cx, scales, Some(zero_points), axis.0, codes)
         {
-            return Ok(coding.dequantise(cx, coding.quantise(cx, input, codes, bounds)?));
+            return Ok(coding.dequantise(cx, coding.quantise(cx, input, codes, bounds)));
         }
     }
     let scales = along(cx, cx.cast(scales, DType::F32), input, axis)?;

@@ -77,13 +77,13 @@ impl Coding {
     }
 
     /// The codes of `x`, which is cast to f32, within `low` and `high`.
-    pub(super) fn quantise(&self, cx: &Lower, x: Value, codes: DType, (low, high): (i64, i64)) -> Res<Value> {
+    pub(super) fn quantise(&self, cx: &Lower, x: Value, codes: DType, (low, high): (i64, i64)) -> Value {
         let x = cx.cast(x, DType::F32);
         let coded = self.node(cx, "QuantizeLinear", x);
         if limits(cx, codes) == Some((low, high)) {
-            return Ok(coded);
+            return coded;
         }
-        Ok(cx.clamp(coded, low, high))
+        cx.clamp(coded, low, high)
     }
 
     /// The numbers behind codes, in f32.

@@ -18,7 +18,7 @@ fn quantize(
     if let Some(coding) =
         Coding::of_numbers(cx, scale, zero_point, codes).filter(|_| clips(cx, codes, bounds))
     {
-        return coding.quantise(cx, input, codes, bounds);
+        return Ok(coding.quantise(cx, input, codes, bounds));
     }
     let inverse = cx.float(1.0 / scale, DType::F32);
     let zero_point = cx.float(zero_point as f64, DType::F32);
@@ -39,7 +39,7 @@ fn quantize_by_tensors(
     if clips(cx, codes, bounds)
         && let Some(coding) = Coding::of_tensors(cx, scale, zero_point, codes)
     {
-        return coding.quantise(cx, input, codes, bounds);
+        return Ok(coding.quantise(cx, input, codes, bounds));
     }
     // PyTorch takes the inverse of a Python float.
     let (scale, zero_point) = (single(cx, scale, DType::F64), single(cx, zero_point, DType::F32));

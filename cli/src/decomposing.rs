@@ -1,0 +1,60 @@
+//! Arguments and output about decompositions.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use onnxport_core::decompose::{DecomposeOptions, Decomposed, Decompositions, Mode};
+use onnxport_core::diagnose::Report;
+
+use crate::format::bold;
+use crate::outcome::Outcome;
+
+/// Arguments about calls that are decomposed.
+#[derive(Debug, Args)]
+pub(crate) struct DecomposeArguments {
+    /// Which calls become the calls that they are made of
+    #[arg(long, value_enum, value_name = "WHICH", default_value_t = Which::Core)]
+    decompose: Which,
+    /// A file of decompositions, which go before those of plugins; can be repeated
+    #[arg(long, value_name = "FILE")]
+    decompositions: Vec<PathBuf>,
+}
+
+/// Which calls are decomposed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Which {
+    /// None
+    None,
+    /// Those that nobody lowers
+    Core,
+    /// All for whose operators there is a decomposition
+    All,
+}
+
+impl DecomposeArguments {
+    /// What is asked of decompositions; reads the files.
+    pub(crate) fn options(&self) -> Result<DecomposeOptions, Report> {
+        let mode = match self.decompose {
+            Which::None => Mode::None,
+            Which::Core => Mode::Core,
+            Which::All => Mode::All,
+        };
+        let mut tables = Vec::new();
+        for path in &self.decompositions {
+            tables.push(Decompositions::open(path)?);
+        }
+        Ok(DecomposeOptions { mode, tables })
+    }
+}
+
+/// Adds to `outcome` what was decomposed; nothing where nothing was.
+pub(crate) fn describe(done: &Decomposed, outcome: &mut Outcome) {
+    if done.operators.is_empty() {
+        return;
+    }
+    outcome.put("decomposed", &done.operators);
+    let counts: Vec<String> = done.operators.iter().map(|(name, count)| format!("{name} {count}")).collect();
+    // Writing to a String cannot fail.
+    let _ = writeln!(outcome.summary, "{}  {}", bold("decomposed"), counts.join(", "));
+}

@@ -6,7 +6,7 @@ mod built;
 use std::path::{Path, PathBuf};
 
 use onnxport_core::diagnose::{Code, Diagnostic, Report};
-use onnxport_core::host::{CONTRACT, Host, Search};
+use onnxport_core::host::{CONTRACT, Host, Search, WeightsPlugin};
 use onnxport_core::ir::opset::DEFAULT_OPSET;
 use onnxport_core::pipeline::{self, ConvertOptions};
 use onnxport_core::program::Program;
@@ -84,7 +84,7 @@ fn works(host: &Host, revision: &str, name: &str) {
     assert!(refused.contains("this is what it says"), "plugin {revision}: {refused}");
     values(host, revision, name);
     let quantisers: Vec<&str> =
-        plugin.weights.iter().flat_map(|weights| weights.quantisers()).map(|(name, _)| name).collect();
+        plugin.weights.iter().flat_map(WeightsPlugin::quantisers).map(|(name, _)| name).collect();
     assert_eq!(quantisers, if revision < "1.2" { vec![] } else { vec!["rounds"] }, "plugin {revision}");
     let model = lowered(host, &["aten.neg.default", "aten.neg.default", "frozen.plain.default"]);
     assert_eq!(model.contains("Neg("), revision < "1.3", "plugin {revision} has a rule since 1.3: {model}");

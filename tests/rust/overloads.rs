@@ -120,7 +120,7 @@ inventory::submit! {
 /// Adds what a body calls, at every depth.
 fn calls(body: &Body, found: &mut BTreeSet<String>) {
     for call in &body.calls {
-        found.insert(call.target.to_string());
+        found.insert(call.target.clone());
         for arg in &call.args {
             if let Arg::Graph(graph) = &arg.arg {
                 calls(&graph.body, found);
@@ -148,7 +148,7 @@ fn every_overload_has_a_program() {
     let known: BTreeSet<String> =
         known.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect();
     let lacking: BTreeSet<String> = lowered.difference(&called).cloned().collect();
-    let list = |names: Vec<&String>| names.into_iter().map(|name| format!("  {name}\n")).collect::<String>();
+    let list = |names: Vec<&String>| names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join("\n");
     let new = list(lacking.difference(&known).collect());
     assert!(new.is_empty(), "overloads without a program; add a case in tests/python/ops:\n{new}");
     let stale = list(known.difference(&lacking).collect());

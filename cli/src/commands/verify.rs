@@ -147,7 +147,7 @@ pub(crate) fn describe(verification: &Verification, source: &Path, outcome: &mut
         _ => true,
     });
     for case in &verification.cases {
-        let from = if is_one { String::new() } else { faint(&format!("  {}", from(case))).to_string() };
+        let from = if is_one { String::new() } else { faint(&format!("  {}", from(case))) };
         let _ = writeln!(text, "  {}{from}", case_line(case));
     }
     outcome.summary.push_str(&text);

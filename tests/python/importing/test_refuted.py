@@ -9,9 +9,9 @@ import onnx
 import onnxruntime as ort
 import pytest
 
-from tests.importing.faulty import TABLE, Node, faults
-from tests.importing.same import TYPES
-from tests.onnx_runtime import binary
+from tests.python.importing.faulty import TABLE, Node, faults
+from tests.python.importing.same import TYPES
+from tests.python.onnx_runtime import binary
 
 
 def refused(path: Path) -> str:

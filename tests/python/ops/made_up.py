@@ -23,6 +23,7 @@ TENSORS: tuple[Random, ...] = (
     f32(2, 3, 4),
     c64(3, 4),
     i64(4, low=1, high=3),
+    f32(1),
 )
 VALUES: dict[str, tuple[Any, ...]] = {
     "int": (1, 0, 2),

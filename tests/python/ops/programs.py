@@ -96,8 +96,8 @@ def dump(name: str, entry: OpCase, folder: Path) -> Dumped:
     emit = [binary(), "convert", archive, "--emit", "program"]
     text = subprocess.run(emit, check=True, capture_output=True, text=True).stdout
     lines = (line for line in text.splitlines(keepends=True) if not line.startswith(HEADERS))
-    # Code that PyTorch made up as it traced has a name that counts what was traced before.
-    text = re.sub(r' @ at "<eval_with_key>\.\d+":\d+', "", "".join(lines))
+    # The lines that calls come from say where this was run, and move with every edit.
+    text = re.sub(r'( @)? at "[^"\n]*":\d+', "", "".join(lines))
     return Dumped(name, entry.options, text)
 
 

@@ -3,17 +3,20 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use onnxport_core::diagnose::Diagnostic;
+use onnxport_core::diagnose::{Code, Diagnostic};
 use onnxport_core::verify::{Against, Reference};
 
 use crate::progress::Progress;
+
+/// Says what `--reference` says.
+const VARIABLE: &str = "ONNXPORT_REFERENCE";
 
 /// Arguments about what a model is compared with.
 #[derive(Debug, Args)]
 pub(crate) struct ReferenceArguments {
     /// Where expected values come from; by default those that were recorded, and PyTorch where an active
-    /// Python has it and none were
-    #[arg(long, value_enum, value_name = "FROM", env = "ONNXPORT_REFERENCE", hide_env_values = true)]
+    /// Python has it and none were. The environment variable ONNXPORT_REFERENCE says the same
+    #[arg(long, value_enum, value_name = "FROM")]
     reference: Option<From>,
 }
 
@@ -32,7 +35,19 @@ enum From {
 impl ReferenceArguments {
     /// Whether calls are drawn besides those that are recorded.
     pub(crate) fn draws(&self) -> bool {
-        self.reference == Some(From::Torch)
+        matches!(self.chosen(), Ok(Some(From::Torch)))
+    }
+
+    /// The argument, else what the environment says. Usages that the parser prints would show a variable that it
+    /// reads as an argument that was given.
+    fn chosen(&self) -> Result<Option<From>, Diagnostic> {
+        match (self.reference, std::env::var(VARIABLE)) {
+            (None, Ok(name)) => From::from_str(&name, false).map(Some).map_err(|_| {
+                let known = "it can be torch, recorded or none";
+                Diagnostic::error(Code::USAGE, format!("{VARIABLE} is `{name}`")).help(known)
+            }),
+            (given, _) => Ok(given),
+        }
     }
 
     /// Finds the expected values of `against`. What is worth knowing of it is a note.
@@ -42,7 +57,7 @@ impl ReferenceArguments {
         limit: Option<Duration>,
         progress: &Progress,
     ) -> Result<Option<Diagnostic>, Diagnostic> {
-        let reference = match self.reference {
+        let reference = match self.chosen()? {
             None => Reference::Found,
             Some(From::Torch) => Reference::Torch,
             Some(From::Recorded) => Reference::Recorded,

@@ -29,7 +29,7 @@ fn largest_weight(archive: &[u8]) -> (String, usize, usize) {
 
 #[test]
 fn a_flipped_byte_in_a_weight_is_found_before_anything_is_published() {
-    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/twins.pt2");
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/files/data/twins.pt2");
     let folder = tempfile::tempdir().expect("a folder");
     let mut archive = fs::read(program).expect("an archive");
     let (name, start, size) = largest_weight(&archive);

@@ -46,6 +46,23 @@ fn convert(options: &[&str]) -> (tempfile::TempDir, String) {
 }
 
 #[test]
+fn a_reference_that_the_environment_misspells_is_named() {
+    if !has_runtime() {
+        return;
+    }
+    let (_folder, model) = convert(&["--quiet"]);
+    let output = Command::new(env!("CARGO_BIN_EXE_onnxport"))
+        .args(["verify", &model, "--against", MLP])
+        .env("ONNXPORT_REFERENCE", "toch")
+        .current_dir(repository())
+        .output()
+        .expect("the binary starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("OP001") && said.contains("ONNXPORT_REFERENCE is `toch`"), "{said}");
+}
+
+#[test]
 fn converting_says_what_it_did_or_says_nothing() {
     let (folder, model) = convert(&["--quiet"]);
     let again = folder.path().join("again.onnx");

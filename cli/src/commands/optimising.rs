@@ -5,7 +5,7 @@ use std::fmt::Write;
 use clap::Args;
 use onnxport_core::optimise::{MAX_SWEEPS, OptimiseOptions, Optimised, Outcome as Became};
 
-use crate::format::{bold, count, faint, table};
+use crate::format::{bold, count, faint, parse_bytes, table};
 use crate::outcome::Outcome;
 
 /// Arguments about rules and passes.
@@ -27,6 +27,9 @@ pub(crate) struct OptimiseArguments {
     /// How many nodes the rules may add on balance; by default four for each node, and at least 10,000
     #[arg(long, value_name = "N", conflicts_with = "no_optimise")]
     max_growth: Option<usize>,
+    /// By how much constants may grow when what hangs on them alone is computed in advance; 0 for not at all
+    #[arg(long, value_name = "SIZE", default_value = "64KiB", value_parser = budget, conflicts_with = "no_optimise")]
+    fold_budget: u64,
 }
 
 impl OptimiseArguments {
@@ -38,6 +41,7 @@ impl OptimiseArguments {
             stop_after: self.stop_after,
             max_sweeps: self.max_sweeps,
             max_growth: self.max_growth,
+            fold: self.fold_budget,
         }
     }
 
@@ -51,10 +55,14 @@ impl OptimiseArguments {
             done.counts.iter().map(|c| format!("{} {} ({})", c.name, c.applied, c.plugin)).collect();
         let counts = if counts.is_empty() { String::new() } else { format!(": {}", counts.join(", ")) };
         let stopped = if done.stopped { ", stopped" } else { "" };
+        let folded = match done.folded {
+            0 => String::new(),
+            n => format!(", {} folded", count(n, "node")),
+        };
         // Writing to a String cannot fail.
         let _ = writeln!(
             outcome.summary,
-            "{}  {} in {}{stopped}{counts}",
+            "{}  {} in {}{stopped}{folded}{counts}",
             bold("optimised"),
             if done.applied == 1 { "1 patch".to_owned() } else { format!("{} patches", done.applied) },
             count(done.sweeps, "sweep")
@@ -68,6 +76,11 @@ impl OptimiseArguments {
         let _ = writeln!(outcome.summary, "{}", bold(&format!("places of {name}")));
         outcome.summary.push_str(&if rows.is_empty() { "  none\n".to_owned() } else { table(&rows) });
     }
+}
+
+/// Reads a number of bytes, which may be 0.
+fn budget(text: &str) -> Result<u64, String> {
+    if text == "0" { Ok(0) } else { parse_bytes(text) }
 }
 
 fn became(outcome: Became) -> &'static str {

@@ -159,6 +159,7 @@ impl<'a> Engine<'a> {
         let done = Optimised {
             counts: counts.collect(),
             applied: self.applied,
+            folded: 0,
             sweeps: self.sweeps,
             stopped: self.stopped,
             places: explanation.finish(),

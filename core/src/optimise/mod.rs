@@ -4,7 +4,8 @@
 //! the plugin for a condition and a patch ([`callbacks`]), checks the patch and applies it ([`patch`]).
 //! Rules go over the graph until nothing changes, serially and in node order ([`engine`]). A pass edits
 //! the graph as a whole, in a transaction ([`pass`]). Whatever is not sound is taken back and reported;
-//! the model is then as good as without it.
+//! the model is then as good as without it. At the end, nodes that hang on small constants alone become what they compute
+//! ([`fold`]).
 
 mod callbacks;
 mod edit;
@@ -28,10 +29,15 @@ pub(crate) use pass::host_table as pass_table;
 use crate::diagnose::{Code, Diagnostic};
 use crate::host::Host;
 use crate::ir::{Model, tidy};
+use crate::ops::fold;
 use crate::valid::Stated;
 
 /// How often the rules go over a graph unless the user says otherwise.
 pub const MAX_SWEEPS: usize = 64;
+
+/// By how many bytes the constants of a model may grow when what they make is computed in advance, unless the user says
+/// otherwise.
+pub const FOLD_BYTES: u64 = 64 << 10;
 
 /// How many nodes the rules may add on balance to a graph of `nodes`, unless the user says otherwise: a rule
 /// that applies to what it makes adds nodes without end.
@@ -52,15 +58,24 @@ pub struct OptimiseOptions {
     pub max_sweeps: usize,
     /// How many nodes the rules may add on balance; [`growth`] of the model unless it is stated.
     pub max_growth: Option<usize>,
+    /// By how many bytes constants may grow when nodes that hang on them alone are computed in advance; 0 for not at all.
+    pub fold: u64,
 }
 
 impl Default for OptimiseOptions {
     fn default() -> Self {
-        Self { enabled: true, explain: None, stop_after: None, max_sweeps: MAX_SWEEPS, max_growth: None }
+        Self {
+            enabled: true,
+            explain: None,
+            stop_after: None,
+            max_sweeps: MAX_SWEEPS,
+            max_growth: None,
+            fold: FOLD_BYTES,
+        }
     }
 }
 
-/// Applies the rules and passes of `host` to `model`; `stated` is what the program says about its values,
+/// Applies the rules and passes of `host` to `model`, and computes what hangs on constants alone; `stated` is what the program says about its values,
 /// and moves with them. Returns what was done, and what was found wrong with rules and passes.
 ///
 /// # Errors
@@ -74,9 +89,30 @@ pub fn optimise(
     if let Some(name) = &options.explain {
         known(host, name)?;
     }
-    if !options.enabled || host.catalog.is_empty() {
+    if !options.enabled {
         return Ok((Optimised::default(), Vec::new()));
     }
+    let (mut done, diagnostics) = if host.catalog.is_empty() {
+        (Optimised::default(), Vec::new())
+    } else {
+        rewrite(host, model, stated, options)
+    };
+    if options.fold > 0 && options.stop_after.is_none() {
+        done.folded = fold(model, options.fold);
+    }
+    if done.applied > 0 || done.folded > 0 {
+        tidy::model(model);
+    }
+    Ok((done, diagnostics))
+}
+
+/// Runs the passes and rules.
+fn rewrite(
+    host: &Host,
+    model: &mut Model,
+    stated: &mut Stated,
+    options: &OptimiseOptions,
+) -> (Optimised, Vec<Diagnostic>) {
     let mut engine = engine::Engine::new(host, model, stated, options);
     for pass in host.catalog.passes(false) {
         engine.pass(pass);
@@ -85,11 +121,7 @@ pub fn optimise(
     for pass in host.catalog.passes(true) {
         engine.pass(pass);
     }
-    let (done, diagnostics) = engine.finish();
-    if done.applied > 0 {
-        tidy::model(model);
-    }
-    Ok((done, diagnostics))
+    engine.finish()
 }
 
 fn known(host: &Host, name: &str) -> Result<(), Diagnostic> {

@@ -49,6 +49,8 @@ pub struct Optimised {
     pub counts: Vec<Count>,
     /// How many patches were applied, passes included.
     pub applied: usize,
+    /// How many nodes were computed in advance, because they hang on constants alone.
+    pub folded: usize,
     /// How many times the rules went through the graph.
     pub sweeps: usize,
     /// Whether it ended early because the user asked for it.

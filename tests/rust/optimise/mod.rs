@@ -35,11 +35,13 @@ static FUSIONS: LazyLock<Host> =
     LazyLock::new(|| Host::new(&[&onnxport_fusions::ROOT]).expect("the plugin attaches"));
 
 fn options(text: &str) -> OptimiseOptions {
-    let mut options = OptimiseOptions::default();
+    // Files are about rules, unless they say by how much constants may grow.
+    let mut options = OptimiseOptions { fold: 0, ..OptimiseOptions::default() };
     for line in text.lines().filter(|line| !line.is_empty()) {
         match line.split_once(' ') {
             Some(("explain", name)) => options.explain = Some(name.to_owned()),
             Some(("stop-after", count)) => options.stop_after = Some(count.parse().expect("a number")),
+            Some(("fold", bytes)) => options.fold = bytes.parse().expect("a number"),
             Some(("growth", count)) => options.max_growth = Some(count.parse().expect("a number")),
             Some(("sweeps", count)) => options.max_sweeps = count.parse().expect("a number"),
             _ => panic!("there is no option `{line}`"),
@@ -65,6 +67,9 @@ fn outcome(host: &Host, sections: &Sections) -> Expected {
     let mut text = model.to_text();
     for count in &done.counts {
         let _ = writeln!(text, "applied {} {}", count.name, count.applied);
+    }
+    if done.folded > 0 {
+        let _ = writeln!(text, "folded {}", done.folded);
     }
     let _ = writeln!(text, "sweeps {}{}", done.sweeps, if done.stopped { ", stopped" } else { "" });
     for diagnostic in found {

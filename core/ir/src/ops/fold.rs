@@ -53,17 +53,28 @@ fn constant(graph: &Graph, value: ValueId, bytes: u64) -> Option<Value> {
     }
 }
 
+/// Whether a node may be computed in advance. What is random may not; quantising and dequantising stay, because runtimes
+/// compute with the codes between them.
+fn foldable(model: &Model, node: &Node) -> bool {
+    const KEPT: [&str; 4] = ["Constant", "DequantizeLinear", "DynamicQuantizeLinear", "QuantizeLinear"];
+    let plain =
+        node.attributes.iter().all(|a| !matches!(a.value, Attr::Ref(..)) && a.value.blocks().is_empty());
+    let random = super::lookup(&node.domain, &node.op).is_some_and(super::Op::is_random);
+    let local = || model.functions.iter().any(|f| f.domain == node.domain && f.name == node.op);
+    plain
+        && !random
+        && node.domain.is_empty()
+        && !node.inputs.is_empty()
+        && !KEPT.contains(&node.op.as_str())
+        && !node.outputs.iter().flatten().any(|v| model.graph.is_returned(*v))
+        && !local()
+}
+
 /// The results of a node as constants, when all its inputs are and each result takes at most `bytes`.
 fn folded(model: &Model, node: NodeId, bytes: u64) -> Option<Vec<LazyTensor>> {
     let graph = &model.graph;
     let data = &graph.nodes[node];
-    let plain =
-        data.attributes.iter().all(|a| !matches!(a.value, Attr::Ref(..)) && a.value.blocks().is_empty());
-    let random = super::lookup(&data.domain, &data.op).is_some_and(super::Op::is_random);
-    if random || !plain || data.is("Constant") || !data.domain.is_empty() || data.inputs.is_empty() {
-        return None;
-    }
-    if model.functions.iter().any(|f| f.domain == data.domain && f.name == data.op) {
+    if !foldable(model, data) {
         return None;
     }
     let input = |value: &Option<ValueId>| match value {
@@ -82,18 +93,50 @@ fn folded(model: &Model, node: NodeId, bytes: u64) -> Option<Vec<LazyTensor>> {
     outputs.iter().take(data.outputs.len()).map(lazy).collect()
 }
 
-/// Replaces nodes whose inputs are constants by what they compute, and returns how many. Weights are left alone, and so
-/// is what is random, and what would take more than `bytes` as an input or as a result.
+/// The bytes of constants that nothing but `node` reads: they go with it.
+fn freed(graph: &Graph, node: NodeId) -> u64 {
+    let mut seen: Vec<ValueId> = Vec::new();
+    let mut total = 0u64;
+    for value in graph.nodes[node].inputs.iter().copied().flatten() {
+        let info = &graph.values[value];
+        let elsewhere = graph.is_returned(value) || info.uses().iter().any(|place| place.node != node);
+        if elsewhere || seen.contains(&value) {
+            continue;
+        }
+        seen.push(value);
+        let data = graph.initializer(value).or_else(|| match info.def {
+            Def::Node(node, 0) => match graph.nodes[node].attr("value") {
+                Some(Attr::Tensor(data)) => Some(data),
+                _ => None,
+            },
+            _ => None,
+        });
+        total = total.saturating_add(data.and_then(LazyTensor::byte_len).unwrap_or(0));
+    }
+    total
+}
+
+/// Replaces nodes whose inputs are constants by what they compute, and returns how many. The constants of the model take at
+/// most `bytes` more afterwards, and no one that is read or made takes more than that. Weights are left alone, and so are
+/// what is random, quantisation, and what the model returns.
 pub fn fold(model: &mut Model, bytes: u64) -> usize {
-    let mut count = 0;
+    let (mut count, mut left) = (0, bytes);
     let blocks: Vec<BlockId> = model.graph.blocks.ids().collect();
     for block in blocks {
         let order: Vec<NodeId> = model.graph.order(block).collect();
         for node in order {
             let Some(results) = folded(model, node, bytes) else { continue };
             let outputs = model.graph.nodes[node].outputs.clone();
-            for (output, data) in outputs.into_iter().zip(results) {
-                let Some(output) = output else { continue };
+            let made: Vec<(ValueId, LazyTensor)> = (outputs.into_iter().zip(results))
+                .filter_map(|(output, data)| Some((output.filter(|v| model.graph.is_read(*v))?, data)))
+                .collect();
+            let sum = made.iter().try_fold(0u64, |sum, (_, data)| sum.checked_add(data.byte_len()?));
+            let Some(rest) = sum.and_then(|n| left.saturating_add(freed(&model.graph, node)).checked_sub(n))
+            else {
+                continue;
+            };
+            left = rest;
+            for (output, data) in made {
                 let constant = model.graph.add_initializer(None, data);
                 model.graph.replace_uses(output, constant);
             }

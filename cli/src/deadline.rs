@@ -20,7 +20,7 @@ impl Deadline {
     /// Ends the process when `limit` is over first; the message says that `executor` was still `doing`.
     ///
     /// # Errors
-    /// `OP705` where no thread can be started to watch.
+    /// `OP617` where no thread can be started to watch.
     pub(crate) fn start(limit: Option<Duration>, executor: &str, doing: &str) -> Result<Self, Diagnostic> {
         let doing = Arc::new(Mutex::new(doing.to_owned()));
         let Some(limit) = limit else { return Ok(Self { doing, _over: None }) };
@@ -37,7 +37,7 @@ impl Deadline {
         };
         let started = thread::Builder::new().name("deadline".to_owned()).spawn(watch);
         started.map_err(|error| {
-            Diagnostic::error(Code::VERIFY_TIMEOUT, format!("no thread watches the time: {error}"))
+            Diagnostic::error(Code::THREAD, format!("no thread watches the time: {error}"))
         })?;
         Ok(Self { doing, _over: Some(over) })
     }

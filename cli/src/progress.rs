@@ -1,13 +1,21 @@
 //! Progress on standard error, only on terminals.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// The time between two pictures of the line.
+const STEP: Duration = Duration::from_millis(100);
 
 /// One line that says what is going on; clones show the same one.
 #[derive(Clone)]
 pub(crate) struct Progress {
     bar: ProgressBar,
+    /// Whether a thread turns it.
+    turns: Arc<AtomicBool>,
 }
 
 impl Progress {
@@ -16,15 +24,31 @@ impl Progress {
         let target = if visible { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(None, target);
         bar.set_style(spinner());
-        Self { bar }
+        Self { bar, turns: Arc::default() }
     }
 
     /// Shows what starts now.
     pub(crate) fn stage(&self, text: impl Into<String>) {
         self.bar.set_message(text.into());
         if !self.bar.is_hidden() {
-            self.bar.enable_steady_tick(Duration::from_millis(100));
+            self.turn();
         }
+    }
+
+    /// Turns the line from now on. Where no thread can be had it stands still.
+    fn turn(&self) {
+        if self.turns.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let bar = self.bar.downgrade();
+        let turn = move || {
+            while let Some(bar) = bar.upgrade().filter(|bar| !bar.is_finished()) {
+                bar.tick();
+                drop(bar);
+                thread::sleep(STEP);
+            }
+        };
+        let _ = thread::Builder::new().name("progress".to_owned()).spawn(turn);
     }
 
     /// Shows how much of a long stage is done; the function is told bytes done and bytes in all.

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use onnxport_core::ir::Model;
 use onnxport_core::run::Given;
+use onnxport_core::write::{WriteOptions, write};
 use serde_json::Value;
 
 const MLP: &str = "examples/mlp/mlp.pt2";
@@ -95,4 +97,29 @@ fn a_run_shows_and_writes_what_comes_out() {
     let (reference, ort) = (values(&out), values(&again));
     assert_eq!(reference.len(), ort.len());
     assert!(reference.iter().zip(&ort).all(|(a, b)| a.len() == b.len() && a.iter().zip(b).all(near)));
+}
+
+#[test]
+fn functions_that_call_each_other_twice_are_read_and_written_but_not_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let graph = "graph {\n  input %x: f32[2]\n  %0: f32[2] = f::E39(%x)\n  output %0 as y\n}\n";
+    let functions = (0..40).map(|n| {
+        let callee = if n == 0 { "Neg".to_owned() } else { format!("f::E{}", n - 1) };
+        let body = format!("  input %a\n  %0 = {callee}(%a)\n  %1 = {callee}(%0)\n  output %1\n");
+        format!("function f::E{n}() {{\n{body}}}\n")
+    });
+    let text = format!("opset 20\nopset f 1\n{graph}{}", functions.collect::<String>());
+    let model = Model::parse(&text).unwrap_or_else(|error| panic!("{error}"));
+    write(&model, Path::new(&at("m.onnx")), &WriteOptions::default()).expect("it is written");
+    for command in [&["inspect", &at("m.onnx")][..], &["optimize", &at("m.onnx"), "-o", &at("n.onnx")]] {
+        let output = onnxport(command);
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    for command in [&["run", &at("n.onnx"), "--random"][..], &["verify", &at("n.onnx"), "--against", MLP]] {
+        let output = onnxport(&[command, &["--executor", "reference"]].concat());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(6), "{said}");
+        assert!(said.contains("OP702") && said.contains("its 81 nodes become 2199023255551"), "{said}");
+    }
 }

@@ -16,6 +16,7 @@ mod library;
 mod limits;
 mod probe;
 mod revisions;
+mod threads;
 
 use std::path::Path;
 use std::process::Command;

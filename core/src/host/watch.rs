@@ -19,7 +19,7 @@ const STACK: usize = 64 << 20;
 ///
 /// # Errors
 /// [`Code::PLUGIN_TIMEOUT`], which names the plugin. The thread then still runs, and does so until the
-/// process ends: end it soon. [`Code::INTERNAL`] when the thread cannot be started or panics.
+/// process ends: end it soon. [`Code::THREAD`] when the thread cannot be started, [`Code::INTERNAL`] when it panics.
 pub fn run<T: Send + 'static>(
     limit: Option<Duration>,
     work: impl FnOnce() -> T + Send + 'static,
@@ -33,7 +33,7 @@ pub fn run<T: Send + 'static>(
         let _ = sender.send(work());
     });
     if let Err(error) = started {
-        return Err(Diagnostic::error(Code::INTERNAL, format!("a thread cannot be started: {error}")));
+        return Err(Diagnostic::error(Code::THREAD, format!("a thread cannot be started: {error}")));
     }
     let ended = || Diagnostic::error(Code::INTERNAL, "the working thread ended early");
     let Some(limit) = limit else { return receiver.recv().map_err(|_| ended()) };

@@ -17,6 +17,7 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use crate::diagnose::{Code, Diagnostic};
+use crate::ir::import::check_calls;
 use crate::onnx::{OnnxFile, Signature};
 use crate::tensor::{DType, LazyTensor};
 use crate::verify::{Feed, Runtime};
@@ -70,6 +71,7 @@ pub fn run(
     let file = OnnxFile::open(path)?;
     // A runtime may crash on data that is not there.
     file.check_data()?;
+    check_calls(&file.proto)?;
     let signature = Signature::of(&file)?;
     drop(file);
     let bound = bind::bind(&signature, given, sizes, draw)?;

@@ -17,6 +17,7 @@ use super::report::{CaseReport, OutputReport, TensorReport, Verification};
 use super::samples::tile;
 use super::{Extent, Port, Signature};
 use crate::diagnose::{Code, Diagnostic};
+use crate::ir::import::check_calls;
 use crate::onnx::{AxisSize, CHANGED_KEY, OnnxFile};
 use crate::sym::{SymId, Symbols};
 use crate::tensor::LazyTensor;
@@ -49,6 +50,7 @@ pub fn verify(
     let file = OnnxFile::open(path)?;
     // A runtime may crash on data that is not there.
     file.check_data()?;
+    check_calls(&file.proto)?;
     let signature = Signature::of(&file)?;
     signature.check_states()?;
     // Who states a tolerance wants values to be judged.

@@ -57,6 +57,9 @@ struct Loaded {
 /// How ONNX Runtime says that it does not have an operator at all.
 const UNKNOWN_OPERATOR: [&str; 2] = ["is not a registered function/op", "No Op registered for"];
 
+/// How ONNX Runtime says that the system starts no thread for it.
+const NO_THREAD: &str = "pthread_create failed";
+
 struct OnnxRuntime {
     loaded: Loaded,
     threads: usize,
@@ -131,6 +134,11 @@ impl OnnxRuntime {
         if unknown && self.custom_ops.is_empty() {
             return failure.unsupported().help(
                 "if a backend's runtime has the operator, load its library: --executor-option custom_ops=PATH",
+            );
+        }
+        if message.contains(NO_THREAD) {
+            return failure.unsupported().help(
+                "raise the limit on processes that is met, or do without threads: --executor-option threads=1",
             );
         }
         if error.code() == ErrorCode::NotImplemented { failure.unsupported() } else { failure }

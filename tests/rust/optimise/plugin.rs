@@ -122,6 +122,12 @@ rules! {
     /// Applies to what it makes.
     grows: "t"::Grows(x) => "t"::Grows("t"::Grows(x));
 
+    /// Applies to what `wanes` makes, which applies to what this makes.
+    waxes: "t"::Waxes(x) => "t"::Wanes("t"::Waxes(x));
+
+    /// The other half.
+    wanes: "t"::Wanes(x) => "t"::Waxes(x);
+
     /// Panics.
     panics: "t"::Panics(x) => out_of_tea;
 }

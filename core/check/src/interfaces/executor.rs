@@ -7,6 +7,7 @@ use onnxport_abi::status;
 use super::Subject;
 use crate::Finding;
 use crate::journal::Journal;
+use crate::threads::at_once;
 use onnxport_core::diagnose::Code;
 use onnxport_core::verify::{Executor, discard};
 
@@ -76,15 +77,13 @@ pub(super) fn probe(subject: &Subject, journal: &mut Journal) {
     });
     let check = name("two at once");
     journal.step(&check, |_| {
-        let opened: Vec<bool> = std::thread::scope(|scope| {
-            let open = || executor.open(&[]).and_then(|runtime| runtime.describe()).is_ok();
-            let threads: Vec<_> = (0..2).map(|_| scope.spawn(open)).collect();
-            threads.into_iter().map(|thread| thread.join().unwrap_or(false)).collect()
-        });
-        Some(if opened.contains(&false) {
-            Finding::fail(&check, "two threads cannot each open a runtime")
-        } else {
-            Finding::pass(&check, "two threads each open a runtime")
+        let open = || executor.open(&[]).and_then(|runtime| runtime.describe()).is_ok();
+        Some(match at_once(2, open) {
+            Err(why) => Finding::skip(&check, why),
+            Ok(opened) if opened.iter().all(|opened| matches!(opened, Ok(true))) => {
+                Finding::pass(&check, "two threads each open a runtime")
+            }
+            Ok(_) => Finding::fail(&check, "two threads cannot each open a runtime"),
         })
     });
 }

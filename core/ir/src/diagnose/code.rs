@@ -143,6 +143,8 @@ codes! {
     /// The output has a name that a model cannot state for its data files: ONNX keeps names as UTF-8, with
     /// backslashes meaning folders on some systems. Choose another name, or keep the weights in the model.
     WRITE_NAME = "OP616";
+    /// The system starts no thread: a limit on processes or memory is reached.
+    THREAD = "OP617";
     /// A program or a model has no bytes for some of its weights: it was exported with fake tensors or on
     /// the meta device, or they were taken out. Give them with `--weights` or `onnxport weights bind`.
     WEIGHTS_MISSING = "OP630";

@@ -12,6 +12,9 @@ use crate::tensor::LazyTensor;
 /// Blocks and functions inside of each other, beyond which a model is refused: the stack has an end.
 const MAX_DEPTH: usize = 64;
 
+/// The steps that a call of a function takes for each of its nodes: about the time of that many elements.
+const CALL: u64 = 1000;
+
 /// Shown each value of the main block when it is computed: the node, the place among its outputs, the value.
 type See<'a> = dyn FnMut(NodeId, usize, &Value) + 'a;
 
@@ -149,6 +152,7 @@ impl<'f, 'm> Frame<'f, 'm> {
         if self.depth >= MAX_DEPTH {
             return unsupported!("functions call each other more than {MAX_DEPTH} deep");
         }
+        self.shared.budget.spend((function.graph.nodes.len() as u64).saturating_mul(CALL))?;
         let mut attributes = FxHashMap::default();
         for attribute in &node.attributes {
             let value = match &attribute.value {

@@ -17,6 +17,7 @@ pub mod mapped;
 mod producer;
 mod stream;
 pub mod strides;
+pub(crate) mod threads;
 pub mod transform;
 mod view;
 pub mod zip_index;

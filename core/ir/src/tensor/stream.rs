@@ -12,7 +12,7 @@ use super::cost::{PIECE, cost, is_strided, least, preferred, smallest, strided_p
 use super::evaluate::{Scratch, evaluate};
 use super::joined::Extent;
 use super::transform::quantise::{self, pack};
-use super::{Error, LazyTensor, Source};
+use super::{Error, LazyTensor, Source, threads};
 
 /// What takes the bytes of a tensor, in order.
 pub type Sink<'a> = dyn FnMut(&[u8]) -> io::Result<()> + Send + 'a;
@@ -79,7 +79,8 @@ impl LazyTensor {
         let mut full = pieces.make(made, &mut next)?;
         while next < pieces.all.end {
             let ready = made.get(..full).unwrap_or_default();
-            let (taken, filled) = rayon::join(|| pieces.sink(ready, sink), || pieces.make(making, &mut next));
+            let (taken, filled) =
+                threads::join(|| pieces.sink(ready, sink), || pieces.make(making, &mut next));
             taken?;
             full = filled?;
             std::mem::swap(made, making);
@@ -150,7 +151,7 @@ impl<'a> Pieces<'a> {
         if pieces < 2 {
             return 1;
         }
-        pieces.min(self.parallel).min(rayon::current_num_threads() as u64) as usize
+        pieces.min(self.parallel).min(threads::count() as u64) as usize
     }
 
     /// Fills as many buffers as there are pieces from `next` on; returns how many.

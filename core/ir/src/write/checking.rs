@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use super::WriteOptions;
 use super::plan::{Place, Plan, Weight};
 use crate::diagnose::{Code, Diagnostic, Report};
-use crate::tensor::{Checksum, MappedFile};
+use crate::tensor::{Checksum, MappedFile, threads};
 
 /// Ranges of the program up to this length are checked also if no weight is made of them: their values may
 /// have become part of the graph.
@@ -130,7 +130,10 @@ fn crc(file: &MappedFile, range: &Range<u64>, size: usize, stop: &AtomicBool) ->
     if bytes.len() <= size {
         return piece(bytes).map(Hasher::finalize);
     }
-    let pieces: Option<Vec<Hasher>> = bytes.par_chunks(size).map(piece).collect();
+    let pieces: Option<Vec<Hasher>> = match threads::count() {
+        1 => bytes.chunks(size).map(piece).collect(),
+        _ => bytes.par_chunks(size).map(piece).collect(),
+    };
     let mut whole = Hasher::new();
     for hasher in &pieces? {
         whole.combine(hasher);

@@ -11,6 +11,7 @@ use super::super::Subject;
 use crate::Finding;
 use crate::journal::{Event, Journal};
 use crate::library::ms;
+use crate::threads::at_once;
 use onnxport_core::diagnose::{Code, Diagnostic};
 use onnxport_core::host::Host;
 use onnxport_core::tensor::transform::{Bits, QuantisedMut, QuantiserGranule, Rectangle, SharedQuantiser};
@@ -78,10 +79,10 @@ fn one(quantiser: &SharedQuantiser, check: &str, journal: &mut Journal) -> Findi
     }
     let took = ms(start.elapsed());
     let work = || parts().iter().map(|part| ask(quantiser, part).ok()).collect::<Vec<_>>();
-    let both = std::thread::scope(|scope| {
-        let pair = [scope.spawn(work), scope.spawn(work)];
-        pair.map(std::thread::ScopedJoinHandle::join)
-    });
+    let both = match at_once(2, work) {
+        Ok(both) => both,
+        Err(why) => return Finding::skip(check, why),
+    };
     let here: Vec<Option<Made>> = answers.into_iter().map(Result::ok).collect();
     if !both.iter().all(|other| other.as_ref().is_ok_and(|other| *other == here)) {
         return Finding::fail(check, "weights become something else when two threads ask at once")

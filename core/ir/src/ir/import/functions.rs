@@ -1,11 +1,15 @@
 //! Local functions.
 
-use onnxport_proto::{FunctionProto, NodeProto};
+use onnxport_proto::{FunctionProto, ModelProto, NodeProto};
 use rustc_hash::FxHashMap;
 
 use super::block::Declared;
 use super::{Importer, Res, about, domain, opsets};
+use crate::diagnose::{Code, Diagnostic};
 use crate::ir::{Function, Graph, Type};
+
+/// The most nodes that calls of functions may add to those of the file.
+const EXPANSION: u64 = 1_000_000;
 
 /// What a call names: domain, name, overload.
 type Key = (String, String, String);
@@ -15,6 +19,59 @@ type Key = (String, String, String);
 /// # Errors
 /// When two are called the same, or one calls itself.
 pub(super) fn in_order(functions: Vec<FunctionProto>) -> Res<Vec<FunctionProto>> {
+    let numbers = numbers(&functions)?;
+    let callees: Vec<Vec<usize>> = functions.iter().map(|f| calls(&f.node, &numbers).1).collect();
+    let order = order(&functions, &callees)?;
+    let mut functions: Vec<Option<FunctionProto>> = functions.into_iter().map(Some).collect();
+    Ok(order.into_iter().filter_map(|number| functions.get_mut(number)?.take()).collect())
+}
+
+/// The nodes that the file holds, and those that there are once every call of a function is replaced by its body, as
+/// runtimes do it. Counted function by function: a few that call each other twice make more than could be visited.
+///
+/// # Errors
+/// As [`in_order`].
+pub(super) fn expanded(model: &ModelProto) -> Res<(u64, u64)> {
+    let numbers = numbers(&model.functions)?;
+    let bodies: Vec<(u64, Vec<usize>)> = model.functions.iter().map(|f| calls(&f.node, &numbers)).collect();
+    let callees: Vec<Vec<usize>> = bodies.iter().map(|(_, callees)| callees.clone()).collect();
+    let mut sizes = vec![0_u64; bodies.len()];
+    let size = |(own, callees): &(u64, Vec<usize>), sizes: &[u64]| {
+        let called = callees.iter().filter_map(|callee| sizes.get(*callee));
+        called.fold(*own, |sum, size| sum.saturating_add(*size))
+    };
+    for number in order(&model.functions, &callees)? {
+        let Some(body) = bodies.get(number) else { continue };
+        let whole = size(body, &sizes);
+        sizes.get_mut(number).into_iter().for_each(|size| *size = whole);
+    }
+    let main = calls(model.graph.as_ref().map_or(&[], |graph| graph.node.as_slice()), &numbers);
+    let held = bodies.iter().fold(main.0, |sum, (own, _)| sum.saturating_add(*own));
+    Ok((held, size(&main, &sizes)))
+}
+
+/// Whether a runtime can hold what becomes of a model when calls of its functions are replaced by their bodies: the
+/// size of the file does not bound it.
+///
+/// # Errors
+/// `OP702` beyond a million nodes more than the file holds; `OP110` when a function calls itself.
+pub fn check_calls(model: &ModelProto) -> Result<(), Diagnostic> {
+    if model.functions.is_empty() {
+        return Ok(());
+    }
+    let (held, expanded) = expanded(model).map_err(|why| Diagnostic::error(Code::READ_ONNX, why))?;
+    if expanded <= held.saturating_add(EXPANSION) {
+        return Ok(());
+    }
+    let message = format!(
+        "the model's functions call each other so often that its {held} nodes become {expanded} when it is run"
+    );
+    Err(Diagnostic::error(Code::VERIFY_NO_EXECUTOR, message)
+        .help(format!("calls of functions may add {EXPANSION} nodes; write the model with fewer of them")))
+}
+
+/// The functions by what calls name.
+fn numbers(functions: &[FunctionProto]) -> Res<FxHashMap<Key, usize>> {
     let mut numbers: FxHashMap<Key, usize> = FxHashMap::default();
     for (number, function) in functions.iter().enumerate() {
         let key = key(function.domain(), function.name(), function.overload());
@@ -25,14 +82,20 @@ pub(super) fn in_order(functions: Vec<FunctionProto>) -> Res<Vec<FunctionProto>>
             return Err(format!("two functions are called `{}::{}`", function.domain(), function.name()));
         }
     }
-    let mut callees: Vec<Vec<usize>> = Vec::with_capacity(functions.len());
-    for function in &functions {
-        let mut found = Vec::new();
-        calls(&function.node, &numbers, &mut found);
-        found.sort_unstable();
-        found.dedup();
-        callees.push(found);
-    }
+    Ok(numbers)
+}
+
+/// Their numbers, each behind those of its `callees`.
+fn order(functions: &[FunctionProto], callees: &[Vec<usize>]) -> Res<Vec<usize>> {
+    let callees: Vec<Vec<usize>> = callees
+        .iter()
+        .map(|all| {
+            let mut once = all.clone();
+            once.sort_unstable();
+            once.dedup();
+            once
+        })
+        .collect();
     let mut order = Vec::with_capacity(functions.len());
     let mut state = vec![State::New; functions.len()];
     for start in 0..functions.len() {
@@ -59,8 +122,7 @@ pub(super) fn in_order(functions: Vec<FunctionProto>) -> Res<Vec<FunctionProto>>
             }
         }
     }
-    let mut functions: Vec<Option<FunctionProto>> = functions.into_iter().map(Some).collect();
-    Ok(order.into_iter().filter_map(|number| functions.get_mut(number)?.take()).collect())
+    Ok(order)
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -75,16 +137,20 @@ fn key(from: &str, name: &str, overload: &str) -> Key {
     (domain(from).to_owned(), name.to_owned(), overload.to_owned())
 }
 
-/// Adds the functions that `nodes` call, nested graphs included.
-fn calls(nodes: &[NodeProto], numbers: &FxHashMap<Key, usize>, found: &mut Vec<usize>) {
+/// How many nodes there are, and the functions that they call, once for each call; nested graphs included.
+fn calls(nodes: &[NodeProto], numbers: &FxHashMap<Key, usize>) -> (u64, Vec<usize>) {
+    let (mut count, mut found) = (nodes.len() as u64, Vec::new());
     for node in nodes {
-        found.extend(numbers.get(&key(node.domain(), node.op_type(), node.overload())));
-        for attribute in &node.attribute {
-            for graph in attribute.g.iter().chain(&attribute.graphs) {
-                calls(&graph.node, numbers, found);
-            }
+        if !numbers.is_empty() {
+            found.extend(numbers.get(&key(node.domain(), node.op_type(), node.overload())));
+        }
+        for graph in node.attribute.iter().flat_map(|a| a.g.iter().chain(&a.graphs)) {
+            let (inner, called) = calls(&graph.node, numbers);
+            count = count.saturating_add(inner);
+            found.extend(called);
         }
     }
+    (count, found)
 }
 
 impl Importer {

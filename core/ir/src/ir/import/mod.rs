@@ -28,6 +28,8 @@ mod functions;
 mod scope;
 mod types;
 
+pub use functions::check_calls;
+
 #[cfg(test)]
 mod tests;
 

@@ -10,7 +10,8 @@ use onnxport_proto::{
 };
 use prost::Message;
 
-use super::{decoded, import};
+use super::{check_calls, decoded, functions, import};
+use crate::diagnose::Code;
 use crate::ir::{Attr, Model};
 use crate::tensor::{DType, Source};
 use crate::valid;
@@ -266,6 +267,40 @@ fn functions_are_ordered_and_none_calls_itself() {
     let mut chain: Vec<FunctionProto> = names.windows(2).map(|w| function(&w[0], &[&w[1]])).collect();
     chain.push(function(&names[names.len() - 1], &[]));
     assert_eq!(decoded(of(chain), Path::new("m.onnx")).unwrap().functions[0].name, "f19999");
+}
+
+#[test]
+fn what_functions_become_when_they_are_run_is_counted_and_bounded() {
+    // Each calls the one before it twice, the graph the last one.
+    let doubling = |count: usize| {
+        let mut proto = model(graph());
+        proto.functions = (0..count)
+            .map(|n| {
+                let call = |from: &str, to: &str| match n {
+                    0 => node("Neg", &[from], &[to]),
+                    _ => NodeProto { domain: some("my"), ..node(&format!("f{}", n - 1), &[from], &[to]) },
+                };
+                FunctionProto {
+                    name: some(&format!("f{n}")),
+                    domain: some("my"),
+                    node: vec![call("a", "c"), call("c", "b")],
+                    ..FunctionProto::default()
+                }
+            })
+            .collect();
+        let last = format!("f{}", count - 1);
+        proto.graph.as_mut().unwrap().node =
+            vec![NodeProto { domain: some("my"), ..node(&last, &["x"], &["y"]) }];
+        proto
+    };
+    // Nodes that are calls are counted beside what they become.
+    assert_eq!(functions::expanded(&doubling(1)).unwrap(), (3, 1 + 2));
+    assert_eq!(functions::expanded(&doubling(3)).unwrap(), (7, 1 + 2 + 4 + 8));
+    assert!(check_calls(&doubling(18)).is_ok());
+    for many in [20, 40, 200] {
+        assert_eq!(check_calls(&doubling(many)).unwrap_err().code, Code::VERIFY_NO_EXECUTOR, "{many}");
+    }
+    assert!(check_calls(&model(graph())).is_ok());
 }
 
 #[test]

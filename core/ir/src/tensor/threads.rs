@@ -1,0 +1,23 @@
+//! The threads that work is shared among, or none where the system starts none.
+
+use std::error::Error;
+use std::sync::LazyLock;
+
+use rayon::ThreadPoolBuilder;
+
+/// Whether there is a pool. Asked before it is used: one that cannot be started is a panic by then.
+static POOL: LazyLock<bool> = LazyLock::new(|| match ThreadPoolBuilder::new().build_global() {
+    Ok(()) => true,
+    // Without a source the program that uses this library has made the pool before.
+    Err(error) => error.source().is_none(),
+});
+
+/// How many threads work at a time: 1 without a pool.
+pub(crate) fn count() -> usize {
+    if *POOL { rayon::current_num_threads().max(1) } else { 1 }
+}
+
+/// Does both, side by side where there is a pool.
+pub(crate) fn join<A: Send, B: Send>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send) -> (A, B) {
+    if *POOL { rayon::join(a, b) } else { (a(), b()) }
+}

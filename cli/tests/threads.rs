@@ -94,8 +94,8 @@ fn a_runtime_without_threads_condemns_no_model() {
     let mlp = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/mlp/mlp.pt2");
     fs::copy(mlp, folder.path().join("m.pt2")).expect("a copy");
     fs::set_permissions(folder.path().join("m.pt2"), Permissions::from_mode(0o644)).expect("rights");
-    let convert = ["convert", "m.pt2", "-o", "m.onnx"];
+    let convert = ["convert", "m.pt2", "-o", "m.onnx", "--reference", "none"];
     each(folder.path(), &convert, &[(5, "error[OP617]: ")]);
-    let own = ["convert", "m.pt2", "-o", "m.onnx", "--executor", "reference", "--timeout", "100"];
+    let own = ["convert", "m.pt2", "-o", "m.onnx", "--reference", "none", "--executor", "reference"];
     each(folder.path(), &own, &[(5, "error[OP617]: ")]);
 }

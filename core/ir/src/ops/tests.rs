@@ -74,15 +74,13 @@ fn a_loop_without_end_runs_out_of_steps() {
 
 #[test]
 fn functions_that_call_each_other_twice_run_out_of_steps() {
-    let mut text =
-        "opset 20\nopset f 1\ngraph {\n  input %x: f32[1]\n  %0 = f::E39(%x)\n  output %0 as y\n}\n"
-            .to_owned();
-    for n in 0..40 {
+    let graph = "graph {\n  input %x: f32[1]\n  %0 = f::E39(%x)\n  output %0 as y\n}\n";
+    let functions = (0..40).map(|n| {
         let callee = if n == 0 { "Neg".to_owned() } else { format!("f::E{}", n - 1) };
-        text += &format!(
-            "function f::E{n}() {{\n  input %a\n  %0 = {callee}(%a)\n  %1 = {callee}(%0)\n  output %1\n}}\n"
-        );
-    }
+        let body = format!("  input %a\n  %0 = {callee}(%a)\n  %1 = {callee}(%0)\n  output %1\n");
+        format!("function f::E{n}() {{\n{body}}}\n")
+    });
+    let text = format!("opset 20\nopset f 1\n{graph}{}", functions.collect::<String>());
     let model = Model::parse(&text).unwrap();
     let limits = Limits { steps: 10_000_000, ..Limits::default() };
     let error = run(&model, vec![Some(Value::Tensor(floats(&[1], &[1.0])))], limits).unwrap_err();

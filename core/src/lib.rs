@@ -53,7 +53,10 @@
 //! own; they are hidden here, and change with these.
 
 // What comes from outside never panics; tests may.
-#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
+)]
 
 #[doc(hidden)]
 pub mod backend;

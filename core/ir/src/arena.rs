@@ -92,8 +92,9 @@ impl<T> Arena<T> {
         self.items.is_empty()
     }
 
-    /// The element, or `None` for an id of another arena.
-    pub fn get(&self, id: Id<T>) -> Option<&T> {
+    /// The element, or `None` for an id of another arena. It is not called `get`, so that the lint
+    /// against indexing knows `arena[id]`, by a handle that the arena gave out, from `slice[number]`.
+    pub fn find(&self, id: Id<T>) -> Option<&T> {
         self.items.get(id.index())
     }
 
@@ -115,12 +116,14 @@ impl<T> Arena<T> {
 
 impl<T> std::ops::Index<Id<T>> for Arena<T> {
     type Output = T;
+    #[expect(clippy::indexing_slicing, reason = "an arena gave out the id, and nothing is removed")]
     fn index(&self, id: Id<T>) -> &T {
         &self.items[id.index()]
     }
 }
 
 impl<T> std::ops::IndexMut<Id<T>> for Arena<T> {
+    #[expect(clippy::indexing_slicing, reason = "an arena gave out the id, and nothing is removed")]
     fn index_mut(&mut self, id: Id<T>) -> &mut T {
         &mut self.items[id.index()]
     }

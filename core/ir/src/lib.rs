@@ -7,13 +7,17 @@
 //! - [`diagnose`] says what is wrong, with a stable code and the line that it comes from.
 
 // What comes from outside never panics; tests may.
-#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
+)]
 
 pub mod arena;
 pub mod diagnose;
 pub mod files;
 pub mod ir;
 pub mod onnx;
+#[allow(clippy::indexing_slicing, reason = "kernels of operators, which check shapes first")]
 pub mod ops;
 mod quote;
 mod state;

@@ -13,11 +13,16 @@
 
 mod blob;
 mod call;
+#[allow(clippy::indexing_slicing, reason = "numbers of nodes and backends, in tables made for exactly these")]
 mod claiming;
+#[allow(clippy::indexing_slicing, reason = "numbers of nodes and backends, in tables made for exactly these")]
 mod compiling;
+#[allow(clippy::indexing_slicing, reason = "numbers of nodes and backends, in tables made for exactly these")]
 mod convexity;
 mod flow;
+#[allow(clippy::indexing_slicing, reason = "numbers of nodes and backends, in tables made for exactly these")]
 mod order;
+#[allow(clippy::indexing_slicing, reason = "numbers of nodes and backends, in tables made for exactly these")]
 mod partition;
 mod profile;
 mod region;

@@ -117,7 +117,7 @@ impl<'a> Work<'a> {
         }
         let mut complex = false;
         let mut visit = |val: Val| {
-            complex |= values.get(val).and_then(|v| v.ty.as_tensor()).is_some_and(|t| t.dtype.is_complex());
+            complex |= values.find(val).and_then(|v| v.ty.as_tensor()).is_some_and(|t| t.dtype.is_complex());
         };
         call.args.iter().for_each(|arg| arg.arg.each_value(&mut visit));
         call.outputs.iter().for_each(|output| output.each_value(&mut visit));
@@ -247,7 +247,7 @@ fn holds(condition: &Condition, arguments: &[Arg], values: &Arena<Value>) -> boo
         Condition::Is(at, arg) => argument(at).is_some_and(|a| same(a, arg)),
         Condition::IsNot(at, arg) => argument(at).is_some_and(|a| !same(a, arg)),
         Condition::Rank(at, rank) => {
-            let value = argument(at).and_then(Arg::as_value).and_then(|val| values.get(val));
+            let value = argument(at).and_then(Arg::as_value).and_then(|val| values.find(val));
             value.and_then(|v| v.ty.as_tensor()).is_some_and(|ty| ty.shape.len() == *rank)
         }
     }

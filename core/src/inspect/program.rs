@@ -139,7 +139,7 @@ impl ProgramSummary {
         for (spec, arg) in program.signature.outputs.iter().zip(&body.outputs) {
             match &spec.kind {
                 OutputKind::User | OutputKind::Loss => {
-                    let name = arg.as_value().and_then(|v| body.values.get(v)).map(|v| v.name.clone());
+                    let name = arg.as_value().and_then(|v| body.values.find(v)).map(|v| v.name.clone());
                     let ty = type_of(symbols, body, arg);
                     summary.outputs.push(ValueSummary { name: name.unwrap_or_default(), ty });
                 }
@@ -176,7 +176,7 @@ fn type_of(symbols: &Symbols, body: &Body, arg: &Arg) -> String {
 }
 
 fn value_type(symbols: &Symbols, body: &Body, val: Val) -> String {
-    match body.values.get(val).map(|value| &value.ty) {
+    match body.values.find(val).map(|value| &value.ty) {
         Some(ValueType::Tensor(ty)) => {
             let dims: Vec<String> = ty.shape.iter().map(|dim| symbols.display(*dim)).collect();
             format!("{}[{}]", ty.dtype, dims.join(", "))
@@ -200,7 +200,7 @@ fn dims(program: &Program) -> Vec<DimSummary> {
         })
         .collect();
     for (spec, arg) in program.signature.inputs.iter().zip(&program.body.inputs) {
-        let value = arg.as_value().and_then(|val| program.body.values.get(val));
+        let value = arg.as_value().and_then(|val| program.body.values.find(val));
         let Some(ty) = value.and_then(|v| v.ty.as_tensor()) else { continue };
         for (axis, dim) in ty.shape.iter().enumerate() {
             if let Some(summary) = symbols.as_symbol(*dim).and_then(|id| dims.get_mut(id.index())) {

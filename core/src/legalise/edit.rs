@@ -29,17 +29,19 @@ pub(super) fn apply(
         variables.iter().find(|(variable, ..)| *variable == own).map(|(_, of, within)| (*of, *within))
     };
     for index in 0..graph.nodes[node].inputs.len() {
-        let Some(value) = graph.nodes[node].inputs[index] else { continue };
+        let Some(value) = graph.nodes[node].inputs.get(index).copied().flatten() else { continue };
         if let Some((_, within)) = changed(schema.inputs, index) {
             let narrow = *casts.entry((value, within)).or_insert_with(|| cast(graph, node, value, within));
             graph.set_input(node, index, Some(narrow));
         }
     }
     for index in 0..graph.nodes[node].outputs.len() {
-        let Some(value) = graph.nodes[node].outputs[index] else { continue };
+        let Some(value) = graph.nodes[node].outputs.get(index).copied().flatten() else { continue };
         if let Some((of, within)) = changed(schema.outputs, index) {
             widen(graph, node, index, next.copied(), (of, within));
-            if let Some(narrow) = graph.nodes[node].outputs[index].filter(|_| within.bits() < of.bits()) {
+            if let Some(narrow) =
+                graph.nodes[node].outputs.get(index).copied().flatten().filter(|_| within.bits() < of.bits())
+            {
                 // What reads it in the lower type again needs no way there and back.
                 casts.insert((value, within), narrow);
             }
@@ -104,7 +106,7 @@ fn retyped(ty: &Type, dtype: DType) -> Type {
 /// Makes output `index` of `node` one of type `within`, and its value what a `Cast` behind the node gives: whoever
 /// reads the value, or knows it by its id, sees no difference.
 fn widen(graph: &mut Graph, node: NodeId, index: usize, next: Option<NodeId>, (of, within): (DType, DType)) {
-    let Some(value) = graph.nodes[node].outputs[index] else { return };
+    let Some(value) = graph.nodes[node].outputs.get(index).copied().flatten() else { return };
     // The value does not read itself: the cast gets its input at the end.
     let made = append(graph, node, value, of);
     if let Some(next) = next {

@@ -333,7 +333,7 @@ extern "C" fn inline_graph(
 extern "C" fn end_block(cx: Context, outputs: RSlice<'_, u32>, out: &mut u32) -> u32 {
     with(cx, |frame, driver| {
         let block = driver.block;
-        let outer = driver.model.graph.blocks.get(block)?.parent?;
+        let outer = driver.model.graph.blocks.find(block)?.parent?;
         let outputs =
             outputs.list().ok()?.iter().map(|raw| frame.told.value(*raw)).collect::<Option<Vec<_>>>()?;
         *out = frame.told.end(block, &driver.model.graph)?;

@@ -130,7 +130,7 @@ impl Driver<'_> {
             if let Some((_, source)) = places.iter().find(|(b, _)| *b == current) {
                 return Some(*source);
             }
-            block = self.model.graph.blocks.get(current)?.parent;
+            block = self.model.graph.blocks.find(current)?.parent;
         }
         None
     }

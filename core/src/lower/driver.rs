@@ -224,9 +224,9 @@ impl<'p> Driver<'p> {
             return wrong(format!("{} axes where the program states {}", have.len(), want.len()));
         }
         let differ = |(h, w): &(&Option<Dim>, &Option<Dim>)| matches!((h, w), (Some(Dim::Const(h)), Some(Dim::Const(w))) if h != w);
-        let axis = have.iter().zip(want).position(|pair| differ(&pair))?;
+        let (axis, (have, want)) = have.iter().zip(want).enumerate().find(|(_, pair)| differ(pair))?;
         let text = |dim: Option<Dim>| dim.map_or_else(|| "?".to_owned(), |d| self.model.symbols.display(d));
-        wrong(format!("{} along axis {axis} where the program states {}", text(have[axis]), text(want[axis])))
+        wrong(format!("{} along axis {axis} where the program states {}", text(*have), text(*want)))
     }
 
     /// Lowers one call through its plugin. `Err(None)` when a problem upstream was reported.
@@ -425,7 +425,7 @@ pub(super) fn results(call: &Call) -> impl Iterator<Item = Option<Val>> {
 fn is_complex(body: &Body, call: &Call) -> bool {
     let mut complex = false;
     let mut visit = |val: Val| {
-        let dtype = body.values.get(val).and_then(|v| v.ty.as_tensor()).map(|t| t.dtype);
+        let dtype = body.values.find(val).and_then(|v| v.ty.as_tensor()).map(|t| t.dtype);
         complex |= dtype.is_some_and(DType::is_complex);
     };
     call.args.iter().for_each(|a| a.arg.each_value(&mut visit));

@@ -74,7 +74,8 @@ impl Driver<'_> {
         for (index, input) in inputs.iter_mut().enumerate() {
             let (Some(value), Some(formal)) = (*input, formal(schema.inputs, index)) else { continue };
             let FormalType::Var(variable) = formal.ty else { continue };
-            let allowed = schema.type_vars[usize::from(variable)].allowed;
+            let Some(held) = schema.type_vars.get(usize::from(variable)) else { continue };
+            let allowed = held.allowed;
             let lacks = !allowed.contains(&TypeTag::Tensor(DType::BF16));
             if lacks && allowed.contains(&TypeTag::Tensor(DType::F32)) && self.is_of(value, DType::BF16) {
                 *input = Some(self.cast(value, DType::F32));

@@ -38,7 +38,7 @@ impl Driver<'_> {
         mut attributes: Vec<Attribute>,
     ) -> Option<Vec<ValueId>> {
         attributes.sort_by(|a, b| a.name.cmp(&b.name));
-        let twice = attributes.windows(2).any(|pair| pair[0].name == pair[1].name);
+        let twice = attributes.iter().zip(attributes.iter().skip(1)).any(|(a, b)| a.name == b.name);
         let plain = attributes.iter().all(|a| !matches!(a.value, Attr::Block(_) | Attr::Ref(..)));
         let itself = self.functions.iter().any(|f| f.domain == domain && f.name == name);
         if domain.is_empty() || name.is_empty() || twice || !plain || itself {

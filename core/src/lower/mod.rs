@@ -66,7 +66,7 @@ pub fn output_names(program: &Program) -> Vec<String> {
     let outputs = program.signature.outputs.iter().zip(&program.body.outputs);
     let users = outputs.filter(|(spec, _)| spec.kind.is_returned());
     let name = |arg: &Arg| {
-        let value = arg.as_value().and_then(|val| program.body.values.get(val));
+        let value = arg.as_value().and_then(|val| program.body.values.find(val));
         value.map(|v| v.name.clone()).unwrap_or_default()
     };
     users.map(|(_, arg)| name(arg)).collect()

@@ -50,7 +50,7 @@ impl<'a> Cx<'a> {
     }
 
     fn as_tensor(&self, arg: &Arg) -> Meta<&'a TensorType> {
-        let value = arg.as_value().and_then(|val| self.values.get(val));
+        let value = arg.as_value().and_then(|val| self.values.find(val));
         value.and_then(|v| v.ty.as_tensor()).ok_or(Stop::Unknown)
     }
 
@@ -74,7 +74,7 @@ impl<'a> Cx<'a> {
 
     /// What the value or number `arg` is.
     pub(super) fn type_of(&self, arg: &Arg) -> Option<&'a ValueType> {
-        arg.as_value().and_then(|val| self.values.get(val)).map(|v| &v.ty)
+        arg.as_value().and_then(|val| self.values.find(val)).map(|v| &v.ty)
     }
 
     fn as_dim(&self, arg: &Arg) -> Meta<Dim> {

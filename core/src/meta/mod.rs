@@ -112,7 +112,7 @@ impl Checker<'_> {
     }
 
     fn call(&mut self, body: &Body, call: &Call, autocast: bool) {
-        let is_tensor = |val: &Val| body.values.get(*val).is_some_and(|v| v.ty.as_tensor().is_some());
+        let is_tensor = |val: &Val| body.values.find(*val).is_some_and(|v| v.ty.as_tensor().is_some());
         let mut tensors = false;
         call.outputs.iter().for_each(|o| o.each_value(&mut |v| tensors |= is_tensor(&v)));
         if !tensors {
@@ -211,7 +211,7 @@ impl<'a> Cx<'a> {
     }
 
     fn same_shape(&mut self, extents: &[Extent], val: Val) -> Result<(), Stop> {
-        let Some(value) = self.values.get(val) else { return Err(Stop::Unknown) };
+        let Some(value) = self.values.find(val) else { return Err(Stop::Unknown) };
         let Some(stated) = value.ty.as_tensor() else { return Err(Stop::Unknown) };
         if extents.len() != stated.shape.len() {
             let (ours, theirs) = (extents.len(), stated.shape.len());
@@ -237,7 +237,7 @@ impl<'a> Cx<'a> {
         let expected = dtype::infer(self, &term.name)?;
         let mut vals = Vec::new();
         output.each_value(&mut |v| vals.push(v));
-        for value in vals.into_iter().filter_map(|v| self.values.get(v)) {
+        for value in vals.into_iter().filter_map(|v| self.values.find(v)) {
             let Some(stated) = value.ty.as_tensor() else { return Err(Stop::Unknown) };
             if !expected.admits(stated.dtype) {
                 let name = &value.name;

@@ -123,11 +123,15 @@ fn second(mut call: Call, args: &[NamedArg], editor: &mut Editor, cx: &Context<'
     for (i, output) in new_bases.iter().enumerate() {
         let Output::Value(result) = output else { continue };
         let mut writes = looks.iter().filter(|(look, _)| look.base == i).peekable();
-        let mut value = bases[i];
+        let Some(mut value) = bases.get(i).copied() else { continue };
         while let Some((look, new)) = writes.next() {
             let target = if writes.peek().is_none() { Some(*result) } else { None };
             match (&look.kind, target) {
-                (Kind::Base, Some(result)) => rename(&mut editor.calls[at], *new, result),
+                (Kind::Base, Some(result)) => {
+                    if let Some(call) = editor.calls.get_mut(at) {
+                        rename(call, *new, result);
+                    }
+                }
                 (Kind::Base, None) => value = *new,
                 (kind, target) => {
                     let (name, mut args) = match kind {

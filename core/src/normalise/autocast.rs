@@ -43,10 +43,8 @@ pub(super) fn cast_inputs(
     }
     let widest = inputs.iter().copied().max_by_key(|d| d.bits());
     // An explicit type, no float inputs or a higher-order operator: nothing was cast.
-    if is_region || stated || widest.is_none() {
-        return;
-    }
-    let mixed = inputs.iter().any(|d| *d != inputs[0]);
+    let Some(first) = inputs.first().copied().filter(|_| !is_region && !stated) else { return };
+    let mixed = inputs.iter().any(|d| *d != first);
     let target = if runs("lower") && result == mode.dtype {
         Some(mode.dtype)
     } else if runs("promote") && Some(result) == widest {
@@ -58,8 +56,8 @@ pub(super) fn cast_inputs(
         None
     } else {
         let message = format!(
-            "it is not known which casts autocast makes for `{}`, which yields {result} from {}",
-            call.target, inputs[0]
+            "it is not known which casts autocast makes for `{}`, which yields {result} from {first}",
+            call.target
         );
         cx.error(Code::NORMALISE_REGION, message, call.origin);
         None

@@ -48,7 +48,7 @@ fn narrow_range(call: &Call, assertion: &Term, body: &Body, symbols: &mut Symbol
         _ => return,
     };
     let arg = |i: usize| assertion.args.get(i).and_then(|name| call.arg(name));
-    let size = arg(0).and_then(Arg::as_value).and_then(|v| body.values.get(v));
+    let size = arg(0).and_then(Arg::as_value).and_then(|v| body.values.find(v));
     let Some(ValueType::SymInt(dim)) = size.map(|v| &v.ty) else { return };
     let Some(id) = symbols.as_symbol(*dim) else { return };
     let bound = |i| arg(i).and_then(Arg::as_int);

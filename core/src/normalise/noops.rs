@@ -71,8 +71,8 @@ fn identity(
     else {
         return None;
     };
-    let to = values.get(*result)?.ty.as_tensor()?;
-    let from = values.get(source)?.ty.as_tensor()?;
+    let to = values.find(*result)?.ty.as_tensor()?;
+    let from = values.find(source)?.ty.as_tensor()?;
     if to.dtype != from.dtype || to.shape != from.shape {
         return None;
     }

@@ -97,8 +97,11 @@ fn splice(
     replaced: &mut FxHashMap<Val, Arg>,
     cx: &mut Context<'_>,
 ) -> Result<(), String> {
-    let at = call.args.iter().position(|a| matches!(a.arg, Arg::Graph(_)));
-    let Some((at, Arg::Graph(graph))) = at.map(|i| (i, &mut call.args[i].arg)) else {
+    let mut graphs = call.args.iter_mut().enumerate().filter_map(|(at, a)| match &mut a.arg {
+        Arg::Graph(graph) => Some((at, graph)),
+        _ => None,
+    });
+    let Some((at, graph)) = graphs.next() else {
         return Err("it has no nested graph".to_owned());
     };
     let mut body = std::mem::take(&mut graph.body);

@@ -251,7 +251,7 @@ impl Fixing {
 fn ports(program: &Program) -> Vec<Port<'_>> {
     let mut ports = Vec::new();
     for (spec, arg) in program.signature.inputs.iter().zip(&program.body.inputs) {
-        let value = arg.as_value().and_then(|val| program.body.values.get(val));
+        let value = arg.as_value().and_then(|val| program.body.values.find(val));
         let (InputKind::User, Some(value)) = (&spec.kind, value) else { continue };
         let (dims, number): (&[Dim], _) = match &value.ty {
             ValueType::Tensor(ty) => (&ty.shape, None),

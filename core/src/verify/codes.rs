@@ -52,7 +52,7 @@ fn step(graph: &Graph, value: ValueId) -> Option<f64> {
     let mut at = value;
     loop {
         let Def::Node(node, _) = graph.values[at].def else { return None };
-        let node = graph.nodes.get(node).filter(|node| node.domain.is_empty())?;
+        let node = graph.nodes.find(node).filter(|node| node.domain.is_empty())?;
         let input = |index: usize| node.inputs.get(index).copied().flatten();
         match node.op.as_str() {
             "DequantizeLinear" if !integers(graph, input(0)?) => return None,

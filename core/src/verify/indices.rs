@@ -65,7 +65,7 @@ impl Finder<'_> {
 fn places(call: &Call, schema: &Schema, term: &Term, body: &Body) -> Vec<(Val, Dim)> {
     let named = |at: usize| term.args.get(at).and_then(|name| call.arg(name));
     let tensor = |arg: Option<&Arg>| {
-        let ty = &body.values.get(arg?.as_value()?)?.ty;
+        let ty = &body.values.find(arg?.as_value()?)?.ty;
         ty.as_tensor()
     };
     let Some(into) = tensor(named(1)) else { return Vec::new() };

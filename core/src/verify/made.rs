@@ -21,7 +21,7 @@ impl Against {
         let mut samples = Vec::new();
         for (spec, arg) in inputs {
             let (InputKind::User, Some(value)) = (&spec.kind, arg.as_value()) else { continue };
-            let stated = program.body.values.get(value).map(|value| &value.ty);
+            let stated = program.body.values.find(value).map(|value| &value.ty);
             let sample = stated.and_then(|ty| sample(program, &spec.name, ty)).ok_or_else(|| {
                 let message =
                     format!("the program does not say enough about its input {} to make one", spec.name);

@@ -112,7 +112,7 @@ fn archive_of(sidecar: &Path) -> Option<PathBuf> {
 
 /// What the program states about an input; `None` for one that was specialised to a constant.
 fn stated(program: &Program, place: usize) -> Option<&Value> {
-    program.body.values.get(program.body.inputs.get(place)?.as_value()?)
+    program.body.values.find(program.body.inputs.get(place)?.as_value()?)
 }
 
 fn sample(name: &str, stated: &Value, value: SampleValue) -> Option<Sample> {

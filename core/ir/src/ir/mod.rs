@@ -8,6 +8,7 @@
 mod attribute;
 mod block;
 mod contents;
+#[allow(clippy::indexing_slicing, reason = "the places of uses are numbers that the graph keeps itself")]
 mod graph;
 pub mod import;
 mod literal;

@@ -184,7 +184,7 @@ impl Symbols {
         match merged.as_slice() {
             [] => Dim::Const(0),
             [Term { factors, coefficient }] if factors.is_empty() => Dim::Const(*coefficient),
-            [Term { factors, coefficient: 1 }] if factors.len() == 1 => Dim::Expr(factors[0]),
+            [Term { factors, coefficient: 1 }] if let [factor] = factors.as_slice() => Dim::Expr(*factor),
             _ => {
                 let parts = merged.len();
                 self.intern_long(Expr::Sum(merged.into_boxed_slice()), parts)

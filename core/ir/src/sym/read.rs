@@ -61,9 +61,14 @@ impl Reader<'_> {
         }
     }
 
+    /// What was not read yet.
+    fn rest(&self) -> &[u8] {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
     fn eat(&mut self, token: &str) -> bool {
         self.space();
-        let found = self.text[self.at..].starts_with(token.as_bytes());
+        let found = self.rest().starts_with(token.as_bytes());
         if found {
             self.at += token.len();
         }
@@ -133,16 +138,13 @@ impl Reader<'_> {
         if self.text.get(self.at) == Some(&b'"') {
             return self.quoted();
         }
-        let start = self.at;
         let is_word = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_' || *b == b'.';
-        while self.text.get(self.at).is_some_and(is_word) {
-            self.at += 1;
-        }
-        let word = String::from_utf8_lossy(&self.text[start..self.at]).into_owned();
-        if word.is_empty() {
+        let word: String = self.rest().iter().copied().take_while(is_word).map(char::from).collect();
+        self.at += word.len();
+        let Some(first) = word.bytes().next() else {
             return self.fail("expected a number, a symbol or a function");
-        }
-        if word.as_bytes()[0].is_ascii_digit() {
+        };
+        if first.is_ascii_digit() {
             return match word.parse() {
                 Ok(n) => Ok(Dim::Const(n)),
                 Err(_) => self.fail(format!("`{word}` is not a 64-bit integer")),
@@ -213,15 +215,16 @@ impl Reader<'_> {
             Some(q @ (b'\'' | b'"')) => *q,
             _ => return self.fail("expected a quoted symbol"),
         };
-        let start = self.at + 1;
-        let Some(len) = self.text[start..].iter().position(|b| *b == quote) else {
+        let mut parts = self.rest().splitn(3, |b| *b == quote).skip(1);
+        let (Some(name), Some(_)) = (parts.next(), parts.next()) else {
             return self.fail("the symbol's quote does not close");
         };
-        let name = String::from_utf8_lossy(&self.text[start..start + len]).into_owned();
-        let Some(close) = self.text[start + len..].iter().position(|b| *b == b')') else {
+        let end = 1 + name.len();
+        let Some(close) = self.rest().iter().skip(end).position(|b| *b == b')') else {
             return self.fail("the symbol's parenthesis does not close");
         };
-        self.at = start + len + close + 1;
+        let name = String::from_utf8_lossy(name).into_owned();
+        self.at += end + close + 1;
         Ok(self.symbols.symbol(&name))
     }
 

@@ -43,15 +43,15 @@ pub(super) fn gather(tensor: &LazyTensor, range: Range<u64>, out: &mut [u8]) -> 
     };
     let start = tensor.offset as usize * size;
     let bytes = bytes.get(start..).ok_or(Error::Short)?;
-    match size {
+    let copied = match size {
         1 => boxes::<1>(&tensor.shape, strides, range, bytes, out),
         2 => boxes::<2>(&tensor.shape, strides, range, bytes, out),
         4 => boxes::<4>(&tensor.shape, strides, range, bytes, out),
         8 => boxes::<8>(&tensor.shape, strides, range, bytes, out),
         16 => boxes::<16>(&tensor.shape, strides, range, bytes, out),
         _ => return Err(Error::View("its element type has no fixed size")),
-    }
-    Ok(())
+    };
+    copied.ok_or(Error::Short)
 }
 
 /// Fills `out` with the bytes of the source from `start` on.
@@ -110,49 +110,55 @@ fn one_by_one(
     Ok(())
 }
 
-/// Copies elements `range`, cut into boxes. Indices were checked against the source before.
-fn boxes<const N: usize>(shape: &[u64], strides: &[u64], range: Range<u64>, bytes: &[u8], out: &mut [u8]) {
+/// Copies elements `range`, cut into boxes; `None` where the source or the result ends before.
+fn boxes<const N: usize>(
+    shape: &[u64],
+    strides: &[u64],
+    range: Range<u64>,
+    bytes: &[u8],
+    out: &mut [u8],
+) -> Option<()> {
     let (source, _) = bytes.as_chunks::<N>();
     let (mut result, _) = out.as_chunks_mut::<N>();
+    let dims: Vec<(u64, u64)> = shape.iter().copied().zip(strides.iter().copied()).collect();
     let mut at = 0usize;
     let mut first = range.start;
     // From the outermost axis inwards while the range starts or ends inside of a row of it.
     while first < range.end {
-        let (mut inner, mut axis) = (1u64, shape.len());
         // The longest suffix of axes that starts here and fits.
-        while let Some(next) = axis.checked_sub(1) {
-            let grown = inner * shape[next];
+        let (mut inner, mut outer) = (1u64, dims.as_slice());
+        while let [rest @ .., (extent, _)] = outer {
+            let grown = inner * extent;
             if !first.is_multiple_of(grown) || first + grown > range.end {
                 break;
             }
-            (inner, axis) = (grown, next);
+            (inner, outer) = (grown, rest);
         }
         // As many rows of it as there are, up to the end of the axis outside of it.
         let (mut rows, mut origin, mut rest) = (1, 0usize, first / inner);
-        if let Some(outer) = axis.checked_sub(1) {
-            rows = (shape[outer] - rest % shape[outer]).min((range.end - first) / inner);
-            for outer in (0..axis).rev() {
-                origin += (rest % shape[outer] * strides[outer]) as usize;
-                rest /= shape[outer];
-            }
+        let mut axes = Vec::with_capacity(dims.len());
+        if let Some((extent, stride)) = outer.last() {
+            rows = (extent - rest % extent).min((range.end - first) / inner);
+            push(&mut axes, rows, *stride, inner);
         }
-        let mut axes = Vec::with_capacity(shape.len());
+        for (extent, stride) in outer.iter().rev() {
+            origin += (rest % extent * stride) as usize;
+            rest /= extent;
+        }
         let mut step = inner;
-        if let Some(outer) = axis.checked_sub(1) {
-            push(&mut axes, rows, strides[outer], inner);
-        }
-        for inside in axis..shape.len() {
-            step /= shape[inside];
-            push(&mut axes, shape[inside], strides[inside], step);
+        for (extent, stride) in dims.iter().skip(outer.len()) {
+            step /= extent;
+            push(&mut axes, *extent, *stride, step);
         }
         let count = (rows * inner) as usize;
-        let (head, tail) = std::mem::take(&mut result).split_at_mut(count);
-        copy(&axes, &source[origin..], head);
+        let (head, tail) = std::mem::take(&mut result).split_at_mut_checked(count)?;
+        copy(&axes, source.get(origin..)?, head)?;
         result = tail;
         at += count;
         first += rows * inner;
     }
     debug_assert_eq!(at as u64, range.end - range.start);
+    Some(())
 }
 
 /// Adds an axis, or makes the last one longer where both are one run.
@@ -167,26 +173,28 @@ fn push(axes: &mut Vec<Axis>, extent: u64, from: u64, to: u64) {
     }
 }
 
-fn copy<const N: usize>(axes: &[Axis], source: &[[u8; N]], out: &mut [[u8; N]]) {
+/// Copies a box; `None` where an axis leads out of the source or the result.
+fn copy<const N: usize>(axes: &[Axis], source: &[[u8; N]], out: &mut [[u8; N]]) -> Option<()> {
     let Some((last, outer)) = axes.split_last() else {
-        out[0] = source[0];
-        return;
+        *out.first_mut()? = *source.first()?;
+        return Some(());
     };
     if last.from == 1 {
-        each(outer, 0, 0, &mut |from, to| {
-            out[to..to + last.extent].copy_from_slice(&source[from..from + last.extent]);
+        return each(outer, 0, 0, &mut |from, to| {
+            let run = source.get(from..from + last.extent)?;
+            out.get_mut(to..to + last.extent)?.copy_from_slice(run);
+            Some(())
         });
-        return;
     }
     // Of the other axes, the one along which the source is dense.
     let near = outer.iter().enumerate().filter(|(_, axis)| axis.from > 0 && axis.from < last.from);
     let Some((index, near)) = near.min_by_key(|(_, axis)| axis.from).map(|(i, axis)| (i, *axis)) else {
-        each(outer, 0, 0, &mut |from, to| {
-            for i in 0..last.extent {
-                out[to + i] = source[from + i * last.from];
+        return each(outer, 0, 0, &mut |from, to| {
+            for (i, place) in out.get_mut(to..to + last.extent)?.iter_mut().enumerate() {
+                *place = *source.get(from + i * last.from)?;
             }
+            Some(())
         });
-        return;
     };
     let others: Vec<Axis> =
         outer.iter().enumerate().filter(|(i, _)| *i != index).map(|(_, axis)| *axis).collect();
@@ -198,23 +206,45 @@ fn copy<const N: usize>(axes: &[Axis], source: &[[u8; N]], out: &mut [[u8; N]]) 
                 for row in rows.clone() {
                     let to = to + row * near.to;
                     let from = from + row * near.from;
-                    for (place, column) in out[to..][columns.clone()].iter_mut().zip(columns.clone()) {
-                        *place = source[from + column * last.from];
+                    let places = out.get_mut(to + columns.start..to + columns.end)?;
+                    for (place, column) in places.iter_mut().zip(columns.clone()) {
+                        *place = *source.get(from + column * last.from)?;
                     }
                 }
             }
         }
-    });
+        Some(())
+    })
 }
 
-/// Visits every position of `axes`, the last one fastest.
-fn each(axes: &[Axis], from: usize, to: usize, visit: &mut impl FnMut(usize, usize)) {
+/// Visits every position of `axes`, the last one fastest, until a visit fails.
+fn each(
+    axes: &[Axis],
+    from: usize,
+    to: usize,
+    visit: &mut impl FnMut(usize, usize) -> Option<()>,
+) -> Option<()> {
     match axes.split_first() {
         None => visit(from, to),
         Some((axis, inner)) => {
-            for i in 0..axis.extent {
-                each(inner, from + i * axis.from, to + i * axis.to, visit);
-            }
+            (0..axis.extent).try_for_each(|i| each(inner, from + i * axis.from, to + i * axis.to, visit))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::boxes;
+
+    #[test]
+    fn a_view_that_leads_out_of_its_source_is_no_panic() {
+        let source: Vec<u8> = (0..8).collect();
+        let mut out = [0; 8];
+        assert_eq!(boxes::<1>(&[2, 4], &[1, 2], 0..8, &source, &mut out), Some(()));
+        assert_eq!(out, [0, 2, 4, 6, 1, 3, 5, 7]);
+        for (shape, strides) in [([2, 4], [2, 2]), ([2, 4], [8, 1]), ([2, 4], [5, 1])] {
+            assert_eq!(boxes::<1>(&shape, &strides, 0..8, &source, &mut out), None);
+        }
+        assert_eq!(boxes::<1>(&[8], &[1], 0..8, &source, &mut [0; 7]), None);
     }
 }

@@ -137,15 +137,16 @@ impl<'a> Cx<'a> {
             let opset = opset.unwrap_or(0);
             self.report(format!("opset {opset} is outside of {least} to {MAX_OPSET}"));
         }
-        if let Some(pair) = opsets.windows(2).find(|pair| pair[0].domain >= pair[1].domain) {
-            self.report(format!("the operator sets are not sorted, or `{}` stands twice", pair[1].domain));
+        if let Some((_, next)) = opsets.iter().zip(opsets.iter().skip(1)).find(|(a, b)| a.domain >= b.domain)
+        {
+            self.report(format!("the operator sets are not sorted, or `{}` stands twice", next.domain));
         }
     }
 }
 
 /// How a value is called in messages.
 fn describe(graph: &Graph, value: ValueId) -> String {
-    match graph.values.get(value).and_then(|v| v.name.as_deref()) {
+    match graph.values.find(value).and_then(|v| v.name.as_deref()) {
         Some(name) => format!("`{name}`"),
         None => format!("value {value:?}"),
     }

@@ -14,7 +14,7 @@ pub(super) fn check(cx: &mut Cx<'_>) {
     let literals = graph.literals.iter().filter(|l| l.block == graph.main()).map(|l| l.value);
     let values = main.inputs.iter().copied().chain(initializers).chain(literals);
     for value in values {
-        let Some(name) = graph.values.get(value).and_then(|v| v.name.as_deref()) else { continue };
+        let Some(name) = graph.values.find(value).and_then(|v| v.name.as_deref()) else { continue };
         if !taken.insert(name) {
             cx.report(format!("two inputs or initializers are called `{name}`"));
         }
@@ -25,7 +25,7 @@ pub(super) fn check(cx: &mut Cx<'_>) {
     }
     for (name, value) in model.output_names.iter().zip(main.outputs()) {
         let is_own = || {
-            model.header.is_some() && graph.values.get(*value).is_some_and(|v| v.name.as_ref() == Some(name))
+            model.header.is_some() && graph.values.find(*value).is_some_and(|v| v.name.as_ref() == Some(name))
         };
         if name.is_empty() {
             cx.report("an output has no name");

@@ -103,8 +103,9 @@ fn attributes(cx: &mut Cx<'_>, graph: &Graph, id: NodeId, schema: &'static OpSch
             Some(_) => {}
         }
     }
-    if let Some(pair) = node.attributes.windows(2).find(|pair| pair[0].name >= pair[1].name) {
-        cx.at(graph, id, &format!("the attributes are not sorted, or `{}` stands twice", pair[1].name));
+    let mut pairs = node.attributes.iter().zip(node.attributes.iter().skip(1));
+    if let Some((_, next)) = pairs.find(|(a, b)| a.name >= b.name) {
+        cx.at(graph, id, &format!("the attributes are not sorted, or `{}` stands twice", next.name));
     }
     for required in schema.attributes.iter().filter(|a| a.required) {
         if node.attr(required.name).is_none() {
@@ -124,7 +125,7 @@ fn types(cx: &mut Cx<'_>, graph: &Graph, id: NodeId, schema: &'static OpSchema) 
         let Some(tag) = tag(&graph.values[*value].ty) else { continue };
         let allowed = match &formal.ty {
             FormalType::Fixed(allowed) => allowed,
-            FormalType::Var(var) => schema.type_vars[usize::from(*var)].allowed,
+            FormalType::Var(var) => schema.type_vars.get(usize::from(*var)).map_or(&[][..], |v| v.allowed),
         };
         if !allowed.contains(&tag) {
             cx.at(graph, id, &format!("{side} `{}` cannot be {}", formal.name, text(tag)));
@@ -134,10 +135,12 @@ fn types(cx: &mut Cx<'_>, graph: &Graph, id: NodeId, schema: &'static OpSchema) 
         if formal.kind == FormalKind::VariadicHeterogeneous {
             continue;
         }
-        match bound[usize::from(var)] {
-            None => bound[usize::from(var)] = Some(tag),
+        let var = usize::from(var);
+        let (Some(variable), Some(bound)) = (schema.type_vars.get(var), bound.get_mut(var)) else { continue };
+        match *bound {
+            None => *bound = Some(tag),
             Some(first) if first != tag => {
-                let (name, variable) = (formal.name, schema.type_vars[usize::from(var)].name);
+                let (name, variable) = (formal.name, variable.name);
                 let (first, tag) = (text(first), text(tag));
                 cx.at(graph, id, &format!("{side} `{name}` is {tag}, but `{variable}` is {first}"));
             }

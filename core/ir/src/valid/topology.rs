@@ -42,21 +42,21 @@ struct Walk<'a, 'b> {
 
 impl Walk<'_, '_> {
     fn define(&mut self, value: ValueId, def: Def) {
-        let Some(info) = self.graph.values.get(value) else {
+        let Some(info) = self.graph.values.find(value) else {
             return self.cx.report(format!("value {value:?} does not exist"));
         };
         if info.def != def {
             let name = describe(self.graph, value);
             self.cx.report(format!("{name} is defined by {def:?} but records {:?}", info.def));
         }
-        if std::mem::replace(&mut self.visible[value.index()], true) {
+        if set(&mut self.visible, value.index(), true) {
             self.cx.report(format!("{} is defined twice", describe(self.graph, value)));
         }
     }
 
     fn block(&mut self, block: BlockId) {
         let graph = self.graph;
-        if std::mem::replace(&mut self.entered[block.index()], true) {
+        if set(&mut self.entered, block.index(), true) {
             return self.cx.report("a block is the body of two nodes");
         }
         let mut defined: Vec<ValueId> = graph.blocks[block].inputs.clone();
@@ -68,7 +68,7 @@ impl Walk<'_, '_> {
             self.define(*value, Def::Input(block, index as u32));
         }
         for node in graph.order(block) {
-            if std::mem::replace(&mut self.visited[node.index()], true) {
+            if set(&mut self.visited, node.index(), true) {
                 return self.cx.at(graph, node, "stands twice in the order of nodes");
             }
             self.node(block, node, &mut defined);
@@ -80,9 +80,9 @@ impl Walk<'_, '_> {
             }
         }
         if block != graph.main() {
-            defined.iter().filter(|v| v.index() < graph.values.len()).for_each(|v| {
-                self.visible[v.index()] = false;
-            });
+            for value in defined {
+                set(&mut self.visible, value.index(), false);
+            }
         }
     }
 
@@ -95,7 +95,7 @@ impl Walk<'_, '_> {
         for (index, value) in data.inputs.iter().enumerate() {
             let Some(value) = value else { continue };
             if !self.sees(*value) {
-                let why = match graph.values.get(*value).map(|v| v.def) {
+                let why = match graph.values.find(*value).map(|v| v.def) {
                     Some(Def::Gone) => "whose definition was removed",
                     Some(_) => "which is not defined there",
                     None => "which does not exist",
@@ -105,7 +105,7 @@ impl Walk<'_, '_> {
             }
         }
         for inner in data.blocks() {
-            match graph.blocks.get(inner) {
+            match graph.blocks.find(inner) {
                 Some(body) if body.parent == Some(block) => self.block(inner),
                 Some(_) => self.cx.at(graph, node, "has a body that records another parent"),
                 None => self.cx.at(graph, node, "has a body that does not exist"),
@@ -124,15 +124,21 @@ impl Walk<'_, '_> {
     }
 }
 
+/// Sets what a table says of number `at`, and returns what it said before.
+fn set(table: &mut [bool], at: usize, to: bool) -> bool {
+    table.get_mut(at).is_some_and(|slot| std::mem::replace(slot, to))
+}
+
 /// The lists of uses name exactly the inputs of the nodes in the graph.
 fn uses(cx: &mut Cx<'_>, graph: &Graph, visited: &[bool]) {
     let mut counts = vec![0usize; graph.values.len()];
     for node in graph.nodes.ids() {
         let data = &graph.nodes[node];
-        if data.block.is_some() != visited[node.index()] {
+        let is_visited = visited.get(node.index()).is_some_and(|seen| *seen);
+        if data.block.is_some() != is_visited {
             cx.at(graph, node, "is in a block but not in its order");
         }
-        if visited[node.index()] {
+        if is_visited {
             for value in data.inputs.iter().flatten() {
                 if let Some(count) = counts.get_mut(value.index()) {
                     *count += 1;
@@ -140,15 +146,15 @@ fn uses(cx: &mut Cx<'_>, graph: &Graph, visited: &[bool]) {
             }
         }
     }
-    for (value, info) in graph.values.iter() {
+    for ((value, info), real) in graph.values.iter().zip(counts) {
         let stale = info.uses().iter().any(|place| {
             graph
                 .nodes
-                .get(place.node)
+                .find(place.node)
                 .is_none_or(|n| n.inputs.get(place.index as usize) != Some(&Some(value)))
         });
-        if stale || info.uses().len() != counts[value.index()] {
-            let (listed, real) = (info.uses().len(), counts[value.index()]);
+        let listed = info.uses().len();
+        if stale || listed != real {
             cx.report(format!("{} lists {listed} uses and has {real}", describe(graph, value)));
         }
     }

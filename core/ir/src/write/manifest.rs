@@ -36,13 +36,13 @@ impl Hasher {
     /// many were copied by the kernel and never seen by this process.
     pub(super) fn advance(&mut self, file: &File, end: u64) -> io::Result<()> {
         while self.at < end {
-            let step = (self.buffer.len() as u64).min(end - self.at) as usize;
-            let read = stream::read_at(file, &mut self.buffer[..step], self.at)?;
-            if read == 0 {
+            let left = usize::try_from(end - self.at).unwrap_or(usize::MAX);
+            let read = stream::read_some(file, &mut self.buffer, left, self.at)?;
+            if read.is_empty() {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
-            self.hash.update(&self.buffer[..read]);
-            self.at += read as u64;
+            self.hash.update(read);
+            self.at += read.len() as u64;
         }
         Ok(())
     }

@@ -382,7 +382,7 @@ fn fill(
     out.set_len(file.bytes)?;
     meter.begin(out, file.bytes);
     for (index, place) in &file.stored {
-        let weight = &weights[*index];
+        let weight = weights.get(*index).ok_or(io::ErrorKind::InvalidInput)?;
         out.seek(SeekFrom::Start(place.offset))?;
         stream::weight(weight, out, meter)?;
         if let Some(hasher) = &mut hasher {

@@ -81,17 +81,16 @@ fn name(graph: &Graph, output_names: &[String], origins: &Origins) -> GraphNames
         let given = graph.values[*input].name.clone().filter(|n| !n.is_empty());
         namer.give(*input, &given.unwrap_or_else(|| format!("input_{index}")));
     }
-    let mut outputs = vec![Vec::new(); graph.blocks.len()];
-    outputs[main.index()] = namer.outputs(main, output_names);
+    let mut of_main = namer.outputs(main, output_names);
     for initializer in &graph.initializers {
         let given = graph.values[initializer.value].name.as_deref().filter(|n| !n.is_empty());
         namer.give(initializer.value, given.unwrap_or("constant"));
     }
     namer.given(&order);
     namer.by_origin(&order, origins);
-    for block in graph.blocks.ids().filter(|b| *b != main) {
-        outputs[block.index()] = namer.outputs(block, &[]);
-    }
+    let of_block =
+        |block| if block == main { std::mem::take(&mut of_main) } else { namer.outputs(block, &[]) };
+    let outputs = graph.blocks.ids().map(of_block).collect();
     GraphNames { values: namer.values, outputs }
 }
 
@@ -128,11 +127,22 @@ impl Namer<'_> {
     /// Calls `value` by `name`, or by a numbered form of it.
     fn give(&mut self, value: ValueId, name: &str) {
         let name = self.free(name, '_');
-        self.values[value.index()] = name;
+        self.set(value, name);
+    }
+
+    fn set(&mut self, value: ValueId, name: String) {
+        if let Some(own) = self.values.get_mut(value.index()) {
+            *own = name;
+        }
+    }
+
+    /// The name of `value`, empty where it has none yet.
+    fn own(&self, value: ValueId) -> &str {
+        self.values.get(value.index()).map_or("", String::as_str)
     }
 
     fn unnamed(&self, value: ValueId) -> bool {
-        self.values[value.index()].is_empty()
+        self.own(value).is_empty()
     }
 
     fn free(&mut self, name: &str, separator: char) -> String {
@@ -162,7 +172,7 @@ impl Namer<'_> {
                 _ => false,
             };
             let copied = !made_here || !returned.insert(value);
-            let own = self.values[value.index()].clone();
+            let own = self.own(value).to_owned();
             let name = match names.get(index) {
                 Some(name) => self.free(name, '_'),
                 None if !copied && !own.is_empty() => own,
@@ -170,7 +180,7 @@ impl Namer<'_> {
                 None => self.free(&own, '_'),
             };
             if !copied {
-                self.values[value.index()].clone_from(&name);
+                self.set(value, name.clone());
             }
             out.push(Output { name, value, copied });
         }
@@ -224,7 +234,7 @@ impl Namer<'_> {
             for value in graph.nodes[*node].outputs.iter().flatten() {
                 if self.unnamed(*value) {
                     let name = self.free(base, '.');
-                    self.values[value.index()] = name;
+                    self.set(*value, name);
                 }
             }
         }

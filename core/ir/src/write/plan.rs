@@ -136,8 +136,8 @@ impl Place {
 enum Draft {
     /// It is known.
     Placed(Place),
-    /// That of an earlier weight.
-    Twin(usize),
+    /// That of an earlier weight with as many bytes.
+    Twin(usize, u64),
     /// In a data file: so many bytes of its own, unless they equal those of an earlier weight.
     Stored(u64),
 }
@@ -211,7 +211,7 @@ impl Plan {
                 plan.inline_bytes += len;
                 Draft::Placed(Place::Inline)
             } else if let Some(twin) = known.twin(index, weight.data) {
-                Draft::Twin(twin)
+                Draft::Twin(twin, len)
             } else {
                 let pointed = pointers.as_mut().and_then(|p| p.point(weight.data));
                 pointed.map_or(Draft::Stored(len), |extent| Draft::Placed(Place::Pointed(extent)))
@@ -221,13 +221,19 @@ impl Plan {
         let stored: Vec<usize> = drafts.iter().enumerate().filter_map(stored).collect();
         let twins = share::twins(weights, &stored, options)?;
         for (index, draft) in drafts.into_iter().enumerate() {
-            let place = match (draft, twins.get(&index)) {
-                (Draft::Placed(place), _) => place,
-                (Draft::Twin(twin), _) | (Draft::Stored(_), Some(&twin)) => {
-                    plan.tied += 1;
-                    plan.places[twin]
+            let (twin, len) = match draft {
+                Draft::Placed(place) => {
+                    plan.places.push(place);
+                    continue;
                 }
-                (Draft::Stored(len), None) => Place::Data(plan.append(index, len, options.shard_bytes)),
+                Draft::Twin(twin, len) => (Some(twin), len),
+                Draft::Stored(len) => (twins.get(&index).copied(), len),
+            };
+            let place = if let Some(place) = twin.and_then(|twin| plan.places.get(twin).copied()) {
+                plan.tied += 1;
+                place
+            } else {
+                Place::Data(plan.append(index, len, options.shard_bytes))
             };
             plan.places.push(place);
         }
@@ -242,14 +248,11 @@ impl Plan {
             let end = file.bytes.next_multiple_of(align).saturating_add(len);
             limit.is_none_or(|limit| end <= limit)
         };
-        if !self.files.last().is_some_and(fits) {
-            self.files.push(DataFile::default());
-        }
-        let number = self.files.len() - 1;
-        let file = &mut self.files[number];
-        let extent = Extent { file: number, offset: file.bytes.next_multiple_of(align), len };
+        let mut file = self.files.pop_if(|file| fits(file)).unwrap_or_default();
+        let extent = Extent { file: self.files.len(), offset: file.bytes.next_multiple_of(align), len };
         file.bytes = extent.offset.saturating_add(len);
         file.stored.push((index, extent));
+        self.files.push(file);
         extent
     }
 

@@ -102,7 +102,7 @@ pub(super) fn remarks(weights: &[Weight<'_>], plan: &Plan, options: &WriteOption
         remarks.push(diagnostic.help("keep these files in the model's folder, unchanged"));
     }
     let copied: Vec<&Weight<'_>> =
-        plan.files.iter().flat_map(|f| &f.stored).map(|(index, _)| &weights[*index]).collect();
+        plan.files.iter().flat_map(|f| &f.stored).filter_map(|(index, _)| weights.get(*index)).collect();
     if !copied.is_empty() {
         let message = format!("{} tensors, {} bytes, had to be copied", copied.len(), plan.stored_bytes());
         let mut diagnostic = note(Code::REFERENCE_COPIED, message);

@@ -158,25 +158,33 @@ fn between_files(from: &File, start: u64, len: u64, out: &mut File, meter: &Mete
     }
     let mut buffer = vec![0; meter.memory.min(BUFFER).min(len - done) as usize];
     while done < len {
-        let step = buffer.len().min((len - done) as usize);
-        let read = read_at(from, &mut buffer[..step], start + done)?;
-        if read == 0 {
+        let left = usize::try_from(len - done).unwrap_or(usize::MAX);
+        let read = read_some(from, &mut buffer, left, start + done)?;
+        if read.is_empty() {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the source of a weight was truncated"));
         }
-        out.write_all(&buffer[..read])?;
-        done += read as u64;
-        meter.add(read as u64);
+        out.write_all(read)?;
+        done += read.len() as u64;
+        meter.add(read.len() as u64);
     }
     Ok(())
 }
 
+/// At most `most` bytes of `file` from `at` on, as far as `buffer` holds them; none at the end.
+pub(super) fn read_some<'a>(file: &File, buffer: &'a mut [u8], most: usize, at: u64) -> io::Result<&'a [u8]> {
+    let most = most.min(buffer.len());
+    let buffer = buffer.get_mut(..most).unwrap_or_default();
+    let read = read_at(file, buffer, at)?;
+    Ok(buffer.get(..read).unwrap_or_default())
+}
+
 #[cfg(unix)]
-pub(super) fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
     std::os::unix::fs::FileExt::read_at(file, buffer, at)
 }
 
 #[cfg(windows)]
-pub(super) fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
     std::os::windows::fs::FileExt::seek_read(file, buffer, at)
 }
 

@@ -138,13 +138,13 @@ pub(super) fn share(
         _ => None,
     };
     let Some(source) = single else { return Share::Unclear { sources, results } };
-    let Some(from) = values.get(source).and_then(|v| v.ty.as_tensor()) else { return Share::Nothing };
+    let Some(from) = values.find(source).and_then(|v| v.ty.as_tensor()) else { return Share::Nothing };
     let unnamed = Term::default();
     let args = Args { call, schema, term: term.unwrap_or(&unnamed) };
     let listed = matches!(call.outputs.first(), Some(Output::List(_)));
     let mut views = Vec::with_capacity(results.len());
     for (i, result) in results.iter().enumerate() {
-        let Some(to) = values.get(*result).and_then(|v| v.ty.as_tensor()) else { continue };
+        let Some(to) = values.find(*result).and_then(|v| v.ty.as_tensor()) else { continue };
         let view = if listed { part(&args, from, i) } else { view(&args, from, to, symbols) };
         match view {
             Ok(Some(view)) => views.push((*result, view)),
@@ -241,8 +241,8 @@ fn view(
         "expand" => {
             // Only leading axes of extent 1 were added: nothing is shown twice.
             let added = to.shape.len().saturating_sub(rank);
-            let plain = to.shape[..added].iter().all(|d| d.as_const() == Some(1));
-            if plain && to.shape[added..] == from.shape {
+            let plain = to.shape.iter().take(added).all(|d| d.as_const() == Some(1));
+            if plain && to.shape.iter().skip(added).eq(&from.shape) {
                 View::Reshape
             } else {
                 View::ReadOnly("it shows elements more than once")

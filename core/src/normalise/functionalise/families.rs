@@ -73,8 +73,10 @@ impl Families {
             if parent == at {
                 break;
             }
-            let grand = self.parent[parent];
-            self.parent[at] = grand;
+            let grand = self.parent.get(parent).copied().unwrap_or(parent as u32);
+            if let Some(own) = self.parent.get_mut(at) {
+                *own = grand;
+            }
             at = grand as usize;
         }
         at

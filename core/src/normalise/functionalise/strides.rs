@@ -18,8 +18,8 @@ pub(super) fn same(symbols: &mut Symbols, a: &TensorType, b: &TensorType) -> boo
 /// Whether `ty` is dense and row-major.
 pub(super) fn is_row_major(symbols: &mut Symbols, ty: &TensorType) -> bool {
     let (own, dense) = (of(symbols, ty), row_major(symbols, &ty.shape));
-    let matters = |i: usize| ty.shape[i] != Dim::Const(1);
-    (0..ty.shape.len()).all(|i| !matters(i) || own[i] == dense[i])
+    let mut axes = ty.shape.iter().zip(own.iter().zip(&dense));
+    axes.all(|(extent, (own, dense))| *extent == Dim::Const(1) || own == dense)
 }
 
 /// Whether reshaping `from` to `shape` needs no copy (`computeStride` of `ATen`); `None` when that

@@ -74,7 +74,7 @@ impl Printer<'_> {
             if let Some(spec) = specs.and_then(|(inputs, _)| inputs.get(i)) {
                 self.out.push_str(" = ");
                 self.input_kind(&spec.kind);
-                let value = input.as_value().and_then(|v| body.values.get(v));
+                let value = input.as_value().and_then(|v| body.values.find(v));
                 if value.is_none_or(|v| v.name != spec.name) {
                     self.out.push_str(" as ");
                     self.name(&spec.name);
@@ -242,7 +242,7 @@ impl Printer<'_> {
 
     fn val(&mut self, body: &Body, val: Val) {
         self.out.push('%');
-        match body.values.get(val) {
+        match body.values.find(val) {
             Some(value) => self.name(&value.name),
             None => self.put(format_args!("\"undefined {val:?}\"")),
         }
@@ -251,7 +251,7 @@ impl Printer<'_> {
     fn definition(&mut self, body: &Body, val: Val) {
         self.val(body, val);
         self.out.push_str(": ");
-        match body.values.get(val).map(|v| &v.ty) {
+        match body.values.find(val).map(|v| &v.ty) {
             Some(ValueType::Tensor(ty)) => self.tensor_type(ty),
             Some(ValueType::SymInt(dim)) => {
                 let text = self.symbols.display(*dim);

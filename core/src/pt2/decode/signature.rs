@@ -121,7 +121,7 @@ impl Decoder {
 
     /// The signature must name the same values as the graph, in the same order.
     fn check_name(&mut self, stated: Option<&str>, arg: &Arg, body: &Body, what: &str) {
-        let actual = arg.as_value().and_then(|val| body.values.get(val)).map(|value| value.name.as_str());
+        let actual = arg.as_value().and_then(|val| body.values.find(val)).map(|value| value.name.as_str());
         if let (Some(stated), Some(actual)) = (stated, actual)
             && stated != actual
         {

@@ -250,13 +250,14 @@ impl Parser<'_> {
             self.graph.notes.nodes.insert(node, *note);
         }
         for (index, result) in results.into_iter().enumerate() {
-            let Some(value) = self.graph.nodes[node].outputs[index] else { continue };
+            let Some(slot) = self.graph.nodes[node].outputs.get_mut(index) else { continue };
+            let Some(value) = *slot else { continue };
             if let Some(Definition { key, ty, note }) = result {
                 self.graph.values[value].ty = ty;
                 self.bind(defined, key, value)?;
                 self.say(value, note);
             } else {
-                self.graph.nodes[node].outputs[index] = None;
+                *slot = None;
                 self.graph.values[value].def = Def::Gone;
             }
         }

@@ -8,8 +8,9 @@ pub(super) fn nodes(graph: &mut Graph) -> usize {
     let mut pending: Vec<ValueId> = graph.blocks[graph.main()].outputs.clone();
     while let Some(value) = pending.pop() {
         let Def::Node(node, _) = graph.values[value].def else { continue };
-        if std::mem::replace(&mut live[node.index()], true) {
-            continue;
+        match live.get_mut(node.index()) {
+            Some(seen) if !*seen => *seen = true,
+            _ => continue,
         }
         let data = &graph.nodes[node];
         pending.extend(data.inputs.iter().flatten());
@@ -17,8 +18,8 @@ pub(super) fn nodes(graph: &mut Graph) -> usize {
             pending.extend(&graph.blocks[block].outputs);
         }
     }
-    let dead: Vec<NodeId> =
-        graph.nodes.ids().filter(|n| graph.nodes[*n].block.is_some() && !live[n.index()]).collect();
+    let dead = graph.nodes.iter().zip(live).filter(|((_, node), live)| node.block.is_some() && !live);
+    let dead: Vec<NodeId> = dead.map(|((id, _), _)| id).collect();
     for node in &dead {
         let held: Vec<BlockId> = graph.nodes[*node].blocks().collect();
         for block in held {

@@ -92,7 +92,7 @@ impl Scopes {
             let print = self.fingerprint(node);
             let twins = self.seen.entry(print).or_default();
             let twin = twins.iter().copied().find(|t| equal(&self.same, &graph.nodes[*t], node));
-            if let Some(kept) = twin.and_then(|t| graph.nodes[t].outputs[0]) {
+            if let Some(kept) = twin.and_then(|t| graph.nodes[t].outputs.first().copied().flatten()) {
                 self.same.insert(output, kept);
             } else {
                 twins.push(id);

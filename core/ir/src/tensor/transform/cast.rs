@@ -45,7 +45,7 @@ impl Cast {
         let (from_size, to_size) = (size(from), size(to));
         let mut lanes = [0f32; LANES];
         for (input, out) in input.chunks(LANES * from_size).zip(out.chunks_mut(LANES * to_size)) {
-            let lanes = &mut lanes[..input.len() / from_size];
+            let lanes = lanes.get_mut(..input.len() / from_size).unwrap_or_default();
             load(from, input, lanes);
             store(to, lanes, out);
         }
@@ -108,7 +108,7 @@ pub(in crate::tensor) fn load(from: DType, input: &[u8], out: &mut [f32]) {
         DType::F16 => {
             let mut halves = [f16::ZERO; LANES];
             for (bytes, out) in input.chunks(2 * LANES).zip(out.chunks_mut(LANES)) {
-                let halves = &mut halves[..out.len()];
+                let halves = halves.get_mut(..out.len()).unwrap_or_default();
                 for (bytes, half) in bytes.as_chunks::<2>().0.iter().zip(halves.iter_mut()) {
                     *half = f16::from_le_bytes(*bytes);
                 }
@@ -138,7 +138,7 @@ pub(in crate::tensor) fn store(to: DType, lanes: &[f32], out: &mut [u8]) {
         }
         DType::F16 => {
             let mut halves = [f16::ZERO; LANES];
-            let halves = &mut halves[..lanes.len()];
+            let halves = halves.get_mut(..lanes.len()).unwrap_or_default();
             // By the processor's own instruction, where it has one.
             halves.convert_from_f32_slice(lanes);
             for (out, half) in out.as_chunks_mut::<2>().0.iter_mut().zip(halves) {

@@ -109,7 +109,7 @@ impl<'a, 'r> Maker<'a, 'r> {
             }
             for (rows, columns) in self.rectangles(&stretch.rows, &seen) {
                 self.solve(&rows, &columns, true)?;
-                self.put(&stretch, &rows, &columns, head);
+                self.put(&stretch, &rows, &columns, head).ok_or(Error::Short)?;
             }
         }
         Ok(())
@@ -137,15 +137,15 @@ impl<'a, 'r> Maker<'a, 'r> {
                     for ((values, codes), step) in lines.zip(steps) {
                         nearest::codes(self.form, values, *step, codes);
                     }
-                    self.put(stretch, &rows, &columns, out);
+                    self.put(stretch, &rows, &columns, out).ok_or(Error::Short)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Puts what was made of a rectangle where the stretch has it.
-    fn put(&self, stretch: &Stretch, rows: &Range<u64>, columns: &Range<u64>, out: &mut [u8]) {
+    /// Puts what was made of a rectangle where the stretch has it; `None` where that ends before.
+    fn put(&self, stretch: &Stretch, rows: &Range<u64>, columns: &Range<u64>, out: &mut [u8]) -> Option<()> {
         let places = columns.start.max(stretch.places.start)..columns.end.min(stretch.places.end);
         let skipped = (places.start - columns.start) as usize;
         let first = (places.start - stretch.places.start) as usize;
@@ -155,15 +155,16 @@ impl<'a, 'r> Maker<'a, 'r> {
             let line = length(&stretch.places) as usize;
             let lines = out.chunks_mut(line).skip(row).zip(self.codes.chunks(width));
             for (out, codes) in lines {
-                out[first..first + count].copy_from_slice(&codes[skipped..skipped + count]);
+                out.get_mut(first..first + count)?.copy_from_slice(codes.get(skipped..skipped + count)?);
             }
-            return;
+            return Some(());
         }
         let line = length(&stretch.rows) as usize;
         for (index, out) in out.chunks_mut(line).skip(first).take(count).enumerate() {
             let codes = self.codes.iter().skip(skipped + index).step_by(width);
-            out[row..].iter_mut().zip(codes).for_each(|(place, code)| *place = *code);
+            out.get_mut(row..)?.iter_mut().zip(codes).for_each(|(place, code)| *place = *code);
         }
+        Some(())
     }
 
     /// Hands out the steps of blocks `range`, in the order of the scales, each with its place in the
@@ -256,7 +257,8 @@ impl<'a, 'r> Maker<'a, 'r> {
                         packed.resize(packed.len() + full - codes.len(), self.unsigned(step.zero as u8));
                     }
                     pack(bits, &mut packed);
-                    out[first..first + packed.len()].copy_from_slice(&packed);
+                    let places = out.get_mut(first..first + packed.len()).ok_or(Error::Short)?;
+                    places.copy_from_slice(&packed);
                 }
             }
         }

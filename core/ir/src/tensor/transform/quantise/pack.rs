@@ -1,5 +1,7 @@
 //! Codes of fewer bits than a byte.
 
+use std::cell::Cell;
+
 /// Puts codes of one byte each together in place, the first one in the low bits.
 pub(in crate::tensor) fn pack(bits: u32, codes: &mut Vec<u8>) {
     if bits >= 8 {
@@ -9,13 +11,11 @@ pub(in crate::tensor) fn pack(bits: u32, codes: &mut Vec<u8>) {
     let per_byte = (8 / bits) as usize;
     let len = codes.len().div_ceil(per_byte);
     codes.resize(len * per_byte, 0);
-    for index in 0..len {
-        let from = index * per_byte;
-        let mut byte = 0;
-        for (place, code) in codes[from..from + per_byte].iter().enumerate() {
-            byte |= (code & mask) << (place as u32 * bits);
-        }
-        codes[index] = byte;
+    // A byte is never put behind what was read for it.
+    let cells = Cell::from_mut(codes.as_mut_slice()).as_slice_of_cells();
+    for (byte, codes) in cells.iter().zip(cells.chunks_exact(per_byte)) {
+        let places = (0..).step_by(bits as usize);
+        byte.set(codes.iter().zip(places).fold(0, |byte, (code, place)| byte | (code.get() & mask) << place));
     }
     codes.truncate(len);
 }

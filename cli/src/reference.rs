@@ -15,7 +15,7 @@ const VARIABLE: &str = "ONNXPORT_REFERENCE";
 #[derive(Debug, Args)]
 pub(crate) struct ReferenceArguments {
     /// Where expected values come from; by default those that were recorded, and PyTorch where an active
-    /// Python has it and none were. The environment variable ONNXPORT_REFERENCE says the same
+    /// Python has it and none were. `ONNXPORT_REFERENCE` says the same
     #[arg(long, value_enum, value_name = "FROM")]
     reference: Option<From>,
 }

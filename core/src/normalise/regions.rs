@@ -1,5 +1,5 @@
 //! Inlines higher-order operators that only set a mode around a nested graph: gradients, autocast,
-//! checkpointing, strict mode, hints.
+//! checkpointing, strict mode, hints. A condition whose predicate is a number is its branch.
 
 use rustc_hash::FxHashMap;
 
@@ -40,6 +40,11 @@ fn inline(body: &mut Body, mode: Option<Autocast>, cx: &mut Context<'_>) {
         for arg in &mut call.args {
             substitute(&mut arg.arg, &replaced);
         }
+        if let Some(mut branch) = decided(&call)
+            && splice(&mut branch, mode, &mut editor, &mut replaced, cx).is_ok()
+        {
+            continue;
+        }
         if !WRAPPERS.contains(&call.target.as_str()) {
             each_nested(&mut call, &mut |nested| inline(nested, mode, cx));
             autocast::cast_inputs(&mut call, mode, &mut editor, cx);
@@ -67,6 +72,17 @@ fn inline(body: &mut Body, mode: Option<Autocast>, cx: &mut Context<'_>) {
         substitute(output, &replaced);
     }
     editor.finish(body);
+}
+
+/// The branch that `cond(predicate, true_graph, false_graph, operands)` takes, as a region, where its predicate is known.
+fn decided(call: &Call) -> Option<Call> {
+    let [predicate, then, otherwise, operands] = call.args.as_slice() else { return None };
+    let Arg::Bool(holds) = predicate.arg else { return None };
+    if call.target != "higher_order.cond" {
+        return None;
+    }
+    let taken = if holds { then } else { otherwise };
+    Some(Call { args: vec![taken.clone(), operands.clone()], ..call.clone() })
 }
 
 /// The mode that `wrap_with_autocast(device, dtype, enabled, cache_enabled, graph, …)` sets.

@@ -169,6 +169,7 @@ impl Fixing {
     fn rewrite(&mut self, program: &mut Program) {
         let symbols = &mut program.symbols;
         self.body(&mut program.body, symbols);
+        decide(&mut program.body);
         for (symbol, number) in self.with.iter() {
             let symbol = symbols.get_mut(symbol);
             symbol.range = Range::new(number, number);
@@ -229,7 +230,7 @@ impl Fixing {
     fn assertions(&mut self, body: &Body, schemas: &Schemas) {
         let mut wrong: FxHashMap<Val, String> = FxHashMap::default();
         for call in &body.calls {
-            if let (Some(text), [Output::Value(val)]) = (false_comparison(call), call.outputs.as_slice()) {
+            if let (Some((false, text)), [Output::Value(val)]) = (comparison(call), call.outputs.as_slice()) {
                 wrong.insert(*val, text);
             }
             let is_assertion = schemas.get(&call.target).is_some_and(|s| s.facts.term("assertion").is_some());
@@ -293,8 +294,8 @@ fn insert(arg: &mut Arg, numbers: &FxHashMap<Val, i64>) {
     }
 }
 
-/// The text of a comparison of two numbers that does not hold.
-fn false_comparison(call: &Call) -> Option<String> {
+/// Whether a comparison of two numbers holds, and its text.
+fn comparison(call: &Call) -> Option<(bool, String)> {
     let [a, b] = call.args.as_slice() else { return None };
     let (a, b) = (a.arg.as_int()?, b.arg.as_int()?);
     let (holds, spelled) = match call.target.strip_prefix("_operator.")? {
@@ -306,5 +307,26 @@ fn false_comparison(call: &Call) -> Option<String> {
         "gt" => (a > b, ">"),
         _ => return None,
     };
-    (!holds).then(|| format!("{a} {spelled} {b}"))
+    Some((holds, format!("{a} {spelled} {b}")))
+}
+
+/// Tells conditions what comparisons of numbers come to, so that normalising leaves one branch of them.
+fn decide(body: &mut Body) {
+    let mut known: FxHashMap<Val, bool> = FxHashMap::default();
+    for call in &mut body.calls {
+        if let (Some((holds, _)), [Output::Value(val)]) = (comparison(call), call.outputs.as_slice()) {
+            known.insert(*val, holds);
+        }
+        if call.target == "higher_order.cond"
+            && let Some(predicate) = call.args.first_mut()
+            && let Some(holds) = predicate.arg.as_value().and_then(|val| known.get(&val))
+        {
+            predicate.arg = Arg::Bool(*holds);
+        }
+        for arg in &mut call.args {
+            if let Arg::Graph(graph) = &mut arg.arg {
+                decide(&mut graph.body);
+            }
+        }
+    }
 }

@@ -60,8 +60,12 @@ pub(super) fn cases(symbols: &Symbols, samples: &[Sample], constraints: &Constra
                 let distinct = nudge + class(i, *size) as i64;
                 (*symbol, other_size(symbols, *symbol, *size, step, distinct))
             };
-            let mut sizes = traced.iter().enumerate().map(other).collect();
+            let mut sizes: Sizes = traced.iter().enumerate().map(other).collect();
+            let wanted = sizes.clone();
             constraints.repair(&mut sizes);
+            if together && follow(&traced, &wanted, &mut sizes) {
+                constraints.repair(&mut sizes);
+            }
             sizes
         };
         // The last step lets sizes that were equal differ, where nothing speaks against it.
@@ -79,6 +83,27 @@ pub(super) fn cases(symbols: &Symbols, samples: &[Sample], constraints: &Constra
         }
     }
     Against { cases, ..Against::default() }
+}
+
+/// Moves sizes that are still as `wanted` to where one with the same recorded size was moved. Returns whether any was.
+fn follow(traced: &[(SymId, i64)], wanted: &[(SymId, i64)], sizes: &mut Sizes) -> bool {
+    let moved: Vec<(i64, i64)> = traced
+        .iter()
+        .zip(wanted.iter().zip(sizes.iter()))
+        .filter_map(|((_, recorded), ((_, wanted), (_, size)))| {
+            (wanted != size).then_some((*recorded, *size))
+        })
+        .collect();
+    let mut any = false;
+    for ((_, recorded), ((_, wanted), (_, size))) in traced.iter().zip(wanted.iter().zip(sizes)) {
+        if let Some((_, to)) = moved.iter().find(|(from, _)| from == recorded)
+            && *size == *wanted
+        {
+            *size = *to;
+            any = true;
+        }
+    }
+    any
 }
 
 /// The recorded value of every symbol that is the whole extent of some axis.
@@ -279,7 +304,7 @@ mod tests {
         };
         let sizes = [5, 3, 8, 5];
         let names = ["cache_0", "ids", "mask", "cache_1"];
-        let samples: Vec<Sample> =
+        let known: Vec<Sample> =
             names.iter().zip(dims).zip(sizes).map(|((name, dim), size)| sample(name, dim, size)).collect();
         let guards = [
             "L['cache'][0].size()[0] + L['ids'].size()[0] + ((-1)*L['mask'].size()[0]) <= 0",
@@ -287,14 +312,19 @@ mod tests {
             "((-1) + L['ids'].size()[0]) // 2 != 1",
             "what else PyTorch may write",
         ];
-        let against = cases(&symbols, &samples, &constraints(&symbols, &guards, &samples));
-        assert_eq!(against.cases.len(), 3);
-        for case in &against.cases[1..] {
-            let [past, new, mask, other] = [0, 1, 2, 3].map(|i| case.inputs[i].1.shape[0]);
-            assert_eq!(past + new, mask, "{}", case.name);
-            assert_ne!((new - 1) / 2, 1, "{}", case.name);
-            assert_eq!(case.name == "size-1", past == other, "{}", case.name);
-            assert!(case.drawn && past != 5);
+        // Whichever input comes first, and whichever size is changed to keep a guard.
+        for order in [[0, 1, 2, 3], [1, 2, 0, 3], [3, 0, 2, 1], [2, 3, 1, 0]] {
+            let samples = order.map(|i: usize| known[i].clone());
+            let against = cases(&symbols, &samples, &constraints(&symbols, &guards, &samples));
+            assert!(against.cases.iter().any(|case| case.name == "size-1"), "{order:?}");
+            for case in &against.cases[1..] {
+                let size = |name| case.inputs.iter().find(|(n, _)| n == name).map(|(_, t)| t.shape[0]);
+                let [past, new, mask, other] = names.map(|name| size(name).unwrap());
+                assert_eq!(past + new, mask, "{}", case.name);
+                assert_ne!((new - 1) / 2, 1, "{}", case.name);
+                assert!(case.name != "size-1" || past == other, "{order:?}: {past} and {other}");
+                assert!(case.drawn && past != 5);
+            }
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Which branches of a model were entered: the conditions of its `If` nodes are read while it runs. Those of branches
-//! inside of others, and of local functions, cannot be read.
+//! Which branches of a model were entered: the conditions of its `If` nodes are read while it runs. Those inside of
+//! other nodes' graphs, and of local functions, cannot be read, which is said of each.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,20 +39,23 @@ fn place(program: &Program, call: &Call) -> (String, String) {
     (origin.node.clone(), parts.join(", "))
 }
 
-/// A branch that no case entered.
+/// A branch that no case is known to have entered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NotEntered {
     /// The call in the program, or the node in the model.
     pub name: String,
     /// Where it stands: the module, the line.
     pub place: String,
-    /// The value of the condition with which it would be entered.
-    pub when: bool,
+    /// The value of the condition with which it would be entered; `None` for a choice inside of another branch, a loop or
+    /// a function, of which nothing was seen.
+    pub when: Option<bool>,
 }
 
 /// What is seen of the branches of a model.
 pub(super) struct Branches {
     all: Vec<Branch>,
+    /// Choices whose conditions cannot be read: name and place.
+    hidden: Vec<(String, String)>,
 }
 
 struct Branch {
@@ -70,22 +73,13 @@ impl Branches {
         let fixed: BTreeSet<&str> =
             graph.into_iter().flat_map(|graph| &graph.initializer).map(TensorProto::name).collect();
         let nodes = graph.into_iter().flat_map(|graph| &graph.node);
-        let branches = nodes.filter(|node| node.op_type() == "If" && node.domain().is_empty());
         let branch = |node: &NodeProto| {
             let condition = node.input.first().filter(|name| !fixed.contains(name.as_str()))?.clone();
-            let said = |key: &str| {
-                let found = node.metadata_props.iter().find(|entry| entry.key() == key);
-                found.map(|entry| entry.value().to_owned())
-            };
-            let name = said("onnxport.node").unwrap_or_else(|| node.name().to_owned());
-            let place = places.get(&name).cloned().unwrap_or_else(|| {
-                let module = said("namespace").map(|module| format!("`{module}`"));
-                let parts: Vec<String> = module.into_iter().chain(said("onnxport.source")).collect();
-                parts.join(", ")
-            });
+            let (name, place) = named(node, places);
             Some(Branch { name, place, condition, seen: BTreeSet::new() })
         };
-        Self { all: branches.filter_map(branch).collect() }
+        let hidden = inner(file).into_iter().filter(|node| is_if(node)).map(|node| named(node, places));
+        Self { all: nodes.filter(|node| is_if(node)).filter_map(branch).collect(), hidden: hidden.collect() }
     }
 
     /// The values to read besides the model's outputs, each once. Inputs and outputs can be read anyway.
@@ -98,6 +92,7 @@ impl Branches {
     /// Forgets everything: the conditions cannot be read.
     pub(super) fn give_up(&mut self) {
         self.all.clear();
+        self.hidden.clear();
     }
 
     /// Sees what is fed.
@@ -123,15 +118,54 @@ impl Branches {
         }
     }
 
-    /// The branches that no case entered.
+    /// The branches that no case is known to have entered.
     pub(super) fn not_entered(self) -> Vec<NotEntered> {
         let missed = |branch: Branch| {
             let Branch { name, place, seen, .. } = branch;
             let unseen = [true, false].into_iter().filter(move |value| !seen.contains(value));
-            unseen.map(move |when| NotEntered { name: name.clone(), place: place.clone(), when })
+            unseen.map(move |when| NotEntered { name: name.clone(), place: place.clone(), when: Some(when) })
         };
-        self.all.into_iter().flat_map(missed).collect()
+        let hidden = self.hidden.into_iter().map(|(name, place)| NotEntered { name, place, when: None });
+        self.all.into_iter().flat_map(missed).chain(hidden).collect()
     }
+}
+
+fn is_if(node: &NodeProto) -> bool {
+    node.op_type() == "If" && node.domain().is_empty()
+}
+
+/// What a node is called, in the program if `places` has it, and where it stands.
+fn named(node: &NodeProto, places: &BTreeMap<String, String>) -> (String, String) {
+    let said = |key: &str| {
+        let found = node.metadata_props.iter().find(|entry| entry.key() == key);
+        found.map(|entry| entry.value().to_owned())
+    };
+    let name = said("onnxport.node").unwrap_or_else(|| node.name().to_owned());
+    let place = places.get(&name).cloned().unwrap_or_else(|| {
+        let module = said("namespace").map(|module| format!("`{module}`"));
+        let parts: Vec<String> = module.into_iter().chain(said("onnxport.source")).collect();
+        parts.join(", ")
+    });
+    (name, place)
+}
+
+/// The nodes of the graphs that a node has as attributes.
+fn bodies(node: &NodeProto) -> impl Iterator<Item = &NodeProto> {
+    let graphs = node.attribute.iter().flat_map(|a| a.g.iter().chain(&a.graphs));
+    graphs.flat_map(|graph| &graph.node)
+}
+
+/// The nodes of nested graphs and of functions, in the order in which the file has what holds them.
+fn inner(file: &OnnxFile) -> Vec<&NodeProto> {
+    let main = file.graph().into_iter().flat_map(|graph| &graph.node);
+    let mut found: Vec<&NodeProto> = file.functions().iter().flat_map(|function| &function.node).collect();
+    found.extend(main.flat_map(bodies));
+    let mut next = 0;
+    while let Some(node) = found.get(next).copied() {
+        found.extend(bodies(node));
+        next += 1;
+    }
+    found
 }
 
 #[cfg(test)]
@@ -145,7 +179,10 @@ mod tests {
             condition: condition.to_owned(),
             seen: BTreeSet::new(),
         };
-        Branches { all: vec![branch("a", "p"), branch("b", "p"), branch("c", "q")] }
+        Branches {
+            all: vec![branch("a", "p"), branch("b", "p"), branch("c", "q")],
+            hidden: vec![("d".to_owned(), String::new())],
+        }
     }
 
     #[test]
@@ -158,7 +195,8 @@ mod tests {
         branches.output(&output(&[0]));
         branches.output(&output(&[1]));
         let missed = branches.not_entered();
-        assert_eq!(missed, [NotEntered { name: "c".to_owned(), place: String::new(), when: false }]);
+        let missing = |name: &str, when| NotEntered { name: name.to_owned(), place: String::new(), when };
+        assert_eq!(missed, [missing("c", Some(false)), missing("d", None)]);
     }
 
     #[test]

@@ -159,18 +159,23 @@ impl Verification {
         diagnostics
     }
 
-    /// A note about branches that no case entered: nothing is known of what they compute.
+    /// A note about branches that no case is known to have entered: nothing is known of what they compute.
     fn unseen(&self) -> Option<Diagnostic> {
         let branch = |branch: &NotEntered| {
             let NotEntered { name, place, when } = branch;
             let place = if place.is_empty() { String::new() } else { format!(" ({place})") };
-            format!("`{name}`{place}: the branch for a condition that is {when}")
+            match when {
+                Some(when) => format!("`{name}`{place}: the branch for a condition that is {when}"),
+                None => {
+                    format!("`{name}`{place}: which branch is entered inside of another graph was not seen")
+                }
+            }
         };
         let notes: Vec<String> = self.not_entered.iter().map(branch).collect();
         let message = match notes.len() {
             0 => return None,
-            1 => "no case entered one of the model's branches".to_owned(),
-            n => format!("no case entered {n} of the model's branches"),
+            1 => "no case is known to enter one of the model's branches".to_owned(),
+            n => format!("no case is known to enter {n} of the model's branches"),
         };
         let help = "record calls that enter them: `onnxport.save(program, path, inputs=[…])`";
         let found = Diagnostic::error(Code::VERIFY_EXPECTED, message).help(help);

@@ -85,7 +85,23 @@ def test_every_drawn_call_is_held_against_the_program(tmp_path):
     assert missed["when"] is True
     assert "test_reference.py" in missed["place"]
     notes = [entry for entry in said["diagnostics"] if entry["severity"] == "note"]
-    assert any("no case entered one of the model's branches" in note["message"] for note in notes)
+    assert any("no case is known to enter one of the model's branches" in note["message"] for note in notes)
+
+
+class Nested(torch.nn.Module):
+    def forward(self, flag, x):
+        def inner(x):
+            return torch.cond(x.sum() > 1e6, lambda x: x - 1, lambda x: x * 5, (x,))
+
+        return torch.cond(flag, inner, lambda x: x * 3, (x,))
+
+
+def test_branches_inside_of_others_are_named_as_not_seen(tmp_path):
+    args = (torch.tensor(True), torch.rand(3, 4))
+    archive = saved(tmp_path, Nested(), args, (None, {0: Dim("batch")}))
+    missed = converted(archive)["verification"]["not_entered"]
+    assert [entry["when"] for entry in missed] == [None]
+    assert "test_reference.py" in missed[0]["place"]
 
 
 def test_values_come_from_where_the_user_says(tmp_path):

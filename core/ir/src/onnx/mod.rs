@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use onnxport_proto::{GraphProto, ModelProto, NodeProto, StringStringEntryProto, TensorProto};
+use onnxport_proto::{FunctionProto, GraphProto, ModelProto, NodeProto, StringStringEntryProto, TensorProto};
 use prost::Message;
 
 pub use beside::Beside;
@@ -80,6 +80,11 @@ impl OnnxFile {
     /// The main graph.
     pub fn graph(&self) -> Option<&GraphProto> {
         self.proto.graph.as_ref()
+    }
+
+    /// The local functions.
+    pub fn functions(&self) -> &[FunctionProto] {
+        &self.proto.functions
     }
 
     /// What wrote the file, with its version.

@@ -85,7 +85,9 @@ def test_every_drawn_call_is_held_against_the_program(tmp_path):
     assert missed["when"] is True
     assert "test_reference.py" in missed["place"]
     notes = [entry for entry in said["diagnostics"] if entry["severity"] == "note"]
-    assert any("no case is known to enter one of the model's branches" in note["message"] for note in notes)
+    assert any(
+        "no case is known to enter one of the model's branches" in note["message"] for note in notes
+    )
 
 
 class Nested(torch.nn.Module):

@@ -28,7 +28,7 @@ pub(crate) struct OptimiseArguments {
     #[arg(long, value_name = "N", conflicts_with = "no_optimise")]
     max_growth: Option<usize>,
     /// By how much constants may grow when what hangs on them alone is computed in advance; 0 for not at all
-    #[arg(long, value_name = "SIZE", default_value = "64KiB", value_parser = budget, conflicts_with = "no_optimise")]
+    #[arg(long, value_name = "SIZE", default_value = "16KiB", value_parser = budget, conflicts_with = "no_optimise")]
     fold_budget: u64,
 }
 

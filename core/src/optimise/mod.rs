@@ -37,7 +37,7 @@ pub const MAX_SWEEPS: usize = 64;
 
 /// By how many bytes the constants of a model may grow when what they make is computed in advance, unless the user says
 /// otherwise.
-pub const FOLD_BYTES: u64 = 64 << 10;
+pub const FOLD_BYTES: u64 = 16 << 10;
 
 /// How many nodes the rules may add on balance to a graph of `nodes`, unless the user says otherwise: a rule
 /// that applies to what it makes adds nodes without end.

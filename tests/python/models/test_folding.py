@@ -8,7 +8,7 @@ from tests.python.onnx_runtime import convert, load_model, read_cases, reported
 
 MODELS = load_all()
 # What `--fold-budget` allows by default.
-BUDGET = 64 << 10
+BUDGET = 16 << 10
 
 
 @pytest.mark.parametrize(

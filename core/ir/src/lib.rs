@@ -20,6 +20,7 @@ pub mod onnx;
 #[allow(clippy::indexing_slicing, reason = "kernels of operators, which check shapes first")]
 pub mod ops;
 mod quote;
+pub mod random;
 mod state;
 pub mod sym;
 pub mod table;

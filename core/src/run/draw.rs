@@ -1,6 +1,7 @@
 //! Values that nobody gives.
 
 use crate::ops::{Budget, Elements, Limits, Tensor};
+use crate::random::Random;
 use crate::tensor::{DType, Kind, LazyTensor};
 
 /// What a drawn input takes at most, in bytes of the widest elements.
@@ -21,13 +22,13 @@ impl Draw {
         let shape = shape.ok_or("it is too large")?;
         let budget = Budget::new(Limits { bytes: MOST, steps: u64::MAX });
         let count = budget.count(&shape).map_err(|e| e.message)?;
-        let mut numbers = Numbers(self.seed ^ (at as u64 + 1).wrapping_mul(0xd1b5_4a32_d192_ed03));
+        let mut random = Random::new(self.seed ^ (at as u64 + 1).wrapping_mul(0xd1b5_4a32_d192_ed03));
         let elements = match dtype.kind() {
-            Kind::Float => Elements::Float((0..count).map(|_| numbers.unit()).collect()),
-            Kind::Int => Elements::Int((0..count).map(|_| i128::from(numbers.next() >> 63)).collect()),
-            Kind::Bool => Elements::Bool((0..count).map(|_| numbers.next() >> 63 == 1).collect()),
+            Kind::Float => Elements::Float((0..count).map(|_| signed(&mut random)).collect()),
+            Kind::Int => Elements::Int((0..count).map(|_| i128::from(random.bits() >> 63)).collect()),
+            Kind::Bool => Elements::Bool((0..count).map(|_| random.bits() >> 63 == 1).collect()),
             Kind::Complex => {
-                Elements::Complex((0..count).map(|_| [numbers.unit(), numbers.unit()]).collect())
+                Elements::Complex((0..count).map(|_| [signed(&mut random), signed(&mut random)]).collect())
             }
             Kind::Text => return Err("it is text".to_owned()),
         };
@@ -36,19 +37,7 @@ impl Draw {
     }
 }
 
-/// `SplitMix64`: <https://prng.di.unimi.it/splitmix64.c>.
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
-    }
-
-    /// Between -1 and 1.
-    fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
-    }
+/// Between -1 and 1.
+fn signed(random: &mut Random) -> f64 {
+    random.unit() * 2.0 - 1.0
 }

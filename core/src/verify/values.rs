@@ -2,40 +2,17 @@
 //!
 //! What is drawn depends on the recorded values alone, so that every run draws the same.
 
+use crate::random::Random;
 use crate::sym::{SymId, Symbols};
 use crate::tensor::{DType, LazyTensor};
 
 use super::expected::Case;
 use super::samples::Sample;
 
-/// A sequence of numbers that looks random: `SplitMix64`, of Steele, Lea and Flood.
-pub(super) struct Draw(u64);
-
-impl Draw {
-    /// A sequence for each `seed`.
-    pub(super) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// An integer of `0..end`; 0 where that is empty.
-    fn below(&mut self, end: i64) -> i64 {
-        let end = u64::try_from(end).unwrap_or(0).max(1);
-        (self.next() % end) as i64
-    }
-
-    /// A number with mean 0 and variance 1, by Box and Muller.
-    fn normal(&mut self) -> f64 {
-        let unit = |bits: u64| ((bits >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
-        let (a, b) = (unit(self.next()), unit(self.next()));
-        (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos()
-    }
+/// An integer of `0..end`; 0 where that is empty.
+fn below(random: &mut Random, end: i64) -> i64 {
+    let end = u64::try_from(end).unwrap_or(0).max(1);
+    (random.bits() % end) as i64
 }
 
 /// Which values change.
@@ -68,8 +45,9 @@ pub(super) fn cases(
                 change != Change::Moved || flags.is_multiple_of(2)
             };
             let limit = sample.limit(symbols, sizes);
-            let value = (sample.number.is_none())
-                .then(|| changed_value(sample, change, turns, limit, &mut Draw::new(number * 1000 + place)));
+            let value = (sample.number.is_none()).then(|| {
+                changed_value(sample, change, turns, limit, &mut Random::new(number * 1000 + place))
+            });
             changed |= value.as_ref().is_some_and(Option::is_some);
             (sample.name.clone(), value.flatten().unwrap_or_else(|| sample.tensor.clone()))
         });
@@ -88,7 +66,7 @@ fn changed_value(
     change: Change,
     turns: bool,
     limit: Option<i64>,
-    draw: &mut Draw,
+    random: &mut Random,
 ) -> Option<LazyTensor> {
     let tensor = &sample.tensor;
     if tensor.dtype == DType::Bool {
@@ -100,7 +78,7 @@ fn changed_value(
     }
     match (change, limit) {
         (Change::Other { .. }, Some(limit)) => {
-            integers(tensor, |all| all.iter_mut().for_each(|n| *n = draw.below(limit)))
+            integers(tensor, |all| all.iter_mut().for_each(|n| *n = below(random, limit)))
         }
         (Change::Moved, None) => integers(tensor, moved),
         (Change::Negated, None) => integers(tensor, |all| {
@@ -204,10 +182,10 @@ pub(super) fn alike(tensor: &LazyTensor, shape: &[u64], elements: u64, seed: u64
     let count = recorded.len() as f64;
     let mean = recorded.iter().sum::<f64>() / count;
     let deviation = (recorded.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / count).sqrt();
-    let (encode, mut draw) = (encoder(tensor.dtype)?, Draw::new(seed));
+    let (encode, mut random) = (encoder(tensor.dtype)?, Random::new(seed));
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(usize::try_from(tensor.dtype.byte_len(elements)?).ok()?).ok()?;
-    (0..elements).for_each(|_| bytes.extend(encode(mean + deviation * draw.normal())));
+    (0..elements).for_each(|_| bytes.extend(encode(mean + deviation * random.normal())));
     Some(LazyTensor::inline(tensor.dtype, shape.to_vec(), bytes))
 }
 

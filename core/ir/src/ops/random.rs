@@ -4,13 +4,12 @@
 //! its state starts as the bits of the attribute `seed` or, where that is absent, as a number of the node. A float is the
 //! upper 53 bits of a draw; normal numbers are made of two by Box and Muller. Such nodes are never folded.
 
-use std::f64::consts::TAU;
-
 use super::call::{Call, one, sizes};
 use super::error::invalid;
 use super::infer::broadcast;
 use super::{Op, Res, Tensor, Value};
 use crate::ir::Attr;
+use crate::random::Random;
 use crate::tensor::DType;
 
 pub(super) const OPS: &[Op] = &[
@@ -23,52 +22,28 @@ pub(super) const OPS: &[Op] = &[
     Op::new("RandomUniformLike").infer(broadcast::same).eval(|c| like(c, uniform)).random(),
 ];
 
-/// A stream of random bits: `SplitMix64` of Steele, Lea and Flood.
-struct Bits(u64);
-
-impl Bits {
-    /// The stream of a node.
-    fn of(c: &Call<'_>) -> Self {
-        Self(match c.attr("seed") {
-            Some(Attr::Float(seed)) => seed.to_bits().into(),
-            Some(Attr::Int(seed)) => seed.cast_unsigned(),
-            _ => c.number_of_node(),
-        })
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// From 0 up to 1, which is left out.
-    fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    fn normal(&mut self) -> f64 {
-        // The first one is not 0, so that its logarithm is finite.
-        let (a, b) = (1.0 - self.unit(), self.unit());
-        (-2.0 * a.ln()).sqrt() * (TAU * b).cos()
-    }
+/// The stream of a node.
+fn stream(c: &Call<'_>) -> Random {
+    Random::new(match c.attr("seed") {
+        Some(Attr::Float(seed)) => seed.to_bits().into(),
+        Some(Attr::Int(seed)) => seed.cast_unsigned(),
+        _ => c.number_of_node(),
+    })
 }
 
-type Draw = fn(&Call<'_>, &mut Bits) -> f64;
+type Draw = fn(&Call<'_>, &mut Random) -> f64;
 
-fn uniform(c: &Call<'_>, bits: &mut Bits) -> f64 {
+fn uniform(c: &Call<'_>, bits: &mut Random) -> f64 {
     let (low, high) = (c.float("low", 0.0), c.float("high", 1.0));
     low + bits.unit() * (high - low)
 }
 
-fn normal(c: &Call<'_>, bits: &mut Bits) -> f64 {
+fn normal(c: &Call<'_>, bits: &mut Random) -> f64 {
     c.float("mean", 0.0) + c.float("scale", 1.0) * bits.normal()
 }
 
 fn draw(c: &Call<'_>, dtype: DType, shape: Vec<usize>, draw: Draw) -> Res<Vec<Value>> {
-    let (count, mut bits) = (c.count(&shape)?, Bits::of(c));
+    let (count, mut bits) = (c.count(&shape)?, stream(c));
     one(Tensor::of_floats(dtype, shape, (0..count).map(|_| draw(c, &mut bits)).collect())?)
 }
 
@@ -85,7 +60,7 @@ fn like(c: &Call<'_>, how: Draw) -> Res<Vec<Value>> {
 fn bernoulli(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
     c.count(x.shape())?;
-    let mut bits = Bits::of(c);
+    let mut bits = stream(c);
     let items = x.floats()?.into_iter().map(|p| f64::from(u8::from(bits.unit() < p))).collect();
     one(Tensor::of_numbers(c.dtype("dtype", x.dtype())?, x.shape().to_vec(), items)?)
 }
@@ -102,7 +77,7 @@ fn multinomial(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let shape = vec![batch, samples];
     let mut out = Vec::with_capacity(c.count(&shape)?);
     c.spend((out.capacity() as u64).saturating_mul(classes as u64))?;
-    let mut bits = Bits::of(c);
+    let mut bits = stream(c);
     for row in x.floats()?.chunks(classes) {
         let most = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let weights: Vec<f64> = row.iter().map(|x| (x - most).exp()).collect();
@@ -134,7 +109,7 @@ fn dropout(c: &mut Call<'_>) -> Res<Vec<Value>> {
         None => c.float("ratio", 0.5),
     };
     let count = c.count(x.shape())?;
-    let mut bits = Bits::of(c);
+    let mut bits = stream(c);
     let mask: Vec<bool> = (0..count).map(|_| !training || bits.unit() >= ratio).collect();
     let shape = x.shape().to_vec();
     let out = if training && ratio != 0.0 {

@@ -119,6 +119,6 @@ pub use verify::{
 pub use weights::{BindOptions, NameMap, WeightSet};
 pub use write::{ExternalData, WriteOptions, WritePlan, WriteReport};
 
-pub(crate) use onnxport_ir::{arena, files, random, table, text};
+pub(crate) use onnxport_ir::{Name, arena, files, random, table, text};
 #[doc(hidden)]
 pub use onnxport_ir::{diagnose, ir, onnx, ops, sym, tensor, valid, write};

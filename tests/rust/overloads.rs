@@ -120,7 +120,7 @@ inventory::submit! {
 /// Adds what a body calls, at every depth.
 fn calls(body: &Body, found: &mut BTreeSet<String>) {
     for call in &body.calls {
-        found.insert(call.target.clone());
+        found.insert(call.target.to_string());
         for arg in &call.args {
             if let Arg::Graph(graph) = &arg.arg {
                 calls(&graph.body, found);

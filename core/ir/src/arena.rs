@@ -3,29 +3,36 @@
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
+use std::num::NonZeroU32;
 
 /// The index of a `T` in an [`Arena<T>`].
 ///
-/// An id is only meaningful with the arena that made it.
+/// An id is only meaningful with the arena that made it. `Option<Id<T>>` takes no more room than the id.
 pub struct Id<T> {
-    index: u32,
+    /// The index with all bits turned round.
+    inverse: NonZeroU32,
     marker: PhantomData<fn() -> T>,
 }
 
 impl<T> Id<T> {
-    /// Makes the id of the element at `index`.
+    /// Makes the id of the element at `index`. No arena has one at the largest number, nor at the one before,
+    /// which stands for both.
     pub const fn new(index: u32) -> Self {
-        Self { index, marker: PhantomData }
+        let inverse = match NonZeroU32::new(!index) {
+            Some(inverse) => inverse,
+            None => NonZeroU32::MIN,
+        };
+        Self { inverse, marker: PhantomData }
     }
 
     /// The position of the element in its arena.
     pub const fn index(self) -> usize {
-        self.index as usize
+        self.raw() as usize
     }
 
     /// The same position as a 32-bit number, for the binary contract.
     pub const fn raw(self) -> u32 {
-        self.index
+        !self.inverse.get()
     }
 }
 
@@ -37,7 +44,7 @@ impl<T> Clone for Id<T> {
 impl<T> Copy for Id<T> {}
 impl<T> PartialEq for Id<T> {
     fn eq(&self, other: &Self) -> bool {
-        self.index == other.index
+        self.inverse == other.inverse
     }
 }
 impl<T> Eq for Id<T> {}
@@ -48,17 +55,17 @@ impl<T> PartialOrd for Id<T> {
 }
 impl<T> Ord for Id<T> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.index.cmp(&other.index)
+        self.raw().cmp(&other.raw())
     }
 }
 impl<T> Hash for Id<T> {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.index.hash(state);
+        self.raw().hash(state);
     }
 }
 impl<T> fmt::Debug for Id<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "#{}", self.index)
+        write!(f, "#{}", self.raw())
     }
 }
 

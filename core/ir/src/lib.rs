@@ -16,6 +16,7 @@ pub mod arena;
 pub mod diagnose;
 pub mod files;
 pub mod ir;
+mod name;
 pub mod onnx;
 #[allow(clippy::indexing_slicing, reason = "kernels of operators, which check shapes first")]
 pub mod ops;
@@ -28,3 +29,5 @@ pub mod tensor;
 pub mod text;
 pub mod valid;
 pub mod write;
+
+pub use name::Name;

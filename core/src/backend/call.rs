@@ -366,7 +366,7 @@ impl Compile {
             let name = read(view.name.get())?.to_owned();
             let value = attribute(view);
             let value = value.ok_or_else(|| format!("the attribute `{name}` of `{op}` cannot be given"))?;
-            attributes.push(Attribute { name, value });
+            attributes.push(Attribute { name: name.into(), value });
         }
         let blob = match record.blob {
             NO_BLOB => None,

@@ -100,7 +100,7 @@ fn finished(
         Blobs::Embed => true,
         Blobs::File => false,
     };
-    let attribute = |name: String, value: Attr| Attribute { name, value };
+    let attribute = |name: String, value: Attr| Attribute { name: name.into(), value };
     if embed {
         return Ok(vec![attribute(name.clone(), Attr::Tensor(data))]);
     }
@@ -209,7 +209,7 @@ fn merged(model: &mut Model, nodes: &[NodeId]) -> Option<OriginId> {
     let mut origin = model.origins.get(*first).clone();
     for id in rest {
         let other = model.origins.get(*id);
-        origin.module = common(&origin.module, &other.module);
+        origin.module = common(&origin.module, &other.module).into();
         for (own, theirs) in [(&mut origin.target, &other.target), (&mut origin.class, &other.class)] {
             if own != theirs {
                 own.clear();
@@ -221,7 +221,7 @@ fn merged(model: &mut Model, nodes: &[NodeId]) -> Option<OriginId> {
         }
     }
     let names: Vec<&str> = ids.iter().map(|id| model.origins.get(*id).node.as_str()).collect();
-    origin.node = names.join(",");
+    origin.node = names.join(",").into();
     Some(model.origins.push(Origin { ..origin }))
 }
 

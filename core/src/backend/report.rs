@@ -96,7 +96,7 @@ impl Refusals {
     pub(super) fn add(&mut self, model: &Model, node: NodeId, stage: Stage, reason: &str) {
         let example = || {
             let origin = model.graph.nodes[node].origin.filter(|o| o.index() < model.origins.len());
-            origin.map(|o| model.origins.get(o).node.clone()).unwrap_or_default()
+            origin.map(|o| model.origins.get(o).node.to_string()).unwrap_or_default()
         };
         let key = (op_of(model, node), stage, reason.to_owned());
         self.found.entry(key).or_insert_with(|| (0, example())).0 += 1;
@@ -121,5 +121,5 @@ impl Refusals {
 /// An operator as reports name it.
 pub(super) fn op_of(model: &Model, node: NodeId) -> String {
     let data = &model.graph.nodes[node];
-    if data.domain.is_empty() { data.op.clone() } else { format!("{}::{}", data.domain, data.op) }
+    if data.domain.is_empty() { data.op.to_string() } else { format!("{}::{}", data.domain, data.op) }
 }

@@ -92,7 +92,7 @@ impl<'a> Work<'a> {
         };
         match made {
             Ok(made) => {
-                *self.done.operators.entry(call.target).or_default() += 1;
+                *self.done.operators.entry(call.target.into()).or_default() += 1;
                 replaced.extend(made.replaced);
                 for mut inner in made.calls {
                     inner.args.iter_mut().for_each(|arg| substitute(&mut arg.arg, replaced));

@@ -139,7 +139,7 @@ impl ProgramSummary {
         for (spec, arg) in program.signature.outputs.iter().zip(&body.outputs) {
             match &spec.kind {
                 OutputKind::User | OutputKind::Loss => {
-                    let name = arg.as_value().and_then(|v| body.values.find(v)).map(|v| v.name.clone());
+                    let name = arg.as_value().and_then(|v| body.values.find(v)).map(|v| v.name.to_string());
                     let ty = type_of(symbols, body, arg);
                     summary.outputs.push(ValueSummary { name: name.unwrap_or_default(), ty });
                 }

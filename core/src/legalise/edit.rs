@@ -86,7 +86,7 @@ fn folded(graph: &Graph, made: NodeId, value: ValueId) -> Option<LazyTensor> {
 
 /// A `Cast` of `value` at the end of the block of `node`.
 fn append(graph: &mut Graph, node: NodeId, value: ValueId, to: DType) -> NodeId {
-    let attribute = Attribute { name: "to".to_owned(), value: Attr::Int(i64::from(to.onnx())) };
+    let attribute = Attribute { name: "to".into(), value: Attr::Int(i64::from(to.onnx())) };
     let (block, origin) = (graph.nodes[node].block.unwrap_or(graph.main()), graph.nodes[node].origin);
     let made = graph.append(block, "", "Cast", [Some(value)], vec![attribute], 1, origin);
     let ty = retyped(&graph.values[value].ty, to);

@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use crate::Name;
 use crate::diagnose::{Code, Diagnostic, OriginId, Report, Severity};
 use crate::ir::{Graph, Model, NodeId, tidy};
 use crate::tensor::DType;
@@ -84,8 +85,8 @@ pub struct Lacking {
     origin: Option<OriginId>,
 }
 
-type Changes = BTreeMap<(String, DType, DType), (usize, Option<OriginId>)>;
-type Gaps = BTreeMap<(String, i64, Vec<DType>), (usize, Option<OriginId>)>;
+type Changes = BTreeMap<(Name, DType, DType), (usize, Option<OriginId>)>;
+type Gaps = BTreeMap<(Name, i64, Vec<DType>), (usize, Option<OriginId>)>;
 
 /// Changes the nodes of `model` that its target does not take.
 ///
@@ -142,14 +143,14 @@ fn walk(graph: &mut Graph, opset: i64, target: &Target, changes: &mut Changes, g
 
 fn summary(target: &Target, changes: Changes, gaps: Gaps) -> Legalised {
     let computed = changes.into_iter().map(|((operator, of, within), (nodes, origin))| Computed {
-        operator,
+        operator: operator.into(),
         of: of.to_string(),
         within: within.to_string(),
         nodes,
         origin,
     });
     let lacking = gaps.into_iter().map(|((operator, version, of), (nodes, origin))| Lacking {
-        operator,
+        operator: operator.into(),
         version,
         of: of.iter().map(ToString::to_string).collect(),
         nodes,

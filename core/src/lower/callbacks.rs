@@ -223,7 +223,7 @@ fn attribute(frame: &mut Frame<'_>, driver: &Driver<'_>, record: &AttrRecord<'_>
         attr_kind::REF => Attr::Ref(record.text.get().ok()?.to_owned(), None),
         _ => return None,
     };
-    Some(Attribute { name: record.name.get().ok()?.to_owned(), value })
+    Some(Attribute { name: record.name.get().ok()?.into(), value })
 }
 
 extern "C" fn constant(

@@ -85,7 +85,7 @@ impl Driver<'_> {
         if let [single] = parts.as_slice() {
             return Some(*single);
         }
-        let axis = Attribute { name: "axis".to_owned(), value: Attr::Int(0) };
+        let axis = Attribute { name: "axis".into(), value: Attr::Int(0) };
         Some(self.append_with("Concat", &parts, vec![axis]))
     }
 
@@ -199,6 +199,6 @@ impl Driver<'_> {
 }
 
 fn range(start: usize, end: usize) -> Vec<Attribute> {
-    let int = |name: &str, n: usize| Attribute { name: name.to_owned(), value: Attr::Int(n as i64) };
+    let int = |name: &str, n: usize| Attribute { name: name.into(), value: Attr::Int(n as i64) };
     vec![int("start", start), int("end", end)]
 }

@@ -62,7 +62,7 @@ impl Driver<'_> {
             let schema = opset::lookup(op, self.model.opset()).filter(|_| domain.is_empty())?;
             let kind = schema.attributes.iter().find(|a| a.name == attribute.name)?.kind;
             let given = self.given(outer).filter(|value| kind.fits(value))?.clone();
-            referred.push((attribute.name.clone(), outer.clone()));
+            referred.push((attribute.name.to_string(), outer.clone()));
             attribute.value = given;
         }
         Some(referred)
@@ -90,7 +90,7 @@ impl Driver<'_> {
     }
 
     fn cast(&mut self, value: ValueId, dtype: DType) -> ValueId {
-        let to = Attribute { name: "to".to_owned(), value: Attr::Int(i64::from(dtype.onnx())) };
+        let to = Attribute { name: "to".into(), value: Attr::Int(i64::from(dtype.onnx())) };
         self.append_with("Cast", &[value], vec![to])
     }
 }

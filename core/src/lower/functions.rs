@@ -89,7 +89,7 @@ impl Driver<'_> {
         let function = Function {
             domain: domain.clone(),
             name: name.clone(),
-            attributes: attributes.iter().map(|a| a.name.clone()).collect(),
+            attributes: attributes.iter().map(|a| a.name.to_string()).collect(),
             graph: generic(body),
             ..Function::default()
         };

@@ -101,7 +101,7 @@ impl Driver<'_> {
         match &self.program.body.values[val].ty {
             ValueType::Tensor(ty) => {
                 let (dtype, shape) = real_type(ty.dtype, &ty.shape);
-                let value = self.model.graph.add_input(block, Some(name), Type::tensor(dtype, shape));
+                let value = self.model.graph.add_input(block, Some(name.into()), Type::tensor(dtype, shape));
                 self.bind(scope, val, value);
             }
             ValueType::SymInt(_) => self.number_input(scope, val, name, DType::I64),
@@ -115,7 +115,7 @@ impl Driver<'_> {
     fn number_input(&mut self, scope: &mut Scope, val: Val, name: String, dtype: DType) {
         let block = self.model.graph.main();
         let ty = Type::tensor(dtype, Shape::of([]));
-        let input = self.model.graph.add_input(block, Some(name), ty);
+        let input = self.model.graph.add_input(block, Some(name.into()), ty);
         let axes = self.int_constant(&[0]);
         let value = self.append("Unsqueeze", &[input, axes]);
         self.bind(scope, val, value);
@@ -140,15 +140,15 @@ impl Driver<'_> {
             let block = self.model.graph.main();
             let shape = Shape::of(data.shape.iter().map(|d| Dim::Const(*d as i64)));
             let ty = Type::tensor(data.dtype, shape);
-            let input = self.model.graph.add_input(block, Some(label), ty);
+            let input = self.model.graph.add_input(block, Some(label.into()), ty);
             let state =
                 State { input, output: usize::MAX, kind, name: state.to_owned(), initial: Some(data) };
             self.model.states.push(state);
             input
         } else if constant {
-            self.model.graph.add_initializer(Some(label), data)
+            self.model.graph.add_initializer(Some(label.into()), data)
         } else {
-            self.model.graph.add_weight(Some(label), data)
+            self.model.graph.add_weight(Some(label.into()), data)
         };
         self.bind(scope, val, value);
     }
@@ -176,7 +176,7 @@ impl Driver<'_> {
             if value.is_none() && arg.as_value().is_none() {
                 continue;
             }
-            let name = arg.as_value().map(|val| program.body.values[val].name.clone());
+            let name = arg.as_value().map(|val| program.body.values[val].name.to_string());
             let name = recorded.or(name).unwrap_or(format!("output_{}", own.len()));
             own.push(unique(name, &mut known));
             found.push(value);
@@ -212,7 +212,7 @@ impl Driver<'_> {
         let graph = &self.model.graph;
         let inputs = graph.blocks[graph.main()].inputs.iter();
         let initializers = graph.initializers.iter().map(|i| &i.value);
-        inputs.chain(initializers).filter_map(|v| graph.values[*v].name.clone()).collect()
+        inputs.chain(initializers).filter_map(|v| graph.values[*v].name.as_ref().map(String::from)).collect()
     }
 
     fn add_output(&mut self, value: ValueId, name: String) {

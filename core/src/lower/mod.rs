@@ -67,7 +67,7 @@ pub fn output_names(program: &Program) -> Vec<String> {
     let users = outputs.filter(|(spec, _)| spec.kind.is_returned());
     let name = |arg: &Arg| {
         let value = arg.as_value().and_then(|val| program.body.values.find(val));
-        value.map(|v| v.name.clone()).unwrap_or_default()
+        value.map(|v| v.name.to_string()).unwrap_or_default()
     };
     users.map(|(_, arg)| name(arg)).collect()
 }

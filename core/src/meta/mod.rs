@@ -123,8 +123,8 @@ impl Checker<'_> {
             Some(Ok(true)) => self.checked.known += 1,
             Some(Ok(false)) | None => {
                 self.checked.unknown += 1;
-                if !self.checked.operators.contains(&call.target) {
-                    self.checked.operators.insert(call.target.clone());
+                if !self.checked.operators.contains(call.target.as_str()) {
+                    self.checked.operators.insert(call.target.to_string());
                 }
             }
             Some(Err(problem)) => {

@@ -49,7 +49,7 @@ fn direct(mut call: Call, editor: &mut Editor, cx: &Context<'_>) -> Result<(), S
     let Some(NamedArg { arg: Arg::Operator(op), .. }) = args.next() else {
         return Err("it is not named".to_owned());
     };
-    call.target = op;
+    call.target = op.into();
     let args: Vec<NamedArg> = args.collect();
     if !is_second {
         call.outputs.retain(|o| *o != Output::None);
@@ -103,7 +103,7 @@ fn second(mut call: Call, args: &[NamedArg], editor: &mut Editor, cx: &Context<'
         }
         let arg_value =
             if arg.is_list { Arg::List(vals) } else { vals.into_iter().next().unwrap_or(Arg::None) };
-        call.args.push(NamedArg { name: arg.name.clone(), arg: arg_value });
+        call.args.push(NamedArg { name: arg.name.as_str().into(), arg: arg_value });
         call.outputs.push(match news.as_slice() {
             _ if arg.is_list => Output::List(news.into_iter().map(Some).collect()),
             [] => Output::None,
@@ -157,7 +157,7 @@ fn second(mut call: Call, args: &[NamedArg], editor: &mut Editor, cx: &Context<'
                     let ty = editor.ty(value).clone();
                     value = target.unwrap_or_else(|| editor.fresh("base", ty));
                     let outputs = vec![Output::Value(value)];
-                    editor.calls.push(Call { target: name.to_owned(), args, outputs, origin });
+                    editor.calls.push(Call { target: name.into(), args, outputs, origin });
                 }
             }
         }

@@ -1,7 +1,9 @@
 //! What the steps share: fresh names, new calls, and replacing values.
 
+use ecow::eco_format;
 use rustc_hash::FxHashMap;
 
+use crate::Name;
 use crate::arena::Arena;
 use crate::diagnose::OriginId;
 use crate::program::{Arg, Body, Call, NamedArg, Output, Val, Value, ValueType};
@@ -13,7 +15,7 @@ pub(crate) struct Editor {
     /// The new calls.
     pub(crate) calls: Vec<Call>,
     /// The names in use, with the next suffix to try.
-    names: FxHashMap<String, u32>,
+    names: FxHashMap<Name, u32>,
 }
 
 impl Editor {
@@ -33,15 +35,15 @@ impl Editor {
     /// A new value, named `stem` or `stem_1`, `stem_2`, ….
     pub(crate) fn fresh(&mut self, stem: &str, ty: ValueType) -> Val {
         let name = match self.names.get_mut(stem) {
-            None => stem.to_owned(),
+            None => Name::from(stem),
             Some(next) => {
                 let mut n = *next;
-                let mut name = format!("{stem}_{n}");
+                let mut name = eco_format!("{stem}_{n}");
                 while self.names.contains_key(&name) {
                     n += 1;
-                    name = format!("{stem}_{n}");
+                    name = eco_format!("{stem}_{n}");
                 }
-                self.names.insert(stem.to_owned(), n + 1);
+                self.names.insert(stem.into(), n + 1);
                 name
             }
         };
@@ -53,7 +55,7 @@ impl Editor {
     pub(super) fn emit(&mut self, target: &str, args: Vec<NamedArg>, ty: ValueType, origin: OriginId) -> Val {
         let stem = target.split('.').nth(1).unwrap_or(target);
         let val = self.fresh(stem, ty);
-        self.calls.push(Call { target: target.to_owned(), args, outputs: vec![Output::Value(val)], origin });
+        self.calls.push(Call { target: target.into(), args, outputs: vec![Output::Value(val)], origin });
         val
     }
 
@@ -65,7 +67,7 @@ impl Editor {
 
 /// A named argument.
 pub(super) fn named(name: &str, arg: impl Into<Arg>) -> NamedArg {
-    NamedArg { name: name.to_owned(), arg: arg.into() }
+    NamedArg { name: name.into(), arg: arg.into() }
 }
 
 impl From<Val> for Arg {

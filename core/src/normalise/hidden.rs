@@ -63,7 +63,7 @@ fn spell(body: &mut Body, symbols: &mut Symbols) {
 }
 
 fn arg(call: &Call, name: &str, default: Arg) -> NamedArg {
-    NamedArg { name: name.to_owned(), arg: call.arg(name).cloned().unwrap_or(default) }
+    NamedArg { name: name.into(), arg: call.arg(name).cloned().unwrap_or(default) }
 }
 
 fn val(call: &Call, name: &str) -> Option<Val> {
@@ -99,7 +99,7 @@ fn batch_norm(call: &Call) -> Call {
         named("momentum", float(call, "momentum", 0.1)),
         named("eps", float(call, "eps", 1e-5)),
     ];
-    Call { target: "aten._native_batch_norm_legit.default".to_owned(), args, outputs, origin: call.origin }
+    Call { target: "aten._native_batch_norm_legit.default".into(), args, outputs, origin: call.origin }
 }
 
 /// The running statistics take the mean over the batch of each instance's mean and unbiased variance.
@@ -153,13 +153,13 @@ fn fill_diagonal(call: &Call, editor: &mut Editor, symbols: &mut Symbols) -> Opt
     editor.emit("aten.fill_.Scalar", args, diagonal, call.origin);
     // The result is the matrix itself.
     let args = vec![named("self", matrix)];
-    let (target, outputs) = ("aten.detach_.default".to_owned(), call.outputs.clone());
+    let (target, outputs) = ("aten.detach_.default".into(), call.outputs.clone());
     editor.calls.push(Call { target, args, outputs, origin: call.origin });
     Some(())
 }
 
 fn arg_as(call: &Call, name: &str, new: &str) -> NamedArg {
-    NamedArg { name: new.to_owned(), ..arg(call, name, Arg::Int(0)) }
+    NamedArg { name: new.into(), ..arg(call, name, Arg::Int(0)) }
 }
 
 fn normal(call: &Call, editor: &mut Editor) -> Option<()> {
@@ -172,7 +172,7 @@ fn normal(call: &Call, editor: &mut Editor) -> Option<()> {
     ];
     let drawn = editor.emit("aten.normal_functional.default", args, ty, call.origin);
     let args = vec![named("self", own), named("src", drawn)];
-    let (target, outputs) = ("aten.copy_.default".to_owned(), call.outputs.clone());
+    let (target, outputs) = ("aten.copy_.default".into(), call.outputs.clone());
     editor.calls.push(Call { target, args, outputs, origin: call.origin });
     Some(())
 }

@@ -179,7 +179,7 @@ pub(super) fn attribute(record: &AttributeView<'_>) -> Option<Attribute> {
         _ => return None,
     };
     let name = record.name.get().ok()?;
-    (!name.is_empty()).then(|| Attribute { name: name.to_owned(), value })
+    (!name.is_empty()).then(|| Attribute { name: name.into(), value })
 }
 
 fn type_of(model: &Model, record: &TypeRecord<'_>) -> Option<Type> {

@@ -47,7 +47,7 @@ impl Journal {
 pub(super) fn place(model: &Model, id: NodeId) -> String {
     let node = &model.graph.nodes[id];
     let mut text = match node.domain.as_str() {
-        "" => node.op.clone(),
+        "" => node.op.to_string(),
         domain => format!("{domain}::{}", node.op),
     };
     let origin = node.origin.filter(|o| o.index() < model.origins.len()).map(|o| model.origins.get(o));

@@ -226,7 +226,7 @@ impl<'a> Search<'a> {
                 !stated(&a.name) && !default(&a.name).is_some_and(|default| same(&default, &a.value))
             });
             if let Some(further) = further {
-                return Err(Why::FurtherAttribute(term, further.name.clone()));
+                return Err(Why::FurtherAttribute(term, further.name.to_string()));
             }
             if node.inputs.iter().skip(wanted.operands.len()).any(Option::is_some) {
                 return Err(Why::FurtherInputs(term));

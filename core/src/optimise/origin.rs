@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::Name;
 use crate::diagnose::{Origin, OriginId, Origins};
 
 /// A chain of rewrites merges and merges again; of the parts of an origin this many are named.
@@ -32,10 +33,10 @@ impl Merged {
             [first, ..] => Some(*self.known.entry(unique.clone()).or_insert_with(|| {
                 let all: Vec<&Origin> = unique.iter().map(|id| origins.get(*id)).collect();
                 let merged = Origin {
-                    node: joined(all.iter().map(|o| o.node.as_str())),
-                    target: joined(all.iter().map(|o| o.target.as_str())),
-                    module: common(all.iter().map(|o| o.module.as_str())),
-                    class: String::new(),
+                    node: joined(all.iter().map(|o| o.node.as_str())).into(),
+                    target: joined(all.iter().map(|o| o.target.as_str())).into(),
+                    module: common(all.iter().map(|o| o.module.as_str())).into(),
+                    class: Name::new(),
                     frames: origins.get(first).frames.clone(),
                 };
                 origins.push(merged)
@@ -80,7 +81,7 @@ mod tests {
         let mut add = |node: &str, module: &str| {
             origins.push(Origin {
                 node: node.into(),
-                target: format!("aten.{node}.default"),
+                target: format!("aten.{node}.default").into(),
                 module: module.into(),
                 ..Origin::default()
             })

@@ -23,7 +23,7 @@ pub(super) fn prepend(
     let main = graph.main();
     let first = graph.order(main).next();
     let attributes =
-        attributes.iter().map(|(name, n)| Attribute { name: (*name).to_owned(), value: Attr::Int(*n) });
+        attributes.iter().map(|(name, n)| Attribute { name: (*name).into(), value: Attr::Int(*n) });
     let inputs = inputs.iter().copied().map(Some);
     let node: NodeId = graph.append(main, "", op, inputs, attributes.collect(), 1, None);
     if let Some(first) = first {

@@ -222,9 +222,9 @@ fn dequantize(model: &mut Model, target: &Target, plan: &Plan<'_>) -> Option<u64
     let graph = &mut model.graph;
     let ty = graph.values[*value].ty.clone();
     let codes = edit::supplant(graph, *value, codes);
-    let mut inputs = vec![codes, graph.add_initializer(Some(format!("{name}_scale")), scales)];
+    let mut inputs = vec![codes, graph.add_initializer(Some(format!("{name}_scale").into()), scales)];
     if let Some(zeros) = zeros {
-        inputs.push(graph.add_initializer(Some(format!("{name}_zero_point")), zeros));
+        inputs.push(graph.add_initializer(Some(format!("{name}_zero_point").into()), zeros));
     }
     let attributes = match scheme.block {
         Block::Size(_) => vec![("axis", *axis as i64), ("block_size", blocks.size as i64)],
@@ -271,9 +271,9 @@ fn matmul_nbits(model: &mut Model, target: &Target, plan: &Plan<'_>) -> Result<O
     let bytes = bytes.filter_map(LazyTensor::byte_len).sum();
     let graph = &mut model.graph;
     let codes = edit::supplant(graph, target.value, codes);
-    let mut weight = vec![codes, graph.add_initializer(Some(format!("{name}_scale")), scales)];
+    let mut weight = vec![codes, graph.add_initializer(Some(format!("{name}_scale").into()), scales)];
     if let Some(zeros) = zeros {
-        weight.push(graph.add_initializer(Some(format!("{name}_zero_point")), zeros));
+        weight.push(graph.add_initializer(Some(format!("{name}_zero_point").into()), zeros));
     }
     let attributes = [
         ("K", k as i64),
@@ -297,7 +297,7 @@ fn replace(graph: &mut Graph, old: NodeId, weight: &[ValueId], attributes: &[(&s
     let (Some(block), Some(Some(output))) = (node.block, node.outputs.first().copied()) else { return };
     let ty = graph.values[output].ty.clone();
     let attributes =
-        attributes.iter().map(|(name, n)| Attribute { name: (*name).to_owned(), value: Attr::Int(*n) });
+        attributes.iter().map(|(name, n)| Attribute { name: (*name).into(), value: Attr::Int(*n) });
     let left = node.inputs.first().copied().flatten();
     let inputs = std::iter::once(left).chain(weight.iter().copied().map(Some));
     let product = graph.append(block, MICROSOFT, "MatMulNBits", inputs, attributes.collect(), 1, node.origin);

@@ -1,6 +1,7 @@
 //! Calls of operators and their arguments.
 
 use super::{Body, Val};
+use crate::Name;
 use crate::diagnose::OriginId;
 use crate::tensor::DType;
 
@@ -9,7 +10,7 @@ use crate::tensor::DType;
 pub struct Call {
     /// The operator and overload: `aten.add.Tensor`, `_operator.mul`, `higher_order.cond`,
     /// `mylib.myop.default`.
-    pub target: String,
+    pub target: Name,
     /// The arguments that the program states, in order.
     pub args: Vec<NamedArg>,
     /// The results, one per return of the operator's schema.
@@ -29,7 +30,7 @@ impl Call {
 #[derive(Clone, Debug, PartialEq)]
 pub struct NamedArg {
     /// The schema's name; empty for positional arguments of higher-order operators.
-    pub name: String,
+    pub name: Name,
     /// The value.
     pub arg: Arg,
 }

@@ -1,5 +1,6 @@
 //! Values and what the program states about them.
 
+use crate::Name;
 use crate::arena::Id;
 use crate::sym::Dim;
 use crate::tensor::DType;
@@ -11,7 +12,7 @@ pub type Val = Id<Value>;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Value {
     /// The name, unique in its body.
-    pub name: String,
+    pub name: Name,
     /// What the program states about it.
     pub ty: ValueType,
 }

@@ -36,7 +36,7 @@ fn place(program: &Program, call: &Call) -> (String, String) {
     let line = origin.user_frame().map(|frame| format!("{}:{}", frame.file, frame.line));
     let module = Some(format!("`{}`", origin.module)).filter(|_| !origin.module.is_empty());
     let parts: Vec<String> = module.into_iter().chain(line).collect();
-    (origin.node.clone(), parts.join(", "))
+    (origin.node.to_string(), parts.join(", "))
 }
 
 /// A branch that no case is known to have entered.

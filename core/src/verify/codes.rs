@@ -36,8 +36,9 @@ impl Steps {
         let Ok(model) = ir::import::import(path) else { return Self::default() };
         let graph = &model.graph;
         let outputs = graph.blocks[graph.main()].outputs().iter();
-        let named =
-            outputs.filter_map(|output| Some((graph.values[*output].name.clone()?, step(graph, *output)?)));
+        let named = outputs.filter_map(|output| {
+            Some((graph.values[*output].name.as_deref()?.to_owned(), step(graph, *output)?))
+        });
         Self(named.collect())
     }
 

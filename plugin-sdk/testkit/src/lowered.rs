@@ -65,7 +65,7 @@ impl Lowered {
         let graph = &self.model.graph;
         let names = graph.order(graph.main()).map(|node| {
             let node = &graph.nodes[node];
-            if node.domain.is_empty() { node.op.clone() } else { format!("{}::{}", node.domain, node.op) }
+            if node.domain.is_empty() { node.op.to_string() } else { format!("{}::{}", node.domain, node.op) }
         });
         names.collect()
     }

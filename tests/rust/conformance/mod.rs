@@ -47,7 +47,7 @@ fn missing(model: &Model) -> BTreeSet<String> {
     let local = |node: &Node| model.functions.iter().any(|f| f.domain == node.domain && f.name == node.op);
     let known = |node: &Node| lookup(&node.domain, &node.op).and_then(|op| op.evaluator()).is_some();
     let name = |node: &Node| match node.domain.as_str() {
-        "" => node.op.clone(),
+        "" => node.op.to_string(),
         domain => format!("{domain}::{}", node.op),
     };
     nodes.filter(|node| !known(node) && !local(node)).map(name).collect()

@@ -36,17 +36,17 @@ impl Builder {
     fn input(&mut self, shape: &[i64]) -> ValueId {
         let main = self.model.graph.main();
         let shape = Shape::Ranked(shape.iter().map(|extent| Some((*extent).into())).collect());
-        self.model.graph.add_input(main, Some("x".to_owned()), Type::tensor(DType::F32, shape))
+        self.model.graph.add_input(main, Some("x".into()), Type::tensor(DType::F32, shape))
     }
 
     fn weight(&mut self, name: &str, data: LazyTensor) -> ValueId {
-        self.model.graph.add_weight(Some(name.to_owned()), data)
+        self.model.graph.add_weight(Some(name.into()), data)
     }
 
     fn node(&mut self, op: &str, inputs: &[ValueId], attributes: &[(&str, Attr)]) -> ValueId {
         let attributes = attributes
             .iter()
-            .map(|(name, value)| Attribute { name: (*name).to_owned(), value: value.clone() })
+            .map(|(name, value)| Attribute { name: (*name).into(), value: value.clone() })
             .collect();
         let graph = &mut self.model.graph;
         let main = graph.main();

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::arena::{Arena, Id};
+use crate::name::Name;
 
 /// A line of a Python stack trace.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -31,13 +32,13 @@ impl Frame {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Origin {
     /// The name of the exported node, `conv2d_3`.
-    pub node: String,
+    pub node: Name,
     /// The operator, `aten.conv2d.default`.
-    pub target: String,
+    pub target: Name,
     /// The path of the module, `layer1.0.conv1`; empty for the root.
-    pub module: String,
+    pub module: Name,
     /// The class of the module, `torch.nn.modules.conv.Conv2d`.
-    pub class: String,
+    pub class: Name,
     /// The Python stack, outermost first. The calls of one line share it.
     pub frames: Arc<[Frame]>,
 }

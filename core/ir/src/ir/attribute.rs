@@ -4,13 +4,14 @@ use bytes::Bytes;
 
 use super::opset::AttrKind;
 use super::{BlockId, SparseTensor, TextTensor, Type};
+use crate::name::Name;
 use crate::tensor::LazyTensor;
 
 /// A named attribute.
 #[derive(Clone, Debug)]
 pub struct Attribute {
     /// The name.
-    pub name: String,
+    pub name: Name,
     /// The value.
     pub value: Attr,
 }

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::arena::Arena;
 use crate::diagnose::OriginId;
+use crate::name::Name;
 use crate::tensor::LazyTensor;
 
 /// A graph with its nested blocks.
@@ -67,7 +68,7 @@ impl Graph {
     }
 
     /// Adds an input to `block`.
-    pub fn add_input(&mut self, block: BlockId, name: Option<String>, ty: Type) -> ValueId {
+    pub fn add_input(&mut self, block: BlockId, name: Option<Name>, ty: Type) -> ValueId {
         let index = self.blocks[block].inputs.len() as u32;
         let value = self.add_value(name, ty, Def::Input(block, index));
         self.blocks[block].inputs.push(value);
@@ -97,7 +98,7 @@ impl Graph {
     }
 
     /// Adds an initializer.
-    pub fn add_initializer(&mut self, name: Option<String>, data: LazyTensor) -> ValueId {
+    pub fn add_initializer(&mut self, name: Option<Name>, data: LazyTensor) -> ValueId {
         let index = self.initializers.len() as u32;
         let shape = super::Shape::of(data.shape.iter().map(|d| crate::sym::Dim::Const(*d as i64)));
         let value = self.add_value(name, Type::tensor(data.dtype, shape), Def::Initializer(index));
@@ -106,7 +107,7 @@ impl Graph {
     }
 
     /// Adds a constant that is not dense numbers to `block`.
-    pub fn add_literal(&mut self, block: BlockId, name: Option<String>, data: Literal) -> ValueId {
+    pub fn add_literal(&mut self, block: BlockId, name: Option<Name>, data: Literal) -> ValueId {
         let index = self.literals.len() as u32;
         let shape = super::Shape::of(data.shape().iter().map(|d| crate::sym::Dim::Const(*d as i64)));
         let value = self.add_value(name, Type::tensor(data.dtype(), shape), Def::Literal(index));
@@ -115,7 +116,7 @@ impl Graph {
     }
 
     /// Adds an initializer that is a parameter or a buffer.
-    pub fn add_weight(&mut self, name: Option<String>, data: LazyTensor) -> ValueId {
+    pub fn add_weight(&mut self, name: Option<Name>, data: LazyTensor) -> ValueId {
         let value = self.add_initializer(name, data);
         if let Some(initializer) = self.initializers.last_mut() {
             initializer.weight = true;
@@ -154,11 +155,11 @@ impl Graph {
         origin: Option<OriginId>,
     ) -> NodeId {
         attributes.sort_by(|a, b| a.name.cmp(&b.name));
-        let inputs: SmallVec<[Option<ValueId>; 3]> = inputs.into_iter().collect();
+        let inputs: SmallVec<[Option<ValueId>; 4]> = inputs.into_iter().collect();
         let node = self.nodes.push(Node {
-            domain: domain.to_owned(),
-            op: op.to_owned(),
-            overload: String::new(),
+            domain: domain.into(),
+            op: op.into(),
+            overload: Name::new(),
             places: inputs.iter().map(|_| 0).collect(),
             inputs: inputs.clone(),
             outputs: SmallVec::new(),
@@ -308,7 +309,7 @@ impl Graph {
         self.shape_values.clear();
     }
 
-    fn add_value(&mut self, name: Option<String>, ty: Type, def: Def) -> ValueId {
+    fn add_value(&mut self, name: Option<Name>, ty: Type, def: Def) -> ValueId {
         self.values.push(ValueInfo { name, ty, def, uses: SmallVec::new() })
     }
 

@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 use super::{Attr, Attribute, BlockId, ValueId};
 use crate::arena::Id;
 use crate::diagnose::OriginId;
+use crate::name::Name;
 
 /// The id of a node in its graph.
 pub type NodeId = Id<Node>;
@@ -13,16 +14,16 @@ pub type NodeId = Id<Node>;
 #[derive(Clone, Debug)]
 pub struct Node {
     /// The domain; empty for ONNX's own operators.
-    pub domain: String,
+    pub domain: Name,
     /// The operator.
-    pub op: String,
+    pub op: Name,
     /// Which of several local functions of this name it calls; empty for the one without a mark.
-    pub overload: String,
+    pub overload: Name,
     /// The inputs; `None` where an optional one is absent. [`Graph::set_input`](super::Graph::set_input)
     /// changes one.
-    pub inputs: SmallVec<[Option<ValueId>; 3]>,
+    pub inputs: SmallVec<[Option<ValueId>; 4]>,
     /// The outputs; `None` where an optional one is absent.
-    pub outputs: SmallVec<[Option<ValueId>; 1]>,
+    pub outputs: SmallVec<[Option<ValueId>; 4]>,
     /// The attributes, sorted by name.
     pub attributes: Vec<Attribute>,
     /// Where it comes from.
@@ -30,7 +31,7 @@ pub struct Node {
     /// The block that holds it; `None` once it was removed.
     pub block: Option<BlockId>,
     /// Where the value of each input lists this use.
-    pub(super) places: SmallVec<[u32; 3]>,
+    pub(super) places: SmallVec<[u32; 4]>,
     pub(super) previous: Option<NodeId>,
     pub(super) next: Option<NodeId>,
     /// Larger than those of the nodes before it in its block.

@@ -11,7 +11,8 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use super::{Graph, Model};
+use super::{Function, Graph, Model};
+use crate::name::Name;
 
 pub use layouts::layouts;
 
@@ -35,16 +36,21 @@ pub fn model(model: &mut Model) -> Tidied {
     // A function calls earlier ones only.
     let mut called = calls(&model.graph);
     for function in model.functions.iter().rev() {
-        if called.contains(&(function.domain.clone(), function.name.clone(), function.overload.clone())) {
+        if called.contains(&called_as(function)) {
             called.extend(calls(&function.graph));
         }
     }
-    model.functions.retain(|f| called.contains(&(f.domain.clone(), f.name.clone(), f.overload.clone())));
+    model.functions.retain(|f| called.contains(&called_as(f)));
     tidied
 }
 
+/// What calls of a function name it by.
+fn called_as(function: &Function) -> (Name, Name, Name) {
+    (function.domain.as_str().into(), function.name.as_str().into(), function.overload.as_str().into())
+}
+
 /// The operators outside of ONNX that a graph uses, by domain, name and overload.
-fn calls(graph: &Graph) -> BTreeSet<(String, String, String)> {
+fn calls(graph: &Graph) -> BTreeSet<(Name, Name, Name)> {
     let nodes = graph.nodes.iter().filter(|(_, node)| node.block.is_some() && !node.domain.is_empty());
     nodes.map(|(_, node)| (node.domain.clone(), node.op.clone(), node.overload.clone())).collect()
 }

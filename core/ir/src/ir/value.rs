@@ -4,6 +4,7 @@ use smallvec::SmallVec;
 
 use super::{BlockId, NodeId};
 use crate::arena::Id;
+use crate::name::Name;
 use crate::sym::Dim;
 use crate::tensor::DType;
 
@@ -171,7 +172,7 @@ pub struct Use {
 #[derive(Clone, Debug)]
 pub struct ValueInfo {
     /// The name; `None` until the graph is written, for values that nobody named.
-    pub name: Option<String>,
+    pub name: Option<Name>,
     /// What is known about it.
     pub ty: Type,
     /// What defines it.

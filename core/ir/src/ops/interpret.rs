@@ -1,5 +1,6 @@
 //! Runs models, node by node.
 
+use ecow::eco_format;
 use rustc_hash::FxHashMap;
 
 use super::budget::{Budget, Limits};
@@ -7,6 +8,7 @@ use super::call::{Call, Scope};
 use super::error::{invalid, unsupported};
 use super::{Error, Res, Tensor, Value};
 use crate::ir::{Attr, Block, BlockId, Constant, Def, Function, Graph, Model, Node, NodeId, Type, ValueId};
+use crate::name::Name;
 use crate::tensor::LazyTensor;
 
 /// Blocks and functions inside of each other, beyond which a model is refused: the stack has an end.
@@ -60,7 +62,7 @@ struct Frame<'f, 'm> {
     deaths: FxHashMap<NodeId, Vec<ValueId>>,
     values: FxHashMap<ValueId, Value>,
     /// The attributes of the function call.
-    attributes: FxHashMap<String, Attr>,
+    attributes: FxHashMap<Name, Attr>,
     depth: usize,
     see: Option<&'f mut See<'f>>,
 }
@@ -69,7 +71,7 @@ impl<'f, 'm> Frame<'f, 'm> {
     fn new(
         shared: &'f Shared<'m>,
         graph: &'m Graph,
-        attributes: FxHashMap<String, Attr>,
+        attributes: FxHashMap<Name, Attr>,
         depth: usize,
     ) -> Self {
         let deaths = deaths(graph);
@@ -156,7 +158,7 @@ impl<'f, 'm> Frame<'f, 'm> {
         let mut attributes = FxHashMap::default();
         for attribute in &node.attributes {
             let value = match &attribute.value {
-                Attr::Ref(outer, ..) => self.attributes.get(outer).cloned(),
+                Attr::Ref(outer, ..) => self.attributes.get(outer.as_str()).cloned(),
                 Attr::Block(_) => return unsupported!("a graph is given to a function"),
                 value => Some(value.clone()),
             };
@@ -242,8 +244,9 @@ impl Scope for Frame<'_, '_> {
 
 fn describe(node: &Node) -> String {
     let name = node.outputs.iter().flatten().next().map(|v| v.index());
-    let op = if node.domain.is_empty() { node.op.clone() } else { format!("{}::{}", node.domain, node.op) };
-    name.map_or(op.clone(), |index| format!("{op} (value {index})"))
+    let op =
+        if node.domain.is_empty() { node.op.clone() } else { eco_format!("{}::{}", node.domain, node.op) };
+    name.map_or(op.to_string(), |index| format!("{op} (value {index})"))
 }
 
 /// After which node each value is used for the last time: one of the block that defines it. What a block returns lives

@@ -58,8 +58,8 @@ fn call(cx: &mut Cx<'_>, graph: &Graph, id: NodeId, callee: usize) {
     let names: FxHashSet<&str> = function
         .attributes
         .iter()
-        .chain(function.defaults.iter().map(|a| &a.name))
         .map(String::as_str)
+        .chain(function.defaults.iter().map(|a| a.name.as_str()))
         .collect();
     for attribute in &node.attributes {
         if !names.contains(attribute.name.as_str()) {

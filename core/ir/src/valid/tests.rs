@@ -44,8 +44,7 @@ impl Bench {
 }
 
 fn op(model: &mut Model, op: &str, inputs: &[ValueId], attrs: &[(&str, Attr)]) -> NodeId {
-    let attributes =
-        attrs.iter().map(|(n, v)| Attribute { name: (*n).to_owned(), value: v.clone() }).collect();
+    let attributes = attrs.iter().map(|(n, v)| Attribute { name: (*n).into(), value: v.clone() }).collect();
     let main = model.graph.main();
     let node = model.graph.append(main, "", op, inputs.iter().copied().map(Some), attributes, 1, None);
     infer::infer(&mut model.graph, &mut model.symbols, 20, node);

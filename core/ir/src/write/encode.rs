@@ -333,7 +333,7 @@ impl<'a> Encoder<'a> {
             input: node.inputs.iter().map(name).collect(),
             output,
             name: label,
-            op_type: Some(node.op.clone()),
+            op_type: Some(node.op.to_string()),
             domain: some(&node.domain),
             overload: some(&node.overload),
             attribute: attributes.map(|a| self.attribute(source, Some(node), &a.name, &a.value)).collect(),
@@ -440,7 +440,7 @@ impl<'a> Encoder<'a> {
 fn identity(names: &GraphNames, output: &Output) -> NodeProto {
     NodeProto {
         input: vec![names.value(output.value).to_owned()],
-        output: vec![output.name.clone()],
+        output: vec![output.name.to_string()],
         name: Some(format!("node_{}", output.name)),
         op_type: Some("Identity".to_owned()),
         ..NodeProto::default()

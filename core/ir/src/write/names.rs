@@ -7,16 +7,18 @@
 
 mod kept;
 
+use ecow::eco_format;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::diagnose::{OriginId, Origins};
 use crate::ir::{BlockId, Def, Graph, Model, NodeId, ValueId};
+use crate::name::Name;
 
 /// An output of a block.
 #[derive(Clone, Debug)]
 pub(super) struct Output {
     /// The name.
-    pub(super) name: String,
+    pub(super) name: Name,
     /// What it returns.
     pub(super) value: ValueId,
     /// Whether an `Identity` gives the value its name: it has another one.
@@ -27,7 +29,7 @@ pub(super) struct Output {
 #[derive(Debug)]
 pub(super) struct GraphNames {
     /// By value.
-    values: Vec<String>,
+    values: Vec<Name>,
     /// By block.
     outputs: Vec<Vec<Output>>,
 }
@@ -35,7 +37,7 @@ pub(super) struct GraphNames {
 impl GraphNames {
     /// The name of a value.
     pub(super) fn value(&self, value: ValueId) -> &str {
-        self.values.get(value.index()).map_or("", String::as_str)
+        self.values.get(value.index()).map_or("", Name::as_str)
     }
 
     /// The outputs of a block.
@@ -71,7 +73,7 @@ impl Names {
 fn name(graph: &Graph, output_names: &[String], origins: &Origins) -> GraphNames {
     let mut namer = Namer {
         graph,
-        values: vec![String::new(); graph.values.len()],
+        values: vec![Name::new(); graph.values.len()],
         taken: FxHashSet::default(),
         next: FxHashMap::default(),
     };
@@ -79,7 +81,7 @@ fn name(graph: &Graph, output_names: &[String], origins: &Origins) -> GraphNames
     let main = graph.main();
     for (index, input) in graph.blocks[main].inputs.iter().enumerate() {
         let given = graph.values[*input].name.clone().filter(|n| !n.is_empty());
-        namer.give(*input, &given.unwrap_or_else(|| format!("input_{index}")));
+        namer.give(*input, &given.unwrap_or_else(|| eco_format!("input_{index}")));
     }
     let mut of_main = namer.outputs(main, output_names);
     for initializer in &graph.initializers {
@@ -117,10 +119,10 @@ fn nodes(graph: &Graph) -> Vec<NodeId> {
 
 struct Namer<'a> {
     graph: &'a Graph,
-    values: Vec<String>,
-    taken: FxHashSet<String>,
+    values: Vec<Name>,
+    taken: FxHashSet<Name>,
     /// The number that the next value of a taken name tries first.
-    next: FxHashMap<String, u32>,
+    next: FxHashMap<Name, u32>,
 }
 
 impl Namer<'_> {
@@ -130,34 +132,35 @@ impl Namer<'_> {
         self.set(value, name);
     }
 
-    fn set(&mut self, value: ValueId, name: String) {
+    fn set(&mut self, value: ValueId, name: Name) {
         if let Some(own) = self.values.get_mut(value.index()) {
             *own = name;
         }
     }
 
     /// The name of `value`, empty where it has none yet.
-    fn own(&self, value: ValueId) -> &str {
-        self.values.get(value.index()).map_or("", String::as_str)
+    fn own(&self, value: ValueId) -> Name {
+        self.values.get(value.index()).cloned().unwrap_or_default()
     }
 
     fn unnamed(&self, value: ValueId) -> bool {
         self.own(value).is_empty()
     }
 
-    fn free(&mut self, name: &str, separator: char) -> String {
-        if self.taken.insert(name.to_owned()) {
-            return name.to_owned();
+    fn free(&mut self, name: &str, separator: char) -> Name {
+        let own = Name::from(name);
+        if self.taken.insert(own.clone()) {
+            return own;
         }
         let mut number = self.next.get(name).copied().unwrap_or(1);
         let found = loop {
-            let candidate = format!("{name}{separator}{number}");
+            let candidate = eco_format!("{name}{separator}{number}");
             number += 1;
             if self.taken.insert(candidate.clone()) {
                 break candidate;
             }
         };
-        self.next.insert(name.to_owned(), number);
+        self.next.insert(own, number);
         found
     }
 
@@ -172,11 +175,11 @@ impl Namer<'_> {
                 _ => false,
             };
             let copied = !made_here || !returned.insert(value);
-            let own = self.own(value).to_owned();
+            let own = self.own(value);
             let name = match names.get(index) {
                 Some(name) => self.free(name, '_'),
                 None if !copied && !own.is_empty() => own,
-                None if own.is_empty() => self.free(&format!("output_{index}"), '_'),
+                None if own.is_empty() => self.free(&eco_format!("output_{index}"), '_'),
                 None => self.free(&own, '_'),
             };
             if !copied {

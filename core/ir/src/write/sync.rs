@@ -52,7 +52,7 @@ mod tests {
         model.opsets.push(OpsetImport { domain: String::new(), version: 20 });
         let main = model.graph.main();
         let data = LazyTensor::inline(DType::U8, vec![4096], vec![7; 4096]);
-        let value = model.graph.add_weight(Some("w".to_owned()), data);
+        let value = model.graph.add_weight(Some("w".into()), data);
         model.graph.add_output(main, value);
         model.output_names.push("y".to_owned());
         model

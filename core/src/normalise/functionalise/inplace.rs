@@ -23,7 +23,7 @@ impl Rewriter<'_, '_> {
             (Twin::Values(target), _) => self.values(&call, schema, &target),
             (Twin::Functional(target), _) => self.appended(&call, schema, target),
             _ => {
-                let target = call.target.clone();
+                let target = call.target.to_string();
                 self.appended(&call, schema, target)
             }
         }
@@ -67,7 +67,7 @@ impl Rewriter<'_, '_> {
     /// An operator such as `t_`: the same memory, seen in another way by all names of the tensor.
     fn metadata(&mut self, mut call: Call, target: &str, own: Val) -> Result<(), String> {
         let Some(object) = self.memory.object(own) else { return Ok(()) };
-        target.clone_into(&mut call.target);
+        call.target = target.into();
         let result = match call.outputs.first() {
             Some(Output::Value(val)) => *val,
             _ if target == "aten.detach.default" => return Ok(()),
@@ -128,19 +128,19 @@ impl Rewriter<'_, '_> {
             _ => return self.editor.emit(target, args, ty, call.origin),
         };
         let (outputs, origin) = (vec![Output::Value(val)], call.origin);
-        self.editor.calls.push(Call { target: target.to_owned(), args, outputs, origin });
+        self.editor.calls.push(Call { target: target.into(), args, outputs, origin });
         val
     }
 
     /// A twin whose results are the new values.
     fn values(&mut self, call: &Call, schema: &Schema, target: &str) -> Result<(), String> {
         let mut new = call.clone();
-        target.clone_into(&mut new.target);
+        new.target = target.into();
         let first = self.cx.schemas.get(target).and_then(|s| s.args.first()).map(|a| a.name.clone());
         if let (Some(arg), Some(name)) = (new.args.first_mut(), first) {
             // `dropout_(self)` and `dropout(input)`.
             if schema.arg(&name).is_none() {
-                arg.name = name;
+                arg.name = name.into();
             }
         }
         self.resolve(&mut new);
@@ -181,7 +181,7 @@ impl Rewriter<'_, '_> {
             new.outputs = vec![Output::Value(wide)];
             self.editor.calls.push(new);
             let args = vec![named("self", wide), named("dtype", Arg::DType(dtype))];
-            let (target, outputs) = ("aten._to_copy.default".to_owned(), vec![Output::Value(*val)]);
+            let (target, outputs) = ("aten._to_copy.default".into(), vec![Output::Value(*val)]);
             self.editor.calls.push(Call { target, args, outputs, origin: call.origin });
         } else {
             self.editor.calls.push(new);
@@ -249,7 +249,7 @@ impl Rewriter<'_, '_> {
         }
         let mut new = call.clone();
         let has_twin = new.target != target;
-        new.target = target;
+        new.target = target.into();
         self.resolve(&mut new);
         let mut outputs = Vec::new();
         for (i, ret) in schema.returns.iter().enumerate() {

@@ -137,7 +137,7 @@ impl Parser<'_> {
         let name = if self.lexer.keyword("as") {
             self.lexer.name()?
         } else {
-            arg.as_value().map(|v| scope.body.values[v].name.clone()).unwrap_or_default()
+            arg.as_value().map(|v| scope.body.values[v].name.to_string()).unwrap_or_default()
         };
         Ok(InputSpec { name, kind })
     }
@@ -190,14 +190,14 @@ impl Parser<'_> {
         for (name, val) in defined {
             self.bind(scope, name, val)?;
         }
-        Ok(Call { target, args, outputs, origin })
+        Ok(Call { target: target.into(), args, outputs, origin })
     }
 
     fn origin(&mut self, node: String, target: &str) -> Result<OriginId, TextError> {
-        let mut origin = Origin { node, target: target.to_owned(), ..Origin::default() };
+        let mut origin = Origin { node: node.into(), target: target.into(), ..Origin::default() };
         if self.lexer.eat("@") {
             if self.lexer.peek_word() != "at" {
-                origin.module = self.lexer.name()?;
+                origin.module = self.lexer.name()?.into();
             }
             if self.lexer.keyword("at") {
                 origin.frames = [self.frame()?].into();
@@ -234,7 +234,7 @@ impl Parser<'_> {
             self.lexer.expect(":")?;
             self.value_type()?
         };
-        let val = scope.body.values.push(Value { name: name.clone(), ty });
+        let val = scope.body.values.push(Value { name: name.as_str().into(), ty });
         defined.push((name, val));
         Ok(val)
     }

@@ -122,10 +122,10 @@ impl Decoder {
         let args = node
             .inputs
             .into_iter()
-            .map(|input| NamedArg { name: input.name, arg: self.argument(scope, input.arg) })
+            .map(|input| NamedArg { name: input.name.into(), arg: self.argument(scope, input.arg) })
             .collect();
         let outputs = node.outputs.into_iter().map(|output| self.output(scope, output)).collect();
-        Call { target, args, outputs, origin }
+        Call { target: target.into(), args, outputs, origin }
     }
 
     fn output(&mut self, scope: &mut Scope, output: Argument) -> Output {
@@ -178,7 +178,7 @@ impl Decoder {
             self.error(code, &format!("value `{name}`: {problem}"), scope.origin);
             ValueType::Token
         });
-        let val = scope.values.push(Value { name: name.clone(), ty });
+        let val = scope.values.push(Value { name: name.as_str().into(), ty });
         scope.names.insert(name, val);
         val
     }

@@ -29,7 +29,7 @@ impl Stacks {
 pub(super) fn origin(stacks: &mut Stacks, node: String, target: &str, metadata: NodeMetadata) -> Origin {
     let (module, class) = innermost_module(&metadata.nn_module_stack);
     let frames = stacks.get(metadata.stack_trace);
-    Origin { node, target: target.to_owned(), module, class, frames }
+    Origin { node: node.into(), target: target.into(), module: module.into(), class: class.into(), frames }
 }
 
 /// The path and class of the innermost module of `key,path,class;key,path,class`.

@@ -111,12 +111,16 @@ fn program(schema: &Schema, kind: Kind) -> Option<Program> {
     let mut args = Vec::new();
     for formal in &schema.args {
         if formal.default.is_none() {
-            args.push(NamedArg { name: formal.name.clone(), arg: maker.argument(&formal.name, &formal.ty)? });
+            args.push(NamedArg {
+                name: formal.name.as_str().into(),
+                arg: maker.argument(&formal.name, &formal.ty)?,
+            });
         }
     }
     let outputs = schema.returns.iter().map(|ret| maker.result(&ret.ty)).collect::<Option<Vec<_>>>()?;
     let Maker { mut program, .. } = maker;
-    let origin = onnxport_core::diagnose::Origin { target: schema.target.clone(), ..Default::default() };
+    let origin =
+        onnxport_core::diagnose::Origin { target: schema.target.as_str().into(), ..Default::default() };
     let origin = program.origins.push(origin);
     for output in &outputs {
         output.each_value(&mut |val| {
@@ -124,7 +128,7 @@ fn program(schema: &Schema, kind: Kind) -> Option<Program> {
             program.signature.outputs.push(OutputSpec { kind: OutputKind::User });
         });
     }
-    program.body.calls.push(Call { target: schema.target.clone(), args, outputs, origin });
+    program.body.calls.push(Call { target: schema.target.as_str().into(), args, outputs, origin });
     Some(program)
 }
 
@@ -147,7 +151,7 @@ impl Maker {
     }
 
     fn value(&mut self, name: String, ty: ValueType) -> onnxport_core::program::Val {
-        self.program.body.values.push(Value { name, ty })
+        self.program.body.values.push(Value { name: name.into(), ty })
     }
 
     fn argument(&mut self, name: &str, ty: &SchemaType) -> Option<Arg> {

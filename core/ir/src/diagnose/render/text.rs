@@ -153,10 +153,10 @@ mod tests {
             code: code.to_owned(),
         };
         Origin {
-            node: format!("foo_{line}"),
-            target: "aten.foo.default".to_owned(),
-            module: module.to_owned(),
-            class: "model.Block".to_owned(),
+            node: format!("foo_{line}").into(),
+            target: "aten.foo.default".into(),
+            module: module.into(),
+            class: "model.Block".into(),
             frames: [
                 frame("model.py", line, "  y = torch.foo(x)"),
                 frame("/venv/lib/python3.11/site-packages/torch/nn/functional.py", 7, "return foo(x)"),

@@ -15,7 +15,7 @@ impl Importer {
             return Err("an attribute has no name".to_owned());
         }
         let value = self.value(proto, block).map_err(|why| format!("the attribute `{name}` {why}"))?;
-        Ok(Attribute { name, value })
+        Ok(Attribute { name: name.into(), value })
     }
 
     fn value(&mut self, mut proto: AttributeProto, block: BlockId) -> Res<Attr> {

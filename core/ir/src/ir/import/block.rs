@@ -33,7 +33,7 @@ impl Importer {
         };
         self.graph.notes.blocks.insert(block, note);
         for input in std::mem::take(&mut graph.input) {
-            let value = self.graph.add_input(block, Some(input.name().to_owned()), Type::Unknown);
+            let value = self.graph.add_input(block, Some(input.name().into()), Type::Unknown);
             self.define(input.name(), value)?;
             self.declare(value, input)?;
         }
@@ -155,7 +155,7 @@ impl Importer {
                 value
             }
             (None, Constant::Dense(data)) => {
-                let value = self.graph.add_initializer(Some(name.clone()), data);
+                let value = self.graph.add_initializer(Some(name.as_str().into()), data);
                 if let Some(initializer) = self.graph.initializers.last_mut() {
                     initializer.block = block;
                 }
@@ -163,7 +163,7 @@ impl Importer {
                 value
             }
             (None, Constant::Literal(literal)) => {
-                let value = self.graph.add_literal(block, Some(name.clone()), literal);
+                let value = self.graph.add_literal(block, Some(name.as_str().into()), literal);
                 self.define(&name, value)?;
                 value
             }
@@ -209,7 +209,7 @@ impl Importer {
             let name = pair.first().map_or("", |a| a.name.as_str());
             return Err(format!("it has two attributes called `{name}`"));
         }
-        self.graph.nodes[id].overload = node.overload.unwrap_or_default();
+        self.graph.nodes[id].overload = node.overload.unwrap_or_default().into();
         let note = NodeNote {
             name: node.name.unwrap_or_default(),
             about: about(node.doc_string, node.metadata_props),
@@ -229,7 +229,7 @@ impl Importer {
             if let Some(info) = declared.remove(&name) {
                 self.declare(value, info)?;
             }
-            self.graph.values[value].name = Some(name);
+            self.graph.values[value].name = Some(name.into());
         }
         Ok(())
     }
@@ -240,8 +240,8 @@ impl Importer {
         let name = Some(node.name()).filter(|name| !name.is_empty()).or(result.map(String::as_str));
         let module = node.metadata_props.iter().find(|entry| entry.key() == "namespace");
         self.model.origins.push(Origin {
-            node: name.unwrap_or_default().to_owned(),
-            module: module.map(|entry| entry.value().to_owned()).unwrap_or_default(),
+            node: name.unwrap_or_default().into(),
+            module: module.map(|entry| entry.value().into()).unwrap_or_default(),
             ..Origin::default()
         })
     }

@@ -164,7 +164,7 @@ impl Importer {
             declared.insert(info.name().to_owned(), info);
         }
         for name in std::mem::take(&mut proto.input) {
-            let value = self.graph.add_input(main, Some(name.clone()), Type::Unknown);
+            let value = self.graph.add_input(main, Some(name.as_str().into()), Type::Unknown);
             self.define(&name, value)?;
             if let Some(info) = declared.remove(&name) {
                 self.declare(value, info)?;

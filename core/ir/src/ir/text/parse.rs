@@ -9,6 +9,7 @@ use crate::ir::{
     Attribute, BlockId, Def, DefaultValue, Function, Graph, Literal, Model, OpsetImport, Shape, State, Type,
     ValueId, ValueNote,
 };
+use crate::name::Name;
 use crate::sym::Symbols;
 use crate::tensor::DType;
 use crate::text::{Lexer, Reader};
@@ -101,7 +102,7 @@ impl Parser<'_> {
         self.list(")", |p| {
             let name = p.lexer.name()?;
             if p.lexer.eat("=") {
-                defaults.push(Attribute { name, value: p.attribute(main)? });
+                defaults.push(Attribute { name: name.into(), value: p.attribute(main)? });
             } else {
                 attributes.push(name);
             }
@@ -237,7 +238,7 @@ impl Parser<'_> {
             self.list("}", |p| {
                 let name = p.lexer.name()?;
                 p.lexer.expect("=")?;
-                Ok(Attribute { name, value: p.attribute(block)? })
+                Ok(Attribute { name: name.into(), value: p.attribute(block)? })
             })?
         } else {
             Vec::new()
@@ -245,7 +246,7 @@ impl Parser<'_> {
         let note = self.node_note()?;
         let origin = if self.lexer.eat("@") { Some(self.origin()?) } else { None };
         let node = self.graph.append(block, &domain, &op, inputs, attributes, results.len(), origin);
-        self.graph.nodes[node].overload = overload;
+        self.graph.nodes[node].overload = overload.into();
         if let Some(note) = note {
             self.graph.notes.nodes.insert(node, *note);
         }
@@ -265,13 +266,13 @@ impl Parser<'_> {
     }
 
     fn origin(&mut self) -> Result<OriginId, TextError> {
-        let mut origin = Origin { node: self.lexer.name()?, ..Origin::default() };
+        let mut origin = Origin { node: self.lexer.name()?.into(), ..Origin::default() };
         if self.lexer.eat("(") {
-            origin.target = self.lexer.name()?;
+            origin.target = self.lexer.name()?.into();
             self.lexer.expect(")")?;
         }
         if self.lexer.keyword("in") {
-            origin.module = self.lexer.name()?;
+            origin.module = self.lexer.name()?.into();
         }
         if self.lexer.keyword("at") {
             origin.frames = [self.frame()?].into();
@@ -308,7 +309,7 @@ impl Parser<'_> {
     }
 
     fn bind(&mut self, defined: &mut Defined, key: String, value: ValueId) -> Result<(), TextError> {
-        self.graph.values[value].name = key.strip_prefix('%').map(str::to_owned);
+        self.graph.values[value].name = key.strip_prefix('%').map(Name::from);
         if self.values.insert(key.clone(), value).is_some() {
             return self.lexer.fail(format!("`{key}` is defined twice"));
         }

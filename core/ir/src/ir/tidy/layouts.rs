@@ -38,7 +38,7 @@ pub fn layouts(graph: &mut Graph) -> usize {
     }
     for (value, kept, axes) in &turned {
         let (ty, name) = (graph.values[*value].ty.clone(), graph.values[*value].name.take());
-        let axes = Attribute { name: "perm".to_owned(), value: Attr::Ints(axes.clone()) };
+        let axes = Attribute { name: "perm".into(), value: Attr::Ints(axes.clone()) };
         let main = graph.main();
         let first = graph.order(main).next();
         let node = graph.append(main, "", "Transpose", [Some(*kept)], vec![axes], 1, None);

@@ -19,7 +19,7 @@ impl Bench {
     }
 
     fn op(&mut self, block: BlockId, op: &str, inputs: &[ValueId], attrs: &[(&str, Attr)]) -> ValueId {
-        let attributes = attrs.iter().map(|(n, v)| Attribute { name: (*n).to_owned(), value: v.clone() });
+        let attributes = attrs.iter().map(|(n, v)| Attribute { name: (*n).into(), value: v.clone() });
         let inputs: Vec<_> = inputs.iter().copied().map(Some).collect();
         let node = self.graph.append(block, "", op, inputs, attributes.collect(), 1, None);
         infer::infer(&mut self.graph, &mut self.symbols, 20, node);
@@ -129,7 +129,7 @@ fn axes_in_another_order_are_a_node() {
             },
         ),
     ];
-    let values = weights.map(|(name, data)| b.graph.add_weight(Some(name.to_owned()), data));
+    let values = weights.map(|(name, data)| b.graph.add_weight(Some(name.into()), data));
     for value in values {
         let read = b.op(main, "Relu", &[value], &[]);
         b.graph.add_output(main, read);

@@ -47,7 +47,7 @@ impl Bench {
         outputs: usize,
     ) -> Vec<ValueId> {
         let attributes =
-            attrs.iter().map(|(n, v)| Attribute { name: (*n).to_owned(), value: v.clone() }).collect();
+            attrs.iter().map(|(n, v)| Attribute { name: (*n).into(), value: v.clone() }).collect();
         let main = self.graph.main();
         let node = self.graph.append(main, "", op, inputs.iter().copied(), attributes, outputs, None);
         infer(&mut self.graph, &mut self.symbols, 20, node);

@@ -3,10 +3,12 @@
 //! Two nested graphs beside each other may use one name. A name that hides one of a graph around it gets a
 //! number, because what was added inside may mean the outer one.
 
+use ecow::eco_format;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{GraphNames, Output};
 use crate::ir::{BlockId, Def, Graph, ValueId};
+use crate::name::Name;
 
 /// Names the values of `graph`, whose main outputs are called `output_names`.
 pub(super) fn names(graph: &Graph, output_names: &[String]) -> GraphNames {
@@ -19,9 +21,9 @@ pub(super) fn names(graph: &Graph, output_names: &[String]) -> GraphNames {
     let mut keeper = Keeper {
         graph,
         constants,
-        values: vec![String::new(); graph.values.len()],
+        values: vec![Name::new(); graph.values.len()],
         outputs: vec![Vec::new(); graph.blocks.len()],
-        known: given.chain(output_names.iter().cloned()).collect(),
+        known: given.chain(output_names.iter().map(Name::from)).collect(),
         next: FxHashMap::default(),
         visible: FxHashSet::default(),
     };
@@ -34,15 +36,15 @@ struct Keeper<'a> {
     graph: &'a Graph,
     constants: FxHashMap<BlockId, Vec<ValueId>>,
     /// By value.
-    values: Vec<String>,
+    values: Vec<Name>,
     /// By block.
     outputs: Vec<Vec<Output>>,
     /// Every name that a value has or had.
-    known: FxHashSet<String>,
+    known: FxHashSet<Name>,
     /// The number that the next form of a name tries first.
-    next: FxHashMap<String, u32>,
+    next: FxHashMap<Name, u32>,
     /// The names in sight.
-    visible: FxHashSet<String>,
+    visible: FxHashSet<Name>,
 }
 
 /// Names that the outputs of a block have.
@@ -72,7 +74,7 @@ impl Keeper<'_> {
         let outputs = graph.blocks[block].outputs();
         for (index, value) in outputs.iter().copied().enumerate() {
             let own = self.values.get(value.index()).cloned().unwrap_or_default();
-            let name = output_names.get(index).cloned().unwrap_or_else(|| own.clone());
+            let name = output_names.get(index).map(Name::from).unwrap_or_else(|| own.clone());
             let copied = name != own;
             if let Some(outputs) = self.outputs.get_mut(block.index()) {
                 outputs.push(Output { name, value, copied });
@@ -92,7 +94,7 @@ impl Keeper<'_> {
                 Def::Node(node, _) => self.graph.nodes[node].block == Some(block),
                 _ => false,
             };
-            let takes = info.name.as_ref() == Some(name) || made_here && !wanted.names.contains_key(value);
+            let takes = info.name.as_deref() == Some(name) || made_here && !wanted.names.contains_key(value);
             let owner = takes.then_some(*value);
             if wanted.owners.insert(name, owner).is_none() && takes {
                 wanted.names.insert(*value, name);
@@ -101,7 +103,7 @@ impl Keeper<'_> {
         wanted
     }
 
-    fn define(&mut self, value: ValueId, wanted: &Wanted<'_>, defined: &mut Vec<String>) {
+    fn define(&mut self, value: ValueId, wanted: &Wanted<'_>, defined: &mut Vec<Name>) {
         let own = self.graph.values[value].name.as_deref();
         let given = wanted.names.get(&value).copied().or(own).filter(|name| !name.is_empty());
         let is_free = |name: &str| {
@@ -109,7 +111,7 @@ impl Keeper<'_> {
             !self.visible.contains(name) && owner.is_none_or(|owner| owner == Some(value))
         };
         let name = match given {
-            Some(name) if is_free(name) => name.to_owned(),
+            Some(name) if is_free(name) => name.into(),
             Some(name) => self.free(name, '_'),
             None => self.free("val", '.'),
         };
@@ -121,16 +123,16 @@ impl Keeper<'_> {
     }
 
     /// A numbered form of `name` that no value has.
-    fn free(&mut self, name: &str, separator: char) -> String {
+    fn free(&mut self, name: &str, separator: char) -> Name {
         let mut number = self.next.get(name).copied().unwrap_or(1);
         let found = loop {
-            let candidate = format!("{name}{separator}{number}");
+            let candidate = eco_format!("{name}{separator}{number}");
             number += 1;
             if self.known.insert(candidate.clone()) {
                 break candidate;
             }
         };
-        self.next.insert(name.to_owned(), number);
+        self.next.insert(name.into(), number);
         found
     }
 }

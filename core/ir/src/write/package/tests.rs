@@ -15,7 +15,7 @@ fn model(weights: &[(&str, u8)]) -> Model {
     let main = model.graph.main();
     for (name, byte) in weights {
         let data = LazyTensor::inline(DType::U8, vec![4096], vec![*byte; 4096]);
-        let value = model.graph.add_weight(Some((*name).to_owned()), data);
+        let value = model.graph.add_weight(Some((*name).into()), data);
         model.graph.add_output(main, value);
         model.output_names.push(format!("{name}.out"));
     }

@@ -26,8 +26,7 @@ fn node_in(
     inputs: &[ValueId],
     attrs: &[(&str, Attr)],
 ) -> NodeId {
-    let attributes =
-        attrs.iter().map(|(n, v)| Attribute { name: (*n).to_owned(), value: v.clone() }).collect();
+    let attributes = attrs.iter().map(|(n, v)| Attribute { name: (*n).into(), value: v.clone() }).collect();
     let inputs = inputs.iter().copied().map(Some);
     let node = model.graph.append(block, "", op, inputs, attributes, 1, None);
     infer::infer(&mut model.graph, &mut model.symbols, 20, node);

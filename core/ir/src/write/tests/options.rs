@@ -101,7 +101,7 @@ fn padding_is_counted() {
         Model { opsets: vec![OpsetImport { domain: String::new(), version: 20 }], ..Model::default() };
     for (at, elements) in [300, 1 << 18, 300, 1 << 14].into_iter().enumerate() {
         let data = weight(&file, &[elements], at as u64, None);
-        model.graph.add_initializer(Some(format!("w{at}")), data);
+        model.graph.add_initializer(Some(format!("w{at}").into()), data);
     }
     let plan = plan(&model, &dir.path().join("m.onnx"), &external()).unwrap();
     // Multiples of 64, of 64 KiB from 1 MiB on, and of 4 KiB from 64 KiB on.
@@ -197,7 +197,7 @@ fn returning(weights: Vec<LazyTensor>) -> Model {
     model.opsets.push(OpsetImport { domain: String::new(), version: 20 });
     let main = model.graph.main();
     for (at, data) in weights.into_iter().enumerate() {
-        let value = model.graph.add_weight(Some(format!("w{at}")), data);
+        let value = model.graph.add_weight(Some(format!("w{at}").into()), data);
         model.graph.add_output(main, value);
         model.output_names.push(format!("y{at}"));
     }

@@ -2,6 +2,7 @@
 
 use super::super::TextError;
 use super::{Parser, Scope};
+use crate::Name;
 use crate::program::{Arg, NamedArg, Subgraph};
 use crate::text::Reader;
 
@@ -11,19 +12,19 @@ impl Parser<'_> {
         let name = if self.lexer.peek() == Some('"') {
             let text = self.lexer.quoted()?;
             if !self.lexer.eat("=") {
-                return Ok(NamedArg { name: String::new(), arg: Arg::Str(text) });
+                return Ok(NamedArg { name: Name::new(), arg: Arg::Str(text) });
             }
             text
         } else if self.lexer.peek_word().starts_with(is_name) {
             let word = self.lexer.word()?;
             if !self.lexer.eat("=") {
-                return Ok(NamedArg { name: String::new(), arg: self.word_arg(word)? });
+                return Ok(NamedArg { name: Name::new(), arg: self.word_arg(word)? });
             }
             word.to_owned()
         } else {
             String::new()
         };
-        Ok(NamedArg { name, arg: self.arg(scope)? })
+        Ok(NamedArg { name: name.into(), arg: self.arg(scope)? })
     }
 
     pub(super) fn arg(&mut self, scope: &mut Scope) -> Result<Arg, TextError> {

@@ -54,7 +54,7 @@ impl Parser<'_> {
         let mut scope = Scope::default();
         let mut parameters = Vec::with_capacity(names.len());
         for name in names {
-            let val = scope.body.values.push(Value { name: name.clone(), ty: OPEN });
+            let val = scope.body.values.push(Value { name: name.as_str().into(), ty: OPEN });
             self.bind(&mut scope, name.clone(), val)?;
             parameters.push((name, val));
         }

@@ -20,10 +20,15 @@ impl Deadline {
     /// Ends the process when `limit` is over first; the message says that `executor` was still `doing`.
     ///
     /// # Errors
-    /// `OP617` where no thread can be started to watch.
+    /// `OP617` where no thread can be started to watch, `OP001` where the process must not end.
     pub(crate) fn start(limit: Option<Duration>, executor: &str, doing: &str) -> Result<Self, Diagnostic> {
         let doing = Arc::new(Mutex::new(doing.to_owned()));
         let Some(limit) = limit else { return Ok(Self { doing, _over: None }) };
+        if !ending::is_ours() {
+            let message =
+                "a runtime cannot be stopped, and its process is another program's: there is no time limit";
+            return Err(Diagnostic::error(Code::USAGE, message));
+        }
         let (over, wait) = mpsc::channel::<()>();
         let (at, executor) = (Arc::clone(&doing), executor.to_owned());
         let watch = move || {

@@ -38,6 +38,11 @@ pub(crate) fn prepare(name: &'static str, global: Global, progress: &Progress) {
     let _ = COMMAND.set(Command { name, global, progress: progress.clone() });
 }
 
+/// Whether the process is the command's, and may end.
+pub(crate) fn is_ours() -> bool {
+    COMMAND.get().is_some()
+}
+
 /// Says that the command is done. Does not return when somebody else is ending the process already.
 pub(crate) fn done() {
     while !take_last_word() {

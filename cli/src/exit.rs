@@ -1,13 +1,11 @@
 //! Exit codes. They are documented in the help, the manual and the README.
 
-use std::process::ExitCode;
-
 use onnxport_core::diagnose::{Code, Report, Severity};
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
-pub(crate) enum Exit {
+pub enum Exit {
     /// Done.
     Ok = 0,
     /// The command line is wrong. clap exits with the same code.
@@ -92,11 +90,5 @@ impl Exit {
             [b'O', b'P', b'4' | b'8' | b'9', ..] => Exit::Internal,
             _ => Exit::Unsupported,
         }
-    }
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        ExitCode::from(exit as u8)
     }
 }

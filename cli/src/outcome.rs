@@ -4,23 +4,39 @@ use onnxport_core::diagnose::{Diagnostic, Report};
 use serde_json::{Map, Value};
 
 use crate::exit::Exit;
+use crate::render;
 
-/// The result of a command; `main` prints it as text or as one JSON object.
+/// The result of a command; the program prints it as text or as one JSON object.
 #[derive(Debug)]
-pub(crate) struct Outcome {
+pub struct Outcome {
     /// The exit code.
     pub exit: Exit,
     /// What was asked for, for standard output.
-    pub text: String,
+    pub(crate) text: String,
     /// What was done, for standard output unless `--quiet`.
-    pub summary: String,
+    pub(crate) summary: String,
     /// The same as data.
-    pub json: Map<String, Value>,
+    pub(crate) json: Map<String, Value>,
     /// Errors, warnings and notes, for standard error.
     pub report: Report,
 }
 
 impl Outcome {
+    /// The object that the command `name` prints with `--json`.
+    pub fn json(&self, name: &str) -> Value {
+        render::json(Some(name), self)
+    }
+
+    /// Errors as a user reads them, without colours.
+    pub fn problem(&self) -> String {
+        render::problem(&self.report)
+    }
+
+    /// Errors, warnings and notes as data: a list of objects.
+    pub fn diagnostics(&self) -> Value {
+        render::diagnostics(self)
+    }
+
     /// A success that says nothing yet.
     pub(crate) fn ok() -> Self {
         Self {

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use onnxport_core::diagnose::render::{self, Palette};
+use onnxport_core::diagnose::{Report, Severity};
 use serde_json::{Map, Value};
 
 use crate::args::Global;
@@ -24,7 +25,7 @@ pub(crate) fn print(name: &str, outcome: &Outcome, global: Global) -> io::Result
     out.flush()?;
     let mut report = outcome.report.clone();
     if global.quiet {
-        report.diagnostics.retain(|d| d.severity == onnxport_core::diagnose::Severity::Error);
+        report.diagnostics.retain(|d| d.severity == Severity::Error);
     }
     anstream::stderr().write_all(render::text(&report, Palette::COLOR).as_bytes())
 }
@@ -40,6 +41,15 @@ pub(crate) fn exit(printed: &io::Result<()>, outcome: &Outcome) -> Exit {
 
 /// Prints the outcome as one JSON object; null stands for a command that is none.
 pub(crate) fn print_json(name: Option<&str>, outcome: &Outcome) -> io::Result<()> {
+    let mut text = serde_json::to_string_pretty(&json(name, outcome)).map_err(io::Error::other)?;
+    text.push('\n');
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
+/// The outcome as one JSON object.
+pub(crate) fn json(name: Option<&str>, outcome: &Outcome) -> Value {
     let mut object = Map::new();
     object.insert("command".to_owned(), name.into());
     object.insert("ok".to_owned(), (outcome.exit == Exit::Ok).into());
@@ -48,11 +58,18 @@ pub(crate) fn print_json(name: Option<&str>, outcome: &Outcome) -> io::Result<()
     if !outcome.text.is_empty() && outcome.json.is_empty() {
         object.insert("text".to_owned(), unstyled(&outcome.text).into());
     }
-    let diagnostics = serde_json::to_value(render::json(&outcome.report)).unwrap_or(Value::Null);
-    object.insert("diagnostics".to_owned(), diagnostics);
-    let mut text = serde_json::to_string_pretty(&Value::Object(object)).map_err(io::Error::other)?;
-    text.push('\n');
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()
+    object.insert("diagnostics".to_owned(), diagnostics(outcome));
+    Value::Object(object)
+}
+
+/// What there is to say, as data.
+pub(crate) fn diagnostics(outcome: &Outcome) -> Value {
+    serde_json::to_value(render::json(&outcome.report)).unwrap_or(Value::Null)
+}
+
+/// The errors of a report as text without colours.
+pub(crate) fn problem(report: &Report) -> String {
+    let mut report = report.clone();
+    report.diagnostics.retain(|d| d.severity == Severity::Error);
+    render::text(&report, Palette::PLAIN).trim_end().to_owned()
 }

@@ -11,15 +11,16 @@ use crate::exit::Exit;
 use crate::outcome::Outcome;
 use crate::render;
 
-/// Answers what clap did not take for a command. Help, the version and text end the process.
-pub(crate) fn answer(error: &clap::Error) -> Exit {
-    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+/// Answers what clap did not take for a command, in `arguments` behind the program's name.
+pub(crate) fn answer(error: &clap::Error, arguments: &[OsString]) -> Exit {
     // What is asked for by `--help` and `--version` is text.
-    if !error.use_stderr() || !wants_json(&arguments) {
-        error.exit();
+    if !error.use_stderr() || !wants_json(arguments) {
+        // Nobody is left to be told that it cannot be printed.
+        let _ = error.print();
+        return if error.use_stderr() { Exit::Usage } else { Exit::Ok };
     }
     let outcome = Outcome::from(diagnostic(error));
-    render::exit(&render::print_json(command(&arguments).as_deref(), &outcome), &outcome)
+    render::exit(&render::print_json(command(arguments).as_deref(), &outcome), &outcome)
 }
 
 /// Whether `--json` is among the options, as far as that can be told of a command line that is wrong.
@@ -35,7 +36,7 @@ fn command(arguments: &[OsString]) -> Option<String> {
 }
 
 /// What clap says, in parts: the problem, tips, and how the command is used.
-fn diagnostic(error: &clap::Error) -> Diagnostic {
+pub(crate) fn diagnostic(error: &clap::Error) -> Diagnostic {
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         return Diagnostic::error(Code::USAGE, "the command line lacks a subcommand or an argument")
             .help("try `--help`");

@@ -31,7 +31,7 @@ pub type Calls = Result<(Against, PathBuf), Report>;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Conversion {
     path: PathBuf,
     archive: Archive,

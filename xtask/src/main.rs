@@ -1,6 +1,7 @@
 //! `cargo xtask`: what developers and CI run.
 //!
 //! - `cargo xtask test` checks everything; `--fast` leaves out what needs Python.
+//! - `cargo xtask python` builds the extension module of the Python package and puts it beside it.
 //! - `cargo xtask conformance` runs the backend tests of the `onnx` package.
 //! - `cargo xtask freeze` keeps what a revision of the contract is when it is released.
 //! - `cargo xtask imports` prints who imports whom.
@@ -11,6 +12,7 @@ mod conformance;
 mod contract;
 mod counts;
 mod examples;
+mod extension;
 mod freeze;
 mod generate;
 mod imports;
@@ -24,6 +26,8 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: cargo xtask test [--fast]    run all checks and tests; --fast leaves out what needs Python
+       cargo xtask python [--release]
+                                    build the Python package's extension module, and put it beside the package
        cargo xtask gen [contract] [--check]
                                     write what is generated, or check that it is current;
                                     `contract` is the part that needs no Python
@@ -38,6 +42,8 @@ fn main() -> ExitCode {
     let result = match words.as_slice() {
         ["test"] => Ok(test::run(test::Scope::All)),
         ["test", "--fast"] => Ok(test::run(test::Scope::Fast)),
+        ["python"] => extension::run(false),
+        ["python", "--release"] => extension::run(true),
         ["gen", "contract"] => contract::run(&root(), generate::Mode::Write),
         ["gen", "contract", "--check"] => contract::run(&root(), generate::Mode::Check),
         ["freeze", revision] => freeze::run(revision, None),

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::counts::Counts;
 use crate::step::Steps;
-use crate::{conformance, contract, examples, generate, imports, python, root, target};
+use crate::{conformance, contract, examples, extension, generate, imports, python, root, target};
 
 /// How much is tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,11 +69,22 @@ pub(crate) fn run(scope: Scope) -> bool {
         let frozen = ["test", "-p", "onnxport-tests", "--quiet", "--", "abi::", "--ignored"];
         steps.run("frozen contracts, release", &mut cargo(&frozen), Counts::of_cargo);
         if let Some(python) = &environment {
+            extension_module(cargo, &root, &mut steps);
             let libraries = op_sets(cargo, &mut steps);
             python_steps(&root, python, built, &libraries, &mut steps);
         }
     }
     steps.close()
+}
+
+/// Builds the Python package's extension module, and puts it where the Python tests import it from.
+fn extension_module(cargo: impl Fn(&[&str]) -> Command, root: &Path, steps: &mut Steps) {
+    let build = ["build", "-p", "onnxport-python", "--release", "--quiet"];
+    if steps.check("onnxport-python as an extension module", &mut cargo(&build))
+        && let Err(why) = extension::place(root, "release")
+    {
+        steps.fail("onnxport-python beside its package", &why);
+    }
 }
 
 /// Builds the op sets as shared libraries, as the Rust tests do, and returns their paths as

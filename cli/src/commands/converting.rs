@@ -8,6 +8,8 @@ use onnxport_core::ir::opset::DEFAULT_OPSET;
 use onnxport_core::lower::{DimName, LowerOptions, Names};
 use onnxport_core::pipeline::ConvertOptions;
 use onnxport_core::sizes::AxisSize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::optimising::OptimiseArguments;
 use super::verifying::VerifyingArguments;
@@ -92,8 +94,18 @@ pub(crate) fn axes<'a>(all: impl IntoIterator<Item = &'a Axis>) -> (Vec<DimName>
     (names, sizes)
 }
 
-/// Reads `x:0=batch` and `x:0=8`.
+/// Reads `x:0=batch` and `x:0=8`, and as JSON, where names hold signs of these, `["x", 0, "batch"]` and `["x", 0, 8]`.
 pub(crate) fn parse_axis(text: &str) -> Result<Axis, String> {
+    if text.starts_with('[') {
+        let (input, axis, name): (String, usize, Value) = from_json(text)?;
+        return match name {
+            Value::String(name) => Ok(Axis::Named(DimName { input, axis, name })),
+            Value::Number(size) if size.is_u64() => {
+                Ok(Axis::Sized(AxisSize { input, axis, size: size.as_u64().unwrap_or_default() }))
+            }
+            other => Err(format!("{other} is neither a name nor a size")),
+        };
+    }
     let (place, name) = text.rsplit_once('=').ok_or("expected INPUT:AXIS=NAME or INPUT:AXIS=SIZE")?;
     let (input, axis) = place.rsplit_once(':').ok_or("expected INPUT:AXIS=NAME or INPUT:AXIS=SIZE")?;
     let axis = axis.parse().map_err(|_| format!("{axis:?} is not an axis"))?;
@@ -107,8 +119,31 @@ pub(crate) fn parse_axis(text: &str) -> Result<Axis, String> {
     })
 }
 
-/// Reads `a,b` and `old=new,other=another`.
+fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    serde_json::from_str(text).map_err(|error| error.to_string())
+}
+
+fn names_from_json(text: &str) -> Result<Names, String> {
+    let names: Value = from_json(text)?;
+    let name = |value: Value| match value {
+        Value::String(name) if !name.is_empty() => Ok(name),
+        other => Err(format!("{other} is no name")),
+    };
+    match names {
+        Value::Array(all) => all.into_iter().map(name).collect::<Result<_, _>>().map(Names::InOrder),
+        Value::Object(all) => {
+            let pair = |(old, new)| Ok((name(Value::String(old))?, name(new)?));
+            all.into_iter().map(pair).collect::<Result<_, String>>().map(Names::Renamed)
+        }
+        other => Err(format!("{other} holds no names")),
+    }
+}
+
+/// Reads `a,b` and `old=new,other=another`, and as JSON, where names hold commas, `["a", "b"]` and `{"old": "new"}`.
 pub(crate) fn parse_names(text: &str) -> Result<Names, String> {
+    if text.starts_with(['[', '{']) {
+        return names_from_json(text);
+    }
     let parts: Vec<&str> = text.split(',').collect();
     let pairs: Vec<(String, String)> =
         parts.iter().filter_map(|p| p.split_once('=')).map(|(a, b)| (a.to_owned(), b.to_owned())).collect();
@@ -135,7 +170,11 @@ mod tests {
         let size = AxisSize { input: "a:b".to_owned(), axis: 1, size: 8 };
         assert_eq!(parse_axis("a:b:1=8"), Ok(Axis::Sized(size)));
         assert_eq!(parse_axis("a:b:1=-8"), Ok(Axis::Named(dim("-8"))));
-        for wrong in ["x", "x:0", "x=n", "x:z=n", ":0=n", "x:0="] {
+        let odd = DimName { input: "a=b".to_owned(), axis: 0, name: "8".to_owned() };
+        assert_eq!(parse_axis(r#"["a=b", 0, "8"]"#), Ok(Axis::Named(odd)));
+        assert_eq!(parse_axis(r#"["a:b", 1, 8]"#), parse_axis("a:b:1=8"));
+        for wrong in ["x", "x:0", "x=n", "x:z=n", ":0=n", "x:0=", "[", r#"["x", 0, -1]"#, r#"["x", -1, "n"]"#]
+        {
             assert!(parse_axis(wrong).is_err(), "{wrong}");
         }
     }
@@ -146,7 +185,10 @@ mod tests {
         assert_eq!(parse_names("a,b"), Ok(Names::InOrder(texts(&["a", "b"]))));
         let pairs = vec![("x".to_owned(), "y".to_owned()), ("z".to_owned(), "w=v".to_owned())];
         assert_eq!(parse_names("x=y,z=w=v"), Ok(Names::Renamed(pairs)));
-        for wrong in ["", "a,", "a,b=c", "=b", "a="] {
+        assert_eq!(parse_names(r#"["a,b", "c"]"#), Ok(Names::InOrder(texts(&["a,b", "c"]))));
+        let odd = vec![("a=b".to_owned(), "c,d".to_owned())];
+        assert_eq!(parse_names(r#"{"a=b": "c,d"}"#), Ok(Names::Renamed(odd)));
+        for wrong in ["", "a,", "a,b=c", "=b", "a=", "[", r#"["a", ""]"#, r#"{"a": 1}"#, "[1]"] {
             assert!(parse_names(wrong).is_err(), "{wrong}");
         }
     }

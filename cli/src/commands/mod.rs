@@ -5,6 +5,7 @@ pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod converting;
 pub(crate) mod explain;
+pub(crate) mod exporting;
 pub(crate) mod inspect;
 pub(crate) mod man;
 pub(crate) mod ops;
@@ -17,3 +18,27 @@ pub(crate) mod verify;
 pub(crate) mod verifying;
 pub(crate) mod weights;
 pub(crate) mod writing;
+mod written;
+
+use crate::args::Command;
+use crate::outcome::CommandResult;
+use crate::progress::Progress;
+
+/// Runs `command`.
+pub(crate) fn run(command: &Command, progress: &Progress) -> CommandResult {
+    match command {
+        Command::Convert(arguments) => convert::run(arguments, progress),
+        Command::Check(arguments) => check::run(arguments),
+        Command::Inspect(arguments) => inspect::run(arguments),
+        Command::Verify(arguments) => verify::run(arguments, progress),
+        Command::Run(arguments) => run::run(arguments, progress),
+        Command::Optimize(arguments) => optimize::run(arguments, progress),
+        Command::Ops(arguments) => ops::run(arguments),
+        Command::Plugin(arguments) => plugin::run(arguments),
+        Command::Package(arguments) => package::run(arguments, progress),
+        Command::Weights(arguments) => weights::run(arguments, progress),
+        Command::Explain(arguments) => explain::run(arguments),
+        Command::Completions(arguments) => Ok(completions::run(arguments)),
+        Command::Man => man::run(),
+    }
+}

@@ -1,6 +1,5 @@
 //! The protobuf message of a model.
 
-use std::fs::File;
 use std::io::{self, Write};
 
 use bytes::Bytes;
@@ -16,7 +15,7 @@ use rustc_hash::FxHashSet;
 use super::constants::{self, Constants, Held, entries};
 use super::names::{GraphNames, Names, Output};
 use super::plan::{Place, Plan, Weight};
-use super::stream::{self, Meter};
+use super::stream::{self, Meter, Out};
 use super::value_info::{Types, some};
 use super::{WriteOptions, metadata};
 use crate::diagnose::{Code, Diagnostic, Report};
@@ -122,11 +121,11 @@ impl<'a> Message<'a> {
     }
 
     /// Writes the message.
-    pub(super) fn write(&self, file: &mut File, meter: &Meter) -> io::Result<()> {
+    pub(super) fn write(&self, out: &mut Out<'_>, meter: &Meter) -> io::Result<()> {
         let mut pending = vec![MODEL_GRAPH];
         put_varint(&mut pending, self.graph_len());
         for bytes in [&self.model, &pending, &self.graph] {
-            file.write_all(bytes)?;
+            out.write_all(bytes)?;
             meter.add(bytes.len() as u64);
         }
         pending.clear();
@@ -137,12 +136,12 @@ impl<'a> Message<'a> {
             let Some((weight, len)) = part.raw else { continue };
             pending.push(TENSOR_RAW_DATA);
             put_varint(&mut pending, len);
-            file.write_all(&pending)?;
+            out.write_all(&pending)?;
             meter.add(pending.len() as u64);
             pending.clear();
-            stream::weight(&weight, file, meter)?;
+            stream::weight(&weight, out, meter)?;
         }
-        file.write_all(&pending)?;
+        out.write_all(&pending)?;
         meter.add(pending.len() as u64);
         Ok(())
     }

@@ -11,6 +11,7 @@ mod encode;
 mod flush;
 pub mod interrupt;
 pub mod manifest;
+mod message;
 mod metadata;
 mod names;
 mod package;
@@ -48,6 +49,7 @@ use crate::tensor::{LazyTensor, MappedFile};
 
 use checking::Checking;
 
+pub use message::{message, message_len};
 pub use package::{
     PACKAGE_DATA, PackageReport, UnpublishedPackage, failed_package, package, plan_package, refuse_existing,
     stage_package,
@@ -384,7 +386,7 @@ fn fill(
     for (index, place) in &file.stored {
         let weight = weights.get(*index).ok_or(io::ErrorKind::InvalidInput)?;
         out.seek(SeekFrom::Start(place.offset))?;
-        stream::weight(weight, out, meter)?;
+        stream::weight(weight, &mut stream::Out::File(out), meter)?;
         if let Some(hasher) = &mut hasher {
             hasher.advance(out, place.offset + place.len)?;
         }
@@ -400,7 +402,7 @@ fn fill_model(
     meter: &stream::Meter,
     hash: bool,
 ) -> io::Result<Option<String>> {
-    message.write(out, meter)?;
+    message.write(&mut stream::Out::File(out), meter)?;
     let mut hasher = hash.then(manifest::Hasher::new);
     if let Some(hasher) = &mut hasher {
         hasher.advance(out, out.metadata()?.len())?;

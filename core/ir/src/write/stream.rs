@@ -94,17 +94,41 @@ impl Meter {
     }
 }
 
+/// What is written to.
+pub(super) enum Out<'o> {
+    /// A file, into which the kernel can copy.
+    File(&'o mut File),
+    /// Anything else.
+    Stream(&'o mut (dyn Write + Send)),
+}
+
+impl Write for Out<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Out::File(file) => file.write(bytes),
+            Out::Stream(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Out::File(file) => file.flush(),
+            Out::Stream(stream) => stream.flush(),
+        }
+    }
+}
+
 /// Appends the dense bytes of `weight` to `out`. An error names it.
-pub(super) fn weight(weight: &Weight<'_>, out: &mut File, meter: &Meter) -> io::Result<()> {
+pub(super) fn weight(weight: &Weight<'_>, out: &mut Out<'_>, meter: &Meter) -> io::Result<()> {
     Ok(tensor(weight.data, out, meter).map_err(|error| Error::from(error).of(weight.name))?)
 }
 
 /// Appends the dense bytes of `data` to `out`, part by part where it has several.
-fn tensor(data: &LazyTensor, out: &mut File, meter: &Meter) -> io::Result<()> {
+fn tensor(data: &LazyTensor, out: &mut Out<'_>, meter: &Meter) -> io::Result<()> {
     data.parts().into_iter().try_for_each(|data| part(data, out, meter))
 }
 
-fn part(data: &LazyTensor, out: &mut File, meter: &Meter) -> io::Result<()> {
+fn part(data: &LazyTensor, out: &mut Out<'_>, meter: &Meter) -> io::Result<()> {
     let Some(range) = data.dense_range() else { return made(data, out, meter) };
     match &data.source {
         Source::Unbound(unbound) => Err(io::Error::other(format!("`{}` has no data", unbound.name))),
@@ -126,7 +150,7 @@ fn part(data: &LazyTensor, out: &mut File, meter: &Meter) -> io::Result<()> {
 }
 
 /// Appends a tensor that is not in its source as it is to be, in pieces.
-fn made(data: &LazyTensor, out: &mut File, meter: &Meter) -> io::Result<()> {
+fn made(data: &LazyTensor, out: &mut Out<'_>, meter: &Meter) -> io::Result<()> {
     let len = data.byte_len().ok_or_else(too_short)?;
     let budget = usize::try_from(meter.memory).unwrap_or(usize::MAX);
     let mut workspace = meter.workspace.lock().unwrap_or_else(PoisonError::into_inner);
@@ -139,15 +163,15 @@ fn made(data: &LazyTensor, out: &mut File, meter: &Meter) -> io::Result<()> {
 
 /// Appends `len` bytes of `from`, which start at `start`: by the kernel where it can, else in
 /// chunks. Reading the file rather than the mapping turns a source that was cut short into an error.
-fn between_files(from: &File, start: u64, len: u64, out: &mut File, meter: &Meter) -> io::Result<()> {
+fn between_files(from: &File, start: u64, len: u64, out: &mut Out<'_>, meter: &Meter) -> io::Result<()> {
     let mut done = 0;
     #[cfg(target_os = "linux")]
-    {
+    if let Out::File(out) = out {
         // Explicit offsets leave the position of the shared source file alone.
         let mut at = start;
         while done < len {
             let step = (len - done).min(flush::STEP) as usize;
-            match rustix::fs::copy_file_range(from, Some(&mut at), &*out, None, step) {
+            match rustix::fs::copy_file_range(from, Some(&mut at), &**out, None, step) {
                 Ok(0) | Err(_) => break,
                 Ok(n) => {
                     done += n as u64;

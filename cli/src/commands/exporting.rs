@@ -1,0 +1,227 @@
+//! From a program to a model in files, in two steps: what is made once, and what can be written several times.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use onnxport_core::backend::BackendOptions;
+use onnxport_core::diagnose::{Code, Diagnostic, Report};
+use onnxport_core::host::Host;
+use onnxport_core::lower::{LowerOptions, Names};
+use onnxport_core::pipeline::ConvertOptions;
+use onnxport_core::verify::Signature;
+use onnxport_core::{Conversion, ConvertedProgram, WriteOptions};
+
+use super::converting::{self, Axis, ConvertingArguments};
+use super::verifying;
+use super::writing::{self, WriteArguments};
+use super::written::{self, Facts};
+use crate::backends;
+use crate::decomposing;
+use crate::exit::Exit;
+use crate::outcome::{CommandResult, Outcome};
+use crate::plugins;
+use crate::precision;
+use crate::progress::Progress;
+use crate::target;
+use crate::weights::WeightArguments;
+
+/// Arguments about one program that becomes one model.
+#[derive(Debug, Args)]
+pub(crate) struct ExportArguments {
+    /// Names for the inputs, in order, or other names for some of them: pixels,mask or x=pixels
+    #[arg(long, value_name = "NAMES", value_parser = converting::parse_names)]
+    input_names: Option<Names>,
+    /// Names for the outputs, in order, or other names for some of them
+    #[arg(long, value_name = "NAMES", value_parser = converting::parse_names)]
+    output_names: Option<Names>,
+    /// A name for a dynamic dimension of an input, such as x:0=batch, or its only size, such as x:0=8
+    #[arg(long = "dim", value_name = "INPUT:AXIS=NAME|SIZE", value_parser = converting::parse_axis)]
+    dims: Vec<Axis>,
+    #[command(flatten)]
+    converting: ConvertingArguments,
+    #[command(flatten)]
+    pub writing: WriteArguments,
+    #[command(flatten)]
+    weights: WeightArguments,
+}
+
+impl ExportArguments {
+    /// Whether the model may wait for weights.
+    pub(crate) fn is_weightless(&self) -> bool {
+        self.weights.weightless
+    }
+}
+
+/// What becomes of the model.
+#[derive(Clone, Copy)]
+pub(crate) enum Purpose<'a> {
+    /// It is written, to this path if that is known already.
+    Write(Option<&'a Path>),
+    /// Its text is shown.
+    Show,
+    /// What backends would take is shown.
+    Partition,
+}
+
+/// A program with the plugins and the options for it.
+pub(crate) struct Prepared {
+    pub host: Host,
+    pub conversion: Conversion,
+    pub options: ConvertOptions,
+    reading: Duration,
+}
+
+impl Prepared {
+    /// Gives the program the weights and the options that were asked for; it has been read since `start`.
+    pub(crate) fn new(
+        mut conversion: Conversion,
+        arguments: &ExportArguments,
+        purpose: Purpose<'_>,
+        start: Instant,
+    ) -> Result<Self, Report> {
+        let converting = &arguments.converting;
+        let host = plugins::host(&converting.plugins)?;
+        let reweighted = arguments.weights.bind(&host, &mut conversion)?;
+        let reading = start.elapsed();
+        let output = if let Purpose::Write(path) = purpose { path } else { None };
+        let options = converting.options(output)?;
+        let (dims, fixed) = converting::axes(&arguments.dims);
+        let options = ConvertOptions {
+            lower: LowerOptions {
+                input_names: arguments.input_names.clone().unwrap_or_default(),
+                output_names: arguments.output_names.clone().unwrap_or_default(),
+                dims,
+                ..options.lower
+            },
+            fixed,
+            backend: BackendOptions { dry_run: matches!(purpose, Purpose::Partition), ..options.backend },
+            weightless: arguments.weights.weightless || !matches!(purpose, Purpose::Write(_)),
+            // A model that waits for weights does not know which of them are one.
+            separate: reweighted || arguments.writing.names_weights(),
+            ..options
+        };
+        let verified = !converting.verifying.no_verify && arguments.writing.plan().is_none();
+        if verified && matches!(purpose, Purpose::Write(_)) {
+            converting.verifying.prepare(&host);
+        }
+        let conversion = conversion.drawing(converting.verifying.reference.draws());
+        let conversion = if verified { conversion } else { conversion.unverified() };
+        Ok(Self { host, conversion, options, reading })
+    }
+
+    /// Makes the model; `source` says what from.
+    pub(crate) fn convert(self, source: String, progress: &Progress) -> Result<Made, Report> {
+        progress.stage("converting");
+        let Self { host, conversion, options, reading } = self;
+        let opset = options.lower.opset;
+        let program = conversion.options(options).run(&host)?;
+        Ok(Made { host, program, source, opset, reading })
+    }
+}
+
+/// A model that was made, to be written.
+pub(crate) struct Made {
+    host: Host,
+    pub program: ConvertedProgram,
+    source: String,
+    opset: i64,
+    reading: Duration,
+}
+
+impl Made {
+    fn stages(&self) -> Vec<(&'static str, Duration)> {
+        let converted = &self.program.converted;
+        let stages = converted.stages.iter().map(|stage| (stage.name, stage.time));
+        std::iter::once(("read", self.reading)).chain(stages).collect()
+    }
+
+    /// What there is to say of a model that is in no file yet.
+    pub(crate) fn describe(&self, arguments: &ExportArguments) -> Outcome {
+        let converted = &self.program.converted;
+        let mut outcome = Outcome::ok();
+        let (diagnostics, origins) = (converted.diagnostics.clone(), converted.model.origins.clone());
+        outcome.report = Report { diagnostics, origins };
+        if let Some(partitioned) = &converted.partitioned {
+            outcome.summary.push_str(&backends::summary(partitioned));
+            outcome.put("backends", &partitioned.backends);
+        }
+        precision::describe(&converted.changed, &mut outcome);
+        target::describe(&converted.legalised, &mut outcome);
+        outcome.put(
+            "unchecked",
+            serde_json::json!({
+                "calls": converted.checked.unknown,
+                "operators": converted.checked.operators,
+            }),
+        );
+        decomposing::describe(&converted.decomposed, &mut outcome);
+        arguments.converting.optimising.describe(&converted.optimised, &mut outcome);
+        outcome.put("opset", self.opset);
+        outcome.put("nodes", converted.model.graph.node_count());
+        outcome.put("seconds", written::seconds(&self.stages()));
+        outcome
+    }
+
+    /// Writes the model to `path`, runs it, and gives it its name, or shows what would be written.
+    pub(crate) fn save(
+        &self,
+        path: &Path,
+        arguments: &ExportArguments,
+        write: &WriteArguments,
+        progress: &Progress,
+    ) -> CommandResult {
+        let writing = Instant::now();
+        let verifying = &arguments.converting.verifying;
+        let program = &self.program;
+        let options = WriteOptions { weightless: arguments.is_weightless(), ..write.options() };
+        if let Some(planned) = write.plan() {
+            return writing::plan(program, path, &options, planned);
+        }
+        let bar = progress.bytes("writing");
+        let options = WriteOptions { progress: Some(Arc::new(bar)), ..options };
+        let mut staged = program.stage(path, &options)?;
+        let writing_took = writing.elapsed();
+        let checked = match &program.calls {
+            Some(_) if write.no_initializers || staged.files.unbound() > 0 => {
+                let why = "the model is written without its weights";
+                let mut outcome = Outcome::ok();
+                verifying.skip(&mut outcome, &Diagnostic::error(Code::VERIFY_EXPECTED, why));
+                outcome
+            }
+            Some(calls) => {
+                let readable = staged.files.readable()?;
+                verifying.verify(&self.host, readable.path(), calls.clone(), progress)
+            }
+            None => Outcome::ok(),
+        };
+        let publishing = Instant::now();
+        let written = match checked.exit {
+            Exit::Ok => staged.publish()?,
+            _ if verifying.keep_failed => staged.files.publish_failed()?,
+            _ => {
+                let mut outcome = checked;
+                outcome.report.diagnostics.push(verifying::withheld(path, None));
+                return Ok(outcome);
+            }
+        };
+        let converted = &program.converted;
+        let nodes = converted.model.graph.node_count();
+        let mut stages = self.stages();
+        stages.push(("write", writing_took + publishing.elapsed()));
+
+        let mut outcome = self.describe(arguments);
+        outcome.report.diagnostics.extend(written.diagnostics.iter().cloned());
+        let signature = Signature::read(&written.model)?;
+        let (source, opset) = (self.source.as_str(), self.opset);
+        let facts = Facts { source, opset, signature: &signature, written: &written, nodes, stages: &stages };
+        outcome.summary.insert_str(0, &facts.summary());
+        facts.json(&mut outcome);
+        outcome.add(checked);
+        if outcome.exit != Exit::Ok {
+            outcome.report.diagnostics.push(verifying::withheld(path, Some(&written.model)));
+        }
+        Ok(outcome)
+    }
+}

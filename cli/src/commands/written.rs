@@ -1,0 +1,131 @@
+//! What is said of a model that was written.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use onnxport_core::WriteReport;
+use onnxport_core::verify::{Port, Signature};
+use serde_json::{Map, Value};
+
+use crate::format::{bold, bytes, count, duration, faint, table};
+use crate::outcome::Outcome;
+
+/// Inputs and outputs shown in the summary.
+const PORTS: usize = 12;
+
+/// What is known of it.
+pub(super) struct Facts<'a> {
+    /// What it was made from.
+    pub(super) source: &'a str,
+    pub(super) opset: i64,
+    pub(super) signature: &'a Signature,
+    pub(super) written: &'a WriteReport,
+    pub(super) nodes: usize,
+    pub(super) stages: &'a [(&'static str, Duration)],
+}
+
+impl Facts<'_> {
+    pub(super) fn summary(&self) -> String {
+        let path = &self.written.model;
+        let mut out = String::new();
+        // Writing to a String cannot fail.
+        let _ = writeln!(out, "{}  {} -> {}", bold("converted"), self.source, path.display());
+        out.push_str(&ports("inputs", self.signature.user_inputs()));
+        let outputs = self.signature.outputs.iter().filter(|o| self.signature.state_of(&o.name).is_none());
+        out.push_str(&ports("outputs", outputs));
+        if !self.signature.states.is_empty() {
+            let names: Vec<String> = self
+                .signature
+                .states
+                .iter()
+                .map(|s| format!("{} ({} -> {})", s.name, s.input, s.output))
+                .collect();
+            let _ = writeln!(out, "{}  {}", bold("state"), names.join(", "));
+        }
+        let tied = match self.written.tied {
+            0 => String::new(),
+            n => format!(", {n} tied"),
+        };
+        let unbound = match self.written.unbound {
+            0 => String::new(),
+            n => format!(", {n} of them still to be given"),
+        };
+        let _ = writeln!(
+            out,
+            "{}  opset {}, {}, {}{unbound}{tied}, {} of weights",
+            bold("model"),
+            self.opset,
+            count(self.nodes, "node"),
+            count(self.written.tensors, "initializer"),
+            bytes(self.written.weight_bytes)
+        );
+        let mut files = format!("{} ({})", path.display(), bytes(self.written.model_bytes));
+        match self.written.data.as_slice() {
+            [] => {}
+            [data] => {
+                let _ = write!(files, ", {} ({})", data.display(), bytes(self.written.data_bytes));
+            }
+            [first, .., last] => {
+                let (first, last) = (first.display(), last.display());
+                let _ = write!(files, ", {first} to {last} ({})", bytes(self.written.data_bytes));
+            }
+        }
+        if !self.written.sources.is_empty() {
+            let _ = write!(files, ", {} read where they are", bytes(self.written.source_bytes));
+        }
+        if let Some(manifest) = &self.written.manifest {
+            let _ = write!(files, ", {}", manifest.display());
+        }
+        for beside in &self.written.artefacts {
+            let _ = write!(files, ", {}", beside.display());
+        }
+        let _ = writeln!(out, "{}  {files}", bold("files"));
+        let stages: Vec<String> =
+            self.stages.iter().map(|(name, time)| format!("{name} {}", duration(*time))).collect();
+        let _ = writeln!(out, "{}  {}", bold("time"), stages.join(", "));
+        out
+    }
+
+    pub(super) fn json(&self, outcome: &mut Outcome) {
+        let port = |port: &Port| serde_json::json!({ "name": port.name, "type": port.type_text() });
+        let states: Vec<_> = self
+            .signature
+            .states
+            .iter()
+            .map(|s| serde_json::json!({ "name": s.name, "kind": s.kind, "input": s.input, "output": s.output }))
+            .collect();
+        let files: Vec<String> = std::iter::once(&self.written.model)
+            .chain(&self.written.data)
+            .chain(&self.written.manifest)
+            .chain(&self.written.artefacts)
+            .map(|path| path.display().to_string())
+            .collect();
+        outcome.put("opset", self.opset);
+        outcome.put("inputs", self.signature.user_inputs().map(port).collect::<Vec<_>>());
+        outcome.put("outputs", self.signature.outputs.iter().map(port).collect::<Vec<_>>());
+        outcome.put("states", states);
+        outcome.put("nodes", self.nodes);
+        outcome.put("initializers", self.written.tensors);
+        outcome.put("weight_bytes", self.written.weight_bytes);
+        outcome.put("unbound", self.written.unbound);
+        outcome.put("sources", &self.written.sources);
+        outcome.put("source_bytes", self.written.source_bytes);
+        outcome.put("files", files);
+        outcome.put("seconds", seconds(self.stages));
+    }
+}
+
+/// The seconds that each stage took.
+pub(super) fn seconds(stages: &[(&'static str, Duration)]) -> Map<String, Value> {
+    stages.iter().map(|(name, time)| ((*name).to_owned(), time.as_secs_f64().into())).collect()
+}
+
+fn ports<'a>(title: &str, ports: impl Iterator<Item = &'a Port>) -> String {
+    let rows: Vec<Vec<String>> = ports.map(|p| vec![p.name.clone(), p.type_text()]).collect();
+    let mut out = format!("{}\n{}", bold(title), table(&rows[..rows.len().min(PORTS)]));
+    if rows.len() > PORTS {
+        // Writing to a String cannot fail.
+        let _ = writeln!(out, "  {}", faint(&format!("... and {} more", rows.len() - PORTS)));
+    }
+    out
+}

@@ -1,0 +1,173 @@
+//! The commands inside of another program, which keeps its signals, its streams and its end.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::time::Instant;
+
+use clap::{CommandFactory, FromArgMatches};
+use onnxport_core::diagnose::{Code, Diagnostic};
+use onnxport_core::host::log;
+use onnxport_core::write;
+use onnxport_core::{Conversion, ConvertedProgram, WriteOptions};
+
+use crate::args::{self, Cli};
+use crate::commands::exporting::{ExportArguments, Made, Prepared, Purpose};
+use crate::commands::{self, writing::WriteArguments};
+use crate::exit::Exit;
+use crate::options;
+use crate::outcome::{CommandResult, Outcome};
+use crate::progress::Progress;
+
+/// Runs the command `name`, such as `optimize` or `weights bind`, with the arguments and options of the JSON object
+/// `options`, and returns what it has to say.
+///
+/// The thread needs a large stack, since programs nest.
+///
+/// # Errors
+/// A failure of the command.
+pub fn command(name: &str, options: &str) -> CommandResult {
+    guarded(|| {
+        let command = parse(name, options)?;
+        finish(commands::run(&command, &Progress::new(false))?)
+    })
+}
+
+fn parse(name: &str, json: &str) -> Result<args::Command, Diagnostic> {
+    let mut cli = Cli::command();
+    cli.build();
+    let mut line: Vec<String> = vec!["onnxport".to_owned()];
+    let mut command = &mut cli;
+    for word in name.split(' ') {
+        let unknown = || Diagnostic::error(Code::USAGE, format!("there is no command `{name}`"));
+        command = command.find_subcommand_mut(word).ok_or_else(unknown)?;
+        line.push(word.to_owned());
+    }
+    line.extend(options::line(command, json)?);
+    let matches = Cli::command().try_get_matches_from(line).map_err(|error| options::refused(&error))?;
+    let cli = Cli::from_arg_matches(&matches).map_err(|error| options::refused(&error))?;
+    Ok(cli.command)
+}
+
+/// How a program is to be exported.
+pub struct Export {
+    arguments: ExportArguments,
+    options: String,
+}
+
+impl Export {
+    /// Reads options: those of `onnxport convert`, as a JSON object with `_` for `-` in their names.
+    ///
+    /// # Errors
+    /// A key that is no option, and what the command line would refuse.
+    pub fn new(options: &str) -> Result<Self, Outcome> {
+        let arguments = options::read("convert", options)?;
+        Ok(Self { arguments, options: options.to_owned() })
+    }
+
+    /// Converts a program. `source` is what the user calls it, `output` the path to which the model will be written, if
+    /// that is known already.
+    ///
+    /// The thread needs a large stack, since programs nest.
+    ///
+    /// # Errors
+    /// A report of every problem of the first stage that has any.
+    pub fn run(
+        self,
+        conversion: Conversion,
+        source: String,
+        output: Option<&Path>,
+    ) -> Result<Exported, Outcome> {
+        guarded(|| {
+            let purpose = Purpose::Write(output);
+            let (made, messages) = log::collect(|| -> Result<Made, Outcome> {
+                let prepared = Prepared::new(conversion, &self.arguments, purpose, Instant::now())?;
+                Ok(prepared.convert(source, &Progress::new(false))?)
+            });
+            let mut made = made?;
+            made.program.converted.diagnostics.extend(messages);
+            Ok(Exported { export: self, made })
+        })
+    }
+}
+
+/// A model that was exported, in no file yet.
+pub struct Exported {
+    export: Export,
+    made: Made,
+}
+
+impl Exported {
+    /// The model, and what was done to make it.
+    pub fn program(&self) -> &ConvertedProgram {
+        &self.made.program
+    }
+
+    /// What is said of the conversion, as far as it is known without a file.
+    pub fn report(&self) -> Outcome {
+        self.made.describe(&self.export.arguments)
+    }
+
+    /// The model with its weights as one message, of at most `limit` bytes.
+    ///
+    /// # Errors
+    /// `OP602` when it is longer.
+    pub fn to_bytes(&self, options: &str, limit: Option<u64>) -> Result<Vec<u8>, Outcome> {
+        let arguments: WriteArguments = self.writing(options)?;
+        guarded(|| {
+            let model = &self.program().converted.model;
+            let options =
+                WriteOptions { weightless: self.export.arguments.is_weightless(), ..arguments.options() };
+            let len = write::message_len(model, &options)?;
+            let too_long = |limit: u64| {
+                let message =
+                    format!("the model takes {len} bytes as one message, more than the {limit} allowed");
+                Outcome::from(Diagnostic::error(Code::WRITE_SIZE, message).help("save it to a file"))
+            };
+            if let Some(limit) = limit.filter(|limit| len > *limit) {
+                return Err(too_long(limit));
+            }
+            let mut bytes = Vec::new();
+            let reserved = usize::try_from(len).ok().and_then(|len| bytes.try_reserve_exact(len).ok());
+            reserved.ok_or_else(|| too_long(usize::MAX as u64))?;
+            write::message(model, &options, &mut bytes)?;
+            Ok(bytes)
+        })
+    }
+
+    fn writing(&self, options: &str) -> Result<WriteArguments, Diagnostic> {
+        options::read_over("writing", &self.export.options, options)
+    }
+
+    /// Writes the model to `path` and verifies it, as `onnxport convert` does. `options` are those of the export about
+    /// writing, which go before what was said there.
+    ///
+    /// # Errors
+    /// A failure; what stood at `path` still stands there.
+    pub fn save(&self, path: &Path, options: &str) -> CommandResult {
+        let write = self.writing(options)?;
+        guarded(|| {
+            let progress = Progress::new(false);
+            let (result, messages) =
+                log::collect(|| self.made.save(path, &self.export.arguments, &write, &progress));
+            let mut outcome = result?;
+            outcome.report.diagnostics.extend(messages);
+            finish(outcome)
+        })
+    }
+}
+
+/// An outcome that is a failure as an error.
+fn finish(outcome: Outcome) -> CommandResult {
+    if outcome.exit == Exit::Ok { Ok(outcome) } else { Err(outcome) }
+}
+
+/// Runs `work`; a panic is an error.
+fn guarded<T>(work: impl FnOnce() -> Result<T, Outcome>) -> Result<T, Outcome> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let said =
+            panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+        let defect = Diagnostic::error(Code::INTERNAL, "onnxport stopped at a defect of its own");
+        let defect = defect.note(said.unwrap_or_default().to_owned());
+        Err(defect.help("please report this with the call and, if you can share it, the input").into())
+    })
+}

@@ -1,0 +1,34 @@
+//! The commands of `onnxport`: argument parsing, progress and rendering. What they do is in `onnxport-core`.
+//!
+//! [`main()`] is the program: it owns the process, with its signals, its panics and its standard streams. [`command`]
+//! and [`Export`] do the same work inside of another program, and touch nothing that belongs to the process.
+
+mod args;
+mod backends;
+mod commands;
+mod crash;
+mod deadline;
+mod decomposing;
+mod embedded;
+mod ending;
+mod exit;
+mod format;
+mod options;
+mod outcome;
+mod plugins;
+mod precision;
+mod process;
+mod progress;
+mod reference;
+mod render;
+mod signals;
+mod target;
+mod tensors;
+mod truncated;
+mod usage;
+mod weights;
+
+pub use embedded::{Export, Exported, command};
+pub use exit::Exit;
+pub use outcome::Outcome;
+pub use process::main;

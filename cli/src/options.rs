@@ -1,0 +1,200 @@
+//! Options as a JSON object, for callers that are programs: the arguments of the command line by their names, with `_`
+//! for `-`.
+//!
+//! There is one list of options, the command line's: an object is read by turning it into one.
+
+use clap::{Arg, ArgAction, Args, Command};
+use onnxport_core::diagnose::{Code, Diagnostic};
+use serde_json::{Map, Value};
+
+use crate::usage;
+
+/// Reads the object `json` as the arguments `A` of what is called `name`.
+///
+/// - The key of `--input-names` is `input_names`. `null` is what was not said.
+/// - A flag is `true` or `false`; `no_verify` may be said as `verify`, the other way round.
+/// - What can be repeated is a list. Another list or object goes as JSON to the option that takes it.
+///
+/// # Errors
+/// `OP001` for a key that is no option, and what the command line would refuse.
+pub(crate) fn read<A: Args>(name: &'static str, json: &str) -> Result<A, Diagnostic> {
+    let mut known = A::augment_args(Command::new(name).no_binary_name(true).disable_help_flag(true));
+    known.build();
+    let words = words(&known, &parse(json)?)?;
+    let matches = known.try_get_matches_from(words).map_err(|error| refused(&error))?;
+    A::from_arg_matches(&matches).map_err(|error| refused(&error))
+}
+
+/// Reads the options of `over`, and of `under` those that it does not say and that belong to `A`.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn read_over<A: Args>(name: &'static str, under: &str, over: &str) -> Result<A, Diagnostic> {
+    let mut known = A::augment_args(Command::new(name));
+    known.build();
+    let mut object = parse(over)?;
+    let said: Vec<&str> =
+        object.keys().filter_map(|key| resolve(&known, key)).map(|(arg, _)| id(arg)).collect();
+    let is_wanted = |key: &str| resolve(&known, key).is_some_and(|(arg, _)| !said.contains(&id(arg)));
+    let kept: Vec<_> = parse(under)?.into_iter().filter(|(key, _)| is_wanted(key)).collect();
+    object.extend(kept);
+    read(name, &Value::Object(object).to_string())
+}
+
+/// The command line of `command` with the options of the object `json`.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn line(command: &mut Command, json: &str) -> Result<Vec<String>, Diagnostic> {
+    command.build();
+    words(command, &parse(json)?)
+}
+
+/// What clap refused, without advice for somebody at a terminal.
+pub(crate) fn refused(error: &clap::Error) -> Diagnostic {
+    let mut diagnostic = usage::diagnostic(error);
+    diagnostic.notes.retain(|note| !note.starts_with("Usage:"));
+    Diagnostic { help: None, ..diagnostic }
+}
+
+fn wrong(message: String) -> Diagnostic {
+    Diagnostic::error(Code::USAGE, message)
+}
+
+fn parse(json: &str) -> Result<Map<String, Value>, Diagnostic> {
+    serde_json::from_str(json)
+        .map_err(|error| wrong(format!("the options are not an object in JSON: {error}")))
+}
+
+fn words(command: &Command, object: &Map<String, Value>) -> Result<Vec<String>, Diagnostic> {
+    let (mut words, mut places) = (Vec::new(), Vec::new());
+    for (key, value) in object {
+        if value.is_null() {
+            continue;
+        }
+        if let Some(place) = command.get_positionals().find(|arg| arg.get_id() == key.as_str()) {
+            places.push((place.get_index(), texts(key, value)?));
+            continue;
+        }
+        match (resolve(command, key), value) {
+            (Some((arg, false)), value) => push(&mut words, key, arg, value)?,
+            (Some((arg, true)), Value::Bool(value)) => push(&mut words, key, arg, &Value::Bool(!value))?,
+            (Some((_, true)), _) => return Err(wrong(format!("`{key}` is true or false"))),
+            (None, _) => return Err(unknown(command, key)),
+        }
+    }
+    places.sort_by_key(|(index, _)| *index);
+    words.push("--".to_owned());
+    words.extend(places.into_iter().flat_map(|(_, texts)| texts));
+    Ok(words)
+}
+
+/// The option that `key` names, and whether it says the opposite.
+fn resolve<'c>(command: &'c Command, key: &str) -> Option<(&'c Arg, bool)> {
+    let long = key.replace('_', "-");
+    let find = |long: &str| command.get_arguments().find(|arg| arg.get_long() == Some(long));
+    let opposite = || find(&format!("no-{long}")).filter(|arg| is_flag(arg));
+    find(&long).map(|arg| (arg, false)).or_else(|| Some((opposite()?, true)))
+}
+
+fn id(arg: &Arg) -> &str {
+    arg.get_id().as_str()
+}
+
+fn is_flag(arg: &Arg) -> bool {
+    matches!(arg.get_action(), ArgAction::SetTrue)
+}
+
+/// Adds the words of one option.
+fn push(words: &mut Vec<String>, key: &str, arg: &Arg, value: &Value) -> Result<(), Diagnostic> {
+    let long = arg.get_long().unwrap_or_default();
+    let is_optional = arg.get_num_args().is_some_and(|count| count.min_values() == 0);
+    match (arg.get_action(), value) {
+        (ArgAction::SetTrue, Value::Bool(true)) => words.push(format!("--{long}")),
+        (ArgAction::SetTrue, Value::Bool(false)) => {}
+        (ArgAction::SetTrue, _) => return Err(wrong(format!("`{key}` is true or false"))),
+        (ArgAction::Count, Value::Number(count)) => {
+            let count = count.as_u64().filter(|count| u8::try_from(*count).is_ok());
+            let count = count.ok_or_else(|| wrong(format!("`{key}` is a small number")))?;
+            words.extend((0..count).map(|_| format!("--{long}")));
+        }
+        // What may stand without a value.
+        (_, Value::Bool(true)) if is_optional => words.push(format!("--{long}")),
+        (_, Value::Bool(false)) if is_optional => {}
+        (ArgAction::Append, value) => {
+            words.extend(texts(key, value)?.into_iter().map(|text| format!("--{long}={text}")));
+        }
+        (_, value) => words.push(format!("--{long}={}", text(key, value)?)),
+    }
+    Ok(())
+}
+
+/// The words of what can be repeated.
+fn texts(key: &str, value: &Value) -> Result<Vec<String>, Diagnostic> {
+    match value {
+        Value::Array(all) => all.iter().map(|value| text(key, value)).collect(),
+        one => Ok(vec![text(key, one)?]),
+    }
+}
+
+fn text(key: &str, value: &Value) -> Result<String, Diagnostic> {
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Bool(_) | Value::Null => Err(wrong(format!("`{key}` takes a value, not {value}"))),
+        other => Ok(other.to_string()),
+    }
+}
+
+fn unknown(command: &Command, key: &str) -> Diagnostic {
+    let longs = command.get_arguments().filter_map(|arg| arg.get_long());
+    let near = longs.map(|long| (strsim::jaro(long, &key.replace('_', "-")), long));
+    let near = near.filter(|(likeness, _)| *likeness > 0.8).max_by(|a, b| a.0.total_cmp(&b.0));
+    let problem = wrong(format!("`{key}` is no option of {}", command.get_name()));
+    match near {
+        Some((_, long)) => problem.help(format!("did you mean `{}`?", long.replace('-', "_"))),
+        None => problem,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::exporting::ExportArguments;
+
+    fn line(json: &str) -> Result<Vec<String>, String> {
+        let mut command = ExportArguments::augment_args(Command::new("export"));
+        super::line(&mut command, json).map_err(|problem| problem.message)
+    }
+
+    #[test]
+    fn an_object_is_a_command_line() {
+        let words = |json: &str| line(json).unwrap().join(" ");
+        assert_eq!(
+            words(r#"{"opset": 21, "input_names": null, "validate": true}"#),
+            "--opset=21 --validate --"
+        );
+        assert_eq!(words(r#"{"verify": false, "no_optimise": false}"#), "--no-verify --");
+        assert_eq!(words(r#"{"dim": ["x:0=n", ["y", 1, "a=b"]]}"#), r#"--dim=x:0=n --dim=["y",1,"a=b"] --"#);
+        assert_eq!(words(r#"{"input_names": ["a", "b,c"]}"#), r#"--input-names=["a","b,c"] --"#);
+        assert_eq!(words(r#"{"plan": true, "external_data": "inline"}"#), "--external-data=inline --plan --");
+    }
+
+    #[test]
+    fn what_is_no_option_is_refused() {
+        assert_eq!(line(r#"{"opse": 21}"#), Err("`opse` is no option of export".to_owned()));
+        assert_eq!(line(r#"{"validate": 1}"#), Err("`validate` is true or false".to_owned()));
+        assert_eq!(line(r#"{"opset": true}"#), Err("`opset` takes a value, not true".to_owned()));
+        assert!(line("[]").is_err() && line("{").is_err());
+        let problem = read::<ExportArguments>("export", r#"{"opset": "new"}"#).unwrap_err();
+        assert_eq!(problem.code, Code::USAGE);
+        assert!(problem.message.contains("invalid value 'new' for '--opset <OPSET>'"), "{problem:?}");
+    }
+
+    #[test]
+    fn options_may_conflict() {
+        let problem =
+            read::<ExportArguments>("export", r#"{"verify": false, "keep_failed": true}"#).unwrap_err();
+        assert!(problem.message.contains("cannot be used with"), "{problem:?}");
+        assert!(read::<ExportArguments>("export", "{}").is_ok());
+    }
+}

@@ -1,0 +1,99 @@
+//! The program: a command with a process of its own.
+
+use std::ffi::OsString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::Parser;
+use onnxport_core::diagnose::{Code, Diagnostic};
+use onnxport_core::host::log::{self, Level};
+use onnxport_core::host::watch;
+use onnxport_core::write::interrupt;
+
+use crate::args::{Cli, Color, Command};
+use crate::exit::Exit;
+use crate::outcome::{CommandResult, Outcome};
+use crate::progress::Progress;
+use crate::{commands, crash, ending, render, signals, truncated, usage};
+
+/// Where the last panic happened; the hook writes it instead of printing.
+static PANIC: Mutex<Option<String>> = Mutex::new(None);
+
+/// Whether a command was started: signals and the end of the process belong to it.
+static STARTED: AtomicBool = AtomicBool::new(false);
+
+/// Runs the command that `arguments` say, the name of the program first, and returns the exit code.
+///
+/// The process belongs to it: its panics, its signals and what is printed. It is to end after the command, and a second
+/// one is refused.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    run(arguments.into_iter().collect()) as u8
+}
+
+fn run(arguments: Vec<OsString>) -> Exit {
+    std::panic::set_hook(Box::new(|info| {
+        if let Ok(mut slot) = PANIC.lock() {
+            *slot = Some(info.to_string());
+        }
+    }));
+    let cli = match Cli::try_parse_from(&arguments) {
+        Ok(cli) => cli,
+        Err(error) => return usage::answer(&error, arguments.get(1..).unwrap_or_default()),
+    };
+    match cli.global.color {
+        Color::Auto => {}
+        Color::Always => anstream::ColorChoice::Always.write_global(),
+        Color::Never => anstream::ColorChoice::Never.write_global(),
+    }
+    let Cli { global, command } = cli;
+    if STARTED.swap(true, Ordering::AcqRel) {
+        let problem = Diagnostic::error(Code::USAGE, "a process runs one command, and this is the second");
+        let outcome = Outcome::from(problem);
+        return render::exit(&render::print(command.name(), &outcome, global), &outcome);
+    }
+    crash::report(Exit::Internal as u8);
+    log::show(match global.verbose {
+        0 => Level::Warnings,
+        1 => Level::Info,
+        _ => Level::Debug,
+    });
+    let name = command.name();
+    let progress = Progress::new(!global.quiet && !global.json);
+    truncated::report(Exit::Io as u8, global.json);
+    ending::prepare(name, global, &progress);
+    signals::handle();
+    let shown = progress.clone();
+    // A plugin that does not come back is left behind on that thread.
+    let result =
+        watch::run(global.plugin_timeout, move || catch_unwind(AssertUnwindSafe(|| heard(&command, &shown))));
+    ending::done();
+    // A thread that was left behind may own hidden files.
+    let _stopped = result.is_err().then(interrupt::stop);
+    progress.clear();
+    let outcome = match result {
+        Ok(Ok(Ok(outcome) | Err(outcome))) => outcome,
+        Ok(Err(_)) => defect().into(),
+        Err(problem) => problem.into(),
+    };
+    let exit = render::exit(&render::print(name, &outcome, global), &outcome);
+    crash::done();
+    exit
+}
+
+/// Runs the command, and adds what plugins said outside of a conversion, which reports that itself.
+fn heard(command: &Command, progress: &Progress) -> CommandResult {
+    let (mut result, messages) = log::collect(|| commands::run(command, progress));
+    let (Ok(outcome) | Err(outcome)) = &mut result;
+    outcome.report.diagnostics.extend(messages.into_iter().chain(log::others()));
+    result
+}
+
+fn defect() -> Diagnostic {
+    let place = PANIC.lock().ok().and_then(|mut slot| slot.take()).unwrap_or_default();
+    let mut diagnostic = Diagnostic::error(Code::INTERNAL, "onnxport stopped at a defect of its own");
+    for line in place.lines() {
+        diagnostic = diagnostic.note(line.to_owned());
+    }
+    diagnostic.help("please report this with the command and, if you can share it, the input")
+}

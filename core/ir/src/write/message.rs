@@ -1,0 +1,58 @@
+//! A model as one message, in no file.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use super::encode::{Encoder, Message};
+use super::names::Names;
+use super::plan::{self, Plan, Weight};
+use super::stream::{self, Meter, Out};
+use super::{ExternalData, WriteOptions, summary, unbound};
+use crate::diagnose::{Code, Diagnostic, Report};
+use crate::ir::Model;
+use crate::tensor::Error;
+
+/// The length in bytes of what [`message()`] writes.
+///
+/// # Errors
+/// As [`message()`], as far as nothing is read.
+pub fn message_len(model: &Model, options: &WriteOptions) -> Result<u64, Report> {
+    with(model, options, |message, _| message.len())
+}
+
+/// Writes `model` to `out` as one message that holds its weights, whatever `options` say of where they go. Weights are
+/// streamed.
+///
+/// # Errors
+/// `OP602` when the message is longer than one may be, `OP601` when `out` takes no more, those of reading weights.
+/// `OP001` when a backend put files beside the model.
+pub fn message(model: &Model, options: &WriteOptions, out: &mut (dyn Write + Send)) -> Result<(), Report> {
+    with(model, options, |message, weights| {
+        let memory = summary::stream_memory(stream::needs(weights), options);
+        let meter = Meter::new(message.len()?, options.progress.clone(), memory);
+        message.write(&mut Out::Stream(out), &meter).map_err(|error| unwritten(&error).into())
+    })
+}
+
+fn with<T>(
+    model: &Model,
+    options: &WriteOptions,
+    then: impl FnOnce(&Message<'_>, &[Weight<'_>]) -> Result<T, Report>,
+) -> Result<T, Report> {
+    if let Some(artefact) = model.artefacts.first() {
+        let message = format!("the model needs the file `{}`, which a message does not hold", artefact.file);
+        let help = "save the model to a file, or let blobs be embedded";
+        return Err(Diagnostic::error(Code::USAGE, message).help(help).into());
+    }
+    let options = WriteOptions { external_data: ExternalData::Inline, ..options.clone() };
+    let names = Names::of(model);
+    let weights = plan::weights(model, &names, &options);
+    unbound::check(&weights, &options)?;
+    let places = Plan::of(&weights, Path::new(""), &options)?;
+    then(&Encoder::new(model, &options).model(&names, &weights, &places, &[]), &weights)
+}
+
+fn unwritten(error: &io::Error) -> Diagnostic {
+    let code = Error::inside(error).map_or(Code::WRITE_IO, Error::code);
+    Diagnostic::error(code, format!("the model cannot be written: {error}"))
+}

@@ -1,0 +1,82 @@
+"""The extension module: the library that the command is made of, for the package's own modules.
+
+Options are a JSON object: the long options of the command, with `_` for `-`. `null` is what was
+not said, a flag is true or false, and `no_verify` can be said as `verify`, the other way round.
+What can be repeated is a list. A key that is no option is refused.
+"""
+
+import os
+from collections.abc import Sequence
+from typing import final
+
+__version__: str
+
+class Error(Exception):
+    """A failure. The package makes its own exceptions of it."""
+
+    exit: int
+    """The exit code of the command.
+
+    2 usage, 3 unsupported, 4 mismatch, 5 files, 6 unverified, 70 defect.
+    """
+    diagnostics: str
+    """Errors, warnings and notes, as the list that the command prints with `--json`."""
+
+@final
+class Conversion:
+    """A program that is to be converted."""
+
+    @staticmethod
+    def open(path: str | os.PathLike[str]) -> Conversion:
+        """Read a `.pt2`. Its weights stay in the file."""
+
+    def run(self, options: str, *, output: str | os.PathLike[str] | None = None) -> Model:
+        """Convert the program. This can be done more than once.
+
+        `options` are those of `onnxport convert`: `opset`, `input_names` (a list, or an object of
+        other names for some), `output_names`, `dim` (a list of `[input, axis, name or size]`),
+        `optimise`, `target`, `decompose`, `dtype`, `weightless`, `plugin`, `verify` and so on.
+        Those about writing hold for every `save` that does not say otherwise. `output` is the path
+        to which the model will be written, if that is known: compiled blobs are called after it.
+        """
+
+@final
+class Model:
+    """A model that was made, in no file yet. It can be written more than once."""
+
+    @property
+    def report(self) -> str:
+        """What `onnxport convert --json` says, as far as it is known without a file."""
+
+    def save(self, path: str | os.PathLike[str], options: str = "{}") -> str:
+        """Write the model; it gets its name when it is verified, unless `run` said not to.
+
+        `options` are those of `onnxport convert` about writing: `external_data`, `initializers`
+        (false leaves their data out), `initializers_as_inputs`, `shard_size`, `manifest`,
+        `max_memory`, `plan` and so on. What `onnxport convert --json` prints comes back.
+        """
+
+    def to_bytes(self, options: str = "{}", *, limit: int | None = None) -> bytes:
+        """Make one message of the model with its weights, of at most `limit` bytes.
+
+        Messages end at 2 GiB in any case. `options` are those of `save`.
+        """
+
+    def text(self) -> str:
+        """Print the graph."""
+
+def command(name: str, options: str) -> str:
+    """Run a command within this process: `optimize`, `weights bind`, `inspect` and so on.
+
+    `options` are its options, and its arguments by their names in `--help` (`program`, `model`).
+    What it prints with `--json` comes back; its text, where that is its result, under `text`.
+    """
+
+def main(argv: Sequence[str]) -> int:
+    """Run the command as a program, whose name comes first. The exit code comes back.
+
+    Signals and standard streams belong to it. The process is to end after it.
+    """
+
+def explain(code: str) -> str | None:
+    """Explain a diagnostic: an object with `code`, `means`, `why`, `ways_out` and `example`."""

@@ -1,0 +1,61 @@
+//! `onnxport._native`: the library for Python. `python/onnxport/_native.pyi` says what is in it.
+//!
+//! Nothing here converts anything. A call takes what Python gives, does the work of a command without the interpreter's
+//! lock, and turns what comes out into Python's values and exceptions.
+
+mod conversion;
+mod error;
+mod model;
+mod work;
+
+use std::ffi::OsString;
+
+use onnxport_core::diagnose::{Code, explanation};
+use pyo3::prelude::*;
+
+/// The extension module.
+#[pymodule(name = "_native")]
+mod native {
+    #[pymodule_export]
+    use super::conversion::Conversion;
+    #[pymodule_export]
+    use super::error::Error;
+    #[pymodule_export]
+    use super::model::Model;
+    #[pymodule_export]
+    use super::{command, explain, main};
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}
+
+/// Runs the command as a program does, and returns the exit code. The process is to end after it.
+#[pyfunction]
+fn main(py: Python<'_>, argv: Vec<OsString>) -> u8 {
+    py.detach(|| onnxport::main(argv))
+}
+
+/// Runs a command, such as `optimize` or `weights bind`, within this process. `options` are its arguments and options as
+/// a JSON object; what `--json` prints comes back.
+#[pyfunction]
+fn command(py: Python<'_>, name: &str, options: String) -> PyResult<String> {
+    let command = name.to_owned();
+    let outcome = work::run(py, move || onnxport::command(&command, &options))?;
+    Ok(outcome.json(name).to_string())
+}
+
+/// What a code of a diagnostic means, as JSON: `code`, `means`, `why`, `ways_out`, `example`.
+#[pyfunction]
+fn explain(code: &str) -> Option<String> {
+    let wanted = code.to_ascii_uppercase();
+    let (code, _) = Code::ALL.iter().find(|(known, _)| known.as_str() == wanted)?;
+    let known = explanation(code)?;
+    let (means, why, ways_out, example) = (&known.means, &known.why, &known.ways_out, &known.example);
+    let json = serde_json::json!({
+        "code": wanted, "means": means, "why": why, "ways_out": ways_out, "example": example,
+    });
+    Some(json.to_string())
+}

@@ -1,0 +1,118 @@
+"""The extension module: what the package's own modules stand on."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import onnx
+import pytest
+
+_native = pytest.importorskip("onnxport._native", reason="run `cargo xtask python`")
+PACKAGE = Path(__file__).parents[1]
+DATA = Path(__file__).parents[2] / "tests/files/data"
+PROGRAM = DATA / "twins.pt2"
+
+
+def options(**said: object) -> str:
+    return json.dumps(said)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return _native.Conversion.open(PROGRAM).run(options(verify=False))
+
+
+def test_a_model_is_written_as_the_command_writes_it(model, tmp_path):
+    said = json.loads(model.save(tmp_path / "here.onnx"))
+    line = ["convert", str(PROGRAM), "-o", str(tmp_path / "there.onnx"), "--no-verify", "--json"]
+    command = [sys.executable, "-m", "onnxport", *line]
+    run = subprocess.run(command, capture_output=True, check=True, cwd=PACKAGE)
+    there = json.loads(run.stdout)
+    assert (tmp_path / "here.onnx").read_bytes() == (tmp_path / "there.onnx").read_bytes()
+    assert said["files"] == [str(tmp_path / "here.onnx")]
+    assert {key for key in there if key not in said} == set()
+    for key in ["nodes", "initializers", "weight_bytes", "inputs", "outputs", "opset", "exit"]:
+        assert said[key] == there[key], key
+
+
+def test_a_model_is_written_more_than_once(model, tmp_path):
+    model.save(tmp_path / "a.onnx", options(external_data="inline"))
+    said = json.loads(model.save(tmp_path / "b.onnx", options(initializers=False)))
+    assert model.to_bytes() == (tmp_path / "a.onnx").read_bytes()
+    assert model.to_bytes(options(initializers=False)) == (tmp_path / "b.onnx").read_bytes()
+    assert len((tmp_path / "b.onnx").read_bytes()) < len((tmp_path / "a.onnx").read_bytes())
+    assert said["initializers"] < len(onnx.load(tmp_path / "a.onnx").graph.initializer)
+
+
+def test_a_message_has_a_limit(model):
+    size = len(model.to_bytes())
+    assert len(model.to_bytes(limit=size)) == size
+    with pytest.raises(_native.Error, match="more than the"):
+        model.to_bytes(limit=size - 1)
+
+
+def test_options_of_a_write_go_before_those_of_the_conversion(tmp_path):
+    model = _native.Conversion.open(PROGRAM).run(options(verify=False, no_initializers=True))
+    model.save(tmp_path / "a.onnx")
+    model.save(tmp_path / "b.onnx", options(initializers=True))
+    held = [len(onnx.load(tmp_path / name).graph.initializer) for name in ["a.onnx", "b.onnx"]]
+    assert held[0] < held[1]
+
+
+def test_the_report_is_there_without_a_file(model):
+    report = json.loads(model.report)
+    assert report["nodes"] > 0
+    assert report["opset"] == 20
+    assert "lower" in report["seconds"]
+    assert "graph {" in model.text()
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ({"opse": 20}, "`opse` is no option of convert\n  help: did you mean `opset`?"),
+        ({"opset": 1}, "opset 1"),
+        ({"validate": "yes"}, "`validate` is true or false"),
+        ({"external_data": "nowhere"}, "invalid value 'nowhere'"),
+    ],
+)
+def test_wrong_options_are_refused(said, why):
+    with pytest.raises(_native.Error) as raised:
+        _native.Conversion.open(PROGRAM).run(options(**said))
+    assert why in str(raised.value)
+    assert raised.value.exit == 2
+    assert json.loads(raised.value.diagnostics)[0]["severity"] == "error"
+
+
+def test_a_file_that_is_no_program_is_an_error(tmp_path):
+    (tmp_path / "x.pt2").write_bytes(b"PK\x03\x04 no archive")
+    with pytest.raises(_native.Error) as raised:
+        _native.Conversion.open(tmp_path / "x.pt2")
+    assert raised.value.exit == 5
+    [diagnostic] = json.loads(raised.value.diagnostics)
+    assert diagnostic["code"].startswith("OP10")
+
+
+def test_names_hold_any_sign():
+    names = ["a,b=c"]
+    model = _native.Conversion.open(PROGRAM).run(options(verify=False, input_names=names))
+    proto = onnx.load_from_string(model.to_bytes())
+    assert [value.name for value in proto.graph.input] == names
+
+
+def test_commands_are_functions(tmp_path, model):
+    model.save(tmp_path / "a.onnx")
+    said = options(model=str(tmp_path / "a.onnx"), output=str(tmp_path / "b.onnx"))
+    assert json.loads(_native.command("optimize", said))["files"] == [str(tmp_path / "b.onnx")]
+    ops = json.loads(_native.command("ops", "{}"))
+    assert ops["ok"]
+    with pytest.raises(_native.Error, match="there is no command `frobnicate`"):
+        _native.command("frobnicate", "{}")
+    with pytest.raises(_native.Error, match="required arguments were not provided"):
+        _native.command("optimize", "{}")
+
+
+def test_codes_are_explained():
+    assert json.loads(_native.explain("op301"))["code"] == "OP301"
+    assert _native.explain("OP000") is None

@@ -39,6 +39,8 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     let options = WriteOptions {
         progress: Some(Arc::new(progress.bytes("writing"))),
         sources: vec![arguments.model.clone()],
+        // A model that waits for weights goes on waiting for them.
+        weightless: true,
         ..arguments.places.options()
     };
     let written = write::write(&model, output, &options)?;
@@ -50,11 +52,15 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
         let data = count(written.data.len(), "data file");
         let _ = write!(outcome.summary, ", {data} ({})", bytes(written.data_bytes));
     }
+    if written.unbound > 0 {
+        let _ = write!(outcome.summary, ", {} still to be given", count(written.unbound, "weight"));
+    }
     outcome.summary.push('\n');
     let paths = std::iter::once(&written.model).chain(&written.data).chain(&written.manifest);
     outcome.put("files", paths.map(|path| path.display().to_string()).collect::<Vec<_>>());
     outcome.put("nodes", model.graph.node_count());
     outcome.put("initializers", written.tensors);
+    outcome.put("unbound", written.unbound);
     outcome.report = Report { diagnostics: written.diagnostics, origins: model.origins };
     Ok(outcome)
 }

@@ -9,8 +9,8 @@ use onnxport_proto::{ModelProto, TensorProto};
 use super::matching::{self, Wanted};
 use super::{BindOptions, NameMap, WeightSet};
 use crate::diagnose::{Code, Diagnostic, Report};
-use crate::onnx::{self, Location, OnnxFile, UNBOUND_KEY, UNBOUND_LOCATION, UnboundEntry};
-use crate::tensor::{DType, LazyTensor, MappedFile, Source};
+use crate::onnx::{self, Location, OnnxFile, UNBOUND_LOCATION, UnboundEntry};
+use crate::tensor::{LazyTensor, MappedFile, Source};
 use crate::write::{self, ExternalData, WriteOptions, WriteReport};
 
 /// Writes the model at `path`, which was converted without weights, to `out` with those in `set` that
@@ -31,12 +31,11 @@ pub fn bind_model(
 ) -> Result<WriteReport, Report> {
     let OnnxFile { proto, weights, .. } = OnnxFile::open(path)?;
     let entries = waiting(path, &proto)?;
-    let stated = entries.iter().map(|entry| dtype(path, entry)).collect::<Result<Vec<_>, _>>()?;
+    let invalid = |why: String| onnx::invalid(path, &why);
+    let stated = entries.iter().map(UnboundEntry::element).collect::<Result<Vec<_>, _>>().map_err(invalid)?;
     let numbers: HashMap<&str, usize> =
         entries.iter().enumerate().map(|(at, entry)| (entry.initializer.as_str(), at)).collect();
-    if let Some(why) = contradiction(&entries, &stated, &numbers, &weights) {
-        return Err(onnx::invalid(path, &why).into());
-    }
+    onnx::check_waiting(&entries, &weights).map_err(invalid)?;
     let wanted: Vec<Wanted<'_>> = entries
         .iter()
         .zip(&stated)
@@ -94,65 +93,10 @@ fn is_same_path(a: &Path, b: &Path) -> bool {
 
 /// The weights for which the model waits.
 fn waiting(path: &Path, proto: &ModelProto) -> Result<Vec<UnboundEntry>, Diagnostic> {
-    let mut listed = proto.metadata_props.iter().filter(|entry| entry.key() == UNBOUND_KEY);
-    let Some(entry) = listed.next() else {
+    onnx::waiting(proto).map_err(|why| onnx::invalid(path, &why))?.ok_or_else(|| {
         let message = format!("`{}` waits for no weights", path.display());
-        return Err(Diagnostic::error(Code::WEIGHTS_BOUND, message)
-            .help("bind weights to a model that was written by `onnxport convert --weightless`"));
-    };
-    let damaged =
-        |why: String| onnx::invalid(path, &format!("its metadata `{UNBOUND_KEY}` is damaged: {why}"));
-    if listed.next().is_some() {
-        return Err(damaged("it is there twice".to_owned()));
-    }
-    serde_json::from_str(entry.value()).map_err(|e| damaged(e.to_string()))
-}
-
-/// What the descriptions of the weights for which a model waits, each with its element type, say against
-/// each other or against its initializers; `numbers` are theirs by initializer.
-fn contradiction(
-    entries: &[UnboundEntry],
-    stated: &[DType],
-    numbers: &HashMap<&str, usize>,
-    weights: &[onnx::Weight],
-) -> Option<String> {
-    let mut initializers: HashMap<&str, &onnx::Weight> = HashMap::new();
-    for weight in weights {
-        if initializers.insert(&weight.name, weight).is_some() {
-            return Some(format!("it has two initializers `{}`", weight.name));
-        }
-    }
-    for (at, (entry, dtype)) in entries.iter().zip(stated).enumerate() {
-        let UnboundEntry { initializer, shape, tied, .. } = entry;
-        if numbers.get(initializer.as_str()) != Some(&at) {
-            return Some(format!("its metadata describes the initializer `{initializer}` twice"));
-        }
-        let waits = |weight: &&&onnx::Weight| weight.location.file() == Some(UNBOUND_LOCATION);
-        let Some(weight) = initializers.get(initializer.as_str()).filter(waits) else {
-            return Some(format!("its metadata describes `{initializer}`, which waits for no data"));
-        };
-        let (real, dims) = match dtype {
-            DType::C64 => (DType::F32, [shape.as_slice(), &[2]].concat()),
-            DType::C128 => (DType::F64, [shape.as_slice(), &[2]].concat()),
-            dtype => (*dtype, shape.clone()),
-        };
-        if weight.dtype != Some(real) || weight.dims != dims {
-            return Some(format!("its metadata describes `{initializer}` as what it is not"));
-        }
-        let Some(first) = tied else { continue };
-        let first = numbers.get(first.as_str()).filter(|first| **first < at);
-        let same = first.and_then(|first| Some((entries.get(*first)?, stated.get(*first)?)));
-        if !same.is_some_and(|(e, d)| e.tied.is_none() && d == dtype && e.shape == *shape) {
-            return Some(format!("its metadata ties `{initializer}` to what it cannot be"));
-        }
-    }
-    None
-}
-
-fn dtype(path: &Path, entry: &UnboundEntry) -> Result<DType, Diagnostic> {
-    let known = DType::ALL.iter().find(|dtype| dtype.as_str() == entry.dtype);
-    known.copied().ok_or_else(|| {
-        onnx::invalid(path, &format!("`{}` has the element type `{}`", entry.name, entry.dtype))
+        Diagnostic::error(Code::WEIGHTS_BOUND, message)
+            .help("bind weights to a model that was written by `onnxport convert --weightless`")
     })
 }
 

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::opset::AttrKind;
-use super::{BlockId, SparseTensor, TextTensor, Type};
+use super::{BlockId, DenseTensor, SparseTensor, TextTensor, Type};
 use crate::name::Name;
 use crate::tensor::LazyTensor;
 
@@ -47,7 +47,7 @@ pub enum Attr {
     /// A sparse tensor.
     Sparse(SparseTensor),
     /// Tensors.
-    Tensors(Vec<LazyTensor>),
+    Tensors(Vec<DenseTensor>),
     /// Sparse tensors.
     Sparses(Vec<SparseTensor>),
     /// Nested graphs.

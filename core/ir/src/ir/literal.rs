@@ -14,6 +14,15 @@ pub struct TextTensor {
     pub items: Vec<Bytes>,
 }
 
+/// A dense tensor of any element type.
+#[derive(Clone, Debug)]
+pub enum DenseTensor {
+    /// Numbers.
+    Numbers(LazyTensor),
+    /// Texts.
+    Text(TextTensor),
+}
+
 /// A tensor of which only some elements are stored; the others are zero.
 #[derive(Clone, Debug)]
 pub struct SparseTensor {

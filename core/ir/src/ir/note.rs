@@ -3,7 +3,7 @@
 //! Only models that were read have notes. They stand beside the arenas, because few parts of few models
 //! have any, and are keyed by ids that are never given twice: the note of a removed node is merely unread.
 
-use onnxport_proto::{DeviceConfigurationProto, NodeDeviceConfigurationProto};
+use onnxport_proto::{DeviceConfigurationProto, NodeDeviceConfigurationProto, TrainingInfoProto};
 use rustc_hash::FxHashMap;
 
 use super::{BlockId, NodeId, ValueId};
@@ -99,4 +99,7 @@ pub struct Header {
     pub doc: String,
     /// The sets of devices that nodes refer to.
     pub devices: Vec<DeviceConfigurationProto>,
+    /// How the model is trained: graphs that go on from the main one, kept as they were read, with their tensors in
+    /// them. They name values of the main graph.
+    pub training: Vec<TrainingInfoProto>,
 }

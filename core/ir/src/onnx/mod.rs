@@ -6,6 +6,7 @@ mod beside;
 mod metadata;
 pub(crate) mod redirect;
 mod signature;
+mod waiting;
 mod weights;
 pub(crate) mod wire;
 
@@ -25,6 +26,7 @@ pub use metadata::{
     UnboundEntry,
 };
 pub use signature::{Extent, Port, Signature, State};
+pub use waiting::{check_waiting, waiting};
 pub use weights::{Location, Weight};
 
 use crate::diagnose::{Code, Diagnostic};

@@ -5,6 +5,7 @@
 mod names;
 mod schema;
 mod topology;
+mod training;
 mod types;
 
 #[cfg(test)]
@@ -30,6 +31,7 @@ pub fn validate(model: &Model, stated: &Stated) -> Vec<Diagnostic> {
         cx.imports(&function.opsets, false);
     }
     names::check(&mut cx);
+    training::check(&mut cx);
     let none = Stated::default();
     let functions = model.functions.iter().enumerate();
     let functions = functions.map(|(index, f)| (&f.graph, &none, f.opsets(model), Some(index)));

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::metadata;
 use super::value_info::some;
-use crate::ir::{About, BlockId, Constant, Graph, Literal, SparseTensor, TextTensor, ValueId};
+use crate::ir::{About, BlockId, Constant, DenseTensor, Graph, Literal, SparseTensor, TextTensor, ValueId};
 use crate::tensor::{DType, LazyTensor, Source};
 
 /// A constant of a graph.
@@ -75,6 +75,14 @@ pub(super) fn text(text: &TextTensor) -> TensorProto {
         data_type: Some(DType::String.onnx()),
         string_data: text.items.clone(),
         ..TensorProto::default()
+    }
+}
+
+/// A dense tensor of any element type, without a name.
+pub(super) fn either(tensor: &DenseTensor) -> TensorProto {
+    match tensor {
+        DenseTensor::Numbers(data) => dense(data),
+        DenseTensor::Text(items) => text(items),
     }
 }
 

@@ -411,7 +411,7 @@ impl<'a> Encoder<'a> {
                 AttributeType::SparseTensor
             }
             Attr::Tensors(items) => {
-                proto.tensors = items.iter().map(constants::dense).collect();
+                proto.tensors = items.iter().map(constants::either).collect();
                 AttributeType::Tensors
             }
             Attr::Sparses(items) => {
@@ -472,6 +472,7 @@ fn stated(proto: &mut ModelProto, header: &Header) {
     proto.model_version = Some(header.version).filter(|version| *version != 0);
     proto.doc_string = some(&header.doc);
     proto.configuration.clone_from(&header.devices);
+    proto.training_info.clone_from(&header.training);
 }
 
 /// The lowest IR version that knows the opset and the element types of the model

@@ -60,12 +60,13 @@ impl Names {
     pub(super) fn of(model: &Model) -> Self {
         let read = model.header.is_some();
         let names = |graph: &Graph, outputs: &[String]| {
-            if read { kept::names(graph, outputs) } else { name(graph, outputs, &model.origins) }
+            if read { kept::names(graph, outputs, &[]) } else { name(graph, outputs, &model.origins) }
         };
-        Self {
-            graph: names(&model.graph, &model.output_names),
-            functions: model.functions.iter().map(|f| names(&f.graph, &[])).collect(),
-        }
+        let graph = match &model.header {
+            Some(header) => kept::names(&model.graph, &model.output_names, &header.training),
+            None => names(&model.graph, &model.output_names),
+        };
+        Self { graph, functions: model.functions.iter().map(|f| names(&f.graph, &[])).collect() }
     }
 }
 

@@ -38,7 +38,7 @@ impl Importer {
                 Constant::Literal(Literal::Sparse(sparse)) => Attr::Sparse(sparse),
             },
             AttributeType::Tensors => {
-                let tensors = proto.tensors.into_iter().map(|t| self.data.dense(t));
+                let tensors = proto.tensors.into_iter().map(|t| self.data.either(t));
                 Attr::Tensors(tensors.collect::<Res<_>>()?)
             }
             AttributeType::SparseTensor => {

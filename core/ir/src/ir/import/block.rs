@@ -128,7 +128,9 @@ impl Importer {
     fn initializer(&mut self, mut tensor: TensorProto, block: BlockId) -> Res<()> {
         let name = tensor.name.take().unwrap_or_default();
         let about = about(tensor.doc_string.take(), std::mem::take(&mut tensor.metadata_props));
-        let data = self.data.constant(tensor).map_err(|why| format!("the initializer `{name}` {why}"))?;
+        // The main graph's are the first to be read, and the only ones that can be given later.
+        let data = self.data.initializer(&name, tensor);
+        let data = data.map_err(|why| format!("the initializer `{name}` {why}"))?;
         self.constant(name, data, about, block)
     }
 

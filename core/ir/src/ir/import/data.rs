@@ -4,11 +4,12 @@ use std::path::{Component, Path, PathBuf};
 
 use bytes::Bytes;
 use onnxport_proto::tensor_proto::DataLocation;
-use onnxport_proto::{SparseTensorProto, StringStringEntryProto, TensorProto};
+use onnxport_proto::{ModelProto, SparseTensorProto, StringStringEntryProto, TensorProto};
 use rustc_hash::FxHashMap;
 
 use super::Res;
-use crate::ir::{Constant, Literal, SparseTensor, TextTensor};
+use crate::ir::{Constant, DenseTensor, Literal, SparseTensor, TextTensor};
+use crate::onnx::{self, UNBOUND_LOCATION, Weight};
 use crate::tensor::data::count;
 use crate::tensor::{DType, LazyTensor, MappedFile, Source};
 
@@ -21,6 +22,8 @@ pub(super) struct Data {
     /// The model's own file.
     own: Option<MappedFile>,
     files: FxHashMap<String, MappedFile>,
+    /// The tensors whose bytes are still to be given, by initializer.
+    waiting: FxHashMap<String, LazyTensor>,
 }
 
 impl Data {
@@ -32,11 +35,44 @@ impl Data {
     /// The data of a model that belongs at `path` and is in memory.
     pub(super) fn unmapped(path: &Path) -> Self {
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-        Self { folder, own: None, files: FxHashMap::default() }
+        Self { folder, own: None, files: FxHashMap::default(), waiting: FxHashMap::default() }
+    }
+
+    /// Takes what the metadata of `proto` says about weights that are still to be given.
+    pub(super) fn expect(&mut self, proto: &ModelProto) -> Res<()> {
+        let Some(entries) = onnx::waiting(proto)? else { return Ok(()) };
+        let tensors = proto.graph.iter().flat_map(|graph| &graph.initializer);
+        let waits =
+            |tensor: &&TensorProto| tensor.external_data.iter().any(|e| e.value() == UNBOUND_LOCATION);
+        let read = |tensor: &TensorProto| {
+            Weight::read(tensor).map_err(|why| format!("the initializer `{}` {why}", tensor.name()))
+        };
+        let weights = tensors.filter(waits).map(read).collect::<Res<Vec<_>>>()?;
+        onnx::check_waiting(&entries, &weights)?;
+        for entry in &entries {
+            self.waiting.insert(entry.initializer.clone(), entry.tensor()?);
+        }
+        Ok(())
+    }
+
+    /// The initializer called `name` of the main graph.
+    pub(super) fn initializer(&mut self, name: &str, proto: TensorProto) -> Res<Constant> {
+        match self.waiting.remove(name) {
+            Some(waiting) => Ok(Constant::Dense(waiting)),
+            None => self.constant(proto),
+        }
     }
 
     /// The constant that `proto` states.
     pub(super) fn constant(&mut self, proto: TensorProto) -> Res<Constant> {
+        Ok(match self.either(proto)? {
+            DenseTensor::Numbers(data) => Constant::Dense(data),
+            DenseTensor::Text(text) => Constant::Literal(Literal::Text(text)),
+        })
+    }
+
+    /// The tensor that `proto` states.
+    pub(super) fn either(&mut self, proto: TensorProto) -> Res<DenseTensor> {
         let shape = extents(&proto.dims)?;
         let dtype = DType::from_onnx(proto.data_type())
             .ok_or_else(|| format!("has an element type of number {}", proto.data_type()))?;
@@ -45,11 +81,11 @@ impl Data {
         }
         let elements = count(&shape).ok_or("is too large")?;
         if dtype == DType::String {
-            return text(proto, shape, elements).map(|text| Constant::Literal(Literal::Text(text)));
+            return text(proto, shape, elements).map(DenseTensor::Text);
         }
         let bytes = dtype.byte_len(elements).ok_or("is too large")?;
         if proto.data_location() == DataLocation::External {
-            return self.external(&proto, dtype, shape, bytes).map(Constant::Dense);
+            return self.external(&proto, dtype, shape, bytes).map(DenseTensor::Numbers);
         }
         let raw = match proto.raw_data.clone().filter(|raw| !raw.is_empty()) {
             Some(raw) if is_typed(&proto) => {
@@ -61,15 +97,31 @@ impl Data {
         if raw.len() as u64 != bytes {
             return Err(format!("holds {} bytes where its shape takes {bytes}", raw.len()));
         }
-        Ok(Constant::Dense(self.place(dtype, shape, raw)))
+        Ok(DenseTensor::Numbers(self.place(dtype, shape, raw)))
     }
 
     /// A tensor of numbers; `proto` may be nothing else.
     pub(super) fn dense(&mut self, proto: TensorProto) -> Res<LazyTensor> {
-        match self.constant(proto)? {
-            Constant::Dense(data) => Ok(data),
-            Constant::Literal(_) => Err("holds texts where numbers are supported only".to_owned()),
+        match self.either(proto)? {
+            DenseTensor::Numbers(data) => Ok(data),
+            DenseTensor::Text(_) => Err("holds texts where numbers are supported only".to_owned()),
         }
+    }
+
+    /// Checks a tensor that stays a message, and brings its elements into it from the file that it names.
+    pub(super) fn embed(&mut self, proto: &mut TensorProto) -> Res<()> {
+        let read = self.either(proto.clone())?;
+        if let (DataLocation::External, DenseTensor::Numbers(data)) = (proto.data_location(), read) {
+            proto.raw_data = Some(match &data.source {
+                Source::Mapped { file, offset, len } => {
+                    // The tensor was found to lie inside of the file.
+                    Bytes::from_owner(file.clone()).slice(*offset as usize..(offset + len) as usize)
+                }
+                _ => Bytes::new(),
+            });
+            (proto.data_location, proto.external_data) = (None, Vec::new());
+        }
+        Ok(())
     }
 
     /// A sparse tensor.

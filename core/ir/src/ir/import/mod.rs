@@ -14,6 +14,7 @@
 //! - the domain `ai.onnx`, which is the empty one; empty texts, which are absent;
 //! - `value_info` of initializers, inputs and outputs, and of names that nothing defines;
 //! - names and documentation of tensors inside of attributes, documentation of attributes;
+//! - where tensors in training information lie, which come into the model;
 //! - denotations inside of sequences, optionals and maps;
 //! - a name in a nested graph that hides one of a graph around it, which gets a number;
 //! - extents below zero, which are unknown ones.
@@ -26,6 +27,7 @@ mod block;
 mod data;
 mod functions;
 mod scope;
+mod training;
 mod types;
 
 pub use functions::check_calls;
@@ -42,7 +44,7 @@ use rustc_hash::FxHashSet;
 
 use super::{About, Graph, Header, Model, OpsetImport, ValueId};
 use crate::diagnose::{Code, Diagnostic};
-use crate::onnx::SOURCES_KEY;
+use crate::onnx::{SOURCES_KEY, UNBOUND_KEY};
 use crate::tensor::MappedFile;
 use data::Data;
 use scope::Scope;
@@ -53,8 +55,8 @@ type Res<T> = Result<T, String>;
 /// Reads the model at `path`. Its weights stay in their files, which must not change while the model lives.
 ///
 /// # Errors
-/// `OP101` when the file cannot be read; `OP110` when it is damaged, contradicts itself, holds training
-/// information, or states data that is not there.
+/// `OP101` when the file cannot be read; `OP110` when it is damaged, contradicts itself, or states data that is not
+/// there.
 pub fn import(path: &Path) -> Result<Model, Diagnostic> {
     let failed = |e: std::io::Error| {
         Diagnostic::error(Code::READ_IO, format!("cannot read `{}`: {e}", path.display()))
@@ -79,20 +81,20 @@ pub fn decoded(proto: ModelProto, path: &Path) -> Result<Model, Diagnostic> {
     })
 }
 
-fn model(mut proto: ModelProto, data: Data) -> Res<Model> {
-    if !proto.training_info.is_empty() {
-        return Err("it holds training information, which is not supported".to_owned());
-    }
+fn model(mut proto: ModelProto, mut data: Data) -> Res<Model> {
+    data.expect(&proto)?;
     let graph = proto.graph.take().ok_or("it holds no graph")?;
-    let mut model = Model { header: Some(header(&mut proto)), ..Model::default() };
+    let mut header = header(&mut proto);
+    header.training = training::embedded(std::mem::take(&mut proto.training_info), &mut data)?;
+    let mut model = Model { header: Some(header), ..Model::default() };
     model.opsets = opsets(&proto.opset_import)?;
     if model.opsets.is_empty() {
         // Files of the first two versions of the format name none and mean the first one.
         model.opsets.push(OpsetImport { domain: String::new(), version: 1 });
     }
     model.metadata = pairs(std::mem::take(&mut proto.metadata_props));
-    // It says where weights are, which is for the writer to say again.
-    model.metadata.retain(|(key, _)| key != SOURCES_KEY);
+    // They say where weights are, which is for the writer to say again.
+    model.metadata.retain(|(key, _)| ![SOURCES_KEY, UNBOUND_KEY].contains(&key.as_str()));
     let mut importer = Importer {
         model,
         data,
@@ -129,6 +131,7 @@ fn header(proto: &mut ModelProto) -> Header {
         version: proto.model_version(),
         doc: proto.doc_string.take().unwrap_or_default(),
         devices: std::mem::take(&mut proto.configuration),
+        training: Vec::new(),
     }
 }
 

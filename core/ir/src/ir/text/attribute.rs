@@ -3,7 +3,7 @@
 use super::parse::Parser;
 use super::{TextError, literal};
 use crate::ir::opset::AttrKind;
-use crate::ir::{Attr, BlockId, Constant, Literal, Shape, SparseTensor, TextTensor};
+use crate::ir::{Attr, BlockId, Constant, DenseTensor, Literal, Shape, SparseTensor, TextTensor};
 use crate::tensor::data::count;
 use crate::tensor::{DType, LazyTensor};
 use crate::text::Reader;
@@ -61,7 +61,7 @@ impl Parser<'_> {
             }
             "sparse" if self.lexer.keyword("sparse") => Attr::Sparse(self.sparse()?),
             "type" if self.lexer.keyword("type") => Attr::Type(self.ty()?),
-            "tensors" if self.lexer.keyword("tensors") => Attr::Tensors(self.group(Self::tensor)?),
+            "tensors" if self.lexer.keyword("tensors") => Attr::Tensors(self.group(Self::either)?),
             "sparses" if self.lexer.keyword("sparses") => Attr::Sparses(self.group(Self::sparse)?),
             "types" if self.lexer.keyword("types") => Attr::Types(self.group(Self::ty)?),
             "blocks" if self.lexer.keyword("blocks") => Attr::Blocks(self.group(|p| {
@@ -99,11 +99,19 @@ impl Parser<'_> {
         if self.lexer.keyword("sparse") {
             return self.sparse().map(|sparse| Constant::Literal(Literal::Sparse(sparse)));
         }
+        Ok(match self.either()? {
+            DenseTensor::Numbers(data) => Constant::Dense(data),
+            DenseTensor::Text(text) => Constant::Literal(Literal::Text(text)),
+        })
+    }
+
+    /// A dense tensor with its type.
+    fn either(&mut self) -> Result<DenseTensor, TextError> {
         let (dtype, shape) = self.sized()?;
         if dtype == DType::String {
-            return self.texts(shape).map(|text| Constant::Literal(Literal::Text(text)));
+            return self.texts(shape).map(DenseTensor::Text);
         }
-        self.elements(dtype, shape).map(Constant::Dense)
+        self.elements(dtype, shape).map(DenseTensor::Numbers)
     }
 
     fn sparse(&mut self) -> Result<SparseTensor, TextError> {

@@ -1,6 +1,6 @@
 //! What a model says about its parts: `note(name "conv1", doc "text", meta "key" "value")`.
 
-use onnxport_proto::{DeviceConfigurationProto, NodeDeviceConfigurationProto};
+use onnxport_proto::{DeviceConfigurationProto, NodeDeviceConfigurationProto, TrainingInfoProto};
 use prost::Message;
 
 use super::TextError;
@@ -83,8 +83,10 @@ pub(super) fn header(header: &Header) -> String {
         entries.push(("version", vec![version.as_str()]));
     }
     named(&mut entries, "doc", &header.doc);
-    let devices: Vec<_> = header.devices.iter().map(|d| ("device", d.encode_to_vec())).collect();
-    format!("read ir {}{}", header.ir_version, print(&entries, &devices))
+    let devices = header.devices.iter().map(|d| ("device", d.encode_to_vec()));
+    let training = header.training.iter().map(|t| ("training", t.encode_to_vec()));
+    let encoded: Vec<_> = devices.chain(training).collect();
+    format!("read ir {}{}", header.ir_version, print(&entries, &encoded))
 }
 
 impl Parser<'_> {
@@ -187,6 +189,7 @@ impl Parser<'_> {
                 },
                 "doc" => header.doc = p.lexer.quoted()?,
                 "device" => header.devices.push(p.encoded::<DeviceConfigurationProto>()?),
+                "training" => header.training.push(p.encoded::<TrainingInfoProto>()?),
                 _ => return Ok(false),
             }
             Ok(true)

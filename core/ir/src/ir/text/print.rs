@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 use super::{literal, note};
 use crate::diagnose::Origin;
 use crate::ir::{
-    Attr, BlockId, Constant, Def, Function, Graph, Literal, Model, NodeId, OpsetImport, Shape, SparseTensor,
-    State, TextTensor, Type, ValueId,
+    Attr, BlockId, Constant, Def, DenseTensor, Function, Graph, Literal, Model, NodeId, OpsetImport, Shape,
+    SparseTensor, State, TextTensor, Type, ValueId,
 };
 use crate::tensor::LazyTensor;
 use crate::text::{self, name, quote};
@@ -267,7 +267,7 @@ impl<'a> Printer<'a> {
                 self.out.push_str("sparse ");
                 self.sparse(sparse);
             }
-            Attr::Tensors(items) => self.group("tensors", items, Self::tensor),
+            Attr::Tensors(items) => self.group("tensors", items, Self::either),
             Attr::Sparses(items) => self.group("sparses", items, Self::sparse),
             Attr::Blocks(blocks) => self.group("blocks", blocks, |p, block| p.block(*block, depth)),
             Attr::Type(ty) => {
@@ -300,6 +300,13 @@ impl<'a> Printer<'a> {
                 self.out.push_str("sparse ");
                 self.sparse(sparse);
             }
+        }
+    }
+
+    fn either(&mut self, tensor: &DenseTensor) {
+        match tensor {
+            DenseTensor::Numbers(data) => self.tensor(data),
+            DenseTensor::Text(text) => self.text(text),
         }
     }
 

@@ -4,32 +4,51 @@
 //! number, because what was added inside may mean the outer one.
 
 use ecow::eco_format;
+use onnxport_proto::{GraphProto, TrainingInfoProto};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{GraphNames, Output};
 use crate::ir::{BlockId, Def, Graph, ValueId};
 use crate::name::Name;
 
-/// Names the values of `graph`, whose main outputs are called `output_names`.
-pub(super) fn names(graph: &Graph, output_names: &[String]) -> GraphNames {
+/// Names the values of `graph`, whose main outputs are called `output_names`; nothing new is called as `training`
+/// calls anything.
+pub(super) fn names(graph: &Graph, output_names: &[String], training: &[TrainingInfoProto]) -> GraphNames {
     let mut constants: FxHashMap<BlockId, Vec<ValueId>> = FxHashMap::default();
     let dense = graph.initializers.iter().map(|i| (i.block, i.value));
     for (block, value) in dense.chain(graph.literals.iter().map(|l| (l.block, l.value))) {
         constants.entry(block).or_default().push(value);
     }
     let given = graph.values.iter().filter_map(|(_, value)| value.name.clone());
+    let mut known: FxHashSet<Name> = given.chain(output_names.iter().map(Name::from)).collect();
+    for graph in training.iter().flat_map(|info| info.initialization.iter().chain(&info.algorithm)) {
+        reserve(graph, &mut known);
+    }
     let mut keeper = Keeper {
         graph,
         constants,
         values: vec![Name::new(); graph.values.len()],
         outputs: vec![Vec::new(); graph.blocks.len()],
-        known: given.chain(output_names.iter().map(Name::from)).collect(),
+        known,
         next: FxHashMap::default(),
         visible: FxHashSet::default(),
     };
     // The outputs of the model have the names that it states, whatever the values are called.
     keeper.block(graph.main(), output_names);
     GraphNames { values: keeper.values, outputs: keeper.outputs }
+}
+
+/// Adds every name in `graph`. Protobuf's own limit keeps the nesting shallow.
+fn reserve(graph: &GraphProto, known: &mut FxHashSet<Name>) {
+    let sparse = graph.sparse_initializer.iter().filter_map(|tensor| tensor.values.as_ref());
+    known.extend(graph.initializer.iter().chain(sparse).map(|tensor| Name::from(tensor.name())));
+    known.extend(graph.input.iter().map(|input| Name::from(input.name())));
+    for node in &graph.node {
+        known.extend(node.input.iter().chain(&node.output).map(Name::from));
+        for inner in node.attribute.iter().flat_map(|a| a.g.iter().chain(&a.graphs)) {
+            reserve(inner, known);
+        }
+    }
 }
 
 struct Keeper<'a> {

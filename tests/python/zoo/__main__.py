@@ -1,0 +1,156 @@
+"""What every architecture of the zoo becomes, beside what an earlier build made of it.
+
+    python -m tests.python.zoo [--before BINARY] [NAME...] > zoo.jsonl
+
+Each architecture is exported, converted without rules, and read and written again by the importer;
+ONNX Runtime gives the recorded inputs to both models, and their outputs are compared bit by bit.
+With `--before` the files of another build are compared byte for byte. A line of JSON for each
+architecture, and a table at the end. Archives are removed at once: together they would fill a disk.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+from onnxport import _save
+from tests.python.importing import same
+from tests.python.onnx_runtime import binary, read_cases
+from tests.python.zoo.registry import load_zoo
+
+OPTIONS = ("--no-verify", "--no-optimise", "--quiet")
+
+
+def converted(program: Path, archive: Path, folder: Path) -> Path | str:
+    """Return the model that `program` makes of `archive` in `folder`, or why it makes none."""
+    folder.mkdir()
+    target = folder / "model.onnx"
+    command = [program, "convert", archive, "-o", target, *OPTIONS]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1200, check=False)
+    return target if done.returncode == 0 else done.stderr.strip() or f"exit {done.returncode}"
+
+
+def digest(path: Path) -> str:
+    """Return the hash of a file, of none where there is no file."""
+    if not path.exists():
+        return ""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def parts(model: onnx.ModelProto) -> dict[str, Any]:
+    """Return what two models are compared by, once their bytes differ."""
+    graph = model.graph
+    kinds = Counter(node.op_type for node in nodes(graph.node))
+    kinds.update(node.op_type for function in model.functions for node in nodes(function.node))
+    places = {
+        tensor.name: [entry.value for entry in tensor.external_data] or tensor.raw_data
+        for tensor in graph.initializer
+    }
+    return {
+        "ends": [graph.input, graph.output],
+        "metadata": model.metadata_props,
+        "operators": kinds,
+        "functions": sorted(function.name for function in model.functions),
+        "weights' names": sorted(places),
+        "weights' places": places,
+        "types": sorted(repr(info) for info in graph.value_info),
+    }
+
+
+def nodes(given: Any) -> Iterator[onnx.NodeProto]:
+    """Yield nodes with those of nested graphs."""
+    for node in given:
+        yield node
+        for attribute in node.attribute:
+            for graph in [attribute.g, *attribute.graphs]:
+                yield from nodes(graph.node)
+
+
+def difference(before: Path, after: Path) -> list[str]:
+    """Return in what two models differ; nothing where they are the same files."""
+    found = []
+    if digest(before.with_name("model.onnx.data")) != digest(after.with_name("model.onnx.data")):
+        found.append("data")
+    if digest(before) == digest(after):
+        return found
+    old, new = (parts(onnx.load(str(path), load_external_data=False)) for path in (before, after))
+    for part, value in old.items():
+        if value != new[part]:
+            found.append(part)
+    if old["operators"] != new["operators"]:
+        more, less = new["operators"] - old["operators"], old["operators"] - new["operators"]
+        found += [f"+{count} {op}" for op, count in sorted(more.items())]
+        found += [f"-{count} {op}" for op, count in sorted(less.items())]
+    return found or ["order of nodes or names"]
+
+
+def examine(name: str, before: Path | None, folder: Path) -> dict[str, Any]:
+    """Return what became of one architecture."""
+    try:
+        archive = load_zoo()[name].make(folder)
+    except Exception as error:
+        return {"exported": False, "why": f"{type(error).__name__}: {error}"[:300]}
+    model = converted(binary(), archive, folder / "after")
+    found: dict[str, Any] = {"exported": True, "converted": isinstance(model, Path)}
+    if before is not None:
+        older = converted(before, archive, folder / "before")
+        if isinstance(model, Path) and isinstance(older, Path):
+            found["differs"] = difference(older, model)
+        elif isinstance(model, Path) or isinstance(older, Path):
+            found["differs"] = ["only one of both converts it"]
+    if isinstance(model, str):
+        return {**found, "why": model[:300]}
+    case = next(iter(read_cases(archive)))
+    values = None
+    if not any(re.search("bfloat16|float8", str(t.dtype)) for t in case.inputs.values()):
+        values = {key: tensor.numpy() for key, tensor in case.inputs.items()}
+    try:
+        found["imported"] = same.judge(model, folder / "copy" / "model.onnx", values)
+    except AssertionError as error:
+        found |= {"imported": "differs", "why": str(error)[:300]}
+    return found
+
+
+def main() -> None:
+    """Examine what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help="architectures; all without any")
+    parser.add_argument("--before", type=Path, metavar="BINARY", help="another build of onnxport")
+    arguments = parser.parse_args()
+    if arguments.before is not None:
+        # Builds differ in whether they read the names that people gave to sizes.
+        _save.dim_names = lambda program: {}
+    counts: Counter[str] = Counter()
+    for name in arguments.names or load_zoo():
+        start = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="zoo-") as folder:
+            (Path(folder) / "copy").mkdir()
+            found = examine(name, arguments.before, Path(folder))
+        print(json.dumps({"name": name, **found, "s": round(time.monotonic() - start)}), flush=True)
+        counts["architectures"] += 1
+        counts["exported"] += found["exported"]
+        counts["converted"] += found.get("converted", False)
+        if "differs" in found:
+            counts["files that differ" if found["differs"] else "the same files"] += 1
+        counts[f"importer: {found.get('imported', 'not reached')}"] += 1
+    for what, count in counts.items():
+        print(f"| {what} | {count} |", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    main()

@@ -33,6 +33,8 @@ DTYPES = {
     "float8e5m2fnuz": "F8E5M2FNUZ",
     "float8e8m0": "F8E8M0",
     "float4e2m1": "F4E2M1",
+    "float6e2m3": "F6E2M3",
+    "float6e3m2": "F6E3M2",
     "uint8": "U8",
     "int8": "I8",
     "uint16": "U16",
@@ -50,9 +52,6 @@ DTYPES = {
     "complex128": "C128",
     "string": "String",
 }
-
-# Element types that onnxport has no name for.
-UNKNOWN = ("float6e2m3", "float6e3m2")
 
 ATTR_KINDS = {
     "FLOAT": "Float",
@@ -181,8 +180,7 @@ class Tables:
 
     def type_set(self, types: Iterable[str]) -> str:
         """Return the name of a set of types."""
-        known = [text for text in types if not any(name in text for name in UNKNOWN)]
-        return self.types.name(sorted({type_tag(text) for text in known}))
+        return self.types.name(sorted({type_tag(text) for text in types}))
 
     def formal(self, parameter: OpSchema.FormalParameter, variables: list[str]) -> str:
         """Return the Rust expression of one formal input or output."""

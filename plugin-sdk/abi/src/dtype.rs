@@ -87,6 +87,8 @@ dtypes! {
     F8E8M0 "f8e8m0" onnx 24 bits 8 kind Float;
     U2 "u2" onnx 25 bits 2 kind Int;
     I2 "i2" onnx 26 bits 2 kind Int;
+    F6E2M3 "f6e2m3" onnx 27 bits 6 kind Float;
+    F6E3M2 "f6e3m2" onnx 28 bits 6 kind Float;
 }
 
 impl DType {

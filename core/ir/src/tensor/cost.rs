@@ -64,8 +64,8 @@ pub(super) fn strided_piece(tensor: &LazyTensor) -> u64 {
 
 /// The elements of the smallest piece: packed ones are cut at whole bytes as well.
 pub(super) fn smallest(tensor: &LazyTensor) -> u64 {
-    let bits = u64::from(tensor.dtype.bits());
-    if bits < 8 { step(tensor) * (8 / bits) } else { step(tensor) }
+    // As many elements as fill whole bytes: two of four bits, four of six.
+    step(tensor) << (3 - tensor.dtype.bits().trailing_zeros().min(3))
 }
 
 /// The bytes that the smallest pieces take: one is made while the one before it is taken away.

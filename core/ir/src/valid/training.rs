@@ -2,7 +2,9 @@
 //!
 //! `TrainingInfoProto` in `onnx.proto` has the rules. The operators in it are not looked at.
 
-use onnxport_proto::{GraphProto, NodeProto, StringStringEntryProto, TrainingInfoProto};
+use onnxport_proto::{
+    GraphProto, NodeProto, StringStringEntryProto, TensorProto, TrainingInfoProto, ValueInfoProto,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Cx;
@@ -65,7 +67,7 @@ fn problems<'a>(
     ];
     for (what, graph, binding) in bindings {
         let made: FxHashSet<&str> =
-            graph.iter().flat_map(|graph| graph.output.iter().map(|o| o.name())).collect();
+            graph.iter().flat_map(|graph| graph.output.iter().map(ValueInfoProto::name)).collect();
         for entry in binding {
             let (key, value) = (entry.key(), StringStringEntryProto::value(entry));
             if !main.initializers.contains(key) && !own.contains(key) {
@@ -93,7 +95,7 @@ fn problems<'a>(
 
 fn initializers(graph: &GraphProto) -> impl Iterator<Item = &str> {
     let sparse = graph.sparse_initializer.iter().filter_map(|tensor| tensor.values.as_ref());
-    graph.initializer.iter().chain(sparse).map(|tensor| tensor.name())
+    graph.initializer.iter().chain(sparse).map(TensorProto::name)
 }
 
 /// The names in sight.
@@ -108,7 +110,7 @@ impl<'a> Scope<'a> {
     /// nesting shallow.
     fn undefined(&mut self, graph: &'a GraphProto) -> Option<&'a str> {
         let mut defined = Vec::new();
-        for name in graph.input.iter().map(|input| input.name()).chain(initializers(graph)) {
+        for name in graph.input.iter().map(ValueInfoProto::name).chain(initializers(graph)) {
             self.define(name, &mut defined);
         }
         let lacking = graph.node.iter().find_map(|node| {
@@ -118,7 +120,7 @@ impl<'a> Scope<'a> {
             }
             lacking
         });
-        let outputs = graph.output.iter().map(|output| output.name());
+        let outputs = graph.output.iter().map(ValueInfoProto::name);
         let lacking = lacking.or_else(|| outputs.into_iter().find(|name| !self.knows(name)));
         for name in defined {
             if let Some(count) = self.visible.get_mut(name) {

@@ -490,6 +490,7 @@ fn ir_version(model: &Model) -> i64 {
         DType::F4E2M1 => 11,
         DType::F8E8M0 => 12,
         DType::U2 | DType::I2 => 13,
+        DType::F6E2M3 | DType::F6E3M2 => 14,
         _ => 1,
     });
     by_dtype.fold(least, i64::max)

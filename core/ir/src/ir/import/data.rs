@@ -304,9 +304,23 @@ fn typed(proto: TensorProto, dtype: DType) -> Res<Vec<u8>> {
             D::I4 | D::I2 => narrow(&proto.int32_data, |x| {
                 i8::try_from(*x).map(i8::cast_unsigned).or_else(|_| u8::try_from(*x)).ok().map(|x| [x])
             })?,
+            // Of these, each number is one element.
+            D::F6E2M3 | D::F6E3M2 => sixes(&proto.int32_data)?,
             _ => narrow(&proto.int32_data, |x| u8::try_from(*x).ok().map(|x| [x]))?,
         },
     })
+}
+
+/// Elements of six bits one behind the other, as raw data has them: the first in the lowest bits.
+fn sixes(items: &[i32]) -> Res<Vec<u8>> {
+    let mut out = Vec::with_capacity(items.len());
+    for group in items.chunks(4) {
+        let codes = narrow(group, |x| u8::try_from(*x).ok().filter(|x| *x < 64).map(|x| [x]))?;
+        let joined = codes.iter().rev().fold(0u32, |all, code| all << 6 | u32::from(*code));
+        let [a, b, c, _] = joined.to_le_bytes();
+        out.extend([a, b, c].into_iter().take((group.len() * 6).div_ceil(8)));
+    }
+    Ok(out)
 }
 
 fn narrow<T, const N: usize>(items: &[T], one: impl Fn(&T) -> Option<[u8; N]>) -> Res<Vec<u8>> {

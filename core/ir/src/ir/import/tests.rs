@@ -131,12 +131,17 @@ fn every_form_of_a_tensor_is_read() {
     assert_eq!(with(9, &[2], &|t| t.int32_data = vec![0, 1]).unwrap(), [0, 1]);
     assert_eq!(with(3, &[1], &|t| t.int32_data = vec![-3]).unwrap(), [0xfd]);
     assert_eq!(with(22, &[3], &|t| t.int32_data = vec![-1, 7]).unwrap(), [0xff, 7]);
+    // What `onnx.numpy_helper` packs 1, 2, 3, 4 and 63 to.
+    let six = |t: &mut TensorProto| t.int32_data = vec![1, 2, 3, 4, 63];
+    assert_eq!(with(27, &[5], &six).unwrap(), [0x81, 0x30, 0x10, 0x3f]);
+    assert_eq!(with(28, &[5], &six).unwrap(), [0x81, 0x30, 0x10, 0x3f]);
     assert!(with(6, &[0, 1 << 40], &|_| {}).unwrap().is_empty());
     let wrong =
         |data_type, dims: &[i64], fill: &dyn Fn(&mut TensorProto)| with(data_type, dims, fill).is_err();
     assert!(wrong(1, &[2], &|t| t.float_data = vec![1.0]));
     assert!(wrong(1, &[1], &|t| t.int32_data = vec![1]), "the wrong field");
     assert!(wrong(3, &[1], &|t| t.int32_data = vec![300]), "no int8");
+    assert!(wrong(27, &[1], &|t| t.int32_data = vec![64]), "no six bits");
     assert!(
         wrong(1, &[-1], &|_| {}) && wrong(1, &[1 << 40, 1 << 40], &|_| {}) && wrong(1, &[1 << 40], &|_| {})
     );

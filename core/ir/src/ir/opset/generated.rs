@@ -97,159 +97,165 @@ static T19: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), T
 #[rustfmt::skip]
 static T20: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F4E2M1), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::F8E8M0), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I2), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U2), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T21: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32)];
+static T21: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F4E2M1), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F6E2M3), TypeTag::Tensor(D::F6E3M2), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::F8E8M0), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I2), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U2), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T22: &[TypeTag] = &[TypeTag::Tensor(D::F32)];
+static T22: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32)];
 #[rustfmt::skip]
-static T23: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
+static T23: &[TypeTag] = &[TypeTag::Tensor(D::F32)];
 #[rustfmt::skip]
-static T24: &[TypeTag] = &[TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
+static T24: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T25: &[TypeTag] = &[TypeTag::Seq(D::Bool), TypeTag::Seq(D::C128), TypeTag::Seq(D::C64), TypeTag::Seq(D::F16), TypeTag::Seq(D::F32), TypeTag::Seq(D::F64), TypeTag::Seq(D::I16), TypeTag::Seq(D::I32), TypeTag::Seq(D::I64), TypeTag::Seq(D::I8), TypeTag::Seq(D::String), TypeTag::Seq(D::U16), TypeTag::Seq(D::U32), TypeTag::Seq(D::U64), TypeTag::Seq(D::U8)];
+static T25: &[TypeTag] = &[TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T26: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
+static T26: &[TypeTag] = &[TypeTag::Seq(D::Bool), TypeTag::Seq(D::C128), TypeTag::Seq(D::C64), TypeTag::Seq(D::F16), TypeTag::Seq(D::F32), TypeTag::Seq(D::F64), TypeTag::Seq(D::I16), TypeTag::Seq(D::I32), TypeTag::Seq(D::I64), TypeTag::Seq(D::I8), TypeTag::Seq(D::String), TypeTag::Seq(D::U16), TypeTag::Seq(D::U32), TypeTag::Seq(D::U64), TypeTag::Seq(D::U8)];
 #[rustfmt::skip]
-static T27: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
+static T27: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T28: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F4E2M1), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
+static T28: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T29: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F4E2M1), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::F8E8M0), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
+static T29: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F4E2M1), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T30: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F4E2M1), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::F8E8M0), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I2), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U2), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
+static T30: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F4E2M1), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::F8E8M0), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T31: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
+static T31: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F4E2M1), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::F8E8M0), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I2), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U2), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T32: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
+static T32: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T33: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F4E2M1), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
+static T33: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T34: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F4E2M1), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::F8E8M0), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
+static T34: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F4E2M1), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T35: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F4E2M1), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::F8E8M0), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I2), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U2), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
+static T35: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F4E2M1), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::F8E8M0), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T36: &[TypeTag] = &[TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U8)];
+static T36: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F4E2M1), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::F8E8M0), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I2), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U2), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T37: &[TypeTag] = &[TypeTag::Tensor(D::I32)];
+static T37: &[TypeTag] = &[TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T38: &[TypeTag] = &[TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U64)];
+static T38: &[TypeTag] = &[TypeTag::Tensor(D::I32)];
 #[rustfmt::skip]
-static T39: &[TypeTag] = &[TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U8)];
+static T39: &[TypeTag] = &[TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U64)];
 #[rustfmt::skip]
-static T40: &[TypeTag] = &[TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U8)];
+static T40: &[TypeTag] = &[TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T41: &[TypeTag] = &[TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U8)];
+static T41: &[TypeTag] = &[TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T42: &[TypeTag] = &[TypeTag::Tensor(D::F4E2M1), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U8)];
+static T42: &[TypeTag] = &[TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T43: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F8E8M0)];
+static T43: &[TypeTag] = &[TypeTag::Tensor(D::F4E2M1), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T44: &[TypeTag] = &[TypeTag::Tensor(D::F4E2M1), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I2), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U2), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U8)];
+static T44: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F8E8M0)];
 #[rustfmt::skip]
-static T45: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ)];
+static T45: &[TypeTag] = &[TypeTag::Tensor(D::F4E2M1), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I2), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U2), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T46: &[TypeTag] = &[TypeTag::Tensor(D::U8)];
+static T46: &[TypeTag] = &[TypeTag::Tensor(D::F4E2M1), TypeTag::Tensor(D::F6E2M3), TypeTag::Tensor(D::F6E3M2), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I2), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U2), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T47: &[TypeTag] = &[TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64)];
+static T47: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ)];
 #[rustfmt::skip]
-static T48: &[TypeTag] = &[TypeTag::Seq(D::Bool), TypeTag::Seq(D::C128), TypeTag::Seq(D::C64), TypeTag::Seq(D::F16), TypeTag::Seq(D::F32), TypeTag::Seq(D::F64), TypeTag::Seq(D::I16), TypeTag::Seq(D::I32), TypeTag::Seq(D::I64), TypeTag::Seq(D::I8), TypeTag::Seq(D::String), TypeTag::Seq(D::U16), TypeTag::Seq(D::U32), TypeTag::Seq(D::U64), TypeTag::Seq(D::U8), TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
+static T48: &[TypeTag] = &[TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T49: &[TypeTag] = &[TypeTag::Optional(D::Bool), TypeTag::Optional(D::C128), TypeTag::Optional(D::C64), TypeTag::Optional(D::F16), TypeTag::Optional(D::F32), TypeTag::Optional(D::F64), TypeTag::Optional(D::I16), TypeTag::Optional(D::I32), TypeTag::Optional(D::I64), TypeTag::Optional(D::I8), TypeTag::Optional(D::String), TypeTag::Optional(D::U16), TypeTag::Optional(D::U32), TypeTag::Optional(D::U64), TypeTag::Optional(D::U8), TypeTag::OptionalSeq(D::Bool), TypeTag::OptionalSeq(D::C128), TypeTag::OptionalSeq(D::C64), TypeTag::OptionalSeq(D::F16), TypeTag::OptionalSeq(D::F32), TypeTag::OptionalSeq(D::F64), TypeTag::OptionalSeq(D::I16), TypeTag::OptionalSeq(D::I32), TypeTag::OptionalSeq(D::I64), TypeTag::OptionalSeq(D::I8), TypeTag::OptionalSeq(D::String), TypeTag::OptionalSeq(D::U16), TypeTag::OptionalSeq(D::U32), TypeTag::OptionalSeq(D::U64), TypeTag::OptionalSeq(D::U8), TypeTag::Seq(D::Bool), TypeTag::Seq(D::C128), TypeTag::Seq(D::C64), TypeTag::Seq(D::F16), TypeTag::Seq(D::F32), TypeTag::Seq(D::F64), TypeTag::Seq(D::I16), TypeTag::Seq(D::I32), TypeTag::Seq(D::I64), TypeTag::Seq(D::I8), TypeTag::Seq(D::String), TypeTag::Seq(D::U16), TypeTag::Seq(D::U32), TypeTag::Seq(D::U64), TypeTag::Seq(D::U8), TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
+static T49: &[TypeTag] = &[TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64)];
 #[rustfmt::skip]
-static T50: &[TypeTag] = &[TypeTag::Optional(D::Bool), TypeTag::Optional(D::C128), TypeTag::Optional(D::C64), TypeTag::Optional(D::F16), TypeTag::Optional(D::F32), TypeTag::Optional(D::F64), TypeTag::Optional(D::I16), TypeTag::Optional(D::I32), TypeTag::Optional(D::I64), TypeTag::Optional(D::I8), TypeTag::Optional(D::String), TypeTag::Optional(D::U16), TypeTag::Optional(D::U32), TypeTag::Optional(D::U64), TypeTag::Optional(D::U8), TypeTag::OptionalSeq(D::Bool), TypeTag::OptionalSeq(D::C128), TypeTag::OptionalSeq(D::C64), TypeTag::OptionalSeq(D::F16), TypeTag::OptionalSeq(D::F32), TypeTag::OptionalSeq(D::F64), TypeTag::OptionalSeq(D::I16), TypeTag::OptionalSeq(D::I32), TypeTag::OptionalSeq(D::I64), TypeTag::OptionalSeq(D::I8), TypeTag::OptionalSeq(D::String), TypeTag::OptionalSeq(D::U16), TypeTag::OptionalSeq(D::U32), TypeTag::OptionalSeq(D::U64), TypeTag::OptionalSeq(D::U8), TypeTag::Seq(D::Bool), TypeTag::Seq(D::C128), TypeTag::Seq(D::C64), TypeTag::Seq(D::F16), TypeTag::Seq(D::F32), TypeTag::Seq(D::F64), TypeTag::Seq(D::I16), TypeTag::Seq(D::I32), TypeTag::Seq(D::I64), TypeTag::Seq(D::I8), TypeTag::Seq(D::String), TypeTag::Seq(D::U16), TypeTag::Seq(D::U32), TypeTag::Seq(D::U64), TypeTag::Seq(D::U8), TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
+static T50: &[TypeTag] = &[TypeTag::Seq(D::Bool), TypeTag::Seq(D::C128), TypeTag::Seq(D::C64), TypeTag::Seq(D::F16), TypeTag::Seq(D::F32), TypeTag::Seq(D::F64), TypeTag::Seq(D::I16), TypeTag::Seq(D::I32), TypeTag::Seq(D::I64), TypeTag::Seq(D::I8), TypeTag::Seq(D::String), TypeTag::Seq(D::U16), TypeTag::Seq(D::U32), TypeTag::Seq(D::U64), TypeTag::Seq(D::U8), TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T51: &[TypeTag] = &[TypeTag::Optional(D::Bool), TypeTag::Optional(D::C128), TypeTag::Optional(D::C64), TypeTag::Optional(D::F16), TypeTag::Optional(D::F32), TypeTag::Optional(D::F64), TypeTag::Optional(D::I16), TypeTag::Optional(D::I32), TypeTag::Optional(D::I64), TypeTag::Optional(D::I8), TypeTag::Optional(D::String), TypeTag::Optional(D::U16), TypeTag::Optional(D::U32), TypeTag::Optional(D::U64), TypeTag::Optional(D::U8), TypeTag::OptionalSeq(D::Bool), TypeTag::OptionalSeq(D::C128), TypeTag::OptionalSeq(D::C64), TypeTag::OptionalSeq(D::F16), TypeTag::OptionalSeq(D::F32), TypeTag::OptionalSeq(D::F64), TypeTag::OptionalSeq(D::I16), TypeTag::OptionalSeq(D::I32), TypeTag::OptionalSeq(D::I64), TypeTag::OptionalSeq(D::I8), TypeTag::OptionalSeq(D::String), TypeTag::OptionalSeq(D::U16), TypeTag::OptionalSeq(D::U32), TypeTag::OptionalSeq(D::U64), TypeTag::OptionalSeq(D::U8), TypeTag::Seq(D::Bool), TypeTag::Seq(D::C128), TypeTag::Seq(D::C64), TypeTag::Seq(D::F16), TypeTag::Seq(D::F32), TypeTag::Seq(D::F64), TypeTag::Seq(D::I16), TypeTag::Seq(D::I32), TypeTag::Seq(D::I64), TypeTag::Seq(D::I8), TypeTag::Seq(D::String), TypeTag::Seq(D::U16), TypeTag::Seq(D::U32), TypeTag::Seq(D::U64), TypeTag::Seq(D::U8), TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
+static T51: &[TypeTag] = &[TypeTag::Optional(D::Bool), TypeTag::Optional(D::C128), TypeTag::Optional(D::C64), TypeTag::Optional(D::F16), TypeTag::Optional(D::F32), TypeTag::Optional(D::F64), TypeTag::Optional(D::I16), TypeTag::Optional(D::I32), TypeTag::Optional(D::I64), TypeTag::Optional(D::I8), TypeTag::Optional(D::String), TypeTag::Optional(D::U16), TypeTag::Optional(D::U32), TypeTag::Optional(D::U64), TypeTag::Optional(D::U8), TypeTag::OptionalSeq(D::Bool), TypeTag::OptionalSeq(D::C128), TypeTag::OptionalSeq(D::C64), TypeTag::OptionalSeq(D::F16), TypeTag::OptionalSeq(D::F32), TypeTag::OptionalSeq(D::F64), TypeTag::OptionalSeq(D::I16), TypeTag::OptionalSeq(D::I32), TypeTag::OptionalSeq(D::I64), TypeTag::OptionalSeq(D::I8), TypeTag::OptionalSeq(D::String), TypeTag::OptionalSeq(D::U16), TypeTag::OptionalSeq(D::U32), TypeTag::OptionalSeq(D::U64), TypeTag::OptionalSeq(D::U8), TypeTag::Seq(D::Bool), TypeTag::Seq(D::C128), TypeTag::Seq(D::C64), TypeTag::Seq(D::F16), TypeTag::Seq(D::F32), TypeTag::Seq(D::F64), TypeTag::Seq(D::I16), TypeTag::Seq(D::I32), TypeTag::Seq(D::I64), TypeTag::Seq(D::I8), TypeTag::Seq(D::String), TypeTag::Seq(D::U16), TypeTag::Seq(D::U32), TypeTag::Seq(D::U64), TypeTag::Seq(D::U8), TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T52: &[TypeTag] = &[TypeTag::Optional(D::Bool), TypeTag::Optional(D::C128), TypeTag::Optional(D::C64), TypeTag::Optional(D::F16), TypeTag::Optional(D::F32), TypeTag::Optional(D::F64), TypeTag::Optional(D::I16), TypeTag::Optional(D::I32), TypeTag::Optional(D::I64), TypeTag::Optional(D::I8), TypeTag::Optional(D::String), TypeTag::Optional(D::U16), TypeTag::Optional(D::U32), TypeTag::Optional(D::U64), TypeTag::Optional(D::U8), TypeTag::OptionalSeq(D::Bool), TypeTag::OptionalSeq(D::C128), TypeTag::OptionalSeq(D::C64), TypeTag::OptionalSeq(D::F16), TypeTag::OptionalSeq(D::F32), TypeTag::OptionalSeq(D::F64), TypeTag::OptionalSeq(D::I16), TypeTag::OptionalSeq(D::I32), TypeTag::OptionalSeq(D::I64), TypeTag::OptionalSeq(D::I8), TypeTag::OptionalSeq(D::String), TypeTag::OptionalSeq(D::U16), TypeTag::OptionalSeq(D::U32), TypeTag::OptionalSeq(D::U64), TypeTag::OptionalSeq(D::U8), TypeTag::Seq(D::Bool), TypeTag::Seq(D::C128), TypeTag::Seq(D::C64), TypeTag::Seq(D::F16), TypeTag::Seq(D::F32), TypeTag::Seq(D::F64), TypeTag::Seq(D::I16), TypeTag::Seq(D::I32), TypeTag::Seq(D::I64), TypeTag::Seq(D::I8), TypeTag::Seq(D::String), TypeTag::Seq(D::U16), TypeTag::Seq(D::U32), TypeTag::Seq(D::U64), TypeTag::Seq(D::U8), TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F4E2M1), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
+static T52: &[TypeTag] = &[TypeTag::Optional(D::Bool), TypeTag::Optional(D::C128), TypeTag::Optional(D::C64), TypeTag::Optional(D::F16), TypeTag::Optional(D::F32), TypeTag::Optional(D::F64), TypeTag::Optional(D::I16), TypeTag::Optional(D::I32), TypeTag::Optional(D::I64), TypeTag::Optional(D::I8), TypeTag::Optional(D::String), TypeTag::Optional(D::U16), TypeTag::Optional(D::U32), TypeTag::Optional(D::U64), TypeTag::Optional(D::U8), TypeTag::OptionalSeq(D::Bool), TypeTag::OptionalSeq(D::C128), TypeTag::OptionalSeq(D::C64), TypeTag::OptionalSeq(D::F16), TypeTag::OptionalSeq(D::F32), TypeTag::OptionalSeq(D::F64), TypeTag::OptionalSeq(D::I16), TypeTag::OptionalSeq(D::I32), TypeTag::OptionalSeq(D::I64), TypeTag::OptionalSeq(D::I8), TypeTag::OptionalSeq(D::String), TypeTag::OptionalSeq(D::U16), TypeTag::OptionalSeq(D::U32), TypeTag::OptionalSeq(D::U64), TypeTag::OptionalSeq(D::U8), TypeTag::Seq(D::Bool), TypeTag::Seq(D::C128), TypeTag::Seq(D::C64), TypeTag::Seq(D::F16), TypeTag::Seq(D::F32), TypeTag::Seq(D::F64), TypeTag::Seq(D::I16), TypeTag::Seq(D::I32), TypeTag::Seq(D::I64), TypeTag::Seq(D::I8), TypeTag::Seq(D::String), TypeTag::Seq(D::U16), TypeTag::Seq(D::U32), TypeTag::Seq(D::U64), TypeTag::Seq(D::U8), TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T53: &[TypeTag] = &[TypeTag::Optional(D::Bool), TypeTag::Optional(D::C128), TypeTag::Optional(D::C64), TypeTag::Optional(D::F16), TypeTag::Optional(D::F32), TypeTag::Optional(D::F64), TypeTag::Optional(D::I16), TypeTag::Optional(D::I32), TypeTag::Optional(D::I64), TypeTag::Optional(D::I8), TypeTag::Optional(D::String), TypeTag::Optional(D::U16), TypeTag::Optional(D::U32), TypeTag::Optional(D::U64), TypeTag::Optional(D::U8), TypeTag::OptionalSeq(D::Bool), TypeTag::OptionalSeq(D::C128), TypeTag::OptionalSeq(D::C64), TypeTag::OptionalSeq(D::F16), TypeTag::OptionalSeq(D::F32), TypeTag::OptionalSeq(D::F64), TypeTag::OptionalSeq(D::I16), TypeTag::OptionalSeq(D::I32), TypeTag::OptionalSeq(D::I64), TypeTag::OptionalSeq(D::I8), TypeTag::OptionalSeq(D::String), TypeTag::OptionalSeq(D::U16), TypeTag::OptionalSeq(D::U32), TypeTag::OptionalSeq(D::U64), TypeTag::OptionalSeq(D::U8), TypeTag::Seq(D::Bool), TypeTag::Seq(D::C128), TypeTag::Seq(D::C64), TypeTag::Seq(D::F16), TypeTag::Seq(D::F32), TypeTag::Seq(D::F64), TypeTag::Seq(D::I16), TypeTag::Seq(D::I32), TypeTag::Seq(D::I64), TypeTag::Seq(D::I8), TypeTag::Seq(D::String), TypeTag::Seq(D::U16), TypeTag::Seq(D::U32), TypeTag::Seq(D::U64), TypeTag::Seq(D::U8), TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F4E2M1), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::F8E8M0), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
+static T53: &[TypeTag] = &[TypeTag::Optional(D::Bool), TypeTag::Optional(D::C128), TypeTag::Optional(D::C64), TypeTag::Optional(D::F16), TypeTag::Optional(D::F32), TypeTag::Optional(D::F64), TypeTag::Optional(D::I16), TypeTag::Optional(D::I32), TypeTag::Optional(D::I64), TypeTag::Optional(D::I8), TypeTag::Optional(D::String), TypeTag::Optional(D::U16), TypeTag::Optional(D::U32), TypeTag::Optional(D::U64), TypeTag::Optional(D::U8), TypeTag::OptionalSeq(D::Bool), TypeTag::OptionalSeq(D::C128), TypeTag::OptionalSeq(D::C64), TypeTag::OptionalSeq(D::F16), TypeTag::OptionalSeq(D::F32), TypeTag::OptionalSeq(D::F64), TypeTag::OptionalSeq(D::I16), TypeTag::OptionalSeq(D::I32), TypeTag::OptionalSeq(D::I64), TypeTag::OptionalSeq(D::I8), TypeTag::OptionalSeq(D::String), TypeTag::OptionalSeq(D::U16), TypeTag::OptionalSeq(D::U32), TypeTag::OptionalSeq(D::U64), TypeTag::OptionalSeq(D::U8), TypeTag::Seq(D::Bool), TypeTag::Seq(D::C128), TypeTag::Seq(D::C64), TypeTag::Seq(D::F16), TypeTag::Seq(D::F32), TypeTag::Seq(D::F64), TypeTag::Seq(D::I16), TypeTag::Seq(D::I32), TypeTag::Seq(D::I64), TypeTag::Seq(D::I8), TypeTag::Seq(D::String), TypeTag::Seq(D::U16), TypeTag::Seq(D::U32), TypeTag::Seq(D::U64), TypeTag::Seq(D::U8), TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T54: &[TypeTag] = &[TypeTag::Optional(D::Bool), TypeTag::Optional(D::C128), TypeTag::Optional(D::C64), TypeTag::Optional(D::F16), TypeTag::Optional(D::F32), TypeTag::Optional(D::F64), TypeTag::Optional(D::I16), TypeTag::Optional(D::I32), TypeTag::Optional(D::I64), TypeTag::Optional(D::I8), TypeTag::Optional(D::String), TypeTag::Optional(D::U16), TypeTag::Optional(D::U32), TypeTag::Optional(D::U64), TypeTag::Optional(D::U8), TypeTag::OptionalSeq(D::Bool), TypeTag::OptionalSeq(D::C128), TypeTag::OptionalSeq(D::C64), TypeTag::OptionalSeq(D::F16), TypeTag::OptionalSeq(D::F32), TypeTag::OptionalSeq(D::F64), TypeTag::OptionalSeq(D::I16), TypeTag::OptionalSeq(D::I32), TypeTag::OptionalSeq(D::I64), TypeTag::OptionalSeq(D::I8), TypeTag::OptionalSeq(D::String), TypeTag::OptionalSeq(D::U16), TypeTag::OptionalSeq(D::U32), TypeTag::OptionalSeq(D::U64), TypeTag::OptionalSeq(D::U8), TypeTag::Seq(D::Bool), TypeTag::Seq(D::C128), TypeTag::Seq(D::C64), TypeTag::Seq(D::F16), TypeTag::Seq(D::F32), TypeTag::Seq(D::F64), TypeTag::Seq(D::I16), TypeTag::Seq(D::I32), TypeTag::Seq(D::I64), TypeTag::Seq(D::I8), TypeTag::Seq(D::String), TypeTag::Seq(D::U16), TypeTag::Seq(D::U32), TypeTag::Seq(D::U64), TypeTag::Seq(D::U8), TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F4E2M1), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::F8E8M0), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I2), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U2), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
+static T54: &[TypeTag] = &[TypeTag::Optional(D::Bool), TypeTag::Optional(D::C128), TypeTag::Optional(D::C64), TypeTag::Optional(D::F16), TypeTag::Optional(D::F32), TypeTag::Optional(D::F64), TypeTag::Optional(D::I16), TypeTag::Optional(D::I32), TypeTag::Optional(D::I64), TypeTag::Optional(D::I8), TypeTag::Optional(D::String), TypeTag::Optional(D::U16), TypeTag::Optional(D::U32), TypeTag::Optional(D::U64), TypeTag::Optional(D::U8), TypeTag::OptionalSeq(D::Bool), TypeTag::OptionalSeq(D::C128), TypeTag::OptionalSeq(D::C64), TypeTag::OptionalSeq(D::F16), TypeTag::OptionalSeq(D::F32), TypeTag::OptionalSeq(D::F64), TypeTag::OptionalSeq(D::I16), TypeTag::OptionalSeq(D::I32), TypeTag::OptionalSeq(D::I64), TypeTag::OptionalSeq(D::I8), TypeTag::OptionalSeq(D::String), TypeTag::OptionalSeq(D::U16), TypeTag::OptionalSeq(D::U32), TypeTag::OptionalSeq(D::U64), TypeTag::OptionalSeq(D::U8), TypeTag::Seq(D::Bool), TypeTag::Seq(D::C128), TypeTag::Seq(D::C64), TypeTag::Seq(D::F16), TypeTag::Seq(D::F32), TypeTag::Seq(D::F64), TypeTag::Seq(D::I16), TypeTag::Seq(D::I32), TypeTag::Seq(D::I64), TypeTag::Seq(D::I8), TypeTag::Seq(D::String), TypeTag::Seq(D::U16), TypeTag::Seq(D::U32), TypeTag::Seq(D::U64), TypeTag::Seq(D::U8), TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F4E2M1), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T55: &[TypeTag] = &[TypeTag::Seq(D::Bool), TypeTag::Seq(D::C128), TypeTag::Seq(D::C64), TypeTag::Seq(D::F16), TypeTag::Seq(D::F32), TypeTag::Seq(D::F64), TypeTag::Seq(D::I16), TypeTag::Seq(D::I32), TypeTag::Seq(D::I64), TypeTag::Seq(D::I8), TypeTag::Seq(D::String), TypeTag::Seq(D::U16), TypeTag::Seq(D::U32), TypeTag::Seq(D::U64), TypeTag::Seq(D::U8), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
+static T55: &[TypeTag] = &[TypeTag::Optional(D::Bool), TypeTag::Optional(D::C128), TypeTag::Optional(D::C64), TypeTag::Optional(D::F16), TypeTag::Optional(D::F32), TypeTag::Optional(D::F64), TypeTag::Optional(D::I16), TypeTag::Optional(D::I32), TypeTag::Optional(D::I64), TypeTag::Optional(D::I8), TypeTag::Optional(D::String), TypeTag::Optional(D::U16), TypeTag::Optional(D::U32), TypeTag::Optional(D::U64), TypeTag::Optional(D::U8), TypeTag::OptionalSeq(D::Bool), TypeTag::OptionalSeq(D::C128), TypeTag::OptionalSeq(D::C64), TypeTag::OptionalSeq(D::F16), TypeTag::OptionalSeq(D::F32), TypeTag::OptionalSeq(D::F64), TypeTag::OptionalSeq(D::I16), TypeTag::OptionalSeq(D::I32), TypeTag::OptionalSeq(D::I64), TypeTag::OptionalSeq(D::I8), TypeTag::OptionalSeq(D::String), TypeTag::OptionalSeq(D::U16), TypeTag::OptionalSeq(D::U32), TypeTag::OptionalSeq(D::U64), TypeTag::OptionalSeq(D::U8), TypeTag::Seq(D::Bool), TypeTag::Seq(D::C128), TypeTag::Seq(D::C64), TypeTag::Seq(D::F16), TypeTag::Seq(D::F32), TypeTag::Seq(D::F64), TypeTag::Seq(D::I16), TypeTag::Seq(D::I32), TypeTag::Seq(D::I64), TypeTag::Seq(D::I8), TypeTag::Seq(D::String), TypeTag::Seq(D::U16), TypeTag::Seq(D::U32), TypeTag::Seq(D::U64), TypeTag::Seq(D::U8), TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F4E2M1), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::F8E8M0), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T56: &[TypeTag] = &[TypeTag::Optional(D::BF16), TypeTag::Optional(D::Bool), TypeTag::Optional(D::C128), TypeTag::Optional(D::C64), TypeTag::Optional(D::F16), TypeTag::Optional(D::F32), TypeTag::Optional(D::F64), TypeTag::Optional(D::I16), TypeTag::Optional(D::I32), TypeTag::Optional(D::I64), TypeTag::Optional(D::I8), TypeTag::Optional(D::String), TypeTag::Optional(D::U16), TypeTag::Optional(D::U32), TypeTag::Optional(D::U64), TypeTag::Optional(D::U8), TypeTag::OptionalSeq(D::BF16), TypeTag::OptionalSeq(D::Bool), TypeTag::OptionalSeq(D::C128), TypeTag::OptionalSeq(D::C64), TypeTag::OptionalSeq(D::F16), TypeTag::OptionalSeq(D::F32), TypeTag::OptionalSeq(D::F64), TypeTag::OptionalSeq(D::I16), TypeTag::OptionalSeq(D::I32), TypeTag::OptionalSeq(D::I64), TypeTag::OptionalSeq(D::I8), TypeTag::OptionalSeq(D::String), TypeTag::OptionalSeq(D::U16), TypeTag::OptionalSeq(D::U32), TypeTag::OptionalSeq(D::U64), TypeTag::OptionalSeq(D::U8), TypeTag::Seq(D::BF16), TypeTag::Seq(D::Bool), TypeTag::Seq(D::C128), TypeTag::Seq(D::C64), TypeTag::Seq(D::F16), TypeTag::Seq(D::F32), TypeTag::Seq(D::F64), TypeTag::Seq(D::I16), TypeTag::Seq(D::I32), TypeTag::Seq(D::I64), TypeTag::Seq(D::I8), TypeTag::Seq(D::String), TypeTag::Seq(D::U16), TypeTag::Seq(D::U32), TypeTag::Seq(D::U64), TypeTag::Seq(D::U8), TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
+static T56: &[TypeTag] = &[TypeTag::Optional(D::Bool), TypeTag::Optional(D::C128), TypeTag::Optional(D::C64), TypeTag::Optional(D::F16), TypeTag::Optional(D::F32), TypeTag::Optional(D::F64), TypeTag::Optional(D::I16), TypeTag::Optional(D::I32), TypeTag::Optional(D::I64), TypeTag::Optional(D::I8), TypeTag::Optional(D::String), TypeTag::Optional(D::U16), TypeTag::Optional(D::U32), TypeTag::Optional(D::U64), TypeTag::Optional(D::U8), TypeTag::OptionalSeq(D::Bool), TypeTag::OptionalSeq(D::C128), TypeTag::OptionalSeq(D::C64), TypeTag::OptionalSeq(D::F16), TypeTag::OptionalSeq(D::F32), TypeTag::OptionalSeq(D::F64), TypeTag::OptionalSeq(D::I16), TypeTag::OptionalSeq(D::I32), TypeTag::OptionalSeq(D::I64), TypeTag::OptionalSeq(D::I8), TypeTag::OptionalSeq(D::String), TypeTag::OptionalSeq(D::U16), TypeTag::OptionalSeq(D::U32), TypeTag::OptionalSeq(D::U64), TypeTag::OptionalSeq(D::U8), TypeTag::Seq(D::Bool), TypeTag::Seq(D::C128), TypeTag::Seq(D::C64), TypeTag::Seq(D::F16), TypeTag::Seq(D::F32), TypeTag::Seq(D::F64), TypeTag::Seq(D::I16), TypeTag::Seq(D::I32), TypeTag::Seq(D::I64), TypeTag::Seq(D::I8), TypeTag::Seq(D::String), TypeTag::Seq(D::U16), TypeTag::Seq(D::U32), TypeTag::Seq(D::U64), TypeTag::Seq(D::U8), TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F4E2M1), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::F8E8M0), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I2), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U2), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T57: &[TypeTag] = &[TypeTag::Optional(D::BF16), TypeTag::Optional(D::Bool), TypeTag::Optional(D::C128), TypeTag::Optional(D::C64), TypeTag::Optional(D::F16), TypeTag::Optional(D::F32), TypeTag::Optional(D::F64), TypeTag::Optional(D::F8E4M3FN), TypeTag::Optional(D::F8E4M3FNUZ), TypeTag::Optional(D::F8E5M2), TypeTag::Optional(D::F8E5M2FNUZ), TypeTag::Optional(D::I16), TypeTag::Optional(D::I32), TypeTag::Optional(D::I64), TypeTag::Optional(D::I8), TypeTag::Optional(D::String), TypeTag::Optional(D::U16), TypeTag::Optional(D::U32), TypeTag::Optional(D::U64), TypeTag::Optional(D::U8), TypeTag::OptionalSeq(D::BF16), TypeTag::OptionalSeq(D::Bool), TypeTag::OptionalSeq(D::C128), TypeTag::OptionalSeq(D::C64), TypeTag::OptionalSeq(D::F16), TypeTag::OptionalSeq(D::F32), TypeTag::OptionalSeq(D::F64), TypeTag::OptionalSeq(D::I16), TypeTag::OptionalSeq(D::I32), TypeTag::OptionalSeq(D::I64), TypeTag::OptionalSeq(D::I8), TypeTag::OptionalSeq(D::String), TypeTag::OptionalSeq(D::U16), TypeTag::OptionalSeq(D::U32), TypeTag::OptionalSeq(D::U64), TypeTag::OptionalSeq(D::U8), TypeTag::Seq(D::BF16), TypeTag::Seq(D::Bool), TypeTag::Seq(D::C128), TypeTag::Seq(D::C64), TypeTag::Seq(D::F16), TypeTag::Seq(D::F32), TypeTag::Seq(D::F64), TypeTag::Seq(D::F8E4M3FN), TypeTag::Seq(D::F8E4M3FNUZ), TypeTag::Seq(D::F8E5M2), TypeTag::Seq(D::F8E5M2FNUZ), TypeTag::Seq(D::I16), TypeTag::Seq(D::I32), TypeTag::Seq(D::I64), TypeTag::Seq(D::I8), TypeTag::Seq(D::String), TypeTag::Seq(D::U16), TypeTag::Seq(D::U32), TypeTag::Seq(D::U64), TypeTag::Seq(D::U8), TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
+static T57: &[TypeTag] = &[TypeTag::Seq(D::Bool), TypeTag::Seq(D::C128), TypeTag::Seq(D::C64), TypeTag::Seq(D::F16), TypeTag::Seq(D::F32), TypeTag::Seq(D::F64), TypeTag::Seq(D::I16), TypeTag::Seq(D::I32), TypeTag::Seq(D::I64), TypeTag::Seq(D::I8), TypeTag::Seq(D::String), TypeTag::Seq(D::U16), TypeTag::Seq(D::U32), TypeTag::Seq(D::U64), TypeTag::Seq(D::U8), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T58: &[TypeTag] = &[TypeTag::Optional(D::BF16), TypeTag::Optional(D::Bool), TypeTag::Optional(D::C128), TypeTag::Optional(D::C64), TypeTag::Optional(D::F16), TypeTag::Optional(D::F32), TypeTag::Optional(D::F64), TypeTag::Optional(D::F8E4M3FN), TypeTag::Optional(D::F8E4M3FNUZ), TypeTag::Optional(D::F8E5M2), TypeTag::Optional(D::F8E5M2FNUZ), TypeTag::Optional(D::I16), TypeTag::Optional(D::I32), TypeTag::Optional(D::I4), TypeTag::Optional(D::I64), TypeTag::Optional(D::I8), TypeTag::Optional(D::String), TypeTag::Optional(D::U16), TypeTag::Optional(D::U32), TypeTag::Optional(D::U4), TypeTag::Optional(D::U64), TypeTag::Optional(D::U8), TypeTag::OptionalSeq(D::BF16), TypeTag::OptionalSeq(D::Bool), TypeTag::OptionalSeq(D::C128), TypeTag::OptionalSeq(D::C64), TypeTag::OptionalSeq(D::F16), TypeTag::OptionalSeq(D::F32), TypeTag::OptionalSeq(D::F64), TypeTag::OptionalSeq(D::I16), TypeTag::OptionalSeq(D::I32), TypeTag::OptionalSeq(D::I64), TypeTag::OptionalSeq(D::I8), TypeTag::OptionalSeq(D::String), TypeTag::OptionalSeq(D::U16), TypeTag::OptionalSeq(D::U32), TypeTag::OptionalSeq(D::U64), TypeTag::OptionalSeq(D::U8), TypeTag::Seq(D::BF16), TypeTag::Seq(D::Bool), TypeTag::Seq(D::C128), TypeTag::Seq(D::C64), TypeTag::Seq(D::F16), TypeTag::Seq(D::F32), TypeTag::Seq(D::F64), TypeTag::Seq(D::F8E4M3FN), TypeTag::Seq(D::F8E4M3FNUZ), TypeTag::Seq(D::F8E5M2), TypeTag::Seq(D::F8E5M2FNUZ), TypeTag::Seq(D::I16), TypeTag::Seq(D::I32), TypeTag::Seq(D::I4), TypeTag::Seq(D::I64), TypeTag::Seq(D::I8), TypeTag::Seq(D::String), TypeTag::Seq(D::U16), TypeTag::Seq(D::U32), TypeTag::Seq(D::U4), TypeTag::Seq(D::U64), TypeTag::Seq(D::U8), TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
+static T58: &[TypeTag] = &[TypeTag::Optional(D::BF16), TypeTag::Optional(D::Bool), TypeTag::Optional(D::C128), TypeTag::Optional(D::C64), TypeTag::Optional(D::F16), TypeTag::Optional(D::F32), TypeTag::Optional(D::F64), TypeTag::Optional(D::I16), TypeTag::Optional(D::I32), TypeTag::Optional(D::I64), TypeTag::Optional(D::I8), TypeTag::Optional(D::String), TypeTag::Optional(D::U16), TypeTag::Optional(D::U32), TypeTag::Optional(D::U64), TypeTag::Optional(D::U8), TypeTag::OptionalSeq(D::BF16), TypeTag::OptionalSeq(D::Bool), TypeTag::OptionalSeq(D::C128), TypeTag::OptionalSeq(D::C64), TypeTag::OptionalSeq(D::F16), TypeTag::OptionalSeq(D::F32), TypeTag::OptionalSeq(D::F64), TypeTag::OptionalSeq(D::I16), TypeTag::OptionalSeq(D::I32), TypeTag::OptionalSeq(D::I64), TypeTag::OptionalSeq(D::I8), TypeTag::OptionalSeq(D::String), TypeTag::OptionalSeq(D::U16), TypeTag::OptionalSeq(D::U32), TypeTag::OptionalSeq(D::U64), TypeTag::OptionalSeq(D::U8), TypeTag::Seq(D::BF16), TypeTag::Seq(D::Bool), TypeTag::Seq(D::C128), TypeTag::Seq(D::C64), TypeTag::Seq(D::F16), TypeTag::Seq(D::F32), TypeTag::Seq(D::F64), TypeTag::Seq(D::I16), TypeTag::Seq(D::I32), TypeTag::Seq(D::I64), TypeTag::Seq(D::I8), TypeTag::Seq(D::String), TypeTag::Seq(D::U16), TypeTag::Seq(D::U32), TypeTag::Seq(D::U64), TypeTag::Seq(D::U8), TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T59: &[TypeTag] = &[TypeTag::Optional(D::BF16), TypeTag::Optional(D::Bool), TypeTag::Optional(D::C128), TypeTag::Optional(D::C64), TypeTag::Optional(D::F16), TypeTag::Optional(D::F32), TypeTag::Optional(D::F4E2M1), TypeTag::Optional(D::F64), TypeTag::Optional(D::F8E4M3FN), TypeTag::Optional(D::F8E4M3FNUZ), TypeTag::Optional(D::F8E5M2), TypeTag::Optional(D::F8E5M2FNUZ), TypeTag::Optional(D::I16), TypeTag::Optional(D::I32), TypeTag::Optional(D::I4), TypeTag::Optional(D::I64), TypeTag::Optional(D::I8), TypeTag::Optional(D::String), TypeTag::Optional(D::U16), TypeTag::Optional(D::U32), TypeTag::Optional(D::U4), TypeTag::Optional(D::U64), TypeTag::Optional(D::U8), TypeTag::OptionalSeq(D::BF16), TypeTag::OptionalSeq(D::Bool), TypeTag::OptionalSeq(D::C128), TypeTag::OptionalSeq(D::C64), TypeTag::OptionalSeq(D::F16), TypeTag::OptionalSeq(D::F32), TypeTag::OptionalSeq(D::F64), TypeTag::OptionalSeq(D::I16), TypeTag::OptionalSeq(D::I32), TypeTag::OptionalSeq(D::I64), TypeTag::OptionalSeq(D::I8), TypeTag::OptionalSeq(D::String), TypeTag::OptionalSeq(D::U16), TypeTag::OptionalSeq(D::U32), TypeTag::OptionalSeq(D::U64), TypeTag::OptionalSeq(D::U8), TypeTag::Seq(D::BF16), TypeTag::Seq(D::Bool), TypeTag::Seq(D::C128), TypeTag::Seq(D::C64), TypeTag::Seq(D::F16), TypeTag::Seq(D::F32), TypeTag::Seq(D::F4E2M1), TypeTag::Seq(D::F64), TypeTag::Seq(D::F8E4M3FN), TypeTag::Seq(D::F8E4M3FNUZ), TypeTag::Seq(D::F8E5M2), TypeTag::Seq(D::F8E5M2FNUZ), TypeTag::Seq(D::I16), TypeTag::Seq(D::I32), TypeTag::Seq(D::I4), TypeTag::Seq(D::I64), TypeTag::Seq(D::I8), TypeTag::Seq(D::String), TypeTag::Seq(D::U16), TypeTag::Seq(D::U32), TypeTag::Seq(D::U4), TypeTag::Seq(D::U64), TypeTag::Seq(D::U8), TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F4E2M1), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
+static T59: &[TypeTag] = &[TypeTag::Optional(D::BF16), TypeTag::Optional(D::Bool), TypeTag::Optional(D::C128), TypeTag::Optional(D::C64), TypeTag::Optional(D::F16), TypeTag::Optional(D::F32), TypeTag::Optional(D::F64), TypeTag::Optional(D::F8E4M3FN), TypeTag::Optional(D::F8E4M3FNUZ), TypeTag::Optional(D::F8E5M2), TypeTag::Optional(D::F8E5M2FNUZ), TypeTag::Optional(D::I16), TypeTag::Optional(D::I32), TypeTag::Optional(D::I64), TypeTag::Optional(D::I8), TypeTag::Optional(D::String), TypeTag::Optional(D::U16), TypeTag::Optional(D::U32), TypeTag::Optional(D::U64), TypeTag::Optional(D::U8), TypeTag::OptionalSeq(D::BF16), TypeTag::OptionalSeq(D::Bool), TypeTag::OptionalSeq(D::C128), TypeTag::OptionalSeq(D::C64), TypeTag::OptionalSeq(D::F16), TypeTag::OptionalSeq(D::F32), TypeTag::OptionalSeq(D::F64), TypeTag::OptionalSeq(D::I16), TypeTag::OptionalSeq(D::I32), TypeTag::OptionalSeq(D::I64), TypeTag::OptionalSeq(D::I8), TypeTag::OptionalSeq(D::String), TypeTag::OptionalSeq(D::U16), TypeTag::OptionalSeq(D::U32), TypeTag::OptionalSeq(D::U64), TypeTag::OptionalSeq(D::U8), TypeTag::Seq(D::BF16), TypeTag::Seq(D::Bool), TypeTag::Seq(D::C128), TypeTag::Seq(D::C64), TypeTag::Seq(D::F16), TypeTag::Seq(D::F32), TypeTag::Seq(D::F64), TypeTag::Seq(D::F8E4M3FN), TypeTag::Seq(D::F8E4M3FNUZ), TypeTag::Seq(D::F8E5M2), TypeTag::Seq(D::F8E5M2FNUZ), TypeTag::Seq(D::I16), TypeTag::Seq(D::I32), TypeTag::Seq(D::I64), TypeTag::Seq(D::I8), TypeTag::Seq(D::String), TypeTag::Seq(D::U16), TypeTag::Seq(D::U32), TypeTag::Seq(D::U64), TypeTag::Seq(D::U8), TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T60: &[TypeTag] = &[TypeTag::Optional(D::BF16), TypeTag::Optional(D::Bool), TypeTag::Optional(D::C128), TypeTag::Optional(D::C64), TypeTag::Optional(D::F16), TypeTag::Optional(D::F32), TypeTag::Optional(D::F4E2M1), TypeTag::Optional(D::F64), TypeTag::Optional(D::F8E4M3FN), TypeTag::Optional(D::F8E4M3FNUZ), TypeTag::Optional(D::F8E5M2), TypeTag::Optional(D::F8E5M2FNUZ), TypeTag::Optional(D::F8E8M0), TypeTag::Optional(D::I16), TypeTag::Optional(D::I32), TypeTag::Optional(D::I4), TypeTag::Optional(D::I64), TypeTag::Optional(D::I8), TypeTag::Optional(D::String), TypeTag::Optional(D::U16), TypeTag::Optional(D::U32), TypeTag::Optional(D::U4), TypeTag::Optional(D::U64), TypeTag::Optional(D::U8), TypeTag::OptionalSeq(D::BF16), TypeTag::OptionalSeq(D::Bool), TypeTag::OptionalSeq(D::C128), TypeTag::OptionalSeq(D::C64), TypeTag::OptionalSeq(D::F16), TypeTag::OptionalSeq(D::F32), TypeTag::OptionalSeq(D::F64), TypeTag::OptionalSeq(D::I16), TypeTag::OptionalSeq(D::I32), TypeTag::OptionalSeq(D::I64), TypeTag::OptionalSeq(D::I8), TypeTag::OptionalSeq(D::String), TypeTag::OptionalSeq(D::U16), TypeTag::OptionalSeq(D::U32), TypeTag::OptionalSeq(D::U64), TypeTag::OptionalSeq(D::U8), TypeTag::Seq(D::BF16), TypeTag::Seq(D::Bool), TypeTag::Seq(D::C128), TypeTag::Seq(D::C64), TypeTag::Seq(D::F16), TypeTag::Seq(D::F32), TypeTag::Seq(D::F4E2M1), TypeTag::Seq(D::F64), TypeTag::Seq(D::F8E4M3FN), TypeTag::Seq(D::F8E4M3FNUZ), TypeTag::Seq(D::F8E5M2), TypeTag::Seq(D::F8E5M2FNUZ), TypeTag::Seq(D::F8E8M0), TypeTag::Seq(D::I16), TypeTag::Seq(D::I32), TypeTag::Seq(D::I4), TypeTag::Seq(D::I64), TypeTag::Seq(D::I8), TypeTag::Seq(D::String), TypeTag::Seq(D::U16), TypeTag::Seq(D::U32), TypeTag::Seq(D::U4), TypeTag::Seq(D::U64), TypeTag::Seq(D::U8), TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F4E2M1), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::F8E8M0), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
+static T60: &[TypeTag] = &[TypeTag::Optional(D::BF16), TypeTag::Optional(D::Bool), TypeTag::Optional(D::C128), TypeTag::Optional(D::C64), TypeTag::Optional(D::F16), TypeTag::Optional(D::F32), TypeTag::Optional(D::F64), TypeTag::Optional(D::F8E4M3FN), TypeTag::Optional(D::F8E4M3FNUZ), TypeTag::Optional(D::F8E5M2), TypeTag::Optional(D::F8E5M2FNUZ), TypeTag::Optional(D::I16), TypeTag::Optional(D::I32), TypeTag::Optional(D::I4), TypeTag::Optional(D::I64), TypeTag::Optional(D::I8), TypeTag::Optional(D::String), TypeTag::Optional(D::U16), TypeTag::Optional(D::U32), TypeTag::Optional(D::U4), TypeTag::Optional(D::U64), TypeTag::Optional(D::U8), TypeTag::OptionalSeq(D::BF16), TypeTag::OptionalSeq(D::Bool), TypeTag::OptionalSeq(D::C128), TypeTag::OptionalSeq(D::C64), TypeTag::OptionalSeq(D::F16), TypeTag::OptionalSeq(D::F32), TypeTag::OptionalSeq(D::F64), TypeTag::OptionalSeq(D::I16), TypeTag::OptionalSeq(D::I32), TypeTag::OptionalSeq(D::I64), TypeTag::OptionalSeq(D::I8), TypeTag::OptionalSeq(D::String), TypeTag::OptionalSeq(D::U16), TypeTag::OptionalSeq(D::U32), TypeTag::OptionalSeq(D::U64), TypeTag::OptionalSeq(D::U8), TypeTag::Seq(D::BF16), TypeTag::Seq(D::Bool), TypeTag::Seq(D::C128), TypeTag::Seq(D::C64), TypeTag::Seq(D::F16), TypeTag::Seq(D::F32), TypeTag::Seq(D::F64), TypeTag::Seq(D::F8E4M3FN), TypeTag::Seq(D::F8E4M3FNUZ), TypeTag::Seq(D::F8E5M2), TypeTag::Seq(D::F8E5M2FNUZ), TypeTag::Seq(D::I16), TypeTag::Seq(D::I32), TypeTag::Seq(D::I4), TypeTag::Seq(D::I64), TypeTag::Seq(D::I8), TypeTag::Seq(D::String), TypeTag::Seq(D::U16), TypeTag::Seq(D::U32), TypeTag::Seq(D::U4), TypeTag::Seq(D::U64), TypeTag::Seq(D::U8), TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T61: &[TypeTag] = &[TypeTag::Optional(D::BF16), TypeTag::Optional(D::Bool), TypeTag::Optional(D::C128), TypeTag::Optional(D::C64), TypeTag::Optional(D::F16), TypeTag::Optional(D::F32), TypeTag::Optional(D::F4E2M1), TypeTag::Optional(D::F64), TypeTag::Optional(D::F8E4M3FN), TypeTag::Optional(D::F8E4M3FNUZ), TypeTag::Optional(D::F8E5M2), TypeTag::Optional(D::F8E5M2FNUZ), TypeTag::Optional(D::F8E8M0), TypeTag::Optional(D::I16), TypeTag::Optional(D::I2), TypeTag::Optional(D::I32), TypeTag::Optional(D::I4), TypeTag::Optional(D::I64), TypeTag::Optional(D::I8), TypeTag::Optional(D::String), TypeTag::Optional(D::U16), TypeTag::Optional(D::U2), TypeTag::Optional(D::U32), TypeTag::Optional(D::U4), TypeTag::Optional(D::U64), TypeTag::Optional(D::U8), TypeTag::OptionalSeq(D::BF16), TypeTag::OptionalSeq(D::Bool), TypeTag::OptionalSeq(D::C128), TypeTag::OptionalSeq(D::C64), TypeTag::OptionalSeq(D::F16), TypeTag::OptionalSeq(D::F32), TypeTag::OptionalSeq(D::F64), TypeTag::OptionalSeq(D::I16), TypeTag::OptionalSeq(D::I32), TypeTag::OptionalSeq(D::I64), TypeTag::OptionalSeq(D::I8), TypeTag::OptionalSeq(D::String), TypeTag::OptionalSeq(D::U16), TypeTag::OptionalSeq(D::U32), TypeTag::OptionalSeq(D::U64), TypeTag::OptionalSeq(D::U8), TypeTag::Seq(D::BF16), TypeTag::Seq(D::Bool), TypeTag::Seq(D::C128), TypeTag::Seq(D::C64), TypeTag::Seq(D::F16), TypeTag::Seq(D::F32), TypeTag::Seq(D::F4E2M1), TypeTag::Seq(D::F64), TypeTag::Seq(D::F8E4M3FN), TypeTag::Seq(D::F8E4M3FNUZ), TypeTag::Seq(D::F8E5M2), TypeTag::Seq(D::F8E5M2FNUZ), TypeTag::Seq(D::F8E8M0), TypeTag::Seq(D::I16), TypeTag::Seq(D::I2), TypeTag::Seq(D::I32), TypeTag::Seq(D::I4), TypeTag::Seq(D::I64), TypeTag::Seq(D::I8), TypeTag::Seq(D::String), TypeTag::Seq(D::U16), TypeTag::Seq(D::U2), TypeTag::Seq(D::U32), TypeTag::Seq(D::U4), TypeTag::Seq(D::U64), TypeTag::Seq(D::U8), TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F4E2M1), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::F8E8M0), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I2), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U2), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
+static T61: &[TypeTag] = &[TypeTag::Optional(D::BF16), TypeTag::Optional(D::Bool), TypeTag::Optional(D::C128), TypeTag::Optional(D::C64), TypeTag::Optional(D::F16), TypeTag::Optional(D::F32), TypeTag::Optional(D::F4E2M1), TypeTag::Optional(D::F64), TypeTag::Optional(D::F8E4M3FN), TypeTag::Optional(D::F8E4M3FNUZ), TypeTag::Optional(D::F8E5M2), TypeTag::Optional(D::F8E5M2FNUZ), TypeTag::Optional(D::I16), TypeTag::Optional(D::I32), TypeTag::Optional(D::I4), TypeTag::Optional(D::I64), TypeTag::Optional(D::I8), TypeTag::Optional(D::String), TypeTag::Optional(D::U16), TypeTag::Optional(D::U32), TypeTag::Optional(D::U4), TypeTag::Optional(D::U64), TypeTag::Optional(D::U8), TypeTag::OptionalSeq(D::BF16), TypeTag::OptionalSeq(D::Bool), TypeTag::OptionalSeq(D::C128), TypeTag::OptionalSeq(D::C64), TypeTag::OptionalSeq(D::F16), TypeTag::OptionalSeq(D::F32), TypeTag::OptionalSeq(D::F64), TypeTag::OptionalSeq(D::I16), TypeTag::OptionalSeq(D::I32), TypeTag::OptionalSeq(D::I64), TypeTag::OptionalSeq(D::I8), TypeTag::OptionalSeq(D::String), TypeTag::OptionalSeq(D::U16), TypeTag::OptionalSeq(D::U32), TypeTag::OptionalSeq(D::U64), TypeTag::OptionalSeq(D::U8), TypeTag::Seq(D::BF16), TypeTag::Seq(D::Bool), TypeTag::Seq(D::C128), TypeTag::Seq(D::C64), TypeTag::Seq(D::F16), TypeTag::Seq(D::F32), TypeTag::Seq(D::F4E2M1), TypeTag::Seq(D::F64), TypeTag::Seq(D::F8E4M3FN), TypeTag::Seq(D::F8E4M3FNUZ), TypeTag::Seq(D::F8E5M2), TypeTag::Seq(D::F8E5M2FNUZ), TypeTag::Seq(D::I16), TypeTag::Seq(D::I32), TypeTag::Seq(D::I4), TypeTag::Seq(D::I64), TypeTag::Seq(D::I8), TypeTag::Seq(D::String), TypeTag::Seq(D::U16), TypeTag::Seq(D::U32), TypeTag::Seq(D::U4), TypeTag::Seq(D::U64), TypeTag::Seq(D::U8), TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F4E2M1), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T62: &[TypeTag] = &[TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64)];
+static T62: &[TypeTag] = &[TypeTag::Optional(D::BF16), TypeTag::Optional(D::Bool), TypeTag::Optional(D::C128), TypeTag::Optional(D::C64), TypeTag::Optional(D::F16), TypeTag::Optional(D::F32), TypeTag::Optional(D::F4E2M1), TypeTag::Optional(D::F64), TypeTag::Optional(D::F8E4M3FN), TypeTag::Optional(D::F8E4M3FNUZ), TypeTag::Optional(D::F8E5M2), TypeTag::Optional(D::F8E5M2FNUZ), TypeTag::Optional(D::F8E8M0), TypeTag::Optional(D::I16), TypeTag::Optional(D::I32), TypeTag::Optional(D::I4), TypeTag::Optional(D::I64), TypeTag::Optional(D::I8), TypeTag::Optional(D::String), TypeTag::Optional(D::U16), TypeTag::Optional(D::U32), TypeTag::Optional(D::U4), TypeTag::Optional(D::U64), TypeTag::Optional(D::U8), TypeTag::OptionalSeq(D::BF16), TypeTag::OptionalSeq(D::Bool), TypeTag::OptionalSeq(D::C128), TypeTag::OptionalSeq(D::C64), TypeTag::OptionalSeq(D::F16), TypeTag::OptionalSeq(D::F32), TypeTag::OptionalSeq(D::F64), TypeTag::OptionalSeq(D::I16), TypeTag::OptionalSeq(D::I32), TypeTag::OptionalSeq(D::I64), TypeTag::OptionalSeq(D::I8), TypeTag::OptionalSeq(D::String), TypeTag::OptionalSeq(D::U16), TypeTag::OptionalSeq(D::U32), TypeTag::OptionalSeq(D::U64), TypeTag::OptionalSeq(D::U8), TypeTag::Seq(D::BF16), TypeTag::Seq(D::Bool), TypeTag::Seq(D::C128), TypeTag::Seq(D::C64), TypeTag::Seq(D::F16), TypeTag::Seq(D::F32), TypeTag::Seq(D::F4E2M1), TypeTag::Seq(D::F64), TypeTag::Seq(D::F8E4M3FN), TypeTag::Seq(D::F8E4M3FNUZ), TypeTag::Seq(D::F8E5M2), TypeTag::Seq(D::F8E5M2FNUZ), TypeTag::Seq(D::F8E8M0), TypeTag::Seq(D::I16), TypeTag::Seq(D::I32), TypeTag::Seq(D::I4), TypeTag::Seq(D::I64), TypeTag::Seq(D::I8), TypeTag::Seq(D::String), TypeTag::Seq(D::U16), TypeTag::Seq(D::U32), TypeTag::Seq(D::U4), TypeTag::Seq(D::U64), TypeTag::Seq(D::U8), TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F4E2M1), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::F8E8M0), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T63: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::F32)];
+static T63: &[TypeTag] = &[TypeTag::Optional(D::BF16), TypeTag::Optional(D::Bool), TypeTag::Optional(D::C128), TypeTag::Optional(D::C64), TypeTag::Optional(D::F16), TypeTag::Optional(D::F32), TypeTag::Optional(D::F4E2M1), TypeTag::Optional(D::F64), TypeTag::Optional(D::F8E4M3FN), TypeTag::Optional(D::F8E4M3FNUZ), TypeTag::Optional(D::F8E5M2), TypeTag::Optional(D::F8E5M2FNUZ), TypeTag::Optional(D::F8E8M0), TypeTag::Optional(D::I16), TypeTag::Optional(D::I2), TypeTag::Optional(D::I32), TypeTag::Optional(D::I4), TypeTag::Optional(D::I64), TypeTag::Optional(D::I8), TypeTag::Optional(D::String), TypeTag::Optional(D::U16), TypeTag::Optional(D::U2), TypeTag::Optional(D::U32), TypeTag::Optional(D::U4), TypeTag::Optional(D::U64), TypeTag::Optional(D::U8), TypeTag::OptionalSeq(D::BF16), TypeTag::OptionalSeq(D::Bool), TypeTag::OptionalSeq(D::C128), TypeTag::OptionalSeq(D::C64), TypeTag::OptionalSeq(D::F16), TypeTag::OptionalSeq(D::F32), TypeTag::OptionalSeq(D::F64), TypeTag::OptionalSeq(D::I16), TypeTag::OptionalSeq(D::I32), TypeTag::OptionalSeq(D::I64), TypeTag::OptionalSeq(D::I8), TypeTag::OptionalSeq(D::String), TypeTag::OptionalSeq(D::U16), TypeTag::OptionalSeq(D::U32), TypeTag::OptionalSeq(D::U64), TypeTag::OptionalSeq(D::U8), TypeTag::Seq(D::BF16), TypeTag::Seq(D::Bool), TypeTag::Seq(D::C128), TypeTag::Seq(D::C64), TypeTag::Seq(D::F16), TypeTag::Seq(D::F32), TypeTag::Seq(D::F4E2M1), TypeTag::Seq(D::F64), TypeTag::Seq(D::F8E4M3FN), TypeTag::Seq(D::F8E4M3FNUZ), TypeTag::Seq(D::F8E5M2), TypeTag::Seq(D::F8E5M2FNUZ), TypeTag::Seq(D::F8E8M0), TypeTag::Seq(D::I16), TypeTag::Seq(D::I2), TypeTag::Seq(D::I32), TypeTag::Seq(D::I4), TypeTag::Seq(D::I64), TypeTag::Seq(D::I8), TypeTag::Seq(D::String), TypeTag::Seq(D::U16), TypeTag::Seq(D::U2), TypeTag::Seq(D::U32), TypeTag::Seq(D::U4), TypeTag::Seq(D::U64), TypeTag::Seq(D::U8), TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F4E2M1), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::F8E8M0), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I2), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U2), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T64: &[TypeTag] = &[TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U8)];
+static T64: &[TypeTag] = &[TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64)];
 #[rustfmt::skip]
-static T65: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U8)];
+static T65: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::F32)];
 #[rustfmt::skip]
-static T66: &[TypeTag] = &[TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8)];
+static T66: &[TypeTag] = &[TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T67: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8)];
+static T67: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T68: &[TypeTag] = &[TypeTag::Optional(D::Bool), TypeTag::Optional(D::C128), TypeTag::Optional(D::C64), TypeTag::Optional(D::F16), TypeTag::Optional(D::F32), TypeTag::Optional(D::F64), TypeTag::Optional(D::I16), TypeTag::Optional(D::I32), TypeTag::Optional(D::I64), TypeTag::Optional(D::I8), TypeTag::Optional(D::String), TypeTag::Optional(D::U16), TypeTag::Optional(D::U32), TypeTag::Optional(D::U64), TypeTag::Optional(D::U8), TypeTag::OptionalSeq(D::Bool), TypeTag::OptionalSeq(D::C128), TypeTag::OptionalSeq(D::C64), TypeTag::OptionalSeq(D::F16), TypeTag::OptionalSeq(D::F32), TypeTag::OptionalSeq(D::F64), TypeTag::OptionalSeq(D::I16), TypeTag::OptionalSeq(D::I32), TypeTag::OptionalSeq(D::I64), TypeTag::OptionalSeq(D::I8), TypeTag::OptionalSeq(D::String), TypeTag::OptionalSeq(D::U16), TypeTag::OptionalSeq(D::U32), TypeTag::OptionalSeq(D::U64), TypeTag::OptionalSeq(D::U8)];
+static T68: &[TypeTag] = &[TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8)];
 #[rustfmt::skip]
-static T69: &[TypeTag] = &[TypeTag::Seq(D::BF16), TypeTag::Seq(D::Bool), TypeTag::Seq(D::C128), TypeTag::Seq(D::C64), TypeTag::Seq(D::F16), TypeTag::Seq(D::F32), TypeTag::Seq(D::F4E2M1), TypeTag::Seq(D::F64), TypeTag::Seq(D::F8E4M3FN), TypeTag::Seq(D::F8E4M3FNUZ), TypeTag::Seq(D::F8E5M2), TypeTag::Seq(D::F8E5M2FNUZ), TypeTag::Seq(D::F8E8M0), TypeTag::Seq(D::I16), TypeTag::Seq(D::I2), TypeTag::Seq(D::I32), TypeTag::Seq(D::I4), TypeTag::Seq(D::I64), TypeTag::Seq(D::I8), TypeTag::Seq(D::String), TypeTag::Seq(D::U16), TypeTag::Seq(D::U2), TypeTag::Seq(D::U32), TypeTag::Seq(D::U4), TypeTag::Seq(D::U64), TypeTag::Seq(D::U8), TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F4E2M1), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::F8E8M0), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I2), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U2), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
+static T69: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8)];
 #[rustfmt::skip]
-static T70: &[TypeTag] = &[TypeTag::Optional(D::BF16), TypeTag::Optional(D::Bool), TypeTag::Optional(D::C128), TypeTag::Optional(D::C64), TypeTag::Optional(D::F16), TypeTag::Optional(D::F32), TypeTag::Optional(D::F4E2M1), TypeTag::Optional(D::F64), TypeTag::Optional(D::F8E4M3FN), TypeTag::Optional(D::F8E4M3FNUZ), TypeTag::Optional(D::F8E5M2), TypeTag::Optional(D::F8E5M2FNUZ), TypeTag::Optional(D::F8E8M0), TypeTag::Optional(D::I16), TypeTag::Optional(D::I2), TypeTag::Optional(D::I32), TypeTag::Optional(D::I4), TypeTag::Optional(D::I64), TypeTag::Optional(D::I8), TypeTag::Optional(D::String), TypeTag::Optional(D::U16), TypeTag::Optional(D::U2), TypeTag::Optional(D::U32), TypeTag::Optional(D::U4), TypeTag::Optional(D::U64), TypeTag::Optional(D::U8), TypeTag::OptionalSeq(D::BF16), TypeTag::OptionalSeq(D::Bool), TypeTag::OptionalSeq(D::C128), TypeTag::OptionalSeq(D::C64), TypeTag::OptionalSeq(D::F16), TypeTag::OptionalSeq(D::F32), TypeTag::OptionalSeq(D::F4E2M1), TypeTag::OptionalSeq(D::F64), TypeTag::OptionalSeq(D::F8E4M3FN), TypeTag::OptionalSeq(D::F8E4M3FNUZ), TypeTag::OptionalSeq(D::F8E5M2), TypeTag::OptionalSeq(D::F8E5M2FNUZ), TypeTag::OptionalSeq(D::F8E8M0), TypeTag::OptionalSeq(D::I16), TypeTag::OptionalSeq(D::I2), TypeTag::OptionalSeq(D::I32), TypeTag::OptionalSeq(D::I4), TypeTag::OptionalSeq(D::I64), TypeTag::OptionalSeq(D::I8), TypeTag::OptionalSeq(D::String), TypeTag::OptionalSeq(D::U16), TypeTag::OptionalSeq(D::U2), TypeTag::OptionalSeq(D::U32), TypeTag::OptionalSeq(D::U4), TypeTag::OptionalSeq(D::U64), TypeTag::OptionalSeq(D::U8)];
+static T70: &[TypeTag] = &[TypeTag::Optional(D::Bool), TypeTag::Optional(D::C128), TypeTag::Optional(D::C64), TypeTag::Optional(D::F16), TypeTag::Optional(D::F32), TypeTag::Optional(D::F64), TypeTag::Optional(D::I16), TypeTag::Optional(D::I32), TypeTag::Optional(D::I64), TypeTag::Optional(D::I8), TypeTag::Optional(D::String), TypeTag::Optional(D::U16), TypeTag::Optional(D::U32), TypeTag::Optional(D::U64), TypeTag::Optional(D::U8), TypeTag::OptionalSeq(D::Bool), TypeTag::OptionalSeq(D::C128), TypeTag::OptionalSeq(D::C64), TypeTag::OptionalSeq(D::F16), TypeTag::OptionalSeq(D::F32), TypeTag::OptionalSeq(D::F64), TypeTag::OptionalSeq(D::I16), TypeTag::OptionalSeq(D::I32), TypeTag::OptionalSeq(D::I64), TypeTag::OptionalSeq(D::I8), TypeTag::OptionalSeq(D::String), TypeTag::OptionalSeq(D::U16), TypeTag::OptionalSeq(D::U32), TypeTag::OptionalSeq(D::U64), TypeTag::OptionalSeq(D::U8)];
 #[rustfmt::skip]
-static T71: &[TypeTag] = &[TypeTag::Optional(D::Bool), TypeTag::Optional(D::C128), TypeTag::Optional(D::C64), TypeTag::Optional(D::F16), TypeTag::Optional(D::F32), TypeTag::Optional(D::F64), TypeTag::Optional(D::I16), TypeTag::Optional(D::I32), TypeTag::Optional(D::I64), TypeTag::Optional(D::I8), TypeTag::Optional(D::String), TypeTag::Optional(D::U16), TypeTag::Optional(D::U32), TypeTag::Optional(D::U64), TypeTag::Optional(D::U8), TypeTag::OptionalSeq(D::Bool), TypeTag::OptionalSeq(D::C128), TypeTag::OptionalSeq(D::C64), TypeTag::OptionalSeq(D::F16), TypeTag::OptionalSeq(D::F32), TypeTag::OptionalSeq(D::F64), TypeTag::OptionalSeq(D::I16), TypeTag::OptionalSeq(D::I32), TypeTag::OptionalSeq(D::I64), TypeTag::OptionalSeq(D::I8), TypeTag::OptionalSeq(D::String), TypeTag::OptionalSeq(D::U16), TypeTag::OptionalSeq(D::U32), TypeTag::OptionalSeq(D::U64), TypeTag::OptionalSeq(D::U8), TypeTag::Seq(D::Bool), TypeTag::Seq(D::C128), TypeTag::Seq(D::C64), TypeTag::Seq(D::F16), TypeTag::Seq(D::F32), TypeTag::Seq(D::F64), TypeTag::Seq(D::I16), TypeTag::Seq(D::I32), TypeTag::Seq(D::I64), TypeTag::Seq(D::I8), TypeTag::Seq(D::String), TypeTag::Seq(D::U16), TypeTag::Seq(D::U32), TypeTag::Seq(D::U64), TypeTag::Seq(D::U8), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
+static T71: &[TypeTag] = &[TypeTag::Seq(D::BF16), TypeTag::Seq(D::Bool), TypeTag::Seq(D::C128), TypeTag::Seq(D::C64), TypeTag::Seq(D::F16), TypeTag::Seq(D::F32), TypeTag::Seq(D::F4E2M1), TypeTag::Seq(D::F64), TypeTag::Seq(D::F6E2M3), TypeTag::Seq(D::F6E3M2), TypeTag::Seq(D::F8E4M3FN), TypeTag::Seq(D::F8E4M3FNUZ), TypeTag::Seq(D::F8E5M2), TypeTag::Seq(D::F8E5M2FNUZ), TypeTag::Seq(D::F8E8M0), TypeTag::Seq(D::I16), TypeTag::Seq(D::I2), TypeTag::Seq(D::I32), TypeTag::Seq(D::I4), TypeTag::Seq(D::I64), TypeTag::Seq(D::I8), TypeTag::Seq(D::String), TypeTag::Seq(D::U16), TypeTag::Seq(D::U2), TypeTag::Seq(D::U32), TypeTag::Seq(D::U4), TypeTag::Seq(D::U64), TypeTag::Seq(D::U8), TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F4E2M1), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F6E2M3), TypeTag::Tensor(D::F6E3M2), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::F8E8M0), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I2), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U2), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T72: &[TypeTag] = &[TypeTag::Optional(D::BF16), TypeTag::Optional(D::Bool), TypeTag::Optional(D::C128), TypeTag::Optional(D::C64), TypeTag::Optional(D::F16), TypeTag::Optional(D::F32), TypeTag::Optional(D::F4E2M1), TypeTag::Optional(D::F64), TypeTag::Optional(D::F8E4M3FN), TypeTag::Optional(D::F8E4M3FNUZ), TypeTag::Optional(D::F8E5M2), TypeTag::Optional(D::F8E5M2FNUZ), TypeTag::Optional(D::F8E8M0), TypeTag::Optional(D::I16), TypeTag::Optional(D::I2), TypeTag::Optional(D::I32), TypeTag::Optional(D::I4), TypeTag::Optional(D::I64), TypeTag::Optional(D::I8), TypeTag::Optional(D::String), TypeTag::Optional(D::U16), TypeTag::Optional(D::U2), TypeTag::Optional(D::U32), TypeTag::Optional(D::U4), TypeTag::Optional(D::U64), TypeTag::Optional(D::U8), TypeTag::OptionalSeq(D::BF16), TypeTag::OptionalSeq(D::Bool), TypeTag::OptionalSeq(D::C128), TypeTag::OptionalSeq(D::C64), TypeTag::OptionalSeq(D::F16), TypeTag::OptionalSeq(D::F32), TypeTag::OptionalSeq(D::F4E2M1), TypeTag::OptionalSeq(D::F64), TypeTag::OptionalSeq(D::F8E4M3FN), TypeTag::OptionalSeq(D::F8E4M3FNUZ), TypeTag::OptionalSeq(D::F8E5M2), TypeTag::OptionalSeq(D::F8E5M2FNUZ), TypeTag::OptionalSeq(D::F8E8M0), TypeTag::OptionalSeq(D::I16), TypeTag::OptionalSeq(D::I2), TypeTag::OptionalSeq(D::I32), TypeTag::OptionalSeq(D::I4), TypeTag::OptionalSeq(D::I64), TypeTag::OptionalSeq(D::I8), TypeTag::OptionalSeq(D::String), TypeTag::OptionalSeq(D::U16), TypeTag::OptionalSeq(D::U2), TypeTag::OptionalSeq(D::U32), TypeTag::OptionalSeq(D::U4), TypeTag::OptionalSeq(D::U64), TypeTag::OptionalSeq(D::U8), TypeTag::Seq(D::BF16), TypeTag::Seq(D::Bool), TypeTag::Seq(D::C128), TypeTag::Seq(D::C64), TypeTag::Seq(D::F16), TypeTag::Seq(D::F32), TypeTag::Seq(D::F4E2M1), TypeTag::Seq(D::F64), TypeTag::Seq(D::F8E4M3FN), TypeTag::Seq(D::F8E4M3FNUZ), TypeTag::Seq(D::F8E5M2), TypeTag::Seq(D::F8E5M2FNUZ), TypeTag::Seq(D::F8E8M0), TypeTag::Seq(D::I16), TypeTag::Seq(D::I2), TypeTag::Seq(D::I32), TypeTag::Seq(D::I4), TypeTag::Seq(D::I64), TypeTag::Seq(D::I8), TypeTag::Seq(D::String), TypeTag::Seq(D::U16), TypeTag::Seq(D::U2), TypeTag::Seq(D::U32), TypeTag::Seq(D::U4), TypeTag::Seq(D::U64), TypeTag::Seq(D::U8), TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F4E2M1), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::F8E8M0), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I2), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U2), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
+static T72: &[TypeTag] = &[TypeTag::Optional(D::BF16), TypeTag::Optional(D::Bool), TypeTag::Optional(D::C128), TypeTag::Optional(D::C64), TypeTag::Optional(D::F16), TypeTag::Optional(D::F32), TypeTag::Optional(D::F4E2M1), TypeTag::Optional(D::F64), TypeTag::Optional(D::F6E2M3), TypeTag::Optional(D::F6E3M2), TypeTag::Optional(D::F8E4M3FN), TypeTag::Optional(D::F8E4M3FNUZ), TypeTag::Optional(D::F8E5M2), TypeTag::Optional(D::F8E5M2FNUZ), TypeTag::Optional(D::F8E8M0), TypeTag::Optional(D::I16), TypeTag::Optional(D::I2), TypeTag::Optional(D::I32), TypeTag::Optional(D::I4), TypeTag::Optional(D::I64), TypeTag::Optional(D::I8), TypeTag::Optional(D::String), TypeTag::Optional(D::U16), TypeTag::Optional(D::U2), TypeTag::Optional(D::U32), TypeTag::Optional(D::U4), TypeTag::Optional(D::U64), TypeTag::Optional(D::U8), TypeTag::OptionalSeq(D::BF16), TypeTag::OptionalSeq(D::Bool), TypeTag::OptionalSeq(D::C128), TypeTag::OptionalSeq(D::C64), TypeTag::OptionalSeq(D::F16), TypeTag::OptionalSeq(D::F32), TypeTag::OptionalSeq(D::F4E2M1), TypeTag::OptionalSeq(D::F64), TypeTag::OptionalSeq(D::F6E2M3), TypeTag::OptionalSeq(D::F6E3M2), TypeTag::OptionalSeq(D::F8E4M3FN), TypeTag::OptionalSeq(D::F8E4M3FNUZ), TypeTag::OptionalSeq(D::F8E5M2), TypeTag::OptionalSeq(D::F8E5M2FNUZ), TypeTag::OptionalSeq(D::F8E8M0), TypeTag::OptionalSeq(D::I16), TypeTag::OptionalSeq(D::I2), TypeTag::OptionalSeq(D::I32), TypeTag::OptionalSeq(D::I4), TypeTag::OptionalSeq(D::I64), TypeTag::OptionalSeq(D::I8), TypeTag::OptionalSeq(D::String), TypeTag::OptionalSeq(D::U16), TypeTag::OptionalSeq(D::U2), TypeTag::OptionalSeq(D::U32), TypeTag::OptionalSeq(D::U4), TypeTag::OptionalSeq(D::U64), TypeTag::OptionalSeq(D::U8)];
 #[rustfmt::skip]
-static T73: &[TypeTag] = &[TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64)];
+static T73: &[TypeTag] = &[TypeTag::Optional(D::Bool), TypeTag::Optional(D::C128), TypeTag::Optional(D::C64), TypeTag::Optional(D::F16), TypeTag::Optional(D::F32), TypeTag::Optional(D::F64), TypeTag::Optional(D::I16), TypeTag::Optional(D::I32), TypeTag::Optional(D::I64), TypeTag::Optional(D::I8), TypeTag::Optional(D::String), TypeTag::Optional(D::U16), TypeTag::Optional(D::U32), TypeTag::Optional(D::U64), TypeTag::Optional(D::U8), TypeTag::OptionalSeq(D::Bool), TypeTag::OptionalSeq(D::C128), TypeTag::OptionalSeq(D::C64), TypeTag::OptionalSeq(D::F16), TypeTag::OptionalSeq(D::F32), TypeTag::OptionalSeq(D::F64), TypeTag::OptionalSeq(D::I16), TypeTag::OptionalSeq(D::I32), TypeTag::OptionalSeq(D::I64), TypeTag::OptionalSeq(D::I8), TypeTag::OptionalSeq(D::String), TypeTag::OptionalSeq(D::U16), TypeTag::OptionalSeq(D::U32), TypeTag::OptionalSeq(D::U64), TypeTag::OptionalSeq(D::U8), TypeTag::Seq(D::Bool), TypeTag::Seq(D::C128), TypeTag::Seq(D::C64), TypeTag::Seq(D::F16), TypeTag::Seq(D::F32), TypeTag::Seq(D::F64), TypeTag::Seq(D::I16), TypeTag::Seq(D::I32), TypeTag::Seq(D::I64), TypeTag::Seq(D::I8), TypeTag::Seq(D::String), TypeTag::Seq(D::U16), TypeTag::Seq(D::U32), TypeTag::Seq(D::U64), TypeTag::Seq(D::U8), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T74: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64)];
+static T74: &[TypeTag] = &[TypeTag::Optional(D::BF16), TypeTag::Optional(D::Bool), TypeTag::Optional(D::C128), TypeTag::Optional(D::C64), TypeTag::Optional(D::F16), TypeTag::Optional(D::F32), TypeTag::Optional(D::F4E2M1), TypeTag::Optional(D::F64), TypeTag::Optional(D::F6E2M3), TypeTag::Optional(D::F6E3M2), TypeTag::Optional(D::F8E4M3FN), TypeTag::Optional(D::F8E4M3FNUZ), TypeTag::Optional(D::F8E5M2), TypeTag::Optional(D::F8E5M2FNUZ), TypeTag::Optional(D::F8E8M0), TypeTag::Optional(D::I16), TypeTag::Optional(D::I2), TypeTag::Optional(D::I32), TypeTag::Optional(D::I4), TypeTag::Optional(D::I64), TypeTag::Optional(D::I8), TypeTag::Optional(D::String), TypeTag::Optional(D::U16), TypeTag::Optional(D::U2), TypeTag::Optional(D::U32), TypeTag::Optional(D::U4), TypeTag::Optional(D::U64), TypeTag::Optional(D::U8), TypeTag::OptionalSeq(D::BF16), TypeTag::OptionalSeq(D::Bool), TypeTag::OptionalSeq(D::C128), TypeTag::OptionalSeq(D::C64), TypeTag::OptionalSeq(D::F16), TypeTag::OptionalSeq(D::F32), TypeTag::OptionalSeq(D::F4E2M1), TypeTag::OptionalSeq(D::F64), TypeTag::OptionalSeq(D::F6E2M3), TypeTag::OptionalSeq(D::F6E3M2), TypeTag::OptionalSeq(D::F8E4M3FN), TypeTag::OptionalSeq(D::F8E4M3FNUZ), TypeTag::OptionalSeq(D::F8E5M2), TypeTag::OptionalSeq(D::F8E5M2FNUZ), TypeTag::OptionalSeq(D::F8E8M0), TypeTag::OptionalSeq(D::I16), TypeTag::OptionalSeq(D::I2), TypeTag::OptionalSeq(D::I32), TypeTag::OptionalSeq(D::I4), TypeTag::OptionalSeq(D::I64), TypeTag::OptionalSeq(D::I8), TypeTag::OptionalSeq(D::String), TypeTag::OptionalSeq(D::U16), TypeTag::OptionalSeq(D::U2), TypeTag::OptionalSeq(D::U32), TypeTag::OptionalSeq(D::U4), TypeTag::OptionalSeq(D::U64), TypeTag::OptionalSeq(D::U8), TypeTag::Seq(D::BF16), TypeTag::Seq(D::Bool), TypeTag::Seq(D::C128), TypeTag::Seq(D::C64), TypeTag::Seq(D::F16), TypeTag::Seq(D::F32), TypeTag::Seq(D::F4E2M1), TypeTag::Seq(D::F64), TypeTag::Seq(D::F6E2M3), TypeTag::Seq(D::F6E3M2), TypeTag::Seq(D::F8E4M3FN), TypeTag::Seq(D::F8E4M3FNUZ), TypeTag::Seq(D::F8E5M2), TypeTag::Seq(D::F8E5M2FNUZ), TypeTag::Seq(D::F8E8M0), TypeTag::Seq(D::I16), TypeTag::Seq(D::I2), TypeTag::Seq(D::I32), TypeTag::Seq(D::I4), TypeTag::Seq(D::I64), TypeTag::Seq(D::I8), TypeTag::Seq(D::String), TypeTag::Seq(D::U16), TypeTag::Seq(D::U2), TypeTag::Seq(D::U32), TypeTag::Seq(D::U4), TypeTag::Seq(D::U64), TypeTag::Seq(D::U8), TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::C128), TypeTag::Tensor(D::C64), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F4E2M1), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::F6E2M3), TypeTag::Tensor(D::F6E3M2), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::F8E8M0), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I2), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::String), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U2), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T75: &[TypeTag] = &[TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U8)];
+static T75: &[TypeTag] = &[TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64)];
 #[rustfmt::skip]
-static T76: &[TypeTag] = &[TypeTag::Tensor(D::F32), TypeTag::Tensor(D::I32)];
+static T76: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64)];
 #[rustfmt::skip]
-static T77: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::I32)];
+static T77: &[TypeTag] = &[TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T78: &[TypeTag] = &[TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U8)];
+static T78: &[TypeTag] = &[TypeTag::Tensor(D::F32), TypeTag::Tensor(D::I32)];
 #[rustfmt::skip]
-static T79: &[TypeTag] = &[TypeTag::Tensor(D::F4E2M1), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U8)];
+static T79: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::I32)];
 #[rustfmt::skip]
-static T80: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F8E8M0), TypeTag::Tensor(D::I32)];
+static T80: &[TypeTag] = &[TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T81: &[TypeTag] = &[TypeTag::Tensor(D::F4E2M1), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I2), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U2), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U8)];
+static T81: &[TypeTag] = &[TypeTag::Tensor(D::F4E2M1), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T82: &[TypeTag] = &[TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64)];
+static T82: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F8E8M0), TypeTag::Tensor(D::I32)];
 #[rustfmt::skip]
-static T83: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64)];
+static T83: &[TypeTag] = &[TypeTag::Tensor(D::F4E2M1), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I2), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U2), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T84: &[TypeTag] = &[TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
+static T84: &[TypeTag] = &[TypeTag::Tensor(D::F4E2M1), TypeTag::Tensor(D::F6E2M3), TypeTag::Tensor(D::F6E3M2), TypeTag::Tensor(D::F8E4M3FN), TypeTag::Tensor(D::F8E4M3FNUZ), TypeTag::Tensor(D::F8E5M2), TypeTag::Tensor(D::F8E5M2FNUZ), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I2), TypeTag::Tensor(D::I4), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U16), TypeTag::Tensor(D::U2), TypeTag::Tensor(D::U4), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T85: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
+static T85: &[TypeTag] = &[TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64)];
 #[rustfmt::skip]
-static T86: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
+static T86: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64)];
 #[rustfmt::skip]
-static T87: &[TypeTag] = &[TypeTag::Tensor(D::String)];
+static T87: &[TypeTag] = &[TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T88: &[TypeTag] = &[TypeTag::Seq(D::BF16), TypeTag::Seq(D::Bool), TypeTag::Seq(D::C128), TypeTag::Seq(D::C64), TypeTag::Seq(D::F16), TypeTag::Seq(D::F32), TypeTag::Seq(D::F64), TypeTag::Seq(D::I16), TypeTag::Seq(D::I32), TypeTag::Seq(D::I64), TypeTag::Seq(D::I8), TypeTag::Seq(D::String), TypeTag::Seq(D::U16), TypeTag::Seq(D::U32), TypeTag::Seq(D::U64), TypeTag::Seq(D::U8)];
+static T88: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T89: &[TypeTag] = &[TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::String)];
+static T89: &[TypeTag] = &[TypeTag::Tensor(D::BF16), TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::I8), TypeTag::Tensor(D::U32), TypeTag::Tensor(D::U64), TypeTag::Tensor(D::U8)];
 #[rustfmt::skip]
-static T90: &[TypeTag] = &[TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64)];
+static T90: &[TypeTag] = &[TypeTag::Tensor(D::String)];
 #[rustfmt::skip]
-static T91: &[TypeTag] = &[TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::String)];
+static T91: &[TypeTag] = &[TypeTag::Seq(D::BF16), TypeTag::Seq(D::Bool), TypeTag::Seq(D::C128), TypeTag::Seq(D::C64), TypeTag::Seq(D::F16), TypeTag::Seq(D::F32), TypeTag::Seq(D::F64), TypeTag::Seq(D::I16), TypeTag::Seq(D::I32), TypeTag::Seq(D::I64), TypeTag::Seq(D::I8), TypeTag::Seq(D::String), TypeTag::Seq(D::U16), TypeTag::Seq(D::U32), TypeTag::Seq(D::U64), TypeTag::Seq(D::U8)];
 #[rustfmt::skip]
-static T92: &[TypeTag] = &[TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64)];
+static T92: &[TypeTag] = &[TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::String)];
 #[rustfmt::skip]
-static T93: &[TypeTag] = &[TypeTag::Map];
+static T93: &[TypeTag] = &[TypeTag::Tensor(D::Bool), TypeTag::Tensor(D::F16), TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64)];
 #[rustfmt::skip]
-static T94: &[TypeTag] = &[TypeTag::Tensor(D::F32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::String)];
+static T94: &[TypeTag] = &[TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::String)];
 #[rustfmt::skip]
-static T95: &[TypeTag] = &[TypeTag::Tensor(D::I64), TypeTag::Tensor(D::String)];
+static T95: &[TypeTag] = &[TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64)];
 #[rustfmt::skip]
-static T96: &[TypeTag] = &[TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::String)];
+static T96: &[TypeTag] = &[TypeTag::Map];
 #[rustfmt::skip]
-static T97: &[TypeTag] = &[TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::String)];
+static T97: &[TypeTag] = &[TypeTag::Tensor(D::F32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::String)];
+#[rustfmt::skip]
+static T98: &[TypeTag] = &[TypeTag::Tensor(D::I64), TypeTag::Tensor(D::String)];
+#[rustfmt::skip]
+static T99: &[TypeTag] = &[TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::String)];
+#[rustfmt::skip]
+static T100: &[TypeTag] = &[TypeTag::Tensor(D::F32), TypeTag::Tensor(D::F64), TypeTag::Tensor(D::I16), TypeTag::Tensor(D::I32), TypeTag::Tensor(D::I64), TypeTag::Tensor(D::String)];
 #[rustfmt::skip]
 static F0: &[Formal] = &[formal("X", Single, var(0))];
 #[rustfmt::skip]
@@ -341,9 +347,9 @@ static F43: &[Formal] = &[formal("input", Single, var(0)), formal("dft_length", 
 #[rustfmt::skip]
 static F44: &[Formal] = &[formal("X", Single, var(0)), formal("W", Single, var(0)), formal("offset", Single, var(0)), formal("B", Optional, var(0)), formal("mask", Optional, var(0))];
 #[rustfmt::skip]
-static F45: &[Formal] = &[formal("x", Single, var(0)), formal("x_scale", Single, fixed(T22)), formal("x_zero_point", Optional, var(0))];
+static F45: &[Formal] = &[formal("x", Single, var(0)), formal("x_scale", Single, fixed(T23)), formal("x_zero_point", Optional, var(0))];
 #[rustfmt::skip]
-static F46: &[Formal] = &[formal("y", Single, fixed(T22))];
+static F46: &[Formal] = &[formal("y", Single, fixed(T23))];
 #[rustfmt::skip]
 static F47: &[Formal] = &[formal("x", Single, var(0)), formal("x_scale", Single, var(1)), formal("x_zero_point", Optional, var(0))];
 #[rustfmt::skip]
@@ -359,7 +365,7 @@ static F52: &[Formal] = &[formal("output", Single, var(0)), formal("mask", Optio
 #[rustfmt::skip]
 static F53: &[Formal] = &[formal("x", Single, var(0))];
 #[rustfmt::skip]
-static F54: &[Formal] = &[formal("y", Single, var(1)), formal("y_scale", Single, fixed(T22)), formal("y_zero_point", Single, var(1))];
+static F54: &[Formal] = &[formal("y", Single, var(1)), formal("y_scale", Single, fixed(T23)), formal("y_zero_point", Single, var(1))];
 #[rustfmt::skip]
 static F55: &[Formal] = &[formal("Inputs", Variadic, var(0))];
 #[rustfmt::skip]
@@ -439,7 +445,7 @@ static F92: &[Formal] = &[formal("input", Single, var(0)), formal("target", Sing
 #[rustfmt::skip]
 static F93: &[Formal] = &[formal("loss", Single, var(0))];
 #[rustfmt::skip]
-static F94: &[Formal] = &[formal("boxes", Single, fixed(T22)), formal("scores", Single, fixed(T22)), formal("max_output_boxes_per_class", Optional, fixed(T6)), formal("iou_threshold", Optional, fixed(T22)), formal("score_threshold", Optional, fixed(T22))];
+static F94: &[Formal] = &[formal("boxes", Single, fixed(T23)), formal("scores", Single, fixed(T23)), formal("max_output_boxes_per_class", Optional, fixed(T6)), formal("iou_threshold", Optional, fixed(T23)), formal("score_threshold", Optional, fixed(T23))];
 #[rustfmt::skip]
 static F95: &[Formal] = &[formal("selected_indices", Single, fixed(T6))];
 #[rustfmt::skip]
@@ -457,15 +463,15 @@ static F101: &[Formal] = &[formal("data", Single, var(0)), formal("pads", Single
 #[rustfmt::skip]
 static F102: &[Formal] = &[formal("X", Single, var(0)), formal("Y", Single, var(1))];
 #[rustfmt::skip]
-static F103: &[Formal] = &[formal("x", Single, var(0)), formal("x_scale", Single, fixed(T22)), formal("x_zero_point", Single, var(0)), formal("w", Single, var(1)), formal("w_scale", Single, fixed(T22)), formal("w_zero_point", Single, var(1)), formal("y_scale", Single, fixed(T22)), formal("y_zero_point", Single, var(2)), formal("B", Optional, var(3))];
+static F103: &[Formal] = &[formal("x", Single, var(0)), formal("x_scale", Single, fixed(T23)), formal("x_zero_point", Single, var(0)), formal("w", Single, var(1)), formal("w_scale", Single, fixed(T23)), formal("w_zero_point", Single, var(1)), formal("y_scale", Single, fixed(T23)), formal("y_zero_point", Single, var(2)), formal("B", Optional, var(3))];
 #[rustfmt::skip]
-static F104: &[Formal] = &[formal("a", Single, var(0)), formal("a_scale", Single, fixed(T22)), formal("a_zero_point", Single, var(0)), formal("b", Single, var(1)), formal("b_scale", Single, fixed(T22)), formal("b_zero_point", Single, var(1)), formal("y_scale", Single, fixed(T22)), formal("y_zero_point", Single, var(2))];
+static F104: &[Formal] = &[formal("a", Single, var(0)), formal("a_scale", Single, fixed(T23)), formal("a_zero_point", Single, var(0)), formal("b", Single, var(1)), formal("b_scale", Single, fixed(T23)), formal("b_zero_point", Single, var(1)), formal("y_scale", Single, fixed(T23)), formal("y_zero_point", Single, var(2))];
 #[rustfmt::skip]
 static F105: &[Formal] = &[formal("a", Single, var(1)), formal("a_scale", Single, var(0)), formal("a_zero_point", Single, var(1)), formal("b", Single, var(2)), formal("b_scale", Single, var(0)), formal("b_zero_point", Single, var(2)), formal("y_scale", Single, var(0)), formal("y_zero_point", Single, var(3))];
 #[rustfmt::skip]
 static F106: &[Formal] = &[formal("y", Single, var(3))];
 #[rustfmt::skip]
-static F107: &[Formal] = &[formal("x", Single, var(0)), formal("y_scale", Single, fixed(T22)), formal("y_zero_point", Optional, var(1))];
+static F107: &[Formal] = &[formal("x", Single, var(0)), formal("y_scale", Single, fixed(T23)), formal("y_zero_point", Optional, var(1))];
 #[rustfmt::skip]
 static F108: &[Formal] = &[formal("x", Single, var(0)), formal("y_scale", Single, var(0)), formal("y_zero_point", Optional, var(1))];
 #[rustfmt::skip]
@@ -483,11 +489,11 @@ static F114: &[Formal] = &[formal("reshaped", Single, var(0))];
 #[rustfmt::skip]
 static F115: &[Formal] = &[formal("data", Single, var(0)), formal("shape", Single, fixed(T6))];
 #[rustfmt::skip]
-static F116: &[Formal] = &[formal("X", Single, var(0)), formal("scales", Single, fixed(T22))];
+static F116: &[Formal] = &[formal("X", Single, var(0)), formal("scales", Single, fixed(T23))];
 #[rustfmt::skip]
-static F117: &[Formal] = &[formal("X", Single, var(0)), formal("roi", Single, var(1)), formal("scales", Single, fixed(T22)), formal("sizes", Optional, fixed(T6))];
+static F117: &[Formal] = &[formal("X", Single, var(0)), formal("roi", Single, var(1)), formal("scales", Single, fixed(T23)), formal("sizes", Optional, fixed(T6))];
 #[rustfmt::skip]
-static F118: &[Formal] = &[formal("X", Single, var(0)), formal("roi", Optional, var(1)), formal("scales", Optional, fixed(T22)), formal("sizes", Optional, fixed(T6))];
+static F118: &[Formal] = &[formal("X", Single, var(0)), formal("roi", Optional, var(1)), formal("scales", Optional, fixed(T23)), formal("sizes", Optional, fixed(T6))];
 #[rustfmt::skip]
 static F119: &[Formal] = &[formal("input", Single, var(0)), formal("sequence_lens", Single, fixed(T6))];
 #[rustfmt::skip]
@@ -551,9 +557,9 @@ static F148: &[Formal] = &[formal("output_sequence", Single, var(2))];
 #[rustfmt::skip]
 static F149: &[Formal] = &[formal("squeezed", Single, var(0))];
 #[rustfmt::skip]
-static F150: &[Formal] = &[formal("X", Single, fixed(T87))];
+static F150: &[Formal] = &[formal("X", Single, fixed(T90))];
 #[rustfmt::skip]
-static F151: &[Formal] = &[formal("Y", Single, fixed(T87))];
+static F151: &[Formal] = &[formal("Y", Single, fixed(T90))];
 #[rustfmt::skip]
 static F152: &[Formal] = &[formal("Y", Single, var(1)), formal("Z", Single, var(2))];
 #[rustfmt::skip]
@@ -587,11 +593,11 @@ static F166: &[Formal] = &[formal("X", Single, var(0)), formal("Y", Single, fixe
 #[rustfmt::skip]
 static F167: &[Formal] = &[formal("X", Variadic, var(0))];
 #[rustfmt::skip]
-static F168: &[Formal] = &[formal("Y", Single, fixed(T22))];
+static F168: &[Formal] = &[formal("Y", Single, fixed(T23))];
 #[rustfmt::skip]
-static F169: &[Formal] = &[formal("Y", Single, var(1)), formal("Z", Single, fixed(T22))];
+static F169: &[Formal] = &[formal("Y", Single, var(1)), formal("Z", Single, fixed(T23))];
 #[rustfmt::skip]
-static F170: &[Formal] = &[formal("X", Single, fixed(T22))];
+static F170: &[Formal] = &[formal("X", Single, fixed(T23))];
 #[rustfmt::skip]
 static F171: &[Formal] = &[formal("Q", Single, var(0)), formal("K", Single, var(0)), formal("V", Single, var(0))];
 #[rustfmt::skip]
@@ -1021,23 +1027,23 @@ static V23: &[TypeVar] = &[types("T1", T19), types("T2", T19)];
 #[rustfmt::skip]
 static V24: &[TypeVar] = &[types("T1", T20), types("T2", T20)];
 #[rustfmt::skip]
-static V25: &[TypeVar] = &[types("T", T21)];
+static V25: &[TypeVar] = &[types("T1", T21), types("T2", T21)];
 #[rustfmt::skip]
 static V26: &[TypeVar] = &[types("T", T22)];
 #[rustfmt::skip]
-static V27: &[TypeVar] = &[types("T", T23), types("Tind", T12)];
+static V27: &[TypeVar] = &[types("T", T23)];
 #[rustfmt::skip]
-static V28: &[TypeVar] = &[types("T", T23)];
+static V28: &[TypeVar] = &[types("T", T24), types("Tind", T12)];
 #[rustfmt::skip]
-static V29: &[TypeVar] = &[types("T", T24), types("T1", T7)];
+static V29: &[TypeVar] = &[types("T", T24)];
 #[rustfmt::skip]
-static V30: &[TypeVar] = &[types("T", T23), types("T1", T7)];
+static V30: &[TypeVar] = &[types("T", T25), types("T1", T7)];
 #[rustfmt::skip]
-static V31: &[TypeVar] = &[types("T", T24)];
+static V31: &[TypeVar] = &[types("T", T24), types("T1", T7)];
 #[rustfmt::skip]
-static V32: &[TypeVar] = &[types("S", T25), types("T", T24)];
+static V32: &[TypeVar] = &[types("T", T25)];
 #[rustfmt::skip]
-static V33: &[TypeVar] = &[types("T", T26)];
+static V33: &[TypeVar] = &[types("S", T26), types("T", T25)];
 #[rustfmt::skip]
 static V34: &[TypeVar] = &[types("T", T27)];
 #[rustfmt::skip]
@@ -1047,9 +1053,9 @@ static V36: &[TypeVar] = &[types("T", T29)];
 #[rustfmt::skip]
 static V37: &[TypeVar] = &[types("T", T30)];
 #[rustfmt::skip]
-static V38: &[TypeVar] = &[types("T1", T6), types("T2", T13)];
+static V38: &[TypeVar] = &[types("T", T31)];
 #[rustfmt::skip]
-static V39: &[TypeVar] = &[types("T1", T6), types("T2", T31)];
+static V39: &[TypeVar] = &[types("T1", T6), types("T2", T13)];
 #[rustfmt::skip]
 static V40: &[TypeVar] = &[types("T1", T6), types("T2", T32)];
 #[rustfmt::skip]
@@ -1059,63 +1065,63 @@ static V42: &[TypeVar] = &[types("T1", T6), types("T2", T34)];
 #[rustfmt::skip]
 static V43: &[TypeVar] = &[types("T1", T6), types("T2", T35)];
 #[rustfmt::skip]
-static V44: &[TypeVar] = &[types("T1", T36), types("T2", T36), types("T3", T37)];
+static V44: &[TypeVar] = &[types("T1", T6), types("T2", T36)];
 #[rustfmt::skip]
-static V45: &[TypeVar] = &[types("T", T5), types("T2", T12)];
+static V45: &[TypeVar] = &[types("T1", T37), types("T2", T37), types("T3", T38)];
 #[rustfmt::skip]
-static V46: &[TypeVar] = &[types("T", T38), types("T2", T12)];
+static V46: &[TypeVar] = &[types("T", T5), types("T2", T12)];
 #[rustfmt::skip]
-static V47: &[TypeVar] = &[types("T1", T3), types("T2", T12)];
+static V47: &[TypeVar] = &[types("T", T39), types("T2", T12)];
 #[rustfmt::skip]
-static V48: &[TypeVar] = &[types("T", T39)];
+static V48: &[TypeVar] = &[types("T1", T3), types("T2", T12)];
 #[rustfmt::skip]
-static V49: &[TypeVar] = &[types("T1", T40), types("T2", T21)];
+static V49: &[TypeVar] = &[types("T", T40)];
 #[rustfmt::skip]
-static V50: &[TypeVar] = &[types("T1", T41), types("T2", T21)];
+static V50: &[TypeVar] = &[types("T1", T41), types("T2", T22)];
 #[rustfmt::skip]
-static V51: &[TypeVar] = &[types("T1", T42), types("T2", T21), types("T3", T21)];
+static V51: &[TypeVar] = &[types("T1", T42), types("T2", T22)];
 #[rustfmt::skip]
-static V52: &[TypeVar] = &[types("T1", T42), types("T2", T43), types("T3", T21)];
+static V52: &[TypeVar] = &[types("T1", T43), types("T2", T22), types("T3", T22)];
 #[rustfmt::skip]
-static V53: &[TypeVar] = &[types("T1", T44), types("T2", T43), types("T3", T21)];
+static V53: &[TypeVar] = &[types("T1", T43), types("T2", T44), types("T3", T22)];
 #[rustfmt::skip]
-static V54: &[TypeVar] = &[types("T", T0), types("T1", T7)];
+static V54: &[TypeVar] = &[types("T1", T45), types("T2", T44), types("T3", T22)];
 #[rustfmt::skip]
-static V55: &[TypeVar] = &[types("T", T0), types("T1", T0), types("T2", T7)];
+static V55: &[TypeVar] = &[types("T1", T46), types("T2", T44), types("T3", T22)];
 #[rustfmt::skip]
-static V56: &[TypeVar] = &[types("T", T3), types("T1", T0), types("T2", T7)];
+static V56: &[TypeVar] = &[types("T", T0), types("T1", T7)];
 #[rustfmt::skip]
-static V57: &[TypeVar] = &[types("T", T45), types("T1", T45), types("T2", T7)];
+static V57: &[TypeVar] = &[types("T", T0), types("T1", T0), types("T2", T7)];
 #[rustfmt::skip]
-static V58: &[TypeVar] = &[types("T1", T22), types("T2", T46)];
+static V58: &[TypeVar] = &[types("T", T3), types("T1", T0), types("T2", T7)];
 #[rustfmt::skip]
-static V59: &[TypeVar] = &[types("T", T47), types("T1", T7)];
+static V59: &[TypeVar] = &[types("T", T47), types("T1", T47), types("T2", T7)];
 #[rustfmt::skip]
-static V60: &[TypeVar] = &[types("T", T13), types("T1", T7)];
+static V60: &[TypeVar] = &[types("T1", T23), types("T2", T48)];
 #[rustfmt::skip]
-static V61: &[TypeVar] = &[types("T", T8), types("T1", T7)];
+static V61: &[TypeVar] = &[types("T", T49), types("T1", T7)];
 #[rustfmt::skip]
-static V62: &[TypeVar] = &[types("T", T15), types("T1", T7)];
+static V62: &[TypeVar] = &[types("T", T13), types("T1", T7)];
 #[rustfmt::skip]
-static V63: &[TypeVar] = &[types("T1", T8), types("T2", T8)];
+static V63: &[TypeVar] = &[types("T", T8), types("T1", T7)];
 #[rustfmt::skip]
-static V64: &[TypeVar] = &[types("T", T0), types("T1", T37)];
+static V64: &[TypeVar] = &[types("T", T15), types("T1", T7)];
 #[rustfmt::skip]
-static V65: &[TypeVar] = &[types("T", T3), types("T1", T37)];
+static V65: &[TypeVar] = &[types("T1", T8), types("T2", T8)];
 #[rustfmt::skip]
-static V66: &[TypeVar] = &[types("T", T24), types("Tind", T12)];
+static V66: &[TypeVar] = &[types("T", T0), types("T1", T38)];
 #[rustfmt::skip]
-static V67: &[TypeVar] = &[types("T", T1), types("T1", T7)];
+static V67: &[TypeVar] = &[types("T", T3), types("T1", T38)];
 #[rustfmt::skip]
-static V68: &[TypeVar] = &[types("T", T2), types("T1", T7)];
+static V68: &[TypeVar] = &[types("T", T25), types("Tind", T12)];
 #[rustfmt::skip]
-static V69: &[TypeVar] = &[types("T1", T24), types("T2", T0)];
+static V69: &[TypeVar] = &[types("T", T1), types("T1", T7)];
 #[rustfmt::skip]
-static V70: &[TypeVar] = &[types("T1", T23), types("T2", T3)];
+static V70: &[TypeVar] = &[types("T", T2), types("T1", T7)];
 #[rustfmt::skip]
-static V71: &[TypeVar] = &[types("V", T48)];
+static V71: &[TypeVar] = &[types("T1", T25), types("T2", T0)];
 #[rustfmt::skip]
-static V72: &[TypeVar] = &[types("V", T49)];
+static V72: &[TypeVar] = &[types("T1", T24), types("T2", T3)];
 #[rustfmt::skip]
 static V73: &[TypeVar] = &[types("V", T50)];
 #[rustfmt::skip]
@@ -1127,11 +1133,11 @@ static V76: &[TypeVar] = &[types("V", T53)];
 #[rustfmt::skip]
 static V77: &[TypeVar] = &[types("V", T54)];
 #[rustfmt::skip]
-static V78: &[TypeVar] = &[types("V", T24), types("B", T7)];
+static V78: &[TypeVar] = &[types("V", T55)];
 #[rustfmt::skip]
-static V79: &[TypeVar] = &[types("V", T55), types("B", T7)];
+static V79: &[TypeVar] = &[types("V", T56)];
 #[rustfmt::skip]
-static V80: &[TypeVar] = &[types("V", T56), types("B", T7)];
+static V80: &[TypeVar] = &[types("V", T25), types("B", T7)];
 #[rustfmt::skip]
 static V81: &[TypeVar] = &[types("V", T57), types("B", T7)];
 #[rustfmt::skip]
@@ -1143,25 +1149,25 @@ static V84: &[TypeVar] = &[types("V", T60), types("B", T7)];
 #[rustfmt::skip]
 static V85: &[TypeVar] = &[types("V", T61), types("B", T7)];
 #[rustfmt::skip]
-static V86: &[TypeVar] = &[types("T1", T46), types("T2", T46)];
+static V86: &[TypeVar] = &[types("V", T62), types("B", T7)];
 #[rustfmt::skip]
-static V87: &[TypeVar] = &[types("T1", T62), types("T2", T7)];
+static V87: &[TypeVar] = &[types("V", T63), types("B", T7)];
 #[rustfmt::skip]
-static V88: &[TypeVar] = &[types("T1", T45), types("T2", T7)];
+static V88: &[TypeVar] = &[types("T1", T48), types("T2", T48)];
 #[rustfmt::skip]
-static V89: &[TypeVar] = &[types("T1", T0), types("T2", T7)];
+static V89: &[TypeVar] = &[types("T1", T64), types("T2", T7)];
 #[rustfmt::skip]
-static V90: &[TypeVar] = &[types("T1", T3), types("T2", T7)];
+static V90: &[TypeVar] = &[types("T1", T47), types("T2", T7)];
 #[rustfmt::skip]
-static V91: &[TypeVar] = &[types("T", T3), types("U", T63)];
+static V91: &[TypeVar] = &[types("T1", T0), types("T2", T7)];
 #[rustfmt::skip]
-static V92: &[TypeVar] = &[types("T", T21), types("S", T21)];
+static V92: &[TypeVar] = &[types("T1", T3), types("T2", T7)];
 #[rustfmt::skip]
-static V93: &[TypeVar] = &[types("V", T24), types("I", T6), types("B", T7)];
+static V93: &[TypeVar] = &[types("T", T3), types("U", T65)];
 #[rustfmt::skip]
-static V94: &[TypeVar] = &[types("V", T55), types("I", T6), types("B", T7)];
+static V94: &[TypeVar] = &[types("T", T22), types("S", T22)];
 #[rustfmt::skip]
-static V95: &[TypeVar] = &[types("V", T56), types("I", T6), types("B", T7)];
+static V95: &[TypeVar] = &[types("V", T25), types("I", T6), types("B", T7)];
 #[rustfmt::skip]
 static V96: &[TypeVar] = &[types("V", T57), types("I", T6), types("B", T7)];
 #[rustfmt::skip]
@@ -1173,189 +1179,195 @@ static V99: &[TypeVar] = &[types("V", T60), types("I", T6), types("B", T7)];
 #[rustfmt::skip]
 static V100: &[TypeVar] = &[types("V", T61), types("I", T6), types("B", T7)];
 #[rustfmt::skip]
-static V101: &[TypeVar] = &[types("T", T0), types("I", T6)];
+static V101: &[TypeVar] = &[types("V", T62), types("I", T6), types("B", T7)];
 #[rustfmt::skip]
-static V102: &[TypeVar] = &[types("T", T64), types("I", T6)];
+static V102: &[TypeVar] = &[types("V", T63), types("I", T6), types("B", T7)];
 #[rustfmt::skip]
-static V103: &[TypeVar] = &[types("T", T65), types("I", T6)];
+static V103: &[TypeVar] = &[types("T", T0), types("I", T6)];
 #[rustfmt::skip]
-static V104: &[TypeVar] = &[types("T1", T0), types("T2", T6)];
+static V104: &[TypeVar] = &[types("T", T66), types("I", T6)];
 #[rustfmt::skip]
-static V105: &[TypeVar] = &[types("T1", T12), types("T2", T3), types("T3", T2)];
+static V105: &[TypeVar] = &[types("T", T67), types("I", T6)];
 #[rustfmt::skip]
-static V106: &[TypeVar] = &[types("T1", T0), types("T2", T12)];
+static V106: &[TypeVar] = &[types("T1", T0), types("T2", T6)];
 #[rustfmt::skip]
-static V107: &[TypeVar] = &[types("T", T66)];
+static V107: &[TypeVar] = &[types("T1", T12), types("T2", T3), types("T3", T2)];
 #[rustfmt::skip]
-static V108: &[TypeVar] = &[types("T", T67)];
+static V108: &[TypeVar] = &[types("T1", T0), types("T2", T12)];
 #[rustfmt::skip]
-static V109: &[TypeVar] = &[types("T", T0), types("Tind", T12)];
+static V109: &[TypeVar] = &[types("T", T68)];
 #[rustfmt::skip]
-static V110: &[TypeVar] = &[types("T", T3), types("Tind", T12)];
+static V110: &[TypeVar] = &[types("T", T69)];
 #[rustfmt::skip]
-static V111: &[TypeVar] = &[];
+static V111: &[TypeVar] = &[types("T", T0), types("Tind", T12)];
 #[rustfmt::skip]
-static V112: &[TypeVar] = &[types("T", T7)];
+static V112: &[TypeVar] = &[types("T", T3), types("Tind", T12)];
 #[rustfmt::skip]
-static V113: &[TypeVar] = &[types("T1", T1), types("T2", T1), types("T3", T24)];
+static V113: &[TypeVar] = &[];
 #[rustfmt::skip]
-static V114: &[TypeVar] = &[types("T1", T1), types("T2", T1), types("T3", T23)];
+static V114: &[TypeVar] = &[types("T", T7)];
 #[rustfmt::skip]
-static V115: &[TypeVar] = &[types("V", T55), types("O", T68)];
+static V115: &[TypeVar] = &[types("T1", T1), types("T2", T1), types("T3", T25)];
 #[rustfmt::skip]
-static V116: &[TypeVar] = &[types("V", T69), types("O", T70)];
+static V116: &[TypeVar] = &[types("T1", T1), types("T2", T1), types("T3", T24)];
 #[rustfmt::skip]
-static V117: &[TypeVar] = &[types("O", T68), types("V", T55)];
+static V117: &[TypeVar] = &[types("V", T57), types("O", T70)];
 #[rustfmt::skip]
-static V118: &[TypeVar] = &[types("O", T71), types("V", T55)];
+static V118: &[TypeVar] = &[types("V", T71), types("O", T72)];
 #[rustfmt::skip]
-static V119: &[TypeVar] = &[types("O", T72), types("V", T69)];
+static V119: &[TypeVar] = &[types("O", T70), types("V", T57)];
 #[rustfmt::skip]
-static V120: &[TypeVar] = &[types("O", T68), types("B", T7)];
+static V120: &[TypeVar] = &[types("O", T73), types("V", T57)];
 #[rustfmt::skip]
-static V121: &[TypeVar] = &[types("O", T71), types("B", T7)];
+static V121: &[TypeVar] = &[types("O", T74), types("V", T71)];
 #[rustfmt::skip]
-static V122: &[TypeVar] = &[types("O", T72), types("B", T7)];
+static V122: &[TypeVar] = &[types("O", T70), types("B", T7)];
 #[rustfmt::skip]
-static V123: &[TypeVar] = &[types("T", T27), types("Tind", T12)];
+static V123: &[TypeVar] = &[types("O", T73), types("B", T7)];
 #[rustfmt::skip]
-static V124: &[TypeVar] = &[types("T", T28), types("Tind", T12)];
+static V124: &[TypeVar] = &[types("O", T74), types("B", T7)];
 #[rustfmt::skip]
-static V125: &[TypeVar] = &[types("T", T29), types("Tind", T12)];
+static V125: &[TypeVar] = &[types("T", T28), types("Tind", T12)];
 #[rustfmt::skip]
-static V126: &[TypeVar] = &[types("T", T30), types("Tind", T12)];
+static V126: &[TypeVar] = &[types("T", T29), types("Tind", T12)];
 #[rustfmt::skip]
-static V127: &[TypeVar] = &[types("T", T73), types("T1", T1)];
+static V127: &[TypeVar] = &[types("T", T30), types("Tind", T12)];
 #[rustfmt::skip]
-static V128: &[TypeVar] = &[types("T", T74), types("T1", T1)];
+static V128: &[TypeVar] = &[types("T", T31), types("Tind", T12)];
 #[rustfmt::skip]
-static V129: &[TypeVar] = &[types("T", T74), types("T1", T2)];
+static V129: &[TypeVar] = &[types("T", T75), types("T1", T1)];
 #[rustfmt::skip]
-static V130: &[TypeVar] = &[types("T1", T36), types("T2", T36), types("T3", T36), types("T4", T37)];
+static V130: &[TypeVar] = &[types("T", T76), types("T1", T1)];
 #[rustfmt::skip]
-static V131: &[TypeVar] = &[types("T1", T36), types("T2", T36), types("T3", T36)];
+static V131: &[TypeVar] = &[types("T", T76), types("T1", T2)];
 #[rustfmt::skip]
-static V132: &[TypeVar] = &[types("TS", T21), types("T1", T75), types("T2", T75), types("T3", T75)];
+static V132: &[TypeVar] = &[types("T1", T37), types("T2", T37), types("T3", T37), types("T4", T38)];
 #[rustfmt::skip]
-static V133: &[TypeVar] = &[types("T1", T76), types("T2", T36)];
+static V133: &[TypeVar] = &[types("T1", T37), types("T2", T37), types("T3", T37)];
 #[rustfmt::skip]
-static V134: &[TypeVar] = &[types("T1", T77), types("T2", T75)];
+static V134: &[TypeVar] = &[types("TS", T22), types("T1", T77), types("T2", T77), types("T3", T77)];
 #[rustfmt::skip]
-static V135: &[TypeVar] = &[types("T1", T77), types("T2", T78)];
+static V135: &[TypeVar] = &[types("T1", T78), types("T2", T37)];
 #[rustfmt::skip]
-static V136: &[TypeVar] = &[types("T1", T77), types("T2", T77), types("T3", T79)];
+static V136: &[TypeVar] = &[types("T1", T79), types("T2", T77)];
 #[rustfmt::skip]
-static V137: &[TypeVar] = &[types("T1", T77), types("T2", T80), types("T3", T79)];
+static V137: &[TypeVar] = &[types("T1", T79), types("T2", T80)];
 #[rustfmt::skip]
-static V138: &[TypeVar] = &[types("T1", T77), types("T2", T80), types("T3", T81)];
+static V138: &[TypeVar] = &[types("T1", T79), types("T2", T79), types("T3", T81)];
 #[rustfmt::skip]
-static V139: &[TypeVar] = &[types("T", T3), types("V", T3)];
+static V139: &[TypeVar] = &[types("T1", T79), types("T2", T82), types("T3", T81)];
 #[rustfmt::skip]
-static V140: &[TypeVar] = &[types("T", T82)];
+static V140: &[TypeVar] = &[types("T1", T79), types("T2", T82), types("T3", T83)];
 #[rustfmt::skip]
-static V141: &[TypeVar] = &[types("T", T83)];
+static V141: &[TypeVar] = &[types("T1", T79), types("T2", T82), types("T3", T84)];
 #[rustfmt::skip]
-static V142: &[TypeVar] = &[types("T", T84)];
+static V142: &[TypeVar] = &[types("T", T3), types("V", T3)];
 #[rustfmt::skip]
 static V143: &[TypeVar] = &[types("T", T85)];
 #[rustfmt::skip]
 static V144: &[TypeVar] = &[types("T", T86)];
 #[rustfmt::skip]
-static V145: &[TypeVar] = &[types("T1", T87), types("T2", T7)];
+static V145: &[TypeVar] = &[types("T", T87)];
 #[rustfmt::skip]
-static V146: &[TypeVar] = &[types("T1", T23), types("T2", T0)];
+static V146: &[TypeVar] = &[types("T", T88)];
 #[rustfmt::skip]
-static V147: &[TypeVar] = &[types("T", T21), types("M", T6)];
+static V147: &[TypeVar] = &[types("T", T89)];
 #[rustfmt::skip]
-static V148: &[TypeVar] = &[types("I", T6), types("V", T24)];
+static V148: &[TypeVar] = &[types("T1", T90), types("T2", T7)];
 #[rustfmt::skip]
-static V149: &[TypeVar] = &[types("V", T24)];
+static V149: &[TypeVar] = &[types("T1", T24), types("T2", T0)];
 #[rustfmt::skip]
-static V150: &[TypeVar] = &[types("V", T23)];
+static V150: &[TypeVar] = &[types("T", T22), types("M", T6)];
 #[rustfmt::skip]
-static V151: &[TypeVar] = &[types("V", T26)];
+static V151: &[TypeVar] = &[types("I", T6), types("V", T25)];
 #[rustfmt::skip]
-static V152: &[TypeVar] = &[types("V", T27)];
+static V152: &[TypeVar] = &[types("V", T25)];
 #[rustfmt::skip]
-static V153: &[TypeVar] = &[types("V", T28)];
+static V153: &[TypeVar] = &[types("V", T24)];
 #[rustfmt::skip]
-static V154: &[TypeVar] = &[types("V", T29)];
+static V154: &[TypeVar] = &[types("V", T27)];
 #[rustfmt::skip]
-static V155: &[TypeVar] = &[types("V", T30)];
+static V155: &[TypeVar] = &[types("V", T28)];
 #[rustfmt::skip]
-static V156: &[TypeVar] = &[types("S", T25), types("T", T24), types("I", T12)];
+static V156: &[TypeVar] = &[types("V", T29)];
 #[rustfmt::skip]
-static V157: &[TypeVar] = &[types("T", T24), types("S", T25)];
+static V157: &[TypeVar] = &[types("V", T30)];
 #[rustfmt::skip]
-static V158: &[TypeVar] = &[types("S", T25)];
+static V158: &[TypeVar] = &[types("V", T31)];
 #[rustfmt::skip]
-static V159: &[TypeVar] = &[types("S", T25), types("I", T12)];
+static V159: &[TypeVar] = &[types("S", T26), types("T", T25), types("I", T12)];
 #[rustfmt::skip]
-static V160: &[TypeVar] = &[types("T", T24), types("S", T25), types("I", T12)];
+static V160: &[TypeVar] = &[types("T", T25), types("S", T26)];
 #[rustfmt::skip]
-static V161: &[TypeVar] = &[types("S", T25), types("I", T6)];
+static V161: &[TypeVar] = &[types("S", T26)];
 #[rustfmt::skip]
-static V162: &[TypeVar] = &[types("S", T25), types("V", T55)];
+static V162: &[TypeVar] = &[types("S", T26), types("I", T12)];
 #[rustfmt::skip]
-static V163: &[TypeVar] = &[types("T", T24), types("T1", T6)];
+static V163: &[TypeVar] = &[types("T", T25), types("S", T26), types("I", T12)];
 #[rustfmt::skip]
-static V164: &[TypeVar] = &[types("T", T23), types("T1", T6)];
+static V164: &[TypeVar] = &[types("S", T26), types("I", T6)];
 #[rustfmt::skip]
-static V165: &[TypeVar] = &[types("T", T26), types("T1", T6)];
+static V165: &[TypeVar] = &[types("S", T26), types("V", T57)];
 #[rustfmt::skip]
-static V166: &[TypeVar] = &[types("T", T27), types("T1", T6)];
+static V166: &[TypeVar] = &[types("T", T25), types("T1", T6)];
 #[rustfmt::skip]
-static V167: &[TypeVar] = &[types("T", T28), types("T1", T6)];
+static V167: &[TypeVar] = &[types("T", T24), types("T1", T6)];
 #[rustfmt::skip]
-static V168: &[TypeVar] = &[types("T", T29), types("T1", T6)];
+static V168: &[TypeVar] = &[types("T", T27), types("T1", T6)];
 #[rustfmt::skip]
-static V169: &[TypeVar] = &[types("T", T30), types("T1", T6)];
+static V169: &[TypeVar] = &[types("T", T28), types("T1", T6)];
 #[rustfmt::skip]
-static V170: &[TypeVar] = &[types("T", T24), types("I", T12), types("S", T25)];
+static V170: &[TypeVar] = &[types("T", T29), types("T1", T6)];
 #[rustfmt::skip]
-static V171: &[TypeVar] = &[types("T", T23), types("I", T12), types("S", T88)];
+static V171: &[TypeVar] = &[types("T", T30), types("T1", T6)];
 #[rustfmt::skip]
-static V172: &[TypeVar] = &[types("T", T87)];
+static V172: &[TypeVar] = &[types("T", T31), types("T1", T6)];
 #[rustfmt::skip]
-static V173: &[TypeVar] = &[types("T1", T87), types("T2", T87), types("T3", T6)];
+static V173: &[TypeVar] = &[types("T", T25), types("I", T12), types("S", T26)];
 #[rustfmt::skip]
-static V174: &[TypeVar] = &[types("T", T89), types("T1", T22)];
+static V174: &[TypeVar] = &[types("T", T24), types("I", T12), types("S", T91)];
 #[rustfmt::skip]
-static V175: &[TypeVar] = &[types("T", T0), types("T1", T6)];
+static V175: &[TypeVar] = &[types("T", T90)];
 #[rustfmt::skip]
-static V176: &[TypeVar] = &[types("T", T1), types("I", T6)];
+static V176: &[TypeVar] = &[types("T1", T90), types("T2", T90), types("T3", T6)];
 #[rustfmt::skip]
-static V177: &[TypeVar] = &[types("T", T2), types("I", T6)];
+static V177: &[TypeVar] = &[types("T", T92), types("T1", T23)];
 #[rustfmt::skip]
-static V178: &[TypeVar] = &[types("T", T90)];
+static V178: &[TypeVar] = &[types("T", T0), types("T1", T6)];
 #[rustfmt::skip]
-static V179: &[TypeVar] = &[types("B", T7), types("T", T24)];
+static V179: &[TypeVar] = &[types("T", T1), types("I", T6)];
 #[rustfmt::skip]
-static V180: &[TypeVar] = &[types("B", T7), types("T", T23)];
+static V180: &[TypeVar] = &[types("T", T2), types("I", T6)];
 #[rustfmt::skip]
-static V181: &[TypeVar] = &[types("T", T91)];
+static V181: &[TypeVar] = &[types("T", T93)];
 #[rustfmt::skip]
-static V182: &[TypeVar] = &[types("T", T92)];
+static V182: &[TypeVar] = &[types("B", T7), types("T", T25)];
 #[rustfmt::skip]
-static V183: &[TypeVar] = &[types("T1", T93), types("T2", T94)];
+static V183: &[TypeVar] = &[types("B", T7), types("T", T24)];
 #[rustfmt::skip]
-static V184: &[TypeVar] = &[types("T1", T95), types("T2", T95)];
+static V184: &[TypeVar] = &[types("T", T94)];
 #[rustfmt::skip]
-static V185: &[TypeVar] = &[types("T1", T93), types("T2", T96)];
+static V185: &[TypeVar] = &[types("T", T95)];
 #[rustfmt::skip]
-static V186: &[TypeVar] = &[types("T1", T92)];
+static V186: &[TypeVar] = &[types("T1", T96), types("T2", T97)];
 #[rustfmt::skip]
-static V187: &[TypeVar] = &[types("T1", T94), types("T2", T94)];
+static V187: &[TypeVar] = &[types("T1", T98), types("T2", T98)];
 #[rustfmt::skip]
-static V188: &[TypeVar] = &[types("T1", T97), types("T2", T97)];
+static V188: &[TypeVar] = &[types("T1", T96), types("T2", T99)];
 #[rustfmt::skip]
-static V189: &[TypeVar] = &[types("T1", T92), types("T2", T95)];
+static V189: &[TypeVar] = &[types("T1", T95)];
 #[rustfmt::skip]
-static V190: &[TypeVar] = &[types("T", T93)];
+static V190: &[TypeVar] = &[types("T1", T97), types("T2", T97)];
 #[rustfmt::skip]
-static V191: &[TypeVar] = &[types("T1", T3)];
+static V191: &[TypeVar] = &[types("T1", T100), types("T2", T100)];
 #[rustfmt::skip]
-static V192: &[TypeVar] = &[types("T1", T62), types("T2", T6), types("T3", T62)];
+static V192: &[TypeVar] = &[types("T1", T95), types("T2", T98)];
+#[rustfmt::skip]
+static V193: &[TypeVar] = &[types("T", T96)];
+#[rustfmt::skip]
+static V194: &[TypeVar] = &[types("T1", T3)];
+#[rustfmt::skip]
+static V195: &[TypeVar] = &[types("T1", T64), types("T2", T6), types("T3", T64)];
 
 #[rustfmt::skip]
 pub(super) static OPS: &[OpSchema] = &[
@@ -1424,54 +1436,54 @@ pub(super) static OPS: &[OpSchema] = &[
     op("Cast", 23, false, (F2, 1, 1), (F20, 1, 1), A23, V22),
     op("Cast", 24, false, (F2, 1, 1), (F20, 1, 1), A24, V23),
     op("Cast", 25, false, (F2, 1, 1), (F20, 1, 1), A24, V24),
-    op("Cast", 28, false, (F2, 1, 1), (F20, 1, 1), A24, V24),
+    op("Cast", 28, false, (F2, 1, 1), (F20, 1, 1), A24, V25),
     op("CastLike", 15, false, (F24, 2, 2), (F20, 1, 1), A1, V19),
     op("CastLike", 19, false, (F24, 2, 2), (F20, 1, 1), A25, V20),
     op("CastLike", 21, false, (F24, 2, 2), (F20, 1, 1), A25, V21),
     op("CastLike", 23, false, (F24, 2, 2), (F20, 1, 1), A25, V22),
     op("CastLike", 24, false, (F24, 2, 2), (F20, 1, 1), A26, V23),
     op("CastLike", 25, false, (F24, 2, 2), (F20, 1, 1), A26, V24),
-    op("CausalConvWithState", 27, false, (F25, 2, 4), (F26, 2, 2), A27, V25),
+    op("CausalConvWithState", 27, false, (F25, 2, 4), (F26, 2, 2), A27, V26),
     op("Ceil", 1, false, (F0, 1, 1), (F1, 1, 1), A0, V0),
     op("Ceil", 6, false, (F0, 1, 1), (F1, 1, 1), A1, V0),
     op("Ceil", 13, false, (F0, 1, 1), (F1, 1, 1), A1, V3),
-    op("Celu", 12, false, (F0, 1, 1), (F1, 1, 1), A28, V26),
+    op("Celu", 12, false, (F0, 1, 1), (F1, 1, 1), A28, V27),
     op("Celu", 28, false, (F0, 1, 1), (F1, 1, 1), A28, V3),
-    op("CenterCropPad", 18, false, (F27, 2, 2), (F28, 1, 1), A29, V27),
+    op("CenterCropPad", 18, false, (F27, 2, 2), (F28, 1, 1), A29, V28),
     op("Clip", 1, false, (F2, 1, 1), (F3, 1, 1), A30, V0),
     op("Clip", 6, false, (F2, 1, 1), (F3, 1, 1), A31, V0),
     op("Clip", 11, false, (F29, 1, 3), (F3, 1, 1), A1, V0),
     op("Clip", 12, false, (F29, 1, 3), (F3, 1, 1), A1, V1),
     op("Clip", 13, false, (F29, 1, 3), (F3, 1, 1), A1, V2),
-    op("Col2Im", 18, false, (F30, 3, 3), (F3, 1, 1), A32, V28),
-    op("Compress", 9, false, (F31, 2, 2), (F3, 1, 1), A33, V29),
-    op("Compress", 11, false, (F31, 2, 2), (F3, 1, 1), A33, V29),
-    op("Compress", 28, false, (F31, 2, 2), (F3, 1, 1), A33, V30),
+    op("Col2Im", 18, false, (F30, 3, 3), (F3, 1, 1), A32, V29),
+    op("Compress", 9, false, (F31, 2, 2), (F3, 1, 1), A33, V30),
+    op("Compress", 11, false, (F31, 2, 2), (F3, 1, 1), A33, V30),
+    op("Compress", 28, false, (F31, 2, 2), (F3, 1, 1), A33, V31),
     op("Concat", 1, false, (F32, 1, u16::MAX), (F33, 1, 1), A33, V0),
-    op("Concat", 4, false, (F32, 1, u16::MAX), (F33, 1, 1), A34, V31),
-    op("Concat", 11, false, (F32, 1, u16::MAX), (F33, 1, 1), A34, V31),
-    op("Concat", 13, false, (F32, 1, u16::MAX), (F33, 1, 1), A34, V28),
-    op("ConcatFromSequence", 11, false, (F34, 1, 1), (F35, 1, 1), A35, V32),
+    op("Concat", 4, false, (F32, 1, u16::MAX), (F33, 1, 1), A34, V32),
+    op("Concat", 11, false, (F32, 1, u16::MAX), (F33, 1, 1), A34, V32),
+    op("Concat", 13, false, (F32, 1, u16::MAX), (F33, 1, 1), A34, V29),
+    op("ConcatFromSequence", 11, false, (F34, 1, 1), (F35, 1, 1), A35, V33),
     op("Constant", 1, false, (F36, 0, 0), (F3, 1, 1), A36, V0),
-    op("Constant", 9, false, (F36, 0, 0), (F3, 1, 1), A36, V31),
-    op("Constant", 11, false, (F36, 0, 0), (F3, 1, 1), A37, V31),
-    op("Constant", 12, false, (F36, 0, 0), (F3, 1, 1), A38, V31),
-    op("Constant", 13, false, (F36, 0, 0), (F3, 1, 1), A38, V28),
-    op("Constant", 19, false, (F36, 0, 0), (F3, 1, 1), A38, V33),
-    op("Constant", 21, false, (F36, 0, 0), (F3, 1, 1), A38, V34),
-    op("Constant", 23, false, (F36, 0, 0), (F3, 1, 1), A38, V35),
-    op("Constant", 24, false, (F36, 0, 0), (F3, 1, 1), A38, V36),
-    op("Constant", 25, false, (F36, 0, 0), (F3, 1, 1), A38, V37),
-    op("ConstantOfShape", 9, false, (F2, 1, 1), (F20, 1, 1), A39, V38),
-    op("ConstantOfShape", 20, false, (F2, 1, 1), (F20, 1, 1), A39, V39),
-    op("ConstantOfShape", 21, false, (F2, 1, 1), (F20, 1, 1), A39, V40),
-    op("ConstantOfShape", 23, false, (F2, 1, 1), (F20, 1, 1), A39, V41),
-    op("ConstantOfShape", 24, false, (F2, 1, 1), (F20, 1, 1), A39, V42),
-    op("ConstantOfShape", 25, false, (F2, 1, 1), (F20, 1, 1), A39, V43),
+    op("Constant", 9, false, (F36, 0, 0), (F3, 1, 1), A36, V32),
+    op("Constant", 11, false, (F36, 0, 0), (F3, 1, 1), A37, V32),
+    op("Constant", 12, false, (F36, 0, 0), (F3, 1, 1), A38, V32),
+    op("Constant", 13, false, (F36, 0, 0), (F3, 1, 1), A38, V29),
+    op("Constant", 19, false, (F36, 0, 0), (F3, 1, 1), A38, V34),
+    op("Constant", 21, false, (F36, 0, 0), (F3, 1, 1), A38, V35),
+    op("Constant", 23, false, (F36, 0, 0), (F3, 1, 1), A38, V36),
+    op("Constant", 24, false, (F36, 0, 0), (F3, 1, 1), A38, V37),
+    op("Constant", 25, false, (F36, 0, 0), (F3, 1, 1), A38, V38),
+    op("ConstantOfShape", 9, false, (F2, 1, 1), (F20, 1, 1), A39, V39),
+    op("ConstantOfShape", 20, false, (F2, 1, 1), (F20, 1, 1), A39, V40),
+    op("ConstantOfShape", 21, false, (F2, 1, 1), (F20, 1, 1), A39, V41),
+    op("ConstantOfShape", 23, false, (F2, 1, 1), (F20, 1, 1), A39, V42),
+    op("ConstantOfShape", 24, false, (F2, 1, 1), (F20, 1, 1), A39, V43),
+    op("ConstantOfShape", 25, false, (F2, 1, 1), (F20, 1, 1), A39, V44),
     op("Conv", 1, false, (F37, 2, 3), (F1, 1, 1), A40, V0),
     op("Conv", 11, false, (F37, 2, 3), (F1, 1, 1), A40, V0),
     op("Conv", 22, false, (F37, 2, 3), (F1, 1, 1), A40, V3),
-    op("ConvInteger", 10, false, (F38, 2, 4), (F39, 1, 1), A40, V44),
+    op("ConvInteger", 10, false, (F38, 2, 4), (F39, 1, 1), A40, V45),
     op("ConvTranspose", 1, false, (F37, 2, 3), (F1, 1, 1), A41, V0),
     op("ConvTranspose", 11, false, (F37, 2, 3), (F1, 1, 1), A41, V0),
     op("ConvTranspose", 22, false, (F37, 2, 3), (F1, 1, 1), A41, V3),
@@ -1479,25 +1491,25 @@ pub(super) static OPS: &[OpSchema] = &[
     op("Cos", 22, false, (F2, 1, 1), (F3, 1, 1), A1, V3),
     op("Cosh", 9, false, (F2, 1, 1), (F3, 1, 1), A1, V0),
     op("Cosh", 22, false, (F2, 1, 1), (F3, 1, 1), A1, V3),
-    op("CumProd", 26, false, (F40, 2, 2), (F41, 1, 1), A42, V45),
-    op("CumSum", 11, false, (F40, 2, 2), (F41, 1, 1), A42, V46),
-    op("CumSum", 14, false, (F40, 2, 2), (F41, 1, 1), A42, V45),
-    op("DFT", 17, false, (F42, 1, 2), (F3, 1, 1), A43, V47),
-    op("DFT", 20, false, (F43, 1, 3), (F3, 1, 1), A44, V47),
+    op("CumProd", 26, false, (F40, 2, 2), (F41, 1, 1), A42, V46),
+    op("CumSum", 11, false, (F40, 2, 2), (F41, 1, 1), A42, V47),
+    op("CumSum", 14, false, (F40, 2, 2), (F41, 1, 1), A42, V46),
+    op("DFT", 17, false, (F42, 1, 2), (F3, 1, 1), A43, V48),
+    op("DFT", 20, false, (F43, 1, 3), (F3, 1, 1), A44, V48),
     op("DeformConv", 19, false, (F44, 3, 5), (F1, 1, 1), A45, V0),
     op("DeformConv", 22, false, (F44, 3, 5), (F1, 1, 1), A45, V3),
-    op("DepthToSpace", 1, false, (F2, 1, 1), (F3, 1, 1), A46, V31),
-    op("DepthToSpace", 11, false, (F2, 1, 1), (F3, 1, 1), A47, V31),
-    op("DepthToSpace", 13, false, (F2, 1, 1), (F3, 1, 1), A47, V28),
-    op("DepthToSpace", 28, false, (F2, 1, 1), (F3, 1, 1), A47, V28),
-    op("DequantizeLinear", 10, false, (F45, 2, 3), (F46, 1, 1), A1, V48),
-    op("DequantizeLinear", 13, false, (F45, 2, 3), (F46, 1, 1), A48, V48),
-    op("DequantizeLinear", 19, false, (F47, 2, 3), (F48, 1, 1), A48, V49),
-    op("DequantizeLinear", 21, false, (F47, 2, 3), (F48, 1, 1), A49, V50),
-    op("DequantizeLinear", 23, false, (F47, 2, 3), (F39, 1, 1), A50, V51),
-    op("DequantizeLinear", 24, false, (F47, 2, 3), (F39, 1, 1), A50, V52),
-    op("DequantizeLinear", 25, false, (F47, 2, 3), (F39, 1, 1), A50, V53),
-    op("DequantizeLinear", 28, false, (F47, 2, 3), (F39, 1, 1), A50, V53),
+    op("DepthToSpace", 1, false, (F2, 1, 1), (F3, 1, 1), A46, V32),
+    op("DepthToSpace", 11, false, (F2, 1, 1), (F3, 1, 1), A47, V32),
+    op("DepthToSpace", 13, false, (F2, 1, 1), (F3, 1, 1), A47, V29),
+    op("DepthToSpace", 28, false, (F2, 1, 1), (F3, 1, 1), A47, V29),
+    op("DequantizeLinear", 10, false, (F45, 2, 3), (F46, 1, 1), A1, V49),
+    op("DequantizeLinear", 13, false, (F45, 2, 3), (F46, 1, 1), A48, V49),
+    op("DequantizeLinear", 19, false, (F47, 2, 3), (F48, 1, 1), A48, V50),
+    op("DequantizeLinear", 21, false, (F47, 2, 3), (F48, 1, 1), A49, V51),
+    op("DequantizeLinear", 23, false, (F47, 2, 3), (F39, 1, 1), A50, V52),
+    op("DequantizeLinear", 24, false, (F47, 2, 3), (F39, 1, 1), A50, V53),
+    op("DequantizeLinear", 25, false, (F47, 2, 3), (F39, 1, 1), A50, V54),
+    op("DequantizeLinear", 28, false, (F47, 2, 3), (F39, 1, 1), A50, V55),
     op("Det", 11, false, (F0, 1, 1), (F1, 1, 1), A1, V0),
     op("Det", 22, false, (F0, 1, 1), (F1, 1, 1), A1, V3),
     op("Div", 1, false, (F4, 2, 2), (F5, 1, 1), A2, V0),
@@ -1508,54 +1520,54 @@ pub(super) static OPS: &[OpSchema] = &[
     op("Dropout", 1, false, (F9, 1, 1), (F49, 1, 2), A51, V0),
     op("Dropout", 6, false, (F9, 1, 1), (F49, 1, 2), A52, V0),
     op("Dropout", 7, false, (F9, 1, 1), (F49, 1, 2), A53, V0),
-    op("Dropout", 10, false, (F9, 1, 1), (F50, 1, 2), A53, V54),
-    op("Dropout", 12, false, (F51, 1, 3), (F52, 1, 2), A54, V55),
-    op("Dropout", 13, false, (F51, 1, 3), (F52, 1, 2), A54, V56),
-    op("Dropout", 22, false, (F51, 1, 3), (F52, 1, 2), A54, V57),
-    op("DynamicQuantizeLinear", 11, false, (F53, 1, 1), (F54, 3, 3), A1, V58),
+    op("Dropout", 10, false, (F9, 1, 1), (F50, 1, 2), A53, V56),
+    op("Dropout", 12, false, (F51, 1, 3), (F52, 1, 2), A54, V57),
+    op("Dropout", 13, false, (F51, 1, 3), (F52, 1, 2), A54, V58),
+    op("Dropout", 22, false, (F51, 1, 3), (F52, 1, 2), A54, V59),
+    op("DynamicQuantizeLinear", 11, false, (F53, 1, 1), (F54, 3, 3), A1, V60),
     op("Einsum", 12, false, (F55, 1, u16::MAX), (F56, 1, 1), A55, V1),
     op("Einsum", 28, false, (F55, 1, u16::MAX), (F56, 1, 1), A55, V2),
     op("Elu", 1, false, (F0, 1, 1), (F1, 1, 1), A56, V0),
     op("Elu", 6, false, (F0, 1, 1), (F1, 1, 1), A28, V0),
     op("Elu", 22, false, (F0, 1, 1), (F1, 1, 1), A28, V3),
-    op("Equal", 1, false, (F4, 2, 2), (F8, 1, 1), A3, V59),
-    op("Equal", 7, false, (F4, 2, 2), (F8, 1, 1), A1, V59),
-    op("Equal", 11, false, (F4, 2, 2), (F8, 1, 1), A1, V60),
-    op("Equal", 13, false, (F4, 2, 2), (F8, 1, 1), A1, V61),
-    op("Equal", 19, false, (F4, 2, 2), (F8, 1, 1), A1, V62),
+    op("Equal", 1, false, (F4, 2, 2), (F8, 1, 1), A3, V61),
+    op("Equal", 7, false, (F4, 2, 2), (F8, 1, 1), A1, V61),
+    op("Equal", 11, false, (F4, 2, 2), (F8, 1, 1), A1, V62),
+    op("Equal", 13, false, (F4, 2, 2), (F8, 1, 1), A1, V63),
+    op("Equal", 19, false, (F4, 2, 2), (F8, 1, 1), A1, V64),
     op("Erf", 9, false, (F2, 1, 1), (F3, 1, 1), A1, V1),
     op("Erf", 13, false, (F2, 1, 1), (F3, 1, 1), A1, V3),
     op("Exp", 1, false, (F2, 1, 1), (F3, 1, 1), A0, V0),
     op("Exp", 6, false, (F2, 1, 1), (F3, 1, 1), A1, V0),
     op("Exp", 13, false, (F2, 1, 1), (F3, 1, 1), A1, V3),
-    op("Expand", 8, false, (F57, 2, 2), (F3, 1, 1), A1, V31),
-    op("Expand", 13, false, (F57, 2, 2), (F3, 1, 1), A1, V28),
+    op("Expand", 8, false, (F57, 2, 2), (F3, 1, 1), A1, V32),
+    op("Expand", 13, false, (F57, 2, 2), (F3, 1, 1), A1, V29),
     op("EyeLike", 9, false, (F2, 1, 1), (F20, 1, 1), A57, V17),
-    op("EyeLike", 22, false, (F2, 1, 1), (F20, 1, 1), A57, V63),
+    op("EyeLike", 22, false, (F2, 1, 1), (F20, 1, 1), A57, V65),
     op("Flatten", 1, false, (F2, 1, 1), (F3, 1, 1), A48, V0),
-    op("Flatten", 9, false, (F2, 1, 1), (F3, 1, 1), A48, V31),
-    op("Flatten", 11, false, (F2, 1, 1), (F3, 1, 1), A48, V31),
-    op("Flatten", 13, false, (F2, 1, 1), (F3, 1, 1), A48, V28),
-    op("Flatten", 21, false, (F2, 1, 1), (F3, 1, 1), A48, V34),
-    op("Flatten", 23, false, (F2, 1, 1), (F3, 1, 1), A48, V35),
-    op("Flatten", 24, false, (F2, 1, 1), (F3, 1, 1), A48, V36),
-    op("Flatten", 25, false, (F2, 1, 1), (F3, 1, 1), A48, V37),
+    op("Flatten", 9, false, (F2, 1, 1), (F3, 1, 1), A48, V32),
+    op("Flatten", 11, false, (F2, 1, 1), (F3, 1, 1), A48, V32),
+    op("Flatten", 13, false, (F2, 1, 1), (F3, 1, 1), A48, V29),
+    op("Flatten", 21, false, (F2, 1, 1), (F3, 1, 1), A48, V35),
+    op("Flatten", 23, false, (F2, 1, 1), (F3, 1, 1), A48, V36),
+    op("Flatten", 24, false, (F2, 1, 1), (F3, 1, 1), A48, V37),
+    op("Flatten", 25, false, (F2, 1, 1), (F3, 1, 1), A48, V38),
     op("Floor", 1, false, (F0, 1, 1), (F1, 1, 1), A0, V0),
     op("Floor", 6, false, (F0, 1, 1), (F1, 1, 1), A1, V0),
     op("Floor", 13, false, (F0, 1, 1), (F1, 1, 1), A1, V3),
-    op("GRU", 1, false, (F58, 3, 6), (F59, 2, 2), A58, V64),
-    op("GRU", 3, false, (F58, 3, 6), (F60, 0, 2), A59, V64),
-    op("GRU", 7, false, (F58, 3, 6), (F60, 0, 2), A60, V64),
-    op("GRU", 14, false, (F58, 3, 6), (F60, 0, 2), A61, V64),
-    op("GRU", 22, false, (F58, 3, 6), (F60, 0, 2), A61, V65),
-    op("Gather", 1, false, (F61, 2, 2), (F3, 1, 1), A62, V66),
-    op("Gather", 11, false, (F61, 2, 2), (F3, 1, 1), A62, V66),
-    op("Gather", 13, false, (F61, 2, 2), (F3, 1, 1), A62, V27),
-    op("GatherElements", 11, false, (F61, 2, 2), (F3, 1, 1), A62, V66),
-    op("GatherElements", 13, false, (F61, 2, 2), (F3, 1, 1), A62, V27),
-    op("GatherND", 11, false, (F62, 2, 2), (F3, 1, 1), A1, V31),
-    op("GatherND", 12, false, (F62, 2, 2), (F3, 1, 1), A63, V31),
-    op("GatherND", 13, false, (F62, 2, 2), (F3, 1, 1), A63, V28),
+    op("GRU", 1, false, (F58, 3, 6), (F59, 2, 2), A58, V66),
+    op("GRU", 3, false, (F58, 3, 6), (F60, 0, 2), A59, V66),
+    op("GRU", 7, false, (F58, 3, 6), (F60, 0, 2), A60, V66),
+    op("GRU", 14, false, (F58, 3, 6), (F60, 0, 2), A61, V66),
+    op("GRU", 22, false, (F58, 3, 6), (F60, 0, 2), A61, V67),
+    op("Gather", 1, false, (F61, 2, 2), (F3, 1, 1), A62, V68),
+    op("Gather", 11, false, (F61, 2, 2), (F3, 1, 1), A62, V68),
+    op("Gather", 13, false, (F61, 2, 2), (F3, 1, 1), A62, V28),
+    op("GatherElements", 11, false, (F61, 2, 2), (F3, 1, 1), A62, V68),
+    op("GatherElements", 13, false, (F61, 2, 2), (F3, 1, 1), A62, V28),
+    op("GatherND", 11, false, (F62, 2, 2), (F3, 1, 1), A1, V32),
+    op("GatherND", 12, false, (F62, 2, 2), (F3, 1, 1), A63, V32),
+    op("GatherND", 13, false, (F62, 2, 2), (F3, 1, 1), A63, V29),
     op("Gelu", 20, false, (F0, 1, 1), (F1, 1, 1), A64, V3),
     op("Gemm", 1, false, (F63, 3, 3), (F1, 1, 1), A65, V0),
     op("Gemm", 6, false, (F63, 3, 3), (F1, 1, 1), A65, V0),
@@ -1570,15 +1582,15 @@ pub(super) static OPS: &[OpSchema] = &[
     op("GlobalLpPool", 22, false, (F0, 1, 1), (F1, 1, 1), A68, V3),
     op("GlobalMaxPool", 1, false, (F0, 1, 1), (F1, 1, 1), A1, V0),
     op("GlobalMaxPool", 22, false, (F0, 1, 1), (F1, 1, 1), A1, V3),
-    op("Greater", 1, false, (F4, 2, 2), (F8, 1, 1), A3, V54),
-    op("Greater", 7, false, (F4, 2, 2), (F8, 1, 1), A1, V54),
-    op("Greater", 9, false, (F4, 2, 2), (F8, 1, 1), A1, V67),
-    op("Greater", 13, false, (F4, 2, 2), (F8, 1, 1), A1, V68),
-    op("GreaterOrEqual", 12, false, (F4, 2, 2), (F8, 1, 1), A1, V67),
-    op("GreaterOrEqual", 16, false, (F4, 2, 2), (F8, 1, 1), A1, V68),
-    op("GridSample", 16, false, (F65, 2, 2), (F1, 1, 1), A69, V69),
-    op("GridSample", 20, false, (F65, 2, 2), (F1, 1, 1), A70, V69),
-    op("GridSample", 22, false, (F65, 2, 2), (F1, 1, 1), A70, V70),
+    op("Greater", 1, false, (F4, 2, 2), (F8, 1, 1), A3, V56),
+    op("Greater", 7, false, (F4, 2, 2), (F8, 1, 1), A1, V56),
+    op("Greater", 9, false, (F4, 2, 2), (F8, 1, 1), A1, V69),
+    op("Greater", 13, false, (F4, 2, 2), (F8, 1, 1), A1, V70),
+    op("GreaterOrEqual", 12, false, (F4, 2, 2), (F8, 1, 1), A1, V69),
+    op("GreaterOrEqual", 16, false, (F4, 2, 2), (F8, 1, 1), A1, V70),
+    op("GridSample", 16, false, (F65, 2, 2), (F1, 1, 1), A69, V71),
+    op("GridSample", 20, false, (F65, 2, 2), (F1, 1, 1), A70, V71),
+    op("GridSample", 22, false, (F65, 2, 2), (F1, 1, 1), A70, V72),
     op("GroupNormalization", 18, true, (F66, 3, 3), (F1, 1, 1), A71, V3),
     op("GroupNormalization", 21, false, (F66, 3, 3), (F1, 1, 1), A72, V3),
     op("HammingWindow", 17, false, (F23, 1, 1), (F20, 1, 1), A21, V16),
@@ -1591,65 +1603,65 @@ pub(super) static OPS: &[OpSchema] = &[
     op("Hardmax", 1, false, (F2, 1, 1), (F3, 1, 1), A48, V0),
     op("Hardmax", 11, false, (F2, 1, 1), (F3, 1, 1), A48, V0),
     op("Hardmax", 13, false, (F2, 1, 1), (F3, 1, 1), A75, V3),
-    op("Identity", 1, false, (F2, 1, 1), (F3, 1, 1), A1, V31),
-    op("Identity", 13, false, (F2, 1, 1), (F3, 1, 1), A1, V28),
-    op("Identity", 14, false, (F2, 1, 1), (F3, 1, 1), A1, V71),
-    op("Identity", 16, false, (F2, 1, 1), (F3, 1, 1), A1, V72),
-    op("Identity", 19, false, (F2, 1, 1), (F3, 1, 1), A1, V73),
-    op("Identity", 21, false, (F2, 1, 1), (F3, 1, 1), A1, V74),
-    op("Identity", 23, false, (F2, 1, 1), (F3, 1, 1), A1, V75),
-    op("Identity", 24, false, (F2, 1, 1), (F3, 1, 1), A1, V76),
-    op("Identity", 25, false, (F2, 1, 1), (F3, 1, 1), A1, V77),
-    op("If", 1, false, (F67, 1, 1), (F68, 1, u16::MAX), A76, V78),
-    op("If", 11, false, (F67, 1, 1), (F68, 1, u16::MAX), A76, V78),
-    op("If", 13, false, (F67, 1, 1), (F68, 1, u16::MAX), A76, V79),
-    op("If", 16, false, (F67, 1, 1), (F68, 1, u16::MAX), A76, V80),
-    op("If", 19, false, (F67, 1, 1), (F68, 1, u16::MAX), A76, V81),
-    op("If", 21, false, (F67, 1, 1), (F68, 1, u16::MAX), A76, V82),
-    op("If", 23, false, (F67, 1, 1), (F68, 1, u16::MAX), A76, V83),
-    op("If", 24, false, (F67, 1, 1), (F68, 1, u16::MAX), A76, V84),
-    op("If", 25, false, (F67, 1, 1), (F68, 1, u16::MAX), A76, V85),
-    op("ImageDecoder", 20, false, (F69, 1, 1), (F70, 1, 1), A77, V86),
+    op("Identity", 1, false, (F2, 1, 1), (F3, 1, 1), A1, V32),
+    op("Identity", 13, false, (F2, 1, 1), (F3, 1, 1), A1, V29),
+    op("Identity", 14, false, (F2, 1, 1), (F3, 1, 1), A1, V73),
+    op("Identity", 16, false, (F2, 1, 1), (F3, 1, 1), A1, V74),
+    op("Identity", 19, false, (F2, 1, 1), (F3, 1, 1), A1, V75),
+    op("Identity", 21, false, (F2, 1, 1), (F3, 1, 1), A1, V76),
+    op("Identity", 23, false, (F2, 1, 1), (F3, 1, 1), A1, V77),
+    op("Identity", 24, false, (F2, 1, 1), (F3, 1, 1), A1, V78),
+    op("Identity", 25, false, (F2, 1, 1), (F3, 1, 1), A1, V79),
+    op("If", 1, false, (F67, 1, 1), (F68, 1, u16::MAX), A76, V80),
+    op("If", 11, false, (F67, 1, 1), (F68, 1, u16::MAX), A76, V80),
+    op("If", 13, false, (F67, 1, 1), (F68, 1, u16::MAX), A76, V81),
+    op("If", 16, false, (F67, 1, 1), (F68, 1, u16::MAX), A76, V82),
+    op("If", 19, false, (F67, 1, 1), (F68, 1, u16::MAX), A76, V83),
+    op("If", 21, false, (F67, 1, 1), (F68, 1, u16::MAX), A76, V84),
+    op("If", 23, false, (F67, 1, 1), (F68, 1, u16::MAX), A76, V85),
+    op("If", 24, false, (F67, 1, 1), (F68, 1, u16::MAX), A76, V86),
+    op("If", 25, false, (F67, 1, 1), (F68, 1, u16::MAX), A76, V87),
+    op("ImageDecoder", 20, false, (F69, 1, 1), (F70, 1, 1), A77, V88),
     op("InstanceNormalization", 1, false, (F71, 3, 3), (F3, 1, 1), A78, V0),
     op("InstanceNormalization", 6, false, (F71, 3, 3), (F3, 1, 1), A79, V0),
     op("InstanceNormalization", 22, false, (F71, 3, 3), (F3, 1, 1), A79, V3),
-    op("IsInf", 10, false, (F0, 1, 1), (F72, 1, 1), A80, V87),
-    op("IsInf", 20, false, (F0, 1, 1), (F72, 1, 1), A80, V88),
-    op("IsNaN", 9, false, (F0, 1, 1), (F72, 1, 1), A1, V89),
-    op("IsNaN", 13, false, (F0, 1, 1), (F72, 1, 1), A1, V90),
-    op("IsNaN", 20, false, (F0, 1, 1), (F72, 1, 1), A1, V88),
+    op("IsInf", 10, false, (F0, 1, 1), (F72, 1, 1), A80, V89),
+    op("IsInf", 20, false, (F0, 1, 1), (F72, 1, 1), A80, V90),
+    op("IsNaN", 9, false, (F0, 1, 1), (F72, 1, 1), A1, V91),
+    op("IsNaN", 13, false, (F0, 1, 1), (F72, 1, 1), A1, V92),
+    op("IsNaN", 20, false, (F0, 1, 1), (F72, 1, 1), A1, V90),
     op("LRN", 1, false, (F0, 1, 1), (F1, 1, 1), A81, V0),
     op("LRN", 13, false, (F0, 1, 1), (F1, 1, 1), A81, V3),
-    op("LSTM", 1, false, (F73, 3, 8), (F74, 0, 3), A82, V64),
-    op("LSTM", 7, false, (F73, 3, 8), (F74, 0, 3), A83, V64),
-    op("LSTM", 14, false, (F73, 3, 8), (F74, 0, 3), A84, V64),
-    op("LSTM", 22, false, (F73, 3, 8), (F74, 0, 3), A84, V65),
-    op("LayerNormalization", 17, false, (F75, 2, 3), (F76, 1, 3), A85, V91),
+    op("LSTM", 1, false, (F73, 3, 8), (F74, 0, 3), A82, V66),
+    op("LSTM", 7, false, (F73, 3, 8), (F74, 0, 3), A83, V66),
+    op("LSTM", 14, false, (F73, 3, 8), (F74, 0, 3), A84, V66),
+    op("LSTM", 22, false, (F73, 3, 8), (F74, 0, 3), A84, V67),
+    op("LayerNormalization", 17, false, (F75, 2, 3), (F76, 1, 3), A85, V93),
     op("LeakyRelu", 1, false, (F0, 1, 1), (F1, 1, 1), A86, V0),
     op("LeakyRelu", 6, false, (F0, 1, 1), (F1, 1, 1), A87, V0),
     op("LeakyRelu", 16, false, (F0, 1, 1), (F1, 1, 1), A87, V3),
-    op("Less", 1, false, (F4, 2, 2), (F8, 1, 1), A3, V54),
-    op("Less", 7, false, (F4, 2, 2), (F8, 1, 1), A1, V54),
-    op("Less", 9, false, (F4, 2, 2), (F8, 1, 1), A1, V67),
-    op("Less", 13, false, (F4, 2, 2), (F8, 1, 1), A1, V68),
-    op("LessOrEqual", 12, false, (F4, 2, 2), (F8, 1, 1), A1, V67),
-    op("LessOrEqual", 16, false, (F4, 2, 2), (F8, 1, 1), A1, V68),
-    op("LinearAttention", 27, false, (F77, 3, 6), (F78, 2, 2), A88, V92),
+    op("Less", 1, false, (F4, 2, 2), (F8, 1, 1), A3, V56),
+    op("Less", 7, false, (F4, 2, 2), (F8, 1, 1), A1, V56),
+    op("Less", 9, false, (F4, 2, 2), (F8, 1, 1), A1, V69),
+    op("Less", 13, false, (F4, 2, 2), (F8, 1, 1), A1, V70),
+    op("LessOrEqual", 12, false, (F4, 2, 2), (F8, 1, 1), A1, V69),
+    op("LessOrEqual", 16, false, (F4, 2, 2), (F8, 1, 1), A1, V70),
+    op("LinearAttention", 27, false, (F77, 3, 6), (F78, 2, 2), A88, V94),
     op("Log", 1, false, (F2, 1, 1), (F3, 1, 1), A0, V0),
     op("Log", 6, false, (F2, 1, 1), (F3, 1, 1), A1, V0),
     op("Log", 13, false, (F2, 1, 1), (F3, 1, 1), A1, V3),
     op("LogSoftmax", 1, false, (F2, 1, 1), (F3, 1, 1), A48, V0),
     op("LogSoftmax", 11, false, (F2, 1, 1), (F3, 1, 1), A48, V0),
     op("LogSoftmax", 13, false, (F2, 1, 1), (F3, 1, 1), A75, V3),
-    op("Loop", 1, false, (F79, 3, u16::MAX), (F80, 1, u16::MAX), A89, V93),
-    op("Loop", 11, false, (F79, 2, u16::MAX), (F80, 1, u16::MAX), A89, V93),
-    op("Loop", 13, false, (F79, 2, u16::MAX), (F80, 1, u16::MAX), A89, V94),
-    op("Loop", 16, false, (F79, 2, u16::MAX), (F80, 1, u16::MAX), A89, V95),
-    op("Loop", 19, false, (F79, 2, u16::MAX), (F80, 1, u16::MAX), A89, V96),
-    op("Loop", 21, false, (F79, 2, u16::MAX), (F80, 1, u16::MAX), A89, V97),
-    op("Loop", 23, false, (F79, 2, u16::MAX), (F80, 1, u16::MAX), A89, V98),
-    op("Loop", 24, false, (F79, 2, u16::MAX), (F80, 1, u16::MAX), A89, V99),
-    op("Loop", 25, false, (F79, 2, u16::MAX), (F80, 1, u16::MAX), A89, V100),
+    op("Loop", 1, false, (F79, 3, u16::MAX), (F80, 1, u16::MAX), A89, V95),
+    op("Loop", 11, false, (F79, 2, u16::MAX), (F80, 1, u16::MAX), A89, V95),
+    op("Loop", 13, false, (F79, 2, u16::MAX), (F80, 1, u16::MAX), A89, V96),
+    op("Loop", 16, false, (F79, 2, u16::MAX), (F80, 1, u16::MAX), A89, V97),
+    op("Loop", 19, false, (F79, 2, u16::MAX), (F80, 1, u16::MAX), A89, V98),
+    op("Loop", 21, false, (F79, 2, u16::MAX), (F80, 1, u16::MAX), A89, V99),
+    op("Loop", 23, false, (F79, 2, u16::MAX), (F80, 1, u16::MAX), A89, V100),
+    op("Loop", 24, false, (F79, 2, u16::MAX), (F80, 1, u16::MAX), A89, V101),
+    op("Loop", 25, false, (F79, 2, u16::MAX), (F80, 1, u16::MAX), A89, V102),
     op("LpNormalization", 1, false, (F2, 1, 1), (F3, 1, 1), A90, V0),
     op("LpNormalization", 22, false, (F2, 1, 1), (F3, 1, 1), A90, V3),
     op("LpPool", 1, false, (F0, 1, 1), (F1, 1, 1), A91, V0),
@@ -1660,22 +1672,22 @@ pub(super) static OPS: &[OpSchema] = &[
     op("MatMul", 1, false, (F4, 2, 2), (F1, 1, 1), A1, V0),
     op("MatMul", 9, false, (F4, 2, 2), (F1, 1, 1), A1, V4),
     op("MatMul", 13, false, (F4, 2, 2), (F1, 1, 1), A1, V5),
-    op("MatMulInteger", 10, false, (F81, 2, 4), (F82, 1, 1), A1, V44),
+    op("MatMulInteger", 10, false, (F81, 2, 4), (F82, 1, 1), A1, V45),
     op("Max", 1, false, (F83, 1, u16::MAX), (F84, 1, 1), A0, V0),
     op("Max", 6, false, (F83, 1, u16::MAX), (F84, 1, 1), A1, V0),
     op("Max", 8, false, (F83, 1, u16::MAX), (F84, 1, 1), A1, V0),
     op("Max", 12, false, (F83, 1, u16::MAX), (F84, 1, 1), A1, V1),
     op("Max", 13, false, (F83, 1, u16::MAX), (F84, 1, 1), A1, V2),
     op("MaxPool", 1, false, (F0, 1, 1), (F1, 1, 1), A9, V0),
-    op("MaxPool", 8, false, (F0, 1, 1), (F85, 1, 2), A94, V101),
-    op("MaxPool", 10, false, (F0, 1, 1), (F85, 1, 2), A95, V101),
-    op("MaxPool", 11, false, (F0, 1, 1), (F85, 1, 2), A95, V101),
-    op("MaxPool", 12, false, (F0, 1, 1), (F85, 1, 2), A95, V102),
-    op("MaxPool", 22, false, (F0, 1, 1), (F85, 1, 2), A95, V103),
+    op("MaxPool", 8, false, (F0, 1, 1), (F85, 1, 2), A94, V103),
+    op("MaxPool", 10, false, (F0, 1, 1), (F85, 1, 2), A95, V103),
+    op("MaxPool", 11, false, (F0, 1, 1), (F85, 1, 2), A95, V103),
+    op("MaxPool", 12, false, (F0, 1, 1), (F85, 1, 2), A95, V104),
+    op("MaxPool", 22, false, (F0, 1, 1), (F85, 1, 2), A95, V105),
     op("MaxRoiPool", 1, false, (F86, 2, 2), (F1, 1, 1), A96, V0),
     op("MaxRoiPool", 22, false, (F86, 2, 2), (F1, 1, 1), A96, V3),
-    op("MaxUnpool", 9, false, (F87, 2, 3), (F3, 1, 1), A97, V104),
-    op("MaxUnpool", 11, false, (F87, 2, 3), (F3, 1, 1), A97, V104),
+    op("MaxUnpool", 9, false, (F87, 2, 3), (F3, 1, 1), A97, V106),
+    op("MaxUnpool", 11, false, (F87, 2, 3), (F3, 1, 1), A97, V106),
     op("MaxUnpool", 22, false, (F87, 2, 3), (F3, 1, 1), A97, V6),
     op("Mean", 1, false, (F83, 1, u16::MAX), (F88, 1, 1), A0, V0),
     op("Mean", 6, false, (F83, 1, u16::MAX), (F88, 1, 1), A1, V0),
@@ -1683,7 +1695,7 @@ pub(super) static OPS: &[OpSchema] = &[
     op("Mean", 13, false, (F83, 1, u16::MAX), (F88, 1, 1), A1, V3),
     op("MeanVarianceNormalization", 9, false, (F0, 1, 1), (F1, 1, 1), A98, V0),
     op("MeanVarianceNormalization", 13, false, (F0, 1, 1), (F1, 1, 1), A98, V3),
-    op("MelWeightMatrix", 17, false, (F89, 5, 5), (F90, 1, 1), A99, V105),
+    op("MelWeightMatrix", 17, false, (F89, 5, 5), (F90, 1, 1), A99, V107),
     op("Min", 1, false, (F83, 1, u16::MAX), (F91, 1, 1), A0, V0),
     op("Min", 6, false, (F83, 1, u16::MAX), (F91, 1, 1), A1, V0),
     op("Min", 8, false, (F83, 1, u16::MAX), (F91, 1, 1), A1, V0),
@@ -1699,30 +1711,30 @@ pub(super) static OPS: &[OpSchema] = &[
     op("Mul", 7, false, (F4, 2, 2), (F5, 1, 1), A1, V4),
     op("Mul", 13, false, (F4, 2, 2), (F5, 1, 1), A1, V5),
     op("Mul", 14, false, (F4, 2, 2), (F5, 1, 1), A1, V2),
-    op("Multinomial", 7, false, (F2, 1, 1), (F20, 1, 1), A101, V106),
-    op("Multinomial", 22, false, (F2, 1, 1), (F20, 1, 1), A101, V47),
+    op("Multinomial", 7, false, (F2, 1, 1), (F20, 1, 1), A101, V108),
+    op("Multinomial", 22, false, (F2, 1, 1), (F20, 1, 1), A101, V48),
     op("Neg", 1, false, (F0, 1, 1), (F1, 1, 1), A0, V0),
-    op("Neg", 6, false, (F0, 1, 1), (F1, 1, 1), A1, V107),
-    op("Neg", 13, false, (F0, 1, 1), (F1, 1, 1), A1, V108),
-    op("NegativeLogLikelihoodLoss", 12, false, (F92, 2, 3), (F93, 1, 1), A102, V109),
-    op("NegativeLogLikelihoodLoss", 13, false, (F92, 2, 3), (F93, 1, 1), A102, V109),
-    op("NegativeLogLikelihoodLoss", 22, false, (F92, 2, 3), (F93, 1, 1), A102, V110),
-    op("NonMaxSuppression", 10, false, (F94, 2, 5), (F95, 1, 1), A103, V111),
-    op("NonMaxSuppression", 11, false, (F94, 2, 5), (F95, 1, 1), A103, V111),
-    op("NonZero", 9, false, (F0, 1, 1), (F96, 1, 1), A1, V31),
-    op("NonZero", 13, false, (F0, 1, 1), (F96, 1, 1), A1, V28),
-    op("Not", 1, false, (F0, 1, 1), (F1, 1, 1), A1, V112),
-    op("OneHot", 9, false, (F97, 3, 3), (F90, 1, 1), A75, V113),
-    op("OneHot", 11, false, (F97, 3, 3), (F90, 1, 1), A75, V113),
-    op("OneHot", 28, false, (F97, 3, 3), (F90, 1, 1), A75, V114),
-    op("Optional", 15, false, (F98, 0, 1), (F20, 1, 1), A104, V115),
-    op("Optional", 28, false, (F98, 0, 1), (F20, 1, 1), A104, V116),
-    op("OptionalGetElement", 15, false, (F2, 1, 1), (F20, 1, 1), A1, V117),
-    op("OptionalGetElement", 18, false, (F2, 1, 1), (F20, 1, 1), A1, V118),
-    op("OptionalGetElement", 28, false, (F2, 1, 1), (F20, 1, 1), A1, V119),
-    op("OptionalHasElement", 15, false, (F2, 1, 1), (F20, 1, 1), A1, V120),
-    op("OptionalHasElement", 18, false, (F98, 0, 1), (F20, 1, 1), A1, V121),
-    op("OptionalHasElement", 28, false, (F98, 0, 1), (F20, 1, 1), A1, V122),
+    op("Neg", 6, false, (F0, 1, 1), (F1, 1, 1), A1, V109),
+    op("Neg", 13, false, (F0, 1, 1), (F1, 1, 1), A1, V110),
+    op("NegativeLogLikelihoodLoss", 12, false, (F92, 2, 3), (F93, 1, 1), A102, V111),
+    op("NegativeLogLikelihoodLoss", 13, false, (F92, 2, 3), (F93, 1, 1), A102, V111),
+    op("NegativeLogLikelihoodLoss", 22, false, (F92, 2, 3), (F93, 1, 1), A102, V112),
+    op("NonMaxSuppression", 10, false, (F94, 2, 5), (F95, 1, 1), A103, V113),
+    op("NonMaxSuppression", 11, false, (F94, 2, 5), (F95, 1, 1), A103, V113),
+    op("NonZero", 9, false, (F0, 1, 1), (F96, 1, 1), A1, V32),
+    op("NonZero", 13, false, (F0, 1, 1), (F96, 1, 1), A1, V29),
+    op("Not", 1, false, (F0, 1, 1), (F1, 1, 1), A1, V114),
+    op("OneHot", 9, false, (F97, 3, 3), (F90, 1, 1), A75, V115),
+    op("OneHot", 11, false, (F97, 3, 3), (F90, 1, 1), A75, V115),
+    op("OneHot", 28, false, (F97, 3, 3), (F90, 1, 1), A75, V116),
+    op("Optional", 15, false, (F98, 0, 1), (F20, 1, 1), A104, V117),
+    op("Optional", 28, false, (F98, 0, 1), (F20, 1, 1), A104, V118),
+    op("OptionalGetElement", 15, false, (F2, 1, 1), (F20, 1, 1), A1, V119),
+    op("OptionalGetElement", 18, false, (F2, 1, 1), (F20, 1, 1), A1, V120),
+    op("OptionalGetElement", 28, false, (F2, 1, 1), (F20, 1, 1), A1, V121),
+    op("OptionalHasElement", 15, false, (F2, 1, 1), (F20, 1, 1), A1, V122),
+    op("OptionalHasElement", 18, false, (F98, 0, 1), (F20, 1, 1), A1, V123),
+    op("OptionalHasElement", 28, false, (F98, 0, 1), (F20, 1, 1), A1, V124),
     op("Or", 1, false, (F4, 2, 2), (F8, 1, 1), A3, V7),
     op("Or", 7, false, (F4, 2, 2), (F8, 1, 1), A1, V7),
     op("PRelu", 1, false, (F99, 2, 2), (F1, 1, 1), A0, V0),
@@ -1733,44 +1745,44 @@ pub(super) static OPS: &[OpSchema] = &[
     op("Pad", 1, false, (F9, 1, 1), (F3, 1, 1), A105, V0),
     op("Pad", 2, false, (F9, 1, 1), (F3, 1, 1), A106, V0),
     op("Pad", 11, false, (F100, 2, 3), (F3, 1, 1), A107, V1),
-    op("Pad", 13, false, (F100, 2, 3), (F3, 1, 1), A107, V28),
-    op("Pad", 18, false, (F101, 2, 4), (F3, 1, 1), A107, V27),
-    op("Pad", 19, false, (F101, 2, 4), (F3, 1, 1), A107, V27),
-    op("Pad", 21, false, (F101, 2, 4), (F3, 1, 1), A107, V123),
-    op("Pad", 23, false, (F101, 2, 4), (F3, 1, 1), A107, V124),
-    op("Pad", 24, false, (F101, 2, 4), (F3, 1, 1), A107, V125),
-    op("Pad", 25, false, (F101, 2, 4), (F3, 1, 1), A107, V126),
+    op("Pad", 13, false, (F100, 2, 3), (F3, 1, 1), A107, V29),
+    op("Pad", 18, false, (F101, 2, 4), (F3, 1, 1), A107, V28),
+    op("Pad", 19, false, (F101, 2, 4), (F3, 1, 1), A107, V28),
+    op("Pad", 21, false, (F101, 2, 4), (F3, 1, 1), A107, V125),
+    op("Pad", 23, false, (F101, 2, 4), (F3, 1, 1), A107, V126),
+    op("Pad", 24, false, (F101, 2, 4), (F3, 1, 1), A107, V127),
+    op("Pad", 25, false, (F101, 2, 4), (F3, 1, 1), A107, V128),
     op("Pow", 1, false, (F21, 2, 2), (F22, 1, 1), A3, V0),
     op("Pow", 7, false, (F21, 2, 2), (F22, 1, 1), A1, V0),
-    op("Pow", 12, false, (F102, 2, 2), (F22, 1, 1), A1, V127),
-    op("Pow", 13, false, (F102, 2, 2), (F22, 1, 1), A1, V128),
-    op("Pow", 15, false, (F102, 2, 2), (F22, 1, 1), A1, V129),
-    op("QLinearConv", 10, false, (F103, 8, 9), (F39, 1, 1), A40, V130),
-    op("QLinearMatMul", 10, false, (F104, 8, 8), (F39, 1, 1), A1, V131),
-    op("QLinearMatMul", 21, false, (F105, 8, 8), (F106, 1, 1), A1, V132),
-    op("QuantizeLinear", 10, false, (F107, 2, 3), (F48, 1, 1), A1, V133),
-    op("QuantizeLinear", 13, false, (F107, 2, 3), (F48, 1, 1), A48, V133),
-    op("QuantizeLinear", 19, false, (F108, 2, 3), (F48, 1, 1), A108, V134),
-    op("QuantizeLinear", 21, false, (F108, 2, 3), (F48, 1, 1), A109, V135),
-    op("QuantizeLinear", 23, false, (F109, 2, 3), (F39, 1, 1), A110, V136),
-    op("QuantizeLinear", 24, false, (F109, 2, 3), (F39, 1, 1), A110, V137),
-    op("QuantizeLinear", 25, false, (F109, 2, 3), (F39, 1, 1), A110, V138),
-    op("QuantizeLinear", 28, false, (F109, 2, 3), (F39, 1, 1), A110, V138),
-    op("RMSNormalization", 23, false, (F110, 2, 2), (F72, 1, 1), A85, V139),
-    op("RNN", 1, false, (F58, 3, 6), (F60, 0, 2), A111, V64),
-    op("RNN", 7, false, (F58, 3, 6), (F60, 0, 2), A112, V64),
-    op("RNN", 14, false, (F58, 3, 6), (F60, 0, 2), A113, V64),
-    op("RNN", 22, false, (F58, 3, 6), (F60, 0, 2), A113, V65),
+    op("Pow", 12, false, (F102, 2, 2), (F22, 1, 1), A1, V129),
+    op("Pow", 13, false, (F102, 2, 2), (F22, 1, 1), A1, V130),
+    op("Pow", 15, false, (F102, 2, 2), (F22, 1, 1), A1, V131),
+    op("QLinearConv", 10, false, (F103, 8, 9), (F39, 1, 1), A40, V132),
+    op("QLinearMatMul", 10, false, (F104, 8, 8), (F39, 1, 1), A1, V133),
+    op("QLinearMatMul", 21, false, (F105, 8, 8), (F106, 1, 1), A1, V134),
+    op("QuantizeLinear", 10, false, (F107, 2, 3), (F48, 1, 1), A1, V135),
+    op("QuantizeLinear", 13, false, (F107, 2, 3), (F48, 1, 1), A48, V135),
+    op("QuantizeLinear", 19, false, (F108, 2, 3), (F48, 1, 1), A108, V136),
+    op("QuantizeLinear", 21, false, (F108, 2, 3), (F48, 1, 1), A109, V137),
+    op("QuantizeLinear", 23, false, (F109, 2, 3), (F39, 1, 1), A110, V138),
+    op("QuantizeLinear", 24, false, (F109, 2, 3), (F39, 1, 1), A110, V139),
+    op("QuantizeLinear", 25, false, (F109, 2, 3), (F39, 1, 1), A110, V140),
+    op("QuantizeLinear", 28, false, (F109, 2, 3), (F39, 1, 1), A110, V141),
+    op("RMSNormalization", 23, false, (F110, 2, 2), (F72, 1, 1), A85, V142),
+    op("RNN", 1, false, (F58, 3, 6), (F60, 0, 2), A111, V66),
+    op("RNN", 7, false, (F58, 3, 6), (F60, 0, 2), A112, V66),
+    op("RNN", 14, false, (F58, 3, 6), (F60, 0, 2), A113, V66),
+    op("RNN", 22, false, (F58, 3, 6), (F60, 0, 2), A113, V67),
     op("RandomNormal", 1, false, (F36, 0, 0), (F3, 1, 1), A114, V0),
     op("RandomNormal", 22, false, (F36, 0, 0), (F3, 1, 1), A114, V3),
-    op("RandomNormalLike", 1, false, (F2, 1, 1), (F20, 1, 1), A115, V69),
-    op("RandomNormalLike", 22, false, (F2, 1, 1), (F20, 1, 1), A115, V70),
+    op("RandomNormalLike", 1, false, (F2, 1, 1), (F20, 1, 1), A115, V71),
+    op("RandomNormalLike", 22, false, (F2, 1, 1), (F20, 1, 1), A115, V72),
     op("RandomUniform", 1, false, (F36, 0, 0), (F3, 1, 1), A116, V0),
     op("RandomUniform", 22, false, (F36, 0, 0), (F3, 1, 1), A116, V3),
-    op("RandomUniformLike", 1, false, (F2, 1, 1), (F20, 1, 1), A117, V69),
-    op("RandomUniformLike", 22, false, (F2, 1, 1), (F20, 1, 1), A117, V70),
-    op("Range", 11, false, (F111, 3, 3), (F3, 1, 1), A1, V140),
-    op("Range", 27, false, (F111, 3, 3), (F3, 1, 1), A118, V141),
+    op("RandomUniformLike", 1, false, (F2, 1, 1), (F20, 1, 1), A117, V71),
+    op("RandomUniformLike", 22, false, (F2, 1, 1), (F20, 1, 1), A117, V72),
+    op("Range", 11, false, (F111, 3, 3), (F3, 1, 1), A1, V143),
+    op("Range", 27, false, (F111, 3, 3), (F3, 1, 1), A118, V144),
     op("Reciprocal", 1, false, (F0, 1, 1), (F1, 1, 1), A0, V0),
     op("Reciprocal", 6, false, (F0, 1, 1), (F1, 1, 1), A1, V0),
     op("Reciprocal", 13, false, (F0, 1, 1), (F1, 1, 1), A1, V3),
@@ -1794,20 +1806,20 @@ pub(super) static OPS: &[OpSchema] = &[
     op("ReduceLogSumExp", 28, false, (F113, 1, 2), (F112, 1, 1), A120, V3),
     op("ReduceMax", 1, false, (F9, 1, 1), (F112, 1, 1), A119, V4),
     op("ReduceMax", 11, false, (F9, 1, 1), (F112, 1, 1), A119, V4),
-    op("ReduceMax", 12, false, (F9, 1, 1), (F112, 1, 1), A119, V142),
-    op("ReduceMax", 13, false, (F9, 1, 1), (F112, 1, 1), A119, V143),
-    op("ReduceMax", 18, false, (F113, 1, 2), (F112, 1, 1), A120, V143),
-    op("ReduceMax", 20, false, (F113, 1, 2), (F112, 1, 1), A120, V144),
+    op("ReduceMax", 12, false, (F9, 1, 1), (F112, 1, 1), A119, V145),
+    op("ReduceMax", 13, false, (F9, 1, 1), (F112, 1, 1), A119, V146),
+    op("ReduceMax", 18, false, (F113, 1, 2), (F112, 1, 1), A120, V146),
+    op("ReduceMax", 20, false, (F113, 1, 2), (F112, 1, 1), A120, V147),
     op("ReduceMean", 1, false, (F9, 1, 1), (F112, 1, 1), A119, V4),
     op("ReduceMean", 11, false, (F9, 1, 1), (F112, 1, 1), A119, V4),
     op("ReduceMean", 13, false, (F9, 1, 1), (F112, 1, 1), A119, V5),
     op("ReduceMean", 18, false, (F113, 1, 2), (F112, 1, 1), A120, V5),
     op("ReduceMin", 1, false, (F9, 1, 1), (F112, 1, 1), A119, V4),
     op("ReduceMin", 11, false, (F9, 1, 1), (F112, 1, 1), A119, V4),
-    op("ReduceMin", 12, false, (F9, 1, 1), (F112, 1, 1), A119, V142),
-    op("ReduceMin", 13, false, (F9, 1, 1), (F112, 1, 1), A119, V143),
-    op("ReduceMin", 18, false, (F113, 1, 2), (F112, 1, 1), A120, V143),
-    op("ReduceMin", 20, false, (F113, 1, 2), (F112, 1, 1), A120, V144),
+    op("ReduceMin", 12, false, (F9, 1, 1), (F112, 1, 1), A119, V145),
+    op("ReduceMin", 13, false, (F9, 1, 1), (F112, 1, 1), A119, V146),
+    op("ReduceMin", 18, false, (F113, 1, 2), (F112, 1, 1), A120, V146),
+    op("ReduceMin", 20, false, (F113, 1, 2), (F112, 1, 1), A120, V147),
     op("ReduceProd", 1, false, (F9, 1, 1), (F112, 1, 1), A119, V4),
     op("ReduceProd", 11, false, (F9, 1, 1), (F112, 1, 1), A119, V4),
     op("ReduceProd", 13, false, (F9, 1, 1), (F112, 1, 1), A119, V5),
@@ -1819,71 +1831,71 @@ pub(super) static OPS: &[OpSchema] = &[
     op("ReduceSumSquare", 11, false, (F9, 1, 1), (F112, 1, 1), A119, V4),
     op("ReduceSumSquare", 13, false, (F9, 1, 1), (F112, 1, 1), A119, V5),
     op("ReduceSumSquare", 18, false, (F113, 1, 2), (F112, 1, 1), A120, V5),
-    op("RegexFullMatch", 20, false, (F0, 1, 1), (F72, 1, 1), A121, V145),
+    op("RegexFullMatch", 20, false, (F0, 1, 1), (F72, 1, 1), A121, V148),
     op("Relu", 1, false, (F0, 1, 1), (F1, 1, 1), A0, V0),
     op("Relu", 6, false, (F0, 1, 1), (F1, 1, 1), A1, V0),
     op("Relu", 13, false, (F0, 1, 1), (F1, 1, 1), A1, V3),
-    op("Relu", 14, false, (F0, 1, 1), (F1, 1, 1), A1, V108),
+    op("Relu", 14, false, (F0, 1, 1), (F1, 1, 1), A1, V110),
     op("Reshape", 1, false, (F9, 1, 1), (F114, 1, 1), A122, V0),
-    op("Reshape", 5, false, (F115, 2, 2), (F114, 1, 1), A1, V31),
-    op("Reshape", 13, false, (F115, 2, 2), (F114, 1, 1), A1, V28),
-    op("Reshape", 14, false, (F115, 2, 2), (F114, 1, 1), A123, V28),
-    op("Reshape", 19, false, (F115, 2, 2), (F114, 1, 1), A123, V33),
-    op("Reshape", 21, false, (F115, 2, 2), (F114, 1, 1), A123, V34),
-    op("Reshape", 23, false, (F115, 2, 2), (F114, 1, 1), A123, V35),
-    op("Reshape", 24, false, (F115, 2, 2), (F114, 1, 1), A123, V36),
-    op("Reshape", 25, false, (F115, 2, 2), (F114, 1, 1), A123, V37),
-    op("Resize", 10, false, (F116, 2, 2), (F1, 1, 1), A124, V31),
-    op("Resize", 11, false, (F117, 3, 4), (F1, 1, 1), A125, V69),
-    op("Resize", 13, false, (F118, 1, 4), (F1, 1, 1), A125, V146),
-    op("Resize", 18, false, (F118, 1, 4), (F1, 1, 1), A126, V146),
-    op("Resize", 19, false, (F118, 1, 4), (F1, 1, 1), A126, V146),
-    op("ReverseSequence", 10, false, (F119, 2, 2), (F1, 1, 1), A127, V31),
-    op("ReverseSequence", 28, false, (F119, 2, 2), (F1, 1, 1), A127, V28),
-    op("RoiAlign", 10, false, (F120, 3, 3), (F1, 1, 1), A128, V104),
-    op("RoiAlign", 16, false, (F120, 3, 3), (F1, 1, 1), A129, V104),
+    op("Reshape", 5, false, (F115, 2, 2), (F114, 1, 1), A1, V32),
+    op("Reshape", 13, false, (F115, 2, 2), (F114, 1, 1), A1, V29),
+    op("Reshape", 14, false, (F115, 2, 2), (F114, 1, 1), A123, V29),
+    op("Reshape", 19, false, (F115, 2, 2), (F114, 1, 1), A123, V34),
+    op("Reshape", 21, false, (F115, 2, 2), (F114, 1, 1), A123, V35),
+    op("Reshape", 23, false, (F115, 2, 2), (F114, 1, 1), A123, V36),
+    op("Reshape", 24, false, (F115, 2, 2), (F114, 1, 1), A123, V37),
+    op("Reshape", 25, false, (F115, 2, 2), (F114, 1, 1), A123, V38),
+    op("Resize", 10, false, (F116, 2, 2), (F1, 1, 1), A124, V32),
+    op("Resize", 11, false, (F117, 3, 4), (F1, 1, 1), A125, V71),
+    op("Resize", 13, false, (F118, 1, 4), (F1, 1, 1), A125, V149),
+    op("Resize", 18, false, (F118, 1, 4), (F1, 1, 1), A126, V149),
+    op("Resize", 19, false, (F118, 1, 4), (F1, 1, 1), A126, V149),
+    op("ReverseSequence", 10, false, (F119, 2, 2), (F1, 1, 1), A127, V32),
+    op("ReverseSequence", 28, false, (F119, 2, 2), (F1, 1, 1), A127, V29),
+    op("RoiAlign", 10, false, (F120, 3, 3), (F1, 1, 1), A128, V106),
+    op("RoiAlign", 16, false, (F120, 3, 3), (F1, 1, 1), A129, V106),
     op("RoiAlign", 22, false, (F120, 3, 3), (F1, 1, 1), A129, V6),
-    op("RotaryEmbedding", 23, false, (F121, 3, 4), (F1, 1, 1), A130, V147),
+    op("RotaryEmbedding", 23, false, (F121, 3, 4), (F1, 1, 1), A130, V150),
     op("Round", 11, false, (F0, 1, 1), (F1, 1, 1), A1, V0),
     op("Round", 22, false, (F0, 1, 1), (F1, 1, 1), A1, V3),
-    op("STFT", 17, false, (F122, 2, 4), (F3, 1, 1), A131, V47),
-    op("Scan", 8, false, (F123, 2, u16::MAX), (F124, 1, u16::MAX), A132, V148),
-    op("Scan", 9, false, (F125, 1, u16::MAX), (F126, 1, u16::MAX), A133, V149),
-    op("Scan", 11, false, (F125, 1, u16::MAX), (F126, 1, u16::MAX), A133, V149),
-    op("Scan", 16, false, (F125, 1, u16::MAX), (F126, 1, u16::MAX), A133, V150),
-    op("Scan", 19, false, (F125, 1, u16::MAX), (F126, 1, u16::MAX), A133, V151),
-    op("Scan", 21, false, (F125, 1, u16::MAX), (F126, 1, u16::MAX), A133, V152),
-    op("Scan", 23, false, (F125, 1, u16::MAX), (F126, 1, u16::MAX), A133, V153),
-    op("Scan", 24, false, (F125, 1, u16::MAX), (F126, 1, u16::MAX), A133, V154),
-    op("Scan", 25, false, (F125, 1, u16::MAX), (F126, 1, u16::MAX), A133, V155),
-    op("Scatter", 9, false, (F127, 3, 3), (F3, 1, 1), A62, V66),
-    op("Scatter", 11, true, (F127, 3, 3), (F3, 1, 1), A62, V66),
-    op("ScatterElements", 11, false, (F127, 3, 3), (F3, 1, 1), A62, V66),
-    op("ScatterElements", 13, false, (F127, 3, 3), (F3, 1, 1), A62, V27),
-    op("ScatterElements", 16, false, (F127, 3, 3), (F3, 1, 1), A134, V27),
-    op("ScatterElements", 18, false, (F127, 3, 3), (F3, 1, 1), A134, V27),
-    op("ScatterND", 11, false, (F128, 3, 3), (F3, 1, 1), A1, V31),
-    op("ScatterND", 13, false, (F128, 3, 3), (F3, 1, 1), A1, V28),
-    op("ScatterND", 16, false, (F128, 3, 3), (F3, 1, 1), A135, V28),
-    op("ScatterND", 18, false, (F128, 3, 3), (F3, 1, 1), A135, V28),
+    op("STFT", 17, false, (F122, 2, 4), (F3, 1, 1), A131, V48),
+    op("Scan", 8, false, (F123, 2, u16::MAX), (F124, 1, u16::MAX), A132, V151),
+    op("Scan", 9, false, (F125, 1, u16::MAX), (F126, 1, u16::MAX), A133, V152),
+    op("Scan", 11, false, (F125, 1, u16::MAX), (F126, 1, u16::MAX), A133, V152),
+    op("Scan", 16, false, (F125, 1, u16::MAX), (F126, 1, u16::MAX), A133, V153),
+    op("Scan", 19, false, (F125, 1, u16::MAX), (F126, 1, u16::MAX), A133, V154),
+    op("Scan", 21, false, (F125, 1, u16::MAX), (F126, 1, u16::MAX), A133, V155),
+    op("Scan", 23, false, (F125, 1, u16::MAX), (F126, 1, u16::MAX), A133, V156),
+    op("Scan", 24, false, (F125, 1, u16::MAX), (F126, 1, u16::MAX), A133, V157),
+    op("Scan", 25, false, (F125, 1, u16::MAX), (F126, 1, u16::MAX), A133, V158),
+    op("Scatter", 9, false, (F127, 3, 3), (F3, 1, 1), A62, V68),
+    op("Scatter", 11, true, (F127, 3, 3), (F3, 1, 1), A62, V68),
+    op("ScatterElements", 11, false, (F127, 3, 3), (F3, 1, 1), A62, V68),
+    op("ScatterElements", 13, false, (F127, 3, 3), (F3, 1, 1), A62, V28),
+    op("ScatterElements", 16, false, (F127, 3, 3), (F3, 1, 1), A134, V28),
+    op("ScatterElements", 18, false, (F127, 3, 3), (F3, 1, 1), A134, V28),
+    op("ScatterND", 11, false, (F128, 3, 3), (F3, 1, 1), A1, V32),
+    op("ScatterND", 13, false, (F128, 3, 3), (F3, 1, 1), A1, V29),
+    op("ScatterND", 16, false, (F128, 3, 3), (F3, 1, 1), A135, V29),
+    op("ScatterND", 18, false, (F128, 3, 3), (F3, 1, 1), A135, V29),
     op("Selu", 1, false, (F0, 1, 1), (F1, 1, 1), A136, V0),
     op("Selu", 6, false, (F0, 1, 1), (F1, 1, 1), A137, V0),
     op("Selu", 22, false, (F0, 1, 1), (F1, 1, 1), A137, V3),
-    op("SequenceAt", 11, false, (F129, 2, 2), (F130, 1, 1), A1, V156),
-    op("SequenceConstruct", 11, false, (F32, 1, u16::MAX), (F131, 1, 1), A1, V157),
-    op("SequenceEmpty", 11, false, (F36, 0, 0), (F3, 1, 1), A138, V158),
-    op("SequenceErase", 11, false, (F132, 1, 2), (F133, 1, 1), A1, V159),
-    op("SequenceInsert", 11, false, (F134, 2, 3), (F131, 1, 1), A1, V160),
-    op("SequenceLength", 11, false, (F34, 1, 1), (F135, 1, 1), A1, V161),
-    op("SequenceMap", 17, false, (F136, 1, u16::MAX), (F137, 1, u16::MAX), A89, V162),
-    op("Shape", 1, false, (F9, 1, 1), (F138, 1, 1), A1, V163),
-    op("Shape", 13, false, (F9, 1, 1), (F138, 1, 1), A1, V164),
-    op("Shape", 15, false, (F9, 1, 1), (F138, 1, 1), A139, V164),
-    op("Shape", 19, false, (F9, 1, 1), (F138, 1, 1), A139, V165),
-    op("Shape", 21, false, (F9, 1, 1), (F138, 1, 1), A139, V166),
-    op("Shape", 23, false, (F9, 1, 1), (F138, 1, 1), A139, V167),
-    op("Shape", 24, false, (F9, 1, 1), (F138, 1, 1), A139, V168),
-    op("Shape", 25, false, (F9, 1, 1), (F138, 1, 1), A139, V169),
+    op("SequenceAt", 11, false, (F129, 2, 2), (F130, 1, 1), A1, V159),
+    op("SequenceConstruct", 11, false, (F32, 1, u16::MAX), (F131, 1, 1), A1, V160),
+    op("SequenceEmpty", 11, false, (F36, 0, 0), (F3, 1, 1), A138, V161),
+    op("SequenceErase", 11, false, (F132, 1, 2), (F133, 1, 1), A1, V162),
+    op("SequenceInsert", 11, false, (F134, 2, 3), (F131, 1, 1), A1, V163),
+    op("SequenceLength", 11, false, (F34, 1, 1), (F135, 1, 1), A1, V164),
+    op("SequenceMap", 17, false, (F136, 1, u16::MAX), (F137, 1, u16::MAX), A89, V165),
+    op("Shape", 1, false, (F9, 1, 1), (F138, 1, 1), A1, V166),
+    op("Shape", 13, false, (F9, 1, 1), (F138, 1, 1), A1, V167),
+    op("Shape", 15, false, (F9, 1, 1), (F138, 1, 1), A139, V167),
+    op("Shape", 19, false, (F9, 1, 1), (F138, 1, 1), A139, V168),
+    op("Shape", 21, false, (F9, 1, 1), (F138, 1, 1), A139, V169),
+    op("Shape", 23, false, (F9, 1, 1), (F138, 1, 1), A139, V170),
+    op("Shape", 24, false, (F9, 1, 1), (F138, 1, 1), A139, V171),
+    op("Shape", 25, false, (F9, 1, 1), (F138, 1, 1), A139, V172),
     op("Shrink", 9, false, (F2, 1, 1), (F3, 1, 1), A140, V1),
     op("Sigmoid", 1, false, (F0, 1, 1), (F1, 1, 1), A0, V0),
     op("Sigmoid", 6, false, (F0, 1, 1), (F1, 1, 1), A1, V0),
@@ -1894,49 +1906,49 @@ pub(super) static OPS: &[OpSchema] = &[
     op("Sin", 22, false, (F2, 1, 1), (F3, 1, 1), A1, V3),
     op("Sinh", 9, false, (F2, 1, 1), (F3, 1, 1), A1, V0),
     op("Sinh", 22, false, (F2, 1, 1), (F3, 1, 1), A1, V3),
-    op("Size", 1, false, (F9, 1, 1), (F139, 1, 1), A1, V163),
-    op("Size", 13, false, (F9, 1, 1), (F139, 1, 1), A1, V164),
-    op("Size", 19, false, (F9, 1, 1), (F139, 1, 1), A1, V165),
-    op("Size", 21, false, (F9, 1, 1), (F139, 1, 1), A1, V166),
-    op("Size", 23, false, (F9, 1, 1), (F139, 1, 1), A1, V167),
-    op("Size", 24, false, (F9, 1, 1), (F139, 1, 1), A1, V168),
-    op("Size", 25, false, (F9, 1, 1), (F139, 1, 1), A1, V169),
-    op("Slice", 1, false, (F9, 1, 1), (F3, 1, 1), A141, V31),
-    op("Slice", 10, false, (F140, 3, 5), (F3, 1, 1), A1, V66),
-    op("Slice", 11, false, (F140, 3, 5), (F3, 1, 1), A1, V66),
-    op("Slice", 13, false, (F140, 3, 5), (F3, 1, 1), A1, V27),
+    op("Size", 1, false, (F9, 1, 1), (F139, 1, 1), A1, V166),
+    op("Size", 13, false, (F9, 1, 1), (F139, 1, 1), A1, V167),
+    op("Size", 19, false, (F9, 1, 1), (F139, 1, 1), A1, V168),
+    op("Size", 21, false, (F9, 1, 1), (F139, 1, 1), A1, V169),
+    op("Size", 23, false, (F9, 1, 1), (F139, 1, 1), A1, V170),
+    op("Size", 24, false, (F9, 1, 1), (F139, 1, 1), A1, V171),
+    op("Size", 25, false, (F9, 1, 1), (F139, 1, 1), A1, V172),
+    op("Slice", 1, false, (F9, 1, 1), (F3, 1, 1), A141, V32),
+    op("Slice", 10, false, (F140, 3, 5), (F3, 1, 1), A1, V68),
+    op("Slice", 11, false, (F140, 3, 5), (F3, 1, 1), A1, V68),
+    op("Slice", 13, false, (F140, 3, 5), (F3, 1, 1), A1, V28),
     op("Softmax", 1, false, (F2, 1, 1), (F3, 1, 1), A48, V0),
     op("Softmax", 11, false, (F2, 1, 1), (F3, 1, 1), A48, V0),
     op("Softmax", 13, false, (F2, 1, 1), (F3, 1, 1), A75, V3),
-    op("SoftmaxCrossEntropyLoss", 12, false, (F141, 2, 3), (F142, 1, 2), A102, V109),
-    op("SoftmaxCrossEntropyLoss", 13, false, (F141, 2, 3), (F142, 1, 2), A102, V110),
+    op("SoftmaxCrossEntropyLoss", 12, false, (F141, 2, 3), (F142, 1, 2), A102, V111),
+    op("SoftmaxCrossEntropyLoss", 13, false, (F141, 2, 3), (F142, 1, 2), A102, V112),
     op("Softplus", 1, false, (F0, 1, 1), (F1, 1, 1), A1, V0),
     op("Softplus", 22, false, (F0, 1, 1), (F1, 1, 1), A1, V3),
     op("Softsign", 1, false, (F2, 1, 1), (F3, 1, 1), A1, V0),
     op("Softsign", 22, false, (F2, 1, 1), (F3, 1, 1), A1, V3),
-    op("SpaceToDepth", 1, false, (F2, 1, 1), (F3, 1, 1), A46, V31),
-    op("SpaceToDepth", 13, false, (F2, 1, 1), (F3, 1, 1), A46, V28),
-    op("SpaceToDepth", 28, false, (F2, 1, 1), (F3, 1, 1), A47, V28),
+    op("SpaceToDepth", 1, false, (F2, 1, 1), (F3, 1, 1), A46, V32),
+    op("SpaceToDepth", 13, false, (F2, 1, 1), (F3, 1, 1), A46, V29),
+    op("SpaceToDepth", 28, false, (F2, 1, 1), (F3, 1, 1), A47, V29),
     op("Split", 1, false, (F143, 1, 2), (F144, 1, u16::MAX), A142, V0),
-    op("Split", 2, false, (F2, 1, 1), (F145, 1, u16::MAX), A143, V31),
-    op("Split", 11, false, (F2, 1, 1), (F145, 1, u16::MAX), A143, V31),
-    op("Split", 13, false, (F146, 1, 2), (F145, 1, u16::MAX), A62, V28),
-    op("Split", 18, false, (F146, 1, 2), (F145, 1, u16::MAX), A144, V28),
-    op("SplitToSequence", 11, false, (F147, 1, 2), (F148, 1, 1), A5, V170),
-    op("SplitToSequence", 24, false, (F147, 1, 2), (F148, 1, 1), A5, V171),
+    op("Split", 2, false, (F2, 1, 1), (F145, 1, u16::MAX), A143, V32),
+    op("Split", 11, false, (F2, 1, 1), (F145, 1, u16::MAX), A143, V32),
+    op("Split", 13, false, (F146, 1, 2), (F145, 1, u16::MAX), A62, V29),
+    op("Split", 18, false, (F146, 1, 2), (F145, 1, u16::MAX), A144, V29),
+    op("SplitToSequence", 11, false, (F147, 1, 2), (F148, 1, 1), A5, V173),
+    op("SplitToSequence", 24, false, (F147, 1, 2), (F148, 1, 1), A5, V174),
     op("Sqrt", 1, false, (F0, 1, 1), (F1, 1, 1), A0, V0),
     op("Sqrt", 6, false, (F0, 1, 1), (F1, 1, 1), A1, V0),
     op("Sqrt", 13, false, (F0, 1, 1), (F1, 1, 1), A1, V3),
-    op("Squeeze", 1, false, (F9, 1, 1), (F149, 1, 1), A29, V31),
-    op("Squeeze", 11, false, (F9, 1, 1), (F149, 1, 1), A29, V31),
-    op("Squeeze", 13, false, (F113, 1, 2), (F149, 1, 1), A1, V28),
-    op("Squeeze", 21, false, (F113, 1, 2), (F149, 1, 1), A1, V34),
-    op("Squeeze", 23, false, (F113, 1, 2), (F149, 1, 1), A1, V35),
-    op("Squeeze", 24, false, (F113, 1, 2), (F149, 1, 1), A1, V36),
-    op("Squeeze", 25, false, (F113, 1, 2), (F149, 1, 1), A1, V37),
-    op("StringConcat", 20, false, (F21, 2, 2), (F22, 1, 1), A1, V172),
-    op("StringNormalizer", 10, false, (F150, 1, 1), (F151, 1, 1), A145, V111),
-    op("StringSplit", 20, false, (F0, 1, 1), (F152, 2, 2), A146, V173),
+    op("Squeeze", 1, false, (F9, 1, 1), (F149, 1, 1), A29, V32),
+    op("Squeeze", 11, false, (F9, 1, 1), (F149, 1, 1), A29, V32),
+    op("Squeeze", 13, false, (F113, 1, 2), (F149, 1, 1), A1, V29),
+    op("Squeeze", 21, false, (F113, 1, 2), (F149, 1, 1), A1, V35),
+    op("Squeeze", 23, false, (F113, 1, 2), (F149, 1, 1), A1, V36),
+    op("Squeeze", 24, false, (F113, 1, 2), (F149, 1, 1), A1, V37),
+    op("Squeeze", 25, false, (F113, 1, 2), (F149, 1, 1), A1, V38),
+    op("StringConcat", 20, false, (F21, 2, 2), (F22, 1, 1), A1, V175),
+    op("StringNormalizer", 10, false, (F150, 1, 1), (F151, 1, 1), A145, V113),
+    op("StringSplit", 20, false, (F0, 1, 1), (F152, 2, 2), A146, V176),
     op("Sub", 1, false, (F4, 2, 2), (F5, 1, 1), A2, V0),
     op("Sub", 6, false, (F4, 2, 2), (F5, 1, 1), A3, V4),
     op("Sub", 7, false, (F4, 2, 2), (F5, 1, 1), A1, V4),
@@ -1953,78 +1965,78 @@ pub(super) static OPS: &[OpSchema] = &[
     op("Tanh", 1, false, (F2, 1, 1), (F3, 1, 1), A0, V0),
     op("Tanh", 6, false, (F2, 1, 1), (F3, 1, 1), A1, V0),
     op("Tanh", 13, false, (F2, 1, 1), (F3, 1, 1), A1, V3),
-    op("TensorScatter", 24, false, (F154, 2, 3), (F155, 1, 1), A147, V36),
-    op("TfIdfVectorizer", 9, false, (F0, 1, 1), (F72, 1, 1), A148, V174),
+    op("TensorScatter", 24, false, (F154, 2, 3), (F155, 1, 1), A147, V37),
+    op("TfIdfVectorizer", 9, false, (F0, 1, 1), (F72, 1, 1), A148, V177),
     op("ThresholdedRelu", 10, false, (F0, 1, 1), (F1, 1, 1), A28, V0),
     op("ThresholdedRelu", 22, false, (F0, 1, 1), (F1, 1, 1), A28, V3),
-    op("Tile", 1, false, (F156, 3, 3), (F3, 1, 1), A1, V175),
-    op("Tile", 6, false, (F157, 2, 2), (F3, 1, 1), A1, V163),
-    op("Tile", 13, false, (F157, 2, 2), (F3, 1, 1), A1, V164),
-    op("TopK", 1, false, (F0, 1, 1), (F158, 2, 2), A149, V101),
-    op("TopK", 10, false, (F159, 2, 2), (F158, 2, 2), A75, V101),
-    op("TopK", 11, false, (F159, 2, 2), (F158, 2, 2), A150, V176),
-    op("TopK", 24, false, (F159, 2, 2), (F158, 2, 2), A150, V177),
-    op("Transpose", 1, false, (F9, 1, 1), (F160, 1, 1), A151, V31),
-    op("Transpose", 13, false, (F9, 1, 1), (F160, 1, 1), A151, V28),
-    op("Transpose", 21, false, (F9, 1, 1), (F160, 1, 1), A151, V34),
-    op("Transpose", 23, false, (F9, 1, 1), (F160, 1, 1), A151, V35),
-    op("Transpose", 24, false, (F9, 1, 1), (F160, 1, 1), A151, V36),
-    op("Transpose", 25, false, (F9, 1, 1), (F160, 1, 1), A151, V37),
-    op("Trilu", 14, false, (F161, 1, 2), (F3, 1, 1), A152, V28),
-    op("Unique", 11, false, (F0, 1, 1), (F162, 1, 4), A153, V31),
-    op("Unique", 28, false, (F0, 1, 1), (F162, 1, 4), A153, V28),
-    op("Unsqueeze", 1, false, (F9, 1, 1), (F163, 1, 1), A154, V31),
-    op("Unsqueeze", 11, false, (F9, 1, 1), (F163, 1, 1), A154, V31),
-    op("Unsqueeze", 13, false, (F164, 2, 2), (F163, 1, 1), A1, V28),
-    op("Unsqueeze", 21, false, (F164, 2, 2), (F163, 1, 1), A1, V34),
-    op("Unsqueeze", 23, false, (F164, 2, 2), (F163, 1, 1), A1, V35),
-    op("Unsqueeze", 24, false, (F164, 2, 2), (F163, 1, 1), A1, V36),
-    op("Unsqueeze", 25, false, (F164, 2, 2), (F163, 1, 1), A1, V37),
-    op("Upsample", 1, false, (F0, 1, 1), (F1, 1, 1), A155, V178),
-    op("Upsample", 7, false, (F0, 1, 1), (F1, 1, 1), A156, V31),
-    op("Upsample", 9, false, (F116, 2, 2), (F1, 1, 1), A124, V31),
-    op("Upsample", 10, true, (F116, 2, 2), (F1, 1, 1), A124, V31),
-    op("Where", 9, false, (F165, 3, 3), (F20, 1, 1), A1, V179),
-    op("Where", 16, false, (F165, 3, 3), (F20, 1, 1), A1, V180),
+    op("Tile", 1, false, (F156, 3, 3), (F3, 1, 1), A1, V178),
+    op("Tile", 6, false, (F157, 2, 2), (F3, 1, 1), A1, V166),
+    op("Tile", 13, false, (F157, 2, 2), (F3, 1, 1), A1, V167),
+    op("TopK", 1, false, (F0, 1, 1), (F158, 2, 2), A149, V103),
+    op("TopK", 10, false, (F159, 2, 2), (F158, 2, 2), A75, V103),
+    op("TopK", 11, false, (F159, 2, 2), (F158, 2, 2), A150, V179),
+    op("TopK", 24, false, (F159, 2, 2), (F158, 2, 2), A150, V180),
+    op("Transpose", 1, false, (F9, 1, 1), (F160, 1, 1), A151, V32),
+    op("Transpose", 13, false, (F9, 1, 1), (F160, 1, 1), A151, V29),
+    op("Transpose", 21, false, (F9, 1, 1), (F160, 1, 1), A151, V35),
+    op("Transpose", 23, false, (F9, 1, 1), (F160, 1, 1), A151, V36),
+    op("Transpose", 24, false, (F9, 1, 1), (F160, 1, 1), A151, V37),
+    op("Transpose", 25, false, (F9, 1, 1), (F160, 1, 1), A151, V38),
+    op("Trilu", 14, false, (F161, 1, 2), (F3, 1, 1), A152, V29),
+    op("Unique", 11, false, (F0, 1, 1), (F162, 1, 4), A153, V32),
+    op("Unique", 28, false, (F0, 1, 1), (F162, 1, 4), A153, V29),
+    op("Unsqueeze", 1, false, (F9, 1, 1), (F163, 1, 1), A154, V32),
+    op("Unsqueeze", 11, false, (F9, 1, 1), (F163, 1, 1), A154, V32),
+    op("Unsqueeze", 13, false, (F164, 2, 2), (F163, 1, 1), A1, V29),
+    op("Unsqueeze", 21, false, (F164, 2, 2), (F163, 1, 1), A1, V35),
+    op("Unsqueeze", 23, false, (F164, 2, 2), (F163, 1, 1), A1, V36),
+    op("Unsqueeze", 24, false, (F164, 2, 2), (F163, 1, 1), A1, V37),
+    op("Unsqueeze", 25, false, (F164, 2, 2), (F163, 1, 1), A1, V38),
+    op("Upsample", 1, false, (F0, 1, 1), (F1, 1, 1), A155, V181),
+    op("Upsample", 7, false, (F0, 1, 1), (F1, 1, 1), A156, V32),
+    op("Upsample", 9, false, (F116, 2, 2), (F1, 1, 1), A124, V32),
+    op("Upsample", 10, true, (F116, 2, 2), (F1, 1, 1), A124, V32),
+    op("Where", 9, false, (F165, 3, 3), (F20, 1, 1), A1, V182),
+    op("Where", 16, false, (F165, 3, 3), (F20, 1, 1), A1, V183),
     op("Xor", 1, false, (F4, 2, 2), (F8, 1, 1), A3, V7),
     op("Xor", 7, false, (F4, 2, 2), (F8, 1, 1), A1, V7),
 ];
 #[rustfmt::skip]
 pub(super) static ML_OPS: &[OpSchema] = &[
-    op("ArrayFeatureExtractor", 1, false, (F166, 2, 2), (F22, 1, 1), A1, V181),
-    op("Binarizer", 1, false, (F0, 1, 1), (F1, 1, 1), A157, V182),
-    op("CastMap", 1, false, (F0, 1, 1), (F72, 1, 1), A158, V183),
-    op("CategoryMapper", 1, false, (F0, 1, 1), (F72, 1, 1), A159, V184),
-    op("DictVectorizer", 1, false, (F0, 1, 1), (F72, 1, 1), A160, V185),
-    op("FeatureVectorizer", 1, false, (F167, 1, u16::MAX), (F168, 1, 1), A161, V186),
-    op("Imputer", 1, false, (F0, 1, 1), (F1, 1, 1), A162, V182),
-    op("LabelEncoder", 1, false, (F0, 1, 1), (F72, 1, 1), A163, V184),
-    op("LabelEncoder", 2, false, (F0, 1, 1), (F72, 1, 1), A164, V187),
-    op("LabelEncoder", 4, false, (F0, 1, 1), (F72, 1, 1), A165, V188),
-    op("LinearClassifier", 1, false, (F0, 1, 1), (F169, 2, 2), A166, V189),
-    op("LinearRegressor", 1, false, (F0, 1, 1), (F168, 1, 1), A167, V182),
-    op("Normalizer", 1, false, (F0, 1, 1), (F168, 1, 1), A168, V182),
-    op("OneHotEncoder", 1, false, (F0, 1, 1), (F168, 1, 1), A169, V181),
-    op("SVMClassifier", 1, false, (F0, 1, 1), (F169, 2, 2), A170, V189),
-    op("SVMRegressor", 1, false, (F0, 1, 1), (F168, 1, 1), A171, V182),
-    op("Scaler", 1, false, (F0, 1, 1), (F168, 1, 1), A172, V182),
+    op("ArrayFeatureExtractor", 1, false, (F166, 2, 2), (F22, 1, 1), A1, V184),
+    op("Binarizer", 1, false, (F0, 1, 1), (F1, 1, 1), A157, V185),
+    op("CastMap", 1, false, (F0, 1, 1), (F72, 1, 1), A158, V186),
+    op("CategoryMapper", 1, false, (F0, 1, 1), (F72, 1, 1), A159, V187),
+    op("DictVectorizer", 1, false, (F0, 1, 1), (F72, 1, 1), A160, V188),
+    op("FeatureVectorizer", 1, false, (F167, 1, u16::MAX), (F168, 1, 1), A161, V189),
+    op("Imputer", 1, false, (F0, 1, 1), (F1, 1, 1), A162, V185),
+    op("LabelEncoder", 1, false, (F0, 1, 1), (F72, 1, 1), A163, V187),
+    op("LabelEncoder", 2, false, (F0, 1, 1), (F72, 1, 1), A164, V190),
+    op("LabelEncoder", 4, false, (F0, 1, 1), (F72, 1, 1), A165, V191),
+    op("LinearClassifier", 1, false, (F0, 1, 1), (F169, 2, 2), A166, V192),
+    op("LinearRegressor", 1, false, (F0, 1, 1), (F168, 1, 1), A167, V185),
+    op("Normalizer", 1, false, (F0, 1, 1), (F168, 1, 1), A168, V185),
+    op("OneHotEncoder", 1, false, (F0, 1, 1), (F168, 1, 1), A169, V184),
+    op("SVMClassifier", 1, false, (F0, 1, 1), (F169, 2, 2), A170, V192),
+    op("SVMRegressor", 1, false, (F0, 1, 1), (F168, 1, 1), A171, V185),
+    op("Scaler", 1, false, (F0, 1, 1), (F168, 1, 1), A172, V185),
     op("TreeEnsemble", 5, false, (F0, 1, 1), (F1, 1, 1), A173, V0),
-    op("TreeEnsembleClassifier", 1, false, (F0, 1, 1), (F169, 2, 2), A174, V189),
-    op("TreeEnsembleClassifier", 3, false, (F0, 1, 1), (F169, 2, 2), A175, V189),
-    op("TreeEnsembleClassifier", 5, true, (F0, 1, 1), (F169, 2, 2), A175, V189),
-    op("TreeEnsembleRegressor", 1, false, (F0, 1, 1), (F168, 1, 1), A176, V182),
-    op("TreeEnsembleRegressor", 3, false, (F0, 1, 1), (F168, 1, 1), A177, V182),
-    op("TreeEnsembleRegressor", 5, true, (F0, 1, 1), (F168, 1, 1), A177, V182),
-    op("ZipMap", 1, false, (F170, 1, 1), (F22, 1, 1), A178, V190),
+    op("TreeEnsembleClassifier", 1, false, (F0, 1, 1), (F169, 2, 2), A174, V192),
+    op("TreeEnsembleClassifier", 3, false, (F0, 1, 1), (F169, 2, 2), A175, V192),
+    op("TreeEnsembleClassifier", 5, true, (F0, 1, 1), (F169, 2, 2), A175, V192),
+    op("TreeEnsembleRegressor", 1, false, (F0, 1, 1), (F168, 1, 1), A176, V185),
+    op("TreeEnsembleRegressor", 3, false, (F0, 1, 1), (F168, 1, 1), A177, V185),
+    op("TreeEnsembleRegressor", 5, true, (F0, 1, 1), (F168, 1, 1), A177, V185),
+    op("ZipMap", 1, false, (F170, 1, 1), (F22, 1, 1), A178, V193),
 ];
 #[rustfmt::skip]
 pub(super) static PREVIEW_OPS: &[OpSchema] = &[
-    op("FlexAttention", 1, false, (F171, 3, 3), (F1, 1, 1), A179, V191),
+    op("FlexAttention", 1, false, (F171, 3, 3), (F1, 1, 1), A179, V194),
 ];
 #[rustfmt::skip]
 pub(super) static TRAINING_OPS: &[OpSchema] = &[
-    op("Adagrad", 1, false, (F172, 3, u16::MAX), (F173, 1, u16::MAX), A180, V192),
-    op("Adam", 1, false, (F172, 3, u16::MAX), (F173, 1, u16::MAX), A181, V192),
-    op("Gradient", 1, false, (F174, 1, u16::MAX), (F175, 1, u16::MAX), A182, V69),
-    op("Momentum", 1, false, (F172, 3, u16::MAX), (F173, 1, u16::MAX), A183, V192),
+    op("Adagrad", 1, false, (F172, 3, u16::MAX), (F173, 1, u16::MAX), A180, V195),
+    op("Adam", 1, false, (F172, 3, u16::MAX), (F173, 1, u16::MAX), A181, V195),
+    op("Gradient", 1, false, (F174, 1, u16::MAX), (F175, 1, u16::MAX), A182, V71),
+    op("Momentum", 1, false, (F172, 3, u16::MAX), (F173, 1, u16::MAX), A183, V195),
 ];

@@ -36,6 +36,8 @@ impl Format {
             DType::F8E5M2 => (5, 2, 15, Special::Ieee),
             DType::F8E5M2FNUZ => (5, 2, 16, Special::MinusZeroIsNan),
             DType::F4E2M1 => (2, 1, 1, Special::None),
+            DType::F6E2M3 => (2, 3, 1, Special::None),
+            DType::F6E3M2 => (3, 2, 3, Special::None),
             _ => return None,
         };
         Some(Self { exponent_bits, mantissa_bits, bias, special })
@@ -192,6 +194,8 @@ mod tests {
             (DType::F8E5M2FNUZ, 8),
             (DType::F8E8M0, 8),
             (DType::F4E2M1, 4),
+            (DType::F6E2M3, 6),
+            (DType::F6E3M2, 6),
         ];
         for (dtype, bits) in types {
             for code in 0..=(u32::MAX >> (32 - bits)) as u16 {

@@ -113,12 +113,14 @@ impl Tensor {
         let Some(count) = count.filter(|n| dtype.byte_len(*n) == Some(bytes.len() as u64)) else {
             return invalid!("{} bytes do not make {dtype}{shape:?}", bytes.len());
         };
-        let per_byte = 8 / (dtype.bits() as usize).clamp(1, 8);
-        if per_byte == 1 {
+        let bits = dtype.bits() as usize;
+        if bits >= 8 {
             return Ok(Self { dtype, shape, data: Data::Bytes(bytes) });
         }
-        let (bits, mask) = (dtype.bits() as usize, (1u8 << dtype.bits()) - 1);
-        let code = |i: usize| bytes.get(i / per_byte).map_or(0, |b| b >> (bits * (i % per_byte)) & mask);
+        // Elements of six bits reach across bytes.
+        let pair = |at: usize| [at, at + 1].map(|at| bytes.get(at).copied().unwrap_or(0));
+        let code =
+            |i: usize| (u16::from_le_bytes(pair(i * bits / 8)) >> (i * bits % 8)) as u8 & ((1 << bits) - 1);
         let codes: Vec<u8> = (0..count as usize).map(code).collect();
         Ok(Self { dtype, shape, data: Data::Bytes(codes.into()) })
     }
@@ -129,12 +131,15 @@ impl Tensor {
     /// For text.
     pub fn to_packed(&self) -> Res<Bytes> {
         let Data::Bytes(bytes) = &self.data else { return unsupported!("text has no dense bytes") };
-        let (bits, per_byte) = (self.dtype.bits() as usize, 8 / (self.dtype.bits() as usize).clamp(1, 8));
-        if per_byte == 1 {
+        let bits = self.dtype.bits() as usize;
+        if bits >= 8 {
             return Ok(bytes.clone());
         }
-        let join = |codes: &[u8]| codes.iter().rev().fold(0u8, |byte, code| byte << bits | code);
-        Ok(bytes.chunks(per_byte).map(join).collect::<Vec<u8>>().into())
+        // Eight elements fill whole bytes, as many as an element has bits.
+        let join = |codes: &[u8]| codes.iter().rev().fold(0u64, |all, code| all << bits | u64::from(*code));
+        let len = |codes: &[u8]| (codes.len() * bits).div_ceil(8);
+        let packed = bytes.chunks(8).flat_map(|codes| join(codes).to_le_bytes().into_iter().take(len(codes)));
+        Ok(packed.collect::<Vec<u8>>().into())
     }
 
     /// The same tensor for a model.
@@ -144,5 +149,33 @@ impl Tensor {
     pub fn to_lazy(&self) -> Res<LazyTensor> {
         let shape = self.shape.iter().map(|d| *d as u64).collect();
         Ok(LazyTensor::inline(self.dtype, shape, self.to_packed()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::Tensor;
+    use crate::ops::tensor::Elements;
+    use crate::tensor::DType;
+
+    #[test]
+    fn elements_share_bytes_from_the_lowest_bits_on() {
+        // The codes 1, 2, 3, 4 and 63, packed by `onnx.numpy_helper`.
+        let six = [0x81, 0x30, 0x10, 0x3f];
+        let of = |dtype, bytes: &[u8]| {
+            let tensor = Tensor::packed(dtype, vec![5], Bytes::copy_from_slice(bytes)).unwrap();
+            assert_eq!(tensor.to_packed().unwrap(), bytes);
+            match tensor.elements() {
+                Elements::Float(items) => items,
+                Elements::Int(items) => items.into_iter().map(|n| n as f64).collect(),
+                _ => panic!("no numbers"),
+            }
+        };
+        assert_eq!(of(DType::F6E2M3, &six), [0.125, 0.25, 0.375, 0.5, -7.5]);
+        assert_eq!(of(DType::F6E3M2, &six), [0.0625, 0.125, 0.1875, 0.25, -28.0]);
+        assert_eq!(of(DType::I4, &[0x21, 0x43, 0x0f]), [1.0, 2.0, 3.0, 4.0, -1.0]);
+        assert_eq!(of(DType::U2, &[0b1110_0100, 0b10]), [0.0, 1.0, 2.0, 3.0, 2.0]);
     }
 }

@@ -56,7 +56,7 @@ file_tests!("ir", outcome);
 fn page_of_operators() -> String {
     let mut names: Vec<&str> = opset::all().iter().map(|schema| schema.name).collect();
     names.dedup();
-    let (mut rows, mut inferred, mut evaluated, mut current) = (String::new(), 0, 0, 0);
+    let (mut rows, mut inferred, mut evaluated, mut defined, mut current) = (String::new(), 0, 0, 0, 0);
     for name in names {
         let versions = opset::all().iter().filter(|schema| schema.name == name);
         let shown: Vec<String> = versions
@@ -72,17 +72,42 @@ fn page_of_operators() -> String {
         let infers = mark(ops::lookup("", name).is_some_and(ops::Op::infers), &mut inferred);
         let evaluates =
             mark(ops::lookup("", name).is_some_and(|op| op.evaluator().is_some()), &mut evaluated);
-        let _ = writeln!(rows, "| {name} | {} | {infers} | {evaluates} |", shown.join(", "));
+        let own = ops::bodies().iter().filter(|f| f.domain.is_empty() && f.name == name);
+        let mut versions: Vec<&str> = own.map(|f| f.overload.as_str()).collect();
+        versions.dedup();
+        mark(!versions.is_empty(), &mut defined);
+        let bodies = versions.join(", ");
+        let _ = writeln!(rows, "| {name} | {} | {infers} | {evaluates} | {bodies} |", shown.join(", "));
     }
     format!(
         "# ONNX's operators\n\n\
          What onnxport knows of each operator of `ai.onnx`: its signatures, by the opset that brought them; whether shapes\n\
-         are inferred; whether it can be evaluated on the CPU. `UPDATE=1 cargo test -p onnxport-tests ir` writes\n\
-         this page.\n\n\
-         Of the {current} operators of opset {newest} shapes are inferred for {inferred}, and {evaluated} can be evaluated.\n\n\
-         | operator | signatures | inference | evaluation |\n|---|---|---|---|\n{rows}",
-        newest = opset::MAX_OPSET
+         are inferred; whether it can be evaluated on the CPU; the versions that ONNX defines by other operators, whose\n\
+         bodies are here. `UPDATE=1 cargo test -p onnxport-tests ir` writes this page.\n\n\
+         Of the {current} operators of opset {newest} shapes are inferred for {inferred}, {evaluated} can be evaluated, and\n\
+         {defined} have a body. Bodies that ONNX makes up for each call, of its types and attributes, are not among them.\n\n\
+         | operator | signatures | inference | evaluation | body |\n|---|---|---|---|---|\n{rows}\n\
+         ## Other domains of ONNX\n\n\
+         | operator | inference | evaluation |\n|---|---|---|\n{others}",
+        newest = opset::MAX_OPSET,
+        others = other_domains()
     )
+}
+
+/// A row for each operator of ONNX's smaller domains.
+fn other_domains() -> String {
+    let yes = |known: bool| if known { "yes" } else { "" };
+    let row = |(domain, name): (&str, &str)| {
+        let op = ops::lookup(domain, name);
+        let infers = yes(op.is_some_and(ops::Op::infers));
+        let evaluates = yes(op.is_some_and(|op| op.evaluator().is_some()));
+        format!("| {domain}::{name} | {infers} | {evaluates} |\n")
+    };
+    let mut names: Vec<(&str, &str)> =
+        opset::domains().iter().flat_map(|(domain, table)| table.iter().map(|s| (*domain, s.name))).collect();
+    names.retain(|(domain, _)| !domain.is_empty());
+    names.dedup();
+    names.into_iter().map(row).collect()
 }
 
 #[test]

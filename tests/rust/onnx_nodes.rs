@@ -16,12 +16,8 @@ const OPEN: &[&str] = &[
     "dft_irfft",
     "image_decoder",
     "maxpool_2d_ceil_output_size_reduce_by_one",
-    "maxunpool",
-    "nllloss",
-    "regex",
     "resize_downsample_sizes_nearest_not",
     "resize_upsample_sizes_nearest_not",
-    "string_concat",
     "string_split",
 ];
 

@@ -12,6 +12,7 @@ const TABLES: &[(&str, &str)] = &[
     ("torchvision_schemas.py", "plugins/torchvision/schemas.txt"),
     ("onnxruntime_kernels.py", "core/src/legalise/targets/onnxruntime-cpu.txt"),
     ("onnx_opsets.py", "core/ir/src/ir/opset/generated.rs"),
+    ("onnx_bodies.py", "core/ir/src/ops/body/generated.txt"),
 ];
 
 /// What to do with the tables.

@@ -75,12 +75,31 @@ fn block(model: &mut Model, at: BlockId) {
 fn agrees(ty: &Type, expected: &Value) -> Result<Known, String> {
     let expected = match expected {
         Value::Tensor(tensor) => tensor,
-        Value::Optional(Some(inner)) => match (ty, &**inner) {
-            (Type::Tensor { .. }, Value::Tensor(tensor)) => tensor,
-            _ => return Ok(Known::All),
+        Value::Optional(Some(inner)) if matches!(ty, Type::Tensor { .. }) => match &**inner {
+            Value::Tensor(tensor) => tensor,
+            _ => return Err("is a tensor by inference".to_owned()),
         },
         _ if matches!(ty, Type::Unknown) => return Ok(Known::Nothing),
         _ if matches!(ty, Type::Tensor { .. }) => return Err("is a tensor by inference".to_owned()),
+        Value::Optional(Some(inner)) => match ty {
+            Type::Optional(ty) => return agrees(ty, inner),
+            other => return agrees(other, inner),
+        },
+        Value::Sequence(_, items) => {
+            let element = match ty {
+                Type::Sequence(element) => element,
+                Type::Optional(inner) => return agrees(inner, expected),
+                other => return Err(format!("is {other:?} by inference and a sequence")),
+            };
+            // The shape of an item may differ from that of others.
+            let each = items.iter().map(|item| agrees(element, item).map(|known| known.min(Known::Some)));
+            let known = each.collect::<Result<Vec<_>, _>>()?;
+            return Ok(if known.contains(&Known::Some) || element.is_stated() {
+                Known::All
+            } else {
+                Known::Some
+            });
+        }
         _ => return Ok(Known::All),
     };
     let Type::Tensor { dtype, shape } = ty else {

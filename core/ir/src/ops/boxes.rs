@@ -6,7 +6,7 @@ use super::pointwise::larger;
 use super::{Op, Res, Tensor, Value};
 
 pub(super) const OPS: &[Op] = &[
-    Op::new("MaxRoiPool").eval(max_roi_pool),
+    Op::new("MaxRoiPool").infer(infer::max_roi_pool).eval(max_roi_pool),
     Op::new("NonMaxSuppression").infer(infer::non_max_suppression).eval(non_max_suppression),
     Op::new("RoiAlign").infer(infer::roi_align).eval(roi_align),
 ];
@@ -233,6 +233,16 @@ mod infer {
 
     use crate::ops::infer::cx::{Cx, Shapes, one};
     use crate::sym::Dim;
+
+    /// `MaxRoiPool`: the channels of a window for each region.
+    pub(super) fn max_roi_pool(cx: &mut Cx<'_>) -> Option<Shapes> {
+        cx.rank(0, 4)?;
+        cx.rank(1, 2)?;
+        let (Some([height, width]), channels) = (cx.node.ints("pooled_shape"), cx.dim(0, 1)) else {
+            return None;
+        };
+        one([cx.dim(1, 0), channels, Some(Dim::Const(*height)), Some(Dim::Const(*width))])
+    }
 
     /// `RoiAlign`.
     pub(super) fn roi_align(cx: &mut Cx<'_>) -> Option<Shapes> {

@@ -8,8 +8,8 @@ use super::{Elements, Op, Res, Rounding, Tensor, Value};
 use crate::tensor::{DType, Kind};
 
 pub(super) const OPS: &[Op] = &[
-    Op::new("BitCast").eval(bit_cast),
-    Op::new("Cast").infer(broadcast::same).eval(|c| {
+    Op::new("BitCast").dtypes(infer::to).infer(broadcast::same).eval(bit_cast),
+    Op::new("Cast").dtypes(infer::to).infer(broadcast::same).contents(infer::integers).eval(|c| {
         let to = c.dtype("to", DType::F32)?;
         cast(c, to)
     }),
@@ -100,4 +100,24 @@ fn bit_cast(c: &mut Call<'_>) -> Res<Vec<Value>> {
         return invalid!("{} and {to} do not have as many bits", x.dtype());
     }
     one(Tensor::packed(to, x.shape().to_vec(), x.to_packed()?)?)
+}
+
+mod infer {
+    //! Types and elements.
+
+    use smallvec::smallvec;
+
+    use crate::ops::infer::cx::{Contents, Cx, Dtypes, held};
+    use crate::tensor::DType;
+
+    /// The attribute `to`.
+    pub(super) fn to(cx: &Cx<'_>) -> Dtypes {
+        smallvec![cx.dtype_attr("to", || None)]
+    }
+
+    /// Integers stay what they are among the integers that sizes are made of.
+    pub(super) fn integers(cx: &mut Cx<'_>) -> Option<Contents> {
+        let to = cx.dtype_attr("to", || None)?;
+        held(cx.contents(0).filter(|_| matches!(to, DType::I64 | DType::I32))?)
+    }
 }

@@ -1,6 +1,8 @@
 //! Operators with bodies.
 
-use super::call::{Call, axis};
+mod infer;
+
+use super::call::{Call, axis, sizes};
 use super::error::{Error, invalid};
 use super::sequence::{sequence, stack};
 use super::slice::range;
@@ -10,14 +12,14 @@ use crate::sym::Dim;
 use crate::tensor::DType;
 
 pub(super) const OPS: &[Op] = &[
-    Op::new("If").eval(|c| {
+    Op::new("If").types(infer::branches).eval(|c| {
         let name = if truth(c, 0)? { "then_branch" } else { "else_branch" };
         let block = c.block(name)?;
         c.run(block, Vec::new())
     }),
-    Op::new("Loop").eval(repeat),
-    Op::new("Scan").eval(scan),
-    Op::new("SequenceMap").eval(sequence_map),
+    Op::new("Loop").types(infer::repeated).eval(repeat),
+    Op::new("Scan").types(infer::scanned).eval(scan),
+    Op::new("SequenceMap").types(infer::mapped).eval(sequence_map),
 ];
 
 /// The single truth value of input `index`.
@@ -96,25 +98,37 @@ fn scan(c: &mut Call<'_>) -> Res<Vec<Value>> {
     scan_once(c, inputs, states)
 }
 
-/// In opset 8 a first axis, the batch, was around everything, and a first input said how long each sequence is.
+/// In opset 8 a first axis, the batch, was around everything, and a first input said how long each sequence is. What a
+/// shorter one returns has zeros behind it.
 fn batched_scan(c: &mut Call<'_>) -> Res<Vec<Value>> {
-    if c.value(0).is_some() {
-        return super::error::unsupported!("sequences of different lengths");
-    }
     let inputs: Vec<Tensor> = c.tensors(1)?.into_iter().cloned().collect();
     let count = usize::try_from(c.int("num_scan_inputs", 0)).unwrap_or(0);
     let Some(states) = inputs.len().checked_sub(count) else {
         return invalid!("there are no {count} inputs");
     };
     let batches = inputs.first().map_or(0, |t| t.dim(0));
+    let longest = inputs.get(states).map_or(0, |t| t.dim(1));
+    let lengths = match c.longs(0)? {
+        Some(lengths) => sizes(&lengths)?,
+        None => vec![longest; batches],
+    };
+    if lengths.len() != batches || lengths.iter().any(|n| *n > longest) {
+        return invalid!("the lengths {lengths:?} do not fit {batches} sequences of {longest}");
+    }
     let mut runs: Vec<Vec<Tensor>> = Vec::new();
-    for batch in 0..batches {
-        let own = inputs.iter().map(|t| {
-            let slice = range(c, t, 0, batch, 1)?;
-            Ok(slice.reshaped(t.shape().get(1..).unwrap_or_default().to_vec())?.into())
+    for (batch, length) in lengths.into_iter().enumerate() {
+        let mut own: Vec<Value> = Vec::with_capacity(inputs.len());
+        for (index, input) in inputs.iter().enumerate() {
+            let slice = range(c, input, 0, batch, 1)?;
+            let slice = slice.reshaped(input.shape().get(1..).unwrap_or_default().to_vec())?;
+            own.push(if index < states { slice } else { range(c, &slice, 0, 0, length)? }.into());
+        }
+        let returned = scan_once(c, own, states)?.into_iter().map(tensor).enumerate();
+        let ends = returned.map(|(index, out)| {
+            let out = out?;
+            if index < states { Ok(out) } else { filled(c, &out, longest) }
         });
-        let own = own.collect::<Res<Vec<Value>>>()?;
-        runs.push(scan_once(c, own, states)?.into_iter().map(tensor).collect::<Res<_>>()?);
+        runs.push(ends.collect::<Res<_>>()?);
     }
     let outputs = runs.first().map_or(0, Vec::len);
     (0..outputs)
@@ -123,6 +137,16 @@ fn batched_scan(c: &mut Call<'_>) -> Res<Vec<Value>> {
             Ok(stack(c, &all, 0)?.into())
         })
         .collect()
+}
+
+/// `x` with zeros behind it, up to `length` along the first axis.
+fn filled(c: &Call<'_>, x: &Tensor, length: usize) -> Res<Tensor> {
+    let mut shape = x.shape().to_vec();
+    let Some(first) = shape.first_mut() else { return invalid!("a result has no axis of steps") };
+    *first = length;
+    let (count, own) = (c.count(&shape)?, x.len());
+    let zero = Tensor::of_numbers(x.dtype(), Vec::new(), vec![0.0])?;
+    Tensor::mix(shape, &[x, &zero], (0..count).map(|at| if at < own { (0, at) } else { (1, 0) }))
 }
 
 fn scan_once(c: &mut Call<'_>, inputs: Vec<Value>, states: usize) -> Res<Vec<Value>> {
@@ -198,132 +222,4 @@ fn sequence_map(c: &mut Call<'_>) -> Res<Vec<Value>> {
         list.first().and_then(Value::tensor).map(Tensor::dtype).or(ty.dtype()).unwrap_or(DType::F32)
     };
     Ok(lists.into_iter().zip(&types).map(|(list, ty)| Value::Sequence(dtype(&list, ty), list)).collect())
-}
-
-pub(super) mod infer {
-    //! Shapes.
-
-    use smallvec::SmallVec;
-
-    use crate::ir::{Attr, BlockId, Shape, Type};
-    use crate::ops::infer::Inferred;
-    use crate::ops::infer::cx::{Cx, axis, join};
-    use crate::sym::Dim;
-
-    /// `If`, `Loop` and `Scan`: what their bodies return.
-    pub(in crate::ops) fn outputs(cx: &mut Cx<'_>) -> SmallVec<[Inferred; 2]> {
-        let types = match cx.node.op.as_str() {
-            "If" => branches(cx),
-            "Loop" => repeated(cx),
-            _ => scanned(cx),
-        };
-        let mut types = types.unwrap_or_default();
-        types.resize(cx.node.outputs.len(), Type::Unknown);
-        types.into_iter().map(|ty| Inferred { ty, contents: None }).collect()
-    }
-
-    fn body(cx: &Cx<'_>, name: &str) -> Option<BlockId> {
-        match cx.node.attr(name) {
-            Some(Attr::Block(block)) => Some(*block),
-            _ => None,
-        }
-    }
-
-    /// The types of what a body returns.
-    fn returned(cx: &Cx<'_>, block: BlockId) -> Vec<Type> {
-        let block = &cx.graph.blocks[block];
-        block.outputs().iter().map(|v| cx.graph.values[*v].ty.clone()).collect()
-    }
-
-    /// Refutes a body that takes or returns another number of values.
-    fn counts(cx: &mut Cx<'_>, name: &str, block: BlockId, takes: usize, returns: usize) -> Option<()> {
-        let block = &cx.graph.blocks[block];
-        let (inputs, outputs) = (block.inputs.len(), block.outputs().len());
-        cx.demand(inputs == takes, || format!("`{name}` takes {inputs} values in place of {takes}"))?;
-        cx.demand(outputs == returns, || format!("`{name}` returns {outputs} values in place of {returns}"))
-    }
-
-    fn branches(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
-        let (yes, no) = (body(cx, "then_branch")?, body(cx, "else_branch")?);
-        for (name, block) in [("then_branch", yes), ("else_branch", no)] {
-            counts(cx, name, block, 0, cx.node.outputs.len())?;
-        }
-        Some(returned(cx, yes).iter().zip(&returned(cx, no)).map(|(a, b)| both(a, b)).collect())
-    }
-
-    /// What holds whichever of two types a value has.
-    fn both(a: &Type, b: &Type) -> Type {
-        match (a, b) {
-            (Type::Tensor { dtype, shape }, Type::Tensor { dtype: other, shape: with }) => {
-                Type::Tensor { dtype: dtype.filter(|_| dtype == other), shape: join(shape, with) }
-            }
-            _ if a == b => a.clone(),
-            _ => Type::Unknown,
-        }
-    }
-
-    /// `Loop`: carried values keep what the first and every later iteration agree on; the length of
-    /// scan outputs depends on the run.
-    fn repeated(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
-        let carried = cx.node.inputs.len().checked_sub(2)?;
-        let body = body(cx, "body")?;
-        counts(cx, "body", body, carried + 2, cx.node.outputs.len() + 1)?;
-        let returned = returned(cx, body);
-        Some(
-            returned
-                .iter()
-                .skip(1)
-                .enumerate()
-                .map(|(index, ty)| {
-                    if index < carried {
-                        cx.ty(index + 2).map_or(Type::Unknown, |first| both(first, ty))
-                    } else {
-                        stacked(ty, 0, None)
-                    }
-                })
-                .collect(),
-        )
-    }
-
-    fn scanned(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
-        let scans = usize::try_from(cx.node.int("num_scan_inputs")?).ok()?;
-        let carried = cx.node.inputs.len().checked_sub(scans)?;
-        let body = body(cx, "body")?;
-        counts(cx, "body", body, cx.node.inputs.len(), cx.node.outputs.len())?;
-        let returned = returned(cx, body);
-        let pick = |name: &str, index: usize| {
-            cx.node.ints(name).and_then(|axes| axes.get(index).copied()).unwrap_or(0)
-        };
-        let length = (0..scans).find_map(|index| {
-            let dims = cx.dims(carried + index)?;
-            dims[axis(pick("scan_input_axes", index), dims.len())?]
-        });
-        Some(
-            returned
-                .iter()
-                .enumerate()
-                .map(|(index, ty)| match index.checked_sub(carried) {
-                    None => cx.ty(index).map_or(Type::Unknown, |first| both(first, ty)),
-                    Some(scan) => stacked(ty, pick("scan_output_axes", scan), length),
-                })
-                .collect(),
-        )
-    }
-
-    /// The type of `length` values of type `ty` stacked along a new axis.
-    fn stacked(ty: &Type, at: i64, length: Option<Dim>) -> Type {
-        let Type::Tensor { dtype, shape } = ty else { return Type::Unknown };
-        let shape = match shape {
-            Shape::Ranked(dims) => match axis(at, dims.len() + 1) {
-                Some(at) => {
-                    let mut dims = dims.clone();
-                    dims.insert(at, length);
-                    Shape::Ranked(dims)
-                }
-                None => Shape::Unranked,
-            },
-            Shape::Unranked => Shape::Unranked,
-        };
-        Type::Tensor { dtype: *dtype, shape }
-    }
 }

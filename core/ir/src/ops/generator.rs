@@ -8,10 +8,18 @@ use crate::ir::Attr;
 use crate::tensor::DType;
 
 pub(super) const OPS: &[Op] = &[
-    Op::new("Constant").infer(infer::constant).eval(constant),
-    Op::new("ConstantOfShape").infer(infer::constant_of_shape).eval(constant_of_shape),
-    Op::new("EyeLike").infer(broadcast::same).eval(eye_like),
-    Op::new("Range").infer(infer::range).eval(range),
+    Op::new("Constant")
+        .dtypes(infer::constant_type)
+        .infer(infer::constant)
+        .contents(infer::elements)
+        .eval(constant),
+    Op::new("ConstantOfShape")
+        .dtypes(infer::fill_type)
+        .infer(infer::constant_of_shape)
+        .contents(infer::filled)
+        .eval(constant_of_shape),
+    Op::new("EyeLike").dtypes(infer::like).infer(broadcast::same).eval(eye_like),
+    Op::new("Range").infer(infer::range).contents(infer::numbers).eval(range),
 ];
 
 fn constant(c: &mut Call<'_>) -> Res<Vec<Value>> {
@@ -101,12 +109,74 @@ fn range(c: &mut Call<'_>) -> Res<Vec<Value>> {
     one(Tensor::of_floats(dtype, vec![count], (0..count).map(|i| from + i as f64 * by).collect())?)
 }
 
-mod infer {
-    //! Shapes.
+pub(super) mod infer {
+    //! Types, shapes and elements.
 
-    use crate::ir::Attr;
-    use crate::ops::infer::cx::{Cx, Shapes, one};
+    use smallvec::smallvec;
+
+    use crate::ir::{Attr, MAX_CONTENTS, ShapeValue, small_integers};
+    use crate::ops::infer::cx::{Contents, Cx, Dtypes, Shapes, held, one};
     use crate::sym::Dim;
+    use crate::tensor::DType;
+
+    /// The attribute `dtype`, else the type of the input.
+    pub(in crate::ops) fn like(cx: &Cx<'_>) -> Dtypes {
+        smallvec![cx.dtype_attr("dtype", || cx.dtype(0))]
+    }
+
+    /// `Constant`.
+    pub(super) fn constant_type(cx: &Cx<'_>) -> Dtypes {
+        let [attribute] = cx.node.attributes.as_slice() else { return smallvec![] };
+        smallvec![Some(match &attribute.value {
+            Attr::Tensor(data) => data.dtype,
+            Attr::Int(_) | Attr::Ints(_) => DType::I64,
+            Attr::Float(_) | Attr::Floats(_) => DType::F32,
+            Attr::Str(_) | Attr::Strs(_) | Attr::Bytes(_) | Attr::BytesList(_) | Attr::Text(_) => {
+                DType::String
+            }
+            Attr::Sparse(sparse) => sparse.values.dtype,
+            _ => return smallvec![],
+        })]
+    }
+
+    /// `Constant`.
+    pub(super) fn elements(cx: &mut Cx<'_>) -> Option<Contents> {
+        let [attribute] = cx.node.attributes.as_slice() else { return None };
+        held(match &attribute.value {
+            Attr::Int(n) => smallvec![Dim::Const(*n)],
+            Attr::Ints(items) => items.iter().map(|n| Dim::Const(*n)).collect(),
+            Attr::Tensor(data) => small_integers(data)?,
+            _ => return None,
+        })
+    }
+
+    /// `ConstantOfShape`.
+    pub(super) fn fill_type(cx: &Cx<'_>) -> Dtypes {
+        smallvec![Some(match cx.node.attr("value") {
+            Some(Attr::Tensor(data)) => data.dtype,
+            _ => DType::F32,
+        })]
+    }
+
+    /// `ConstantOfShape` of one axis.
+    pub(super) fn filled(cx: &mut Cx<'_>) -> Option<Contents> {
+        let [n @ 0..=64] = cx.ints(0)?[..] else { return None };
+        let fill = *cx.tensor_attr("value")?.first()?;
+        held(smallvec![fill; n as usize])
+    }
+
+    /// `Range` of numbers that are known.
+    pub(super) fn numbers(cx: &mut Cx<'_>) -> Option<Contents> {
+        let [start, limit, delta] = [*cx.ints(0)?.first()?, *cx.ints(1)?.first()?, *cx.ints(2)?.first()?];
+        let mut out = ShapeValue::new();
+        let mut at = start;
+        while (delta > 0 && at < limit) || (delta < 0 && at > limit) {
+            out.push(Dim::Const(at));
+            (out.len() <= MAX_CONTENTS).then_some(())?;
+            at = at.checked_add(delta)?;
+        }
+        held((delta != 0).then_some(out)?)
+    }
 
     /// `ConstantOfShape`.
     pub(super) fn constant_of_shape(cx: &mut Cx<'_>) -> Option<Shapes> {

@@ -11,7 +11,7 @@ use super::{Elements, Error, Op, Res, Tensor, Value};
 
 pub(super) const OPS: &[Op] = &[
     Op::new("Compress").infer(infer::compress).eval(compress),
-    Op::new("Gather").infer(infer::gather).eval(gather),
+    Op::new("Gather").infer(infer::gather).contents(infer::gathered).eval(gather),
     Op::new("GatherElements").infer(infer::gather_elements).eval(gather_elements),
     Op::new("GatherND").infer(infer::gather_nd).eval(gather_nd),
     Op::new("NonZero").infer(infer::non_zero).eval(non_zero),
@@ -20,7 +20,7 @@ pub(super) const OPS: &[Op] = &[
     Op::new("Scatter").infer(infer::scatter_elements).eval(scatter_elements),
     Op::new("ScatterElements").infer(infer::scatter_elements).eval(scatter_elements),
     Op::new("ScatterND").infer(infer::scatter_nd).eval(scatter_nd),
-    Op::new("TensorScatter").eval(tensor_scatter),
+    Op::new("TensorScatter").infer(broadcast::same).eval(tensor_scatter),
     Op::new("Trilu").infer(broadcast::same).eval(triangle),
 ];
 

@@ -7,7 +7,9 @@ use super::budget::{Budget, Limits};
 use super::call::{Call, Scope};
 use super::error::{invalid, unsupported};
 use super::{Error, Res, Tensor, Value};
-use crate::ir::{Attr, Block, BlockId, Constant, Def, Function, Graph, Model, Node, NodeId, Type, ValueId};
+use crate::ir::{
+    Attr, Block, BlockId, Constant, Def, Function, Graph, Model, Node, NodeId, OpsetImport, Type, ValueId,
+};
 use crate::name::Name;
 use crate::tensor::LazyTensor;
 
@@ -40,9 +42,9 @@ pub fn run_each(
     see: &mut See<'_>,
 ) -> Res<Vec<Value>> {
     let budget = Budget::new(limits);
-    let shared = Shared { model, opset: model.opset(), budget: &budget };
+    let shared = Shared { model, budget: &budget };
     let graph = &model.graph;
-    let mut frame = Frame::new(&shared, graph, FxHashMap::default(), 0);
+    let mut frame = Frame::new(&shared, graph, &model.opsets, FxHashMap::default(), 0);
     frame.see = Some(see);
     frame.block(graph.main(), inputs)
 }
@@ -50,7 +52,6 @@ pub fn run_each(
 /// What every frame of one run shares.
 struct Shared<'m> {
     model: &'m Model,
-    opset: i64,
     budget: &'m Budget,
 }
 
@@ -58,6 +59,8 @@ struct Shared<'m> {
 struct Frame<'f, 'm> {
     shared: &'f Shared<'m>,
     graph: &'m Graph,
+    /// The operator sets that its nodes are of.
+    opsets: &'m [OpsetImport],
     /// The nodes after which values are no longer needed.
     deaths: FxHashMap<NodeId, Vec<ValueId>>,
     values: FxHashMap<ValueId, Value>,
@@ -71,11 +74,12 @@ impl<'f, 'm> Frame<'f, 'm> {
     fn new(
         shared: &'f Shared<'m>,
         graph: &'m Graph,
+        opsets: &'m [OpsetImport],
         attributes: FxHashMap<Name, Attr>,
         depth: usize,
     ) -> Self {
         let deaths = deaths(graph);
-        Self { shared, graph, deaths, values: FxHashMap::default(), attributes, depth, see: None }
+        Self { shared, graph, opsets, deaths, values: FxHashMap::default(), attributes, depth, see: None }
     }
 
     /// Runs a block; its outputs are copied, its inputs are dropped after their last use.
@@ -107,13 +111,16 @@ impl<'f, 'm> Frame<'f, 'm> {
         let outputs = match self.function(node) {
             Some(function) => self.call(function, node, inputs)?,
             None => {
-                let Some(evaluate) = super::lookup(&node.domain, &node.op).and_then(|op| op.evaluator())
-                else {
-                    return unsupported!("no evaluator is known for it");
-                };
                 let (opset, budget) = (self.opset(&node.domain), self.shared.budget);
-                let mut call = Call { node, opset, inputs, budget, scope: self };
-                evaluate(&mut call)?
+                let known = super::lookup(&node.domain, &node.op).and_then(|op| op.evaluator());
+                match (known, super::body(&node.domain, &node.op, opset)) {
+                    (Some(evaluate), _) => {
+                        let mut call = Call { node, opset, inputs, budget, scope: self };
+                        evaluate(&mut call)?
+                    }
+                    (None, Some(body)) => self.call(body, node, inputs)?,
+                    (None, None) => return unsupported!("no evaluator is known for it"),
+                }
             }
         };
         for (index, (output, value)) in node.outputs.iter().zip(outputs).enumerate() {
@@ -139,11 +146,10 @@ impl<'f, 'm> Frame<'f, 'm> {
     }
 
     fn opset(&self, domain: &str) -> i64 {
-        let opsets = &self.shared.model.opsets;
-        match domain {
-            "" => self.shared.opset,
-            _ => opsets.iter().find(|o| o.domain == domain).map_or(1, |o| o.version),
-        }
+        let stated = |opsets: &[OpsetImport]| opsets.iter().find(|o| o.domain == domain).map(|o| o.version);
+        // What a function does not import counts as the model has it.
+        let version = stated(self.opsets).or_else(|| stated(&self.shared.model.opsets));
+        version.unwrap_or(i64::from(!domain.is_empty()))
     }
 
     fn function(&self, node: &Node) -> Option<&'m Function> {
@@ -155,7 +161,8 @@ impl<'f, 'm> Frame<'f, 'm> {
             return unsupported!("functions call each other more than {MAX_DEPTH} deep");
         }
         self.shared.budget.spend((function.graph.nodes.len() as u64).saturating_mul(CALL))?;
-        let mut attributes = FxHashMap::default();
+        let mut attributes: FxHashMap<Name, Attr> =
+            function.defaults.iter().map(|a| (a.name.clone(), a.value.clone())).collect();
         for attribute in &node.attributes {
             let value = match &attribute.value {
                 Attr::Ref(outer, ..) => self.attributes.get(outer.as_str()).cloned(),
@@ -164,7 +171,8 @@ impl<'f, 'm> Frame<'f, 'm> {
             };
             attributes.extend(value.map(|value| (attribute.name.clone(), value)));
         }
-        let mut frame = Frame::new(self.shared, &function.graph, attributes, self.depth + 1);
+        let opsets = function.opsets(self.shared.model);
+        let mut frame = Frame::new(self.shared, &function.graph, opsets, attributes, self.depth + 1);
         let body = &function.graph.blocks[function.graph.main()];
         for (id, value) in body.inputs.iter().zip(inputs) {
             if let Some(value) = value {

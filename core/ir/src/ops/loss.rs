@@ -8,8 +8,9 @@ use super::{Op, Res, Tensor, Value};
 
 pub(super) const OPS: &[Op] = &[
     Op::new("NegativeLogLikelihoodLoss")
+        .infer(infer::loss)
         .eval(|c| Ok(vec![loss(c, c.tensor(0)?, &c.tensor(0)?.floats()?)?.into()])),
-    Op::new("SoftmaxCrossEntropyLoss").eval(cross_entropy),
+    Op::new("SoftmaxCrossEntropyLoss").infer(infer::loss).eval(cross_entropy),
 ];
 
 /// What the logarithms of the classes that `target` names lose, weighted; the mean is one of the weights.
@@ -57,4 +58,30 @@ fn cross_entropy(c: &mut Call<'_>) -> Res<Vec<Value>> {
     }
     let loss = loss(c, x, &logs)?;
     Ok(vec![loss.into(), Tensor::of_floats(x.dtype(), x.shape().to_vec(), logs)?.into()])
+}
+
+mod infer {
+    //! Shapes.
+
+    use smallvec::smallvec;
+
+    use crate::ir::Shape;
+    use crate::ops::infer::broadcast::shape_of;
+    use crate::ops::infer::cx::{Cx, Shapes};
+
+    /// One loss for each target, or one for all; and the shape of the scores.
+    pub(super) fn loss(cx: &mut Cx<'_>) -> Option<Shapes> {
+        cx.rank_from(0, 2)?;
+        let (scores, targets) = (cx.dims(0), cx.dims(1));
+        if let (Some([batch, _, spatial @ ..]), Some([other, places @ ..])) = (scores, targets) {
+            cx.equal(*batch, *other, "scores and targets are of different batches")?;
+            cx.rank(1, spatial.len() + 1)?;
+            for (scores, targets) in spatial.iter().zip(places) {
+                cx.equal(*scores, *targets, "scores and targets are of different places")?;
+            }
+        }
+        let each = cx.text("reduction") == Some("none");
+        let loss = if each { shape_of(cx, 1) } else { Shape::Ranked(smallvec![]) };
+        Some(smallvec![loss, shape_of(cx, 0)])
+    }
 }

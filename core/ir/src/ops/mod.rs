@@ -17,6 +17,9 @@
 //! outputs, or nothing: an extent is stated only where every run of the model has it. What no sizes make possible it
 //! refutes, with a sentence; validation refuses such a node. What may hold for some sizes is not refuted.
 //!
+//! Element types follow from the operator's signature; where they do not, a line has `.dtypes(…)`. `.contents(…)` gives
+//! the elements of small integers, of which shapes are made, and `.types(…)` all of what is no tensor.
+//!
 //! # Evaluators
 //!
 //! An evaluator takes a [`Call`], asks it for inputs and attributes, and returns the outputs in order. It follows the
@@ -31,9 +34,15 @@
 //! - inputs come from outside: an index out of range, a shape that does not fit is an [`Error`], never a panic.
 //!
 //! The node tests of the `onnx` package judge the evaluators: `cargo xtask conformance`.
+//!
+//! # Bodies
+//!
+//! ONNX defines some operators by others: [`body`] is that definition, a function. It is what evaluates an operator that has
+//! no evaluator of its own, and a second opinion on one that has.
 
 mod activation;
 mod attention;
+mod body;
 mod boxes;
 mod budget;
 mod call;
@@ -43,6 +52,7 @@ mod conv;
 mod deform;
 mod einsum;
 mod error;
+mod flex;
 mod fold;
 mod generator;
 mod index;
@@ -52,6 +62,7 @@ mod logic;
 mod loss;
 mod map;
 mod matmul;
+mod ml;
 mod norm;
 mod pointwise;
 mod pool;
@@ -65,9 +76,11 @@ mod sequence;
 mod signal;
 mod slice;
 mod sort;
+mod stateful;
 mod strides;
 mod tensor;
 mod text;
+mod training;
 mod value;
 mod view;
 mod window;
@@ -75,6 +88,7 @@ mod window;
 #[cfg(test)]
 mod tests;
 
+pub use body::{bodies, body};
 pub use budget::{Budget, Limits};
 pub use call::Call;
 pub use error::{Error, Fault, Res};
@@ -93,14 +107,50 @@ pub struct Op {
     pub domain: &'static str,
     /// The name.
     pub name: &'static str,
+    dtypes: Option<infer::DtypeRule>,
     infer: Option<infer::Rule>,
+    types: Option<infer::TypeRule>,
+    contents: Option<infer::ContentRule>,
     eval: Option<Eval>,
     random: bool,
 }
 
 impl Op {
     const fn new(name: &'static str) -> Self {
-        Self { domain: "", name, infer: None, eval: None, random: false }
+        Self {
+            domain: "",
+            name,
+            dtypes: None,
+            infer: None,
+            types: None,
+            contents: None,
+            eval: None,
+            random: false,
+        }
+    }
+
+    /// In another domain than ONNX's main one.
+    const fn of(mut self, domain: &'static str) -> Self {
+        self.domain = domain;
+        self
+    }
+
+    /// With the rule that gives the element types of its results, where the signature does not.
+    const fn dtypes(mut self, rule: infer::DtypeRule) -> Self {
+        self.dtypes = Some(rule);
+        self
+    }
+
+    /// With the rule that gives the whole types of its results: of what is not a tensor, or returned by a body.
+    const fn types(mut self, rule: infer::TypeRule) -> Self {
+        self.types = Some(rule);
+        self
+    }
+
+    /// With the rule that gives the elements of small integer results.
+    const fn contents(mut self, rule: infer::ContentRule) -> Self {
+        self.contents = Some(rule);
+        self
     }
 
     /// With the rule that gives the shapes of its results.
@@ -127,7 +177,7 @@ impl Op {
 
     /// Whether the shapes of its results are inferred.
     pub fn infers(&self) -> bool {
-        self.infer.is_some()
+        self.infer.is_some() || self.types.is_some()
     }
 
     /// How its results are computed, where that is known.
@@ -138,8 +188,8 @@ impl Op {
 
 /// Gathers the tables of the families.
 macro_rules! families {
-    ($($family:ident)*) => {
-        const FAMILIES: &[&[Op]] = &[$($family::OPS),*];
+    ($($($family:ident)::+)*) => {
+        const FAMILIES: &[&[Op]] = &[$($($family)::+::OPS),*];
     };
 }
 
@@ -152,11 +202,18 @@ families! {
     conv
     deform
     einsum
+    flex
     generator
     index
     logic
     loss
     matmul
+    ml::categories
+    ml::features
+    ml::linear
+    ml::maps
+    ml::svm
+    ml::trees
     norm
     pointwise
     pool
@@ -170,7 +227,9 @@ families! {
     signal
     slice
     sort
+    stateful
     text
+    training
     view
 }
 

@@ -13,7 +13,7 @@ pub(super) const OPS: &[Op] = &[
     Op::new("GroupNormalization").infer(infer::group).eval(group),
     Op::new("InstanceNormalization").infer(infer::instance).eval(instance),
     Op::new("LRN").infer(broadcast::same).eval(local_response),
-    Op::new("LayerNormalization").infer(infer::layer).eval(layer),
+    Op::new("LayerNormalization").dtypes(infer::layer_types).infer(infer::layer).eval(layer),
     Op::new("LpNormalization").infer(broadcast::along).eval(lp),
     Op::new("MeanVarianceNormalization").infer(broadcast::same).eval(mean_variance),
     Op::new("RMSNormalization").infer(infer::root_mean_square).eval(root_mean_square),
@@ -241,14 +241,21 @@ fn mean_variance(c: &mut Call<'_>) -> Res<Vec<Value>> {
 }
 
 mod infer {
-    //! Shapes.
+    //! Types and shapes.
 
     use smallvec::smallvec;
 
     use crate::ir::Shape;
     use crate::ops::infer::broadcast::{onto, same, shape_of};
-    use crate::ops::infer::cx::{Cx, Dims, Shapes};
+    use crate::ops::infer::cx::{Cx, Dims, Dtypes, Shapes};
     use crate::sym::Dim;
+    use crate::tensor::DType;
+
+    /// `LayerNormalization`: the statistics have a type of their own.
+    pub(super) fn layer_types(cx: &Cx<'_>) -> Dtypes {
+        let stash = cx.dtype_attr("stash_type", || Some(DType::F32));
+        smallvec![None, stash, stash]
+    }
 
     /// `BatchNormalization`.
     pub(super) fn batch(cx: &mut Cx<'_>) -> Option<Shapes> {

@@ -1,5 +1,7 @@
 //! Arithmetic, element by element.
 
+mod infer;
+
 use super::call::{Call, one};
 use super::error::invalid;
 use super::infer::broadcast;
@@ -12,7 +14,10 @@ pub(super) const OPS: &[Op] = &[
     Op::new("Abs").infer(broadcast::same).eval(|c| numbers(c, f64::abs, i128::abs)),
     Op::new("Acos").infer(broadcast::same).eval(|c| floats(c, f64::acos)),
     Op::new("Acosh").infer(broadcast::same).eval(|c| floats(c, f64::acosh)),
-    Op::new("Add").infer(broadcast::all).eval(|c| arithmetic(c, |a, b| a + b, |a, b| Ok(a + b))),
+    Op::new("Add")
+        .infer(broadcast::all)
+        .contents(infer::add)
+        .eval(|c| arithmetic(c, |a, b| a + b, |a, b| Ok(a + b))),
     Op::new("Asin").infer(broadcast::same).eval(|c| floats(c, f64::asin)),
     Op::new("Asinh").infer(broadcast::same).eval(|c| floats(c, f64::asinh)),
     Op::new("Atan").infer(broadcast::same).eval(|c| floats(c, f64::atan)),
@@ -26,17 +31,26 @@ pub(super) const OPS: &[Op] = &[
     Op::new("Clip").infer(broadcast::same).eval(clip),
     Op::new("Cos").infer(broadcast::same).eval(|c| floats(c, f64::cos)),
     Op::new("Cosh").infer(broadcast::same).eval(|c| floats(c, f64::cosh)),
-    Op::new("Div").infer(broadcast::all).eval(|c| arithmetic(c, |a, b| a / b, divide)),
+    Op::new("Div").infer(broadcast::all).contents(infer::div).eval(|c| arithmetic(c, |a, b| a / b, divide)),
     Op::new("Erf").infer(broadcast::same).eval(|c| numbers(c, libm::erf, |n| libm::erf(n as f64) as i128)),
     Op::new("Exp").infer(broadcast::same).eval(|c| floats(c, f64::exp)),
     Op::new("Floor").infer(broadcast::same).eval(|c| floats(c, f64::floor)),
     Op::new("Log").infer(broadcast::same).eval(|c| floats(c, f64::ln)),
-    Op::new("Max").infer(broadcast::all).eval(|c| gather(c, larger, |a, b| Ok(a.max(b)))),
+    Op::new("Max")
+        .infer(broadcast::all)
+        .contents(infer::max)
+        .eval(|c| gather(c, larger, |a, b| Ok(a.max(b)))),
     Op::new("Mean").infer(broadcast::all).eval(mean),
-    Op::new("Min").infer(broadcast::all).eval(|c| gather(c, smaller, |a, b| Ok(a.min(b)))),
-    Op::new("Mod").infer(broadcast::all).eval(modulo),
-    Op::new("Mul").infer(broadcast::all).eval(|c| arithmetic(c, |a, b| a * b, |a, b| Ok(a.wrapping_mul(b)))),
-    Op::new("Neg").infer(broadcast::same).eval(|c| numbers(c, |x| -x, |n| -n)),
+    Op::new("Min")
+        .infer(broadcast::all)
+        .contents(infer::min)
+        .eval(|c| gather(c, smaller, |a, b| Ok(a.min(b)))),
+    Op::new("Mod").infer(broadcast::all).contents(infer::modulo).eval(modulo),
+    Op::new("Mul")
+        .infer(broadcast::all)
+        .contents(infer::mul)
+        .eval(|c| arithmetic(c, |a, b| a * b, |a, b| Ok(a.wrapping_mul(b)))),
+    Op::new("Neg").infer(broadcast::same).contents(infer::neg).eval(|c| numbers(c, |x| -x, |n| -n)),
     Op::new("Pow").infer(broadcast::all).eval(power),
     Op::new("Reciprocal").infer(broadcast::same).eval(|c| floats(c, f64::recip)),
     Op::new("Round").infer(broadcast::same).eval(|c| floats(c, f64::round_ties_even)),
@@ -44,7 +58,10 @@ pub(super) const OPS: &[Op] = &[
     Op::new("Sin").infer(broadcast::same).eval(|c| floats(c, f64::sin)),
     Op::new("Sinh").infer(broadcast::same).eval(|c| floats(c, f64::sinh)),
     Op::new("Sqrt").infer(broadcast::same).eval(|c| floats(c, f64::sqrt)),
-    Op::new("Sub").infer(broadcast::all).eval(|c| arithmetic(c, |a, b| a - b, |a, b| Ok(a - b))),
+    Op::new("Sub")
+        .infer(broadcast::all)
+        .contents(infer::sub)
+        .eval(|c| arithmetic(c, |a, b| a - b, |a, b| Ok(a - b))),
     Op::new("Sum").infer(broadcast::all).eval(|c| gather(c, |a, b| a + b, |a, b| Ok(a + b))),
     Op::new("Tan").infer(broadcast::same).eval(|c| floats(c, f64::tan)),
     Op::new("Tanh").infer(broadcast::same).eval(|c| floats(c, f64::tanh)),

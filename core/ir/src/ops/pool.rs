@@ -21,7 +21,7 @@ pub(super) const OPS: &[Op] = &[
         .eval(|c| global(c, |items| items.iter().copied().fold(f64::NEG_INFINITY, larger))),
     Op::new("LpPool").infer(infer::pool).eval(lp_pool),
     Op::new("MaxPool").infer(infer::pool).eval(max_pool),
-    Op::new("MaxUnpool").eval(max_unpool),
+    Op::new("MaxUnpool").infer(infer::max_unpool).eval(max_unpool),
 ];
 
 fn norm(items: impl Iterator<Item = f64>, p: f64) -> f64 {
@@ -190,7 +190,7 @@ mod infer {
 
     use crate::ir::Shape;
     use crate::ops::infer::cx::{Cx, Dims, Shapes, one};
-    use crate::ops::infer::window::{Window, kernel};
+    use crate::ops::infer::window::{Pads, Window, kernel};
     use crate::sym::Dim;
 
     /// `MaxPool`, `AveragePool` and `LpPool`; the indices of `MaxPool` have the shape of the output.
@@ -212,5 +212,28 @@ mod infer {
     pub(super) fn global_pool(cx: &mut Cx<'_>) -> Option<Shapes> {
         let [n, c, spatial @ ..] = cx.dims(0)? else { return None };
         one([*n, *c].into_iter().chain(spatial.iter().map(|_| Some(Dim::Const(1)))))
+    }
+
+    /// `MaxUnpool`: the shape that is given, else what a pool of this window makes the input of.
+    pub(super) fn max_unpool(cx: &mut Cx<'_>) -> Option<Shapes> {
+        cx.rank_from(0, 3)?;
+        let [n, c, spatial @ ..] = cx.dims(0)? else { return None };
+        if cx.input(2).is_some() {
+            return one(cx.shape_from(2)?);
+        }
+        let kernel = kernel(cx, &[], spatial.len())?;
+        let window = Window::of(cx, kernel)?;
+        let Pads::Given(pads) = &window.pads else { return None };
+        let mut out: Dims = smallvec![*n, *c];
+        for (axis, dim) in spatial.iter().enumerate() {
+            let (before, after) = pads[axis];
+            let rest = window.reach(axis)?.checked_sub(before)?.checked_sub(after)?;
+            out.push(dim.map(|dim| {
+                let last = cx.plus(dim, -1);
+                let reached = cx.symbols.mul(last, Dim::Const(window.strides[axis]));
+                cx.plus(reached, rest)
+            }));
+        }
+        one(out)
     }
 }

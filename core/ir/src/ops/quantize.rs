@@ -10,11 +10,11 @@ use super::{Op, Res, Tensor, Value};
 use crate::tensor::DType;
 
 pub(super) const OPS: &[Op] = &[
-    Op::new("DequantizeLinear").infer(infer::scaled).eval(dequantize),
+    Op::new("DequantizeLinear").dtypes(infer::value_type).infer(infer::scaled).eval(dequantize),
     Op::new("DynamicQuantizeLinear").infer(infer::dynamic_quantize).eval(dynamic),
     Op::new("QLinearConv").infer(|cx| super::conv::infer::conv(cx, 3)).eval(convolution),
     Op::new("QLinearMatMul").infer(|cx| super::matmul::infer::matmul(cx, 0, 3)).eval(product),
-    Op::new("QuantizeLinear").infer(infer::scaled).eval(quantize),
+    Op::new("QuantizeLinear").dtypes(infer::code_type).infer(infer::scaled).eval(quantize),
 ];
 
 /// Which scale and zero point belong to which element.
@@ -180,14 +180,28 @@ fn product(c: &mut Call<'_>) -> Res<Vec<Value>> {
 }
 
 mod infer {
-    //! Shapes.
+    //! Types and shapes.
 
     use smallvec::smallvec;
 
     use crate::ir::Shape;
     use crate::ops::infer::broadcast::{same, shape_of};
-    use crate::ops::infer::cx::{Cx, Shapes};
+    use crate::ops::infer::cx::{Cx, Dtypes, Shapes};
     use crate::sym::Dim;
+    use crate::tensor::DType;
+
+    /// `QuantizeLinear`: the type of the zero point, else the attribute.
+    pub(super) fn code_type(cx: &Cx<'_>) -> Dtypes {
+        smallvec![match cx.input(2) {
+            Some(_) => cx.dtype(2),
+            None => cx.dtype_attr("output_dtype", || Some(DType::U8)),
+        }]
+    }
+
+    /// `DequantizeLinear`: the attribute, else the type of the scale.
+    pub(super) fn value_type(cx: &Cx<'_>) -> Dtypes {
+        smallvec![cx.dtype_attr("output_dtype", || cx.dtype(1))]
+    }
 
     /// `QuantizeLinear` and `DequantizeLinear`: one scale, one for each place of an axis, or one for each block.
     pub(super) fn scaled(cx: &mut Cx<'_>) -> Option<Shapes> {

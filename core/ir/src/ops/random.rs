@@ -6,6 +6,7 @@
 
 use super::call::{Call, one, sizes};
 use super::error::invalid;
+use super::generator::infer::like as like_type;
 use super::infer::broadcast;
 use super::{Op, Res, Tensor, Value};
 use crate::ir::Attr;
@@ -13,13 +14,17 @@ use crate::random::Random;
 use crate::tensor::DType;
 
 pub(super) const OPS: &[Op] = &[
-    Op::new("Bernoulli").infer(broadcast::same).eval(bernoulli).random(),
+    Op::new("Bernoulli").dtypes(like_type).infer(broadcast::same).eval(bernoulli).random(),
     Op::new("Dropout").infer(infer::dropout).eval(dropout).random(),
-    Op::new("Multinomial").infer(infer::multinomial).eval(multinomial).random(),
-    Op::new("RandomNormal").infer(infer::random).eval(|c| of_shape(c, normal)).random(),
-    Op::new("RandomNormalLike").infer(broadcast::same).eval(|c| like(c, normal)).random(),
-    Op::new("RandomUniform").infer(infer::random).eval(|c| of_shape(c, uniform)).random(),
-    Op::new("RandomUniformLike").infer(broadcast::same).eval(|c| like(c, uniform)).random(),
+    Op::new("Multinomial").dtypes(infer::integers).infer(infer::multinomial).eval(multinomial).random(),
+    Op::new("RandomNormal").dtypes(infer::floats).infer(infer::random).eval(|c| of_shape(c, normal)).random(),
+    Op::new("RandomNormalLike").dtypes(like_type).infer(broadcast::same).eval(|c| like(c, normal)).random(),
+    Op::new("RandomUniform")
+        .dtypes(infer::floats)
+        .infer(infer::random)
+        .eval(|c| of_shape(c, uniform))
+        .random(),
+    Op::new("RandomUniformLike").dtypes(like_type).infer(broadcast::same).eval(|c| like(c, uniform)).random(),
 ];
 
 /// The stream of a node.
@@ -128,13 +133,24 @@ fn dropout(c: &mut Call<'_>) -> Res<Vec<Value>> {
 }
 
 mod infer {
-    //! Shapes.
+    //! Types and shapes.
 
     use smallvec::smallvec;
 
     use crate::ops::infer::broadcast::shape_of;
-    use crate::ops::infer::cx::{Cx, Shapes, one};
+    use crate::ops::infer::cx::{Cx, Dtypes, Shapes, one};
     use crate::sym::Dim;
+    use crate::tensor::DType;
+
+    /// The attribute `dtype`, else 32-bit floats.
+    pub(super) fn floats(cx: &Cx<'_>) -> Dtypes {
+        smallvec![cx.dtype_attr("dtype", || Some(DType::F32))]
+    }
+
+    /// The attribute `dtype`, else 32-bit integers.
+    pub(super) fn integers(cx: &Cx<'_>) -> Dtypes {
+        smallvec![cx.dtype_attr("dtype", || Some(DType::I32))]
+    }
 
     /// `RandomNormal` and `RandomUniform`.
     pub(super) fn random(cx: &mut Cx<'_>) -> Option<Shapes> {

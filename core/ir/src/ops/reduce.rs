@@ -27,9 +27,11 @@ pub(super) const OPS: &[Op] = &[
     Op::new("ReduceMin").infer(infer::reduce).eval(|c| extreme(c, false)),
     Op::new("ReduceProd")
         .infer(infer::reduce)
+        .contents(infer::product)
         .eval(|c| reduce(c, |x| x.product(), Some(|n| n.fold(1, i128::wrapping_mul)))),
     Op::new("ReduceSum")
         .infer(infer::reduce)
+        .contents(infer::sum)
         .eval(|c| reduce(c, |x| sum(x), Some(|n| n.fold(0, i128::wrapping_add)))),
     Op::new("ReduceSumSquare").infer(infer::reduce).eval(|c| {
         reduce(c, |x| sum(x.map(|x| x * x)), Some(|n| n.fold(0, |a, b| a.wrapping_add(b.wrapping_mul(b)))))
@@ -261,12 +263,13 @@ fn accumulate<T: Copy>(
 }
 
 mod infer {
-    //! Shapes.
+    //! Shapes and elements.
 
-    use smallvec::SmallVec;
+    use smallvec::{SmallVec, smallvec};
 
+    use crate::ir::ShapeValue;
     use crate::ops::infer::broadcast::same;
-    use crate::ops::infer::cx::{Cx, Shapes, one};
+    use crate::ops::infer::cx::{Contents, Cx, Shapes, held, one};
     use crate::sym::Dim;
 
     /// The `Reduce…` operators.
@@ -288,6 +291,23 @@ mod infer {
             None if keep => one(dims.iter().map(|_| None)),
             None => None,
         }
+    }
+
+    /// The elements of a list that is reduced to one.
+    fn list(cx: &Cx<'_>) -> Option<ShapeValue> {
+        if cx.int("noop_with_empty_axes", 0) != 0 { None } else { cx.contents(0) }
+    }
+
+    /// `ReduceProd`.
+    pub(super) fn product(cx: &mut Cx<'_>) -> Option<Contents> {
+        let factors = list(cx)?;
+        held(smallvec![cx.symbols.product(factors)])
+    }
+
+    /// `ReduceSum`.
+    pub(super) fn sum(cx: &mut Cx<'_>) -> Option<Contents> {
+        let terms = list(cx)?;
+        held(smallvec![terms.into_iter().fold(Dim::Const(0), |a, b| cx.symbols.add(a, b))])
     }
 
     /// `CumSum` and `CumProd`, whose axis is an input.

@@ -1,5 +1,7 @@
 //! Sequences and optional values.
 
+mod infer;
+
 use super::call::{Call, one};
 use super::error::{Error, invalid};
 use super::infer::broadcast;
@@ -8,9 +10,11 @@ use super::{Op, Res, Tensor, Value};
 use crate::tensor::DType;
 
 pub(super) const OPS: &[Op] = &[
-    Op::new("ConcatFromSequence").eval(concat_from_sequence),
-    Op::new("Optional").eval(|c| Ok(vec![Value::Optional(c.value(0).cloned().map(Box::new))])),
-    Op::new("OptionalGetElement").infer(infer::optional_element).eval(|c| match c.value(0).cloned() {
+    Op::new("ConcatFromSequence").dtypes(infer::element).infer(infer::concat).eval(concat_from_sequence),
+    Op::new("Optional")
+        .types(infer::optional)
+        .eval(|c| Ok(vec![Value::Optional(c.value(0).cloned().map(Box::new))])),
+    Op::new("OptionalGetElement").types(infer::optional_element).eval(|c| match c.value(0).cloned() {
         Some(Value::Optional(Some(inner))) => Ok(vec![*inner]),
         Some(Value::Optional(None)) | None => invalid!("the optional value is empty"),
         Some(plain) => Ok(vec![plain]),
@@ -19,18 +23,20 @@ pub(super) const OPS: &[Op] = &[
         let has = !matches!(c.value(0), None | Some(Value::Optional(None)));
         one(Tensor::of_bools(Vec::new(), vec![has])?)
     }),
-    Op::new("SequenceAt").eval(|c| {
+    Op::new("SequenceAt").types(infer::item).eval(|c| {
         let (_, items) = sequence(c, 0)?;
         let at = place(c, 1, items.len(), items.len())?;
         Ok(items.get(at).cloned().into_iter().collect())
     }),
-    Op::new("SequenceConstruct").eval(|c| {
+    Op::new("SequenceConstruct").types(infer::construct).eval(|c| {
         let items: Vec<Value> = c.tensors(0)?.into_iter().cloned().map(Value::Tensor).collect();
         let dtype = items.first().and_then(Value::tensor).map_or(DType::F32, Tensor::dtype);
         Ok(vec![Value::Sequence(dtype, items)])
     }),
-    Op::new("SequenceEmpty").eval(|c| Ok(vec![Value::Sequence(c.dtype("dtype", DType::F32)?, Vec::new())])),
-    Op::new("SequenceErase").eval(|c| {
+    Op::new("SequenceEmpty")
+        .types(infer::empty)
+        .eval(|c| Ok(vec![Value::Sequence(c.dtype("dtype", DType::F32)?, Vec::new())])),
+    Op::new("SequenceErase").types(infer::erase).eval(|c| {
         let (dtype, items) = sequence(c, 0)?;
         let mut items = items.to_vec();
         if items.is_empty() {
@@ -39,7 +45,7 @@ pub(super) const OPS: &[Op] = &[
         items.remove(place(c, 1, items.len(), items.len())?);
         Ok(vec![Value::Sequence(dtype, items)])
     }),
-    Op::new("SequenceInsert").eval(|c| {
+    Op::new("SequenceInsert").types(infer::insert).eval(|c| {
         let (dtype, items) = sequence(c, 0)?;
         let mut items = items.to_vec();
         let Some(new) = c.value(1).cloned() else { return invalid!("there is nothing to insert") };
@@ -50,7 +56,7 @@ pub(super) const OPS: &[Op] = &[
     Op::new("SequenceLength")
         .infer(broadcast::scalar)
         .eval(|c| one(Tensor::of_longs(Vec::new(), [sequence(c, 0)?.1.len() as i64])?)),
-    Op::new("SplitToSequence").eval(split_to_sequence),
+    Op::new("SplitToSequence").types(infer::split).eval(split_to_sequence),
 ];
 
 /// Input `index`, which is a sequence.
@@ -129,15 +135,4 @@ fn split_to_sequence(c: &mut Call<'_>) -> Res<Vec<Value>> {
         from += part;
     }
     Ok(vec![Value::Sequence(x.dtype(), items)])
-}
-
-mod infer {
-    //! Shapes.
-
-    use crate::ops::infer::cx::{Cx, Shapes, one};
-
-    /// `OptionalGetElement` of a plain tensor.
-    pub(super) fn optional_element(cx: &mut Cx<'_>) -> Option<Shapes> {
-        one(cx.dims(0)?.iter().copied())
-    }
 }

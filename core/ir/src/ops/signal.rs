@@ -9,11 +9,20 @@ use super::{Op, Res, Tensor, Value};
 use crate::tensor::DType;
 
 pub(super) const OPS: &[Op] = &[
-    Op::new("BlackmanWindow").infer(infer::window).eval(|c| window(c, [0.42, 0.5, 0.08])),
+    Op::new("BlackmanWindow")
+        .dtypes(infer::output_type)
+        .infer(infer::window)
+        .eval(|c| window(c, [0.42, 0.5, 0.08])),
     Op::new("DFT").infer(infer::dft).eval(dft),
-    Op::new("HammingWindow").infer(infer::window).eval(|c| window(c, [25.0 / 46.0, 21.0 / 46.0, 0.0])),
-    Op::new("HannWindow").infer(infer::window).eval(|c| window(c, [0.5, 0.5, 0.0])),
-    Op::new("MelWeightMatrix").eval(mel_weight_matrix),
+    Op::new("HammingWindow")
+        .dtypes(infer::output_type)
+        .infer(infer::window)
+        .eval(|c| window(c, [25.0 / 46.0, 21.0 / 46.0, 0.0])),
+    Op::new("HannWindow")
+        .dtypes(infer::output_type)
+        .infer(infer::window)
+        .eval(|c| window(c, [0.5, 0.5, 0.0])),
+    Op::new("MelWeightMatrix").dtypes(infer::output_type).infer(infer::mel).eval(mel_weight_matrix),
     Op::new("STFT").eval(stft),
 ];
 
@@ -191,10 +200,29 @@ fn mel_weight_matrix(c: &mut Call<'_>) -> Res<Vec<Value>> {
 }
 
 mod infer {
-    //! Shapes.
+    //! Types and shapes.
 
-    use crate::ops::infer::cx::{Cx, Dims, Shapes, one};
+    use smallvec::smallvec;
+
+    use crate::ops::infer::cx::{Cx, Dims, Dtypes, Shapes, one};
     use crate::sym::Dim;
+    use crate::tensor::DType;
+
+    /// The attribute `output_datatype`.
+    pub(super) fn output_type(cx: &Cx<'_>) -> Dtypes {
+        smallvec![cx.dtype_attr("output_datatype", || Some(DType::F32))]
+    }
+
+    /// `MelWeightMatrix`: a row for each bin of the spectrum, a column for each band.
+    pub(super) fn mel(cx: &mut Cx<'_>) -> Option<Shapes> {
+        let single = |cx: &Cx<'_>, i: usize| cx.contents(i).filter(|c| c.len() == 1).map(|c| c[0]);
+        let (bands, length) = (single(cx, 0), single(cx, 1));
+        let bins = length.map(|length| {
+            let half = cx.symbols.floor_div(length, Dim::Const(2));
+            cx.plus(half, 1)
+        });
+        one([bins, bands])
+    }
 
     /// `DFT`; the axis is an attribute before opset 20 and an input from then on.
     pub(super) fn dft(cx: &mut Cx<'_>) -> Option<Shapes> {

@@ -38,6 +38,51 @@ fn functions_get_their_attributes() {
 }
 
 #[test]
+fn functions_have_defaults_and_operator_sets_of_their_own() {
+    // A softmax of opset 12 is one over all axes from the second on.
+    let text = "opset 20\nopset local 1\ngraph {\n  input %x: f32[1, 2, 2]\n  %0 = local::Old(%x)\n  output %0 as y\n}\n\
+                function local::Old(slope = 0.5) opset 12 {\n  input %x\n  %0 = LeakyRelu(%x) {alpha = ref slope}\n  \
+                %1 = Softmax(%0)\n  output %1\n}\n";
+    let out = outputs(text, &[floats(&[1, 2, 2], &[0.0, 0.0, 0.0, -2.0 * 3f64.ln()])]).unwrap();
+    near(out[0].tensor().unwrap(), &[1, 2, 2], &[0.3, 0.3, 0.3, 0.1], 1e-6);
+}
+
+#[test]
+fn sequences_of_a_batch_are_scanned_to_their_own_lengths() {
+    let text = "opset 8\ngraph {\n  input %n: i64[2]\n  input %s: f32[2]\n  input %x: f32[2, 3]\n  \
+                %0, %1 = Scan(%n, %s, %x) {num_scan_inputs = 1, body = {\n    input %a: f32[]\n    input %b: f32[]\n    \
+                %2 = Add(%a, %b)\n    output %2\n    output %2\n  }}\n  output %0 as sum\n  output %1 as sums\n}\n";
+    let x = floats(&[2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    let start = floats(&[2], &[0.0, 10.0]);
+    let lengths = |n: [i64; 2]| Tensor::of_longs(vec![2], n).unwrap();
+    let out = outputs(text, &[lengths([3, 2]), start.clone(), x.clone()]).unwrap();
+    near(out[0].tensor().unwrap(), &[2], &[6.0, 19.0], 0.0);
+    near(out[1].tensor().unwrap(), &[2, 3], &[1.0, 3.0, 6.0, 14.0, 19.0, 0.0], 0.0);
+    let error = outputs(text, &[lengths([3, 4]), start, x]).unwrap_err();
+    assert_eq!(error.fault, Fault::Invalid, "{error}");
+}
+
+#[test]
+fn maps_are_made_and_taken_apart() {
+    let text = "opset 20\nopset ai.onnx.ml 3\ngraph {\n  input %x: f32[1, 3]\n  \
+                %0 = ai.onnx.ml::ZipMap(%x) {classlabels_strings = [\"a\", \"b\", \"c\"]}\n  %i = Constant() {value_int = 0}\n  \
+                %1 = SequenceAt(%0, %i)\n  %2 = ai.onnx.ml::DictVectorizer(%1) {string_vocabulary = [\"c\", \"z\", \"a\"]}\n  \
+                output %2 as y\n}\n";
+    let out = outputs(text, &[floats(&[1, 3], &[1.0, 2.0, 3.0])]).unwrap();
+    assert_eq!(out[0].tensor().unwrap(), &floats(&[3], &[3.0, 0.0, 1.0]));
+}
+
+#[test]
+fn trees_that_lead_back_to_themselves_are_refused() {
+    let text = "opset 20\nopset ai.onnx.ml 3\ngraph {\n  input %x: f32[1, 1]\n  \
+                %0 = ai.onnx.ml::TreeEnsembleRegressor(%x) {n_targets = 1, nodes_treeids = [0, 0], nodes_nodeids = [0, 1], \
+                nodes_featureids = [0, 0], nodes_modes = [\"BRANCH_LEQ\", \"BRANCH_LEQ\"], nodes_values = [1.0, 1.0], \
+                nodes_truenodeids = [1, 0], nodes_falsenodeids = [1, 0]}\n  output %0 as y\n}\n";
+    let error = outputs(text, &[floats(&[1, 1], &[0.0])]).unwrap_err();
+    assert_eq!(error.fault, Fault::Invalid, "{error}");
+}
+
+#[test]
 fn a_result_that_is_too_large_is_an_error() {
     let text = "opset 20\ngraph {\n  input %s: i64[2]\n  input %x: f32[]\n  %0 = Expand(%x, %s)\n  output %0 as y\n}\n";
     let shape = Tensor::of_longs(vec![2], [1 << 40, 1 << 40]).unwrap();

@@ -7,17 +7,18 @@ use regex::{Regex, RegexBuilder};
 
 use super::call::{Call, one, sizes};
 use super::error::{invalid, unsupported};
+use super::infer::broadcast as broadcasting;
 use super::map::pairs;
 use super::strides::broadcast;
 use super::{Op, Res, Tensor, Value};
 use crate::tensor::DType;
 
 pub(super) const OPS: &[Op] = &[
-    Op::new("RegexFullMatch").eval(regex_full_match),
-    Op::new("StringConcat").eval(string_concat),
+    Op::new("RegexFullMatch").infer(broadcasting::same).eval(regex_full_match),
+    Op::new("StringConcat").infer(broadcasting::all).eval(string_concat),
     Op::new("StringNormalizer").eval(string_normalizer),
-    Op::new("StringSplit").eval(string_split),
-    Op::new("TfIdfVectorizer").eval(tf_idf),
+    Op::new("StringSplit").infer(infer::split).eval(string_split),
+    Op::new("TfIdfVectorizer").infer(infer::tf_idf).eval(tf_idf),
 ];
 
 /// Bytes that the automaton of a pattern may take.
@@ -263,6 +264,32 @@ fn tf_idf(c: &mut Call<'_>) -> Res<Vec<Value>> {
         }
     }
     one(Tensor::of_floats(DType::F32, shape, out)?)
+}
+
+mod infer {
+    //! Shapes.
+
+    use smallvec::smallvec;
+
+    use crate::ir::Shape;
+    use crate::ops::infer::broadcast::shape_of;
+    use crate::ops::infer::cx::{Cx, Dims, Shapes, one};
+    use crate::sym::Dim;
+
+    /// `StringSplit`: how many parts there are, the texts tell.
+    pub(super) fn split(cx: &mut Cx<'_>) -> Option<Shapes> {
+        let parts = cx.dims(0)?.iter().copied().chain([None]).collect();
+        Some(smallvec![Shape::Ranked(parts), shape_of(cx, 0)])
+    }
+
+    /// `TfIdfVectorizer`: as many places as the attribute names.
+    pub(super) fn tf_idf(cx: &mut Cx<'_>) -> Option<Shapes> {
+        let last = *cx.node.ints("ngram_indexes")?.iter().max()?;
+        let (_, outer) = cx.dims(0)?.split_last()?;
+        let mut out: Dims = outer.into();
+        out.push(last.checked_add(1).map(Dim::Const));
+        one(out)
+    }
 }
 
 #[cfg(test)]

@@ -10,19 +10,24 @@ use super::{Op, Res, Tensor, Value};
 
 pub(super) const OPS: &[Op] = &[
     Op::new("DepthToSpace").infer(infer::depth_to_space).eval(depth_to_space),
-    Op::new("Expand").infer(infer::expand).eval(expanded),
+    Op::new("Expand").infer(infer::expand).contents(infer::expanded).eval(expanded),
     Op::new("Flatten").infer(infer::flatten).eval(flatten),
-    Op::new("Identity").infer(broadcast::same).eval(|c| Ok(c.value(0).cloned().into_iter().collect())),
-    Op::new("Reshape").infer(infer::reshape).eval(reshape),
-    Op::new("Shape").infer(infer::shape).eval(shape),
+    Op::new("Identity")
+        .types(infer::identity)
+        .infer(broadcast::same)
+        .contents(infer::kept)
+        .eval(|c| Ok(c.value(0).cloned().into_iter().collect())),
+    Op::new("Reshape").infer(infer::reshape).contents(infer::reshaped).eval(reshape),
+    Op::new("Shape").infer(infer::shape).contents(infer::extents).eval(shape),
     Op::new("Size")
         .infer(broadcast::scalar)
+        .contents(infer::size)
         .eval(|c| one(Tensor::of_longs(Vec::new(), [c.tensor(0)?.len() as i64])?)),
     Op::new("SpaceToDepth").infer(infer::space_to_depth).eval(space_to_depth),
-    Op::new("Squeeze").infer(infer::squeeze).eval(squeeze),
+    Op::new("Squeeze").infer(infer::squeeze).contents(infer::kept).eval(squeeze),
     Op::new("Tile").infer(infer::tile).eval(tile),
     Op::new("Transpose").infer(infer::transpose).eval(transpose),
-    Op::new("Unsqueeze").infer(infer::unsqueeze).eval(unsqueeze),
+    Op::new("Unsqueeze").infer(infer::unsqueeze).contents(infer::unsqueezed).eval(unsqueeze),
 ];
 
 /// The axes of `x` in the order `perm`.

@@ -268,14 +268,20 @@ pub fn lookup(name: &str, opset: i64) -> Option<&'static OpSchema> {
 /// The version of `name` in force at `version` of another of ONNX's own domains, such as `ai.onnx.ml`; `None` for
 /// an operator that is not there. `Err` for a foreign domain.
 pub fn lookup_in(domain: &str, name: &str, version: i64) -> Result<Option<&'static OpSchema>, Foreign> {
-    let table = match domain {
-        "" => generated::OPS,
-        "ai.onnx.ml" => generated::ML_OPS,
-        "ai.onnx.preview" => generated::PREVIEW_OPS,
-        "ai.onnx.preview.training" => generated::TRAINING_OPS,
-        _ => return Err(Foreign),
-    };
-    Ok(find(table, name, version))
+    match domains().iter().find(|(own, _)| *own == domain) {
+        Some((_, table)) => Ok(find(table, name, version)),
+        None => Err(Foreign),
+    }
+}
+
+/// ONNX's own domains, each with every version of its operators.
+pub fn domains() -> [(&'static str, &'static [OpSchema]); 4] {
+    [
+        ("", generated::OPS),
+        ("ai.onnx.ml", generated::ML_OPS),
+        ("ai.onnx.preview", generated::PREVIEW_OPS),
+        ("ai.onnx.preview.training", generated::TRAINING_OPS),
+    ]
 }
 
 /// A domain whose operators ONNX does not define.

@@ -1,6 +1,6 @@
 //! Shapes of what is picked by index.
 
-use crate::ops::infer::cx::{Cx, Dims, Shapes, one};
+use crate::ops::infer::cx::{Contents, Cx, Dims, Shapes, axis, held, one};
 use crate::sym::Dim;
 
 /// `Gather`.
@@ -9,6 +9,12 @@ pub(super) fn gather(cx: &mut Cx<'_>) -> Option<Shapes> {
     let at = cx.axis(0, data.len())?;
     within(cx, 1, data[at])?;
     one(data[..at].iter().chain(indices).chain(&data[at + 1..]).copied())
+}
+
+/// `Gather` from a list.
+pub(super) fn gathered(cx: &mut Cx<'_>) -> Option<Contents> {
+    let (data, picks) = (cx.contents(0)?, cx.ints(1)?);
+    held(picks.iter().map(|p| Some(data[axis(*p, data.len())?])).collect::<Option<_>>()?)
 }
 
 /// Refutes constant indices beyond an extent, unless the node may never run.

@@ -12,6 +12,15 @@ pub(in crate::ops) type Dims = SmallVec<[Option<Dim>; 4]>;
 /// The shapes of a node's outputs, in order; further outputs are unknown.
 pub(in crate::ops) type Shapes = SmallVec<[Shape; 2]>;
 
+/// The element types of a node's outputs, in order; where there is none, that of the signature counts.
+pub(in crate::ops) type Dtypes = SmallVec<[Option<DType>; 2]>;
+
+/// The types of a node's outputs, in order; further outputs are unknown.
+pub(in crate::ops) type Types = SmallVec<[Type; 2]>;
+
+/// The elements of a node's outputs, in order, where they are known.
+pub(in crate::ops) type Contents = SmallVec<[Option<ShapeValue>; 2]>;
+
 pub(in crate::ops) struct Cx<'a> {
     pub(in crate::ops) graph: &'a Graph,
     pub(in crate::ops) symbols: &'a mut Symbols,
@@ -81,6 +90,18 @@ impl<'a> Cx<'a> {
 
     pub(in crate::ops) fn int(&self, name: &str, default: i64) -> i64 {
         self.node.int(name).unwrap_or(default)
+    }
+
+    /// The element type that the integer attribute called `name` stands for, or that of `other` where it is absent or 0.
+    pub(in crate::ops) fn dtype_attr(
+        &self,
+        name: &str,
+        other: impl FnOnce() -> Option<DType>,
+    ) -> Option<DType> {
+        match self.node.int(name).filter(|code| *code != 0) {
+            Some(code) => i32::try_from(code).ok().and_then(DType::from_onnx),
+            None => other(),
+        }
     }
 
     pub(in crate::ops) fn text(&self, name: &str) -> Option<&'a str> {
@@ -226,6 +247,25 @@ pub(in crate::ops) fn may_equal(symbols: &mut Symbols, a: Dim, b: Dim) -> bool {
     }
     let difference = symbols.sub(a, b);
     symbols.range(difference).contains(0)
+}
+
+/// The elements of the only output.
+#[expect(clippy::unnecessary_wraps, reason = "what a rule returns")]
+pub(in crate::ops) fn held(elements: ShapeValue) -> Option<Contents> {
+    Some(smallvec![Some(elements)])
+}
+
+/// What holds whichever of two types a value has.
+pub(in crate::ops) fn both(a: &Type, b: &Type) -> Type {
+    match (a, b) {
+        (Type::Tensor { dtype, shape }, Type::Tensor { dtype: other, shape: with }) => {
+            Type::Tensor { dtype: dtype.filter(|_| dtype == other), shape: join(shape, with) }
+        }
+        (Type::Sequence(a), Type::Sequence(b)) => Type::Sequence(Box::new(both(a, b))),
+        (Type::Optional(a), Type::Optional(b)) => Type::Optional(Box::new(both(a, b))),
+        _ if a == b => a.clone(),
+        _ => Type::Unknown,
+    }
 }
 
 /// One known shape.

@@ -4,9 +4,8 @@
 //! tell stays unknown: an extent is stated only where every run of the model has it.
 
 pub(super) mod broadcast;
-mod contents;
 pub(super) mod cx;
-mod dtype;
+mod signature;
 pub(super) mod window;
 
 #[cfg(test)]
@@ -14,12 +13,21 @@ mod tests;
 
 use smallvec::{SmallVec, smallvec};
 
-use crate::ir::{Attr, Graph, NodeId, Shape, ShapeValue, Type};
+use crate::ir::{Attr, Graph, MAX_CONTENTS, NodeId, Shape, ShapeValue, Type};
 use crate::sym::Symbols;
-use cx::{Cx, Shapes};
+use cx::{Contents, Cx, Dtypes, Shapes, Types};
 
 /// Gives the shapes of a node's outputs, in order; further outputs are unknown.
 pub(super) type Rule = fn(&mut Cx<'_>) -> Option<Shapes>;
+
+/// Gives the element types of a node's outputs that its signature leaves open.
+pub(super) type DtypeRule = fn(&Cx<'_>) -> Dtypes;
+
+/// Gives the types of a node's outputs; where it says nothing, the other rules do.
+pub(super) type TypeRule = fn(&mut Cx<'_>) -> Option<Types>;
+
+/// Gives the elements of a node's small integer outputs.
+pub(super) type ContentRule = fn(&mut Cx<'_>) -> Option<Contents>;
 
 /// The rules are those of this version of ONNX's operators and of later ones.
 pub const OLDEST_INFERRED: i64 = 13;
@@ -67,40 +75,45 @@ pub fn infer(graph: &mut Graph, symbols: &mut Symbols, opset: i64, node: NodeId)
 /// What the inputs and attributes of `node` tell about it and each of its outputs.
 pub fn answer(graph: &Graph, symbols: &mut Symbols, opset: i64, node: NodeId) -> Answer {
     let data = &graph.nodes[node];
-    let mut cx = Cx { graph, symbols, node: data, opset, refuted: None };
+    let count = data.outputs.len();
     // The rules are those of the newer versions: older ones took attributes where they take inputs.
     if opset < OLDEST_INFERRED {
-        return Answer::unknown(data.outputs.len());
+        return Answer::unknown(count);
     }
     // What an attribute of a function is, only a call of it says.
-    if !data.domain.is_empty() || data.attributes.iter().any(|a| matches!(a.value, Attr::Ref(..))) {
-        return Answer::unknown(data.outputs.len());
+    if data.attributes.iter().any(|a| matches!(a.value, Attr::Ref(..))) {
+        return Answer::unknown(count);
     }
-    if data.domain.is_empty() && matches!(data.op.as_str(), "If" | "Loop" | "Scan") {
-        let outputs = super::control::infer::outputs(&mut cx);
+    let op = super::lookup(&data.domain, &data.op);
+    let mut cx = Cx { graph, symbols, node: data, opset, refuted: None };
+    if let Some(mut types) = op.and_then(|op| op.types).and_then(|rule| rule(&mut cx)) {
+        types.resize(count, Type::Unknown);
+        let outputs = types.into_iter().map(|ty| Inferred { ty, contents: None }).collect();
         return Answer { outputs, refuted: cx.refuted };
     }
-    let dtypes = dtype::dtypes(&cx, opset);
-    let mut shapes = super::lookup("", &data.op)
-        .and_then(|op| op.infer)
-        .and_then(|rule| rule(&mut cx))
-        .unwrap_or_default();
-    shapes.resize(data.outputs.len(), Shape::Unranked);
+    let mut types = signature::types(&cx);
+    let dtypes = op.and_then(|op| op.dtypes).map(|rule| rule(&cx)).unwrap_or_default();
+    let mut shapes = op.and_then(|op| op.infer).and_then(|rule| rule(&mut cx)).unwrap_or_default();
+    shapes.resize(count, Shape::Unranked);
     for dim in shapes.iter_mut().filter_map(Shape::dims_mut).flatten() {
         // Nonsense, perhaps in a branch that is never taken; a runtime will say so.
         *dim = dim.filter(|d| d.as_const().is_none_or(|n| n >= 0));
     }
-    let mut contents = contents::contents(&mut cx);
-    contents.resize(data.outputs.len(), None);
-    let outputs = (dtypes.into_iter().zip(shapes).zip(contents))
+    let mut contents = op.and_then(|op| op.contents).and_then(|rule| rule(&mut cx)).unwrap_or_default();
+    contents.resize(count, None);
+    for (ty, dtype) in types.iter_mut().zip(dtypes) {
+        if let Some(dtype) = dtype {
+            *ty = Type::tensor(dtype, Shape::Unranked);
+        }
+    }
+    let outputs = (types.into_iter().zip(shapes).zip(contents))
         .map(|((ty, shape), contents)| Inferred {
             ty: match ty {
-                dtype::Found::Tensor(dtype) => Type::tensor(dtype, shape),
-                dtype::Found::Sequence(dtype) => Type::sequence(dtype),
-                dtype::Found::Unknown if shape == Shape::Unranked => Type::Unknown,
-                dtype::Found::Unknown => Type::Tensor { dtype: None, shape },
+                Type::Tensor { dtype, .. } => Type::Tensor { dtype, shape },
+                Type::Unknown if shape != Shape::Unranked => Type::Tensor { dtype: None, shape },
+                other => other,
             },
-            contents,
+            contents: contents.filter(|c| c.len() <= MAX_CONTENTS),
         })
         .collect();
     Answer { outputs, refuted: cx.refuted }
@@ -115,6 +128,7 @@ fn refine(old: Type, new: Type) -> Type {
         ) => Type::Tensor { dtype: new_dtype.or(old_dtype), shape: refine_shape(old_shape, new_shape) },
         (old, Type::Unknown) => old,
         (Type::Sequence(old), Type::Sequence(new)) => Type::Sequence(Box::new(refine(*old, *new))),
+        (Type::Optional(old), Type::Optional(new)) => Type::Optional(Box::new(refine(*old, *new))),
         (_, new) => new,
     }
 }

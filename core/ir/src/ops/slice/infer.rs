@@ -2,8 +2,8 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use crate::ir::Shape;
-use crate::ops::infer::cx::{Cx, Dims, Shapes, either, one};
+use crate::ir::{MAX_CONTENTS, Shape, ShapeValue};
+use crate::ops::infer::cx::{Contents, Cx, Dims, Shapes, either, held, one};
 use crate::sym::Dim;
 
 /// `Concat`.
@@ -151,7 +151,7 @@ pub(super) fn slice(cx: &mut Cx<'_>) -> Option<Shapes> {
     };
     let mut out: Dims = dims.into();
     for (index, at) in axes.into_iter().enumerate() {
-        let pick = |from: &Option<crate::ir::ShapeValue>| from.as_ref()?.get(index).copied();
+        let pick = |from: &Option<ShapeValue>| from.as_ref()?.get(index).copied();
         out[at] = match (pick(&starts), pick(&ends), pick(&steps)) {
             (_, _, Some(Dim::Const(0))) => return cx.refute("a step is 0"),
             (Some(start), Some(end), Some(Dim::Const(step))) => {
@@ -215,4 +215,49 @@ fn backwards(cx: &mut Cx<'_>, dim: Dim, start: i64, end: i64, step: i64) -> Opti
     (end <= -FAR).then_some(())?;
     let rounded = cx.plus(dim, step.checked_neg()?.checked_sub(1)?);
     Some(cx.symbols.floor_div(rounded, Dim::Const(-step)))
+}
+
+/// `Concat` of lists.
+pub(super) fn joined(cx: &mut Cx<'_>) -> Option<Contents> {
+    let mut all = ShapeValue::new();
+    for index in 0..cx.node.inputs.len() {
+        all.extend(cx.contents(index)?);
+        (all.len() <= MAX_CONTENTS).then_some(())?;
+    }
+    held(all)
+}
+
+/// `Slice` of a list.
+pub(super) fn sliced(cx: &mut Cx<'_>) -> Option<Contents> {
+    let data = cx.contents(0)?;
+    cx.dims(0).filter(|d| d.len() == 1)?;
+    let n = data.len() as i64;
+    let single = |cx: &Cx<'_>, index: usize| cx.ints(index)?.first().copied();
+    let step = if cx.input(4).is_some() { single(cx, 4)? } else { 1 };
+    if step < 1 {
+        return None;
+    }
+    let clamp = |at: i64| (if at < 0 { at.saturating_add(n) } else { at }).clamp(0, n) as usize;
+    let (start, end) = (clamp(single(cx, 1)?), clamp(single(cx, 2)?));
+    held(data.get(start..end).unwrap_or_default().iter().step_by(step as usize).copied().collect())
+}
+
+/// `Split` of a list.
+pub(super) fn parts(cx: &mut Cx<'_>) -> Option<Contents> {
+    let data = cx.contents(0)?;
+    let count = cx.node.outputs.len();
+    let sizes: SmallVec<[i64; 4]> = if cx.input(1).is_some() {
+        cx.ints(1)?
+    } else {
+        let chunk = data.len().div_ceil(count.max(1));
+        (0..count).map(|i| data.len().saturating_sub(i * chunk).min(chunk) as i64).collect()
+    };
+    let mut rest = data.as_slice();
+    let mut out = Contents::new();
+    for size in sizes {
+        let (part, next) = rest.split_at_checked(usize::try_from(size).ok()?)?;
+        out.push(Some(part.into()));
+        rest = next;
+    }
+    Some(out)
 }

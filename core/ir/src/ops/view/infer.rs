@@ -2,9 +2,9 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use crate::ir::Shape;
+use crate::ir::{Shape, Type};
 use crate::ops::infer::broadcast::together;
-use crate::ops::infer::cx::{Cx, Dims, Shapes, one};
+use crate::ops::infer::cx::{Contents, Cx, Dims, Shapes, Types, held, one};
 use crate::sym::Dim;
 
 /// `Expand`: the first input broadcast with the shape that the second holds.
@@ -164,7 +164,7 @@ pub(super) fn space_to_depth(cx: &mut Cx<'_>) -> Option<Shapes> {
 }
 
 /// The axes that `Shape` returns: `start..end`.
-pub(in crate::ops) fn shape_range(cx: &Cx<'_>, rank: usize) -> std::ops::Range<usize> {
+fn shape_range(cx: &Cx<'_>, rank: usize) -> std::ops::Range<usize> {
     let rank = rank as i64;
     let clamp = |n: i64| (if n < 0 { n.saturating_add(rank) } else { n }).clamp(0, rank) as usize;
     let (start, end) = (clamp(cx.int("start", 0)), clamp(cx.int("end", rank)));
@@ -175,4 +175,51 @@ pub(in crate::ops) fn shape_range(cx: &Cx<'_>, rank: usize) -> std::ops::Range<u
 pub(super) fn shape(cx: &mut Cx<'_>) -> Option<Shapes> {
     let Some(dims) = cx.dims(0) else { return one([None]) };
     one([Some(Dim::Const(shape_range(cx, dims.len()).len() as i64))])
+}
+
+/// `Identity` of what is no tensor.
+pub(super) fn identity(cx: &mut Cx<'_>) -> Option<Types> {
+    match cx.ty(0)? {
+        Type::Tensor { .. } | Type::Unknown => None,
+        other => Some(smallvec![other.clone()]),
+    }
+}
+
+/// The elements of the first input, as they are.
+pub(super) fn kept(cx: &mut Cx<'_>) -> Option<Contents> {
+    held(cx.contents(0)?)
+}
+
+/// `Unsqueeze`: still of rank 0 or 1 only when a single element gains its first axis.
+pub(super) fn unsqueezed(cx: &mut Cx<'_>) -> Option<Contents> {
+    let one_axis = cx.ints(1)?.len() == 1 && cx.dims(0)?.is_empty();
+    held(cx.contents(0).filter(|_| one_axis)?)
+}
+
+/// `Reshape` to one axis or none.
+pub(super) fn reshaped(cx: &mut Cx<'_>) -> Option<Contents> {
+    held(cx.contents(0).filter(|_| matches!(cx.dims(1), Some([Some(Dim::Const(0 | 1))])))?)
+}
+
+/// `Shape`.
+pub(super) fn extents(cx: &mut Cx<'_>) -> Option<Contents> {
+    let dims = cx.dims(0)?;
+    let dims = &dims[shape_range(cx, dims.len())];
+    // An extent that is not known is still one number, the same wherever this value goes.
+    held(dims.iter().map(|d| d.unwrap_or_else(|| cx.symbols.opaque())).collect())
+}
+
+/// `Size`.
+pub(super) fn size(cx: &mut Cx<'_>) -> Option<Contents> {
+    held(smallvec![cx.product(cx.dims(0)?)?])
+}
+
+/// `Expand` of one axis.
+pub(super) fn expanded(cx: &mut Cx<'_>) -> Option<Contents> {
+    let value = cx.contents(0)?;
+    held(match (&value[..], &cx.ints(1)?[..]) {
+        ([one], [n @ 1..=64]) => smallvec![*one; *n as usize],
+        (_, [1] | []) => value,
+        _ => return None,
+    })
 }

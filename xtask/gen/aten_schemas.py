@@ -1,15 +1,18 @@
 """Write `plugins/aten/schemas.txt`: one operator per line, as PyTorch's dispatcher states it.
 
 The table holds every `aten` overload that an exported program can name (functional, view and
-in-place ones), the `prims` operators and those of quantised programs. Out-variants and kernels that
-no exporter emits (sparse, nested, vendor libraries, autograd's own) are left out. Facts about
-operators follow their schemas: those of `plugins/aten/facts.toml` and what pointwise operators do.
-At the end stand the decompositions of `plugins/aten/decompositions`.
+in-place ones, and those that write into `out`), the `prims` operators and those of quantised
+programs. Kernels that no exporter emits (sparse, nested, vendor libraries, autograd's own) are left
+out, and so are overloads with `out` without a functional twin, or that PyTorch generates.
+
+Facts about operators follow their schemas: those of `plugins/aten/facts.toml` and what pointwise
+operators do. At the end stand the decompositions of `plugins/aten/decompositions`.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,6 +59,7 @@ NEEDED = {
     "tanh_backward",
     "threshold_backward",
 }
+FACTORY = {"dtype", "layout", "device", "pin_memory"}
 FACTS = Path(__file__).parents[2] / "plugins/aten/facts.toml"
 DECOMPOSITIONS = Path(__file__).parents[2] / "plugins/aten/decompositions"
 HEADER = """\
@@ -72,6 +76,13 @@ def registered_overloads() -> Iterator[tuple[str, str]]:
             yield op, overload
 
 
+@functools.cache
+def decomposed() -> set[str]:
+    """Return the `aten` operators that have a decomposition."""
+    texts = "".join(path.read_text() for path in sorted(DECOMPOSITIONS.glob("*.txt")))
+    return set(re.findall(r"^decomposition aten\.(\w+)\.", texts, re.MULTILINE))
+
+
 def is_wanted(op: str, schema: torch._C.FunctionSchema) -> bool:
     """Tell whether an exported program can hold this overload."""
     namespace, name = op.split("::")
@@ -79,26 +90,62 @@ def is_wanted(op: str, schema: torch._C.FunctionSchema) -> bool:
         return False
     if namespace == "quantized_decomposed":
         return not name.startswith("_")
-    if namespace == "prims" or name in NEEDED:
+    if namespace == "prims" or name in NEEDED or name in decomposed():
         return True
     return not (VENDOR_OR_LAYOUT.search(name) or AUTOGRAD_OR_RUNTIME.search(name))
+
+
+def line(op: str, overload: str, schema: torch._C.FunctionSchema) -> dict[str, str]:
+    """Return the line of an overload, by its head."""
+    text, head = str(schema), f"{op}.{overload or 'default'}"
+    return {head: head + text[text.index("(") :] + "\n"}
+
+
+def twin(schema: torch._C.FunctionSchema, others: list[torch._C.FunctionSchema]) -> str | None:
+    """Return the overload that computes what `schema` writes into its `out` arguments, if any.
+
+    It takes the same arguments; a factory also takes the type that `out` tells.
+    """
+    kept = [(a.name, str(a.type)) for a in schema.arguments if not a.is_out]
+    outs = len(schema.arguments) - len(kept)
+    for other in others:
+        taken = [(a.name, str(a.type)) for a in other.arguments]
+        more = {name for name, _ in taken} - {name for name, _ in kept}
+        is_factory = "dtype" in more and more <= FACTORY
+        fits = [a for a in taken if a[0] not in more] == kept and (not more or is_factory)
+        if fits and len(other.returns) == outs and not other.is_mutable:
+            return other.overload_name or "default"
+    return None
 
 
 def table() -> str:
     """Return the sorted table, each head written as `namespace::op.overload`."""
     lines: dict[str, str] = {}
     overloads: dict[str, tuple[str, str]] = {}
+    by_op: dict[str, list[torch._C.FunctionSchema]] = {}
+    outs = []
     for op, overload in registered_overloads():
         schema = torch._C._get_schema(op, overload)
         if is_wanted(op, schema):
-            text = str(schema)
-            head = f"{op}.{overload or 'default'}"
-            lines[head] = head + text[text.index("(") :] + "\n"
-            overloads[head] = op, overload
+            lines |= line(op, overload, schema)
+            overloads[f"{op}.{overload or 'default'}"] = op, overload
+            by_op.setdefault(op, []).append(schema)
+        elif any(argument.is_out for argument in schema.arguments):
+            outs.append((op, overload, schema))
+    lines |= facts.schemas(FACTS)
     stated = facts.stated(FACTS, lines, "aten")
+    for op, overload, schema in outs:
+        target = f"{op.replace('::', '.')}.{{}}"
+        packet = getattr(torch.ops.aten, op.removeprefix("aten::"), None)
+        tags = getattr(getattr(packet, overload, None), "tags", [torch.Tag.generated])
+        plain = twin(schema, by_op.get(op, []))
+        if plain and torch.Tag.generated not in tags:
+            lines |= line(op, overload, schema)
+            stated[f"{op}.{overload}"] = {"twin": f"out({target.format(plain)})"}
     found = {head: pointwise.facts(*names) for head, names in overloads.items()}
     return "".join(
-        lines[head] + facts.line(found[head] | stated.get(head, {})) for head in sorted(lines)
+        lines[head] + facts.line(found.get(head, {}) | stated.get(head, {}))
+        for head in sorted(lines)
     )
 
 

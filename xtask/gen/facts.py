@@ -10,7 +10,7 @@ from pathlib import Path
 
 import tomllib
 
-ARGUMENT = re.compile(r"[(,]([A-Za-z_]\w*)(?=[,)])")
+ARGUMENT = re.compile(r"[(,]([A-Za-z_]\w*)(?=(?::\d+)?[,)])")
 Facts = dict[str, dict[str, str]]
 
 
@@ -21,6 +21,7 @@ def stated(path: Path, schemas: dict[str, str], namespace: str) -> Facts:
     hold of one operator.
     """
     tables = tomllib.loads(path.read_text())
+    tables.pop("schemas", None)
     by_op: dict[str, list[str]] = {}
     for head in schemas:
         by_op.setdefault(head.rpartition(".")[0], []).append(head)
@@ -30,7 +31,7 @@ def stated(path: Path, schemas: dict[str, str], namespace: str) -> Facts:
         general: dict[str, str] = {}
         for term, names in terms.items():
             for name in names.split():
-                full = name if "::" in name else f"{namespace}::{name}"
+                full = name if "::" in name or name in schemas else f"{namespace}::{name}"
                 found, place = (
                     ([full], exact) if full in schemas else (by_op.get(full, []), general)
                 )
@@ -46,6 +47,12 @@ def stated(path: Path, schemas: dict[str, str], namespace: str) -> Facts:
                     raise ValueError(f"{path}: {head} has no argument {argument}")
             facts.setdefault(head, {})[key] = term
     return facts
+
+
+def schemas(path: Path) -> dict[str, str]:
+    """Return the lines of operators whose schemas the file at `path` states itself, by head."""
+    stated = tomllib.loads(path.read_text()).get("schemas", {})
+    return {name: f"{name}{text}\n" for text, names in stated.items() for name in names.split()}
 
 
 def programs(folder: Path) -> str:

@@ -59,6 +59,11 @@ impl<'a> Cx<'a> {
         self.as_tensor(self.arg(i)?.as_ref())
     }
 
+    /// The tensor that the argument called `name` is.
+    pub(super) fn named(&self, name: &str) -> Meta<&'a TensorType> {
+        self.operand(self.schema.args.iter().position(|a| a.name == name).ok_or(Stop::Unknown)?)
+    }
+
     /// The tensor that the operator's argument `position` is.
     pub(super) fn operand(&self, position: usize) -> Meta<&'a TensorType> {
         self.as_tensor(self.at(position).ok_or(Stop::Unknown)?)

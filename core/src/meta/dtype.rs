@@ -39,6 +39,7 @@ pub(super) fn infer(cx: &Cx<'_>, name: &str) -> Meta<Expected> {
     match name {
         "same" => Ok(Expected::Is(cx.tensor(0)?.dtype)),
         "bool" => Ok(Expected::Is(DType::Bool)),
+        "i32" => Ok(Expected::Is(DType::I32)),
         "i64" => Ok(Expected::Is(DType::I64)),
         "truth" => Ok(Expected::Is(match cx.tensor(0)?.dtype {
             DType::U8 => DType::U8,

@@ -8,6 +8,7 @@
 mod cx;
 mod dtype;
 mod judge;
+mod number;
 mod result;
 mod shape;
 
@@ -25,12 +26,28 @@ use crate::sym::{Dim, Symbols};
 use crate::tensor::DType;
 
 pub use dtype::promote;
+pub use number::{Number, number};
 pub use result::results;
+
+/// Whether the operator computes each element of its result of those at the same place, in the type to which its
+/// operands are promoted.
+pub(crate) fn is_pointwise(schema: &Schema) -> bool {
+    let named = |key: &str, names: &[&str]| matches!(schema.facts.terms(key), [term] if names.contains(&term.name.as_str()));
+    named("dtype", &["bool", "promote", "float"]) && named("shape", &["broadcast"])
+}
 
 /// The element type in which an operator that compares its operands or promotes them computes.
 pub(crate) fn computed_dtype(call: &Call, schema: &Schema, values: &Arena<Value>) -> Option<DType> {
-    let term =
-        schema.facts.term("dtype").filter(|t| matches!(t.name.as_str(), "bool" | "promote" | "float"))?;
+    let term = schema.facts.term("dtype")?;
+    if matches!(term.name.as_str(), "bool" | "promote" | "float") {
+        return dtype_of(call, schema, 0, values);
+    }
+    None
+}
+
+/// The element type of a result, where the facts of the operator tell it.
+pub(crate) fn dtype_of(call: &Call, schema: &Schema, result: usize, values: &Arena<Value>) -> Option<DType> {
+    let term = of_result(schema.facts.terms("dtype"), result)?;
     let mut judge = Judge::new(&Symbols::default());
     let cx = Cx { call, schema, values, judge: &mut judge, term: &term.args };
     match dtype::infer(&cx, &term.name) {
@@ -94,7 +111,8 @@ impl Checker<'_> {
     /// Checks a graph. Under `autocast`, operators compute in other types than their arguments have.
     fn body(&mut self, body: &Body, autocast: bool) {
         for call in &body.calls {
-            let autocast = autocast || call.target.contains("autocast");
+            let region = self.schemas.get(&call.target).and_then(|s| s.facts.term("region"));
+            let autocast = autocast || region.is_some_and(|term| term.name == "autocast");
             for arg in &call.args {
                 self.nested(&arg.arg, autocast);
             }
@@ -169,7 +187,7 @@ fn is_in_place(schema: &Schema) -> bool {
     let written =
         |set: &str| schema.args.iter().any(|a| a.alias.as_ref().is_some_and(|a| a.write && a.set == set));
     schema.args.iter().filter(|a| a.is_written()).count() == 1
-        && !matches!(twin, "view" | "extent" | "memory")
+        && !matches!(twin, "view" | "extent" | "memory" | "out")
         && schema.returns.iter().all(|r| r.alias.as_ref().is_some_and(|a| written(&a.set)))
 }
 

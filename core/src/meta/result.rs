@@ -4,14 +4,15 @@ use super::cx::{Cx, Meta, Stop};
 use super::dtype::{self, Expected};
 use super::judge::{Extent, Judge};
 use super::shape::{self, Shapes};
-use super::{Term, of_result};
+use super::{Term, is_in_place, of_result};
 use crate::arena::Arena;
 use crate::program::text::row_major;
-use crate::program::{Arg, Call, Output, TensorType, Value, ValueType};
-use crate::registry::Schema;
+use crate::program::{Call, Output, TensorType, Value, ValueType};
+use crate::registry::{Schema, SchemaArg};
 use crate::sym::{Dim, Symbols};
 
-/// The types of the results of `call`, those of a list one after the other, for values that have none yet.
+/// The types of the results of `call`, for values that have none yet: for each output those of its tensors, several
+/// where it is a list. Outputs without a value have none.
 ///
 /// # Errors
 /// Why they cannot be told: nothing is known of the operator, or they depend on more than its arguments.
@@ -20,9 +21,9 @@ pub fn results(
     schema: &Schema,
     values: &Arena<Value>,
     symbols: &mut Symbols,
-) -> Result<Vec<ValueType>, String> {
+) -> Result<Vec<Vec<ValueType>>, String> {
     let mut judge = Judge::of(std::mem::take(symbols));
-    let found = all(call, schema, values, &mut judge);
+    let found = all(&mut Cx { call, schema, values, judge: &mut judge, term: &[] });
     *symbols = judge.symbols;
     found.map_err(|stop| match stop {
         Stop::Unknown => format!("the types that `{}` gives are not known", call.target),
@@ -30,35 +31,33 @@ pub fn results(
     })
 }
 
-fn all(call: &Call, schema: &Schema, values: &Arena<Value>, judge: &mut Judge) -> Meta<Vec<ValueType>> {
-    let mut cx = Cx { call, schema, values, judge, term: &[] };
-    if let Some(size) = size(&cx, call)? {
-        return Ok(vec![ValueType::SymInt(size)]);
+fn all(cx: &mut Cx<'_>) -> Meta<Vec<Vec<ValueType>>> {
+    let (call, schema) = (cx.call, cx.schema);
+    if let Some(written) = schema.args.iter().position(SchemaArg::is_written).filter(|_| is_in_place(schema))
+    {
+        let ty = ValueType::Tensor(cx.operand(written)?.clone());
+        return Ok(call.outputs.iter().map(|_| vec![ty.clone()]).collect());
     }
     let (shapes, dtypes) = (schema.facts.terms("shape"), schema.facts.terms("dtype"));
     let mut types = Vec::new();
     for (i, output) in call.outputs.iter().enumerate() {
+        if *output == Output::None {
+            types.push(Vec::new());
+            continue;
+        }
         let lists = match of_result(shapes, i) {
-            Some(term) => extents(&mut cx, term)?,
+            Some(term) => extents(cx, term)?,
             None => return Err(Stop::Unknown),
         };
         let Some(term) = of_result(dtypes, i) else { return Err(Stop::Unknown) };
         cx.term = &term.args;
-        let Expected::Is(dtype) = dtype::infer(&cx, &term.name)? else { return Err(Stop::Unknown) };
-        let wanted = match output {
-            Output::List(items) => items.len(),
-            _ => 1,
-        };
-        if lists.len() != wanted {
-            return Err(Stop::Contradiction(format!(
-                "it gives {} tensors, and {wanted} are taken",
-                lists.len()
-            )));
-        }
+        let Expected::Is(dtype) = dtype::infer(cx, &term.name)? else { return Err(Stop::Unknown) };
+        let mut tensors = Vec::with_capacity(lists.len());
         for shape in lists {
             let strides = row_major(&mut cx.judge.symbols, &shape);
-            types.push(ValueType::Tensor(TensorType { dtype, shape, strides }));
+            tensors.push(ValueType::Tensor(TensorType { dtype, shape, strides }));
         }
+        types.push(tensors);
     }
     Ok(types)
 }
@@ -77,19 +76,4 @@ fn extents<'a>(cx: &mut Cx<'a>, term: &'a Term) -> Meta<Vec<Vec<Dim>>> {
         Extent::Unknown => Err(Stop::Unknown),
     };
     lists.iter().map(|shape| shape.iter().map(known).collect()).collect()
-}
-
-/// The integer that the call gives, where it asks for sizes or computes with them.
-fn size(cx: &Cx<'_>, call: &Call) -> Meta<Option<Dim>> {
-    let shape = || cx.operand(0).map(|tensor| tensor.shape.clone());
-    Ok(match call.target.as_str() {
-        "aten.sym_size.int" => {
-            let shape = shape()?;
-            let Some(Arg::Int(at)) = call.arg("dim") else { return Err(Stop::Unknown) };
-            let at = if *at < 0 { at.saturating_add(shape.len() as i64) } else { *at };
-            let dim = usize::try_from(at).ok().and_then(|at| shape.get(at).copied());
-            Some(dim.ok_or_else(|| Stop::Contradiction(format!("there is no axis {at}")))?)
-        }
-        _ => None,
-    })
 }

@@ -11,6 +11,7 @@ mod autocast;
 mod bookkeeping;
 mod dead;
 pub(crate) mod edit;
+pub(crate) mod expand;
 mod functionalise;
 mod hidden;
 mod noops;

@@ -1,5 +1,5 @@
 //! Inlines higher-order operators that only set a mode around a nested graph: gradients, autocast,
-//! checkpointing, strict mode, hints. A condition whose predicate is a number is its branch.
+//! checkpointing, strict mode, hints. The fact `region` marks them. A condition whose predicate is a number is its branch.
 
 use rustc_hash::FxHashMap;
 
@@ -8,20 +8,8 @@ use super::autocast::{self, Autocast};
 use super::edit::{Editor, each_nested, substitute};
 use crate::diagnose::Code;
 use crate::program::{Arg, Body, Call, Output, Program, Subgraph, Val};
+use crate::registry::{Schema, Term};
 use crate::tensor::DType;
-
-/// The operators whose result is that of their nested graph.
-const WRAPPERS: &[&str] = &[
-    "higher_order.wrap_with_set_grad_enabled",
-    "higher_order.wrap_with_autocast",
-    "higher_order.strict_mode",
-    "higher_order.hints_wrapper",
-    "higher_order.wrap",
-    "higher_order.wrap_activation_checkpoint",
-    "higher_order.tag_activation_checkpoint",
-    "higher_order.invoke_subgraph",
-    "higher_order.dynamo_bypassing_wrapper",
-];
 
 pub(super) fn run(program: &mut Program, cx: &mut Context<'_>) {
     inline(&mut program.body, None, cx);
@@ -45,22 +33,20 @@ fn inline(body: &mut Body, mode: Option<Autocast>, cx: &mut Context<'_>) {
         {
             continue;
         }
-        if !WRAPPERS.contains(&call.target.as_str()) {
+        let schemas = cx.schemas;
+        let schema = schemas.get(&call.target);
+        let Some((schema, region)) = schema.and_then(|s| Some((s, s.facts.term("region")?))) else {
             each_nested(&mut call, &mut |nested| inline(nested, mode, cx));
             autocast::cast_inputs(&mut call, mode, &mut editor, cx);
             editor.calls.push(call);
             continue;
-        }
-        let inner = if call.target == "higher_order.wrap_with_autocast" {
-            match autocast_of(&call) {
-                Ok(inner) => inner,
-                Err(reason) => {
-                    cx.error(Code::NORMALISE_REGION, reason, call.origin);
-                    None
-                }
-            }
-        } else {
-            mode
+        };
+        let inner = match region.name.as_str() {
+            "autocast" => autocast_of(&call, schema, region).unwrap_or_else(|reason| {
+                cx.error(Code::NORMALISE_REGION, reason, call.origin);
+                None
+            }),
+            _ => mode,
         };
         if let Err(reason) = splice(&mut call, inner, &mut editor, &mut replaced, cx) {
             let message = format!("`{}` cannot be inlined: {reason}", call.target);
@@ -85,9 +71,13 @@ fn decided(call: &Call) -> Option<Call> {
     Some(Call { args: vec![taken.clone(), operands.clone()], ..call.clone() })
 }
 
-/// The mode that `wrap_with_autocast(device, dtype, enabled, cache_enabled, graph, …)` sets.
-fn autocast_of(call: &Call) -> Result<Option<Autocast>, String> {
-    let arg = |i: usize| call.args.get(i).map(|a| &a.arg);
+/// The mode that a region sets whose fact is `autocast(device, dtype, enabled)`.
+fn autocast_of(call: &Call, schema: &Schema, region: &Term) -> Result<Option<Autocast>, String> {
+    let arg = |i: usize| {
+        let name = region.args.get(i)?;
+        let unnamed = || call.args.get(schema.args.iter().position(|a| a.name == *name)?).map(|a| &a.arg);
+        call.arg(name).or_else(unnamed)
+    };
     let device = match arg(0) {
         Some(Arg::Str(device) | Arg::Device(device)) => device.as_str(),
         _ => return Err("the autocast region does not state its device".to_owned()),

@@ -12,7 +12,7 @@ use crate::program::text::Template;
 const LONGEST: u64 = 16 << 20;
 
 /// How lines of a decomposition begin where they stand among schemas, so that other readers pass over them.
-const AMONG_SCHEMAS: &str = "#|";
+pub(super) const AMONG_SCHEMAS: &str = "#|";
 
 /// Decompositions by their operator.
 #[derive(Clone, Debug, Default)]
@@ -36,8 +36,18 @@ impl Decompositions {
     /// Reads the text of a table; `name` says where it comes from.
     ///
     /// # Errors
-    /// `OP203` where it is malformed.
+    /// `OP203` where it is malformed, or says what operators write, which stands among schemas alone.
     pub fn read(name: &str, text: &str) -> Result<Self, Diagnostic> {
+        let table = Self::of_both(name, text)?;
+        let Some(writes) = table.templates.values().flatten().find(|template| template.writes) else {
+            return Ok(table);
+        };
+        let message =
+            format!("`{name}` says what `{}` writes, which only a plugin's schemas can", writes.target);
+        Err(Diagnostic::error(Code::DECOMPOSE, message).help("docs/facts.md says where it stands"))
+    }
+
+    fn of_both(name: &str, text: &str) -> Result<Self, Diagnostic> {
         let malformed = |error| {
             let message = format!("the decompositions of `{name}` cannot be read: {error}");
             Diagnostic::error(Code::DECOMPOSE, message)
@@ -50,13 +60,19 @@ impl Decompositions {
         Ok(table)
     }
 
-    /// Reads those that stand among the schemas of a plugin.
+    /// Reads those that stand among the schemas of a plugin. What operators write is not among them; see
+    /// [`Schemas::writes`](super::Schemas::writes).
     ///
     /// # Errors
-    /// As [`Decompositions::read`].
+    /// `OP203` where one is malformed.
     pub fn among_schemas(name: &str, schemas: &str) -> Result<Self, Diagnostic> {
         let lines: Vec<&str> = schemas.lines().filter_map(|line| line.strip_prefix(AMONG_SCHEMAS)).collect();
-        Self::read(name, &lines.join("\n"))
+        let mut table = Self::of_both(name, &lines.join("\n"))?;
+        table.templates.retain(|_, templates| {
+            templates.retain(|template| !template.writes);
+            !templates.is_empty()
+        });
+        Ok(table)
     }
 
     /// What there is for `target`, in order.

@@ -8,7 +8,9 @@ use rustc_hash::FxHashMap;
 
 pub use onnxport_schema::{Alias, Facts, SchemaError, SchemaReturn, SchemaType, Term};
 
+use super::decompositions::AMONG_SCHEMAS;
 use crate::program::Arg;
+use crate::program::text::Template;
 
 /// The schemas of all known operators.
 ///
@@ -18,6 +20,8 @@ use crate::program::Arg;
 pub struct Schemas {
     texts: Vec<String>,
     index: FxHashMap<String, Entry>,
+    /// What operators write without saying so, by operator.
+    writes: OnceLock<FxHashMap<String, Vec<Template>>>,
 }
 
 #[derive(Debug)]
@@ -66,7 +70,7 @@ impl Schemas {
                 start = end;
             }
         }
-        Self { texts, index }
+        Self { texts, index, writes: OnceLock::new() }
     }
 
     /// The schema of `target`, spelled `aten.add.Tensor`; `None` when it is unknown or malformed.
@@ -79,6 +83,20 @@ impl Schemas {
             Schema::parse(text.get(..end)?).ok().map(Box::new)
         };
         entry.parsed.get_or_init(parse).as_deref()
+    }
+
+    /// The programs that spell out what `target` writes without saying so in its schema, in order. They stand among the
+    /// schemas as decompositions do, and begin with `writes`. Malformed ones are left out; reading the decompositions
+    /// reports them.
+    pub fn writes(&self, target: &str) -> &[Template] {
+        let all = self.writes.get_or_init(|| {
+            let mut found = FxHashMap::<String, Vec<Template>>::default();
+            for template in self.texts.iter().flat_map(|text| hidden_writes(text)) {
+                found.entry(template.target.clone()).or_default().push(template);
+            }
+            found
+        });
+        all.get(target).map_or(&[], Vec::as_slice)
     }
 
     /// Whether there is a line for `target`.
@@ -102,6 +120,18 @@ impl Schemas {
         targets.sort_unstable();
         targets
     }
+}
+
+/// The programs among the lines of `text` that begin with `writes`, each up to the line of its closing brace.
+fn hidden_writes(text: &str) -> Vec<Template> {
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix(AMONG_SCHEMAS)).map(str::trim_end);
+    let mut found = Vec::new();
+    while let Some(head) = lines.by_ref().find(|line| line.trim_start().starts_with("writes ")) {
+        let rest = lines.by_ref().take_while(|line| line.trim() != "}");
+        let program = std::iter::once(head).chain(rest).chain(["}"]).collect::<Vec<_>>().join("\n");
+        found.extend(Template::parse(&program).unwrap_or_default());
+    }
+    found
 }
 
 #[cfg(test)]

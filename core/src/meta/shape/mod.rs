@@ -39,6 +39,7 @@ fn one(cx: &mut Cx<'_>, name: &str) -> Meta<Vec<Extent>> {
     match name {
         "same" => Ok(extents(&cx.tensor(0)?.shape)),
         "scalar" => Ok(Vec::new()),
+        "axes" => axes(cx),
         "broadcast" => join::broadcast(cx),
         "cat" => join::cat(cx),
         "stack" => join::stack(cx),
@@ -87,6 +88,20 @@ fn one(cx: &mut Cx<'_>, name: &str) -> Meta<Vec<Extent>> {
         "pool" => conv::pool(cx),
         _ => Err(Stop::Unknown),
     }
+}
+
+/// `axes(x:0,size,?)`: each extent by itself: that of an argument's axis, a number, or one of which nothing is known.
+fn axes(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
+    let extent = |i: usize| match cx.name(i).split_once(':') {
+        Some((name, axis)) => {
+            let shape = &cx.named(name)?.shape;
+            let dim = axis.parse().ok().and_then(|axis: usize| shape.get(axis));
+            dim.map(|dim| Extent::Dim(*dim)).ok_or(Stop::Unknown)
+        }
+        None if cx.name(i) == "?" => Ok(Extent::Unknown),
+        None => cx.dim(i).map(Extent::Dim),
+    };
+    (0..cx.term.len()).map(extent).collect()
 }
 
 /// The extents with `axis` replaced.

@@ -70,6 +70,11 @@ pub(super) fn diagonal(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
         };
         Some(rows.min(columns).max(0))
     });
+    // Without the sizes of a trace, of a diagonal that is not shifted.
+    let length = match length {
+        Extent::Unknown if offset == 0 => Extent::Dim(cx.judge.symbols.min(sides[0], sides[1])),
+        known => known,
+    };
     let rest = extents(shape).into_iter().enumerate().filter(|(i, _)| *i != down && *i != right);
     Ok(rest.map(|(_, extent)| extent).chain([length]).collect())
 }

@@ -20,6 +20,7 @@ impl Rewriter<'_, '_> {
             }
             (Twin::View(target), Some(own)) => self.metadata(call, &target, own),
             (Twin::Copy, Some(own)) => self.copy(&call, schema, own),
+            (Twin::Out(target), _) => self.out(&call, schema, &target),
             (Twin::Values(target), _) => self.values(&call, schema, &target),
             (Twin::Functional(target), _) => self.appended(&call, schema, target),
             _ => {
@@ -29,14 +30,14 @@ impl Rewriter<'_, '_> {
         }
     }
 
-    fn resolve(&mut self, call: &mut Call) {
+    pub(super) fn resolve(&mut self, call: &mut Call) {
         for arg in &mut call.args {
             arg.arg.map_values(&mut |v| self.current(v));
         }
     }
 
     /// Lets every result that is a written argument denote that argument.
-    fn name_results(&mut self, call: &Call, schema: &Schema) {
+    pub(super) fn name_results(&mut self, call: &Call, schema: &Schema) {
         for (output, ret) in call.outputs.iter().zip(&schema.returns) {
             let Some(alias) = &ret.alias else { continue };
             let arg = schema.args.iter().find(|a| a.alias.as_ref().is_some_and(|a| a.set == alias.set));
@@ -52,14 +53,14 @@ impl Rewriter<'_, '_> {
         }
     }
 
-    fn assign(&mut self, val: Val, new: Val, call: &Call) -> Result<(), String> {
+    pub(super) fn assign(&mut self, val: Val, new: Val, call: &Call) -> Result<(), String> {
         let Some(object) = self.memory.object(val) else {
             return Err("the tensor that it writes to is not known".to_owned());
         };
         self.memory.write(object, new, call.origin, &mut self.editor, self.symbols)
     }
 
-    fn tensor(&self, val: Val) -> Result<TensorType, String> {
+    pub(super) fn tensor(&self, val: Val) -> Result<TensorType, String> {
         let ty = self.editor.ty(val).as_tensor().cloned();
         ty.ok_or_else(|| "the value that it writes to is not a tensor".to_owned())
     }
@@ -194,7 +195,7 @@ impl Rewriter<'_, '_> {
     }
 
     /// The value for the new content of `own`: the result that the call records for it, or a fresh one.
-    fn result_for(&mut self, own: Val, recorded: Option<&Output>) -> Result<Val, String> {
+    pub(super) fn result_for(&mut self, own: Val, recorded: Option<&Output>) -> Result<Val, String> {
         let name = self.editor.values[own].name.clone();
         self.result_called(&name, own, recorded)
     }
@@ -221,7 +222,7 @@ impl Rewriter<'_, '_> {
 
     /// An argument that an operator writes, and another one that shows the same memory. What the operator reads there
     /// depends on the order in which its kernel works, which no schema states.
-    fn written_twice<'s>(&self, call: &Call, schema: &'s Schema) -> Option<(&'s str, &'s str)> {
+    pub(super) fn written_twice<'s>(&self, call: &Call, schema: &'s Schema) -> Option<(&'s str, &'s str)> {
         let mut seen: Vec<(&SchemaArg, usize)> = Vec::new();
         for arg in &schema.args {
             let mut own = Vec::new();

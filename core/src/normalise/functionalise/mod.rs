@@ -8,6 +8,7 @@ mod families;
 mod inplace;
 #[allow(clippy::indexing_slicing, reason = "its tables grow together, by numbers that they give out")]
 mod memory;
+mod out;
 mod scatter;
 mod strides;
 mod twin;

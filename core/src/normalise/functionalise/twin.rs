@@ -14,6 +14,8 @@ pub(super) enum Twin {
     View(String),
     /// The source is copied in.
     Copy,
+    /// The target's results are copied into the written arguments, which it does not take itself.
+    Out(String),
     /// There is none; the operator is called by the convention of [`super::super`].
     Convention,
     /// It cannot be expressed, and why.
@@ -26,6 +28,7 @@ pub(super) fn of(schema: &Schema, schemas: &Schemas) -> Twin {
         return match (twin.name.as_str(), twin.args.as_slice()) {
             ("copy", _) => Twin::Copy,
             ("view", [view]) => Twin::View(view.clone()),
+            ("out", [target]) => Twin::Out(target.clone()),
             ("extent", _) => Twin::Refused("it changes the extent of the tensor's memory"),
             ("memory", _) => Twin::Refused("it makes the tensor refer to other memory"),
             (target, _) => Twin::Values(target.to_owned()),

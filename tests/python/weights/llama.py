@@ -21,7 +21,7 @@ from torch.export import ExportedProgram, export, save
 from transformers import LlamaConfig, LlamaForCausalLM
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
-NAMES = {torch.bfloat16: "BF16", torch.float32: "F32"}
+NAMES = {torch.bfloat16: "BF16", torch.float32: "F32", torch.int64: "I64"}
 
 
 class Logits(torch.nn.Module):

@@ -20,6 +20,7 @@ pub fn withhold(program: &mut Program) -> usize {
     for (name, tensor) in &mut program.tensors {
         let memory = match &tensor.source {
             Source::Mapped { file, offset, .. } => (file.id(), *offset),
+            Source::Lent(memory) => (memory.id(), 0),
             Source::Inline(bytes) => (usize::MAX, bytes.as_ptr() as u64),
             _ => continue,
         };

@@ -79,7 +79,9 @@ impl<'a> Drafts<'a> {
                 aligned: first_byte(base, *offset)
                     .is_some_and(|first| first.is_multiple_of(u64::from(base.dtype.bits() / 8).max(1))),
             },
-            Source::Inline(bytes) => SourceSummary::Memory { length: bytes.len() as u64 },
+            Source::Lent(_) | Source::Inline(_) => {
+                SourceSummary::Memory { length: base.source.bytes().len() as u64 }
+            }
             Source::Produced(producer) => {
                 SourceSummary::Made { by: producer.describe(), length: producer.len() }
             }
@@ -130,7 +132,8 @@ impl<'a> Drafts<'a> {
                 // Even numbers from 2 on are files, odd ones have no addresses.
                 (2 * number + 2, *offset..offset.checked_add(*len)?)
             }
-            Source::Inline(bytes) => {
+            Source::Lent(_) | Source::Inline(_) => {
+                let bytes = base.source.bytes();
                 let start = bytes.as_ptr() as u64;
                 (MEMORY, start..start.checked_add(bytes.len() as u64)?)
             }
@@ -170,7 +173,9 @@ fn elements(base: &LazyTensor) -> ViewSummary {
     let (offset, strides, all) = match &base.source {
         Source::Unbound(unbound) => (unbound.offset, &unbound.strides, None),
         Source::Mapped { len, .. } => (base.offset, &base.strides, Some(*len)),
-        Source::Inline(bytes) => (base.offset, &base.strides, Some(bytes.len() as u64)),
+        Source::Lent(_) | Source::Inline(_) => {
+            (base.offset, &base.strides, Some(base.source.bytes().len() as u64))
+        }
         Source::Produced(producer) => (base.offset, &base.strides, Some(producer.len())),
         Source::Derived(_) | Source::Joined(_) => (base.offset, &base.strides, None),
     };

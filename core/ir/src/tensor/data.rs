@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::joined::Joined;
 use super::transform::Derived;
-use super::{DType, MappedFile, Producer};
+use super::{DType, LentMemory, MappedFile, Producer};
 
 /// Where the bytes of a tensor come from.
 #[derive(Clone, Debug)]
@@ -22,6 +22,8 @@ pub enum Source {
         /// The number of bytes of the whole storage.
         len: u64,
     },
+    /// All of a memory that another owner lends.
+    Lent(LentMemory),
     /// Small bytes held in memory.
     Inline(Bytes),
     /// Bytes that nobody has given yet.
@@ -56,6 +58,8 @@ pub struct Unbound {
 pub enum Memory<'a> {
     /// A file, by [`MappedFile::id`].
     File(usize),
+    /// A memory that is lent, by [`LentMemory::id`].
+    Lent(usize),
     /// A storage that is still to be given, by name.
     Storage(&'a str),
 }
@@ -92,6 +96,7 @@ impl Source {
                 let start = *offset as usize;
                 file.bytes().get(start..start.saturating_add(*len as usize)).unwrap_or_default()
             }
+            Source::Lent(memory) => memory.bytes(),
             Source::Inline(bytes) => bytes,
             Source::Unbound(_) | Source::Produced(_) | Source::Derived(_) | Source::Joined(_) => &[],
         }
@@ -138,7 +143,7 @@ impl LazyTensor {
     pub fn unbound(&self) -> Option<&Unbound> {
         match &self.source {
             Source::Unbound(unbound) => Some(unbound),
-            Source::Mapped { .. } | Source::Inline(_) | Source::Produced(_) => None,
+            Source::Mapped { .. } | Source::Lent(_) | Source::Inline(_) | Source::Produced(_) => None,
             Source::Derived(derived) => derived.input.unbound(),
             Source::Joined(joined) => joined.inputs().iter().find_map(Self::unbound),
         }
@@ -202,8 +207,10 @@ impl LazyTensor {
     /// Returns `None` when they cannot be had: the source is shorter than the view claims, a transform
     /// does not take a value, a view repeats its elements beyond what memory holds.
     pub fn read(&self) -> Option<Cow<'_, [u8]>> {
-        if let (Source::Mapped { .. } | Source::Inline(_) | Source::Unbound(_), Some(range)) =
-            (&self.source, self.dense_range())
+        if let (
+            Source::Mapped { .. } | Source::Lent(_) | Source::Inline(_) | Source::Unbound(_),
+            Some(range),
+        ) = (&self.source, self.dense_range())
         {
             if range.is_empty() {
                 return Some(Cow::Borrowed(&[]));
@@ -224,8 +231,8 @@ impl LazyTensor {
         Some(Cow::Owned(out))
     }
 
-    /// Whether both tensors show the same bytes of one file or of one storage that is still to be
-    /// given. Bytes in memory are those of one tensor.
+    /// Whether both tensors show the same bytes of one file, of one memory that is lent, or of one storage that is
+    /// still to be given. Other bytes in memory are those of one tensor.
     pub fn overlaps(&self, other: &Self) -> bool {
         let others = other.memories();
         let meet = |a: &Range<u64>, b: &Range<u64>| a.start < b.end && b.start < a.end;
@@ -233,7 +240,7 @@ impl LazyTensor {
     }
 
     /// What other tensors may show as well, and the bytes of it from the first element to the last. Bytes in
-    /// memory belong to one tensor.
+    /// memory that is not lent belong to one tensor.
     pub fn memories(&self) -> Vec<(Memory<'_>, Range<u64>)> {
         self.leaves().into_iter().filter_map(Self::memory).collect()
     }
@@ -241,6 +248,7 @@ impl LazyTensor {
     fn memory(&self) -> Option<(Memory<'_>, Range<u64>)> {
         let (memory, first) = match &self.source {
             Source::Mapped { file, offset, .. } => (Memory::File(file.id()), *offset),
+            Source::Lent(memory) => (Memory::Lent(memory.id()), 0),
             Source::Unbound(unbound) => (Memory::Storage(&unbound.storage), 0),
             _ => return None,
         };

@@ -38,7 +38,7 @@ pub(super) fn gather(tensor: &LazyTensor, range: Range<u64>, out: &mut [u8]) -> 
             }
             tensor.source.bytes()
         }
-        Source::Inline(bytes) => bytes,
+        Source::Lent(_) | Source::Inline(_) => tensor.source.bytes(),
         other => return one_by_one(tensor, other, strides, range, size, out),
     };
     let start = tensor.offset as usize * size;
@@ -69,9 +69,9 @@ fn read_at(source: &Source, start: u64, out: &mut [u8]) -> Result<(), Error> {
             }
             Ok(())
         }
-        Source::Inline(bytes) => {
+        Source::Lent(_) | Source::Inline(_) => {
             let start = start as usize;
-            out.copy_from_slice(bytes.get(start..start + out.len()).ok_or(Error::Short)?);
+            out.copy_from_slice(source.bytes().get(start..start + out.len()).ok_or(Error::Short)?);
             Ok(())
         }
         Source::Produced(producer) => producer.fill(start, out),

@@ -20,6 +20,7 @@ impl LazyTensor {
                     Source::Mapped { file: f, offset: o, len: l },
                     Source::Mapped { file: g, offset: p, len: m },
                 ) => f.same(g) && o == p && l == m,
+                (Source::Lent(a), Source::Lent(b)) => a.same(b),
                 (Source::Inline(a), Source::Inline(b)) => a == b,
                 (Source::Unbound(a), Source::Unbound(b)) => a.same(b),
                 (Source::Produced(a), Source::Produced(b)) => a.same(b),
@@ -39,19 +40,23 @@ impl LazyTensor {
         hash.finish()
     }
 
-    /// Whether one stored copy serves both: the same dense range of a file, whatever shape it is given,
+    /// Whether one stored copy serves both: the same dense range of a file or of lent memory, whatever shape it is given,
     /// or [`same_bytes`](Self::same_bytes).
     pub fn same_stored(&self, other: &Self) -> bool {
-        let range = |data: &Self| match (&data.source, data.dense_range()) {
-            (Source::Mapped { file, offset, .. }, Some(range)) => {
-                Some((file.clone(), offset.checked_add(range.start)?, range.end - range.start))
+        match (&self.source, &other.source, self.dense_range(), other.dense_range()) {
+            (
+                Source::Mapped { file, offset, .. },
+                Source::Mapped { file: other, offset: at, .. },
+                Some(a),
+                Some(b),
+            ) => {
+                let starts = [offset.checked_add(a.start), at.checked_add(b.start)];
+                file.same(other)
+                    && starts[0].is_some()
+                    && starts[0] == starts[1]
+                    && a.end - a.start == b.end - b.start
             }
-            _ => None,
-        };
-        match (range(self), range(other)) {
-            (Some((file, start, len)), Some((other, at, size))) => {
-                file.same(&other) && start == at && len == size
-            }
+            (Source::Lent(memory), Source::Lent(other), Some(a), Some(b)) => memory.same(other) && a == b,
             _ => self.same_bytes(other),
         }
     }
@@ -67,6 +72,15 @@ impl LazyTensor {
             }
             (Source::Mapped { offset, .. }, None) => {
                 hash.write_u64(*offset);
+                hash.write_u64(self.offset);
+                self.strides.iter().flatten().for_each(|s| hash.write_u64(*s));
+            }
+            (Source::Lent(memory), Some(range)) => {
+                hash.write_usize(memory.id());
+                hash.write_u64(range.start);
+            }
+            (Source::Lent(memory), None) => {
+                hash.write_usize(memory.id());
                 hash.write_u64(self.offset);
                 self.strides.iter().flatten().for_each(|s| hash.write_u64(*s));
             }
@@ -89,6 +103,7 @@ impl LazyTensor {
                 hash.write_u64(*offset);
                 hash.write_u64(*len);
             }
+            Source::Lent(memory) => hash.write_usize(memory.id()),
             Source::Inline(bytes) => hash.write(bytes),
             Source::Unbound(unbound) => place(unbound, hash),
             Source::Produced(producer) => hash.write_u64(producer.len()),

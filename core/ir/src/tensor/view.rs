@@ -78,7 +78,7 @@ impl LazyTensor {
     /// place, and no transform is bound to an order.
     pub(super) fn is_open(&self) -> bool {
         match &self.source {
-            Source::Mapped { .. } | Source::Inline(_) => true,
+            Source::Mapped { .. } | Source::Lent(_) | Source::Inline(_) => true,
             Source::Unbound(_) | Source::Produced(_) => false,
             Source::Derived(derived) => derived.transform.is_elementwise() && derived.input.is_open(),
             Source::Joined(joined) => joined.inputs().iter().all(Self::is_open),
@@ -132,7 +132,7 @@ impl LazyTensor {
                 }
                 *len
             }
-            Source::Inline(bytes) => bytes.len() as u64,
+            Source::Lent(_) | Source::Inline(_) => self.source.bytes().len() as u64,
             Source::Produced(producer) => producer.len(),
             Source::Unbound(unbound) => return Err(Error::Unbound(unbound.name.clone())),
             Source::Derived(_) | Source::Joined(_) if self.strides.is_some() || self.offset != 0 => {

@@ -65,6 +65,11 @@ fn raw_data(data: &LazyTensor) -> Option<Bytes> {
         let bytes = Bytes::from_owner(file.clone());
         return (end <= bytes.len() as u64).then(|| bytes.slice(start as usize..end as usize));
     }
+    if let (Source::Lent(memory), Some(range)) = (&data.source, data.dense_range()) {
+        let bytes = Bytes::from_owner(memory.clone());
+        return (range.end <= bytes.len() as u64)
+            .then(|| bytes.slice(range.start as usize..range.end as usize));
+    }
     data.read().map(|bytes| Bytes::from(bytes.into_owned()))
 }
 

@@ -132,10 +132,12 @@ fn part(data: &LazyTensor, out: &mut Out<'_>, meter: &Meter) -> io::Result<()> {
     let Some(range) = data.dense_range() else { return made(data, out, meter) };
     match &data.source {
         Source::Unbound(unbound) => Err(io::Error::other(format!("`{}` has no data", unbound.name))),
-        Source::Inline(bytes) => {
-            let bytes = bytes.get(range.start as usize..range.end as usize).ok_or_else(too_short)?;
-            out.write_all(bytes)?;
-            meter.add(bytes.len() as u64);
+        Source::Lent(_) | Source::Inline(_) => {
+            let bytes = data.source.bytes().get(range.start as usize..range.end as usize);
+            for bytes in bytes.ok_or_else(too_short)?.chunks(flush::STEP as usize) {
+                out.write_all(bytes)?;
+                meter.add(bytes.len() as u64);
+            }
             Ok(())
         }
         Source::Mapped { file, offset, len } => {

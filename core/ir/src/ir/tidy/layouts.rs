@@ -56,7 +56,7 @@ pub fn layouts(graph: &mut Graph) -> usize {
 /// Equal for tensors of one source; `None` for those that are in no file and not in memory.
 fn memory(data: &LazyTensor) -> Option<(usize, u64)> {
     match &data.source {
-        Source::Mapped { .. } | Source::Inline(_) => {
+        Source::Mapped { .. } | Source::Lent(_) | Source::Inline(_) => {
             let bytes = data.source.bytes();
             Some((bytes.as_ptr() as usize, bytes.len() as u64))
         }

@@ -28,6 +28,7 @@ fn shared(data: &LazyTensor) -> Option<Bytes> {
         (Cow::Borrowed(bytes), Source::Mapped { file, .. }) => {
             Bytes::from_owner(Mapping(file.clone())).slice_ref(bytes)
         }
+        (Cow::Borrowed(bytes), Source::Lent(memory)) => Bytes::from_owner(memory.clone()).slice_ref(bytes),
         (Cow::Borrowed(bytes), Source::Inline(all)) => all.slice_ref(bytes),
         (Cow::Borrowed(bytes), _) => Bytes::copy_from_slice(bytes),
     })

@@ -72,6 +72,7 @@ fn together(a: &LazyTensor, b: &LazyTensor, axis: usize) -> Option<LazyTensor> {
         (Source::Mapped { file: f, offset: o, len: l }, Source::Mapped { file: g, offset: p, len: m }) => {
             f.same(g) && o == p && l == m
         }
+        (Source::Lent(a), Source::Lent(b)) => a.same(b),
         (Source::Inline(a), Source::Inline(b)) => a.as_ptr() == b.as_ptr() && a.len() == b.len(),
         _ => false,
     };

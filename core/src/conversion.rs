@@ -2,18 +2,23 @@
 
 use std::path::{Path, PathBuf};
 
+use bytes::Bytes;
+
 use crate::diagnose::{Code, Diagnostic, Report, Severity};
 use crate::host::Host;
 use crate::lower::{DimName, Names};
 use crate::pipeline::{self, ConvertOptions, Converted};
 use crate::program::Program;
-use crate::pt2::{self, Archive};
+use crate::pt2::{self, Archive, Parts};
 use crate::sizes::AxisSize;
 use crate::table::WeightTable;
 use crate::tensor::MappedFile;
 use crate::verify::{self, Against, Runtime, Verification};
 use crate::weights::{self, BindOptions, NameMap, WeightSet};
 use crate::write::{self, Unpublished, WriteOptions, WritePlan, WriteReport};
+
+/// What a program is called that comes from no file.
+const IN_MEMORY: &str = "the program";
 
 /// The calls to verify a model with, and the file that they come from.
 pub type Calls = Result<(Against, PathBuf), Report>;
@@ -33,7 +38,10 @@ pub type Calls = Result<(Against, PathBuf), Report>;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Conversion {
-    path: PathBuf,
+    /// The archive; `None` for a program that was in memory.
+    path: Option<PathBuf>,
+    /// The calls of such a program that were recorded.
+    recorded: Option<Against>,
     archive: Archive,
     options: ConvertOptions,
     /// Files that were read besides the program.
@@ -53,9 +61,31 @@ impl Conversion {
         let path = path.as_ref().to_owned();
         let archive = pt2::read(&path)?;
         let sources = vec![Against::sidecar_path(&path)];
-        let options = ConvertOptions::default();
-        let (diagnostics, reweighted, looks_for_calls, draws) = (Vec::new(), false, true, false);
-        Ok(Self { path, archive, options, sources, diagnostics, reweighted, looks_for_calls, draws })
+        Ok(Self { path: Some(path), sources, ..Self::of(archive, None) })
+    }
+
+    /// Takes an exported program from the memory of this process. Its weights stay where they are. `recorded` are calls of
+    /// it with what they gave, as a file of them has them.
+    ///
+    /// # Errors
+    /// `OP1xx` for what is wrong with the program, `OP704` for what is wrong with the calls.
+    pub fn from_parts(parts: Parts, recorded: Option<Bytes>) -> Result<Self, Report> {
+        let recorded = recorded.map(Against::from_bytes).transpose()?;
+        Ok(Self::of(pt2::from_parts(parts)?, recorded))
+    }
+
+    fn of(archive: Archive, recorded: Option<Against>) -> Self {
+        Self {
+            path: None,
+            recorded,
+            archive,
+            options: ConvertOptions::default(),
+            sources: Vec::new(),
+            diagnostics: Vec::new(),
+            reweighted: false,
+            looks_for_calls: true,
+            draws: false,
+        }
     }
 
     /// The program.
@@ -185,23 +215,30 @@ impl Conversion {
     }
 
     fn calls(&self, host: &Host) -> Calls {
-        let sidecar = Against::sidecar_path(&self.path);
+        let sidecar = self.path.as_deref().map(Against::sidecar_path).filter(|path| path.exists());
         // Values that were recorded with other weights say nothing about these.
-        let program = (!self.reweighted).then(|| self.path.clone());
-        if sidecar.exists() && !self.reweighted {
-            let mut recorded = Against { program, ..Against::read(&sidecar)? };
+        let program = self.path.clone().filter(|_| !self.reweighted);
+        let source = self.path.clone().unwrap_or_else(|| PathBuf::from(IN_MEMORY));
+        let recorded = match (&self.recorded, sidecar) {
+            _ if self.reweighted => None,
+            (Some(recorded), _) => Some((recorded.clone(), source.clone())),
+            (None, Some(sidecar)) => Some((Against::read(&sidecar)?, sidecar)),
+            (None, None) => None,
+        };
+        if let Some((recorded, source)) = recorded {
+            let mut recorded = Against { program, ..recorded };
             if self.draws {
                 // What cannot be drawn from is not what the user asked about.
                 let drawn = Against::of_archive(&self.archive, &host.schemas);
                 recorded.add_drawn(drawn.unwrap_or_default());
             }
             recorded.locate(&self.archive.program);
-            return Ok((recorded, sidecar));
+            return Ok((recorded, source));
         }
         // Those of fake tensors are fake, and some are of classes that are not read.
         let calls = Against::of_archive(&self.archive, &host.schemas)
             .or_else(|report| Against::made(&self.archive.program).map_err(|_| report))?;
-        Ok((Against { program, ..calls }, self.path.clone()))
+        Ok((Against { program, ..calls }, source))
     }
 }
 
@@ -212,7 +249,7 @@ pub struct ConvertedProgram {
     pub converted: Converted,
     /// The calls to verify the model with; `None` when none were looked for.
     pub calls: Option<Calls>,
-    program: MappedFile,
+    program: Option<MappedFile>,
     sources: Vec<PathBuf>,
 }
 
@@ -220,7 +257,7 @@ impl ConvertedProgram {
     /// The options of a write, with the files that it must not take the place of.
     fn guarded(&self, options: &WriteOptions) -> WriteOptions {
         let sources = options.sources.iter().chain(&self.sources).cloned().collect();
-        WriteOptions { program: Some(self.program.clone()), sources, ..options.clone() }
+        WriteOptions { program: self.program.clone(), sources, ..options.clone() }
     }
 
     /// What a write to `path` would take and give, and every tensor of it; nothing is written.

@@ -6,7 +6,7 @@ What can be repeated is a list. A key that is no option is refused.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import final
 
 __version__: str
@@ -23,12 +23,50 @@ class Error(Exception):
     """Errors, warnings and notes, as the list that the command prints with `--json`."""
 
 @final
+class Tensor:
+    """A parameter, buffer or constant in memory. Nothing is copied.
+
+    `address` and `nbytes` are those of the whole storage, `offset` and `strides` count elements.
+    `storage` is equal for tensors that share one. `owner` is kept while anyone reads; nobody may write
+    to the storage until then.
+    """
+
+    def __init__(
+        self,
+        *,
+        address: int,
+        nbytes: int,
+        dtype: str,
+        shape: Sequence[int],
+        strides: Sequence[int],
+        offset: int,
+        storage: int,
+        owner: object,
+    ) -> None: ...
+
+@final
 class Conversion:
     """A program that is to be converted."""
 
     @staticmethod
     def open(path: str | os.PathLike[str]) -> Conversion:
         """Read a `.pt2`. Its weights stay in the file."""
+
+    @staticmethod
+    def from_parts(
+        *,
+        program: bytes,
+        weights: dict[str, Tensor | None],
+        constants: dict[str, Tensor | None],
+        dims: Mapping[str, str] = ...,
+        recorded: bytes | None = None,
+    ) -> Conversion:
+        """Take a program from memory. Its weights stay where they are.
+
+        `program` is the JSON of PyTorch's serializer, `weights` and `constants` are the tensors that it
+        names, None for those without data, `dims` are names for its symbols. `recorded` holds calls
+        with their results, in the form of `SIDECAR_FORMAT`.
+        """
 
     def run(self, options: str, *, output: str | os.PathLike[str] | None = None) -> Model:
         """Convert the program. This can be done more than once.

@@ -1,12 +1,18 @@
 //! Programs that are to be converted.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use onnxport::Export;
+use onnxport_core::pt2::Parts;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyDict;
 
+use crate::error::raised;
 use crate::model::Model;
+use crate::tensor::{Given, Tensor, given};
 use crate::work;
 
 /// A program that is to be converted.
@@ -26,6 +32,26 @@ impl Conversion {
         Ok(Self { source, conversion })
     }
 
+    /// Takes a program from memory. Its weights stay where they are.
+    #[staticmethod]
+    #[pyo3(signature = (*, program, weights, constants, dims=BTreeMap::new(), recorded=None))]
+    fn from_parts(
+        py: Python<'_>,
+        program: PyBackedBytes,
+        weights: &Bound<'_, PyDict>,
+        constants: &Bound<'_, PyDict>,
+        dims: BTreeMap<String, String>,
+        recorded: Option<PyBackedBytes>,
+    ) -> PyResult<Self> {
+        // Weights and constants are two tables in an archive too, whose storages are not compared.
+        let (weights, constants) = (tensors(weights)?, tensors(constants)?);
+        let recorded = recorded.map(|bytes| bytes.to_vec().into());
+        let (weights, constants) = (weights.into_iter().collect(), constants.into_iter().collect());
+        let parts = Parts { program: program.to_vec(), weights, constants, dims };
+        let conversion = work::run(py, move || Ok(onnxport_core::Conversion::from_parts(parts, recorded)?))?;
+        Ok(Self { source: "the program".to_owned(), conversion })
+    }
+
     /// Converts the program. `options` are those of `onnxport convert` as a JSON object, `output` is the path to which
     /// the model will be written, if that is known already.
     #[pyo3(signature = (options, *, output=None))]
@@ -35,4 +61,10 @@ impl Conversion {
             work::run(py, move || Export::new(&options)?.run(conversion, source, output.as_deref()))?;
         Ok(Model::new(Arc::new(exported)))
     }
+}
+
+fn tensors(named: &Bound<'_, PyDict>) -> PyResult<Given> {
+    let tensors: Vec<(String, Option<Py<Tensor>>)> =
+        named.items().iter().map(|pair| pair.extract()).collect::<PyResult<_>>()?;
+    given(named.py(), tensors).map_err(|problem| raised(named.py(), &problem.into()))
 }

@@ -6,6 +6,7 @@
 mod conversion;
 mod error;
 mod model;
+mod tensor;
 mod work;
 
 use std::ffi::OsString;
@@ -22,6 +23,8 @@ mod native {
     use super::error::Error;
     #[pymodule_export]
     use super::model::Model;
+    #[pymodule_export]
+    use super::tensor::Tensor;
     #[pymodule_export]
     use super::{command, explain, main};
     use pyo3::prelude::*;

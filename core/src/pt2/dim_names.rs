@@ -22,7 +22,12 @@ const LONGEST: u64 = 1 << 20;
 pub(super) fn apply(zip: &ZipIndex, program: &mut Program) -> Result<(), Diagnostic> {
     let name = format!("{}{FILE}", zip.root());
     let Some(entry) = zip.get(&name).filter(|entry| entry.size <= LONGEST) else { return Ok(()) };
-    let names: BTreeMap<String, String> = json::parse(&zip.read(&name, entry)?, &name)?;
+    rename(json::parse(&zip.read(&name, entry)?, &name)?, program);
+    Ok(())
+}
+
+/// Gives the symbols of `program` other names. One that is none, or that another symbol has, is passed over.
+pub(super) fn rename(names: BTreeMap<String, String>, program: &mut Program) {
     let symbols = &mut program.symbols;
     for (symbol, name) in names {
         if is_name(&name)
@@ -32,5 +37,4 @@ pub(super) fn apply(zip: &ZipIndex, program: &mut Program) -> Result<(), Diagnos
             symbols.rename(id, &name);
         }
     }
-    Ok(())
 }

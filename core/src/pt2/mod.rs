@@ -1,6 +1,7 @@
 //! Reading exported programs: `.pt2` archives, as `torch.export.save` writes them.
 //!
-//! The archive is mapped and indexed, its JSON decoded, and its tensors left where they are. Nothing
+//! The archive is mapped and indexed, its JSON decoded, and its tensors left where they are; a program that is in memory
+//! already comes in the same parts ([`from_parts`]). Nothing
 //! in an archive is trusted: sizes are checked against the file, pickles are read by an allow-list,
 //! and every problem is a diagnostic that names the entry.
 
@@ -9,6 +10,7 @@ mod decode;
 mod dim_names;
 mod json;
 mod layout;
+mod parts;
 mod payload;
 pub(crate) mod pickle;
 mod sample_inputs;
@@ -17,6 +19,7 @@ pub(crate) mod torch_file;
 mod treespec;
 mod view;
 
+pub use parts::{GivenTensor, Parts, from_parts};
 pub use sample_inputs::{SampleInputs, SampleValue};
 pub use treespec::TreeSpec;
 
@@ -30,17 +33,17 @@ use crate::diagnose::{Code, Diagnostic, Report};
 use crate::program::Program;
 use crate::tensor::MappedFile;
 
-/// An exported program and the archive that holds it.
+/// An exported program and what it was read from.
 #[derive(Clone, Debug)]
 pub struct Archive {
-    /// The program. Its tensors are ranges of the archive.
+    /// The program. Its tensors are ranges of the archive, or lent.
     pub program: Program,
-    /// The mapped file.
-    pub file: MappedFile,
+    /// The mapped file; `None` for a program that was in memory.
+    pub file: Option<MappedFile>,
     /// The bytes of all parameters, buffers and constants; shared ones are counted once.
     pub weight_bytes: u64,
-    zip: ZipIndex,
-    layout: Layout,
+    /// The archive, and the entry of the inputs with which the program was traced.
+    samples: Option<(ZipIndex, String)>,
 }
 
 impl Archive {
@@ -49,9 +52,9 @@ impl Archive {
     /// # Errors
     /// `OP107` when they hold anything but plain tensors, containers and scalars.
     pub fn sample_inputs(&self) -> Result<Option<SampleInputs>, Report> {
-        let name = &self.layout.samples;
-        let Some(entry) = self.zip.get(name).filter(|entry| entry.size > 0) else { return Ok(None) };
-        let inputs = SampleInputs::read(self.zip.region(name, entry)?, name)?;
+        let Some((zip, name)) = &self.samples else { return Ok(None) };
+        let Some(entry) = zip.get(name).filter(|entry| entry.size > 0) else { return Ok(None) };
+        let inputs = SampleInputs::read(zip.region(name, entry)?, name)?;
         Ok(Some(inputs))
     }
 }
@@ -88,12 +91,22 @@ pub fn read_named(path: &Path, model: Option<&str>) -> Result<Archive, Report> {
         };
         payloads.problems.extend(result.err());
     }
+    finish(program, payloads, Some(file), Some((zip, layout.samples)))
+}
+
+/// Gives the program its tensors, if they are what it states.
+fn finish(
+    mut program: Program,
+    mut payloads: Payloads,
+    file: Option<MappedFile>,
+    samples: Option<(ZipIndex, String)>,
+) -> Result<Archive, Report> {
     check_tensors(&program, &mut payloads);
     if !payloads.problems.is_empty() {
         return Err(Report { diagnostics: payloads.problems, origins: program.origins });
     }
     program.tensors = payloads.tensors;
-    Ok(Archive { program, file, weight_bytes: payloads.bytes, zip, layout })
+    Ok(Archive { program, file, weight_bytes: payloads.bytes, samples })
 }
 
 /// The program's JSON as the types of the schema.
@@ -102,12 +115,16 @@ fn schema(zip: &ZipIndex, name: &str) -> Result<schema::ExportedProgram, Diagnos
         let message = format!("`{}` is missing from the archive", zip.describe(name));
         return Err(Diagnostic::error(Code::READ_ARCHIVE, message));
     };
-    let bytes = zip.read(name, entry)?;
-    let program = json::parse::<schema::ExportedProgram>(&bytes, name);
+    schema_of(&zip.read(name, entry)?, name)
+}
+
+/// As [`schema`], of the JSON `bytes`.
+fn schema_of(bytes: &[u8], name: &str) -> Result<schema::ExportedProgram, Diagnostic> {
+    let program = json::parse::<schema::ExportedProgram>(bytes, name);
     // A program of another version need not decode; its version must.
     let version = match &program {
         Ok(program) => program.schema_version,
-        Err(_) => match json::parse::<schema::Versioned>(&bytes, name) {
+        Err(_) => match json::parse::<schema::Versioned>(bytes, name) {
             Ok(versioned) => versioned.schema_version,
             Err(_) => return program,
         },
@@ -145,7 +162,7 @@ fn check_tensors(program: &Program, payloads: &mut Payloads) {
         let Some(name) = spec.kind.tensor_name() else { continue };
         let value = arg.as_value().and_then(|val| program.body.values.find(val));
         let stated = value.and_then(|value| value.ty.as_tensor());
-        if payloads.stripped
+        if (payloads.stripped || payloads.weightless.contains(name))
             && !payloads.tensors.contains_key(name)
             && let Some(tensor) = stated.and_then(|ty| payload::stated(name, ty))
         {
@@ -154,7 +171,7 @@ fn check_tensors(program: &Program, payloads: &mut Payloads) {
         let Some(tensor) = payloads.tensors.get(name) else {
             // After another problem, this would often be its echo.
             if complete {
-                let message = format!("the archive holds no tensor `{name}`, which the program takes");
+                let message = format!("there is no tensor `{name}`, which the program takes");
                 payloads.problems.push(Diagnostic::error(Code::READ_PAYLOAD, message));
             }
             continue;
@@ -166,7 +183,7 @@ fn check_tensors(program: &Program, payloads: &mut Payloads) {
             });
         if ty.dtype != tensor.dtype || !same_shape {
             let message = format!(
-                "the archive holds `{name}` as {}{:?}, which is not what the program states",
+                "the tensor `{name}` is {}{:?}, which is not what the program states",
                 tensor.dtype, tensor.shape
             );
             payloads.problems.push(Diagnostic::error(Code::READ_PAYLOAD, message));

@@ -1,5 +1,7 @@
 //! Parameters, buffers and constants: where their bytes lie. None of them is read.
 
+use std::collections::BTreeSet;
+
 use indexmap::IndexMap;
 
 use super::decode::dtype;
@@ -26,6 +28,8 @@ pub(crate) struct Payloads {
     /// Whether a table of tensors was taken out of the archive, so that the graph alone says what
     /// there was.
     pub(crate) stripped: bool,
+    /// Tensors of which it is said that they have no bytes.
+    pub(crate) weightless: BTreeSet<String>,
 }
 
 impl Payloads {

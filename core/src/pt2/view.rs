@@ -3,7 +3,7 @@
 use crate::diagnose::{Code, Diagnostic};
 use crate::tensor::data::count;
 use crate::tensor::zip_index::Region;
-use crate::tensor::{DType, LazyTensor, MAX_RANK, Source, Unbound};
+use crate::tensor::{DType, LazyTensor, LentMemory, MAX_RANK, Source, Unbound};
 
 /// What a tensor's record claims about its storage.
 pub(crate) struct Claim {
@@ -21,10 +21,26 @@ pub(crate) struct Claim {
 pub(crate) fn view(claim: Claim, storage: Region, what: &str) -> Result<LazyTensor, Diagnostic> {
     let reach = claim.reach(what)?;
     if reach > storage.len() {
-        let message = format!("{what} needs {reach} bytes of its storage, which has {}", storage.len());
-        return Err(Diagnostic::error(Code::READ_PAYLOAD, message));
+        return Err(too_short(what, reach, storage.len()));
     }
     Ok(claim.over(storage.into_source(), reach))
+}
+
+/// The tensor that `claim` describes over all of a lent memory.
+///
+/// # Errors
+/// As [`view`].
+pub(crate) fn lent(claim: Claim, memory: LentMemory, what: &str) -> Result<LazyTensor, Diagnostic> {
+    let (reach, len) = (claim.reach(what)?, memory.bytes().len());
+    if reach > len as u64 {
+        return Err(too_short(what, reach, len as u64));
+    }
+    Ok(claim.over(Source::Lent(memory), reach))
+}
+
+fn too_short(what: &str, reach: u64, len: u64) -> Diagnostic {
+    let message = format!("{what} needs {reach} bytes of its storage, which has {len}");
+    Diagnostic::error(Code::READ_PAYLOAD, message)
 }
 
 /// The tensor `name` that `claim` describes, over a storage whose bytes are still to be given.

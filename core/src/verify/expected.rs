@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use bytes::Bytes;
 use safetensors::SafeTensors;
 use serde::{Deserialize, Serialize};
 
@@ -121,10 +122,23 @@ impl Against {
                 tensor::Source::Mapped { file: file.clone(), offset: offset as u64, len: bytes.len() as u64 };
             LazyTensor { dtype, shape, source, offset: 0, strides: None }
         };
-        let recording = Recording::index(file.bytes(), &mapped)
-            .map_err(|why| wrong(format!("{} holds no expected values: {why}", path.display())))?;
+        Self::recorded(file.bytes(), &mapped, &path.display().to_string())
+    }
+
+    /// Reads what a sidecar would hold.
+    ///
+    /// # Errors
+    /// `OP704` when that is not expected values.
+    pub fn from_bytes(bytes: Bytes) -> Result<Self, Diagnostic> {
+        let shared = |dtype, shape, part: &[u8]| LazyTensor::inline(dtype, shape, bytes.slice_ref(part));
+        Self::recorded(&bytes, &shared, "the recording")
+    }
+
+    fn recorded(bytes: &[u8], place: Place<'_>, what: &str) -> Result<Self, Diagnostic> {
+        let recording = Recording::index(bytes, place)
+            .map_err(|why| wrong(format!("{what} holds no expected values: {why}")))?;
         let cases = recording.names().iter().map(|name| recording.case(name)).collect::<Result<_, _>>();
-        let cases = cases.map_err(|why| wrong(format!("{} is incomplete: {why}", path.display())))?;
+        let cases = cases.map_err(|why| wrong(format!("{what} is incomplete: {why}")))?;
         Ok(Self { cases, ..Self::default() })
     }
 }

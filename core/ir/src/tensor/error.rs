@@ -27,6 +27,8 @@ pub enum Error {
     },
     /// A plugin could not do it.
     Plugin(Box<Diagnostic>),
+    /// Somebody asked for the end.
+    Interrupted,
     /// Reading the source or writing the result failed.
     Io(io::Error),
     /// Any of these, about the tensor of this name.
@@ -42,6 +44,7 @@ impl Error {
             Error::Budget { .. } => Code::WEIGHT_BUDGET,
             Error::Plugin(diagnostic) => diagnostic.code.clone(),
             Error::Truncated => Code::WRITE_SOURCE_CHANGED,
+            Error::Interrupted => Code::INTERRUPTED,
             Error::Io(_) => Code::WRITE_IO,
             Error::Of(_, error) => error.code(),
         }
@@ -90,6 +93,7 @@ impl fmt::Display for Error {
                 write!(f, "the smallest piece of a weight takes {needed} bytes of the {budget} allowed")
             }
             Error::Plugin(diagnostic) => f.write_str(&diagnostic.message),
+            Error::Interrupted => f.write_str("interrupted"),
             Error::Io(error) => error.fmt(f),
             Error::Of(name, error) => write!(f, "{error} (`{name}`)"),
         }

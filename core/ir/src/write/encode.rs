@@ -126,7 +126,7 @@ impl<'a> Message<'a> {
         put_varint(&mut pending, self.graph_len());
         for bytes in [&self.model, &pending, &self.graph] {
             out.write_all(bytes)?;
-            meter.add(bytes.len() as u64);
+            meter.add(bytes.len() as u64)?;
         }
         pending.clear();
         for part in &self.initializers {
@@ -137,13 +137,12 @@ impl<'a> Message<'a> {
             pending.push(TENSOR_RAW_DATA);
             put_varint(&mut pending, len);
             out.write_all(&pending)?;
-            meter.add(pending.len() as u64);
+            meter.add(pending.len() as u64)?;
             pending.clear();
             stream::weight(&weight, out, meter)?;
         }
         out.write_all(&pending)?;
-        meter.add(pending.len() as u64);
-        Ok(())
+        meter.add(pending.len() as u64)
     }
 }
 

@@ -35,6 +35,7 @@ mod tests;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -96,8 +97,9 @@ impl FromStr for ExternalData {
     }
 }
 
-/// Called with the bytes written so far and the bytes in all.
-pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;
+/// Called with the bytes written so far and the bytes in all, from any thread. With `Break` writing ends with an error, and
+/// nothing is left of it.
+pub type Progress = Arc<dyn Fn(u64, u64) -> ControlFlow<()> + Send + Sync>;
 
 /// How a model is written.
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
@@ -134,7 +136,7 @@ pub struct WriteOptions {
     /// Other files that were read and are never overwritten, whether or not the model takes something
     /// from them. Those that weights are read from need not be named.
     pub sources: Vec<PathBuf>,
-    /// Told how far writing has come.
+    /// Told how far writing has come, and asked whether to go on.
     pub progress: Option<Progress>,
 }
 

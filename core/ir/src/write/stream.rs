@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -83,13 +84,18 @@ impl Meter {
         self.flusher.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn add(&self, bytes: u64) {
+    /// Counts `bytes` that were written.
+    ///
+    /// # Errors
+    /// When writing is to end early.
+    pub(super) fn add(&self, bytes: u64) -> io::Result<()> {
         let done = self.done.fetch_add(bytes, Ordering::Relaxed) + bytes;
         if let Some(flusher) = self.flusher().as_mut() {
             flusher.written(bytes);
         }
-        if let Some(progress) = &self.progress {
-            progress(done, self.total);
+        match self.progress.as_ref().map(|progress| progress(done, self.total)) {
+            Some(ControlFlow::Break(())) => Err(Error::Interrupted.into()),
+            _ => Ok(()),
         }
     }
 }
@@ -136,7 +142,7 @@ fn part(data: &LazyTensor, out: &mut Out<'_>, meter: &Meter) -> io::Result<()> {
             let bytes = data.source.bytes().get(range.start as usize..range.end as usize);
             for bytes in bytes.ok_or_else(too_short)?.chunks(flush::STEP as usize) {
                 out.write_all(bytes)?;
-                meter.add(bytes.len() as u64);
+                meter.add(bytes.len() as u64)?;
             }
             Ok(())
         }
@@ -157,8 +163,8 @@ fn made(data: &LazyTensor, out: &mut Out<'_>, meter: &Meter) -> io::Result<()> {
     let budget = usize::try_from(meter.memory).unwrap_or(usize::MAX);
     let mut workspace = meter.workspace.lock().unwrap_or_else(PoisonError::into_inner);
     data.stream_in(&mut workspace, 0..len, budget, &mut |bytes: &[u8]| {
-        meter.add(bytes.len() as u64);
-        out.write_all(bytes)
+        out.write_all(bytes)?;
+        meter.add(bytes.len() as u64)
     })?;
     Ok(())
 }
@@ -177,7 +183,7 @@ fn between_files(from: &File, start: u64, len: u64, out: &mut Out<'_>, meter: &M
                 Ok(0) | Err(_) => break,
                 Ok(n) => {
                     done += n as u64;
-                    meter.add(n as u64);
+                    meter.add(n as u64)?;
                 }
             }
         }
@@ -191,7 +197,7 @@ fn between_files(from: &File, start: u64, len: u64, out: &mut Out<'_>, meter: &M
         }
         out.write_all(read)?;
         done += read.len() as u64;
-        meter.add(read.len() as u64);
+        meter.add(read.len() as u64)?;
     }
     Ok(())
 }

@@ -98,7 +98,8 @@ fn storage_dtype(kind: &str) -> Option<DType> {
     })
 }
 
-fn dtype(name: &str) -> Option<DType> {
+/// The element type that PyTorch calls `name`.
+pub(crate) fn dtype(name: &str) -> Option<DType> {
     Some(match name {
         "float32" | "float" => DType::F32,
         "float64" | "double" => DType::F64,

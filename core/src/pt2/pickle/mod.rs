@@ -10,6 +10,7 @@ mod item;
 mod machine;
 mod tensor;
 
+pub(crate) use global::dtype;
 pub(crate) use item::{Heap, Item, Ref};
 pub(crate) use machine::load;
 

@@ -1,6 +1,7 @@
 //! Views and transforms against evaluations that take no shortcut.
 
 mod joined;
+mod lent;
 mod quantise;
 
 use super::{DType, Error, LazyTensor, MappedFile, Source, Transform};

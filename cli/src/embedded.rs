@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 use clap::{CommandFactory, FromArgMatches};
@@ -16,19 +17,19 @@ use crate::commands::{self, writing::WriteArguments};
 use crate::exit::Exit;
 use crate::options;
 use crate::outcome::{CommandResult, Outcome};
-use crate::progress::Progress;
+use crate::progress::{Progress, Watch};
 
 /// Runs the command `name`, such as `optimize` or `weights bind`, with the arguments and options of the JSON object
-/// `options`, and returns what it has to say.
+/// `options`, and returns what it has to say. Whoever holds `watch` sees how far it is, and can end it.
 ///
 /// The thread needs a large stack, since programs nest.
 ///
 /// # Errors
 /// A failure of the command.
-pub fn command(name: &str, options: &str) -> CommandResult {
+pub fn command(name: &str, options: &str, watch: &Watch) -> CommandResult {
     guarded(|| {
         let command = parse(name, options)?;
-        finish(commands::run(&command, &Progress::new(false))?)
+        finish(commands::run(&command, &Progress::watched(watch))?)
     })
 }
 
@@ -65,7 +66,7 @@ impl Export {
     }
 
     /// Converts a program. `source` is what the user calls it, `output` the path to which the model will be written, if
-    /// that is known already.
+    /// that is known already. Whoever holds `watch` sees how far it is, and can end it.
     ///
     /// The thread needs a large stack, since programs nest.
     ///
@@ -76,12 +77,13 @@ impl Export {
         conversion: Conversion,
         source: String,
         output: Option<&Path>,
+        watch: &Watch,
     ) -> Result<Exported, Outcome> {
         guarded(|| {
             let purpose = Purpose::Write(output);
             let (made, messages) = log::collect(|| -> Result<Made, Outcome> {
                 let prepared = Prepared::new(conversion, &self.arguments, purpose, Instant::now())?;
-                Ok(prepared.convert(source, &Progress::new(false))?)
+                Ok(prepared.convert(source, &Progress::watched(watch))?)
             });
             let mut made = made?;
             made.program.converted.diagnostics.extend(messages);
@@ -111,7 +113,7 @@ impl Exported {
     ///
     /// # Errors
     /// `OP602` when it is longer.
-    pub fn to_bytes(&self, options: &str, limit: Option<u64>) -> Result<Vec<u8>, Outcome> {
+    pub fn to_bytes(&self, options: &str, limit: Option<u64>, watch: &Watch) -> Result<Vec<u8>, Outcome> {
         let arguments: WriteArguments = self.writing(options)?;
         guarded(|| {
             let model = &self.program().converted.model;
@@ -129,6 +131,8 @@ impl Exported {
             let mut bytes = Vec::new();
             let reserved = usize::try_from(len).ok().and_then(|len| bytes.try_reserve_exact(len).ok());
             reserved.ok_or_else(|| too_long(usize::MAX as u64))?;
+            let bar = Progress::watched(watch).bytes("encoding");
+            let options = WriteOptions { progress: Some(Arc::new(bar)), ..options };
             write::message(model, &options, &mut bytes)?;
             Ok(bytes)
         })
@@ -143,10 +147,10 @@ impl Exported {
     ///
     /// # Errors
     /// A failure; what stood at `path` still stands there.
-    pub fn save(&self, path: &Path, options: &str) -> CommandResult {
+    pub fn save(&self, path: &Path, options: &str, watch: &Watch) -> CommandResult {
         let write = self.writing(options)?;
         guarded(|| {
-            let progress = Progress::new(false);
+            let progress = Progress::watched(watch);
             let (result, messages) =
                 log::collect(|| self.made.save(path, &self.export.arguments, &write, &progress));
             let mut outcome = result?;

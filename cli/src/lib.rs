@@ -32,3 +32,4 @@ pub use embedded::{Export, Exported, command};
 pub use exit::Exit;
 pub use outcome::Outcome;
 pub use process::main;
+pub use progress::{Now, Watch};

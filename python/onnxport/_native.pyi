@@ -3,13 +3,22 @@
 Options are a JSON object: the long options of the command, with `_` for `-`. `null` is what was
 not said, a flag is true or false, and `no_verify` can be said as `verify`, the other way round.
 What can be repeated is a list. A key that is no option is refused.
+
+The interpreter's lock is released while something is done. Ctrl-C ends it, and nothing half-written
+remains.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import final
 
 __version__: str
+
+Progress = Callable[[str, int, int], object]
+"""Called with the stage, the bytes done and the bytes in all (0 where they are not counted).
+
+It is called on the caller's thread, some times in a second. What it raises ends the work.
+"""
 
 class Error(Exception):
     """A failure. The package makes its own exceptions of it."""
@@ -27,8 +36,8 @@ class Tensor:
     """A parameter, buffer or constant in memory. Nothing is copied.
 
     `address` and `nbytes` are those of the whole storage, `offset` and `strides` count elements.
-    `storage` is equal for tensors that share one. `owner` is kept while anyone reads; nobody may write
-    to the storage until then.
+    `storage` is equal for tensors that share one. `owner` is kept while anyone reads; nobody may
+    write to the storage until then.
     """
 
     def __init__(
@@ -63,12 +72,18 @@ class Conversion:
     ) -> Conversion:
         """Take a program from memory. Its weights stay where they are.
 
-        `program` is the JSON of PyTorch's serializer, `weights` and `constants` are the tensors that it
-        names, None for those without data, `dims` are names for its symbols. `recorded` holds calls
-        with their results, in the form of `SIDECAR_FORMAT`.
+        `program` is the JSON of PyTorch's serializer, `weights` and `constants` are the tensors
+        that it names, None for those without data, `dims` names for its symbols. `recorded` holds
+        calls with their results, in the form of `SIDECAR_FORMAT`.
         """
 
-    def run(self, options: str, *, output: str | os.PathLike[str] | None = None) -> Model:
+    def run(
+        self,
+        options: str,
+        *,
+        output: str | os.PathLike[str] | None = None,
+        progress: Progress | None = None,
+    ) -> Model:
         """Convert the program. This can be done more than once.
 
         `options` are those of `onnxport convert`: `opset`, `input_names` (a list, or an object of
@@ -86,7 +101,13 @@ class Model:
     def report(self) -> str:
         """What `onnxport convert --json` says, as far as it is known without a file."""
 
-    def save(self, path: str | os.PathLike[str], options: str = "{}") -> str:
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        options: str = "{}",
+        *,
+        progress: Progress | None = None,
+    ) -> str:
         """Write the model; it gets its name when it is verified, unless `run` said not to.
 
         `options` are those of `onnxport convert` about writing: `external_data`, `initializers`
@@ -103,7 +124,7 @@ class Model:
     def text(self) -> str:
         """Print the graph."""
 
-def command(name: str, options: str) -> str:
+def command(name: str, options: str, *, progress: Progress | None = None) -> str:
     """Run a command within this process: `optimize`, `weights bind`, `inspect` and so on.
 
     `options` are its options, and its arguments by their names in `--help` (`program`, `model`).

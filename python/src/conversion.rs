@@ -28,7 +28,7 @@ impl Conversion {
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         let source = path.display().to_string();
-        let conversion = work::run(py, move || Ok(onnxport_core::Conversion::open(path)?))?;
+        let conversion = work::run(py, None, move |_| Ok(onnxport_core::Conversion::open(path)?))?;
         Ok(Self { source, conversion })
     }
 
@@ -48,17 +48,25 @@ impl Conversion {
         let recorded = recorded.map(|bytes| bytes.to_vec().into());
         let (weights, constants) = (weights.into_iter().collect(), constants.into_iter().collect());
         let parts = Parts { program: program.to_vec(), weights, constants, dims };
-        let conversion = work::run(py, move || Ok(onnxport_core::Conversion::from_parts(parts, recorded)?))?;
+        let conversion =
+            work::run(py, None, move |_| Ok(onnxport_core::Conversion::from_parts(parts, recorded)?))?;
         Ok(Self { source: "the program".to_owned(), conversion })
     }
 
     /// Converts the program. `options` are those of `onnxport convert` as a JSON object, `output` is the path to which
     /// the model will be written, if that is known already.
-    #[pyo3(signature = (options, *, output=None))]
-    fn run(&self, py: Python<'_>, options: String, output: Option<PathBuf>) -> PyResult<Model> {
+    #[pyo3(signature = (options, *, output=None, progress=None))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        options: String,
+        output: Option<PathBuf>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Model> {
         let (source, conversion) = (self.source.clone(), self.conversion.clone());
-        let exported =
-            work::run(py, move || Export::new(&options)?.run(conversion, source, output.as_deref()))?;
+        let exported = work::run(py, progress, move |watch| {
+            Export::new(&options)?.run(conversion, source, output.as_deref(), watch)
+        })?;
         Ok(Model::new(Arc::new(exported)))
     }
 }

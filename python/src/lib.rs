@@ -44,9 +44,15 @@ fn main(py: Python<'_>, argv: Vec<OsString>) -> u8 {
 /// Runs a command, such as `optimize` or `weights bind`, within this process. `options` are its arguments and options as
 /// a JSON object; what `--json` prints comes back.
 #[pyfunction]
-fn command(py: Python<'_>, name: &str, options: String) -> PyResult<String> {
+#[pyo3(signature = (name, options, *, progress=None))]
+fn command(
+    py: Python<'_>,
+    name: &str,
+    options: String,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<String> {
     let command = name.to_owned();
-    let outcome = work::run(py, move || onnxport::command(&command, &options))?;
+    let outcome = work::run(py, progress, move |watch| onnxport::command(&command, &options, watch))?;
     Ok(outcome.json(name).to_string())
 }
 

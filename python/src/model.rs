@@ -27,15 +27,23 @@ impl Model {
     #[getter]
     fn report(&self, py: Python<'_>) -> PyResult<String> {
         let exported = self.exported.clone();
-        work::run(py, move || Ok(exported.report().json("convert").to_string()))
+        work::run(py, None, move |_| Ok(exported.report().json("convert").to_string()))
     }
 
     /// Writes the model to `path`, and verifies it before it gets its name. Returns what `onnxport convert --json`
     /// prints. `options` are those about writing, and go before those of the conversion.
-    #[pyo3(signature = (path, options=String::from("{}")))]
-    fn save(&self, py: Python<'_>, path: PathBuf, options: String) -> PyResult<String> {
+    #[pyo3(signature = (path, options=String::from("{}"), *, progress=None))]
+    fn save(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        options: String,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<String> {
         let exported = self.exported.clone();
-        work::run(py, move || Ok(exported.save(&path, &options)?.json("convert").to_string()))
+        work::run(py, progress, move |watch| {
+            Ok(exported.save(&path, &options, watch)?.json("convert").to_string())
+        })
     }
 
     /// The model with its weights as one message, of at most `limit` bytes. `options` are those about writing.
@@ -47,13 +55,13 @@ impl Model {
         limit: Option<u64>,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let exported = self.exported.clone();
-        let bytes = work::run(py, move || exported.to_bytes(&options, limit))?;
+        let bytes = work::run(py, None, move |watch| exported.to_bytes(&options, limit, watch))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
     /// The text form of the graph.
     fn text(&self, py: Python<'_>) -> PyResult<String> {
         let exported = self.exported.clone();
-        work::run(py, move || Ok(exported.program().converted.model.to_text()))
+        work::run(py, None, move |_| Ok(exported.program().converted.model.to_text()))
     }
 }

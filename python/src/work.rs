@@ -1,20 +1,55 @@
 //! Work without the interpreter's lock.
 
-use onnxport::Outcome;
-use onnxport_core::host::watch;
+use std::time::{Duration, Instant};
+
+use onnxport::{Now, Outcome, Watch};
+use onnxport_core::host::watch::{self, Working};
 use pyo3::prelude::*;
 
 use crate::error::raised;
 
-/// Does `work` on a thread with a large stack, without the lock.
+/// How often signals are looked at, and progress is told.
+const STEP: Duration = Duration::from_millis(50);
+
+/// How long work that was asked to end may take to do so, before it is left behind. It publishes nothing any more.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Does `work` on a thread with a large stack, without the lock. Python's signal handlers run meanwhile, and `progress` is
+/// called with the stage, the bytes done and the bytes in all, on the thread of the caller. What either of them raises ends
+/// the work.
 pub(crate) fn run<T: Send + 'static>(
     py: Python<'_>,
-    work: impl FnOnce() -> Result<T, Outcome> + Send + 'static,
+    progress: Option<&Bound<'_, PyAny>>,
+    work: impl FnOnce(&Watch) -> Result<T, Outcome> + Send + 'static,
 ) -> PyResult<T> {
-    let result = py.detach(|| watch::run(None, work));
-    match result {
-        Ok(Ok(done)) => Ok(done),
-        Ok(Err(outcome)) => Err(raised(py, &outcome)),
-        Err(problem) => Err(raised(py, &problem.into())),
+    let watch = Watch::default();
+    let theirs = watch.clone();
+    let mut working = watch::start(move || work(&theirs)).map_err(|problem| raised(py, &problem.into()))?;
+    let mut told = Now::default();
+    let mut tell = |watch: &Watch| {
+        let now = watch.now();
+        let Some(progress) = progress.filter(|_| now != told) else { return Ok(()) };
+        progress.call1((now.stage.as_str(), now.done, now.total))?;
+        told = now;
+        Ok(())
+    };
+    loop {
+        match py.detach(|| working.wait(STEP)) {
+            Some(Ok(Ok(done))) => return tell(&watch).map(|()| done),
+            Some(Ok(Err(outcome))) => return Err(raised(py, &outcome)),
+            Some(Err(problem)) => return Err(raised(py, &problem.into())),
+            None => {}
+        }
+        if let Err(stop) = py.check_signals().and_then(|()| tell(&watch)) {
+            watch.cancel();
+            py.detach(|| end(&mut working));
+            return Err(stop);
+        }
     }
+}
+
+/// Waits until the work has ended, so that nothing of it is left when its caller goes on.
+fn end<T: Send>(working: &mut Working<T>) {
+    let start = Instant::now();
+    while start.elapsed() < PATIENCE && working.wait(STEP).is_none() {}
 }

@@ -117,6 +117,7 @@ impl Prepared {
         let Self { host, conversion, options, reading } = self;
         let opset = options.lower.opset;
         let program = conversion.options(options).run(&host)?;
+        progress.go_on()?;
         Ok(Made { host, program, source, opset, reading })
     }
 }
@@ -196,6 +197,7 @@ impl Made {
             }
             None => Outcome::ok(),
         };
+        progress.go_on()?;
         let publishing = Instant::now();
         let written = match checked.exit {
             Exit::Ok => staged.publish()?,

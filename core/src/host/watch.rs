@@ -3,7 +3,7 @@
 //! A call cannot be stopped from outside: it may hold locks and memory. So the work runs on a thread
 //! of its own, which is given up, with all that it owns, when a plugin does not come back.
 
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
@@ -24,31 +24,61 @@ pub fn run<T: Send + 'static>(
     limit: Option<Duration>,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Diagnostic> {
-    let (sender, receiver) = mpsc::channel();
-    let builder = thread::Builder::new().name("onnxport".to_owned()).stack_size(STACK);
-    let mine = Run::new();
-    let started = builder.spawn(move || {
-        mine.join();
-        // The receiver is gone when the time is over.
-        let _ = sender.send(work());
-    });
-    if let Err(error) = started {
-        return Err(Diagnostic::error(Code::THREAD, format!("a thread cannot be started: {error}")));
-    }
-    let ended = || Diagnostic::error(Code::INTERNAL, "the working thread ended early");
-    let Some(limit) = limit else { return receiver.recv().map_err(|_| ended()) };
-    let mut observer = Observer::new(mine);
+    let mut working = start(work)?;
+    let Some(limit) = limit else { return working.receiver.recv().map_err(|_| ended()) };
+    let mut observer = Observer::new(working.run);
     loop {
-        match receiver.recv_timeout(limit) {
-            Ok(result) => return Ok(result),
-            Err(RecvTimeoutError::Disconnected) => return Err(ended()),
-            Err(RecvTimeoutError::Timeout) => {
-                if let Some(site) = observer.look() {
-                    return Err(stuck(site, limit));
-                }
-            }
+        if let Some(result) = working.wait(limit) {
+            return result;
+        }
+        if let Some(site) = observer.look() {
+            return Err(stuck(site, limit));
         }
     }
+}
+
+/// Starts `work` on a thread of its own, with a stack for programs that nest.
+///
+/// # Errors
+/// [`Code::THREAD`] when the thread cannot be started.
+pub fn start<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<Working<T>, Diagnostic> {
+    let (sender, receiver) = mpsc::channel();
+    let builder = thread::Builder::new().name("onnxport".to_owned()).stack_size(STACK);
+    let run = Run::new();
+    let started = builder.spawn(move || {
+        run.join();
+        // Nobody waits for it any more when the time is over.
+        let _ = sender.send(work());
+    });
+    match started {
+        Ok(_) => Ok(Working { run, receiver }),
+        Err(error) => Err(Diagnostic::error(Code::THREAD, format!("a thread cannot be started: {error}"))),
+    }
+}
+
+/// Work on a thread of its own. Dropped, it goes on, and its result is lost.
+#[derive(Debug)]
+pub struct Working<T> {
+    run: Run,
+    receiver: Receiver<T>,
+}
+
+impl<T> Working<T> {
+    /// Waits for the result, `longest` at most; `None` when it is not there then.
+    ///
+    /// # Errors
+    /// [`Code::INTERNAL`] when the thread panics.
+    pub fn wait(&mut self, longest: Duration) -> Option<Result<T, Diagnostic>> {
+        match self.receiver.recv_timeout(longest) {
+            Ok(result) => Some(Ok(result)),
+            Err(RecvTimeoutError::Disconnected) => Some(Err(ended())),
+            Err(RecvTimeoutError::Timeout) => None,
+        }
+    }
+}
+
+fn ended() -> Diagnostic {
+    Diagnostic::error(Code::INTERNAL, "the working thread ended early")
 }
 
 fn stuck(site: Site, limit: Duration) -> Diagnostic {

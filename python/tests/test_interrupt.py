@@ -1,0 +1,142 @@
+"""Work that is ended early, or that goes on while Python does something else."""
+
+import json
+import os
+import signal
+import threading
+import time
+
+import pytest
+import torch
+from test_memory import UNVERIFIED, parts
+
+_native = pytest.importorskip("onnxport._native", reason="run `cargo xtask python`")
+
+
+@pytest.fixture(scope="module")
+def large():
+    """A model with 1 GB of weights; how it is told from others does not matter."""
+
+    class Large(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            # Memory that nobody has touched takes none.
+            self.table = torch.nn.Parameter(torch.zeros(250, 1_000_000), requires_grad=False)
+
+        def forward(self, x):
+            return self.table[x]
+
+    program = torch.export.export(Large(), (torch.tensor([1, 2]),))
+    return _native.Conversion.from_parts(**parts(program)).run(UNVERIFIED)
+
+
+def test_an_interrupt_leaves_no_file(large, tmp_path):
+    writes = threading.Event()
+
+    def interrupt():
+        writes.wait()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    def begun(stage, done, total):
+        if 0 < done < total:
+            writes.set()
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    # The signal comes when the writing has begun.
+    with pytest.raises(KeyboardInterrupt):
+        large.save(tmp_path / "m.onnx", progress=begun)
+    thread.join()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupt_leaves_what_was_there(large, tmp_path):
+    path = tmp_path / "m.onnx"
+    path.write_bytes(b"old")
+
+    def stop(stage, done, total):
+        if done > 0:
+            raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        large.save(path, progress=stop)
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_progress_is_told(large, tmp_path):
+    seen = []
+    large.save(tmp_path / "m.onnx", progress=lambda *now: seen.append(now))
+    assert any(stage == "writing" and total > 10**9 for stage, _, total in seen)
+    assert [done for _, done, _ in seen] == sorted(done for _, done, _ in seen)
+    assert seen[-1][1] == seen[-1][2]
+
+
+def test_other_threads_run_meanwhile(large, tmp_path):
+    turns, done = 0, threading.Event()
+
+    def save():
+        large.save(tmp_path / "m.onnx")
+        done.set()
+
+    thread = threading.Thread(target=save)
+    thread.start()
+    while not done.is_set():
+        turns += 1
+        time.sleep(0.001)
+    thread.join()
+    assert turns > 10
+
+
+def test_one_interrupted_export_leaves_another_alone(large, tmp_path):
+    failed = []
+
+    def save():
+        try:
+            large.save(tmp_path / "other.onnx")
+        except Exception as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=save)
+    thread.start()
+
+    def stop(stage, done, total):
+        if done > 0:
+            raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        large.save(tmp_path / "m.onnx", progress=stop)
+    thread.join()
+    assert failed == []
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["other.onnx", "other.onnx.data"]
+
+
+def test_a_thousand_exports_leak_nothing(tmp_path):
+    class Small(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = torch.nn.Linear(64, 64)
+
+        def forward(self, x):
+            return self.linear(x).relu()
+
+    program = torch.export.export(Small(), (torch.randn(2, 64),))
+
+    def resident():
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def export():
+        model = _native.Conversion.from_parts(**parts(program)).run(UNVERIFIED)
+        model.to_bytes()
+        json.loads(model.report)
+
+    if not os.path.exists("/proc/self/statm"):
+        pytest.skip("the system does not say how much memory a process holds")
+    for _ in range(100):
+        export()
+    before = resident()
+    for _ in range(1000):
+        export()
+    # One that is kept would take some 20 KB of weights alone.
+    assert resident() - before < 8 << 20

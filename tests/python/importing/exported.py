@@ -1,7 +1,7 @@
 """Two hundred small models, written by `torch.onnx` in both of its ways and in several opsets.
 
-`python -m tests.python.importing.exported` writes what is missing into `target/exported`. Weights
-are random, with fixed seeds.
+`python -m tests.python.importing.exported [--all]` writes what is missing into `target/exported`,
+with `--all` that of `further.py` as well. Weights are random, with fixed seeds.
 """
 
 from __future__ import annotations
@@ -9,10 +9,12 @@ from __future__ import annotations
 import io
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -26,7 +28,8 @@ CACHE = ROOT / "target" / "exported" / torch.__version__
 class Export:
     """A module to export, with the arguments of a call.
 
-    `way` is `dynamo` or `script`; `dynamic` makes the first axis of every input a symbol.
+    `way` is `dynamo` or `script`; `dynamic` makes the first axis of every input a symbol; `options`
+    are more arguments of `torch.onnx.export`.
     """
 
     name: str
@@ -34,6 +37,7 @@ class Export:
     way: str
     opset: int
     dynamic: bool = False
+    options: Callable[[], dict[str, Any]] = dict
 
     @property
     def path(self) -> Path:
@@ -66,6 +70,7 @@ class Export:
                 opset_version=self.opset,
                 input_names=names,
                 **axes,
+                **self.options(),
             )
 
 
@@ -245,18 +250,27 @@ def exports() -> Iterator[Export]:
             yield Export(name, lambda name=name: vision(name), way, opset)
 
 
-def main() -> None:
-    """Write what is missing; say what cannot be exported."""
-    count = 0
-    for export in exports():
+def chosen(everything: bool) -> list[Export]:
+    """Return the models above, and all of `further.py` or a tenth of them."""
+    from tests.python.importing import further
+
+    return [*exports(), *list(further.exports())[:: 1 if everything else 10]]
+
+
+def write(models: list[Export]) -> list[Export]:
+    """Write what is missing and return what is there; say what cannot be exported."""
+    there = []
+    for export in models:
         try:
             if not export.path.exists():
                 export.write()
-            count += 1
+            there.append(export)
         except Exception as error:
             print(f"{export.path.parent.name}: {str(error).splitlines()[:1]}", file=sys.stderr)
-    print(f"{count} models in {CACHE}")
+    ways = Counter(export.way for export in there)
+    print(f"{len(there)} of {len(models)} models in {CACHE}: {dict(ways)}")
+    return there
 
 
 if __name__ == "__main__":
-    main()
+    write(chosen("--all" in sys.argv[1:]))

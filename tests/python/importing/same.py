@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -30,6 +31,9 @@ TYPES = {
     "bool": np.bool_,
 }
 
+# A name, a model, and inputs; they are drawn where there are none.
+Source = tuple[str, Path, Mapping[str, Any] | None]
+
 # Extents of axes that a model leaves open.
 OPEN = 2
 
@@ -38,7 +42,8 @@ def copy(source: Path, target: Path) -> None:
     """Read the model at `source`, check it and write it to `target`."""
     command = [binary(), "optimize", source, "-o", target, "--quiet"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
+    if done.returncode:
+        raise RefusedError(done.stderr)
 
 
 def session(path: Path) -> ort.InferenceSession:
@@ -100,6 +105,10 @@ def equal(a: Any, b: Any) -> bool:
     return type(a) is type(b) and repr(a) == repr(b)
 
 
+class RefusedError(AssertionError):
+    """The model is not read, or not written."""
+
+
 def judge(source: Path, target: Path, values: Mapping[str, Any] | None = None) -> str:
     """Copy `source` to `target` and say what came of it: `equal`, `not run` or `random`.
 
@@ -117,19 +126,23 @@ def judge(source: Path, target: Path, values: Mapping[str, Any] | None = None) -
     return "random"
 
 
-def judge_all(
-    sources: Iterable[tuple[str, Path, Mapping[str, Any] | None]], folder: Path
-) -> Counter[str]:
-    """Judge every model; return how many had which outcome, and fail with all that differ."""
+def judge_each(sources: Iterable[Source]) -> tuple[Counter[str], list[str]]:
+    """Judge every model; return how many had which outcome, and what is wrong with which."""
     counts: Counter[str] = Counter()
     problems = []
-    for number, (name, source, values) in enumerate(sources):
-        target = folder / str(number) / "model.onnx"
-        target.parent.mkdir()
-        try:
-            counts[judge(source, target, values)] += 1
-        except AssertionError as error:
-            problems.append(f"{name}: {error}")
+    for name, source, values in sources:
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                counts[judge(source, Path(folder) / "model.onnx", values)] += 1
+            except AssertionError as error:
+                counts["refused" if isinstance(error, RefusedError) else "differs"] += 1
+                problems.append(f"{name}: {error}")
+    return counts, problems
+
+
+def judge_all(sources: Iterable[Source]) -> Counter[str]:
+    """Judge every model; return how many had which outcome, and fail with all that differ."""
+    counts, problems = judge_each(sources)
     print(json.dumps(counts))
     assert not problems, f"{len(problems)} problems:\n" + "\n".join(problems)
     return counts

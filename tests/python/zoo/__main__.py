@@ -14,7 +14,6 @@ import argparse
 import hashlib
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -28,7 +27,7 @@ import onnx
 
 import onnxport
 from onnxport import _save
-from tests.python.importing import same
+from tests.python.importing import same, sources
 from tests.python.models.registry import ROOT
 from tests.python.onnx_runtime import binary, read_cases
 from tests.python.zoo.registry import load_zoo
@@ -66,7 +65,8 @@ def parts(model: onnx.ModelProto) -> dict[str, Any]:
         "ends": [graph.input, graph.output],
         "metadata": model.metadata_props,
         "operators": kinds,
-        "functions": sorted(function.name for function in model.functions),
+        "nodes": [node.SerializeToString() for node in graph.node],
+        "functions": [function.SerializeToString() for function in model.functions],
         "weights' names": sorted(places),
         "weights' places": places,
         "types": sorted(repr(info) for info in graph.value_info),
@@ -97,7 +97,7 @@ def difference(before: Path, after: Path) -> list[str]:
         more, less = new["operators"] - old["operators"], old["operators"] - new["operators"]
         found += [f"+{count} {op}" for op, count in sorted(more.items())]
         found += [f"-{count} {op}" for op, count in sorted(less.items())]
-    return found or ["order of nodes or names"]
+    return found or ["order of initializers"]
 
 
 def examine(name: str, before: Path | None, folder: Path) -> dict[str, Any]:
@@ -122,10 +122,7 @@ def examine(name: str, before: Path | None, folder: Path) -> dict[str, Any]:
             found["differs"] = ["only one of both converts it"]
     if isinstance(model, str):
         return {**found, "why": model[:300]}
-    case = next(iter(read_cases(archive)))
-    values = None
-    if not any(re.search("bfloat16|float8", str(t.dtype)) for t in case.inputs.values()):
-        values = {key: tensor.numpy() for key, tensor in case.inputs.items()}
+    values = sources.inputs(next(read_cases(archive)))
     try:
         found["imported"] = same.judge(model, folder / "copy" / "model.onnx", values)
     except AssertionError as error:

@@ -72,9 +72,7 @@ fn page_of_operators() -> String {
         let infers = mark(ops::lookup("", name).is_some_and(ops::Op::infers), &mut inferred);
         let evaluates =
             mark(ops::lookup("", name).is_some_and(|op| op.evaluator().is_some()), &mut evaluated);
-        let own = ops::bodies().iter().filter(|f| f.domain.is_empty() && f.name == name);
-        let mut versions: Vec<&str> = own.map(|f| f.overload.as_str()).collect();
-        versions.dedup();
+        let versions: Vec<String> = ops::body::versions(name).iter().map(u16::to_string).collect();
         mark(!versions.is_empty(), &mut defined);
         let bodies = versions.join(", ");
         let _ = writeln!(rows, "| {name} | {} | {infers} | {evaluates} | {bodies} |", shown.join(", "));
@@ -85,7 +83,7 @@ fn page_of_operators() -> String {
          are inferred; whether it can be evaluated on the CPU; the versions that ONNX defines by other operators, whose\n\
          bodies are here. `UPDATE=1 cargo test -p onnxport-tests ir` writes this page.\n\n\
          Of the {current} operators of opset {newest} shapes are inferred for {inferred}, {evaluated} can be evaluated, and\n\
-         {defined} have a body. Bodies that ONNX makes up for each call, of its types and attributes, are not among them.\n\n\
+         {defined} have a body, some of them one for each kind of call.\n\n\
          | operator | signatures | inference | evaluation | body |\n|---|---|---|---|---|\n{rows}\n\
          ## Other domains of ONNX\n\n\
          | operator | inference | evaluation |\n|---|---|---|\n{others}",

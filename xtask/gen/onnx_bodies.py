@@ -1,7 +1,10 @@
 """Write `core/ir/src/ops/body/generated.txt`: ONNX's own functions, in the text form of models.
 
 A function is written for each version of an operator that ONNX defines by others, and for each
-operator set that it has such a definition in. Definitions that hang on a call are left out.
+operator set that it has such a definition in. Where the definition hangs on the call, one is
+written for each kind of call in `CALLS`, behind a line that starts with `call` and says which calls
+are meant; what it takes over from the call stands there as `$name`, `$type0` for the element type
+of the first input. ONNX is asked with numbers that nothing else has, which are found again.
 """
 
 from __future__ import annotations
@@ -9,7 +12,9 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +47,87 @@ KINDS = {
 }
 
 
+# Numbers that ONNX is asked with, and what they stand for.
+AXIS, GROUPS, IGNORED = 7771, 7773, 7777
+EPSILON, ALPHA = 0.7531, 0.3517
+SENTINELS = [
+    (rf"-?\b{AXIS}\b", "$axis"),
+    (rf"\b{GROUPS}\b", "$num_groups"),
+    (rf"\b{IGNORED}\b", "$ignore_index"),
+    (rf"\b{EPSILON}\b", "$epsilon"),
+    (rf"\b{ALPHA}\b", "$alpha"),
+]
+ELEMENT, STASH = TensorProto.FLOAT16, TensorProto.BFLOAT16
+
+
+@dataclass(frozen=True)
+class Call:
+    """A kind of call.
+
+    `inputs` are the element types of the inputs, 0 where one is absent; `typed` is the input whose
+    type the definition takes over. `when` says of attributes what the call has.
+    """
+
+    inputs: Sequence[int] = (ELEMENT,)
+    attributes: Mapping[str, object] = field(default_factory=dict)
+    when: Mapping[str, str] = field(default_factory=dict)
+    typed: int = 0
+    outputs: int | None = None
+
+
+def norms(inputs: Sequence[int], axis: bool, **more: object) -> list[Call]:
+    """Return the calls of a normalisation, whose axis counts from either end."""
+    common = {"epsilon": EPSILON, "stash_type": STASH, **more}
+    if not axis:
+        return [Call(inputs, common)]
+    signs = (("natural", AXIS), ("negative", -AXIS))
+    return [Call(inputs, {**common, "axis": at}, {"axis": sign}) for sign, at in signs]
+
+
+def losses() -> list[Call]:
+    """Return the calls of a loss of logarithms."""
+    calls = []
+    for reduction, ignores, weight in product(("none", "sum", "mean"), (False, True), (0, ELEMENT)):
+        attributes = {"reduction": reduction} | ({"ignore_index": IGNORED} if ignores else {})
+        when = {"reduction": reduction, "ignore_index": "given" if ignores else "absent"}
+        calls.append(Call((ELEMENT, TensorProto.INT64, weight), attributes, when))
+    return calls
+
+
+CALLS = {
+    "Bernoulli": [
+        Call(attributes={"seed": 0.5}, when={"dtype": "absent", "seed": "given"}),
+        Call(when={"dtype": "absent", "seed": "absent"}),
+    ],
+    "CastLike": [Call((TensorProto.FLOAT, ELEMENT), typed=1)],
+    "Celu": [Call((TensorProto.FLOAT,), {"alpha": ALPHA})],
+    "CenterCropPad": [
+        Call((ELEMENT, TensorProto.INT64), {"axes": [0]}, {"axes": "given"}),
+    ],
+    "Clip": [Call((ELEMENT, low, high)) for low, high in product((0, ELEMENT), (0, ELEMENT))],
+    "Gelu": [
+        Call(attributes={"approximate": how}, when={"approximate": how}) for how in ("none", "tanh")
+    ],
+    "GroupNormalization": norms((ELEMENT,) * 3, axis=False, num_groups=GROUPS),
+    "LayerNormalization": [
+        *norms((ELEMENT, ELEMENT, 0), axis=True),
+        *norms((ELEMENT,) * 3, axis=True),
+    ],
+    "LogSoftmax": [Call(attributes={"axis": AXIS})],
+    "NegativeLogLikelihoodLoss": losses(),
+    "RMSNormalization": norms((ELEMENT, ELEMENT), axis=True),
+    "Softmax": [Call(attributes={"axis": AXIS})],
+    "SoftmaxCrossEntropyLoss": [
+        Call(
+            (ELEMENT, TensorProto.INT64, weight),
+            {"reduction": "mean", "ignore_index": IGNORED},
+            outputs=outputs,
+        )
+        for weight, outputs in product((0, ELEMENT), (1, 2))
+    ],
+}
+
+
 def name(text: str) -> str:
     """Return `text`, in quotes where it is not a word."""
     plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.]*", text)
@@ -70,7 +156,8 @@ def tensor(proto: TensorProto) -> str:
 def attribute(proto: AttributeProto, depth: int) -> str:
     """Return the value of an attribute."""
     if proto.ref_attr_name:
-        return f"ref {name(proto.ref_attr_name)}: {KINDS[proto.type]}"
+        kind = KINDS.get(proto.type)
+        return f"ref {name(proto.ref_attr_name)}" + (f": {kind}" if kind else "")
     match proto.type:
         case AttributeProto.INT:
             return str(proto.i)
@@ -112,10 +199,52 @@ def graph(proto: GraphProto, depth: int) -> Iterator[str]:
         yield "  " * depth + f"output {value(formal.name)}"
 
 
-def function(schema: OpSchema, opset: int) -> Iterator[str]:
+def plain(schema: OpSchema, opset: int) -> Iterator[str]:
     """Yield the lines of the body of an operator in terms of `opset`."""
+    yield ""
+    yield from function(schema, schema.get_function_with_opset_version(opset))
+
+
+def every_call(schema: OpSchema, opset: int) -> Iterator[str]:
+    """Yield the lines of the bodies that calls of an operator have in terms of `opset`."""
+    same: dict[str, list[str]] = {}
+    for call in CALLS.get(schema.name, []):
+        when, text = called(schema, opset, call)
+        same.setdefault(text, []).append(when)
+    for text, calls in same.items():
+        yield from ["", *calls, text]
+
+
+def called(schema: OpSchema, opset: int, call: Call) -> tuple[str, str]:
+    """Return the line that says which calls are meant, and the body that they have."""
+    formals = zip(schema.inputs, call.inputs, strict=False)
+    inputs = [formal.name if kind else "" for formal, kind in formals]
+    while not inputs[-1]:
+        inputs.pop()
+    outputs = [formal.name for formal in schema.outputs][: call.outputs]
+    proto = onnx.helper.make_node(schema.name, inputs, outputs, **call.attributes)
+    types = [
+        onnx.helper.make_tensor_type_proto(kind, None) if kind else onnx.TypeProto()
+        for kind in call.inputs[: len(inputs)]
+    ]
+    body = schema.get_context_dependent_function_with_opset_version(
+        opset, proto.SerializeToString(), [kind.SerializeToString() for kind in types]
+    )
+    given = [f"{'+' if kind else '-'}{at}" for at, kind in enumerate(call.inputs)]
+    several = [f"outputs:{call.outputs}"] if call.outputs else []
+    wanted = [f"{key}:{value}" for key, value in call.when.items()]
+    text = "\n".join(function(schema, body))
+    for pattern, placeholder in SENTINELS:
+        text = re.sub(pattern, placeholder, text)
+    text = re.sub(rf"\b(to|dtype) = {ELEMENT}\b", rf"\1 = $type{call.typed}", text)
+    text = re.sub(rf"\bto = {STASH}\b", "to = $stash_type", text)
+    return f"call {' '.join([*given, *several, *wanted])}", text
+
+
+def function(schema: OpSchema, body: bytes) -> Iterator[str]:
+    """Yield the lines of a body of an operator."""
     proto = FunctionProto()
-    proto.ParseFromString(schema.get_function_with_opset_version(opset))
+    proto.ParseFromString(body)
     attributes = []
     for key in sorted(schema.attributes):
         default = schema.attributes[key].default_value
@@ -127,13 +256,16 @@ def function(schema: OpSchema, opset: int) -> Iterator[str]:
         for o in proto.opset_import
     )
     title = f'{json.dumps(schema.domain)}::{name(schema.name)} overload "{schema.since_version}"'
-    yield f"\nfunction {title}({listed}){imports} {{"
+    yield f"function {title}({listed}){imports} {{"
     for formal in proto.input:
         yield f"  input {value(formal)}"
     for inner in proto.node:
         yield node(inner, 1)
+    made = {*proto.input, *(output for inner in proto.node for output in inner.output)}
     for formal in proto.output:
-        yield f"  output {value(formal)}"
+        # What the call does not ask for is not made.
+        if formal in made:
+            yield f"  output {value(formal)}"
     yield "}"
 
 
@@ -146,7 +278,10 @@ def generate() -> str:
     for schema in schemas:
         if schema.has_function:
             for opset in sorted(schema.function_opset_versions):
-                lines += function(schema, opset)
+                lines += plain(schema, opset)
+        if schema.has_context_dependent_function:
+            for opset in sorted(schema.context_dependent_function_opset_versions):
+                lines += every_call(schema, opset)
     return "\n".join([*lines, ""]).replace("\n\n\n", "\n\n")
 
 

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use onnxport_harness::skip;
 use onnxport_ir::ir::import::import;
 use onnxport_ir::ir::{Model, Node};
-use onnxport_ir::ops::{Limits, body, lookup, run};
+use onnxport_ir::ops::{Limits, lookup, run};
 
 use compare::{Close, compare, same_type};
 use infer::Known;
@@ -46,11 +46,7 @@ fn missing(model: &Model) -> BTreeSet<String> {
     let graphs = model.functions.iter().map(|f| &f.graph).chain([&model.graph]);
     let nodes = graphs.flat_map(|graph| graph.nodes.iter().map(|(_, node)| node));
     let local = |node: &Node| model.functions.iter().any(|f| f.domain == node.domain && f.name == node.op);
-    let opset = model.opset();
-    let known = |node: &Node| {
-        lookup(&node.domain, &node.op).and_then(|op| op.evaluator()).is_some()
-            || body(&node.domain, &node.op, opset).is_some()
-    };
+    let known = |node: &Node| lookup(&node.domain, &node.op).and_then(|op| op.evaluator()).is_some();
     let name = |node: &Node| match node.domain.as_str() {
         "" => node.op.to_string(),
         domain => format!("{domain}::{}", node.op),

@@ -112,14 +112,16 @@ impl<'f, 'm> Frame<'f, 'm> {
             Some(function) => self.call(function, node, inputs)?,
             None => {
                 let (opset, budget) = (self.opset(&node.domain), self.shared.budget);
-                let known = super::lookup(&node.domain, &node.op).and_then(|op| op.evaluator());
-                match (known, super::body(&node.domain, &node.op, opset)) {
-                    (Some(evaluate), _) => {
-                        let mut call = Call { node, opset, inputs, budget, scope: self };
-                        evaluate(&mut call)?
+                if let Some(evaluate) = super::lookup(&node.domain, &node.op).and_then(|op| op.evaluator()) {
+                    let mut call = Call { node, opset, inputs, budget, scope: self };
+                    evaluate(&mut call)?
+                } else {
+                    let dtype = |v: &Option<Value>| v.as_ref().and_then(Value::tensor).map(Tensor::dtype);
+                    let dtypes: Vec<_> = inputs.iter().map(dtype).collect();
+                    match super::body(node, &dtypes, opset) {
+                        Some(body) => self.call(&body, node, inputs)?,
+                        None => return unsupported!("no evaluator is known for it"),
                     }
-                    (None, Some(body)) => self.call(body, node, inputs)?,
-                    (None, None) => return unsupported!("no evaluator is known for it"),
                 }
             }
         };
@@ -156,7 +158,7 @@ impl<'f, 'm> Frame<'f, 'm> {
         self.shared.model.functions.iter().find(|f| f.domain == node.domain && f.name == node.op)
     }
 
-    fn call(&mut self, function: &'m Function, node: &Node, inputs: Vec<Option<Value>>) -> Res<Vec<Value>> {
+    fn call(&mut self, function: &Function, node: &Node, inputs: Vec<Option<Value>>) -> Res<Vec<Value>> {
         if self.depth >= MAX_DEPTH {
             return unsupported!("functions call each other more than {MAX_DEPTH} deep");
         }

@@ -37,12 +37,12 @@
 //!
 //! # Bodies
 //!
-//! ONNX defines some operators by others: [`body`] is that definition, a function. It is what evaluates an operator that has
+//! ONNX defines some operators by others: [`body()`] is that definition, a function. It is what evaluates an operator that has
 //! no evaluator of its own, and a second opinion on one that has.
 
 mod activation;
 mod attention;
-mod body;
+pub mod body;
 mod boxes;
 mod budget;
 mod call;
@@ -88,7 +88,7 @@ mod window;
 #[cfg(test)]
 mod tests;
 
-pub use body::{bodies, body};
+pub use body::body;
 pub use budget::{Budget, Limits};
 pub use call::Call;
 pub use error::{Error, Fault, Res};

@@ -13,6 +13,7 @@ mod embedded;
 mod ending;
 mod exit;
 mod format;
+mod guests;
 mod options;
 mod outcome;
 mod plugins;
@@ -30,6 +31,7 @@ mod weights;
 
 pub use embedded::{Export, Exported, command};
 pub use exit::Exit;
+pub use guests::{Guests, with_guests};
 pub use outcome::Outcome;
 pub use process::main;
 pub use progress::{Now, Watch};

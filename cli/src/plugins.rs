@@ -9,6 +9,7 @@ use onnxport_core::host::{Host, OnPanic, PluginRoot, Search};
 use onnxport_core::verify::{Executor, Runtime};
 
 use crate::commands::verify::RuntimeArguments;
+use crate::guests::{Guests, guests};
 
 /// Arguments about plugins.
 #[derive(Debug, Args)]
@@ -77,10 +78,12 @@ fn parse_option(text: &str) -> Result<(String, String, String), String> {
 
 /// The host with the bundled plugins and those that the user adds.
 pub(crate) fn host(arguments: &PluginArguments) -> Result<Host, Report> {
+    let Guests { roots, choices } = guests();
     let search = Search {
         plugins: arguments.plugins.clone(),
         project: arguments.project.clone(),
-        choices: arguments.choices.clone(),
+        // The last one counts: the command's own.
+        choices: choices.into_iter().chain(arguments.choices.iter().cloned()).collect(),
         options: arguments.options.clone(),
         allow: arguments.plugin_allow.clone(),
         on_panic: match arguments.on_plugin_panic {
@@ -89,7 +92,8 @@ pub(crate) fn host(arguments: &PluginArguments) -> Result<Host, Report> {
         },
         ..Search::of_environment()
     };
-    Host::with(LINKED, &search)
+    let linked: Vec<&PluginRoot> = LINKED.iter().copied().chain(roots).collect();
+    Host::with(&linked, &search)
 }
 
 /// Opens the runtime that runs models.

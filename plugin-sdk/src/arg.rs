@@ -20,6 +20,11 @@ impl<'h> Arg<'h> {
         self.record.map_or(arg_kind::NONE, |r| r.kind)
     }
 
+    /// Its name in the operator's schema, or its key in a dictionary; may be empty.
+    pub fn name(&self) -> &'h str {
+        self.record.map_or("", |r| r.name.lent())
+    }
+
     /// Whether the argument is missing or `None`.
     pub fn is_none(&self) -> bool {
         self.kind() == arg_kind::NONE

@@ -34,27 +34,52 @@ impl<'h> NodeBuilder<'_, '_, Lower<'h>> {
         self,
         body: impl FnOnce(&Lower<'h>, [Value; I]) -> Res<[Value; O]>,
     ) -> Res<[Value; O]> {
+        let results = self.body_of(I, O, |cx, inputs| {
+            let mut own = [Value(ABSENT); I];
+            own.copy_from_slice(inputs);
+            body(cx, own).map(Vec::from)
+        })?;
+        let mut own = [Value(ABSENT); O];
+        own.copy_from_slice(&results);
+        Ok(own)
+    }
+
+    /// As [`NodeBuilder::body`], for numbers of inputs and outputs that are known when it runs. The slice has
+    /// `inputs` values, and the list `outputs`.
+    ///
+    /// # Errors
+    /// As there, and when `body` returns another number of values.
+    pub fn body_of(
+        self,
+        inputs: usize,
+        outputs: usize,
+        body: impl FnOnce(&Lower<'h>, &[Value]) -> Res<Vec<Value>>,
+    ) -> Res<Vec<Value>> {
         let Self { cx, node } = self;
         let (Some(begin), Some(end)) = (cx.host().begin_function, cx.host().end_function) else {
             return Err(cx.too_old("a local function"));
         };
-        let mut inputs = [ABSENT; I];
-        let sink = RSliceMut::from_mut_slice(&mut inputs);
+        let mut formal = vec![ABSENT; inputs];
+        let sink = RSliceMut::from_mut_slice(&mut formal);
         if cx.emission.lend(&node, |call| begin(cx.cx(), call, sink)) != status::OK {
             let (name, why) =
                 (node.op, "a call passes as many values as its body takes, and plain attributes");
             return Err(format!("the host refused a call of the function `{name}`: {why}").into());
         }
-        let outputs = body(cx, inputs.map(Value))?;
-        let outputs = outputs.map(|value| value.0);
-        let mut results = [ABSENT; O];
-        let ended = end(cx.cx(), RSlice::from_slice(&outputs), RSliceMut::from_mut_slice(&mut results));
+        let formal: Vec<Value> = formal.into_iter().map(Value).collect();
+        let made: Vec<u32> = body(cx, &formal)?.into_iter().map(|value| value.0).collect();
+        if made.len() != outputs {
+            let message = format!("the body of the function `{}` returns {} values", node.op, made.len());
+            return Err(format!("{message} where its call has {outputs}").into());
+        }
+        let mut results = vec![ABSENT; outputs];
+        let ended = end(cx.cx(), RSlice::from_slice(&made), RSliceMut::from_mut_slice(&mut results));
         if ended != status::OK {
             if let Some(failure) = cx.take_failure() {
                 return Err(failure);
             }
             return Err(format!("the host refused the body of the function `{}`", node.op).into());
         }
-        Ok(results.map(Value))
+        Ok(results.into_iter().map(Value).collect())
     }
 }

@@ -71,7 +71,7 @@ pub mod weights;
 pub use arg::{Arg, Axes, Axis, FromArg, GraphArg, Operand, Scalar, Str, SymInt};
 #[doc(hidden)]
 pub use backend::{BackendList, backend_table, claim_entry, compile_entry};
-pub use build::NodeBuilder;
+pub use build::{Block, NodeBuilder};
 pub use definition::Definition;
 pub use dim::{Dim, Range};
 pub use edit::{AttributeValue, Editor, compose};

@@ -97,8 +97,9 @@ impl<'h> Lower<'h> {
         self.emission.contract
     }
 
-    /// The first failure, if there was one.
-    pub(crate) fn take_failure(&self) -> Option<Refusal> {
+    /// The first failure of what was emitted, if there was one: it is not one any more.
+    #[doc(hidden)]
+    pub fn take_failure(&self) -> Option<Refusal> {
         self.emission.failure.borrow_mut().take()
     }
 
@@ -155,6 +156,14 @@ impl<'h> Lower<'h> {
             message: format!("argument {index}: {}", refusal.message),
             ..refusal
         })
+    }
+
+    /// Every argument of the call with its name, in the order of the operator's schema; names are empty where
+    /// the program states none.
+    pub fn arguments(&self) -> impl Iterator<Item = (&'h str, Arg<'h>)> {
+        let elements = self.call.elements;
+        let records = self.call.args.lent().iter();
+        records.map(move |record| (record.name.lent(), Arg { record: Some(*record), elements }))
     }
 
     /// The first argument, which axes refer to.

@@ -11,6 +11,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyDict;
 
 use crate::error::raised;
+use crate::lowering::{self, Lowerings};
 use crate::model::Model;
 use crate::tensor::{Given, Tensor, given};
 use crate::work;
@@ -54,18 +55,21 @@ impl Conversion {
     }
 
     /// Converts the program. `options` are those of `onnxport convert` as a JSON object, `output` is the path to which
-    /// the model will be written, if that is known already.
-    #[pyo3(signature = (options, *, output=None, progress=None))]
+    /// the model will be written, if that is known already. `lowerings` are those of Python.
+    #[pyo3(signature = (options, *, output=None, progress=None, lowerings=None))]
     fn run(
         &self,
         py: Python<'_>,
         options: String,
         output: Option<PathBuf>,
         progress: Option<&Bound<'_, PyAny>>,
+        lowerings: Option<Py<Lowerings>>,
     ) -> PyResult<Model> {
         let (source, conversion) = (self.source.clone(), self.conversion.clone());
         let exported = work::run(py, progress, move |watch| {
-            Export::new(&options)?.run(conversion, source, output.as_deref(), watch)
+            lowering::run(lowerings, || {
+                Export::new(&options)?.run(conversion, source, output.as_deref(), watch)
+            })
         })?;
         Ok(Model::new(Arc::new(exported)))
     }

@@ -5,6 +5,7 @@
 
 mod conversion;
 mod error;
+mod lowering;
 mod model;
 mod tensor;
 mod work;
@@ -22,6 +23,8 @@ mod native {
     #[pymodule_export]
     use super::error::Error;
     #[pymodule_export]
+    use super::lowering::{Block, Dim, Emitter, Lowerings, Operator, Reference, Value};
+    #[pymodule_export]
     use super::model::Model;
     #[pymodule_export]
     use super::tensor::Tensor;
@@ -31,6 +34,7 @@ mod native {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("Refused", module.py().get_type::<super::lowering::Refused>())?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }
@@ -43,16 +47,21 @@ fn main(py: Python<'_>, argv: Vec<OsString>) -> u8 {
 
 /// Runs a command, such as `optimize` or `weights bind`, within this process. `options` are its arguments and options as
 /// a JSON object; what `--json` prints comes back.
+///
+/// `lowerings` are those of Python.
 #[pyfunction]
-#[pyo3(signature = (name, options, *, progress=None))]
+#[pyo3(signature = (name, options, *, progress=None, lowerings=None))]
 fn command(
     py: Python<'_>,
     name: &str,
     options: String,
     progress: Option<&Bound<'_, PyAny>>,
+    lowerings: Option<Py<lowering::Lowerings>>,
 ) -> PyResult<String> {
     let command = name.to_owned();
-    let outcome = work::run(py, progress, move |watch| onnxport::command(&command, &options, watch))?;
+    let outcome = work::run(py, progress, move |watch| {
+        lowering::run(lowerings, || onnxport::command(&command, &options, watch))
+    })?;
     Ok(outcome.json(name).to_string())
 }
 

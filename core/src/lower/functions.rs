@@ -145,7 +145,12 @@ impl Driver<'_> {
 /// The body without what is true of one call only: types, names and origins.
 fn generic(mut body: Graph) -> Graph {
     ir::tidy::tidy(&mut body);
-    let stored: FxHashSet<ValueId> = body.initializers.iter().map(|i| i.value).collect();
+    let mut stored: FxHashSet<ValueId> = body.initializers.iter().map(|i| i.value).collect();
+    // A count and a condition are of the same type in every call, and ONNX Runtime wants to be told.
+    let loops = body.nodes.ids().map(|node| &body.nodes[node]).filter(|node| node.is("Loop"));
+    stored.extend(
+        loops.flat_map(ir::Node::blocks).flat_map(|block| body.blocks[block].inputs.iter().take(2).copied()),
+    );
     let values: Vec<ValueId> = body.values.ids().collect();
     for value in values {
         let info = &mut body.values[value];

@@ -1,0 +1,106 @@
+//! The call that is being lowered: what Python holds of it is good for as long as it is, and on its thread.
+
+use std::cell::{Cell, RefCell};
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use onnxport_sdk::{Lower, Refusal};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+
+// What a lowering raises to refuse a call. The package's class extends it: `message`, `help` and `code` are fields.
+pyo3::create_exception!(
+    onnxport._native,
+    Refused,
+    pyo3::exceptions::PyException,
+    "A lowering refuses a call: the sentence says why."
+);
+
+thread_local! {
+    /// The calls that are being lowered on this thread, the innermost one last.
+    static CALLS: RefCell<Vec<(u64, *const Lower<'static>)>> = const { RefCell::new(Vec::new()) };
+    /// The exception that passes through the SDK's own code.
+    static PASSING: Cell<Option<PyErr>> = const { Cell::new(None) };
+}
+
+/// A call that is being lowered, until this is dropped.
+pub(super) struct Entered<'c> {
+    id: u64,
+    call: PhantomData<&'c ()>,
+}
+
+impl<'c> Entered<'c> {
+    pub(super) fn new(cx: &'c Lower<'_>) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        let pointer = std::ptr::from_ref(cx).cast::<Lower<'static>>();
+        CALLS.with_borrow_mut(|calls| calls.push((id, pointer)));
+        Self { id, call: PhantomData }
+    }
+
+    /// What the call's values carry.
+    pub(super) fn id(&self) -> u64 {
+        self.id
+    }
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        CALLS.with_borrow_mut(|calls| calls.retain(|(id, _)| *id != self.id));
+    }
+}
+
+/// Works with the call `id`; what the host refuses is raised.
+///
+/// # Errors
+/// When the call is over, or is lowered on another thread, and those of `work`.
+pub(super) fn with<R>(id: u64, work: impl FnOnce(&Lower<'_>) -> PyResult<R>) -> PyResult<R> {
+    let found =
+        CALLS.with_borrow(|calls| calls.last().filter(|(innermost, _)| *innermost == id).map(|call| call.1));
+    let Some(pointer) = found else {
+        let message = "a value or an emitter is of use only while its call is being lowered, on the thread that does it";
+        return Err(PyRuntimeError::new_err(message));
+    };
+    // SAFETY: `Entered` borrows what the pointer is made of, and takes it off the list before the borrow ends. `work` knows
+    // nothing of the lifetime.
+    let cx = unsafe { &*pointer };
+    let result = work(cx);
+    let failure = cx.take_failure();
+    if let Some(passing) = PASSING.take() {
+        return Err(passing);
+    }
+    let result = result?;
+    failure.map_or(Ok(result), |failure| Err(refused(failure)))
+}
+
+/// Lets an exception pass through the SDK, which [`with`] raises again.
+pub(super) fn passing(error: PyErr) -> Refusal {
+    PASSING.set(Some(error));
+    Refusal::new("a function in Python raised an exception")
+}
+
+/// The exception for a refusal.
+pub(super) fn refused(refusal: Refusal) -> PyErr {
+    Python::attach(|py| {
+        let error = Refused::new_err(refusal.message);
+        match error.value(py).setattr("help", refusal.help) {
+            Ok(()) => error,
+            Err(other) => other,
+        }
+    })
+}
+
+/// The refusal that an exception is.
+pub(super) fn refusal(py: Python<'_>, error: &PyErr) -> Option<Refusal> {
+    let value = error.value(py);
+    if !error.is_instance_of::<Refused>(py) {
+        return None;
+    }
+    let text = |name: &str| value.getattr(name).ok()?.extract::<Option<String>>().ok()?;
+    let sentence = value.str().map(|text| text.to_string()).unwrap_or_default();
+    let sentence = sentence.trim_end_matches('.').to_owned();
+    Some(
+        Refusal { code: text("code").unwrap_or_default().into(), ..Refusal::new(sentence) }
+            .help(text("help").unwrap_or_default()),
+    )
+}

@@ -1,0 +1,207 @@
+//! What Python hands over where an operator takes a value.
+
+use onnxport_sdk::{DType, Dim as Extent, Emit, Kind, Lower, Scalar, SymInt, Value as Emitted};
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyTuple};
+
+use super::dim::{self, Dim};
+use super::value;
+
+/// A value or a number.
+pub(super) enum Operand {
+    Value(Emitted),
+    Number(Scalar),
+}
+
+/// What an input of an operator can be.
+pub(super) enum Input {
+    Absent,
+    Value(Emitted),
+    /// Numbers, row-major.
+    Numbers(Vec<u64>, Vec<Scalar>),
+    /// The elements of a vector of integers, some of which are not known before the model runs.
+    Extents(Vec<Element>),
+    /// An array: its type, its extents, its bytes.
+    Array(DType, Vec<u64>, Vec<u8>),
+}
+
+/// An element of a vector of integers.
+pub(super) enum Element {
+    Extent(Extent),
+    /// An i64 of shape `[1]`.
+    Value(Emitted),
+}
+
+/// The number that a value of Python is.
+fn number(value: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
+    if value.is_instance_of::<PyBool>() {
+        return Ok(Some(Scalar::Bool(value.extract()?)));
+    }
+    if value.is_instance_of::<PyInt>() {
+        let wide = |_| PyOverflowError::new_err("a number does not fit 64 bits");
+        return value.extract().map(|n| Some(Scalar::Int(n))).map_err(wide);
+    }
+    if value.is_instance_of::<PyFloat>() {
+        return Ok(Some(Scalar::Float(value.extract()?)));
+    }
+    Ok(None)
+}
+
+/// A value or a number; `None` where it is neither.
+pub(super) fn read(call: u64, value: &Bound<'_, PyAny>) -> PyResult<Option<Operand>> {
+    if let Some(value) = value::read(call, value)? {
+        return Ok(Some(Operand::Value(value)));
+    }
+    Ok(number(value)?.map(Operand::Number))
+}
+
+/// What an input is, without emitting anything.
+pub(super) fn input(call: u64, given: &Bound<'_, PyAny>) -> PyResult<Input> {
+    if given.is_none() {
+        return Ok(Input::Absent);
+    }
+    match read(call, given)? {
+        Some(Operand::Value(value)) => return Ok(Input::Value(value)),
+        Some(Operand::Number(number)) => return Ok(Input::Numbers(Vec::new(), vec![number])),
+        None => {}
+    }
+    if given.is_instance_of::<Dim>() {
+        return Ok(Input::Extents(vec![element(call, given)?]));
+    }
+    if is_list(given) {
+        let items = given.try_iter()?.collect::<PyResult<Vec<_>>>()?;
+        let symbolic =
+            |item: &Bound<'_, PyAny>| item.is_instance_of::<Dim>() || item.is_instance_of::<super::Value>();
+        if items.iter().any(symbolic) {
+            return Ok(Input::Extents(
+                items.iter().map(|item| element(call, item)).collect::<PyResult<_>>()?,
+            ));
+        }
+        let (mut shape, mut numbers) = (Vec::new(), Vec::new());
+        nested(given, 0, &mut shape, &mut numbers)?;
+        return Ok(Input::Numbers(shape, numbers));
+    }
+    let parts = given.py().import("onnxport._operators.arrays")?.getattr("parts")?.call1((given,))?;
+    let (dtype, shape, bytes): (i32, Vec<u64>, Vec<u8>) = parts.extract()?;
+    let dtype =
+        DType::from_onnx(dtype).ok_or_else(|| PyTypeError::new_err("an array has a type that ONNX lacks"))?;
+    Ok(Input::Array(dtype, shape, bytes))
+}
+
+fn is_list(given: &Bound<'_, PyAny>) -> bool {
+    given.is_instance_of::<PyList>() || given.is_instance_of::<PyTuple>()
+}
+
+fn element(call: u64, item: &Bound<'_, PyAny>) -> PyResult<Element> {
+    if let Some(value) = value::read(call, item)? {
+        return Ok(Element::Value(value));
+    }
+    let extent = if item.is_none() { None } else { dim::read(call, item)? };
+    extent
+        .map(Element::Extent)
+        .ok_or_else(|| PyTypeError::new_err("a vector of extents holds something else"))
+}
+
+/// Reads nested lists of numbers, all of one form.
+fn nested(
+    given: &Bound<'_, PyAny>,
+    depth: usize,
+    shape: &mut Vec<u64>,
+    numbers: &mut Vec<Scalar>,
+) -> PyResult<()> {
+    let uneven = || PyTypeError::new_err("nested lists differ in length");
+    if !is_list(given) {
+        if depth != shape.len() {
+            return Err(uneven());
+        }
+        let wrong = || PyTypeError::new_err("a list holds something that is no number");
+        numbers.push(number(given)?.ok_or_else(wrong)?);
+        return Ok(());
+    }
+    let len = given.len()? as u64;
+    match shape.get(depth) {
+        None if numbers.is_empty() => shape.push(len),
+        Some(known) if *known == len => {}
+        _ => return Err(uneven()),
+    }
+    given.try_iter()?.try_for_each(|item| nested(&item?, depth + 1, shape, numbers))
+}
+
+/// The type that numbers have by themselves: truth values, i64, or f32.
+pub(super) fn natural(numbers: &[Scalar]) -> DType {
+    let is_float = |number: &Scalar| matches!(number, Scalar::Float(_));
+    if numbers.iter().any(is_float) {
+        return DType::F32;
+    }
+    let all_bool = !numbers.is_empty() && numbers.iter().all(|number| matches!(number, Scalar::Bool(_)));
+    if all_bool { DType::Bool } else { DType::I64 }
+}
+
+/// A constant of these numbers, which the type must hold.
+pub(super) fn constant(cx: &Lower<'_>, shape: &[u64], numbers: &[Scalar], dtype: DType) -> Emitted {
+    if let Some(odd) = numbers.iter().find(|number| !holds(dtype, number)) {
+        let odd = odd.as_f64().unwrap_or_default();
+        return cx.fail(format!("{odd} cannot be of type {dtype}"));
+    }
+    if let ([], [one]) = (shape, numbers) {
+        return cx.filled(one, dtype, &[]);
+    }
+    if let (DType::I64, Some(ints)) = (dtype, numbers.iter().map(int).collect::<Option<Vec<i64>>>()) {
+        return cx.ints_shaped(&ints, shape);
+    }
+    let numbers: Vec<f64> = numbers.iter().filter_map(Scalar::as_f64).collect();
+    cx.numbers_shaped(&numbers, shape, dtype)
+}
+
+fn int(number: &Scalar) -> Option<i64> {
+    match number {
+        Scalar::Int(n) => Some(*n),
+        Scalar::Bool(b) => Some(i64::from(*b)),
+        _ => None,
+    }
+}
+
+/// Whether `dtype` has the number: integer types have no fractions.
+pub(super) fn holds(dtype: DType, number: &Scalar) -> bool {
+    match (dtype.kind(), number) {
+        (Kind::Float, _) => true,
+        (_, Scalar::Float(x)) if x.fract() != 0.0 || !x.is_finite() => false,
+        (Kind::Int, _) if dtype == DType::I64 => true,
+        (Kind::Int, number) => {
+            let bits = dtype.bits().clamp(1, 63);
+            let signed = dtype.as_str().starts_with('i');
+            let (low, high) = if signed {
+                (-1_i64 << (bits - 1), (1_i64 << (bits - 1)) - 1)
+            } else {
+                (0, (1_i64 << bits) - 1)
+            };
+            number.as_f64().is_some_and(|x| (low as f64..=high as f64).contains(&x))
+        }
+        (Kind::Bool, number) => number.is(0.0) || number.is(1.0),
+        _ => false,
+    }
+}
+
+/// An i64 vector.
+pub(super) fn extents(cx: &Lower<'_>, elements: &[Element]) -> Emitted {
+    let plain: Option<Vec<Extent>> = elements
+        .iter()
+        .map(|element| match element {
+            Element::Extent(extent) => Some(*extent),
+            Element::Value(_) => None,
+        })
+        .collect();
+    if let Some(extents) = plain {
+        return cx.dims_value(&extents);
+    }
+    let ints: Vec<SymInt> = elements
+        .iter()
+        .map(|element| match element {
+            Element::Extent(Extent::Const(n)) => SymInt::Const(*n),
+            Element::Extent(extent) => SymInt::Value(cx.dims_value(&[*extent])),
+            Element::Value(value) => SymInt::Value(*value),
+        })
+        .collect();
+    cx.sym_ints(&ints)
+}

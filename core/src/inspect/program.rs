@@ -185,7 +185,7 @@ fn value_type(symbols: &Symbols, body: &Body, val: Val) -> String {
         Some(ValueType::SymFloat) => "float".to_owned(),
         Some(ValueType::SymBool) => "bool".to_owned(),
         Some(ValueType::Token) => "token".to_owned(),
-        Some(ValueType::Custom(class)) => class.clone(),
+        Some(ValueType::Custom(class)) => class.to_string(),
         None => "unknown".to_owned(),
     }
 }

@@ -1,5 +1,7 @@
 //! The driver: one body after the other, one call after the other, every problem reported.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
 use onnxport_abi::lowering::Context;
@@ -13,10 +15,11 @@ use crate::host::Known;
 use crate::host::{Host, Site, cross, log};
 use crate::ir::{self, Attribute, BlockId, Model, OpsetImport, Shape, ValueId};
 use crate::ops::infer;
-use crate::program::{Arg, Body, Call, Output, Program, Val, ValueType};
+use crate::program::{Arg, Body, Call, Output, Program, TensorType, Val, ValueType};
 use crate::registry::Resolved;
 use crate::sym::Dim;
 use crate::tensor::{DType, LazyTensor};
+use crate::valid::Stated;
 
 /// What a value of the program became.
 #[derive(Clone, Copy, Debug)]
@@ -32,16 +35,21 @@ pub(super) enum Bound {
 /// The values of one body.
 #[derive(Default)]
 pub(super) struct Scope {
-    bound: FxHashMap<Val, Bound>,
+    bound: Vec<Option<Bound>>,
 }
 
 impl Scope {
     pub(super) fn bind(&mut self, val: Val, bound: Bound) {
-        self.bound.insert(val, bound);
+        if val.index() >= self.bound.len() {
+            self.bound.resize(val.index() + 1, None);
+        }
+        if let Some(place) = self.bound.get_mut(val.index()) {
+            *place = Some(bound);
+        }
     }
 
     pub(super) fn get(&self, val: Val) -> Option<Bound> {
-        self.bound.get(&val).copied()
+        self.bound.get(val.index()).copied().flatten()
     }
 }
 
@@ -53,7 +61,9 @@ pub(super) struct Driver<'p> {
     pub(super) host: &'p Host,
     pub(super) program: &'p Program,
     pub(super) model: Model,
-    pub(super) stated: FxHashMap<ValueId, (DType, Shape)>,
+    pub(super) stated: Stated,
+    /// The types in ONNX of the program's, which live as long as the program.
+    types: FxHashMap<*const TensorType, Arc<(DType, Shape)>>,
     /// The block that grows.
     pub(super) block: BlockId,
     /// The call whose nodes are emitted.
@@ -84,7 +94,8 @@ pub(super) fn run(
         program: &program,
         block: model.graph.main(),
         model,
-        stated: FxHashMap::default(),
+        stated: Stated::default(),
+        types: FxHashMap::default(),
         origin: None,
         dims: super::dims::DimValues::default(),
         constants: Constants::default(),
@@ -122,20 +133,26 @@ impl<'p> Driver<'p> {
 
     /// Binds `val` to `value` and records what the program states about it.
     pub(super) fn bind(&mut self, scope: &mut Scope, val: Val, value: ValueId) {
-        let ty = &self.program.body.values[val].ty.clone();
-        self.bind_typed(scope, val, value, ty);
+        let program = self.program;
+        self.bind_typed(scope, val, value, &program.body.values[val].ty);
     }
 
-    fn bind_typed(&mut self, scope: &mut Scope, val: Val, value: ValueId, ty: &ValueType) {
+    /// The type in ONNX of a tensor of the program.
+    fn real(&mut self, ty: &'p Arc<TensorType>) -> Arc<(DType, Shape)> {
+        let real = self.types.entry(Arc::as_ptr(ty));
+        Arc::clone(real.or_insert_with(|| Arc::new(real_type(ty.dtype, &ty.shape))))
+    }
+
+    fn bind_typed(&mut self, scope: &mut Scope, val: Val, value: ValueId, ty: &'p ValueType) {
         scope.bind(val, Bound::Value(value));
         match ty {
             ValueType::Tensor(ty) => {
-                let (dtype, shape) = real_type(ty.dtype, &ty.shape);
+                let real = self.real(ty);
                 for (axis, dim) in ty.shape.iter().enumerate() {
                     self.dims.offer_axis(&self.model.symbols, self.block, *dim, value, axis);
                 }
-                self.model.graph.values[value].ty.fill(dtype, &shape);
-                self.stated.entry(value).or_insert((dtype, shape));
+                self.model.graph.values[value].ty.fill(real.0, &real.1);
+                self.stated.entry(value).or_insert(real);
             }
             ValueType::SymInt(dim) => {
                 self.dims.offer_value(self.block, *dim, value);
@@ -182,7 +199,7 @@ impl<'p> Driver<'p> {
         }
     }
 
-    fn bind_results(&mut self, body: &Body, call: &Call, values: &[Option<ValueId>], scope: &mut Scope) {
+    fn bind_results(&mut self, body: &'p Body, call: &Call, values: &[Option<ValueId>], scope: &mut Scope) {
         for (val, value) in results(call).zip(values) {
             match (val, value) {
                 (Some(val), Some(value)) => {
@@ -205,9 +222,10 @@ impl<'p> Driver<'p> {
     }
 
     /// What ONNX infers for a result must agree with what the program states.
-    fn contradiction(&self, call: &Call, stated: &ValueType, value: ValueId) -> Option<Diagnostic> {
+    fn contradiction(&mut self, call: &Call, stated: &'p ValueType, value: ValueId) -> Option<Diagnostic> {
         let ValueType::Tensor(ty) = stated else { return None };
-        let (dtype, shape) = real_type(ty.dtype, &ty.shape);
+        let real = self.real(ty);
+        let (dtype, shape) = (real.0, &real.1);
         let found = &self.model.graph.values[value].ty;
         let wrong = |what: String| {
             let message = format!("the lowering of `{}` gives {what}", call.target);

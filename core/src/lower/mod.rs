@@ -14,18 +14,16 @@ mod functions;
 mod interface;
 mod names;
 
-use rustc_hash::FxHashMap;
-
 pub(crate) use callbacks::{host_table, origin_of};
 pub use interface::{DimName, program_input};
 pub use names::Names;
 
 use crate::diagnose::{Diagnostic, Report};
 use crate::host::Host;
+use crate::ir::Model;
 use crate::ir::opset::DEFAULT_OPSET;
-use crate::ir::{Model, Shape, ValueId};
 use crate::program::{Arg, Program};
-use crate::tensor::DType;
+use crate::valid::Stated;
 
 /// What the user asks of the model's interface.
 #[derive(Clone, Debug)]
@@ -53,7 +51,7 @@ pub struct Lowered {
     /// The model.
     pub model: Model,
     /// The stated type of every value that stands for one of the program's.
-    pub stated: FxHashMap<ValueId, (DType, Shape)>,
+    pub stated: Stated,
     /// Warnings.
     pub diagnostics: Vec<Diagnostic>,
 }

@@ -55,7 +55,7 @@ fn all(cx: &mut Cx<'_>) -> Meta<Vec<Vec<ValueType>>> {
         let mut tensors = Vec::with_capacity(lists.len());
         for shape in lists {
             let strides = row_major(&mut cx.judge.symbols, &shape);
-            tensors.push(ValueType::Tensor(TensorType { dtype, shape, strides }));
+            tensors.push(TensorType { dtype, shape, strides }.into());
         }
         types.push(tensors);
     }

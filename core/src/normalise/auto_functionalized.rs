@@ -5,10 +5,12 @@
 //! `_x_base_index` with nothing more (the base itself), `_x_alias`, `_x_slice_*` or `_x_size`,
 //! `_x_stride` and `_x_storage_offset`. It returns the new bases.
 
+use smallvec::smallvec;
+
 use super::Context;
 use super::edit::{Editor, each_nested, named};
 use crate::diagnose::Code;
-use crate::program::{Arg, Body, Call, NamedArg, Output, Program, TensorType, Val, ValueType};
+use crate::program::{Arg, Body, Call, NamedArg, Output, Program, TensorType, Val};
 use crate::registry::SchemaType;
 use crate::sym::Dim;
 
@@ -85,7 +87,7 @@ fn second(mut call: Call, args: &[NamedArg], editor: &mut Editor, cx: &Context<'
     find("_all_bases").ok_or("it has no bases")?.each_value(&mut |v| bases.push(v));
     let written = written(args)?;
     let own = call.outputs.len().saturating_sub(bases.len());
-    let new_bases = call.outputs.split_off(own);
+    let new_bases: Vec<Output> = call.outputs.drain(own..).collect();
     // An operator without results is recorded with the result `None`.
     call.outputs.retain(|o| *o != Output::None);
     let mut looks = Vec::new();
@@ -156,7 +158,7 @@ fn second(mut call: Call, args: &[NamedArg], editor: &mut Editor, cx: &Context<'
                     args.splice(0..0, [named("self", value), named("src", *new)]);
                     let ty = editor.ty(value).clone();
                     value = target.unwrap_or_else(|| editor.fresh("base", ty));
-                    let outputs = vec![Output::Value(value)];
+                    let outputs = smallvec![Output::Value(value)];
                     editor.calls.push(Call { target: name.into(), args, outputs, origin });
                 }
             }
@@ -231,7 +233,7 @@ fn see(base: Val, kind: &Kind, editor: &mut Editor, call: &Call) -> Result<Val, 
                 .and_then(|a| shape.get_mut(a))
                 .ok_or("a view's axis is out of range")?;
             *extent = Dim::Const(end_at.saturating_sub(start_at));
-            let ty = ValueType::Tensor(TensorType { shape, ..tensor });
+            let ty = TensorType { shape, ..tensor }.into();
             let args = vec![
                 named("self", base),
                 named("dim", axis),
@@ -250,7 +252,7 @@ fn see(base: Val, kind: &Kind, editor: &mut Editor, call: &Call) -> Result<Val, 
             let (Some(shape), Some(strides)) = (list(size), list(stride)) else {
                 return Err("a view's extents are not constant".to_owned());
             };
-            let ty = ValueType::Tensor(TensorType { dtype: tensor.dtype, shape, strides });
+            let ty = TensorType { dtype: tensor.dtype, shape, strides }.into();
             let args = vec![
                 named("self", base),
                 named("size", size.clone()),

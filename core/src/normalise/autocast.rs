@@ -80,7 +80,7 @@ fn cast(arg: &mut Arg, target: DType, origin: OriginId, editor: &mut Editor) {
             let mut ty = ty.clone();
             ty.dtype = target;
             let args = vec![named("self", *val), named("dtype", Arg::DType(target))];
-            *val = editor.emit("aten._to_copy.default", args, ValueType::Tensor(ty), origin);
+            *val = editor.emit("aten._to_copy.default", args, ty.into(), origin);
         }
         Arg::List(items) => items.iter_mut().for_each(|item| cast(item, target, origin, editor)),
         _ => {}

@@ -2,6 +2,7 @@
 
 use ecow::eco_format;
 use rustc_hash::FxHashMap;
+use smallvec::smallvec;
 
 use crate::Name;
 use crate::arena::Arena;
@@ -55,7 +56,7 @@ impl Editor {
     pub(super) fn emit(&mut self, target: &str, args: Vec<NamedArg>, ty: ValueType, origin: OriginId) -> Val {
         let stem = target.split('.').nth(1).unwrap_or(target);
         let val = self.fresh(stem, ty);
-        self.calls.push(Call { target: target.into(), args, outputs: vec![Output::Value(val)], origin });
+        self.calls.push(Call { target: target.into(), args, outputs: smallvec![Output::Value(val)], origin });
         val
     }
 

@@ -1,5 +1,7 @@
 //! Calls of operators and their arguments.
 
+use smallvec::SmallVec;
+
 use super::{Body, Val};
 use crate::Name;
 use crate::diagnose::OriginId;
@@ -14,7 +16,7 @@ pub struct Call {
     /// The arguments that the program states, in order.
     pub args: Vec<NamedArg>,
     /// The results, one per return of the operator's schema.
-    pub outputs: Vec<Output>,
+    pub outputs: Outputs,
     /// Where it comes from.
     pub origin: OriginId,
 }
@@ -25,6 +27,9 @@ impl Call {
         self.args.iter().find(|a| a.name == name).map(|a| &a.arg)
     }
 }
+
+/// The results of a call; nearly all have one.
+pub type Outputs = SmallVec<[Output; 1]>;
 
 /// An argument with its name in the operator's schema.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,25 +54,25 @@ pub enum Arg {
     /// A truth value.
     Bool(bool),
     /// A string.
-    Str(String),
+    Str(Name),
     /// A complex number, real and imaginary part.
     Complex(f64, f64),
     /// An element type.
     DType(DType),
     /// A device, as PyTorch prints it: `cpu`, `cuda:0`.
-    Device(String),
+    Device(Name),
     /// A layout, as PyTorch prints it: `torch.strided`.
-    Layout(String),
+    Layout(Name),
     /// A memory format, as PyTorch prints it: `torch.channels_last`.
-    MemoryFormat(String),
+    MemoryFormat(Name),
     /// A list; elements may be `None`.
     List(Vec<Arg>),
     /// A dictionary with string keys, in order.
-    Dict(Vec<(String, Arg)>),
+    Dict(Box<[(Name, Arg)]>),
     /// A nested graph.
     Graph(Box<Subgraph>),
     /// An operator passed as a value.
-    Operator(String),
+    Operator(Name),
     /// An element type that has no ONNX equivalent, by PyTorch's number.
     UnknownDType(i64),
 }

@@ -6,7 +6,7 @@ pub mod text;
 mod value;
 
 pub use crate::ir::StateKind;
-pub use call::{Arg, Call, NamedArg, Output, Subgraph};
+pub use call::{Arg, Call, NamedArg, Output, Outputs, Subgraph};
 pub use signature::{InputKind, InputSpec, OutputKind, OutputSpec, Signature};
 pub use value::{TensorType, Val, Value, ValueType};
 

@@ -1,5 +1,7 @@
 //! Values and what the program states about them.
 
+use std::sync::Arc;
+
 use crate::Name;
 use crate::arena::Id;
 use crate::sym::Dim;
@@ -20,8 +22,8 @@ pub struct Value {
 /// What a value is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ValueType {
-    /// A tensor.
-    Tensor(TensorType),
+    /// A tensor. Values of one type may share it.
+    Tensor(Arc<TensorType>),
     /// An integer, with the expression that it equals.
     SymInt(Dim),
     /// A float.
@@ -31,7 +33,13 @@ pub enum ValueType {
     /// An effect token; it has no data.
     Token,
     /// A custom class instance, by the name of its class.
-    Custom(String),
+    Custom(Name),
+}
+
+impl From<TensorType> for ValueType {
+    fn from(ty: TensorType) -> Self {
+        ValueType::Tensor(Arc::new(ty))
+    }
 }
 
 impl ValueType {

@@ -20,10 +20,23 @@ const MAX_MESSAGE: usize = 300;
 /// # Errors
 /// `OP105` for malformed JSON or a document that is not a `T`.
 pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], name: &str) -> Result<T, Diagnostic> {
+    parse_borrowed(bytes, &mut None, name)
+}
+
+/// As [`parse`], where parts of the document stay as they are: in `bytes`, or in `quoted` where the document is no
+/// JSON but what Python takes for it.
+///
+/// # Errors
+/// As [`parse`].
+pub(crate) fn parse_borrowed<'d, T: Deserialize<'d>>(
+    bytes: &'d [u8],
+    quoted: &'d mut Option<Vec<u8>>,
+    name: &str,
+) -> Result<T, Diagnostic> {
     let result = match serde_json::from_slice(bytes) {
         // Python's json module writes NaN and Infinity bare, which is not JSON.
         Err(e) if e.is_syntax() => match quote_non_finite(bytes) {
-            Some(quoted) => serde_json::from_slice(&quoted),
+            Some(text) => serde_json::from_slice(quoted.insert(text)),
             None => Err(e),
         },
         result => result,

@@ -25,6 +25,8 @@ pub use treespec::TreeSpec;
 
 use std::path::Path;
 
+use serde_json::value::RawValue;
+
 use crate::tensor::zip_index::{Region, ZipIndex};
 use layout::{Layout, TensorFile};
 use payload::Payloads;
@@ -81,7 +83,7 @@ pub fn read_named(path: &Path, model: Option<&str>) -> Result<Archive, Report> {
     let layout = Layout::find(&zip, model)?;
     check_archive_version(&zip)?;
     torch_file::check_byte_order(&zip, zip.root())?;
-    let mut program = decode::program(schema(&zip, &layout.program)?, &layout.program)?;
+    let mut program = program(&zip, &layout.program)?;
     dim_names::apply(&zip, &mut program)?;
     let mut payloads = Payloads::default();
     for tensors in &layout.tensors {
@@ -109,38 +111,47 @@ fn finish(
     Ok(Archive { program, file, weight_bytes: payloads.bytes, samples })
 }
 
-/// The program's JSON as the types of the schema.
-fn schema(zip: &ZipIndex, name: &str) -> Result<schema::ExportedProgram, Diagnostic> {
+/// The program of the entry `name`, without its tensors.
+fn program(zip: &ZipIndex, name: &str) -> Result<Program, Report> {
     let Some(entry) = zip.get(name) else {
         let message = format!("`{}` is missing from the archive", zip.describe(name));
-        return Err(Diagnostic::error(Code::READ_ARCHIVE, message));
+        return Err(Diagnostic::error(Code::READ_ARCHIVE, message).into());
     };
-    schema_of(&zip.read(name, entry)?, name)
+    program_of(&zip.read(name, entry)?, name)
 }
 
-/// As [`schema`], of the JSON `bytes`.
-fn schema_of(bytes: &[u8], name: &str) -> Result<schema::ExportedProgram, Diagnostic> {
-    let program = json::parse::<schema::ExportedProgram>(bytes, name);
+/// As [`program`], of the JSON `bytes`.
+fn program_of(bytes: &[u8], name: &str) -> Result<Program, Report> {
+    let mut quoted = None;
+    let parsed = json::parse_borrowed::<schema::ExportedProgram<&RawValue>>(bytes, &mut quoted, name);
     // A program of another version need not decode; its version must.
-    let version = match &program {
+    let version = match &parsed {
         Ok(program) => program.schema_version,
-        Err(_) => match json::parse::<schema::Versioned>(bytes, name) {
+        Err(error) => match json::parse::<schema::Versioned>(bytes, name) {
             Ok(versioned) => versioned.schema_version,
-            Err(_) => return program,
+            Err(_) => return Err(error.clone().into()),
         },
     };
-    if version.major == schema::MAJOR {
-        return program
-            .map_err(|e| e.note(format!("it has schema version {}.{}", version.major, version.minor)));
+    if version.major != schema::MAJOR {
+        let message = format!(
+            "`{name}` has schema version {}.{}; onnxport reads version {}",
+            version.major,
+            version.minor,
+            schema::MAJOR
+        );
+        return Err(Diagnostic::error(Code::READ_VERSION, message)
+            .help("load and save the program with a PyTorch release from 2.8 on")
+            .into());
     }
-    let message = format!(
-        "`{name}` has schema version {}.{}; onnxport reads version {}",
-        version.major,
-        version.minor,
-        schema::MAJOR
-    );
-    Err(Diagnostic::error(Code::READ_VERSION, message)
-        .help("load and save the program with a PyTorch release from 2.8 on"))
+    let versioned =
+        |e: Diagnostic| e.note(format!("it has schema version {}.{}", version.major, version.minor));
+    if let Some(program) = decode::program(parsed.map_err(versioned)?, name)? {
+        return Ok(program);
+    }
+    // Read as a whole, the document says where it goes wrong.
+    let error = json::parse::<schema::ExportedProgram<Vec<schema::Node>>>(bytes, name).err();
+    let otherwise = || Diagnostic::error(Code::READ_SCHEMA, format!("`{name}` does not follow the schema"));
+    Err(versioned(error.unwrap_or_else(otherwise)).into())
 }
 
 fn check_archive_version(zip: &ZipIndex) -> Result<(), Diagnostic> {

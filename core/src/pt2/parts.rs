@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 
 use super::payload::Payloads;
 use super::view::{Claim, lent};
-use super::{Archive, decode, dim_names, finish, schema_of};
+use super::{Archive, dim_names, finish, program_of};
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::tensor::{DType, LentMemory};
 
@@ -54,7 +54,7 @@ impl GivenTensor {
 /// As [`read`](super::read), as far as that is not about files.
 pub fn from_parts(parts: Parts) -> Result<Archive, Report> {
     let Parts { program, weights, constants, dims } = parts;
-    let mut program = decode::program(schema_of(&program, PROGRAM)?, PROGRAM)?;
+    let mut program = program_of(&program, PROGRAM)?;
     dim_names::rename(dims, &mut program);
     let mut payloads = Payloads::default();
     let mut loans = BTreeSet::new();

@@ -43,10 +43,10 @@ impl From<Default> for Arg {
             Default::Int(n) => Arg::Int(n),
             Default::Float(x) => Arg::Float(x),
             Default::Bool(b) => Arg::Bool(b),
-            Default::Str(text) => Arg::Str(text),
-            Default::Device(text) => Arg::Device(text),
-            Default::Layout(text) => Arg::Layout(text),
-            Default::MemoryFormat(text) => Arg::MemoryFormat(text),
+            Default::Str(text) => Arg::Str(text.into()),
+            Default::Device(text) => Arg::Device(text.into()),
+            Default::Layout(text) => Arg::Layout(text.into()),
+            Default::MemoryFormat(text) => Arg::MemoryFormat(text.into()),
             Default::List(items) => Arg::List(items.into_iter().map(Arg::from).collect()),
         }
     }

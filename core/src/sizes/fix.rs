@@ -1,5 +1,7 @@
 //! A program at sizes that the user states: symbols become numbers in everything that is said with them.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
 use super::Port;
@@ -7,7 +9,7 @@ use super::constraints::{Constraints, Relation};
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::meta;
 use crate::onnx::AxisSize;
-use crate::program::{Arg, Body, Call, InputKind, Output, Program, Val, ValueType};
+use crate::program::{Arg, Body, Call, InputKind, Output, Program, TensorType, Val, ValueType};
 use crate::registry::Schemas;
 use crate::sym::{Dim, Range, Substitution, SymId, Symbol, Symbols};
 
@@ -180,13 +182,22 @@ impl Fixing {
     fn body(&mut self, body: &mut Body, symbols: &mut Symbols) {
         let mut negative = Vec::new();
         let mut numbers: FxHashMap<Val, i64> = FxHashMap::default();
+        // The old types are kept as well, so that none of the new ones comes to lie where one was.
+        let mut types: FxHashMap<*const TensorType, (Arc<TensorType>, Arc<TensorType>)> =
+            FxHashMap::default();
         for id in body.values.ids() {
             let value = &mut body.values[id];
             match &mut value.ty {
                 ValueType::Tensor(ty) => {
-                    for dim in ty.shape.iter_mut().chain(&mut ty.strides) {
-                        *dim = symbols.substitute(*dim, &mut self.with);
-                    }
+                    // Values that shared a type go on to share one.
+                    let shared = types.entry(Arc::as_ptr(ty)).or_insert_with(|| {
+                        let mut new = (**ty).clone();
+                        for dim in new.shape.iter_mut().chain(&mut new.strides) {
+                            *dim = symbols.substitute(*dim, &mut self.with);
+                        }
+                        (Arc::clone(ty), Arc::new(new))
+                    });
+                    *ty = Arc::clone(&shared.1);
                     if ty.shape.iter().any(|dim| symbols.range(*dim).max.is_some_and(|n| n < 0)) {
                         negative.push(value.name.clone());
                     }

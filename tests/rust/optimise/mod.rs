@@ -112,7 +112,7 @@ fn what_the_program_states_moves_with_the_values() {
     let output = model.graph.blocks[model.graph.main()].outputs()[0];
     let dtype = model.graph.values[output].ty.dtype().expect("a type");
     let shape = model.graph.values[output].ty.shape().expect("a shape").clone();
-    let mut stated = Stated::from_iter([(output, (dtype, shape))]);
+    let mut stated = Stated::from_iter([(output, (dtype, shape).into())]);
     optimise(&host(), &mut model, &mut stated, &OptimiseOptions::default()).expect("it runs");
     let new = model.graph.blocks[model.graph.main()].outputs()[0];
     assert!(new != output && stated.contains_key(&new));

@@ -11,6 +11,8 @@ mod types;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 pub use types::dims_differ;
 
@@ -21,7 +23,7 @@ use crate::sym::Symbols;
 use crate::tensor::DType;
 
 /// What the exported program states about values of the main graph.
-pub type Stated = FxHashMap<ValueId, (DType, Shape)>;
+pub type Stated = FxHashMap<ValueId, Arc<(DType, Shape)>>;
 
 /// Everything that is wrong with `model`; `stated` is what the program says about its values.
 pub fn validate(model: &Model, stated: &Stated) -> Vec<Diagnostic> {

@@ -312,7 +312,7 @@ pub fn rewrite(
     let weights = initializers.iter().map(|(name, data)| plan::Weight::named(name, data)).collect();
     let prepared = Prepared::with(weights, path, options, own, |weights, places, data_names| {
         metadata::extend(&mut proto.metadata_props, metadata::of_weights(weights, places));
-        encode::Message::of(&proto, &graph, weights, places, data_names)
+        encode::Message::of(&proto, encode::Chunks::of(&graph), weights, places, data_names)
     })?;
     complete(prepared, &[], options)?.publish()
 }

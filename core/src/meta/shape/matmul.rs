@@ -80,7 +80,7 @@ pub(super) fn cdist(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
 /// `einsum(equation, tensors)`; with an ellipsis nothing is said.
 pub(super) fn einsum(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     let equation = match cx.arg(0)?.as_ref() {
-        crate::program::Arg::Str(text) => text.replace(' ', ""),
+        crate::program::Arg::Str(text) => text.as_str().replace(' ', ""),
         _ => return Err(Stop::Unknown),
     };
     if equation.contains('.') {

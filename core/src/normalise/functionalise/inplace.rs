@@ -1,11 +1,15 @@
 //! A call that writes to its arguments, as a functional call and new values.
 
+use std::sync::Arc;
+
+use smallvec::smallvec;
+
 use super::alias::{Share, share};
 use super::twin::{self, Twin};
 use super::{Rewriter, View};
 use crate::meta;
 use crate::normalise::edit::named;
-use crate::program::{Arg, Call, Output, TensorType, Val, ValueType};
+use crate::program::{Arg, Call, Output, Outputs, TensorType, Val, ValueType};
 use crate::registry::{Schema, SchemaArg};
 
 impl Rewriter<'_, '_> {
@@ -60,9 +64,11 @@ impl Rewriter<'_, '_> {
         self.memory.write(object, new, call.origin, &mut self.editor, self.symbols)
     }
 
-    pub(super) fn tensor(&self, val: Val) -> Result<TensorType, String> {
-        let ty = self.editor.ty(val).as_tensor().cloned();
-        ty.ok_or_else(|| "the value that it writes to is not a tensor".to_owned())
+    pub(super) fn tensor(&self, val: Val) -> Result<Arc<TensorType>, String> {
+        match self.editor.ty(val) {
+            ValueType::Tensor(ty) => Ok(Arc::clone(ty)),
+            _ => Err("the value that it writes to is not a tensor".to_owned()),
+        }
     }
 
     /// An operator such as `t_`: the same memory, seen in another way by all names of the tensor.
@@ -128,7 +134,7 @@ impl Rewriter<'_, '_> {
             Some(Output::Value(val)) => *val,
             _ => return self.editor.emit(target, args, ty, call.origin),
         };
-        let (outputs, origin) = (vec![Output::Value(val)], call.origin);
+        let (outputs, origin) = (smallvec![Output::Value(val)], call.origin);
         self.editor.calls.push(Call { target: target.into(), args, outputs, origin });
         val
     }
@@ -148,7 +154,7 @@ impl Rewriter<'_, '_> {
         let written: Vec<&str> =
             schema.args.iter().filter(|a| a.is_written()).map(|a| a.name.as_str()).collect();
         let mut pending = Vec::new();
-        let mut outputs = Vec::new();
+        let mut outputs = Outputs::new();
         for (i, name) in written.iter().enumerate() {
             let Some(arg) = call.arg(name) else { return Err(format!("`{name}` is not stated")) };
             match arg {
@@ -178,11 +184,11 @@ impl Rewriter<'_, '_> {
         if let (Some(ty), Some((_, val))) = (computed, pending.first()) {
             let dtype = self.tensor(*val)?.dtype;
             let stem = target.split('.').nth(1).unwrap_or(target);
-            let wide = self.editor.fresh(stem, ValueType::Tensor(ty));
-            new.outputs = vec![Output::Value(wide)];
+            let wide = self.editor.fresh(stem, ty.into());
+            new.outputs = smallvec![Output::Value(wide)];
             self.editor.calls.push(new);
             let args = vec![named("self", wide), named("dtype", Arg::DType(dtype))];
-            let (target, outputs) = ("aten._to_copy.default".into(), vec![Output::Value(*val)]);
+            let (target, outputs) = ("aten._to_copy.default".into(), smallvec![Output::Value(*val)]);
             self.editor.calls.push(Call { target, args, outputs, origin: call.origin });
         } else {
             self.editor.calls.push(new);
@@ -217,7 +223,7 @@ impl Rewriter<'_, '_> {
         let ty = self.tensor(own)?;
         let schema = self.cx.schemas.get(&call.target);
         let computed = schema.and_then(|schema| meta::computed_dtype(call, schema, &self.editor.values));
-        Ok(computed.filter(|dtype| *dtype != ty.dtype).map(|dtype| TensorType { dtype, ..ty }))
+        Ok(computed.filter(|dtype| *dtype != ty.dtype).map(|dtype| TensorType { dtype, ..(*ty).clone() }))
     }
 
     /// An argument that an operator writes, and another one that shows the same memory. What the operator reads there
@@ -252,7 +258,7 @@ impl Rewriter<'_, '_> {
         let has_twin = new.target != target;
         new.target = target.into();
         self.resolve(&mut new);
-        let mut outputs = Vec::new();
+        let mut outputs = Outputs::new();
         for (i, ret) in schema.returns.iter().enumerate() {
             if ret.alias.is_none() {
                 outputs.push(call.outputs.get(i).cloned().unwrap_or(Output::None));

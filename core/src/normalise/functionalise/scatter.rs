@@ -1,5 +1,7 @@
 //! Writes through views: the new value of a source from the new value of one of its views.
 
+use smallvec::smallvec;
+
 use super::super::edit::{Editor, ints, named};
 use super::alias::View;
 use crate::diagnose::OriginId;
@@ -107,7 +109,7 @@ fn reshape(
     editor: &mut Editor,
     origin: OriginId,
 ) -> Result<Val, String> {
-    let ty = ValueType::Tensor(ty.clone());
+    let ty = ValueType::from(ty.clone());
     let Some(tensor) = ty.as_tensor() else { return Err("its source is not a tensor".to_owned()) };
     let unknown = tensor.shape.iter().filter(|d| d.as_const().is_none()).count();
     let empty = tensor.shape.contains(&Dim::Const(0));
@@ -182,7 +184,7 @@ fn part(write: &Write<'_>, dim: usize, editor: &mut Editor) -> Result<Val, Strin
         fresh.push(Some(copy));
         joined.push(Arg::Value(if i == member { new } else { copy }));
     }
-    again.outputs = vec![Output::List(fresh)];
+    again.outputs = smallvec![Output::List(fresh)];
     editor.calls.push(again);
     let args = vec![named("tensors", Arg::List(joined)), named("dim", dim as i64)];
     Ok(editor.emit("aten.cat.default", args, ty, origin))

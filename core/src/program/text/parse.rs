@@ -6,8 +6,8 @@ pub(crate) mod template;
 use rustc_hash::FxHashMap;
 
 use super::super::{
-    Arg, Body, Call, InputKind, InputSpec, Output, OutputKind, OutputSpec, Program, Signature, TensorType,
-    Val, Value, ValueType,
+    Arg, Body, Call, InputKind, InputSpec, Output, OutputKind, OutputSpec, Outputs, Program, Signature,
+    TensorType, Val, Value, ValueType,
 };
 use super::{TextError, row_major};
 use crate::diagnose::{Origin, OriginId};
@@ -162,7 +162,7 @@ impl Parser<'_> {
     }
 
     fn call(&mut self, scope: &mut Scope) -> Result<Call, TextError> {
-        let mut outputs = Vec::new();
+        let mut outputs = Outputs::new();
         // Values are defined after the arguments are read, so that a call cannot use its own.
         let mut defined = Vec::new();
         while matches!(self.lexer.peek(), Some('%' | '[')) || self.lexer.peek_word() == "none" {
@@ -256,7 +256,7 @@ impl Parser<'_> {
                     "symfloat" => ValueType::SymFloat,
                     "symbool" => ValueType::SymBool,
                     "token" => ValueType::Token,
-                    "custom" => ValueType::Custom(self.wrapped()?),
+                    "custom" => ValueType::Custom(self.wrapped()?.into()),
                     _ => {
                         self.lexer.expect("(")?;
                         let dim = self.dim()?;
@@ -274,7 +274,7 @@ impl Parser<'_> {
                 } else {
                     row_major(&mut self.program.symbols, &shape)
                 };
-                ValueType::Tensor(TensorType { dtype, shape, strides })
+                TensorType { dtype, shape, strides }.into()
             }
         })
     }

@@ -1,5 +1,7 @@
 //! Arguments of calls and the constants that they hold.
 
+use ecow::eco_format;
+
 use super::Decoder;
 use super::body::Scope;
 use crate::diagnose::Code;
@@ -31,8 +33,8 @@ impl Decoder {
             Argument::FloatLists(lists) => list(lists, |all| list(all, |n: Float| Arg::Float(n.0))),
             Argument::Bool(b) => Arg::Bool(b),
             Argument::Bools(all) => list(all, Arg::Bool),
-            Argument::String(text) => Arg::Str(text),
-            Argument::Strings(all) => list(all, Arg::Str),
+            Argument::String(text) => Arg::Str(text.into()),
+            Argument::Strings(all) => list(all, |text| Arg::Str(text.into())),
             Argument::Complex(n) => Arg::Complex(n.real.0, n.imag.0),
             Argument::SymInt(n) => sym_int(scope, n),
             Argument::SymInts(all) => list(all, |n| sym_int(scope, n)),
@@ -44,16 +46,17 @@ impl Decoder {
             Argument::MemoryFormat(code) => self.named("memory format", code, scope, memory_format),
             Argument::Layout(code) => self.named("layout", code, scope, layout),
             Argument::Device(device) => Arg::Device(match device.index {
-                Some(index) => format!("{}:{index}", device.r#type),
-                None => device.r#type,
+                Some(index) => eco_format!("{}:{index}", device.r#type),
+                None => device.r#type.into(),
             }),
-            Argument::Operator(target) => Arg::Operator(canonical_target(&target)),
+            Argument::Operator(target) => Arg::Operator(self.names.get(&canonical_target(&target))),
             Argument::Graph(graph) => {
                 let body = self.body(graph.graph);
-                Arg::Graph(Box::new(Subgraph { name: graph.name, body }))
+                Arg::Graph(Box::new(Subgraph { name: graph.name.into(), body }))
             }
             Argument::StringToArgument(items) => {
-                Arg::Dict(items.into_iter().map(|(key, item)| (key, self.argument(scope, item))).collect())
+                let item = |(key, item): (String, Argument)| (key.into(), self.argument(scope, item));
+                Arg::Dict(items.into_iter().map(item).collect())
             }
         }
     }
@@ -111,7 +114,7 @@ fn memory_format(code: i64) -> Option<Arg> {
         4 => "torch.preserve_format",
         _ => return None,
     };
-    Some(Arg::MemoryFormat(name.to_owned()))
+    Some(Arg::MemoryFormat(name.into()))
 }
 
 fn layout(code: i64) -> Option<Arg> {
@@ -125,7 +128,7 @@ fn layout(code: i64) -> Option<Arg> {
         7 => "torch.strided",
         _ => return None,
     };
-    Some(Arg::Layout(name.to_owned()))
+    Some(Arg::Layout(name.into()))
 }
 
 /// The target as the rest of onnxport spells it: without `torch.ops.`.

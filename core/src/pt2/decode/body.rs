@@ -1,37 +1,42 @@
 //! Graphs: their values, inputs, calls and outputs.
 
-use std::collections::HashMap;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 
 use super::Decoder;
 use super::argument::canonical_target;
 use super::types::Refusal;
+use crate::Name;
 use crate::arena::Arena;
 use crate::diagnose::{Code, OriginId};
-use crate::program::{Arg, Body, Call, NamedArg, Output, Val, Value, ValueType};
+use crate::program::{Arg, Body, Call, NamedArg, Output, TensorType, Val, Value, ValueType};
 use crate::pt2::schema::{
-    Argument, CustomObjArgument, Graph, Node, OptionalTensorArgument, SymBool, SymBoolArgument, SymFloat,
-    SymFloatArgument, SymInt, SymIntArgument, TensorMeta,
+    Argument, CustomObjArgument, Graph, Node, Nodes, OptionalTensorArgument, SymBool, SymBoolArgument,
+    SymFloat, SymFloatArgument, SymInt, SymIntArgument, TensorValues,
 };
 
 /// What has been defined while a graph is decoded.
 #[derive(Default)]
 pub(super) struct Scope {
     values: Arena<Value>,
-    names: HashMap<String, Val>,
-    tensors: HashMap<String, TensorMeta>,
-    ints: HashMap<String, SymInt>,
-    floats: HashMap<String, SymFloat>,
-    bools: HashMap<String, SymBool>,
-    objects: HashMap<String, CustomObjArgument>,
+    names: FxHashMap<Name, Val>,
+    tensors: TensorValues,
+    /// The types of `tensors` that were decoded.
+    types: Vec<Option<Arc<TensorType>>>,
+    ints: FxHashMap<Name, SymInt>,
+    floats: FxHashMap<Name, SymFloat>,
+    bools: FxHashMap<Name, SymBool>,
+    objects: FxHashMap<Name, CustomObjArgument>,
     /// Uses of names that are not defined yet, and may never be.
-    unresolved: Vec<(String, Option<OriginId>)>,
+    unresolved: Vec<(Name, Option<OriginId>)>,
     /// The node that is decoded.
     pub(super) origin: Option<OriginId>,
 }
 
 impl Scope {
     /// A use of the value called `name`.
-    pub(super) fn value(&mut self, name: String) -> Arg {
+    pub(super) fn value(&mut self, name: Name) -> Arg {
         if let Some(val) = self.names.get(&name) {
             return Arg::Value(*val);
         }
@@ -51,8 +56,9 @@ enum Defined {
 impl Decoder {
     /// Decodes a graph with the graphs inside it. Time is linear in its size: the tables of types
     /// are consulted only for names that something defines.
-    pub(super) fn body(&mut self, graph: Graph) -> Body {
+    pub(super) fn body<N: Nodes>(&mut self, graph: Graph<N>) -> Body {
         let mut scope = Scope {
+            types: vec![None; graph.tensor_values.types.len()],
             tensors: graph.tensor_values,
             ints: graph.sym_int_values,
             floats: graph.sym_float_values,
@@ -61,7 +67,9 @@ impl Decoder {
             ..Scope::default()
         };
         let inputs = graph.inputs.into_iter().map(|input| self.input(&mut scope, input)).collect();
-        let calls = graph.nodes.into_iter().map(|node| self.call(&mut scope, node)).collect();
+        let mut calls = Vec::new();
+        let read = graph.nodes.each(|node| calls.push(self.call(&mut scope, node)));
+        self.malformed |= read.is_err();
         scope.origin = None;
         let outputs = graph.outputs.into_iter().map(|output| self.argument(&mut scope, output)).collect();
         for (name, origin) in std::mem::take(&mut scope.unresolved) {
@@ -111,21 +119,21 @@ impl Decoder {
     }
 
     fn call(&mut self, scope: &mut Scope, node: Node) -> Call {
-        let target = canonical_target(&node.target);
+        let target = self.names.get(&canonical_target(&node.target));
         let name = node.name.unwrap_or_else(|| {
             let operator = target.split('.').nth(1).unwrap_or(&target);
-            first_name(&node.outputs).unwrap_or(operator).to_owned()
+            first_name(&node.outputs).unwrap_or(operator).into()
         });
-        let origin = super::origin::origin(&mut self.stacks, name, &target, node.metadata);
+        let origin = self.origin(name, target.clone(), node.metadata);
         let origin = self.program.origins.push(origin);
         scope.origin = Some(origin);
         let args = node
             .inputs
             .into_iter()
-            .map(|input| NamedArg { name: input.name.into(), arg: self.argument(scope, input.arg) })
+            .map(|input| NamedArg { name: self.names.get(&input.name), arg: self.argument(scope, input.arg) })
             .collect();
         let outputs = node.outputs.into_iter().map(|output| self.output(scope, output)).collect();
-        Call { target: target.into(), args, outputs, origin }
+        Call { target, args, outputs, origin }
     }
 
     fn output(&mut self, scope: &mut Scope, output: Argument) -> Output {
@@ -167,7 +175,7 @@ impl Decoder {
 
     /// Defines the value called `name`. After an error it is defined all the same, so that its uses
     /// are not reported too.
-    fn define(&mut self, scope: &mut Scope, name: String, kind: Defined) -> Val {
+    fn define(&mut self, scope: &mut Scope, name: Name, kind: Defined) -> Val {
         if let Some(val) = scope.names.get(&name) {
             let at = self.describe(scope.origin, "an input of the graph");
             let message = format!("value `{name}` is defined twice (again by {at})");
@@ -178,7 +186,7 @@ impl Decoder {
             self.error(code, &format!("value `{name}`: {problem}"), scope.origin);
             ValueType::Token
         });
-        let val = scope.values.push(Value { name: name.as_str().into(), ty });
+        let val = scope.values.push(Value { name: name.clone(), ty });
         scope.names.insert(name, val);
         val
     }
@@ -187,8 +195,8 @@ impl Decoder {
         let missing = |what: &str| (Code::READ_PROGRAM, format!("its {what} is not recorded"));
         Ok(match kind {
             Defined::Tensor => {
-                let meta = scope.tensors.remove(name).ok_or_else(|| missing("shape"))?;
-                ValueType::Tensor(self.tensor_type(&meta)?)
+                let position = *scope.tensors.names.get(name).ok_or_else(|| missing("shape"))? as usize;
+                ValueType::Tensor(self.shared_type(scope, position)?)
             }
             Defined::Int => {
                 let size = scope.ints.remove(name).ok_or_else(|| missing("expression"))?;
@@ -203,9 +211,26 @@ impl Decoder {
                 ValueType::SymBool
             }
             Defined::Object(class) => {
-                ValueType::Custom(scope.objects.remove(name).map_or(class, |object| object.class_fqn))
+                let stated = scope.objects.remove(name).map(|object| object.class_fqn);
+                ValueType::Custom(stated.unwrap_or(class).into())
             }
         })
+    }
+}
+
+impl Decoder {
+    /// The tensor type at `position`, which is decoded once.
+    fn shared_type(&mut self, scope: &mut Scope, position: usize) -> Result<Arc<TensorType>, Refusal> {
+        if let Some(known) = scope.types.get(position).and_then(Option::as_ref) {
+            return Ok(Arc::clone(known));
+        }
+        let meta = scope.tensors.types.get(position);
+        let meta = meta.ok_or_else(|| (Code::READ_PROGRAM, "its shape is not recorded".to_owned()))?;
+        let ty = Arc::new(self.tensor_type(meta)?);
+        if let Some(place) = scope.types.get_mut(position) {
+            *place = Some(Arc::clone(&ty));
+        }
+        Ok(ty)
     }
 }
 

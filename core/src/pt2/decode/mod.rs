@@ -8,9 +8,10 @@ mod types;
 
 pub(crate) use types::dtype;
 
-use std::collections::HashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::schema;
+use super::schema::{self, Nodes};
+use crate::Name;
 use crate::diagnose::{Code, Diagnostic, OriginId, Report};
 use crate::program::{Producer, Program};
 use crate::sym::{Dim, Range};
@@ -18,11 +19,15 @@ use crate::sym::{Dim, Range};
 /// A damaged program may have a problem in every node; this many are reported.
 const MAX_DIAGNOSTICS: usize = 100;
 
-/// Decodes the program of the entry `name`. Its tensors are still to be added.
+/// Decodes the program of the entry `name`, node by node. Its tensors are still to be added. `None` when a node does
+/// not follow the schema.
 ///
 /// # Errors
 /// Every problem that was found, up to a hundred: `OP105`, `OP108`, `OP109`, `OP305`.
-pub(crate) fn program(program: schema::ExportedProgram, name: &str) -> Result<Program, Report> {
+pub(crate) fn program<N: Nodes>(
+    program: schema::ExportedProgram<N>,
+    name: &str,
+) -> Result<Option<Program>, Report> {
     let mut decoder = Decoder {
         entry: name.to_owned(),
         program: Program {
@@ -33,8 +38,10 @@ pub(crate) fn program(program: schema::ExportedProgram, name: &str) -> Result<Pr
             guards: program.guards_code,
             ..Program::default()
         },
-        dims: HashMap::new(),
+        dims: FxHashMap::default(),
         stacks: origin::Stacks::default(),
+        names: Names::default(),
+        malformed: false,
         diagnostics: Vec::new(),
         suppressed: 0,
     };
@@ -44,15 +51,34 @@ pub(crate) fn program(program: schema::ExportedProgram, name: &str) -> Result<Pr
     let signature = decoder.signature(module.signature, module.module_call_graph, &body);
     decoder.program.body = body;
     decoder.program.signature = signature;
-    decoder.finish()
+    if decoder.malformed { Ok(None) } else { decoder.finish().map(Some) }
+}
+
+/// Names that a program repeats: operators, arguments, classes.
+#[derive(Default)]
+struct Names(FxHashSet<Name>);
+
+impl Names {
+    /// `text` as a name, which all that equal it share.
+    fn get(&mut self, text: &str) -> Name {
+        if let Some(known) = self.0.get(text) {
+            return known.clone();
+        }
+        let name = Name::from(text);
+        self.0.insert(name.clone());
+        name
+    }
 }
 
 struct Decoder {
     entry: String,
     program: Program,
     /// Expressions by their text: one program repeats each many times.
-    dims: HashMap<String, Dim>,
+    dims: FxHashMap<String, Dim>,
     stacks: origin::Stacks,
+    names: Names,
+    /// Whether a node does not follow the schema.
+    malformed: bool,
     diagnostics: Vec<Diagnostic>,
     suppressed: usize,
 }

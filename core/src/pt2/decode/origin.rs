@@ -1,22 +1,30 @@
 //! Origins from a node's metadata: the module stack and the Python stack.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
+use super::Decoder;
+use crate::Name;
 use crate::diagnose::{Frame, Origin};
 use crate::pt2::schema::NodeMetadata;
 
 /// Stacks deeper than this are cut at their outer end.
 const MAX_FRAMES: usize = 64;
 
-/// The Python stacks of a program by their text. A program repeats each for every call of a line.
+/// What the stacks of a program say, by their text. A program repeats each for every call of a line.
 #[derive(Default)]
-pub(super) struct Stacks(HashMap<String, Arc<[Frame]>>);
+pub(super) struct Stacks {
+    frames: FxHashMap<String, Arc<[Frame]>>,
+    /// The last stack of modules, with the path and the class of the innermost one: calls of a module follow each
+    /// other.
+    module: Option<(String, Name, Name)>,
+}
 
 impl Stacks {
-    fn get(&mut self, trace: String) -> Arc<[Frame]> {
-        match self.0.entry(trace) {
+    fn frames(&mut self, trace: String) -> Arc<[Frame]> {
+        match self.frames.entry(trace) {
             Entry::Occupied(known) => Arc::clone(known.get()),
             Entry::Vacant(new) => {
                 let frames = frames(new.key()).into();
@@ -26,10 +34,21 @@ impl Stacks {
     }
 }
 
-pub(super) fn origin(stacks: &mut Stacks, node: String, target: &str, metadata: NodeMetadata) -> Origin {
-    let (module, class) = innermost_module(&metadata.nn_module_stack);
-    let frames = stacks.get(metadata.stack_trace);
-    Origin { node: node.into(), target: target.into(), module: module.into(), class: class.into(), frames }
+impl Decoder {
+    pub(super) fn origin(&mut self, node: Name, target: Name, metadata: NodeMetadata) -> Origin {
+        let (module, class) = match &self.stacks.module {
+            Some((text, module, class)) if *text == metadata.nn_module_stack => {
+                (module.clone(), class.clone())
+            }
+            _ => {
+                let (module, class) = innermost_module(&metadata.nn_module_stack);
+                let (module, class) = (self.names.get(&module), self.names.get(&class));
+                self.stacks.module = Some((metadata.nn_module_stack, module.clone(), class.clone()));
+                (module, class)
+            }
+        };
+        Origin { node, target, module, class, frames: self.stacks.frames(metadata.stack_trace) }
+    }
 }
 
 /// The path and class of the innermost module of `key,path,class;key,path,class`.

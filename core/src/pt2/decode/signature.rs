@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::Decoder;
+use crate::Name;
 use crate::diagnose::Code;
 use crate::program::{Arg, Body, InputKind, InputSpec, OutputKind, OutputSpec, Signature, StateKind, Val};
 use crate::pt2::schema::{
@@ -49,7 +50,7 @@ impl Decoder {
     fn input_spec(&mut self, spec: schema::InputSpec, arg: &Arg, body: &Body, at: usize) -> InputSpec {
         use schema::InputSpec as Spec;
         let (name, kind) = match spec {
-            Spec::UserInput(spec) => (argument_name(&spec.arg).map(str::to_owned), InputKind::User),
+            Spec::UserInput(spec) => (argument_name(&spec.arg).map(Name::from), InputKind::User),
             Spec::Parameter(spec) => (Some(spec.arg.name), InputKind::Parameter(spec.parameter_name)),
             Spec::Buffer(spec) => {
                 let kind = InputKind::Buffer { name: spec.buffer_name, persistent: spec.persistent };
@@ -70,7 +71,7 @@ impl Decoder {
             Arg::Value(_) => kind,
             _ => InputKind::Constant,
         };
-        InputSpec { name: name.unwrap_or_else(|| format!("arg{at}")), kind }
+        InputSpec { name: name.map_or_else(|| format!("arg{at}"), String::from), kind }
     }
 
     fn output_spec(
@@ -82,7 +83,7 @@ impl Decoder {
     ) -> OutputSpec {
         use schema::OutputSpec as Spec;
         let (name, kind) = match spec {
-            Spec::UserOutput(spec) => (argument_name(&spec.arg).map(str::to_owned), OutputKind::User),
+            Spec::UserOutput(spec) => (argument_name(&spec.arg).map(Name::from), OutputKind::User),
             Spec::LossOutput(spec) => (Some(spec.arg.name), OutputKind::Loss),
             Spec::Token(spec) => (Some(spec.arg.name), OutputKind::Token),
             Spec::GradientToParameter(spec) => {

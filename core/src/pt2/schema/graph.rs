@@ -1,12 +1,13 @@
 //! Graphs, nodes and their arguments.
 
-use std::collections::HashMap;
-
 use indexmap::IndexMap;
+use rustc_hash::FxHashMap;
 use serde::Deserialize;
 
 use super::Float;
+use super::lists::TensorValues;
 use super::union::union;
+use crate::Name;
 
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Device {
@@ -33,23 +34,23 @@ pub(crate) struct TensorMeta {
 
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct TensorArgument {
-    pub(crate) name: String,
+    pub(crate) name: Name,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct TokenArgument {
-    pub(crate) name: String,
+    pub(crate) name: Name,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct GraphArgument {
-    pub(crate) name: String,
+    pub(crate) name: Name,
     pub(crate) graph: Graph,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct CustomObjArgument {
-    pub(crate) name: String,
+    pub(crate) name: Name,
     pub(crate) class_fqn: String,
 }
 
@@ -84,17 +85,17 @@ union! {
     }
 
     SymIntArgument {
-        "as_name" => Name(String),
+        "as_name" => Name(Name),
         "as_int" => Int(i64),
     }
 
     SymFloatArgument {
-        "as_name" => Name(String),
+        "as_name" => Name(Name),
         "as_float" => Float(Float),
     }
 
     SymBoolArgument {
-        "as_name" => Name(String),
+        "as_name" => Name(Name),
         "as_bool" => Bool(bool),
     }
 
@@ -140,7 +141,7 @@ union! {
 
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct NamedArgument {
-    pub(crate) name: String,
+    pub(crate) name: Name,
     pub(crate) arg: Argument,
 }
 
@@ -152,7 +153,7 @@ pub(crate) struct Node {
     #[serde(default)]
     pub(crate) metadata: NodeMetadata,
     #[serde(default)]
-    pub(crate) name: Option<String>,
+    pub(crate) name: Option<Name>,
 }
 
 /// The parts of a node's metadata that are used; the rest is skipped without keeping it.
@@ -164,16 +165,17 @@ pub(crate) struct NodeMetadata {
     pub(crate) nn_module_stack: String,
 }
 
+/// A graph. `N` is how its nodes are held: as they are, or as text that is read one at a time.
 #[derive(Clone, Debug, Deserialize)]
-pub(crate) struct Graph {
+pub(crate) struct Graph<N = Vec<Node>> {
     pub(crate) inputs: Vec<Argument>,
     pub(crate) outputs: Vec<Argument>,
-    pub(crate) nodes: Vec<Node>,
-    pub(crate) tensor_values: HashMap<String, TensorMeta>,
-    pub(crate) sym_int_values: HashMap<String, SymInt>,
-    pub(crate) sym_bool_values: HashMap<String, SymBool>,
+    pub(crate) nodes: N,
+    pub(crate) tensor_values: TensorValues,
+    pub(crate) sym_int_values: FxHashMap<Name, SymInt>,
+    pub(crate) sym_bool_values: FxHashMap<Name, SymBool>,
     #[serde(default)]
-    pub(crate) custom_obj_values: HashMap<String, CustomObjArgument>,
+    pub(crate) custom_obj_values: FxHashMap<Name, CustomObjArgument>,
     #[serde(default)]
-    pub(crate) sym_float_values: HashMap<String, SymFloat>,
+    pub(crate) sym_float_values: FxHashMap<Name, SymFloat>,
 }

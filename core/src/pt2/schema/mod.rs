@@ -5,11 +5,13 @@
 //! is not known changes the meaning of what holds it and is an error.
 
 mod graph;
+mod lists;
 mod program;
 mod scalar;
 mod union;
 
 pub(crate) use graph::*;
+pub(crate) use lists::{Nodes, TensorValues};
 pub(crate) use program::*;
 pub(crate) use scalar::{Bound, Float};
 

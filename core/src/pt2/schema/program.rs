@@ -151,8 +151,8 @@ pub(crate) struct ModuleCallEntry {
 }
 
 #[derive(Clone, Debug, Deserialize)]
-pub(crate) struct GraphModule {
-    pub(crate) graph: Graph,
+pub(crate) struct GraphModule<N> {
+    pub(crate) graph: Graph<N>,
     pub(crate) signature: GraphSignature,
     pub(crate) module_call_graph: Vec<ModuleCallEntry>,
 }
@@ -170,8 +170,8 @@ pub(crate) struct Versioned {
 }
 
 #[derive(Clone, Debug, Deserialize)]
-pub(crate) struct ExportedProgram {
-    pub(crate) graph_module: GraphModule,
+pub(crate) struct ExportedProgram<N> {
+    pub(crate) graph_module: GraphModule<N>,
     pub(crate) range_constraints: IndexMap<String, RangeConstraint>,
     pub(crate) schema_version: SchemaVersion,
     #[serde(default)]

@@ -12,8 +12,8 @@ use onnxport_core::host::Known;
 use onnxport_core::ir::opset::{DEFAULT_OPSET, MAX_OPSET, MIN_OPSET};
 use onnxport_core::lower::{LowerOptions, lower};
 use onnxport_core::program::{
-    Arg, Call, InputKind, InputSpec, NamedArg, Output, OutputKind, OutputSpec, Program, TensorType, Value,
-    ValueType,
+    Arg, Call, InputKind, InputSpec, NamedArg, Output, OutputKind, OutputSpec, Outputs, Program, TensorType,
+    Value, ValueType,
 };
 use onnxport_core::registry::{Schema, SchemaType, Schemas};
 use onnxport_core::sym::{Dim, Range};
@@ -117,7 +117,7 @@ fn program(schema: &Schema, kind: Kind) -> Option<Program> {
             });
         }
     }
-    let outputs = schema.returns.iter().map(|ret| maker.result(&ret.ty)).collect::<Option<Vec<_>>>()?;
+    let outputs = schema.returns.iter().map(|ret| maker.result(&ret.ty)).collect::<Option<Outputs>>()?;
     let Maker { mut program, .. } = maker;
     let origin =
         onnxport_core::diagnose::Origin { target: schema.target.as_str().into(), ..Default::default() };
@@ -157,7 +157,7 @@ impl Maker {
     fn argument(&mut self, name: &str, ty: &SchemaType) -> Option<Arg> {
         Some(match ty {
             SchemaType::Tensor => {
-                let ty = ValueType::Tensor(self.ty());
+                let ty = self.ty().into();
                 let name = format!("{name}_{}", self.program.body.inputs.len());
                 let val = self.value(name.clone(), ty);
                 self.program.body.inputs.push(Arg::Value(val));
@@ -169,11 +169,11 @@ impl Maker {
             SchemaType::Bool => Arg::Bool(true),
             SchemaType::Scalar => Arg::Int(2),
             SchemaType::Complex => Arg::Complex(1.0, 0.5),
-            SchemaType::Str => Arg::Str("none".to_owned()),
+            SchemaType::Str => Arg::Str("none".into()),
             SchemaType::DType => Arg::DType(DType::F32),
-            SchemaType::Layout => Arg::Layout("torch.strided".to_owned()),
-            SchemaType::Device => Arg::Device("cpu".to_owned()),
-            SchemaType::MemoryFormat => Arg::MemoryFormat("torch.contiguous_format".to_owned()),
+            SchemaType::Layout => Arg::Layout("torch.strided".into()),
+            SchemaType::Device => Arg::Device("cpu".into()),
+            SchemaType::MemoryFormat => Arg::MemoryFormat("torch.contiguous_format".into()),
             SchemaType::Generator | SchemaType::Optional(_) => Arg::None,
             SchemaType::List(element, size) => {
                 let count = size.unwrap_or(2).min(8);
@@ -188,13 +188,13 @@ impl Maker {
         let name = format!("result_{}", self.program.body.values.len());
         Some(match ty {
             SchemaType::Tensor => {
-                let ty = ValueType::Tensor(self.ty());
+                let ty = self.ty().into();
                 Output::Value(self.value(name, ty))
             }
             SchemaType::List(element, _) if **element == SchemaType::Tensor => {
                 let mut items = Vec::new();
                 for part in ["a", "b"] {
-                    let ty = ValueType::Tensor(self.ty());
+                    let ty = self.ty().into();
                     items.push(Some(self.value(format!("{name}_{part}"), ty)));
                 }
                 Output::List(items)

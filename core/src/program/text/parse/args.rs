@@ -12,7 +12,7 @@ impl Parser<'_> {
         let name = if self.lexer.peek() == Some('"') {
             let text = self.lexer.quoted()?;
             if !self.lexer.eat("=") {
-                return Ok(NamedArg { name: Name::new(), arg: Arg::Str(text) });
+                return Ok(NamedArg { name: Name::new(), arg: Arg::Str(text.into()) });
             }
             text
         } else if self.lexer.peek_word().starts_with(is_name) {
@@ -34,18 +34,19 @@ impl Parser<'_> {
     fn nested_arg(&mut self, scope: &mut Scope) -> Result<Arg, TextError> {
         Ok(match self.lexer.peek() {
             Some('%') => Arg::Value(self.val(scope)?),
-            Some('"') => Arg::Str(self.lexer.quoted()?),
+            Some('"') => Arg::Str(self.lexer.quoted()?.into()),
             Some('[') => {
                 self.lexer.expect("[")?;
                 Arg::List(self.list("]", |p| p.arg(scope))?)
             }
             Some('{') => {
                 self.lexer.expect("{")?;
-                Arg::Dict(self.list("}", |p| {
+                let items = self.list("}", |p| {
                     let key = p.lexer.quoted()?;
                     p.lexer.expect(":")?;
-                    Ok((key, p.arg(scope)?))
-                })?)
+                    Ok((key.into(), p.arg(scope)?))
+                })?;
+                Arg::Dict(items.into())
             }
             Some(c) if c.is_ascii_alphabetic() => {
                 let word = self.lexer.word()?;
@@ -87,10 +88,10 @@ impl Parser<'_> {
                 self.lexer.expect(")")?;
                 Arg::UnknownDType(code)
             }
-            "device" => Arg::Device(self.wrapped()?),
-            "layout" => Arg::Layout(self.wrapped()?),
-            "format" => Arg::MemoryFormat(self.wrapped()?),
-            "op" => Arg::Operator(self.wrapped()?),
+            "device" => Arg::Device(self.wrapped()?.into()),
+            "layout" => Arg::Layout(self.wrapped()?.into()),
+            "format" => Arg::MemoryFormat(self.wrapped()?.into()),
+            "op" => Arg::Operator(self.wrapped()?.into()),
             "graph" => {
                 let name = self.lexer.name()?;
                 Arg::Graph(Box::new(Subgraph { name, body: self.body(None)? }))

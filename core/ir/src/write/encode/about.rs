@@ -1,0 +1,57 @@
+//! What a model says about itself: who made it, and which versions it needs.
+
+use onnxport_proto::{ModelProto, OperatorSetIdProto};
+
+use crate::ir::{Def, Header, Model, OpsetImport};
+use crate::tensor::DType;
+use crate::write::value_info::some;
+
+pub(super) fn opsets(opsets: &[OpsetImport]) -> Vec<OperatorSetIdProto> {
+    let import =
+        |o: &OpsetImport| OperatorSetIdProto { domain: Some(o.domain.clone()), version: Some(o.version) };
+    opsets.iter().map(import).collect()
+}
+
+/// Makes `proto` say about itself what the model that was read said.
+pub(super) fn stated(proto: &mut ModelProto, header: &Header) {
+    proto.producer_name = some(&header.producer);
+    proto.producer_version = some(&header.producer_version);
+    proto.domain = some(&header.domain);
+    proto.model_version = Some(header.version).filter(|version| *version != 0);
+    proto.doc_string = some(&header.doc);
+    proto.configuration.clone_from(&header.devices);
+    proto.training_info.clone_from(&header.training);
+}
+
+/// The lowest IR version that knows the opset and the element types of the model
+/// (`VERSION_TABLE` in `onnx/helper.py`, and the notes at `TensorProto.DataType`).
+pub(super) fn ir_version(model: &Model) -> i64 {
+    let least = match &model.header {
+        Some(header) => header.ir_version,
+        None => by_opset(model.opset()),
+    };
+    let graphs = std::iter::once(&model.graph).chain(model.functions.iter().map(|f| &f.graph));
+    let dtypes = graphs.flat_map(|g| g.values.iter()).filter(|(_, v)| v.def != Def::Gone);
+    let by_dtype = dtypes.filter_map(|(_, v)| v.ty.dtype()).map(|dtype| match dtype {
+        DType::F8E4M3FN | DType::F8E4M3FNUZ | DType::F8E5M2 | DType::F8E5M2FNUZ => 9,
+        DType::U4 | DType::I4 => 10,
+        DType::F4E2M1 => 11,
+        DType::F8E8M0 => 12,
+        DType::U2 | DType::I2 => 13,
+        DType::F6E2M3 | DType::F6E3M2 => 14,
+        _ => 1,
+    });
+    by_dtype.fold(least, i64::max)
+}
+
+fn by_opset(opset: i64) -> i64 {
+    match opset {
+        ..=18 => 8,
+        19 | 20 => 9,
+        21 | 22 => 10,
+        23 => 11,
+        24 => 12,
+        25..=27 => 13,
+        _ => 14,
+    }
+}

@@ -1,0 +1,130 @@
+//! A model that is encoded, but for the bytes of its weights.
+
+use std::io::{self, Write};
+
+use onnxport_proto::ModelProto;
+use onnxport_proto::tensor_proto::DataLocation;
+use prost::Message as _;
+
+use super::chunks::Chunks;
+use crate::diagnose::{Code, Diagnostic, Report};
+use crate::onnx::UNBOUND_LOCATION;
+use crate::onnx::wire::{put_varint, varint_len};
+use crate::write::plan::{Place, Plan, Weight};
+use crate::write::stream::{self, Meter, Out};
+use crate::write::{constants, metadata};
+
+/// The longest protobuf message.
+const MAX_MESSAGE: u64 = (1 << 31) - 1;
+
+// Keys of length-delimited fields, `number << 3 | 2`.
+const MODEL_GRAPH: u8 = 7 << 3 | 2;
+const GRAPH_INITIALIZER: u8 = 5 << 3 | 2;
+const TENSOR_RAW_DATA: u8 = 9 << 3 | 2;
+
+/// A model, ready to be written.
+///
+/// The graph's initializers are kept apart, so that their bytes stream into the file.
+pub(in crate::write) struct Message<'a> {
+    model: Vec<u8>,
+    graph: Chunks,
+    initializers: Vec<Piece<'a>>,
+}
+
+/// An initializer: its message and, where they are inline, its bytes.
+struct Piece<'a> {
+    head: Vec<u8>,
+    raw: Option<(Weight<'a>, u64)>,
+}
+
+impl Piece<'_> {
+    /// The length of the initializer's message.
+    fn len(&self) -> u64 {
+        let raw = self.raw.map_or(0, |(_, len)| 1 + varint_len(len) + len);
+        self.head.len() as u64 + raw
+    }
+}
+
+impl<'a> Message<'a> {
+    /// A model whose graph is `graph` with `weights` as its initializers, placed as `plan` says.
+    /// `model` has no graph, `graph` no initializers.
+    pub(in crate::write) fn of(
+        model: &ModelProto,
+        graph: Chunks,
+        weights: &[Weight<'a>],
+        plan: &Plan,
+        data_names: &[String],
+    ) -> Self {
+        let initializers = weights.iter().zip(&plan.places);
+        let initializers = initializers.filter_map(|(weight, place)| {
+            let mut head = constants::described(constants::head(weight.name, weight.data), weight.about);
+            let (file, offset, len) = match place {
+                Place::Left => return None,
+                Place::Inline => {
+                    let raw = Some((*weight, weight.data.byte_len().unwrap_or(u64::MAX)));
+                    return Some(Piece { head: head.encode_to_vec(), raw });
+                }
+                Place::Data(extent) => {
+                    (data_names.get(extent.file).map_or("", String::as_str), extent.offset, extent.len)
+                }
+                Place::Pointed(extent) => {
+                    let file = plan.pointed.get(extent.file);
+                    (file.map_or("", |f| f.location.as_str()), extent.offset, extent.len)
+                }
+                Place::Unbound(len) => (UNBOUND_LOCATION, 0, *len),
+            };
+            head.data_location = Some(DataLocation::External as i32);
+            head.external_data = vec![
+                metadata::entry("location", file),
+                metadata::entry("offset", offset.to_string()),
+                metadata::entry("length", len.to_string()),
+            ];
+            Some(Piece { head: head.encode_to_vec(), raw: None })
+        });
+        Message { initializers: initializers.collect(), model: model.encode_to_vec(), graph }
+    }
+
+    fn graph_len(&self) -> u64 {
+        let parts = self.initializers.iter().map(Piece::len).map(|len| 1 + varint_len(len) + len);
+        parts.fold(self.graph.len(), u64::saturating_add)
+    }
+
+    /// The length in bytes.
+    ///
+    /// # Errors
+    /// `OP602` when it is more than a protobuf message may have.
+    pub(in crate::write) fn len(&self) -> Result<u64, Report> {
+        let graph = self.graph_len();
+        let len = (self.model.len() as u64 + 1 + varint_len(graph)).saturating_add(graph);
+        if len <= MAX_MESSAGE {
+            return Ok(len);
+        }
+        let message = format!("the model takes {len} bytes, more than the 2 GiB of a protobuf message");
+        Err(Diagnostic::error(Code::WRITE_SIZE, message).help("write the weights to a data file").into())
+    }
+
+    /// Writes the message.
+    pub(in crate::write) fn write(&self, out: &mut Out<'_>, meter: &Meter) -> io::Result<()> {
+        let mut pending = vec![MODEL_GRAPH];
+        put_varint(&mut pending, self.graph_len());
+        for bytes in [self.model.as_slice(), &pending].into_iter().chain(self.graph.iter()) {
+            out.write_all(bytes)?;
+            meter.add(bytes.len() as u64)?;
+        }
+        pending.clear();
+        for part in &self.initializers {
+            pending.push(GRAPH_INITIALIZER);
+            put_varint(&mut pending, part.len());
+            pending.extend_from_slice(&part.head);
+            let Some((weight, len)) = part.raw else { continue };
+            pending.push(TENSOR_RAW_DATA);
+            put_varint(&mut pending, len);
+            out.write_all(&pending)?;
+            meter.add(pending.len() as u64)?;
+            pending.clear();
+            stream::weight(&weight, out, meter)?;
+        }
+        out.write_all(&pending)?;
+        meter.add(pending.len() as u64)
+    }
+}

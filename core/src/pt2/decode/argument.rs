@@ -71,7 +71,10 @@ impl Decoder {
 }
 
 fn list<T>(items: Vec<T>, item: impl FnMut(T) -> Arg) -> Arg {
-    Arg::List(items.into_iter().map(item).collect())
+    // Collected, they would keep the memory that their text was read into.
+    let mut args = Vec::with_capacity(items.len());
+    args.extend(items.into_iter().map(item));
+    Arg::List(args)
 }
 
 fn tensor_list(scope: &mut Scope, tensors: Vec<TensorArgument>) -> Arg {

@@ -127,11 +127,11 @@ impl Decoder {
         let origin = self.origin(name, target.clone(), node.metadata);
         let origin = self.program.origins.push(origin);
         scope.origin = Some(origin);
-        let args = node
-            .inputs
-            .into_iter()
-            .map(|input| NamedArg { name: self.names.get(&input.name), arg: self.argument(scope, input.arg) })
-            .collect();
+        // Collected, they would keep the memory that their text was read into.
+        let mut args = Vec::with_capacity(node.inputs.len());
+        for input in node.inputs {
+            args.push(NamedArg { name: self.names.get(&input.name), arg: self.argument(scope, input.arg) });
+        }
         let outputs = node.outputs.into_iter().map(|output| self.output(scope, output)).collect();
         Call { target, args, outputs, origin }
     }

@@ -35,7 +35,7 @@ fn all(cx: &mut Cx<'_>) -> Meta<Vec<Vec<ValueType>>> {
     let (call, schema) = (cx.call, cx.schema);
     if let Some(written) = schema.args.iter().position(SchemaArg::is_written).filter(|_| is_in_place(schema))
     {
-        let ty = ValueType::Tensor(cx.operand(written)?.clone());
+        let ty = ValueType::from(cx.operand(written)?.clone());
         return Ok(call.outputs.iter().map(|_| vec![ty.clone()]).collect());
     }
     let (shapes, dtypes) = (schema.facts.terms("shape"), schema.facts.terms("dtype"));

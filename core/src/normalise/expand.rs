@@ -1,6 +1,7 @@
 //! Puts the calls of a template in the place of a call.
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::smallvec;
 
 use super::edit::{Editor, substitute};
 use crate::arena::Arena;
@@ -216,7 +217,7 @@ impl Expander<'_> {
                 None => self.fresh(own, number.ty()),
             };
             self.known.insert(own, Arg::Value(val));
-            call.outputs = vec![Output::Value(val)];
+            call.outputs = smallvec![Output::Value(val)];
             return Ok(true);
         }
         let mut own = Vec::new();

@@ -38,8 +38,7 @@ fn add(program: &mut Program, name: &str, storage: &str) {
     use crate::sym::Dim;
     use crate::tensor::Unbound;
     let ty = TensorType::dense(DType::F32, vec![Dim::Const(2)]);
-    let val =
-        program.body.values.push(Value { name: name.replace('.', "_").into(), ty: ValueType::Tensor(ty) });
+    let val = program.body.values.push(Value { name: name.replace('.', "_").into(), ty: ty.into() });
     program.body.inputs.push(Arg::Value(val));
     program.body.outputs.push(Arg::Value(val));
     program

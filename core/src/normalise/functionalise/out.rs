@@ -1,9 +1,11 @@
 //! Overloads that write their results into tensors that are given for them: the functional operator, and a copy.
 
+use smallvec::smallvec;
+
 use super::Rewriter;
 use crate::meta;
 use crate::normalise::edit::named;
-use crate::program::{Arg, Call, Output, TensorType, Val, ValueType};
+use crate::program::{Arg, Call, Output, TensorType, Val};
 use crate::registry::Schema;
 
 impl Rewriter<'_, '_> {
@@ -54,7 +56,7 @@ impl Rewriter<'_, '_> {
                 new.outputs.push(Output::Value(val));
             } else if meta::is_pointwise(functional) {
                 let stem = target.split('.').nth(1).unwrap_or(target);
-                let wide = self.editor.fresh(stem, ValueType::Tensor(TensorType { dtype, ..ty.clone() }));
+                let wide = self.editor.fresh(stem, TensorType { dtype, ..(*ty).clone() }.into());
                 new.outputs.push(Output::Value(wide));
                 casts.push(cast(wide, val, &ty, call));
             } else {
@@ -71,6 +73,6 @@ impl Rewriter<'_, '_> {
 
 fn cast(from: Val, to: Val, ty: &TensorType, call: &Call) -> Call {
     let args = vec![named("self", from), named("dtype", Arg::DType(ty.dtype))];
-    let (target, outputs) = ("aten._to_copy.default".into(), vec![Output::Value(to)]);
+    let (target, outputs) = ("aten._to_copy.default".into(), smallvec![Output::Value(to)]);
     Call { target, args, outputs, origin: call.origin }
 }

@@ -34,7 +34,7 @@ fn program(storages: [&str; 2]) -> Program {
 }
 
 fn add(program: &mut Program, name: &str, storage: &str) {
-    use crate::program::{Arg, InputKind, InputSpec, TensorType, Value, ValueType};
+    use crate::program::{Arg, InputKind, InputSpec, TensorType, Value};
     use crate::sym::Dim;
     use crate::tensor::Unbound;
     let ty = TensorType::dense(DType::F32, vec![Dim::Const(2)]);

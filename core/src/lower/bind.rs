@@ -74,7 +74,10 @@ pub(super) fn type_record(kind: u32, dtype: i32, dims: &[DimRecord]) -> TypeReco
 
 impl<'p> Driver<'p> {
     /// The frame of `call`, bound to its schema.
-    pub(super) fn frame(&self, body: &'p Body, call: &'p Call, scope: &Scope) -> Bind<Frame<'p>> {
+    pub(super) fn frame<'c>(&self, body: &'c Body, call: &'c Call, scope: &Scope) -> Bind<Frame<'c>>
+    where
+        'p: 'c,
+    {
         let mut frame = Frame {
             thread: std::thread::current().id(),
             driver: std::ptr::null_mut(),

@@ -84,7 +84,7 @@ pub(super) fn lend<'a, T>(items: &[T]) -> RSlice<'a, T> {
 
 /// The same for arguments; what they borrow lives as long as the call.
 fn lend_args<'a>(items: &[ArgRecord<'_>]) -> RSlice<'a, ArgRecord<'a>> {
-    // SAFETY: as for `lend`; only lifetimes differ, and the program outlives the call.
+    // SAFETY: as for `lend`; only lifetimes differ, and the call is freed after the plugin returned.
     RSlice::from_slice(unsafe { std::slice::from_raw_parts(items.as_ptr().cast(), items.len()) })
 }
 

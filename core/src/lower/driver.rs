@@ -62,8 +62,8 @@ pub(super) struct Driver<'p> {
     pub(super) program: &'p Program,
     pub(super) model: Model,
     pub(super) stated: Stated,
-    /// The types in ONNX of the program's, which live as long as the program.
-    types: FxHashMap<*const TensorType, Arc<(DType, Shape)>>,
+    /// The types in ONNX of the program's, which are kept as well: a type may be freed with its call.
+    types: FxHashMap<*const TensorType, (Arc<TensorType>, Arc<(DType, Shape)>)>,
     /// The block that grows.
     pub(super) block: BlockId,
     /// The call whose nodes are emitted.
@@ -87,6 +87,7 @@ pub(super) fn run(
 ) -> Result<Lowered, Report> {
     let symbols = std::mem::take(&mut program.symbols);
     let origins = std::mem::take(&mut program.origins);
+    let calls = std::mem::take(&mut program.body.calls);
     let opsets = vec![OpsetImport { domain: String::new(), version: options.opset }];
     let model = Model { opsets, symbols, origins, ..Model::default() };
     let mut driver = Driver {
@@ -106,7 +107,7 @@ pub(super) fn run(
     rename_dims(&mut driver, options);
     let mut scope = Scope::default();
     driver.make_inputs(&mut scope, options);
-    let ((), messages) = log::collect(|| driver.lower_calls(&program.body, &mut scope));
+    let ((), messages) = log::collect(|| driver.consume(&program.body, calls, &mut scope));
     driver.origin = None;
     driver.make_outputs(&scope, options, output_names);
     let Driver { mut model, stated, mut diagnostics, .. } = driver;
@@ -138,12 +139,13 @@ impl<'p> Driver<'p> {
     }
 
     /// The type in ONNX of a tensor of the program.
-    fn real(&mut self, ty: &'p Arc<TensorType>) -> Arc<(DType, Shape)> {
-        let real = self.types.entry(Arc::as_ptr(ty));
-        Arc::clone(real.or_insert_with(|| Arc::new(real_type(ty.dtype, &ty.shape))))
+    fn real(&mut self, ty: &Arc<TensorType>) -> Arc<(DType, Shape)> {
+        let known = self.types.entry(Arc::as_ptr(ty));
+        let (_, real) = known.or_insert_with(|| (Arc::clone(ty), Arc::new(real_type(ty.dtype, &ty.shape))));
+        Arc::clone(real)
     }
 
-    fn bind_typed(&mut self, scope: &mut Scope, val: Val, value: ValueId, ty: &'p ValueType) {
+    fn bind_typed(&mut self, scope: &mut Scope, val: Val, value: ValueId, ty: &ValueType) {
         scope.bind(val, Bound::Value(value));
         match ty {
             ValueType::Tensor(ty) => {
@@ -163,26 +165,54 @@ impl<'p> Driver<'p> {
         }
     }
 
-    /// Lowers every call of `body` into the current block.
-    pub(super) fn lower_calls(&mut self, body: &'p Body, scope: &mut Scope) {
+    /// Lowers every call of a nested `body` into the current block.
+    fn lower_calls<'c>(&mut self, body: &'c Body, scope: &mut Scope)
+    where
+        'p: 'c,
+    {
         for call in &body.calls {
-            if self.host.quarantine.stops(self.set_aside) {
+            if !self.lower_one(body, call, scope) {
                 return;
             }
-            self.origin = Some(call.origin);
-            if self.lower_sym_int(body, call, scope) {
-                continue;
+        }
+    }
+
+    /// Lowers `calls` of `body`, and frees each when it is lowered: a long program and its model would be held side
+    /// by side else.
+    fn consume(&mut self, body: &Body, mut calls: Vec<Call>, scope: &mut Scope) {
+        calls.reverse();
+        while let Some(call) = calls.pop() {
+            if !self.lower_one(body, &call, scope) {
+                return;
             }
-            match self.lower_call(body, call, scope) {
-                Ok(values) => self.bind_results(body, call, &values, scope),
-                Err(diagnostic) => {
-                    self.diagnostics.extend(diagnostic.map(|d| *d));
-                    for output in &call.outputs {
-                        output.each_value(&mut |val| scope.bind(val, Bound::Poisoned));
-                    }
+            if calls.len() < calls.capacity() / 2 {
+                calls.shrink_to_fit();
+            }
+        }
+    }
+
+    /// Lowers one call; returns whether the next one is to be lowered as well.
+    fn lower_one<'c>(&mut self, body: &'c Body, call: &'c Call, scope: &mut Scope) -> bool
+    where
+        'p: 'c,
+    {
+        if self.host.quarantine.stops(self.set_aside) {
+            return false;
+        }
+        self.origin = Some(call.origin);
+        if self.lower_sym_int(body, call, scope) {
+            return true;
+        }
+        match self.lower_call(body, call, scope) {
+            Ok(values) => self.bind_results(body, call, &values, scope),
+            Err(diagnostic) => {
+                self.diagnostics.extend(diagnostic.map(|d| *d));
+                for output in &call.outputs {
+                    output.each_value(&mut |val| scope.bind(val, Bound::Poisoned));
                 }
             }
         }
+        true
     }
 
     /// A call whose only result is an integer with a known expression needs no operator: the
@@ -199,7 +229,7 @@ impl<'p> Driver<'p> {
         }
     }
 
-    fn bind_results(&mut self, body: &'p Body, call: &Call, values: &[Option<ValueId>], scope: &mut Scope) {
+    fn bind_results(&mut self, body: &Body, call: &Call, values: &[Option<ValueId>], scope: &mut Scope) {
         for (val, value) in results(call).zip(values) {
             match (val, value) {
                 (Some(val), Some(value)) => {
@@ -222,7 +252,7 @@ impl<'p> Driver<'p> {
     }
 
     /// What ONNX infers for a result must agree with what the program states.
-    fn contradiction(&mut self, call: &Call, stated: &'p ValueType, value: ValueId) -> Option<Diagnostic> {
+    fn contradiction(&mut self, call: &Call, stated: &ValueType, value: ValueId) -> Option<Diagnostic> {
         let ValueType::Tensor(ty) = stated else { return None };
         let real = self.real(ty);
         let (dtype, shape) = (real.0, &real.1);
@@ -248,12 +278,15 @@ impl<'p> Driver<'p> {
     }
 
     /// Lowers one call through its plugin. `Err(None)` when a problem upstream was reported.
-    fn lower_call(
+    fn lower_call<'c>(
         &mut self,
-        body: &'p Body,
-        call: &'p Call,
+        body: &'c Body,
+        call: &'c Call,
         scope: &Scope,
-    ) -> Result<Vec<Option<ValueId>>, Option<Box<Diagnostic>>> {
+    ) -> Result<Vec<Option<ValueId>>, Option<Box<Diagnostic>>>
+    where
+        'p: 'c,
+    {
         let complex = is_complex(body, call);
         let opset = self.model.opset();
         let provider = match self.host.registry.resolve(&call.target, opset, complex, &self.host.choice) {
@@ -267,7 +300,7 @@ impl<'p> Driver<'p> {
             return Err(None);
         }
         let mut frame = self.frame(body, call, scope)?;
-        frame.driver = std::ptr::from_mut(self);
+        frame.driver = std::ptr::from_mut(self).cast();
         let cx = Context(std::ptr::from_mut(&mut frame).cast());
         let depth = self.block;
         let subject =
@@ -343,7 +376,10 @@ impl<'p> Driver<'p> {
     }
 
     /// Lowers a nested body into the current block.
-    pub(super) fn inline(&mut self, body: &'p Body, inputs: &[ValueId]) -> Option<Vec<ValueId>> {
+    pub(super) fn inline<'c>(&mut self, body: &'c Body, inputs: &[ValueId]) -> Option<Vec<ValueId>>
+    where
+        'p: 'c,
+    {
         let mut scope = Scope::default();
         if inputs.len() != body.inputs.len() {
             return None;

@@ -1,0 +1,142 @@
+"""The exceptions: one class for each exit code of the command.
+
+Where PyTorch is loaded, every error is a `torch.onnx.OnnxExporterError` as well, so that code
+written for `torch.onnx.export` catches it. PyTorch is never loaded for that.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from functools import cache
+from typing import Any, ClassVar, NoReturn
+
+from onnxport import _diagnostics
+from onnxport._diagnostics import Diagnostic
+
+
+class Error(RuntimeError):
+    """What onnxport raises.
+
+    `diagnostics` says in detail what is wrong, `exit` is the exit code of the command.
+    """
+
+    exit: ClassVar[int] = 70
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Error:
+        """Make an error that PyTorch's handlers catch too."""
+        return super().__new__(_also_of_torch(cls), *args)
+
+    def __init__(self, message: str = "", diagnostics: Iterable[Diagnostic] = ()) -> None:
+        self.diagnostics = tuple(diagnostics)
+        super().__init__(message or _diagnostics.text(self.diagnostics))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self.__class__._own, (str(self), self.diagnostics)
+
+    _own: ClassVar[type[Error]]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._own = cls
+
+
+Error._own = Error
+
+
+class UsageError(Error, ValueError):
+    """An argument is wrong, or has no meaning here."""
+
+    exit = 2
+
+
+class UnsupportedError(Error):
+    """The program holds something that cannot be converted."""
+
+    exit = 3
+
+
+class CaptureError(UnsupportedError):
+    """PyTorch cannot export the module. `attempts` says how each strategy failed."""
+
+    def __init__(
+        self,
+        message: str = "",
+        diagnostics: Iterable[Diagnostic] = (),
+        attempts: Iterable[Any] = (),
+    ) -> None:
+        super().__init__(message, diagnostics)
+        self.attempts = tuple(attempts)
+
+
+class MismatchError(Error):
+    """The model does not compute what it must."""
+
+    exit = 4
+
+
+class FileError(Error):
+    """A file cannot be read or written, or is damaged."""
+
+    exit = 5
+
+
+class UnverifiedError(Error):
+    """There is nothing to verify with."""
+
+    exit = 6
+
+
+class InternalError(Error):
+    """A defect in onnxport or in a plugin."""
+
+    exit = 70
+
+
+BY_EXIT: dict[int, type[Error]] = {
+    kind.exit: kind
+    for kind in (
+        UsageError,
+        UnsupportedError,
+        MismatchError,
+        FileError,
+        UnverifiedError,
+        InternalError,
+    )
+}
+
+INTERRUPTED = 130
+
+
+@cache
+def _mixed(kind: type[Error], base: type[Exception]) -> type[Error]:
+    own = kind._own
+    names = {"__module__": own.__module__, "__doc__": own.__doc__, "__qualname__": own.__qualname__}
+    mixed = type(own.__name__, (own, base), names)
+    mixed._own = own
+    return mixed
+
+
+def _also_of_torch(kind: type[Error]) -> type[Error]:
+    if "torch" not in sys.modules:
+        return kind
+    from torch.onnx.errors import OnnxExporterError
+
+    return kind if issubclass(kind, OnnxExporterError) else _mixed(kind, OnnxExporterError)
+
+
+def of_exit(exit: int, diagnostics: Iterable[Diagnostic], message: str = "") -> BaseException:
+    """Return the exception for an exit code."""
+    if exit == INTERRUPTED:
+        return KeyboardInterrupt()
+    return BY_EXIT.get(exit, InternalError)(message, diagnostics)
+
+
+def usage(message: str, help: str | None = None) -> UsageError:
+    """Return the error for a wrong argument."""
+    return UsageError(diagnostics=[Diagnostic("error", "OP001", message, help=help)])
+
+
+def raise_native(error: Any) -> NoReturn:
+    """Raise the public exception for one of the extension module's."""
+    raise of_exit(error.exit, _diagnostics.read(error.diagnostics), str(error)) from None

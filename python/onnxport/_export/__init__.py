@@ -1,0 +1,1 @@
+"""From a module to a program, and from a program to its parts."""

@@ -1,0 +1,160 @@
+"""`onnxport.export`: what `torch.onnx.export` takes, and what onnxport makes of it."""
+
+from __future__ import annotations
+
+import io
+import os
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from onnxport import _errors
+from onnxport._export import refused
+from onnxport._onnx_program import ONNXProgram
+
+Names = Sequence[str] | None
+
+
+def export(
+    model: Any,
+    args: Any = (),
+    f: str | os.PathLike[str] | BinaryIO | None = None,
+    *,
+    kwargs: Mapping[str, Any] | None = None,
+    verbose: bool | None = None,
+    input_names: Names = None,
+    output_names: Names = None,
+    opset_version: int | None = None,
+    dynamo: bool = True,
+    external_data: bool = True,
+    dynamic_shapes: Any = None,
+    custom_translation_table: Mapping[Callable[..., Any], Callable[..., Any]] | None = None,
+    report: bool = False,
+    optimize: bool = True,
+    verify: bool = False,
+    profile: bool = False,
+    dump_exported_program: bool = False,
+    artifacts_dir: str | os.PathLike[str] = ".",
+    export_params: bool = True,
+    keep_initializers_as_inputs: bool = False,
+    dynamic_axes: Mapping[str, Mapping[int, str] | Sequence[int]] | None = None,
+    training: Any = None,
+    operator_export_type: Any = None,
+    do_constant_folding: bool = True,
+    custom_opsets: Mapping[str, int] | None = None,
+    export_modules_as_functions: Any = False,
+    autograd_inlining: bool = True,
+    options: Mapping[str, Any] | None = None,
+    plugins: Sequence[str | os.PathLike[str]] = (),
+) -> ONNXProgram:
+    """Convert a model to ONNX.
+
+    A module is captured by non-strict, strict or draft export, whichever succeeds first; `capture`
+    of the result says which. Weights are read where they are: nothing is copied, and they must not
+    change until the result is saved.
+
+    Args:
+        model: A module or a function, an exported program, or the path of a `.pt2` file.
+        args: Positional arguments of an example call. Values that are not tensors become part of
+            the model. Where `kwargs` is not given, a dict in the last place is taken for it.
+        f: Where to write the model. Leave it out and call `save` of the result.
+        kwargs: Keyword arguments of the example call.
+        verbose: Say what is being done.
+        input_names: Names for the inputs, in order; those that are left over keep theirs.
+        output_names: Names for the outputs, in order.
+        opset_version: The version of ONNX's operators; by default the recommended one.
+        dynamo: Only True: there is no TorchScript exporter.
+        external_data: Write the weights into a file beside the model. Without it they go into the
+            model as long as they stay below 1.5 GB.
+        dynamic_shapes: As `torch.export.export` takes them. A string in the place of a dimension
+            makes it dynamic and names it.
+        custom_translation_table: Functions that lower operators of your own.
+        report: Write a report in Markdown into `artifacts_dir`, also when the export fails.
+        optimize: Apply the standard rules, which never change a result, and fold constants.
+        verify: Run the model on the example call before it is written, and compare.
+        profile: Print how long each stage took.
+        dump_exported_program: Write the exported program into `artifacts_dir`.
+        artifacts_dir: Where the report and the exported program go.
+        export_params: When false, the model is written without the data of its weights.
+        keep_initializers_as_inputs: Declare the weights as inputs, behind the others.
+        dynamic_axes: Deprecated: use `dynamic_shapes`.
+        training: Deprecated: set the mode of the module.
+        operator_export_type: Deprecated: only ONNX.
+        do_constant_folding: Deprecated: see `optimize`.
+        custom_opsets: Deprecated: plugins state the domains that they use.
+        export_modules_as_functions: Deprecated: modules are not kept as functions.
+        autograd_inlining: Deprecated: `torch.export` always inlines.
+        options: Further options of `onnxport convert` by their names, such as `{"target": "onnx"}`.
+        plugins: Paths of plugins to load.
+
+    Returns:
+        The program; call it, save it, look into it.
+
+    Raises:
+        UsageError: An argument is wrong or has no meaning here.
+        CaptureError: PyTorch cannot export the module.
+        UnsupportedError: The program holds something that cannot be converted.
+        MismatchError: `verify` found other values; nothing was written.
+        FileError: A file cannot be read or written.
+    """
+    refused.check(
+        dynamo=dynamo,
+        training=training,
+        operator_export_type=operator_export_type,
+        do_constant_folding=do_constant_folding,
+        custom_opsets=custom_opsets,
+        export_modules_as_functions=export_modules_as_functions,
+        autograd_inlining=autograd_inlining,
+        custom_translation_table=custom_translation_table,
+    )
+    from onnxport._export import job
+
+    work = job.Job(
+        Path(artifacts_dir),
+        {
+            "input_names": list(input_names) if input_names is not None else None,
+            "output_names": list(output_names) if output_names is not None else None,
+            "opset": opset_version,
+            "optimize": optimize,
+            **(options or {}),
+        },
+        plugins=tuple(map(os.fspath, plugins)),
+        verbose=bool(verbose),
+        report=report,
+        profile=profile,
+        dump=dump_exported_program,
+    )
+    with work.reported():
+        program = work.run(model, args, kwargs, dynamic_shapes, dynamic_axes)
+        if verify:
+            work.say("verifying")
+            program.verify()
+        if f is not None:
+            work.say("writing")
+            _write(program, f, export_params, keep_initializers_as_inputs, external_data)
+    return program
+
+
+def _write(
+    program: ONNXProgram,
+    f: Any,
+    export_params: bool,
+    keep_initializers_as_inputs: bool,
+    external_data: bool,
+) -> None:
+    if isinstance(f, io.IOBase) or hasattr(f, "write"):
+        message = (
+            "writing to an open file is deprecated, and the whole model is in memory: give a path"
+        )
+        warnings.warn(message, DeprecationWarning, stacklevel=4)
+        f.write(program.to_bytes(export_params, keep_initializers_as_inputs))
+        return
+    if not isinstance(f, (str, os.PathLike)):
+        raise _errors.usage(f"`f` is a {type(f).__name__}, neither a path nor an open file")
+    program.save(
+        f,
+        include_initializers=export_params,
+        keep_initializers_as_inputs=keep_initializers_as_inputs,
+        external_data=external_data,
+    )

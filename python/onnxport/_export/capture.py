@@ -1,0 +1,183 @@
+"""How a module becomes an exported program: non-strict, strict and draft export, in this order."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch.export import ExportedProgram
+
+from onnxport import _errors
+from onnxport._diagnostics import Diagnostic
+from onnxport._export import draft, trees
+from onnxport._export.shapes import Wanted
+
+Strategy = Literal["non-strict", "strict", "draft"]
+
+STRATEGIES: tuple[Strategy, ...] = ("non-strict", "strict", "draft")
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One strategy, how long it took, and what it failed with."""
+
+    strategy: Strategy
+    seconds: float
+    error: Exception | None = None
+
+    def __str__(self) -> str:
+        if self.error is None:
+            return f"{self.strategy}: succeeded in {self.seconds:.1f} s"
+        return f"{self.strategy}: {type(self.error).__name__}: {_first_line(self.error)}"
+
+
+@dataclass(frozen=True)
+class Capture:
+    """How a program was captured.
+
+    `strategy` is None for a program that was given as one. `diagnostics` are the findings of draft
+    export.
+    """
+
+    strategy: Strategy | None = None
+    attempts: tuple[Attempt, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.attempts)) or "given as a program"
+
+
+def capture(
+    model: Any,
+    args: trees.Args,
+    kwargs: trees.Kwargs,
+    wanted: Wanted,
+    say: Callable[[str], None] = lambda _: None,
+    strategies: tuple[Strategy, ...] = STRATEGIES,
+) -> tuple[ExportedProgram, Capture]:
+    """Export `model` by the first strategy that succeeds.
+
+    Raises:
+        CaptureError: None does.
+    """
+    module = _module(model)
+    attempts: list[Attempt] = []
+    for strategy in strategies:
+        say(f"{strategy} export of {type(model).__name__}")
+        start = time.perf_counter()
+        try:
+            program, findings = _run(strategy, module, args, kwargs, wanted)
+        except Exception as error:
+            attempts.append(Attempt(strategy, time.perf_counter() - start, error))
+            say(str(attempts[-1]))
+            continue
+        attempts.append(Attempt(strategy, time.perf_counter() - start))
+        say(str(attempts[-1]))
+        return program, Capture(strategy, tuple(attempts), findings)
+    raise _refused(type(model).__name__, attempts)
+
+
+def _refused(name: str, attempts: list[Attempt]) -> _errors.CaptureError:
+    first = attempts[0].error
+    problem = Diagnostic(
+        "error",
+        "OP210",
+        f"PyTorch cannot export {name}: {type(first).__name__}: {_first_line(first)}",
+        **draft.place(first),
+        notes=tuple(map(str, attempts)),
+        help="`.attempts` of this error has what each strategy of torch.export failed with",
+    )
+    error = _errors.CaptureError(diagnostics=[problem], attempts=attempts)
+    error.__cause__ = first
+    return error
+
+
+def _module(model: Any) -> torch.nn.Module:
+    """Return a module for what is to be exported."""
+    if isinstance(model, (torch.jit.ScriptModule, torch.jit.ScriptFunction)):
+        help = "export the module that it was made of"
+        raise _errors.usage(
+            "a TorchScript module has no Python code that torch.export could trace", help
+        )
+    if isinstance(model, torch.nn.Module):
+        return model
+    if not callable(model):
+        message = f"a {type(model).__name__} is no module, no exported program and no path of one"
+        raise _errors.usage(message)
+    module = torch.nn.Module()
+    module.forward = model
+    return module
+
+
+def _run(
+    strategy: Strategy,
+    module: torch.nn.Module,
+    args: trees.Args,
+    kwargs: trees.Kwargs,
+    wanted: Wanted,
+) -> tuple[ExportedProgram, tuple[Diagnostic, ...]]:
+    if strategy == "draft":
+        shapes = wanted.candidates[-1]
+        program = torch.export.draft_export(module, args, kwargs, dynamic_shapes=shapes)
+        return program, draft.findings(program)
+    with _settings(strategy, wanted):
+        for shapes in wanted.candidates[:-1]:
+            with contextlib.suppress(torch._dynamo.exc.UserError):
+                return _export(strategy, module, args, kwargs, shapes), ()
+        return _export(strategy, module, args, kwargs, wanted.candidates[-1]), ()
+
+
+def _export(
+    strategy: Strategy, module: torch.nn.Module, args: trees.Args, kwargs: trees.Kwargs, shapes: Any
+) -> ExportedProgram:
+    """Export once, and again with the shapes that PyTorch suggests where it refuses these."""
+    strict = strategy == "strict"
+    try:
+        return torch.export.export(module, args, kwargs, dynamic_shapes=shapes, strict=strict)
+    except torch._dynamo.exc.UserError as error:
+        refine = torch.export.dynamic_shapes.refine_dynamic_shapes_from_suggested_fixes
+        try:
+            refined = refine(error.msg, shapes)
+        except Exception:
+            raise error from None
+        return torch.export.export(module, args, kwargs, dynamic_shapes=refined, strict=strict)
+
+
+@contextlib.contextmanager
+def _settings(strategy: Strategy, wanted: Wanted) -> Iterator[None]:
+    """Let sizes of 0 and 1 and the lengths of sequences be dynamic.
+
+    PyTorch keeps these in private places, which another release may not have.
+    """
+    with contextlib.ExitStack() as stack:
+        config = getattr(torch.fx.experimental, "_config", None)
+        if hasattr(config, "backed_size_oblivious"):
+            stack.enter_context(config.patch(backed_size_oblivious=True))
+        if wanted.any:
+            _enter_recurrent(stack)
+        if strategy == "strict":
+            stack.callback(setattr, torch.jit, "isinstance", torch.jit.isinstance)
+            torch.jit.isinstance = isinstance
+        yield
+
+
+def _enter_recurrent(stack: contextlib.ExitStack) -> None:
+    try:
+        from torch.export._patches import (
+            register_gru_while_loop_decomposition as gru,
+        )
+        from torch.export._patches import (
+            register_lstm_while_loop_decomposition as lstm,
+        )
+    except ImportError:
+        return
+    stack.enter_context(lstm())
+    stack.enter_context(gru())
+
+
+def _first_line(error: BaseException | None) -> str:
+    return str(error).strip().split("\n", 1)[0]

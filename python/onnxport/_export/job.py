@@ -1,0 +1,215 @@
+"""One export: capture, hand over, convert, and say what happened."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from onnxport import _errors
+from onnxport._onnx_program import ONNXProgram, conversion
+
+
+@dataclass
+class Job:
+    """What is to be done besides the conversion, and how long each stage took."""
+
+    folder: Path
+    options: dict[str, Any]
+    plugins: tuple[str, ...] = ()
+    verbose: bool = False
+    report: bool = False
+    profile: bool = False
+    dump: bool = False
+    seconds: dict[str, float] = field(default_factory=dict)
+    program: ONNXProgram | None = None
+
+    def __post_init__(self) -> None:
+        self.stamp = datetime.now().strftime("%Y-%m-%d_%H-%M-%S-%f")
+        self.options = {name: value for name, value in self.options.items() if value is not None}
+
+    def say(self, what: str) -> None:
+        """Print a line if the user wants to hear."""
+        if self.verbose:
+            print(f"[onnxport] {what}", file=sys.stderr)
+
+    @contextlib.contextmanager
+    def timed(self, stage: str) -> Iterator[None]:
+        """Count the seconds of a stage."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - start
+
+    def run(self, model: Any, args: Any, kwargs: Any, shapes: Any, axes: Any) -> ONNXProgram:
+        """Capture and convert `model`."""
+        if isinstance(model, (str, os.PathLike)):
+            self.program = self._of_file(Path(model), args, kwargs, shapes, axes)
+        else:
+            self.program = self._of_model(model, args, kwargs, shapes, axes)
+        return self.program
+
+    def _of_file(self, path: Path, args: Any, kwargs: Any, shapes: Any, axes: Any) -> ONNXProgram:
+        if args or kwargs or shapes or axes:
+            message = "a file has its inputs and dynamic dimensions in it; only names can be given"
+            raise _errors.usage(message, "pass the module instead of the path")
+        if path.suffix == ".onnx":
+            raise _errors.usage(
+                f"`{path}` is an ONNX model already", "`onnxport.optimize` takes one"
+            )
+        self.say(f"reading {path}")
+        with self.timed("convert"):
+            source = conversion.of_file(path, self.plugins)
+            return ONNXProgram.converted(source, self.options, path=path)
+
+    def _of_model(self, model: Any, args: Any, kwargs: Any, shapes: Any, axes: Any) -> ONNXProgram:
+        from torch.export import ExportedProgram
+
+        from onnxport._export import axes as dynamic_axes
+        from onnxport._export import caches, serialize
+        from onnxport._export import capture as capturing
+        from onnxport._export import shapes as dynamic
+
+        args, kwargs = _arguments(args, kwargs)
+        with caches.registered():
+            if isinstance(model, ExportedProgram):
+                if axes is not None:
+                    message = (
+                        "`dynamic_axes` means nothing for a program, whose dimensions are decided"
+                    )
+                    raise _errors.usage(message, "name them by `dynamic_shapes`")
+                program, how = model, capturing.Capture()
+                given = program.example_inputs or (args, kwargs)
+                wanted = (
+                    dynamic.read(program.module(), *given, shapes)
+                    if shapes
+                    else dynamic.Wanted((None,))
+                )
+            else:
+                args, kwargs, shapes, names = _of_exportable(model, args, kwargs, shapes)
+                for name, value in names.items():
+                    self.options.setdefault(name, value)
+                _warn_of_training(model)
+                if axes is not None and shapes is None:
+                    ports = self.options.get("input_names"), self.options.get("output_names")
+                    shapes = dynamic_axes.to_shapes(model, args, kwargs, axes, *ports)
+                elif axes is not None:
+                    message = "`dynamic_shapes` and `dynamic_axes` are both given"
+                    raise _errors.usage(message, "leave out `dynamic_axes`, which is deprecated")
+                wanted = dynamic.read(model, args, kwargs, shapes)
+                with self.timed("capture"):
+                    program, how = capturing.capture(model, args, kwargs, wanted, self.say)
+            for finding in how.diagnostics:
+                warnings.warn(str(finding), UserWarning, stacklevel=5)
+            if self.dump:
+                self._dump(program)
+            named = dynamic.names(program, wanted)
+            self.say("converting")
+            with self.timed("hand over"):
+                parts = serialize.parts(program)
+            with self.timed("convert"):
+                source = conversion.of_parts(parts, named, self.plugins)
+                options = _with_all_names(self.options, program)
+                return ONNXProgram.converted(
+                    source, options, exported_program=program, capture=how, example=(args, kwargs)
+                )
+
+    def _dump(self, program: Any) -> None:
+        import torch
+
+        path = self.folder / f"onnx_export_{self.stamp}.pt2"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        torch.export.save(program, path)
+        self.say(f"the exported program is at {path}")
+
+    @contextlib.contextmanager
+    def reported(self) -> Iterator[None]:
+        """Write the report and print the times, also when something fails."""
+        error: BaseException | None = None
+        try:
+            yield
+        except BaseException as raised:
+            error = raised
+            raise
+        finally:
+            if self.report:
+                self._report(error)
+            if self.profile:
+                for stage, seconds in self.seconds.items():
+                    print(f"[onnxport] {stage}: {seconds:.3f} s")
+
+    def _report(self, error: BaseException | None) -> None:
+        from onnxport._export import markdown
+
+        state = "success" if error is None else "failure"
+        path = self.folder / f"onnx_export_{self.stamp}_{state}.md"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path.write_text(markdown.report(self.program, self.seconds, error))
+        self.say(f"the report is at {path}")
+
+
+def _arguments(
+    args: Any, kwargs: Mapping[str, Any] | None
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return positional and keyword arguments, as `torch.onnx.export` reads them."""
+    import torch
+
+    positional = (args,) if isinstance(args, torch.Tensor) else args
+    if isinstance(positional, Mapping) or not isinstance(positional, (tuple, list)):
+        raise _errors.usage(
+            f"`args` is a {type(args).__name__} and no tuple", "keyword arguments are `kwargs`"
+        )
+    positional = tuple(positional)
+    if not kwargs and positional and isinstance(positional[-1], dict):
+        return positional[:-1], dict(positional[-1])
+    return positional, dict(kwargs or {})
+
+
+def _of_exportable(
+    model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], shapes: Any
+) -> tuple[tuple[Any, ...], dict[str, Any], Any, dict[str, Any]]:
+    """Ask a `torch.onnx.ExportableModule` for what was not given."""
+    import torch.onnx
+
+    kind = getattr(torch.onnx, "ExportableModule", None)
+    if args or kwargs or kind is None or not isinstance(model, kind):
+        return args, kwargs, shapes, {}
+    args, named = model.example_arguments()
+    names = {"input_names": model.input_names(), "output_names": model.output_names()}
+    shapes = model.dynamic_shapes() if shapes is None else shapes
+    return (
+        tuple(args),
+        dict(named or {}),
+        shapes,
+        {k: list(v) for k, v in names.items() if v is not None},
+    )
+
+
+def _with_all_names(options: Mapping[str, Any], program: Any) -> dict[str, Any]:
+    """Fill up names that were given for the first inputs or outputs only."""
+    from onnxport._export import inputs
+
+    filled = dict(options)
+    own = {"input_names": inputs.names(program)}
+    for option, names in own.items():
+        given: Sequence[str] | None = filled.get(option)
+        if given is None:
+            continue
+        if len(given) > len(names):
+            raise _errors.usage(f"`{option}` has {len(given)} names for {len(names)} tensors")
+        filled[option] = [*given, *names[len(given) :]]
+    return filled
+
+
+def _warn_of_training(model: Any) -> None:
+    if getattr(model, "training", False) and hasattr(model, "eval"):
+        message = "the model is in training mode: call `model.eval()` unless that is meant"
+        warnings.warn(message, UserWarning, stacklevel=6)

@@ -1,0 +1,42 @@
+"""Arguments of `torch.onnx.export` that mean nothing here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onnxport import _errors
+
+# By name: the values that ask for nothing, and what to do instead.
+_RULES: dict[str, tuple[tuple[str, ...], str]] = {
+    "dynamo": (("True",), "there is no TorchScript exporter; leave it out"),
+    "training": (
+        ("None", "TrainingMode.EVAL"),
+        "call `model.eval()` or `model.train()` before the export",
+    ),
+    "operator_export_type": (
+        ("None", "OperatorExportTypes.ONNX"),
+        "only operators of ONNX are written",
+    ),
+    "do_constant_folding": (("True",), "pass `optimize=False` to keep constants as they are"),
+    "custom_opsets": (("None", "{}"), "domains come from the plugins and functions that use them"),
+    "export_modules_as_functions": (
+        ("False", "set()", "()", "[]"),
+        "modules are not kept as functions",
+    ),
+    "autograd_inlining": (
+        ("True",),
+        "torch.export inlines autograd functions; register an operator instead",
+    ),
+    "custom_translation_table": (
+        ("None", "{}"),
+        "write the lowering as a plugin, and load it with `plugins`",
+    ),
+}
+
+
+def check(**arguments: Any) -> None:
+    """Raise for every argument that asks for something that onnxport does not do."""
+    for name, value in arguments.items():
+        nothing, instead = _RULES[name]
+        if str(value) not in nothing:
+            raise _errors.usage(f"`{name}={value!r}` has no meaning here", instead)

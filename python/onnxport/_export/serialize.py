@@ -1,0 +1,139 @@
+"""An exported program as what crosses to Rust: JSON, and tensors by their pointers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.export import ExportedProgram
+
+from onnxport import _errors
+from onnxport._diagnostics import Diagnostic
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A tensor in memory.
+
+    Strides and the offset count elements, `nbytes` is the size of the whole storage. `storage` is
+    equal for tensors that share one. `owner` keeps the memory alive.
+    """
+
+    address: int
+    nbytes: int
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    storage: int
+    owner: Any
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A program in parts. A tensor that is None has no data: it is fake, or on the meta device."""
+
+    program: bytes
+    weights: Mapping[str, Buffer | None]
+    constants: Mapping[str, Buffer | None]
+
+
+def parts(program: ExportedProgram) -> Parts:
+    """Return the parts of `program`.
+
+    Raises:
+        UnsupportedError: It holds a tensor whose memory cannot be read.
+    """
+    storages: dict[int, Any] = {}
+    problems: list[Diagnostic] = []
+
+    def described(tensors: Mapping[str, Any]) -> dict[str, Buffer | None]:
+        found = {}
+        for name, tensor in tensors.items():
+            reason = unreadable(tensor)
+            if reason is None:
+                found[name] = buffer(tensor, storages)
+            else:
+                message = f"`{name}` cannot be read: {reason}"
+                problems.append(Diagnostic("error", "OP212", message, help=_HELP))
+        return found
+
+    weights, constants = described(program.state_dict), described(program.constants)
+    if problems:
+        raise _errors.UnsupportedError(diagnostics=problems)
+    return Parts(to_json(program), weights, constants)
+
+
+_HELP = "replace it by a plain tensor before the export"
+
+
+def to_json(program: ExportedProgram) -> bytes:
+    """Return what `torch.export.save` writes as the program, without weights and sample inputs."""
+    from torch._export.serde import serialize
+
+    return serialize.serialize(
+        program,
+        serialize_state_dict=False,
+        serialize_constants=False,
+        serialize_example_inputs=False,
+    ).exported_program
+
+
+def unreadable(value: Any) -> str | None:
+    """Return why the memory of `value` cannot be read, None if it can be or if it has none."""
+    if not isinstance(value, torch.Tensor):
+        return f"it is a {type(value).__name__} and no tensor"
+    if isinstance(value, FakeTensor) or value.device.type == "meta":
+        return None
+    if isinstance(value, torch.nn.parameter.UninitializedTensorMixin):
+        return "it is a parameter without a shape yet"
+    if type(value) not in (torch.Tensor, torch.nn.Parameter):
+        return f"it is a {type(value).__name__}, whose data is not that of a plain tensor"
+    if value.layout is not torch.strided:
+        return f"its layout is {str(value.layout).removeprefix('torch.')}"
+    return "it is quantised" if value.is_quantized else None
+
+
+def buffer(tensor: torch.Tensor, storages: dict[int, Any]) -> Buffer | None:
+    """Return where the data of `tensor` lies.
+
+    `storages` are those that were copied from another device, each once however many tensors share
+    it.
+    """
+    if isinstance(tensor, FakeTensor) or tensor.device.type == "meta":
+        return None
+    # The memory holds the values before the pending operation.
+    tensor = tensor.detach().resolve_conj().resolve_neg()
+    storage = tensor.untyped_storage()
+    identity = storage._cdata
+    if storage.device.type != "cpu":
+        if identity not in storages:
+            # The source is kept too: its identity is a pointer, which another storage could get.
+            storages[identity] = (storage.cpu(), storage)
+        storage = storages[identity][0]
+    return Buffer(
+        storage.data_ptr(),
+        storage.nbytes(),
+        str(tensor.dtype).removeprefix("torch."),
+        tuple(tensor.shape),
+        tensor.stride(),
+        tensor.storage_offset(),
+        identity,
+        (storage, tensor),
+    )
+
+
+def native(parts: Parts, tensor: Callable[..., Any]) -> dict[str, Any]:
+    """Return the arguments of `Conversion.from_parts`, whose tensors `tensor` makes."""
+
+    def converted(buffers: Mapping[str, Buffer | None]) -> dict[str, Any]:
+        return {name: None if one is None else tensor(**vars(one)) for name, one in buffers.items()}
+
+    return {
+        "program": parts.program,
+        "weights": converted(parts.weights),
+        "constants": converted(parts.constants),
+    }

@@ -1,0 +1,224 @@
+"""`onnxport.observe`: record some calls of a model, and export it for inputs like these."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import time
+from collections.abc import Collection, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.utils._pytree as pytree
+
+from onnxport import _errors
+from onnxport._export import caches
+from onnxport._observe.calls import Call, record
+from onnxport._observe.inference import Inference, ObservedAxis
+
+if TYPE_CHECKING:
+    from onnxport._onnx_program import ONNXProgram
+
+Batch = Collection[str | int] | bool | None
+
+
+def observe(
+    model: torch.nn.Module,
+    *,
+    calls: int = 3,
+    method: str = "forward",
+    value_if_missing: Mapping[str | int, Any] | None = None,
+) -> contextlib.AbstractContextManager[Observer]:
+    """Record the inputs of the first calls of `model` within a `with` block.
+
+    ::
+
+        with onnxport.observe(model) as seen:
+            model.generate(tokens)
+        print(seen)
+        seen.export("model.onnx")
+
+    Args:
+        model: The module.
+        calls: How many calls to record; tensors are copied.
+        method: What is watched.
+        value_if_missing: Arguments, by name or place, for calls that do not give them: such as the
+            pixels, which only the first step of a generation has.
+    """
+    return Observer(value_if_missing)(model, calls, method)
+
+
+class Observer:
+    """Recorded calls, and what they say about the inputs.
+
+    An axis is taken to be dynamic where its size differs between calls. `axes` says of each why.
+    """
+
+    def __init__(self, value_if_missing: Mapping[str | int, Any] | None = None) -> None:
+        self.value_if_missing = dict(value_if_missing or {})
+        self.calls: list[Call] = []
+        self._signature: inspect.Signature | None = None
+        self._model: torch.nn.Module | None = None
+
+    @contextlib.contextmanager
+    def __call__(
+        self, model: torch.nn.Module, store_n_calls: int = 3, method_name: str = "forward"
+    ) -> Iterator[Observer]:
+        """Record calls of a method of `model`, as long as this lasts; earlier records stay."""
+        if not hasattr(model, method_name):
+            raise _errors.usage(f"a {type(model).__name__} has no method `{method_name}`")
+        watched = getattr(model, method_name)
+        self._model = model
+        signature = self._signature = self._signature or inspect.signature(watched)
+        last = len(self.calls) + store_n_calls
+
+        @functools.wraps(watched)
+        def watching(*args: Any, **kwargs: Any) -> Any:
+            if len(self.calls) >= last:
+                return watched(*args, **kwargs)
+            with caches.registered():
+                call = record(signature, args, kwargs, self.value_if_missing)
+            start = time.perf_counter()
+            outputs = watched(*args, **kwargs)
+            call.seconds.append(time.perf_counter() - start)
+            with caches.registered():
+                leaves = pytree.tree_leaves(outputs)
+            call.outputs.extend(_copy(leaf) for leaf in leaves)
+            self.calls.append(call)
+            return outputs
+
+        # Callers look at the signature to know what to pass.
+        watching.__signature__ = inspect.signature(watched)  # type: ignore[attr-defined]
+        own = vars(model).get(method_name)
+        setattr(model, method_name, watching)
+        try:
+            yield self
+        finally:
+            if own is None:
+                delattr(model, method_name)
+            else:
+                setattr(model, method_name, own)
+
+    def add(self, model: torch.nn.Module, *args: Any, **kwargs: Any) -> Observer:
+        """Record arguments without calling `model`."""
+        self._model = model
+        self._signature = self._signature or inspect.signature(model.forward)
+        with caches.registered():
+            self.calls.append(record(self._signature, args, kwargs, self.value_if_missing))
+        return self
+
+    def num_obs(self) -> int:
+        """Return the number of recorded calls."""
+        return len(self.calls)
+
+    def _inference(self, batch: Batch = None) -> Inference:
+        if not self.calls or self._signature is None:
+            raise _errors.usage("no call was recorded", "call the model within the `with` block")
+        with caches.registered():
+            return Inference(self._signature, self.calls, batch)
+
+    @property
+    def axes(self) -> list[ObservedAxis]:
+        """Every axis of every tensor that the model was given, whether it is dynamic, and why."""
+        return self._inference().axes
+
+    def infer_dynamic_shapes(
+        self, set_batch_dimension_for: Batch = None
+    ) -> tuple[Any, ...] | dict[str, Any]:
+        """Return `dynamic_shapes` for the recorded calls.
+
+        Args:
+            set_batch_dimension_for: Arguments, by name or place, whose first dimension is dynamic
+                although it never varied; True for all.
+        """
+        inference = self._inference(set_batch_dimension_for)
+        with caches.registered():
+            return inference.shapes()
+
+    def infer_arguments(
+        self,
+        index_or_args_or_kwargs: tuple[Any, ...] | dict[str, Any] | int | None = None,
+        flat: bool = False,
+        as_args_kwargs: bool = False,
+    ) -> Any:
+        """Return arguments for `torch.export.export` that give everything that any call gave.
+
+        A tensor that the call lacks is one without elements.
+
+        Args:
+            index_or_args_or_kwargs: Which recorded call, by default the one that gives the most; or
+                arguments to complete.
+            flat: Return the tensors as a list.
+            as_args_kwargs: Return a pair. Otherwise it is a tuple or a dict, whichever can hold
+                all.
+        """
+        inference, call = self._chosen(index_or_args_or_kwargs)
+        with caches.registered():
+            if flat:
+                return inference.flat(call)
+            args, kwargs = inference.arguments(call)
+        if as_args_kwargs:
+            return args, kwargs
+        if not kwargs or not args:
+            return args or kwargs
+        if len(args) > len(inference.positional):
+            raise _errors.usage("what `*args` takes has no name", "pass `as_args_kwargs=True`")
+        return {**dict(zip(inference.positional, args, strict=True)), **kwargs}
+
+    def _chosen(self, which: Any) -> tuple[Inference, int]:
+        inference = self._inference()
+        if which is None:
+            return inference, inference.best()
+        if isinstance(which, int):
+            if not 0 <= which < len(self.calls):
+                raise _errors.usage(f"there is no call {which}: {len(self.calls)} were recorded")
+            return inference, which
+        if not isinstance(which, (tuple, dict)):
+            raise _errors.usage(
+                f"a {type(which).__name__} is neither the number of a call nor its arguments"
+            )
+        args, kwargs = (which, {}) if isinstance(which, tuple) else ((), which)
+        with caches.registered():
+            given = record(inference.signature, args, kwargs, self.value_if_missing)
+            return Inference(inference.signature, [*self.calls, given]), len(self.calls)
+
+    def export(
+        self, f: Any = None, *, set_batch_dimension_for: Batch = None, **options: Any
+    ) -> ONNXProgram:
+        """Export the model for inputs like those that were recorded; see `onnxport.export`."""
+        from onnxport._export.api import export
+
+        args, kwargs = self.infer_arguments(as_args_kwargs=True)
+        shapes = self.infer_dynamic_shapes(set_batch_dimension_for)
+        return export(self._model, (*args, {}), f, kwargs=kwargs, dynamic_shapes=shapes, **options)
+
+    def check_discrepancies(
+        self,
+        onnx_program: ONNXProgram,
+        atol: float = 1e-4,
+        rtol: float = 0.1,
+        initializer: Any = None,
+        skip_none: bool = True,
+    ) -> list[dict[str, Any]]:
+        """Run the model on every recorded call, and compare with what the module gave.
+
+        Returns:
+            A row for each call: `SUCCESS`, `abs`, `rel`, `error` if there is one, and how long both
+            took.
+        """
+        from onnxport._observe import checking
+
+        inference = self._inference()
+        with caches.registered():
+            feeds = [inference.flat(call) for call in range(len(self.calls))]
+        return checking.rows(onnx_program, self.calls, feeds, atol, rtol, initializer, skip_none)
+
+    def __str__(self) -> str:
+        if not self.calls:
+            return "no call was recorded"
+        return "\n".join([f"{len(self.calls)} calls", *map(str, self.axes)])
+
+
+def _copy(value: Any) -> Any:
+    return value.detach().clone() if isinstance(value, torch.Tensor) else value

@@ -1,0 +1,5 @@
+"""Models in memory: to be called, looked into, changed and saved."""
+
+from onnxport._onnx_program.program import ONNXProgram
+
+__all__ = ["ONNXProgram"]

@@ -1,0 +1,130 @@
+"""Models of `onnx_ir`: what users change a model with."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from onnxport import _errors
+
+if TYPE_CHECKING:
+    import onnx_ir
+
+
+def package() -> Any:
+    """Return `onnx_ir`, or say that it is missing."""
+    try:
+        import onnx_ir
+    except ImportError as error:
+        raise _errors.usage("this needs the package `onnx_ir`", "pip install onnx_ir") from error
+    return onnx_ir
+
+
+def load(message: bytes) -> onnx_ir.Model:
+    """Return the model of a message."""
+    import onnx
+
+    model: onnx_ir.Model = package().from_proto(onnx.ModelProto.FromString(message))
+    return model
+
+
+def mark(model: onnx_ir.Model) -> bytes:
+    """Return a hash of a model: of its message without the data, and of which data it has."""
+    digest = hashlib.sha256()
+    graph = model.graph
+    for name, value in graph.initializers.items():
+        digest.update(f"{name} {id(value.const_value)}".encode())
+    with _initializers(model, include=False, as_inputs=False):
+        digest.update(package().to_proto(model).SerializeToString(deterministic=True))
+    return digest.digest()
+
+
+def weight_bytes(model: onnx_ir.Model) -> int:
+    """Return the size of the initializers."""
+    values = (value.const_value for value in model.graph.initializers.values())
+    return sum(value.nbytes for value in values if value is not None)
+
+
+def weights(model: onnx_ir.Model) -> list[Any]:
+    """Return the initializers as what a serializer is handed."""
+    from onnxport._onnx_program.serializer import Weight
+
+    def weight(name: str, tensor: Any) -> Weight:
+        def read(offset: int, length: int) -> bytes:
+            data: bytes = tensor.tobytes()[offset : offset + length]
+            return data
+
+        return Weight(
+            name, tensor.dtype.name.lower(), tuple(tensor.shape.numpy()), tensor.nbytes, read
+        )
+
+    given = model.graph.initializers.items()
+    return [
+        weight(name, value.const_value) for name, value in given if value.const_value is not None
+    ]
+
+
+def to_bytes(model: onnx_ir.Model, initializers: bool, as_inputs: bool) -> bytes:
+    """Return the message of a model."""
+    with _initializers(model, initializers, as_inputs):
+        message: bytes = package().to_proto(model).SerializeToString()
+        return message
+
+
+def save(
+    model: onnx_ir.Model, path: Path, initializers: bool, as_inputs: bool, beside: bool
+) -> None:
+    """Write a model."""
+    with _initializers(model, initializers, as_inputs):
+        package().save(model, path, external_data=f"{path.name}.data" if beside else None)
+
+
+def apply_weights(model: onnx_ir.Model, weights: Mapping[str, Any]) -> list[str]:
+    """Give initializers other data; return the names that the model does not have."""
+    ir, strangers = package(), []
+    for name, tensor in weights.items():
+        value = model.graph.initializers.get(name)
+        if value is None:
+            strangers.append(name)
+        else:
+            value.const_value = ir.tensor(tensor, name=name)
+    return strangers
+
+
+def rename_axes(model: onnx_ir.Model, names: Mapping[str, str]) -> None:
+    """Give dimensions other names, everywhere in the graph."""
+    ir = package()
+    values = [*model.graph.inputs, *model.graph.outputs]
+    values += [output for node in model.graph.all_nodes() for output in node.outputs]
+    for value in values:
+        if value.shape is None:
+            continue
+        dims = [
+            ir.SymbolicDim(names.get(dim.value, dim.value))
+            if isinstance(dim, ir.SymbolicDim)
+            else dim
+            for dim in value.shape
+        ]
+        value.shape = ir.Shape(dims)
+
+
+@contextmanager
+def _initializers(model: onnx_ir.Model, include: bool, as_inputs: bool) -> Iterator[None]:
+    """Leave out the initializers, or declare them as inputs, for a while."""
+    graph = model.graph
+    kept, inputs = dict(graph.initializers), list(graph.inputs)
+    if as_inputs:
+        graph.inputs.extend(value for value in kept.values() if value not in inputs)
+    if not include:
+        graph.initializers.clear()
+    try:
+        yield
+    finally:
+        if not include:
+            graph.initializers.update(kept)
+        if as_inputs:
+            graph.inputs.clear()
+            graph.inputs.extend(inputs)

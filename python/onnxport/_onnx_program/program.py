@@ -1,0 +1,407 @@
+"""`ONNXProgram`: a model in memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from onnxport import _errors
+from onnxport._diagnostics import Diagnostic
+from onnxport._onnx_program import html, irmodel, values
+from onnxport._onnx_program.conversion import Source, public_errors
+from onnxport._onnx_program.running import Runner
+from onnxport._onnx_program.sessions import Loader, ReferenceSession
+
+if TYPE_CHECKING:
+    import onnx
+    import onnx_ir
+    from torch.export import ExportedProgram
+
+    from onnxport import _native
+    from onnxport._export.capture import Capture
+    from onnxport._onnx_program.comparing import Comparison
+    from onnxport._onnx_program.serializer import Serializer, Weight
+
+LARGEST_INLINE = 1536 << 20
+
+
+class ONNXProgram:
+    """A model that was converted, with the program that it comes from.
+
+    Calling it runs it in ONNX Runtime, with the arguments of the module. `capture` says how the
+    module was captured. Weights are read where the module has them when the model is saved, so the
+    module may be deleted, but its weights must not be changed in between.
+    """
+
+    def __init__(self, model: Any, exported_program: ExportedProgram | None = None) -> None:
+        """Hold a model: one of `onnx_ir`, or what the extension module made."""
+        self._native: _native.Model | None = None
+        self._ir: onnx_ir.Model | None = None
+        self._mark: bytes | None = None
+        if hasattr(model, "graph"):
+            self._ir = model
+        else:
+            self._native = model
+        self._program = exported_program
+        self._path: Path | None = None
+        self._source: Source | None = None
+        self._options: dict[str, Any] = {}
+        self._runner: Runner | None = None
+        self._example: tuple[tuple[Any, ...], dict[str, Any]] | None = None
+        self.capture: Capture | None = None
+
+    @classmethod
+    def converted(
+        cls,
+        source: Source,
+        options: Mapping[str, Any],
+        *,
+        exported_program: ExportedProgram | None = None,
+        capture: Capture | None = None,
+        example: tuple[tuple[Any, ...], dict[str, Any]] | None = None,
+        path: Path | None = None,
+    ) -> ONNXProgram:
+        """Convert what `source` gives."""
+        program = cls(source(options), exported_program)
+        program._source, program._options, program._path = source, dict(options), path
+        program.capture, program._example = capture, example
+        for one in program.diagnostics:
+            if one.severity == "warning":
+                warnings.warn(str(one), UserWarning, stacklevel=6)
+        return program
+
+    @property
+    def exported_program(self) -> ExportedProgram | None:
+        """The program that the model was made of; that of a file is loaded when it is asked for."""
+        if self._program is None and self._path is not None:
+            import torch
+
+            self._program = torch.export.load(self._path)
+        return self._program
+
+    @exported_program.setter
+    def exported_program(self, program: ExportedProgram | None) -> None:
+        self._program = program
+
+    @cached_property
+    def report(self) -> dict[str, Any]:
+        """What `onnxport convert --json` says: inputs, outputs, what was done, how long it took."""
+        if self._native is None:
+            return {"diagnostics": []}
+        with public_errors():
+            return json.loads(self._native.report)
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """What is to be known about the conversion, the findings of draft export included."""
+        found = () if self.capture is None else self.capture.diagnostics
+        return (*found, *(Diagnostic.read(record) for record in self.report["diagnostics"]))
+
+    @property
+    def model(self) -> onnx_ir.Model:
+        """The model as one of `onnx_ir`. What is changed in it is what is run and saved."""
+        if self._ir is None:
+            self._ir = irmodel.load(self.to_bytes())
+            self._mark = irmodel.mark(self._ir)
+        return self._ir
+
+    @model.setter
+    def model(self, model: onnx_ir.Model) -> None:
+        self.release()
+        self._ir, self._mark = model, None
+
+    @property
+    def _edited(self) -> onnx_ir.Model | None:
+        """The model of `onnx_ir`, if it is another one than was converted."""
+        if self._ir is None or (self._mark is not None and irmodel.mark(self._ir) == self._mark):
+            return None
+        return self._ir
+
+    @property
+    def model_proto(self) -> onnx.ModelProto:
+        """The model as a message of the `onnx` package."""
+        import onnx
+
+        return onnx.ModelProto.FromString(self.to_bytes())
+
+    @property
+    def text(self) -> str:
+        """The graph as text."""
+        edited = self._edited
+        if edited is not None:
+            return str(edited)
+        with public_errors():
+            return self._made.text()
+
+    @property
+    def _made(self) -> _native.Model:
+        if self._native is None:
+            raise _errors.usage("this model was not converted here")
+        return self._native
+
+    def to_bytes(
+        self, include_initializers: bool = True, keep_initializers_as_inputs: bool = False
+    ) -> bytes:
+        """Return the model as one message, of at most 2 GiB."""
+        edited = self._edited
+        if edited is not None:
+            return irmodel.to_bytes(edited, include_initializers, keep_initializers_as_inputs)
+        with public_errors():
+            return self._made.to_bytes(
+                json.dumps(
+                    {
+                        "initializers": include_initializers,
+                        "initializers_as_inputs": keep_initializers_as_inputs,
+                    }
+                )
+            )
+
+    def save(
+        self,
+        destination: str | os.PathLike[str],
+        *,
+        include_initializers: bool = True,
+        keep_initializers_as_inputs: bool = False,
+        external_data: bool | None = None,
+        serializer: Serializer | None = None,
+        **options: Any,
+    ) -> dict[str, Any]:
+        """Write the model, whole or not at all.
+
+        Args:
+            destination: The path of the model.
+            include_initializers: Write the data of the weights.
+            keep_initializers_as_inputs: Declare the weights as inputs, behind the others.
+            external_data: Write weights into a file beside the model. By default they go there when
+                they are larger than 1.5 GB.
+            serializer: What writes the model its own way; it is handed the model without weights,
+                and a reader of each weight.
+            options: Further options of `onnxport convert` about writing, such as
+                `shard_size="2GB"`.
+
+        Returns:
+            What `onnxport convert --json` says about the files.
+
+        Raises:
+            FileError: The files cannot be written; nothing has changed.
+        """
+        path = Path(destination)
+        if serializer is not None:
+            from onnxport._onnx_program import serializer as serializing
+
+            serializing.write(
+                serializer, path, self, include_initializers, keep_initializers_as_inputs
+            )
+            return {}
+        edited = self._edited
+        if edited is not None:
+            if options:
+                raise _errors.usage(
+                    f"{', '.join(options)}: a model that was changed is written plainly"
+                )
+            beside = external_data or irmodel.weight_bytes(edited) > LARGEST_INLINE
+            irmodel.save(edited, path, include_initializers, keep_initializers_as_inputs, beside)
+            return {}
+        given = {
+            "external_data": "external"
+            if external_data or self.weight_bytes > LARGEST_INLINE
+            else "inline",
+            "initializers": include_initializers,
+            "initializers_as_inputs": keep_initializers_as_inputs,
+            **options,
+        }
+        with public_errors():
+            written: dict[str, Any] = json.loads(
+                self._made.save(os.fspath(path), json.dumps(given))
+            )
+        return written
+
+    @property
+    def weight_bytes(self) -> int:
+        """The size of the weights."""
+        if self._native is None:
+            return irmodel.weight_bytes(self.model)
+        return sum(size for *_, size in self._native.initializers())
+
+    def weights(self) -> list[Weight]:
+        """Return the weights, whose bytes are read when they are asked for."""
+        from onnxport._onnx_program.serializer import Weight
+
+        if self._edited is not None:
+            return irmodel.weights(self.model)
+        made = self._made
+
+        def reader(name: str) -> Callable[[int, int], bytes]:
+            def read(offset: int, length: int) -> bytes:
+                with public_errors():
+                    return made.read(name, offset, length)
+
+            return read
+
+        return [
+            Weight(name, dtype, tuple(shape), size, reader(name))
+            for name, dtype, shape, size in made.initializers()
+        ]
+
+    def leaves(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+        """Return those leaves of a call that are inputs of the model, in order."""
+        if self._program is None:
+            return [
+                leaf for leaf in values.flatten((tuple(args), dict(kwargs))) if leaf is not None
+            ]
+        from onnxport._export import caches, inputs
+
+        with caches.registered():
+            found = inputs.leaves(self._program, args, kwargs)
+        return [found[place] for place in inputs.taken(self._program)]
+
+    def _running(self) -> Runner:
+        if self._runner is None:
+            self.initialize_inference_session()
+        runner = self._runner
+        assert runner is not None
+        return runner
+
+    def initialize_inference_session(self, initializer: Loader | None = None) -> None:
+        """Load the model into ONNX Runtime, by `initializer` if that is given."""
+        self.release()
+        self._runner = Runner(self, initializer)
+
+    def release(self) -> None:
+        """Let go of the session in ONNX Runtime, and of its files."""
+        if self._runner is not None:
+            self._runner.close()
+            self._runner = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Run the model on the arguments of the module, nested as they are, and return its outputs.
+
+        Tensors of PyTorch give tensors of PyTorch; arrays of NumPy only give arrays of NumPy.
+        Inputs may also be given by the names that they have in the model. What the module keeps
+        from call to call (`states`) is kept here too.
+        """
+        return self._running().call(args, kwargs)
+
+    @property
+    def input_names(self) -> list[str]:
+        """The names of the inputs that a call gives, in order."""
+        return list(self._running().inputs)
+
+    @property
+    def output_names(self) -> list[str]:
+        """The names of the outputs that a call returns, in order."""
+        return list(self._running().outputs)
+
+    @property
+    def states(self) -> dict[str, Any]:
+        """What the model keeps from one call to the next, by name."""
+        return self._running().states
+
+    def call_reference(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Run the model in the reference evaluator of the `onnx` package."""
+        runner = Runner(self, ReferenceSession)
+        try:
+            return runner.call(args, kwargs)
+        finally:
+            runner.close()
+
+    def compute_values(
+        self, value_names: Sequence[str], args: Any = (), kwargs: Mapping[str, Any] | None = None
+    ) -> tuple[Any, ...]:
+        """Run the model and return values inside of it, by their names.
+
+        Raises:
+            UsageError: The graph has no such value.
+        """
+        self.release()
+        runner = Runner(self, None, value_names)
+        try:
+            return runner.call(tuple(args), dict(kwargs or {}))
+        finally:
+            runner.close()
+
+    def optimize(self) -> None:
+        """Apply the standard rules and fold constants, if that has not been done."""
+        if self._edited is not None or self._source is None:
+            raise _errors.usage(
+                "a model that was changed is not converted again", "`onnxport.optimize` takes it"
+            )
+        if self._options.get("optimize", True):
+            return
+        self.release()
+        self._options["optimize"] = True
+        self._native, self._ir = self._source(self._options), None
+        self.__dict__.pop("report", None)
+
+    def apply_weights(
+        self, weights: Mapping[str, Any] | str | os.PathLike[str] | Iterable[Any]
+    ) -> None:
+        """Give the model other weights: a state dict, or files.
+
+        Files are what `onnxport weights bind` takes. Names that the model does not have are warned
+        about.
+        """
+        from onnxport._onnx_program import weighing
+
+        self.release()
+        if isinstance(weights, Mapping) and self._edited is not None:
+            strangers = irmodel.apply_weights(self.model, weights)
+        else:
+            strangers = weighing.bind(self._made, weights)
+            self._ir = None
+            self.__dict__.pop("report", None)
+        for name in strangers:
+            _warn_of_exporter(f"the model has no weight `{name}`")
+
+    def rename_axes(self, rename_mapping: Mapping[Any, str]) -> None:
+        """Give dynamic dimensions other names; keys are names or dimensions of `model`."""
+        self.release()
+        names = {str(getattr(old, "value", old)): new for old, new in rename_mapping.items()}
+        if self._ir is not None:
+            irmodel.rename_axes(self._ir, names)
+        if self._native is not None:
+            with public_errors():
+                self._native.rename_axes(names)
+            if self._ir is not None and self._mark is not None:
+                self._mark = irmodel.mark(self._ir)
+            self.__dict__.pop("report", None)
+
+    def verify(
+        self,
+        args: Any = None,
+        kwargs: Mapping[str, Any] | None = None,
+        *,
+        rtol: float | None = None,
+        atol: float | None = None,
+    ) -> list[Comparison]:
+        """Compare with what the exported program computes, by default on its example inputs.
+
+        Raises:
+            MismatchError: They differ by more than the tolerances, which depend on the type by
+                default.
+            UnverifiedError: There is no program, no example, or no ONNX Runtime.
+        """
+        from onnxport._onnx_program import comparing
+
+        return comparing.verify(self, args, kwargs, rtol, atol)
+
+    def __repr__(self) -> str:
+        ports = (f"{one['name']}: {one['type']}" for one in self.report.get("inputs", ()))
+        outputs = (f"{one['name']}: {one['type']}" for one in self.report.get("outputs", ()))
+        return f"ONNXProgram(({', '.join(ports)}) -> ({', '.join(outputs)}))"
+
+    def _repr_html_(self) -> str:
+        return html.page(self)
+
+
+def _warn_of_exporter(message: str) -> None:
+    """Warn by the class that code for PyTorch's exporter looks for."""
+    import sys
+
+    errors = sys.modules.get("torch.onnx.errors")
+    warnings.warn(message, getattr(errors, "OnnxExporterWarning", UserWarning), stacklevel=3)

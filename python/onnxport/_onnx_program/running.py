@@ -1,0 +1,117 @@
+"""Running a model on the arguments of the module that it was made of."""
+
+from __future__ import annotations
+
+import gc
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from onnxport import _errors
+from onnxport._onnx_program import message, values
+from onnxport._onnx_program.sessions import (
+    Loader,
+    ReferenceSession,
+    RuntimeSession,
+    Session,
+    in_runtime,
+)
+
+if TYPE_CHECKING:
+    from onnxport._onnx_program.program import ONNXProgram
+
+LARGEST_MESSAGE = 1536 << 20
+STATES = "onnxport.state"
+
+
+class Runner:
+    """A model that is loaded, and the values that it keeps between calls.
+
+    `states` are these values by name, from the first call on.
+    """
+
+    def __init__(
+        self,
+        program: ONNXProgram,
+        loader: Loader | None = None,
+        wanted: Sequence[str] | None = None,
+    ) -> None:
+        self.program = program
+        self.wanted = wanted
+        self.states: dict[str, Any] = {}
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        model = self._model(wanted or ())
+        try:
+            self.session: Session = self._load(loader or in_runtime, model)
+        except Exception as error:
+            self.close()
+            unknown = [name for name in wanted or () if f"({name})" in str(error)]
+            if unknown:
+                raise _errors.usage(f"the graph has no value `{unknown[0]}`") from error
+            raise
+        kept = json.loads(self.session.metadata.get(STATES, "[]"))
+        self.kept = [state for state in kept if state["kind"] != "input"]
+        inner = {state["input"] for state in self.kept}
+        hidden = {state["output"] for state in kept} | set(self._further)
+        self.inputs = [name for name in self.session.required if name not in inner]
+        self.outputs = [name for name in self.session.outputs if name not in hidden]
+
+    @staticmethod
+    def _load(loader: Loader, model: str | bytes) -> Session:
+        session = loader(model)
+        return session if isinstance(session, ReferenceSession) else RuntimeSession(session)
+
+    def _model(self, wanted: Sequence[str]) -> str | bytes:
+        self._further: list[str] = []
+        if self.program.weight_bytes <= LARGEST_MESSAGE:
+            model = self.program.to_bytes()
+            return self._with_outputs(model, wanted) if wanted else model
+        self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        path = Path(self._folder.name) / "model.onnx"
+        self.program.save(path, external_data=True)
+        if wanted:
+            path.write_bytes(self._with_outputs(path.read_bytes(), wanted))
+        return str(path)
+
+    def _with_outputs(self, model: bytes, wanted: Sequence[str]) -> bytes:
+        inputs, outputs = message.ports(model)
+        declared = {*inputs, *outputs}
+        self._further = [name for name in dict.fromkeys(wanted) if name not in declared]
+        return message.with_outputs(model, self._further)
+
+    def call(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Run the model on the arguments of the module, or on its inputs by name."""
+        feeds = self._feeds(args, kwargs)
+        only_numpy = any(values.is_numpy(value) for value in feeds.values())
+        as_torch = any(values.is_torch(value) for value in feeds.values()) or not only_numpy
+        for state in self.kept:
+            if state["name"] in self.states:
+                feeds[state["input"]] = self.states[state["name"]]
+        names = list(self.outputs if self.wanted is None else self.wanted)
+        outputs = set(self.session.outputs)
+        asked = [name for name in names if name in outputs]
+        asked += [state["output"] for state in self.kept if state["output"] not in asked]
+        found = dict(zip(asked, self.session.run(asked, feeds, as_torch), strict=True))
+        for state in self.kept:
+            self.states[state["name"]] = found[state["output"]]
+        return tuple(found[name] if name in found else feeds[name] for name in names)
+
+    def _feeds(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        if not args and kwargs and set(kwargs) == set(self.inputs):
+            return {name: kwargs[name] for name in self.inputs}
+        leaves = self.program.leaves(args, kwargs)
+        if len(leaves) != len(self.inputs):
+            names = ", ".join(self.inputs)
+            problem = f"the model has {len(self.inputs)} inputs, and the call gives {len(leaves)}"
+            raise _errors.usage(problem, f"the inputs are {names}")
+        return dict(zip(self.inputs, leaves, strict=True))
+
+    def close(self) -> None:
+        """Let go of the session and of its files."""
+        self.__dict__.pop("session", None)
+        gc.collect()
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None

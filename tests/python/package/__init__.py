@@ -1,0 +1,1 @@
+"""The Python package: what PyTorch's exporter promises, and what onnxport promises beyond it."""

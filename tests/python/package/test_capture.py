@@ -1,0 +1,480 @@
+"""How modules become programs: strategies, dynamic shapes, caches of transformers."""
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+import torch
+import torch.utils._pytree as pytree
+from torch import nn
+from torch.export import Dim
+
+import onnxport
+from onnxport import _errors
+from onnxport._export import axes, caches, capture, inputs, refused, shapes
+
+DYN = Dim.DYNAMIC
+
+
+class Sum(nn.Module):
+    def forward(self, x, y):
+        return x + y
+
+
+class Nested(nn.Module):
+    def forward(self, x, more, *, scale=None):
+        y = x + more[0] + more[1]["b"]
+        return y if scale is None else y * scale
+
+
+class Branch(nn.Module):
+    """Reads a value in Python, so that only draft export makes a program of it."""
+
+    def forward(self, x):
+        return x + 1 if x.sum() > 0 else x - 1
+
+
+def captured(model, args, kwargs=None, given=None, **options):
+    wanted = shapes.read(model, args, kwargs or {}, given)
+    program, how = capture.capture(model, args, kwargs or {}, wanted, **options)
+    return program, how, wanted
+
+
+def dims(program):
+    values = [node.meta["val"] for node in program.graph.find_nodes(op="placeholder")]
+    return [[str(size) for size in value.shape] for value in values]
+
+
+def test_non_strict_export_comes_first():
+    _, how, _ = captured(Sum(), (torch.randn(2), torch.randn(2)))
+    assert how.strategy == "non-strict"
+    assert [attempt.strategy for attempt in how.attempts] == ["non-strict"]
+    assert how.diagnostics == ()
+
+
+def test_strict_export_comes_second():
+    class OnlyTraced(nn.Module):
+        def forward(self, x):
+            if not torch.compiler.is_dynamo_compiling():
+                raise RuntimeError("not this way")
+            return x + 1
+
+    program, how, _ = captured(OnlyTraced(), (torch.randn(2),))
+    assert how.strategy == "strict"
+    first, second = how.attempts
+    assert isinstance(first.error, RuntimeError)
+    assert second.error is None
+    assert str(how).startswith("non-strict: RuntimeError: not this way\nstrict: succeeded")
+    assert torch.equal(program.module()(torch.zeros(2)), torch.ones(2))
+
+
+def test_draft_export_comes_last_and_its_findings_are_diagnostics():
+    _, how, _ = captured(Branch(), (torch.ones(3),))
+    assert how.strategy == "draft"
+    assert [attempt.error is None for attempt in how.attempts] == [False, False, True]
+    (finding,) = how.diagnostics
+    assert (finding.severity, finding.code) == ("warning", "OP211")
+    assert "to be True for all data" in finding.message
+    source, first = inspect.getsourcelines(Branch.forward)
+    assert finding.file == __file__
+    assert finding.line == first + len(source) - 1
+
+
+def test_what_no_strategy_exports_is_refused_with_all_reasons():
+    with pytest.raises(onnxport.CaptureError, match="PyTorch cannot export Sum") as caught:
+        captured(Sum(), (torch.randn(2), torch.randn(3)))
+    error = caught.value
+    assert [attempt.strategy for attempt in error.attempts] == ["non-strict", "strict", "draft"]
+    assert error.exit == 3
+    assert error.__cause__ is error.attempts[0].error
+    (problem,) = error.diagnostics
+    assert (problem.code, problem.file) == ("OP210", __file__)
+    assert len(problem.notes) == 3
+
+
+def test_what_is_no_module_is_refused():
+    with pytest.raises(onnxport.UsageError, match="TorchScript"):
+        captured(torch.jit.script(nn.Linear(2, 2)), (torch.randn(2),))
+    with pytest.raises(onnxport.UsageError, match="a int is no module"):
+        capture.capture(3, (), {}, shapes.Wanted((None,)))
+
+
+def test_functions_are_captured():
+    def double(x, factor=2):
+        return x * factor
+
+    program, how, _ = captured(double, (torch.ones(2),))
+    assert how.strategy == "non-strict"
+    assert torch.equal(program.module()(torch.ones(2)), torch.full((2,), 2.0))
+
+
+def test_settings_are_put_back():
+    config = torch.fx.experimental._config
+    before = config.backed_size_oblivious, torch.jit.isinstance
+    with pytest.raises(onnxport.CaptureError):
+        captured(Sum(), (torch.randn(2), torch.randn(3)))
+    assert (config.backed_size_oblivious, torch.jit.isinstance) == before
+
+
+@pytest.mark.parametrize("form", [dict, tuple, list])
+def test_strings_are_names_of_dynamic_dimensions(form):
+    given = {"x": {0: "rows", 1: "columns"}, "y": {1: "columns"}}
+    given = given if form is dict else form(given.values())
+    args = (torch.randn(2, 3), torch.randn(1, 3))
+    program, _, wanted = captured(Sum(), args, None, given)
+    names = shapes.names(program, wanted)
+    x, y = dims(program)
+    assert [names.get(size, size) for size in x] == ["rows", "columns"]
+    assert [names.get(size, size) for size in y] == ["1", "columns"]
+
+
+def test_a_name_at_several_axes_is_one_dimension():
+    class Pair(nn.Module):
+        def forward(self, x, y):
+            return x.sum(1), y.sum(1)
+
+    args = (torch.randn(2, 3), torch.randn(2, 4))
+    program, _, wanted = captured(Pair(), args, None, ({0: "batch"}, {0: "batch"}))
+    x, y = dims(program)
+    assert x[0] == y[0]
+    assert shapes.names(program, wanted) == {x[0]: "batch"}
+
+
+def test_a_name_that_cannot_be_one_dimension_gets_a_number():
+    class Pair(nn.Module):
+        def forward(self, x, y):
+            return x.sum(1), y.sum(1)
+
+    args = (torch.randn(2, 3), torch.randn(5, 4))
+    program, _, wanted = captured(Pair(), args, None, ({0: "batch"}, {0: "batch"}))
+    with pytest.warns(UserWarning, match="does not make all dimensions called `batch` equal"):
+        names = shapes.names(program, wanted)
+    assert sorted(names.values()) == ["batch", "batch_1"]
+
+
+def test_a_second_name_for_a_dimension_is_warned_about():
+    args = (torch.randn(2, 3), torch.randn(2, 3))
+    program, _, wanted = captured(Sum(), args, None, ({0: "rows"}, {0: "lines"}))
+    with pytest.warns(UserWarning, match="axis 0 of `y` is not called `lines`: .* `rows`"):
+        assert list(shapes.names(program, wanted).values()) == ["rows"]
+
+
+def test_a_dimension_that_the_program_fixes_is_warned_about():
+    class Fixed(nn.Module):
+        def forward(self, x):
+            return x + torch.ones(2, 3)
+
+    wanted = shapes.read(Fixed(), (torch.randn(2, 3),), {}, ({0: "rows"},))
+    program = torch.export.export(Fixed(), (torch.randn(2, 3),))
+    with pytest.warns(UserWarning, match="axis 0 of `x` is not dynamic: the program fixes it at 2"):
+        assert shapes.names(program, wanted) == {}
+
+
+def test_names_of_dims_are_kept_also_of_derived_ones():
+    class Half(nn.Module):
+        def forward(self, x):
+            return x.reshape(-1, 2)
+
+    half = Dim("half", min=2)
+    program, _, wanted = captured(Half(), (torch.randn(8),), None, ({0: 2 * half},))
+    assert list(shapes.names(program, wanted).values()) == ["half"]
+
+
+def test_shapes_of_nested_inputs():
+    args = (torch.randn(2, 3), [torch.randn(2, 3), {"b": torch.randn(1, 3)}])
+    kwargs = {"scale": torch.randn(2, 1)}
+    given = {"x": {0: "n"}, "more": [{0: "n"}, {"b": None}], "scale": {0: "n"}}
+    program, _, wanted = captured(Nested(), args, kwargs, given)
+    found = [names[0] for names in dims(program)]
+    assert found[0] == found[1] == found[3] != found[2]
+    assert shapes.names(program, wanted) == {found[0]: "n"}
+
+
+def test_the_order_of_keywords_is_that_of_the_call():
+    class Later(nn.Module):
+        def forward(self, *, a, b):
+            return a.sum() + b
+
+    kwargs = {"b": torch.randn(3), "a": torch.randn(4)}
+    program, _, wanted = captured(Later(), (), kwargs, {"a": {0: "as"}, "b": {0: "bs"}})
+    assert inputs.names(program) == ["b", "a"]
+    b, a = (size for (size,) in dims(program))
+    assert shapes.names(program, wanted) == {a: "as", b: "bs"}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"x": {0: "batch size"}}, "'batch size' cannot be the name"),
+        ({"x": {5: "n"}}, "`x` has 2 axes, and no axis 5"),
+        ({"x": {"0": "n"}}, "'0', which is no axis"),
+        ({"z": {0: "n"}}, "`dynamic_shapes` names `z`"),
+        (({0: "n"},), "1 entries for 2 arguments"),
+    ],
+)
+def test_shapes_that_do_not_fit_are_refused(given, said):
+    with pytest.raises(onnxport.UsageError, match=said):
+        shapes.read(Sum(), (torch.randn(2, 3), torch.randn(2, 3)), {}, given)
+
+
+def test_shapes_of_another_structure_are_refused():
+    args = (torch.randn(2), [torch.randn(2), {"b": torch.randn(2)}])
+    with pytest.raises(onnxport.UsageError, match="`more` do not have its structure: 2 entries"):
+        shapes.read(Nested(), args, {}, {"more": [{0: "n"}]})
+    with pytest.raises(onnxport.UsageError, match=r"`more\[1\]` name 'c', which it does not have"):
+        shapes.read(Nested(), args, {}, {"more": [None, {"c": {0: "n"}}]})
+
+
+def test_a_size_of_one_stays_dynamic():
+    class Double(nn.Module):
+        def forward(self, x):
+            return x * 2
+
+    program, how, _ = captured(Double(), (torch.randn(1, 3),), None, ({0: "batch"},))
+    assert how.strategy == "non-strict"
+    assert not dims(program)[0][0].isdigit()
+
+
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
+def test_sequences_of_recurrent_layers_stay_dynamic(kind):
+    layer = kind(3, 4, batch_first=True)
+    program, how, _ = captured(layer, (torch.randn(2, 5, 3),), None, ({0: "batch", 1: "length"},))
+    assert how.strategy == "non-strict"
+    assert not any(size.isdigit() for size in dims(program)[-1][:2])
+
+
+class TestDynamicAxes:
+    def shapes(self, model, args, given, input_names=None, output_names=None, kwargs=None):
+        with pytest.warns(DeprecationWarning, match="`dynamic_axes` is deprecated"):
+            return axes.to_shapes(model, args, kwargs or {}, given, input_names, output_names)
+
+    def test_names_and_lists(self):
+        args = (torch.randn(2, 3), torch.randn(2, 3))
+        given = {"b": [1], "a": {0: "rows"}, "sum": {0: "rows"}}
+        found = self.shapes(Sum(), args, given, ["a", "b"], ["sum"])
+        assert found == {"x": {0: "rows"}, "y": {1: DYN}}
+
+    def test_parameters_are_names_too(self):
+        args = (torch.randn(2, 3), torch.randn(2, 3))
+        assert self.shapes(Sum(), args, {"y": {0: "n"}}) == {"x": None, "y": {0: "n"}}
+
+    def test_nested_inputs_are_called_by_the_names_of_their_tensors(self):
+        args = (torch.randn(2, 3), [torch.randn(2, 3), {"b": torch.randn(1, 3)}])
+        found = self.shapes(Nested(), args, {"p": [0], "r": [1]}, ["p", "q", "r"])
+        assert found == {"x": {0: DYN}, "more": [None, {"b": {1: DYN}}]}
+
+    def test_strangers_are_refused(self):
+        args = (torch.randn(2, 3), torch.randn(2, 3))
+        with pytest.raises(onnxport.UsageError, match="'c', no input and no output"):
+            self.shapes(Sum(), args, {"c": [0]}, ["a", "b"], ["sum"])
+
+    @pytest.mark.parametrize("given", [{"x": {"0": "n"}}, {"x": "n"}, {"x": 3}, {"x": ["n"]}])
+    def test_other_forms_are_refused(self, given):
+        with pytest.raises(onnxport.UsageError, match="`dynamic_axes` of 'x'"):
+            self.shapes(Sum(), (torch.randn(2), torch.randn(2)), given)
+
+
+class TestCaches:
+    transformers = pytest.importorskip("transformers")
+
+    @pytest.fixture
+    def config(self):
+        return self.transformers.LlamaConfig(
+            vocab_size=20,
+            hidden_size=8,
+            intermediate_size=8,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            num_key_value_heads=1,
+        )
+
+    def filled(self, config, cache=None):
+        cache = self.transformers.DynamicCache(config=config) if cache is None else cache
+        for layer in range(2):
+            cache.update(torch.randn(2, 1, 5, 4), torch.randn(2, 1, 5, 4), layer)
+        return cache
+
+    def test_classes_are_known_only_meanwhile(self, config):
+        kind = self.transformers.DynamicCache
+        assert kind not in pytree.SUPPORTED_NODES
+        with caches.registered(), caches.registered():
+            assert len(pytree.tree_leaves(self.filled(config))) == 4
+        assert kind not in pytree.SUPPORTED_NODES
+        assert kind not in pytree.SUPPORTED_SERIALIZED_TYPES
+
+    def test_what_others_registered_stays(self):
+        class Own(self.transformers.DynamicCache):
+            pass
+
+        pytree.register_pytree_node(Own, lambda cache: ([], None), lambda values, _: Own())
+        try:
+            with caches.registered():
+                assert pytree.SUPPORTED_NODES[Own].flatten_fn(None) == ([], None)
+            assert Own in pytree.SUPPORTED_NODES
+        finally:
+            pytree._deregister_pytree_node(Own)
+
+    def test_caches_survive_a_round_trip(self, config):
+        static = self.transformers.StaticCache(config=config, max_cache_len=8)
+        static.early_initialization(2, 1, 4, torch.float32, torch.device("cpu"))
+        both = self.transformers.EncoderDecoderCache(
+            self.filled(config), self.transformers.DynamicCache(config=config)
+        )
+        for cache in (self.filled(config), self.transformers.DynamicCache(), static, both):
+            with caches.registered():
+                leaves, spec = pytree.tree_flatten(cache)
+                again = pytree.tree_unflatten(
+                    leaves, pytree.treespec_loads(pytree.treespec_dumps(spec))
+                )
+                assert pytree.tree_structure(again) == spec
+            assert type(again) is type(cache)
+            assert vars(again).keys() == vars(cache).keys()
+            for one, other in zip(
+                getattr(again, "layers", ()), getattr(cache, "layers", ()), strict=True
+            ):
+                assert type(one) is type(other)
+                assert vars(one).keys() == vars(other).keys()
+
+    def test_sliding_windows_survive(self):
+        layer = self.transformers.cache_utils.DynamicSlidingWindowLayer(sliding_window=4)
+        layer.update(torch.randn(1, 1, 6, 2), torch.randn(1, 1, 6, 2))
+        cache = self.transformers.Cache(layers=[layer])
+        with caches.registered():
+            leaves, spec = pytree.tree_flatten(cache)
+            again = pytree.tree_unflatten(leaves, spec).layers[0]
+        assert (again.sliding_window, again.cumulative_length) == (4, 6)
+        assert torch.equal(again.keys, layer.keys)
+        assert int(again._sliding_window_tensor) == 4
+
+    def test_a_decoder_is_captured(self, config):
+        model = self.transformers.LlamaForCausalLM(config).eval()
+        cache = self.filled(config)
+        kwargs = {"input_ids": torch.randint(0, 20, (2, 3)), "past_key_values": cache}
+        layer = {0: "batch", 2: "past"}
+        given = {"input_ids": {0: "batch", 1: "tokens"}, "past_key_values": [[layer] * 2] * 2}
+        with caches.registered():
+            program, how, wanted = captured(model, (), kwargs, given)
+            names = shapes.names(program, wanted)
+        assert how.strategy == "non-strict"
+        assert sorted(names.values()) == ["batch", "past", "tokens"]
+        assert inputs.names(program) == [
+            "input_ids",
+            "past_key_values_key_cache_0",
+            "past_key_values_key_cache_1",
+            "past_key_values_value_cache_0",
+            "past_key_values_value_cache_1",
+        ]
+
+
+class TestCalls:
+    @pytest.fixture
+    def program(self):
+        args = (torch.randn(2, 3), [torch.randn(2, 3), {"b": torch.randn(1, 3)}])
+        return torch.export.export(Nested(), args, {"scale": 2.0})
+
+    def test_leaves_are_in_the_order_of_the_program(self, program):
+        x, y, b = torch.zeros(2, 3), torch.ones(2, 3), torch.ones(1, 3)
+        for args, kwargs in [
+            ((x, [y, {"b": b}]), {"scale": 2.0}),
+            ((x,), {"more": [y, {"b": b}], "scale": 2.0}),
+            ((), {"scale": 2.0, "more": [y, {"b": b}], "x": x}),
+        ]:
+            found = inputs.leaves(program, args, kwargs)
+            assert found[0] is x
+            assert found[2] is b
+        assert inputs.taken(program) == [0, 1, 2]
+
+    def test_other_calls_are_refused(self, program):
+        x = torch.zeros(2, 3)
+        with pytest.raises(onnxport.UsageError, match="2 positional, scale"):
+            inputs.leaves(program, (x,), {})
+        with pytest.raises(onnxport.UsageError, match="do not have the structure"):
+            inputs.leaves(program, (x, [x]), {"scale": 2.0})
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        {"dynamo": False},
+        {"training": torch.onnx.TrainingMode.TRAINING},
+        {"operator_export_type": torch.onnx.OperatorExportTypes.ONNX_ATEN},
+        {"do_constant_folding": False},
+        {"custom_opsets": {"own": 1}},
+        {"export_modules_as_functions": True},
+        {"export_modules_as_functions": {nn.Linear}},
+        {"autograd_inlining": False},
+    ],
+)
+def test_what_has_no_meaning_is_refused_by_a_sentence(argument):
+    with pytest.raises(onnxport.UsageError, match="has no meaning here") as caught:
+        refused.check(**argument)
+    (problem,) = caught.value.diagnostics
+    assert problem.help
+    assert problem.code == "OP001"
+
+
+def test_what_says_nothing_is_accepted():
+    refused.check(
+        dynamo=True,
+        training=torch.onnx.TrainingMode.EVAL,
+        operator_export_type=torch.onnx.OperatorExportTypes.ONNX,
+        do_constant_folding=True,
+        custom_opsets={},
+        export_modules_as_functions=False,
+        autograd_inlining=True,
+    )
+
+
+def test_the_signature_has_every_parameter_of_torch():
+    own = inspect.signature(onnxport.export).parameters
+    theirs = inspect.signature(torch.onnx.export).parameters
+    assert not theirs.keys() - own.keys()
+    assert list(own)[:3] == list(theirs)[:3]
+    for name, parameter in theirs.items():
+        if name not in ("training", "operator_export_type"):
+            assert own[name].default == parameter.default, name
+            assert own[name].kind == parameter.kind, name
+
+
+class TestErrors:
+    def test_a_class_for_each_exit_code(self):
+        assert sorted(_errors.BY_EXIT) == [2, 3, 4, 5, 6, 70]
+        for exit, kind in _errors.BY_EXIT.items():
+            error = _errors.of_exit(exit, [onnxport.Diagnostic("error", "OP301", "no")])
+            assert isinstance(error, kind)
+            assert isinstance(error, onnxport.Error)
+            assert isinstance(error, torch.onnx.OnnxExporterError)
+            assert error.exit == exit
+            assert error.diagnostics[0].code == "OP301"
+            assert str(error) == "error[OP301]: no"
+        assert isinstance(_errors.of_exit(130, []), KeyboardInterrupt)
+
+    def test_handlers_of_pytorch_catch_it(self):
+        with pytest.raises(torch.onnx.OnnxExporterError):
+            raise onnxport.UnsupportedError("no")
+
+    def test_without_pytorch_there_is_the_same_class(self):
+        code = (
+            "import onnxport, sys, pickle\n"
+            "error = onnxport.UsageError('no')\n"
+            "assert 'torch' not in sys.modules and type(error) is onnxport.UsageError\n"
+            "assert isinstance(pickle.loads(pickle.dumps(error)), onnxport.UsageError)\n"
+            "import torch\n"
+            "later = onnxport.UsageError('no')\n"
+            "assert isinstance(later, onnxport.UsageError)\n"
+            "assert isinstance(later, torch.onnx.OnnxExporterError)\n"
+            "assert isinstance(pickle.loads(pickle.dumps(later)), onnxport.UsageError)\n"
+        )
+        subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_importing_loads_nothing():
+    code = (
+        "import sys, onnxport\n"
+        "assert set(onnxport.__all__) <= set(dir(onnxport))\n"
+        "heavy = {'torch', 'numpy', 'onnx', 'onnxruntime', 'onnxport._native'}\n"
+        "loaded = heavy & set(sys.modules)\n"
+        "assert not loaded, loaded\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -71,6 +71,12 @@ codes! {
     NORMALISE_REGION = "OP202";
     /// A table of decompositions cannot be read, or one that fits a call cannot be used.
     DECOMPOSE = "OP203";
+    /// PyTorch cannot export the module.
+    CAPTURE = "OP210";
+    /// Draft export assumed something that may not hold for other inputs.
+    CAPTURE_DRAFT = "OP211";
+    /// The memory of a tensor of the module cannot be read.
+    CAPTURE_TENSOR = "OP212";
     /// An operator has no lowering for the requested opset.
     LOWER_UNSUPPORTED = "OP301";
     /// A lowering refused a call: an argument or a dtype that it cannot express.

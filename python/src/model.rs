@@ -1,9 +1,12 @@
 //! Models that were made.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use onnxport::Exported;
+use onnxport_core::diagnose::{Code, Diagnostic};
+use onnxport_core::tensor::{self, LazyTensor};
+use onnxport_core::write;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -13,11 +16,15 @@ use crate::work;
 #[pyclass(module = "onnxport._native", frozen)]
 pub(crate) struct Model {
     exported: Arc<Exported>,
+    weights: Arc<OnceLock<Weights>>,
 }
+
+/// The weights that a message without initializers leaves out.
+type Weights = Vec<(String, LazyTensor)>;
 
 impl Model {
     pub(crate) fn new(exported: Arc<Exported>) -> Self {
-        Self { exported }
+        Self { exported, weights: Arc::default() }
     }
 }
 
@@ -64,4 +71,55 @@ impl Model {
         let exported = self.exported.clone();
         work::run(py, None, move |_| Ok(exported.program().converted.model.to_text()))
     }
+
+    /// The weights that `to_bytes` leaves out without initializers: name, type, shape and size in bytes.
+    fn initializers(&self, py: Python<'_>) -> PyResult<Vec<(String, String, Vec<u64>, u64)>> {
+        let (exported, weights) = (self.exported.clone(), self.weights.clone());
+        work::run(py, move || {
+            let facts = |(name, data): &(String, LazyTensor)| {
+                let len = data.byte_len().unwrap_or_default();
+                (name.clone(), data.dtype.to_string(), data.shape.clone(), len)
+            };
+            Ok(weights_of(&exported, &weights).iter().map(facts).collect())
+        })
+    }
+
+    /// The bytes `offset .. offset + length` of a weight, in the order in which ONNX has them.
+    fn read<'py>(
+        &self,
+        py: Python<'py>,
+        name: String,
+        offset: u64,
+        length: u64,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let (exported, weights) = (self.exported.clone(), self.weights.clone());
+        let bytes = work::run(py, move || {
+            let weights = weights_of(&exported, &weights);
+            let unknown = || Diagnostic::error(Code::USAGE, format!("the model has no weight `{name}`"));
+            let (_, data) = weights.iter().find(|(own, _)| *own == name).ok_or_else(unknown)?;
+            Ok(part(data, offset, length).map_err(|e| Diagnostic::error(e.code(), format!("`{name}`: {e}")))?)
+        })?;
+        Ok(PyBytes::new(py, &bytes))
+    }
 }
+
+fn weights_of<'a>(exported: &Exported, weights: &'a OnceLock<Weights>) -> &'a Weights {
+    weights.get_or_init(|| write::left_out(&exported.program().converted.model))
+}
+
+/// A part of the dense form of a tensor.
+fn part(data: &LazyTensor, offset: u64, length: u64) -> Result<Vec<u8>, tensor::Error> {
+    let end = offset.checked_add(length).ok_or(tensor::Error::Short)?;
+    let inside = data.byte_len().is_some_and(|len| end <= len);
+    let mut out = Vec::new();
+    let room = usize::try_from(length).ok().filter(|_| inside).ok_or(tensor::Error::Short)?;
+    out.try_reserve_exact(room).map_err(|_| tensor::Error::Short)?;
+    data.stream(offset..end, PIECE, &mut |bytes: &[u8]| {
+        out.extend_from_slice(bytes);
+        Ok(())
+    })?;
+    Ok(out)
+}
+
+/// The bytes of a weight that are made at a time.
+const PIECE: usize = 1 << 20;

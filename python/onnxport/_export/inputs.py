@@ -46,9 +46,10 @@ def leaves(program: ExportedProgram, args: Sequence[Any], kwargs: Mapping[str, A
         if name in rest:
             given = (*given, rest.pop(name))
     if len(given) > len(positional):
-        further = dict(zip(parameters[len(positional) :], given[len(positional) :], strict=False))
-        rest = {**further, **rest} if not further.keys() & rest.keys() else rest
-        given = given[: len(positional)]
+        surplus = given[len(positional) :]
+        further = dict(zip(parameters[len(positional) :], surplus, strict=False))
+        if len(further) == len(surplus) and not further.keys() & rest.keys():
+            given, rest = given[: len(positional)], {**further, **rest}
     if len(given) != len(positional) or rest.keys() != named.keys():
         expected = ", ".join([f"{len(positional)} positional", *named])
         raise _errors.usage(f"the program takes other arguments: {expected}")

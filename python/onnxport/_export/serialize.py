@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +31,11 @@ class Buffer:
     offset: int
     storage: int
     owner: Any
+
+    @property
+    def dense_bytes(self) -> int:
+        """The size of the tensor alone, without gaps."""
+        return math.prod(self.shape) * getattr(torch, self.dtype).itemsize
 
 
 @dataclass(frozen=True)
@@ -124,6 +130,29 @@ def buffer(tensor: torch.Tensor, storages: dict[int, Any]) -> Buffer | None:
         identity,
         (storage, tensor),
     )
+
+
+def replaced(parts: Parts, tensors: Mapping[str, Any]) -> tuple[Parts, list[str]]:
+    """Return the parts with other tensors, and the names that they do not have.
+
+    Raises:
+        UnsupportedError: The memory of a tensor cannot be read.
+    """
+    storages: dict[int, Any] = {}
+    problems, weights, constants, strangers = [], dict(parts.weights), dict(parts.constants), []
+    for name, tensor in tensors.items():
+        reason = unreadable(tensor)
+        if reason is not None:
+            message = f"`{name}` cannot be read: {reason}"
+            problems.append(Diagnostic("error", "OP212", message, help=_HELP))
+        elif name in weights or name in constants:
+            table = weights if name in weights else constants
+            table[name] = buffer(tensor, storages)
+        else:
+            strangers.append(name)
+    if problems:
+        raise _errors.UnsupportedError(diagnostics=problems)
+    return Parts(parts.program, weights, constants), strangers
 
 
 def native(parts: Parts, tensor: Callable[..., Any]) -> dict[str, Any]:

@@ -1,20 +1,22 @@
-"""The way into the extension module: programs that are to be converted."""
+"""The way into the extension module: programs that are to be converted, again if need be."""
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from onnxport import _errors
 
 if TYPE_CHECKING:
     from onnxport import _native
     from onnxport._export.serialize import Parts
-
-Source = Callable[[Mapping[str, Any]], "_native.Model"]
 
 
 @contextlib.contextmanager
@@ -28,36 +30,165 @@ def public_errors() -> Iterator[None]:
         _errors.raise_native(error)
 
 
-def of_file(path: Path, plugins: Sequence[str] = ()) -> Source:
-    """Return what converts the program at `path`."""
-    from onnxport import _native
+class Source(Protocol):
+    """A program that can be converted."""
 
-    with public_errors():
-        return _source(_native.Conversion.open(path), plugins)
+    def convert(self, options: Mapping[str, Any]) -> _native.Model:
+        """Convert it with options of `export`."""
+
+    @property
+    def most_bytes(self) -> int:
+        """The most bytes that its weights take."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether some of its weights have no data."""
+
+    def renamed(self, names: Mapping[str, str], axes: Mapping[str, tuple[str, int]]) -> Source:
+        """Return it with other names for dimensions; `axes` says where they stand in inputs."""
+
+    def reweighted(self, weights: Mapping[str, Any]) -> tuple[Source, list[str]]:
+        """Return it with other tensors, and the names that it does not have."""
+
+    def with_files(self, paths: Sequence[str]) -> Source:
+        """Return it with the weights of files."""
 
 
-def of_parts(parts: Parts, dims: Mapping[str, str], plugins: Sequence[str] = ()) -> Source:
-    """Return what converts a program in memory, with names for some of its symbols."""
-    from onnxport import _native
-    from onnxport._export import serialize
+@dataclass(frozen=True)
+class _Options:
+    plugins: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    dims: tuple[tuple[str, int, str], ...] = ()
 
-    with public_errors():
-        given = serialize.native(parts, _native.Tensor)
-        return _source(_native.Conversion.from_parts(**given, dims=dict(dims)), plugins)
-
-
-def _source(conversion: _native.Conversion, plugins: Sequence[str]) -> Source:
-    def convert(options: Mapping[str, Any]) -> _native.Model:
+    def text(self, options: Mapping[str, Any], **more: Any) -> str:
+        """Return options of the command in JSON."""
         # What a model computes is compared on this side, where the module is.
-        given = {"verify": False, **named(options)}
-        if plugins:
-            given["plugin"] = [*plugins, *given.get("plugin", ())]
-        with public_errors():
-            return conversion.run(json.dumps(given))
+        given = {"verify": False, **_named(options), **more}
+        for option, values in (
+            ("plugin", self.plugins),
+            ("weights", self.files),
+            ("dim", self.dims),
+        ):
+            if values:
+                given[option] = [*given.get(option, ()), *values]
+        return json.dumps(given)
 
-    return convert
 
-
-def named(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options by the names that the command has for them."""
+def _named(options: Mapping[str, Any]) -> dict[str, Any]:
     return {{"optimize": "optimise"}.get(name, name): value for name, value in options.items()}
+
+
+@dataclass(frozen=True)
+class FileSource:
+    """A program in a file."""
+
+    path: Path
+    options: _Options = field(default_factory=_Options)
+
+    @cached_property
+    def _conversion(self) -> _native.Conversion:
+        from onnxport import _native
+
+        with public_errors():
+            return _native.Conversion.open(self.path)
+
+    def convert(self, options: Mapping[str, Any]) -> _native.Model:
+        """Convert it."""
+        with public_errors():
+            return self._conversion.run(self.options.text(options))
+
+    @property
+    def most_bytes(self) -> int:
+        """The most bytes that its weights take."""
+        return sum(os.stat(path).st_size for path in (self.path, *self.options.files))
+
+    waits = False
+
+    def renamed(self, names: Mapping[str, str], axes: Mapping[str, tuple[str, int]]) -> FileSource:
+        """Return it with other names for dimensions, which have to be axes of inputs."""
+        dims = [(*axes[old], new) for old, new in names.items() if old in axes]
+        kept = [dim for dim in self.options.dims if dim[2] not in names]
+        return self._with(dims=(*kept, *dims))
+
+    def reweighted(self, weights: Mapping[str, Any]) -> tuple[Source, list[str]]:
+        """Return it with other tensors, and the names that it does not have."""
+        import torch
+
+        from onnxport._export import serialize, shapes
+
+        program = torch.export.load(self.path)
+        named = shapes.names(program, shapes.Wanted((None,)))
+        source = PartsSource(serialize.parts(program), named, self.options)
+        return source.reweighted(weights)
+
+    def with_files(self, paths: Sequence[str]) -> FileSource:
+        """Return it with the weights of files."""
+        return self._with(files=tuple(paths))
+
+    def _with(self, **changed: Any) -> FileSource:
+        return FileSource(self.path, dataclasses.replace(self.options, **changed))
+
+
+@dataclass(frozen=True)
+class PartsSource:
+    """A program in memory, with names for its symbols."""
+
+    parts: Parts
+    dims: Mapping[str, str]
+    options: _Options = field(default_factory=_Options)
+
+    @cached_property
+    def _conversion(self) -> _native.Conversion:
+        from onnxport import _native
+        from onnxport._export import serialize
+
+        given = serialize.native(self.parts, _native.Tensor)
+        with public_errors():
+            return _native.Conversion.from_parts(**given, dims=dict(self.dims))
+
+    def convert(self, options: Mapping[str, Any]) -> _native.Model:
+        """Convert it."""
+        more = {"weightless": True} if self.waits and not self.options.files else {}
+        with public_errors():
+            return self._conversion.run(self.options.text(options, **more))
+
+    @property
+    def most_bytes(self) -> int:
+        """The most bytes that its weights take."""
+        tensors = [*self.parts.weights.values(), *self.parts.constants.values()]
+        files = sum(os.stat(path).st_size for path in self.options.files)
+        return files + sum(one.dense_bytes for one in tensors if one is not None)
+
+    @property
+    def waits(self) -> bool:
+        """Whether some of its weights have no data."""
+        return any(tensor is None for tensor in self.parts.weights.values())
+
+    def renamed(self, names: Mapping[str, str], axes: Mapping[str, tuple[str, int]]) -> PartsSource:
+        """Return it with other names for dimensions."""
+        dims = {symbol: names.get(name, name) for symbol, name in self.dims.items()}
+        dims |= {old: new for old, new in names.items() if old not in self.dims.values()}
+        return dataclasses.replace(self, dims=dims)
+
+    def reweighted(self, weights: Mapping[str, Any]) -> tuple[PartsSource, list[str]]:
+        """Return it with other tensors, and the names that it does not have."""
+        from onnxport._export import serialize
+
+        changed, strangers = serialize.replaced(self.parts, weights)
+        return dataclasses.replace(self, parts=changed), strangers
+
+    def with_files(self, paths: Sequence[str]) -> PartsSource:
+        """Return it with the weights of files."""
+        return dataclasses.replace(
+            self, options=dataclasses.replace(self.options, files=tuple(paths))
+        )
+
+
+def of_file(path: Path, plugins: Sequence[str] = ()) -> FileSource:
+    """Return the program at `path`."""
+    return FileSource(path, _Options(tuple(plugins)))
+
+
+def of_parts(parts: Parts, dims: Mapping[str, str], plugins: Sequence[str] = ()) -> PartsSource:
+    """Return a program in memory, with names for some of its symbols."""
+    return PartsSource(parts, dims, _Options(tuple(plugins)))

@@ -7,9 +7,28 @@ merged.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
 
-GRAPH, INPUT, OUTPUT, NAME = 7, 11, 12, 1
+# Numbers of fields, as onnx.proto has them.
+GRAPH, METADATA = 7, 14
+INPUT, OUTPUT = 11, 12
+NAME, TYPE = 1, 2
+TENSOR, ELEMENT, SHAPE, DIM, SIZE, PARAMETER = 1, 1, 2, 1, 1, 2
+KEY, VALUE = 1, 2
+
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+
+Declared = tuple[str, int, tuple[str | int | None, ...]]
+
+
+@dataclass
+class Declarations:
+    """Inputs and outputs (name, number of the element type, extents), and the metadata."""
+
+    inputs: list[Declared] = field(default_factory=list)
+    outputs: list[Declared] = field(default_factory=list)
+    metadata: dict[str, str] = field(default_factory=dict)
 
 
 def with_outputs(model: bytes, names: Iterable[str]) -> bytes:
@@ -18,20 +37,38 @@ def with_outputs(model: bytes, names: Iterable[str]) -> bytes:
     return model + _field(GRAPH, outputs)
 
 
-def ports(model: bytes) -> tuple[list[str], list[str]]:
-    """Return the names of the inputs and outputs of the main graph."""
-    found: dict[int, list[str]] = {INPUT: [], OUTPUT: []}
-    for number, graph in _fields(memoryview(model)):
-        if number == GRAPH:
-            for kind, value in _fields(graph):
-                if kind in found:
-                    names = [bytes(text).decode() for key, text in _fields(value) if key == NAME]
-                    found[kind] += names[-1:]
-    return found[INPUT], found[OUTPUT]
+def read(model: bytes) -> Declarations:
+    """Return what a model declares."""
+    found = Declarations()
+    for number, value in _fields(memoryview(model)):
+        if number == METADATA:
+            entry = dict(_fields(value))
+            found.metadata[_text(entry[KEY])] = _text(entry.get(VALUE))
+        elif number == GRAPH:
+            for kind, inner in _fields(value):
+                if kind in (INPUT, OUTPUT):
+                    (found.inputs if kind == INPUT else found.outputs).append(_declared(inner))
+    return found
 
 
-def _fields(content: memoryview) -> Iterator[tuple[int, memoryview]]:
-    """Yield the number and the bytes of every field that has a length."""
+def _declared(value: memoryview) -> Declared:
+    fields = dict(_fields(value))
+    tensor = dict(_fields(dict(_fields(fields.get(TYPE))).get(TENSOR)))
+    dims = []
+    for number, dim in _fields(tensor.get(SHAPE)):
+        if number == DIM:
+            said = dict(_fields(dim))
+            dims.append(_text(said[PARAMETER]) if PARAMETER in said else said.get(SIZE))
+    return _text(fields.get(NAME)), tensor.get(ELEMENT, 0), tuple(dims)
+
+
+def _text(value: memoryview | None) -> str:
+    return "" if value is None else bytes(value).decode()
+
+
+def _fields(content: memoryview | None) -> Iterator[tuple[int, Any]]:
+    """Yield the number and the value of every field: bytes, or a number."""
+    content = memoryview(b"") if content is None else content
     at = 0
     while at < len(content):
         key, at = _read_varint(content, at)
@@ -41,7 +78,8 @@ def _fields(content: memoryview) -> Iterator[tuple[int, memoryview]]:
             yield key >> 3, content[at : at + length]
             at += length
         elif kind == _VARINT:
-            _, at = _read_varint(content, at)
+            value, at = _read_varint(content, at)
+            yield key >> 3, value
         elif kind in (_FIXED32, _FIXED64):
             at += 4 if kind == _FIXED32 else 8
         else:

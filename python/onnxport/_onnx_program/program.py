@@ -14,6 +14,7 @@ from onnxport import _errors
 from onnxport._diagnostics import Diagnostic
 from onnxport._onnx_program import html, irmodel, values
 from onnxport._onnx_program.conversion import Source, public_errors
+from onnxport._onnx_program.ports import Ports
 from onnxport._onnx_program.running import Runner
 from onnxport._onnx_program.sessions import Loader, ReferenceSession
 
@@ -67,7 +68,7 @@ class ONNXProgram:
         path: Path | None = None,
     ) -> ONNXProgram:
         """Convert what `source` gives."""
-        program = cls(source(options), exported_program)
+        program = cls(source.convert(options), exported_program)
         program._source, program._options, program._path = source, dict(options), path
         program.capture, program._example = capture, example
         for one in program.diagnostics:
@@ -91,10 +92,16 @@ class ONNXProgram:
     @cached_property
     def report(self) -> dict[str, Any]:
         """What `onnxport convert --json` says: inputs, outputs, what was done, how long it took."""
-        if self._native is None:
-            return {"diagnostics": []}
-        with public_errors():
-            return json.loads(self._native.report)
+        said: dict[str, Any] = {"diagnostics": []}
+        if self._native is not None:
+            with public_errors():
+                said = json.loads(self._native.report)
+        return {**said, **self.ports.report()}
+
+    @property
+    def ports(self) -> Ports:
+        """What the model declares."""
+        return Ports.of(self.to_bytes(include_initializers=False))
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -198,19 +205,16 @@ class ONNXProgram:
                 serializer, path, self, include_initializers, keep_initializers_as_inputs
             )
             return {}
+        beside = external_data or self.most_bytes > LARGEST_INLINE
         edited = self._edited
         if edited is not None:
             if options:
-                raise _errors.usage(
-                    f"{', '.join(options)}: a model that was changed is written plainly"
-                )
-            beside = external_data or irmodel.weight_bytes(edited) > LARGEST_INLINE
+                given = ", ".join(options)
+                raise _errors.usage(f"{given}: a model that was changed is written plainly")
             irmodel.save(edited, path, include_initializers, keep_initializers_as_inputs, beside)
             return {}
         given = {
-            "external_data": "external"
-            if external_data or self.weight_bytes > LARGEST_INLINE
-            else "inline",
+            "external_data": "external" if beside else "inline",
             "initializers": include_initializers,
             "initializers_as_inputs": keep_initializers_as_inputs,
             **options,
@@ -222,11 +226,17 @@ class ONNXProgram:
         return written
 
     @property
-    def weight_bytes(self) -> int:
-        """The size of the weights."""
-        if self._native is None:
+    def most_bytes(self) -> int:
+        """The most bytes that the weights take."""
+        edited = self._edited
+        if edited is not None or self._source is None:
             return irmodel.weight_bytes(self.model)
-        return sum(size for *_, size in self._native.initializers())
+        return self._source.most_bytes
+
+    @property
+    def waits(self) -> bool:
+        """Whether the model has no data for some of its weights."""
+        return self._edited is None and self._source is not None and self._source.waits
 
     def weights(self) -> list[Weight]:
         """Return the weights, whose bytes are read when they are asked for."""
@@ -333,10 +343,8 @@ class ONNXProgram:
             )
         if self._options.get("optimize", True):
             return
-        self.release()
         self._options["optimize"] = True
-        self._native, self._ir = self._source(self._options), None
-        self.__dict__.pop("report", None)
+        self._again(self._source)
 
     def apply_weights(
         self, weights: Mapping[str, Any] | str | os.PathLike[str] | Iterable[Any]
@@ -346,30 +354,39 @@ class ONNXProgram:
         Files are what `onnxport weights bind` takes. Names that the model does not have are warned
         about.
         """
-        from onnxport._onnx_program import weighing
-
-        self.release()
-        if isinstance(weights, Mapping) and self._edited is not None:
-            strangers = irmodel.apply_weights(self.model, weights)
+        strangers: list[str] = []
+        edited = self._edited
+        if edited is not None and isinstance(weights, Mapping):
+            self.release()
+            strangers = irmodel.apply_weights(edited, weights)
+        elif edited is not None or self._source is None:
+            message = "a model that was changed takes tensors, and no files"
+            raise _errors.usage(message, "read them, and pass a dict")
+        elif isinstance(weights, Mapping):
+            source, strangers = self._source.reweighted(weights)
+            self._again(source)
         else:
-            strangers = weighing.bind(self._made, weights)
-            self._ir = None
-            self.__dict__.pop("report", None)
+            paths = [weights] if isinstance(weights, (str, os.PathLike)) else weights
+            self._again(self._source.with_files([os.fspath(path) for path in paths]))
         for name in strangers:
             _warn_of_exporter(f"the model has no weight `{name}`")
 
     def rename_axes(self, rename_mapping: Mapping[Any, str]) -> None:
         """Give dynamic dimensions other names; keys are names or dimensions of `model`."""
-        self.release()
         names = {str(getattr(old, "value", old)): new for old, new in rename_mapping.items()}
-        if self._ir is not None:
-            irmodel.rename_axes(self._ir, names)
-        if self._native is not None:
-            with public_errors():
-                self._native.rename_axes(names)
-            if self._ir is not None and self._mark is not None:
-                self._mark = irmodel.mark(self._ir)
-            self.__dict__.pop("report", None)
+        if self._edited is not None or self._source is None:
+            self.release()
+            irmodel.rename_axes(self.model, names)
+        else:
+            self._again(self._source.renamed(names, self.ports.axes))
+
+    def _again(self, source: Source) -> None:
+        """Convert again, from another source or with other options."""
+        native = source.convert(self._options)
+        self.release()
+        self._source, self._native = source, native
+        self._ir = self._mark = None
+        self.__dict__.pop("report", None)
 
     def verify(
         self,

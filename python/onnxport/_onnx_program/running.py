@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from onnxport import _errors
 from onnxport._onnx_program import message, values
+from onnxport._onnx_program.ports import STATES
 from onnxport._onnx_program.sessions import (
     Loader,
     ReferenceSession,
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from onnxport._onnx_program.program import ONNXProgram
 
 LARGEST_MESSAGE = 1536 << 20
-STATES = "onnxport.state"
 
 
 class Runner:
@@ -65,7 +65,9 @@ class Runner:
 
     def _model(self, wanted: Sequence[str]) -> str | bytes:
         self._further: list[str] = []
-        if self.program.weight_bytes <= LARGEST_MESSAGE:
+        if self.program.waits:
+            raise _errors.usage("the model waits for its weights", "give them with `apply_weights`")
+        if self.program.most_bytes <= LARGEST_MESSAGE:
             model = self.program.to_bytes()
             return self._with_outputs(model, wanted) if wanted else model
         self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
@@ -76,8 +78,8 @@ class Runner:
         return str(path)
 
     def _with_outputs(self, model: bytes, wanted: Sequence[str]) -> bytes:
-        inputs, outputs = message.ports(model)
-        declared = {*inputs, *outputs}
+        found = message.read(model)
+        declared = {name for name, *_ in (*found.inputs, *found.outputs)}
         self._further = [name for name in dict.fromkeys(wanted) if name not in declared]
         return message.with_outputs(model, self._further)
 

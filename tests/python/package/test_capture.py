@@ -3,6 +3,7 @@
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -15,6 +16,9 @@ from onnxport import _errors
 from onnxport._export import axes, caches, capture, inputs, refused, shapes
 
 DYN = Dim.DYNAMIC
+
+
+PACKAGE = Path(__file__).parents[3] / "python"
 
 
 class Sum(nn.Module):
@@ -466,7 +470,7 @@ class TestErrors:
             "assert isinstance(later, torch.onnx.OnnxExporterError)\n"
             "assert isinstance(pickle.loads(pickle.dumps(later)), onnxport.UsageError)\n"
         )
-        subprocess.run([sys.executable, "-c", code], check=True)
+        subprocess.run([sys.executable, "-c", code], check=True, cwd=PACKAGE)
 
 
 def test_importing_loads_nothing():
@@ -477,4 +481,4 @@ def test_importing_loads_nothing():
         "loaded = heavy & set(sys.modules)\n"
         "assert not loaded, loaded\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=PACKAGE)

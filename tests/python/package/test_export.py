@@ -23,8 +23,8 @@ class Sum(nn.Module):
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
-        self.first = nn.Linear(3, 4)
-        self.second = nn.Linear(4, 2, bias=False)
+        self.first = nn.Linear(3, 400)
+        self.second = nn.Linear(400, 2, bias=False)
         self.register_buffer("shift", torch.randn(2))
 
     def forward(self, x):
@@ -145,7 +145,7 @@ def test_weights_go_beside_the_model_or_into_it(net, tmp_path, beside):
     assert (len(list(tmp_path.iterdir())) == 2) == beside
     weights = onnx.load(path, load_external_data=False).graph.initializer
     external = {tensor.data_location for tensor in weights}
-    assert external == {onnx.TensorProto.EXTERNAL if beside else onnx.TensorProto.DEFAULT}
+    assert (onnx.TensorProto.EXTERNAL in external) == beside
 
 
 @pytest.mark.parametrize("kept", [True, False])
@@ -590,7 +590,7 @@ class TestSmallModels:
         }
         program = onnxport.export(model, (), kwargs=call(2, 3, 5), dynamic_shapes=given)
         torch.manual_seed(1)
-        assert_onnx_program(program, kwargs=call(3, 1, 7), rtol=1e-4, atol=1e-5)
+        assert_onnx_program(program, kwargs=call(3, 2, 7), rtol=1e-4, atol=1e-5)
 
 
 def test_the_report_is_that_of_the_command(net, tmp_path):

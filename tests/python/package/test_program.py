@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -13,12 +14,14 @@ from torch import nn
 import onnxport
 from onnxport.testing import assert_onnx_program
 
+PACKAGE = Path(__file__).parents[3] / "python"
+
 
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
-        self.first = nn.Linear(3, 4)
-        self.second = nn.Linear(4, 2, bias=False)
+        self.first = nn.Linear(3, 400)
+        self.second = nn.Linear(400, 2, bias=False)
 
     def forward(self, x, y=None):
         z = self.second(self.first(x).relu())
@@ -193,7 +196,7 @@ class TestTheModel:
 
     def test_changed_weights_are_noticed(self, net, program, x):
         value = program.model.graph.initializers["second.weight"]
-        value.const_value = ir.tensor(np.zeros((2, 4), np.float32), name="second.weight")
+        value.const_value = ir.tensor(np.zeros((2, 400), np.float32), name="second.weight")
         assert not program(x)[0].any()
 
     def test_another_one_may_take_its_place(self, net, program, x):
@@ -331,7 +334,7 @@ class TestWeights:
         torch.testing.assert_close(program(x)[0], other(x))
 
     def test_some(self, net, program, x):
-        program.apply_weights({"second.weight": torch.zeros(2, 4)})
+        program.apply_weights({"second.weight": torch.zeros(2, 400)})
         assert not program(x)[0].any()
 
     def test_strangers_are_warned_about(self, program):
@@ -340,7 +343,7 @@ class TestWeights:
 
     def test_a_model_that_was_changed(self, net, program, x):
         program.model.graph.name = "another"
-        program.apply_weights({"second.weight": torch.zeros(2, 4)})
+        program.apply_weights({"second.weight": torch.zeros(2, 400)})
         assert not program(x)[0].any()
 
     def test_weights_come_later(self, x, tmp_path):
@@ -373,4 +376,4 @@ def test_a_program_runs_without_pytorch(program, tmp_path):
         "assert found.shape == (4, 2)\n"
         "assert 'torch' not in sys.modules\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=PACKAGE)

@@ -10,7 +10,7 @@ use super::stream::{self, Meter, Out};
 use super::{ExternalData, WriteOptions, summary, unbound};
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::ir::Model;
-use crate::tensor::Error;
+use crate::tensor::{Error, LazyTensor};
 
 /// The length in bytes of what [`message()`] writes.
 ///
@@ -32,6 +32,14 @@ pub fn message(model: &Model, options: &WriteOptions, out: &mut (dyn Write + Sen
         let meter = Meter::new(message.len()?, options.progress.clone(), memory);
         message.write(&mut Out::Stream(out), &meter).map_err(|error| unwritten(&error).into())
     })
+}
+
+/// The tensors that [`message()`] leaves out without initializers, by their names and in order.
+pub fn left_out(model: &Model) -> Vec<(String, LazyTensor)> {
+    let options = WriteOptions { initializers: false, ..WriteOptions::default() };
+    let names = Names::of(model);
+    let weights = plan::weights(model, &names, &options).into_iter();
+    weights.filter(|weight| !weight.is_written).map(|w| (w.name.to_owned(), w.data.clone())).collect()
 }
 
 fn with<T>(

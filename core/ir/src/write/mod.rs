@@ -50,7 +50,7 @@ use crate::tensor::{LazyTensor, MappedFile};
 
 use checking::Checking;
 
-pub use message::{message, message_len};
+pub use message::{left_out, message, message_len};
 pub use package::{
     PACKAGE_DATA, PackageReport, UnpublishedPackage, failed_package, package, plan_package, refuse_existing,
     stage_package,

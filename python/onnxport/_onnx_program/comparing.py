@@ -62,8 +62,16 @@ def expected(
     exported = program.exported_program
     if exported is None:
         raise _errors.UnverifiedError("there is no exported program to compare with")
+    module = exported.module()
+    # A call may write to buffers, whose memory the model reads.
+    before = {name: buffer.detach().clone() for name, buffer in module.named_buffers()}
     with caches.registered(), torch.no_grad():
-        return inputs.numbers(exported.module()(*inputs.copied(args), **inputs.copied(kwargs)))
+        try:
+            return inputs.numbers(module(*inputs.copied(args), **inputs.copied(kwargs)))
+        finally:
+            for name, buffer in module.named_buffers():
+                if not torch.equal(buffer, before[name]):
+                    buffer.copy_(before[name])
 
 
 def verify(

@@ -69,7 +69,7 @@ def weights(model: onnx_ir.Model) -> list[Any]:
 
 def to_bytes(model: onnx_ir.Model, initializers: bool, as_inputs: bool) -> bytes:
     """Return the message of a model."""
-    with _initializers(model, initializers, as_inputs):
+    with _initializers(model, initializers, as_inputs), _in_memory(model):
         message: bytes = package().to_proto(model).SerializeToString()
         return message
 
@@ -109,6 +109,22 @@ def rename_axes(model: onnx_ir.Model, names: Mapping[str, str]) -> None:
             for dim in value.shape
         ]
         value.shape = ir.Shape(dims)
+
+
+@contextmanager
+def _in_memory(model: onnx_ir.Model) -> Iterator[None]:
+    """Have the data of files in memory for a while: one message has no files beside it."""
+    ir = package()
+    values = [value for value in model.graph.initializers.values()]
+    outside = {value: value.const_value for value in values}
+    outside = {v: tensor for v, tensor in outside.items() if isinstance(tensor, ir.ExternalTensor)}
+    for value, tensor in outside.items():
+        value.const_value = ir.Tensor(tensor.numpy(), dtype=tensor.dtype, name=tensor.name)
+    try:
+        yield
+    finally:
+        for value, tensor in outside.items():
+            value.const_value = tensor
 
 
 @contextmanager

@@ -115,9 +115,8 @@ def rename_axes(model: onnx_ir.Model, names: Mapping[str, str]) -> None:
 def _in_memory(model: onnx_ir.Model) -> Iterator[None]:
     """Have the data of files in memory for a while: one message has no files beside it."""
     ir = package()
-    values = [value for value in model.graph.initializers.values()]
-    outside = {value: value.const_value for value in values}
-    outside = {v: tensor for v, tensor in outside.items() if isinstance(tensor, ir.ExternalTensor)}
+    held = {value: value.const_value for value in model.graph.initializers.values()}
+    outside = {v: data for v, data in held.items() if isinstance(data, ir.ExternalTensor)}
     for value, tensor in outside.items():
         value.const_value = ir.Tensor(tensor.numpy(), dtype=tensor.dtype, name=tensor.name)
     try:

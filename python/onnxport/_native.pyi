@@ -128,6 +128,12 @@ class Model:
     def text(self) -> str:
         """Print the graph."""
 
+    def initializers(self) -> list[tuple[str, str, list[int], int]]:
+        """List what `to_bytes` leaves out without initializers: name, type, shape and bytes."""
+
+    def read(self, name: str, offset: int, length: int) -> bytes:
+        """Read a part of a weight, in ONNX's order: row-major and little-endian."""
+
 def command(
     name: str,
     options: str,

@@ -75,7 +75,7 @@ impl Model {
     /// The weights that `to_bytes` leaves out without initializers: name, type, shape and size in bytes.
     fn initializers(&self, py: Python<'_>) -> PyResult<Vec<(String, String, Vec<u64>, u64)>> {
         let (exported, weights) = (self.exported.clone(), self.weights.clone());
-        work::run(py, move || {
+        work::run(py, None, move |_| {
             let facts = |(name, data): &(String, LazyTensor)| {
                 let len = data.byte_len().unwrap_or_default();
                 (name.clone(), data.dtype.to_string(), data.shape.clone(), len)
@@ -93,7 +93,7 @@ impl Model {
         length: u64,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let (exported, weights) = (self.exported.clone(), self.weights.clone());
-        let bytes = work::run(py, move || {
+        let bytes = work::run(py, None, move |_| {
             let weights = weights_of(&exported, &weights);
             let unknown = || Diagnostic::error(Code::USAGE, format!("the model has no weight `{name}`"));
             let (_, data) = weights.iter().find(|(own, _)| *own == name).ok_or_else(unknown)?;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -102,13 +103,16 @@ def rename_axes(model: onnx_ir.Model, names: Mapping[str, str]) -> None:
     for value in values:
         if value.shape is None:
             continue
-        dims = [
-            ir.SymbolicDim(names.get(dim.value, dim.value))
-            if isinstance(dim, ir.SymbolicDim)
-            else dim
-            for dim in value.shape
-        ]
-        value.shape = ir.Shape(dims)
+        value.shape = ir.Shape([_renamed(dim, names) for dim in value.shape])
+
+
+def _renamed(dim: Any, names: Mapping[str, str]) -> Any:
+    """Return a dimension by its new name; an expression is one itself, or made of such."""
+    text = getattr(dim, "value", dim)
+    if not isinstance(text, str):
+        return dim
+    new = re.sub(r"[^\W\d]\w*", lambda found: names.get(found[0], found[0]), text)
+    return package().SymbolicDim(names.get(text, new))
 
 
 @contextmanager

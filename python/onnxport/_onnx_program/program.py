@@ -158,6 +158,8 @@ class ONNXProgram:
         edited = self._edited
         if edited is not None:
             return irmodel.to_bytes(edited, include_initializers, keep_initializers_as_inputs)
+        if include_initializers and self.waits:
+            raise _errors.usage("the model waits for its weights", "give them with `apply_weights`")
         with public_errors():
             return self._made.to_bytes(
                 json.dumps(

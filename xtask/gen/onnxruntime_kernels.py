@@ -2,7 +2,7 @@
 
 Kernels state their types. What they do not say is asked by making sessions of one node: which types
 the runtime casts by itself, and which operators it takes apart because ONNX defines them as
-functions of others.
+functions of others. What kernels are listed for and do not do shows when such a model runs.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 
+import ml_dtypes
+import numpy as np
 import onnx
 import onnxruntime
-from onnx import TensorProto, defs, helper
+from onnx import TensorProto, defs, helper, numpy_helper
 from onnxruntime.capi import onnxruntime_pybind11_state as state
 
 TYPES = {
@@ -49,10 +51,13 @@ NAMES = {
     "float8e8m0": "f8e8m0",
     "float4e2m1": "f4e2m1",
 }
+NAMES |= {"float32": "f32", "float64": "f64"}
 NAMES |= {
     f"{long}{n}": f"{short}{n}" for n in WIDTHS for long, short in (("int", "i"), ("uint", "u"))
 }
 FIRST = 18
+NUMBERS = ("bfloat16", "float16", "float32", "float64", "bool", "int8", "int16", "int32", "int64")
+NUMBERS += ("uint8", "uint16", "uint32", "uint64")
 
 # Not facts, but what is done about them: the types in which an operator is computed where there is
 # no kernel for its own.
@@ -216,6 +221,78 @@ def expansions(newest: int) -> Iterator[str]:
                 yield f"expand {name} {run} {types}"
 
 
+def computed(op: str, opset: int, inputs: list[np.ndarray], **attributes: object) -> object:
+    """Return the result of a node, and nothing where it fails when it runs."""
+    names = [f"i{k}" for k in range(len(inputs))]
+    constants = [numpy_helper.from_array(x, name) for x, name in zip(inputs, names, strict=True)]
+    node = helper.make_node(op, names, ["o"], **attributes)
+    output = helper.make_tensor_value_info("o", constants[0].data_type, None)
+    graph = helper.make_graph([node], "g", [], [output], initializer=constants)
+    opsets = [helper.make_opsetid("", opset)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    try:
+        session = onnxruntime.InferenceSession(
+            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        )
+        return session.run_with_ort_values(None, {})[0]
+    except Exception:  # whatever the reason
+        return None
+
+
+def dropped() -> bool:
+    """Return whether a `Dropout` in training mode drops something though its mask is not read."""
+    constants = {"ratio": np.array(0.5, np.float32), "train": np.array(True)}
+    nodes = [
+        helper.make_node("Exp", ["i"], ["e"]),
+        helper.make_node("Dropout", ["e", *constants], ["d"]),
+        helper.make_node("Neg", ["d"], ["o"]),
+    ]
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [99]) for name in "io"]
+    initializers = [numpy_helper.from_array(x, name) for name, x in constants.items()]
+    graph = helper.make_graph(nodes, "g", ends[:1], ends[1:], initializer=initializers)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    return 0 in session.run(None, {"i": np.ones(99, np.float32)})[0]
+
+
+def gaps(newest: int) -> Iterator[str]:
+    """Yield what is listed as a kernel, but fails or is wrong when it runs."""
+    numbers = {NAMES.get(t, t): np.dtype(getattr(ml_dtypes, t, None) or t) for t in NUMBERS}
+    for op in ("ScatterElements", "ScatterND"):
+        index = np.array([0, 0, 1])[(...,) if op == "ScatterElements" else (..., None)]
+        failing = defaultdict(list)
+        for reduction in ("add", "mul", "max", "min"):
+            for name, dtype in sorted(numbers.items()):
+                data = np.ones(3).astype(dtype)
+                if computed(op, 18, [data, index, data], reduction=reduction) is None:
+                    failing[reduction].append(name)
+        for types, group in groupby(failing.items(), lambda item: item[1]):
+            reductions = ",".join(reduction for reduction, _ in group)
+            yield f"lacks {op} 18 T={','.join(types)} reduction={reductions}"
+    wrong = []
+    for name in ("i64", "u64"):
+        most = np.iinfo(numbers[name]).max
+        pair = [np.array([n], numbers[name]) for n in (most - 1, 10)]
+        result = computed("Mod", 13, pair, fmod=1)
+        if result is None or int(result.numpy()[0]) != (int(most) - 1) % 10:
+            wrong.append(name)
+    if wrong:
+        yield f"lacks Mod 13 T={','.join(wrong)} fmod=1"
+    if not dropped():
+        yield "lacks Dropout 13 training_mode !mask"
+        yield "lacks Dropout 22 training_mode !mask"
+    row = np.ones((1, 1, 3), np.float32)
+    window = {"dilations": [3], "strides": [2], "output_padding": [2], "pads": [0, 0]}
+    for version in (11, 22):
+        opset = min(max(version, FIRST), newest)
+        if computed("ConvTranspose", opset, [row, row], **window) is None:
+            yield f"lacks ConvTranspose {version} output_padding>=strides"
+
+
 def itself() -> Iterator[str]:
     """Yield the types that the runtime casts by itself."""
     schema = defs.get_schema("Sin", 22)
@@ -239,6 +316,7 @@ def main() -> None:
         "leave bf16",
         *POLICY.splitlines(),
         *kernels(),
+        *gaps(newest),
         *expansions(newest),
     ]
     Path(sys.argv[1]).write_text("\n".join(lines) + "\n")

@@ -2,7 +2,7 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::target::{Form, Target};
+use super::target::{Gap, Target, Types};
 use crate::ir::opset::{self, Formal, FormalKind, FormalType, OpSchema, TypeTag, formal};
 use crate::ir::{Graph, Node, NodeId, ValueId};
 use crate::tensor::DType;
@@ -40,7 +40,7 @@ pub(super) enum Verdict {
     },
 }
 
-fn dtype(graph: &Graph, value: Option<&Option<ValueId>>) -> Option<DType> {
+pub(super) fn dtype(graph: &Graph, value: Option<&Option<ValueId>>) -> Option<DType> {
     match &graph.values[(*value?)?].ty {
         crate::ir::Type::Tensor { dtype, .. } => *dtype,
         _ => None,
@@ -55,9 +55,12 @@ pub(super) fn variable(formal: &Formal) -> Option<u8> {
     }
 }
 
-/// What each variable stands for, and whether an input says so.
-fn bind(graph: &Graph, node: &Node, schema: &OpSchema) -> SmallVec<[Option<(DType, bool)>; 4]> {
-    let mut bound: SmallVec<[Option<(DType, bool)>; 4]> = smallvec![None; schema.type_vars.len()];
+/// What each variable of a signature stands for, and whether an input says so.
+type Bound = SmallVec<[Option<(DType, bool)>; 4]>;
+
+/// What each variable stands for.
+pub(super) fn bind(graph: &Graph, node: &Node, schema: &OpSchema) -> Bound {
+    let mut bound: Bound = smallvec![None; schema.type_vars.len()];
     for (formals, values, input) in
         [(schema.inputs, &node.inputs[..], true), (schema.outputs, &node.outputs[..], false)]
     {
@@ -72,62 +75,137 @@ fn bind(graph: &Graph, node: &Node, schema: &OpSchema) -> SmallVec<[Option<(DTyp
     bound
 }
 
+/// A node with its signature.
+struct Asked<'a> {
+    graph: &'a Graph,
+    node: &'a Node,
+    schema: &'static OpSchema,
+    target: &'a Target,
+    bound: Bound,
+    /// What the kernels do not do of such a node.
+    gaps: Vec<&'a Gap>,
+}
+
+impl<'a> Asked<'a> {
+    /// `None` for an operator that nothing is known of.
+    fn new(graph: &'a Graph, opset: i64, target: &'a Target, node: NodeId) -> Option<Self> {
+        let node = &graph.nodes[node];
+        let schema = opset::lookup(&node.op, opset).filter(|_| node.domain.is_empty())?;
+        let here = |gap: &&Gap| gap.conditions.iter().all(|c| c.holds(graph, node, schema));
+        let gaps = target.gaps(&node.op, i64::from(schema.since)).filter(here).collect();
+        Some(Self { graph, node, schema, target, bound: bind(graph, node, schema), gaps })
+    }
+
+    /// The types of the kernels; `None` when one takes every type.
+    fn kernels(&self) -> Option<Vec<&'a Types>> {
+        if self.gaps.iter().any(|gap| gap.types.is_empty()) {
+            return Some(Vec::new());
+        }
+        self.target.kernels(&self.node.op, i64::from(self.schema.since))
+    }
+
+    /// Whether kernels do not take this type of a variable that they list.
+    fn lacks(&self, name: &str, dtype: DType) -> bool {
+        let mut types = self.gaps.iter().flat_map(|gap| &gap.types);
+        types.any(|(of, types)| of == name && types.contains(&dtype))
+    }
+
+    /// What a formal that a kernel restricts by its name is; kernels may so restrict one input or output.
+    fn place(&self, name: &str) -> Option<DType> {
+        let place = |formals: &[Formal]| formals.iter().position(|f| f.name == name);
+        match (place(self.schema.inputs), place(self.schema.outputs)) {
+            (Some(index), _) => dtype(self.graph, self.node.inputs.get(index)),
+            (None, Some(index)) => dtype(self.graph, self.node.outputs.get(index)),
+            (None, None) => None,
+        }
+    }
+
+    /// Whether a kernel takes the node, some variables of which stand for other types, or the target takes it apart.
+    fn taken(&self, opset: i64, changes: &Variables) -> Taken {
+        let fits = |kernel: bool, (name, allowed): &(String, Vec<DType>)| {
+            let variable = self.schema.type_vars.iter().position(|v| v.name == *name);
+            let Some(variable) = variable else {
+                return self.place(name).is_none_or(|dtype| self.target.has(dtype, allowed));
+            };
+            let changed = changes.iter().find(|(of, ..)| usize::from(*of) == variable).map(|(.., to)| *to);
+            let own = self.bound.get(variable).copied().flatten().map(|(dtype, _)| dtype);
+            let lacks = |dtype| kernel && self.lacks(name, dtype);
+            changed.or(own).is_none_or(|dtype| self.target.has(dtype, allowed) && !lacks(dtype))
+        };
+        let among = |kernel: bool, forms: Option<Vec<&Types>>| {
+            forms.is_none_or(|forms| forms.into_iter().any(|types| types.iter().all(|t| fits(kernel, t))))
+        };
+        if among(true, self.kernels()) {
+            Taken::Kernel
+        } else if among(false, self.target.expansions(&self.node.op, opset)) {
+            Taken::Apart
+        } else {
+            Taken::Not
+        }
+    }
+
+    /// The changes that let the node be taken where these types are.
+    fn fill(&self, types: &Types, kernel: bool) -> Option<Variables> {
+        let mut changes = Variables::new();
+        let target = self.target;
+        for (name, allowed) in types {
+            let Some(variable) = self.schema.type_vars.iter().position(|v| v.name == *name) else {
+                if self.place(name).is_some_and(|dtype| !target.accepts(dtype, allowed)) {
+                    return None;
+                }
+                continue;
+            };
+            let Some(Some((dtype, input))) = self.bound.get(variable) else { continue };
+            let lacks = |dtype: DType| kernel && self.lacks(name, dtype);
+            if target.accepts(*dtype, allowed) && !lacks(*dtype) {
+                continue;
+            }
+            let known = self.schema.type_vars.get(variable)?.allowed;
+            let fits = |to: &DType| {
+                target.accepts(*to, allowed) && !lacks(*to) && known.contains(&TypeTag::Tensor(*to))
+            };
+            let to = target.substitutes(*dtype).find(fits).filter(|_| *input)?;
+            changes.push((variable as u8, *dtype, to));
+        }
+        Some(changes)
+    }
+}
+
+/// How a target takes a node as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// By a kernel; also what nothing is known of.
+    Kernel,
+    /// As what the operator is made of by ONNX's definition.
+    Apart,
+    /// Not at all, or only by leaving it to others.
+    Not,
+}
+
+/// How `target` takes `node`, some variables of which stand for other types.
+pub(super) fn takes(graph: &Graph, opset: i64, target: &Target, node: NodeId, changes: &Variables) -> Taken {
+    Asked::new(graph, opset, target, node).map_or(Taken::Kernel, |asked| asked.taken(opset, changes))
+}
+
 /// What is to be done with `node`.
 pub(super) fn judge(graph: &Graph, opset: i64, target: &Target, node: NodeId) -> Verdict {
-    let node = &graph.nodes[node];
-    if !node.domain.is_empty() {
+    let Some(asked) = Asked::new(graph, opset, target, node) else { return Verdict::Fits };
+    let (node, since) = (asked.node, i64::from(asked.schema.since));
+    let (Some(kernels), Some(expansions)) = (asked.kernels(), target.expansions(&node.op, opset)) else {
         return Verdict::Fits;
-    }
-    let Some(schema) = opset::lookup(&node.op, opset) else { return Verdict::Fits };
-    let since = i64::from(schema.since);
-    let Some(forms) = target.forms(&node.op, since, opset) else { return Verdict::Fits };
-    let bound = bind(graph, node, schema);
+    };
+    let kernels = kernels.into_iter().map(|types| asked.fill(types, true));
     let tries: Vec<Option<Variables>> =
-        forms.iter().map(|form| fill(graph, node, schema, target, &bound, form)).collect();
+        kernels.chain(expansions.into_iter().map(|types| asked.fill(types, false))).collect();
     let best =
         tries.into_iter().flatten().reduce(|best, next| if next.len() < best.len() { next } else { best });
+    let bound = || asked.bound.iter().flatten().map(|(dtype, _)| *dtype);
     match best {
         Some(changes) if changes.is_empty() => Verdict::Fits,
         Some(changes) if node.blocks().next().is_none() && !TYPED.contains(&&*node.op) => {
             Verdict::Change(changes)
         }
-        _ if bound.iter().flatten().any(|(dtype, _)| target.accepts(*dtype, &[])) => Verdict::Fits,
-        _ => Verdict::Lacks { version: since, of: bound.iter().flatten().map(|(dtype, _)| *dtype).collect() },
+        _ if bound().any(|dtype| target.accepts(dtype, &[])) => Verdict::Fits,
+        _ => Verdict::Lacks { version: since, of: bound().collect() },
     }
-}
-
-/// The changes that let the node be taken in this form.
-fn fill(
-    graph: &Graph,
-    node: &Node,
-    schema: &OpSchema,
-    target: &Target,
-    bound: &[Option<(DType, bool)>],
-    form: &Form,
-) -> Option<Variables> {
-    let mut changes = Variables::new();
-    for (name, allowed) in form {
-        let Some(variable) = schema.type_vars.iter().position(|v| v.name == *name) else {
-            // Kernels may restrict one input or output by its name.
-            let place = |formals: &[Formal]| formals.iter().position(|f| f.name == *name);
-            let value = match (place(schema.inputs), place(schema.outputs)) {
-                (Some(index), _) => dtype(graph, node.inputs.get(index)),
-                (None, Some(index)) => dtype(graph, node.outputs.get(index)),
-                (None, None) => None,
-            };
-            if value.is_some_and(|dtype| !target.accepts(dtype, allowed)) {
-                return None;
-            }
-            continue;
-        };
-        let Some(Some((dtype, input))) = bound.get(variable) else { continue };
-        if target.accepts(*dtype, allowed) {
-            continue;
-        }
-        let known = schema.type_vars.get(variable)?.allowed;
-        let fits = |to: &DType| target.accepts(*to, allowed) && known.contains(&TypeTag::Tensor(*to));
-        let to = target.substitutes(*dtype).find(fits).filter(|_| *input)?;
-        changes.push((variable as u8, *dtype, to));
-    }
-    Some(changes)
 }

@@ -1,12 +1,15 @@
 //! Legalising: what the target of a conversion has no kernel for is computed in another type.
 //!
-//! Lowerings, rules and passes speak ONNX; what a runtime lacks is data ([`Target`]). This stage looks at each node: where
-//! the target takes the operator, but not of this element type, `Cast`s around the node let it compute in a type that the
-//! target's table names, in order of preference. What cannot be helped so stays as it is and is reported: the model is
-//! right, but the target does not run it.
+//! Lowerings, rules and passes speak ONNX; what a runtime lacks is data ([`Target`]). This stage looks at each node that the
+//! target has no kernel for. Where another form of the operator is known ([`forms`]), all of which the target has, that
+//! takes its place. Else, where the target takes the operator, but not of this element type, `Cast`s around the node let it
+//! compute in a type that the target's table names, in order of preference. What cannot be helped so stays as it is and is
+//! reported: the model is right, but the target does not run it.
 
+mod condition;
 mod edit;
 mod fit;
+mod form;
 mod target;
 
 #[cfg(test)]
@@ -20,11 +23,14 @@ use serde::Serialize;
 use crate::Name;
 use crate::diagnose::{Code, Diagnostic, OriginId, Report, Severity};
 use crate::ir::{Graph, Model, NodeId, tidy};
+use crate::sym::Symbols;
 use crate::tensor::DType;
 
+pub use form::{Form, forms};
 pub use target::{BUILT_IN, Target};
 
-use fit::Verdict;
+use fit::{Taken, Variables, Verdict};
+use form::{Place, Plan};
 
 /// For what a model is made.
 #[derive(Clone, Debug)]
@@ -51,6 +57,8 @@ pub struct Legalised {
     pub version: String,
     /// What is computed in another type.
     pub computed: Vec<Computed>,
+    /// What other operators stand for.
+    pub replaced: Vec<Replaced>,
     /// What the target does not run.
     pub lacking: Vec<Lacking>,
 }
@@ -64,6 +72,19 @@ pub struct Computed {
     pub of: String,
     /// The one that is computed in.
     pub within: String,
+    /// How many nodes.
+    pub nodes: usize,
+    #[serde(skip)]
+    origin: Option<OriginId>,
+}
+
+/// Nodes that other operators stand for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Replaced {
+    /// The operator.
+    pub operator: String,
+    /// The operators that stand for it.
+    pub by: String,
     /// How many nodes.
     pub nodes: usize,
     #[serde(skip)]
@@ -85,8 +106,15 @@ pub struct Lacking {
     origin: Option<OriginId>,
 }
 
-type Changes = BTreeMap<(Name, DType, DType), (usize, Option<OriginId>)>;
-type Gaps = BTreeMap<(Name, i64, Vec<DType>), (usize, Option<OriginId>)>;
+type Count = (usize, Option<OriginId>);
+
+/// What was done, and what could not be: how often, and where first.
+#[derive(Default)]
+struct Done {
+    changes: BTreeMap<(Name, DType, DType), Count>,
+    forms: BTreeMap<(Name, String), Count>,
+    gaps: BTreeMap<(Name, i64, Vec<DType>), Count>,
+}
 
 /// Changes the nodes of `model` that its target does not take.
 ///
@@ -97,59 +125,105 @@ pub fn legalise(
     options: &LegaliseOptions,
 ) -> Result<(Legalised, Vec<Diagnostic>), Report> {
     let target = &options.target;
-    let (mut changes, mut gaps) = (Changes::new(), Gaps::new());
+    let mut done = Done::default();
     if !target.takes_everything() {
         let opsets: Vec<i64> = model.functions.iter().map(|f| f.opset(model)).collect();
         let opset = model.opset();
         let functions = model.functions.iter_mut().zip(opsets).map(|(f, opset)| (&mut f.graph, opset));
         for (graph, opset) in functions.chain([(&mut model.graph, opset)]) {
-            walk(graph, opset, target, &mut changes, &mut gaps);
+            Walk { graph, symbols: &mut model.symbols, opset, target, done: &mut done }.blocks();
         }
-        if !changes.is_empty() {
+        if !done.changes.is_empty() || !done.forms.is_empty() {
             tidy::model(model);
         }
     }
-    let done = summary(target, changes.clone(), gaps);
-    let diagnostics = report(&done, &changes, options);
+    let narrowed: Vec<bool> = done.changes.keys().map(|(_, of, within)| within.bits() < of.bits()).collect();
+    let done = summary(target, done);
+    let diagnostics = report(&done, &narrowed, options);
     let report = Report { diagnostics, origins: model.origins.clone() };
     if report.has_errors() { Err(report) } else { Ok((done, report.diagnostics)) }
 }
 
-fn walk(graph: &mut Graph, opset: i64, target: &Target, changes: &mut Changes, gaps: &mut Gaps) {
-    let blocks: Vec<_> = graph.blocks.ids().collect();
-    for block in blocks {
-        let mut casts = edit::Casts::default();
-        let order: Vec<NodeId> = graph.order(block).collect();
-        for (index, node) in order.iter().enumerate() {
-            let name = graph.nodes[*node].op.clone();
-            let origin = graph.nodes[*node].origin;
-            match fit::judge(graph, opset, target, *node) {
-                Verdict::Fits => {}
-                Verdict::Change(variables) => {
-                    for (of, within) in
-                        edit::apply(graph, opset, *node, order.get(index + 1), &variables, &mut casts)
+/// The way through one graph.
+struct Walk<'a> {
+    graph: &'a mut Graph,
+    symbols: &'a mut Symbols,
+    opset: i64,
+    target: &'a Target,
+    done: &'a mut Done,
+}
+
+impl Walk<'_> {
+    fn blocks(mut self) {
+        for block in self.graph.blocks.ids().collect::<Vec<_>>() {
+            let mut casts = edit::Casts::default();
+            for node in self.graph.order(block).collect::<Vec<_>>() {
+                self.visit(node, &mut casts);
+            }
+        }
+    }
+
+    fn visit(&mut self, node: NodeId, casts: &mut edit::Casts) {
+        let taken = fit::takes(self.graph, self.opset, self.target, node, &Variables::new());
+        if taken == Taken::Kernel {
+            return;
+        }
+        let verdict = fit::judge(self.graph, self.opset, self.target, node);
+        let lacks = matches!(verdict, Verdict::Lacks { .. });
+        let mut place = Place { graph: self.graph, symbols: self.symbols, opset: self.opset, node };
+        match form::choose(&mut place, self.target, taken, lacks) {
+            Some(Plan::Types(variables)) => self.cast(node, &variables, casts),
+            Some(Plan::Body(body, by)) => {
+                let name = self.graph.nodes[node].op.clone();
+                count(&mut self.done.forms, (name, by), self.graph.nodes[node].origin);
+                for made in form::put(self.graph, self.symbols, self.opset, node, &body) {
+                    // A form that is chosen needs casts at most.
+                    if let Verdict::Change(variables) = fit::judge(self.graph, self.opset, self.target, made)
                     {
-                        let entry = changes.entry((name.clone(), of, within)).or_insert((0, origin));
-                        entry.0 += 1;
+                        self.cast(made, &variables, casts);
                     }
                 }
-                Verdict::Lacks { version, of } => {
-                    gaps.entry((name, version, of)).or_insert((0, origin)).0 += 1;
-                }
             }
+            None => match verdict {
+                Verdict::Fits => {}
+                Verdict::Change(variables) => self.cast(node, &variables, casts),
+                Verdict::Lacks { version, of } => {
+                    let data = &self.graph.nodes[node];
+                    count(&mut self.done.gaps, (data.op.clone(), version, of), data.origin);
+                }
+            },
+        }
+    }
+
+    fn cast(&mut self, node: NodeId, variables: &Variables, casts: &mut edit::Casts) {
+        let (name, origin) = (self.graph.nodes[node].op.clone(), self.graph.nodes[node].origin);
+        let next = self.graph.next(node);
+        for (of, within) in edit::apply(self.graph, self.opset, node, next.as_ref(), variables, casts) {
+            count(&mut self.done.changes, (name.clone(), of, within), origin);
         }
     }
 }
 
-fn summary(target: &Target, changes: Changes, gaps: Gaps) -> Legalised {
-    let computed = changes.into_iter().map(|((operator, of, within), (nodes, origin))| Computed {
+fn count<K: Ord>(counts: &mut BTreeMap<K, Count>, key: K, origin: Option<OriginId>) {
+    counts.entry(key).or_insert((0, origin)).0 += 1;
+}
+
+fn summary(target: &Target, done: Done) -> Legalised {
+    let computed = done.changes.into_iter().map(|((operator, of, within), (nodes, origin))| Computed {
         operator: operator.into(),
         of: of.to_string(),
         within: within.to_string(),
         nodes,
         origin,
     });
-    let lacking = gaps.into_iter().map(|((operator, version, of), (nodes, origin))| Lacking {
+    let replaced = done.forms.into_iter();
+    let replaced = replaced.map(|((operator, by), (nodes, origin))| Replaced {
+        operator: operator.into(),
+        by,
+        nodes,
+        origin,
+    });
+    let lacking = done.gaps.into_iter().map(|((operator, version, of), (nodes, origin))| Lacking {
         operator: operator.into(),
         version,
         of: of.iter().map(ToString::to_string).collect(),
@@ -160,12 +234,13 @@ fn summary(target: &Target, changes: Changes, gaps: Gaps) -> Legalised {
         target: target.name().to_owned(),
         version: target.version().to_owned(),
         computed: computed.collect(),
+        replaced: replaced.collect(),
         lacking: lacking.collect(),
     }
 }
 
 /// Says where precision is lost, and what does not run.
-fn report(done: &Legalised, changes: &Changes, options: &LegaliseOptions) -> Vec<Diagnostic> {
+fn report(done: &Legalised, narrowed: &[bool], options: &LegaliseOptions) -> Vec<Diagnostic> {
     let target = options.target.to_string();
     let place = |diagnostic: Diagnostic, origin: Option<OriginId>| match origin {
         Some(origin) => diagnostic.at(origin),
@@ -174,16 +249,27 @@ fn report(done: &Legalised, changes: &Changes, options: &LegaliseOptions) -> Vec
     let note = |code, message| Diagnostic { severity: Severity::Note, ..Diagnostic::warning(code, message) };
     let count = |nodes: usize| if nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes") };
     let mut out = Vec::new();
-    for (computed, (_, of, within)) in done.computed.iter().zip(changes.keys()) {
-        if within.bits() < of.bits() {
+    for (computed, narrowed) in done.computed.iter().zip(narrowed) {
+        if *narrowed {
             let message = format!(
-                "`{}` of {of} is computed in {within} in {}: {target} has no kernel for it",
+                "`{}` of {} is computed in {} in {}: {target} has no kernel for it",
                 computed.operator,
+                computed.of,
+                computed.within,
                 count(computed.nodes)
             );
             let found = note(Code::TARGET_NARROWS, message).help("`--target onnx` keeps the type");
             out.push(place(found, computed.origin));
         }
+    }
+    for replaced in &done.replaced {
+        let message = format!(
+            "`{}` is written as {} in {}: {target} has no kernel for it",
+            replaced.operator,
+            replaced.by,
+            count(replaced.nodes)
+        );
+        out.push(place(note(Code::TARGET_FORM, message), replaced.origin));
     }
     for lacking in &done.lacking {
         let of = if lacking.of.is_empty() { String::new() } else { format!(" of {}", lacking.of.join(", ")) };

@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use rustc_hash::FxHashMap;
 
+use super::condition::Condition;
 use crate::diagnose::{Code, Diagnostic};
 use crate::files;
 use crate::tensor::DType;
@@ -17,14 +18,24 @@ pub const BUILT_IN: &[&str] = &["onnx", "onnxruntime", "onnxruntime-cpu"];
 const LONGEST: u64 = 16 << 20;
 
 /// The types that one kernel takes: for each type variable that it restricts, or input or output, the element types.
-pub(super) type Form = Vec<(String, Vec<DType>)>;
+pub(super) type Types = Vec<(String, Vec<DType>)>;
 
-/// A range of versions, both ends included, and the forms that are taken in it.
+/// A range of versions, both ends included, and the types that are taken in it.
 #[derive(Clone, Debug)]
 struct Entry {
     versions: (i64, i64),
     /// `None` when every type is taken.
-    form: Option<Form>,
+    types: Option<Types>,
+}
+
+/// What a kernel does not do, though it is there.
+#[derive(Clone, Debug)]
+pub(super) struct Gap {
+    versions: (i64, i64),
+    /// Of these types; of all when there are none.
+    pub(super) types: Types,
+    /// Where these hold.
+    pub(super) conditions: Vec<Condition>,
 }
 
 /// What is known of an operator.
@@ -34,6 +45,7 @@ struct Known {
     kernels: Vec<Entry>,
     /// By the opset of the model: the target takes the operator apart.
     expansions: Vec<Entry>,
+    gaps: Vec<Gap>,
 }
 
 /// A runtime, with what it takes: read from a text of lines.
@@ -43,6 +55,7 @@ struct Known {
 /// version TEXT, provider TEXT       of what the table was made
 /// kernel OP VERSIONS VAR=TYPES …    it takes this version of the operator, or these: 13 or 7-12
 /// expand OP OPSETS VAR=TYPES | any  it takes the operator apart in models of these opsets
+/// lacks OP VERSIONS VAR=TYPES WHERE the kernel does not take these types, or none, where this holds: reduction=add,mul
 /// itself TYPE in TYPE               where the second type is taken, the first one is as well
 /// leave TYPE                        nodes of this type are left alone
 /// compute TYPE in TYPE              where there is no kernel for the first type, the second one will do
@@ -133,15 +146,22 @@ impl Target {
                 if word == "itself" { self.itself.push(pair) } else { self.compute.push(pair) }
             }
             "kernel" | "expand" => {
-                let mut words = rest.split_whitespace();
-                let (operator, versions) = (words.next()?, words.next()?);
-                let (first, last) = versions.split_once('-').unwrap_or((versions, versions));
-                let versions = (first.parse().ok()?, last.parse().ok()?);
-                let words: Vec<&str> = words.collect();
-                let form = if words == ["any"] { None } else { Some(form(&words)?) };
+                let (operator, versions, words) = entry(rest)?;
+                let types = if words == ["any"] { None } else { Some(types(&words)?) };
                 let known = self.operators.entry(operator.to_owned()).or_default();
                 let entries = if word == "kernel" { &mut known.kernels } else { &mut known.expansions };
-                entries.push(Entry { versions, form });
+                entries.push(Entry { versions, types });
+            }
+            "lacks" => {
+                let (operator, versions, words) = entry(rest)?;
+                let mut gap = Gap { versions, types: Types::new(), conditions: Vec::new() };
+                for word in words {
+                    match Condition::parse(word)? {
+                        Condition::Types(name, types) => gap.types.push((name, types)),
+                        other => gap.conditions.push(other),
+                    }
+                }
+                self.operators.entry(operator.to_owned()).or_default().gaps.push(gap);
             }
             // Of which opset the table is: for those who read it.
             "opset" => {}
@@ -165,20 +185,31 @@ impl Target {
         self.operators.is_empty()
     }
 
-    /// The forms in which it takes version `since` of ONNX's operator `op` in a model of this opset. `None` when it takes
-    /// every type.
-    pub(super) fn forms(&self, op: &str, since: i64, opset: i64) -> Option<Vec<&Form>> {
-        let Some(known) = self.operators.get(op) else { return Some(Vec::new()) };
-        let inside = |version: i64| move |e: &&Entry| (e.versions.0..=e.versions.1).contains(&version);
-        let kernels = known.kernels.iter().filter(inside(since));
-        let entries = kernels.chain(known.expansions.iter().filter(inside(opset)));
-        entries.map(|entry| entry.form.as_ref()).collect()
+    /// The types of the kernels for version `since` of ONNX's operator `op`; `None` when one takes every type.
+    pub(super) fn kernels(&self, op: &str, since: i64) -> Option<Vec<&Types>> {
+        entries(self.operators.get(op).map(|known| &known.kernels), since)
+    }
+
+    /// The types of which it takes the operator apart in a model of this opset; `None` when of every type.
+    pub(super) fn expansions(&self, op: &str, opset: i64) -> Option<Vec<&Types>> {
+        entries(self.operators.get(op).map(|known| &known.expansions), opset)
+    }
+
+    /// What its kernels for this version do not do.
+    pub(super) fn gaps(&self, op: &str, since: i64) -> impl Iterator<Item = &Gap> {
+        let gaps = self.operators.get(op).map_or(&[][..], |known| &known.gaps);
+        gaps.iter().filter(move |gap| (gap.versions.0..=gap.versions.1).contains(&since))
+    }
+
+    /// Whether it casts `dtype` itself for a kernel that takes `allowed`, or needs no cast.
+    pub(super) fn has(&self, dtype: DType, allowed: &[DType]) -> bool {
+        let casts = |(from, to): &(DType, DType)| *from == dtype && allowed.contains(to);
+        allowed.contains(&dtype) || self.itself.iter().any(casts)
     }
 
     /// Whether a kernel for `allowed` takes `dtype`, by itself or because the target casts, or whether it is left alone.
     pub(super) fn accepts(&self, dtype: DType, allowed: &[DType]) -> bool {
-        let casts = |(from, to): &(DType, DType)| *from == dtype && allowed.contains(to);
-        allowed.contains(&dtype) || self.leave.contains(&dtype) || self.itself.iter().any(casts)
+        self.leave.contains(&dtype) || self.has(dtype, allowed)
     }
 
     /// The types in which `dtype` may be computed, the best one first.
@@ -198,14 +229,26 @@ impl fmt::Display for Target {
     }
 }
 
+/// The operator, its versions and the rest of a line.
+fn entry(rest: &str) -> Option<(&str, (i64, i64), Vec<&str>)> {
+    let mut words = rest.split_whitespace();
+    let (operator, versions) = (words.next()?, words.next()?);
+    let (first, last) = versions.split_once('-').unwrap_or((versions, versions));
+    Some((operator, (first.parse().ok()?, last.parse().ok()?), words.collect()))
+}
+
+fn entries(entries: Option<&Vec<Entry>>, version: i64) -> Option<Vec<&Types>> {
+    let inside = entries.into_iter().flatten().filter(|e| (e.versions.0..=e.versions.1).contains(&version));
+    inside.map(|entry| entry.types.as_ref()).collect()
+}
+
 /// `T=f32,f64 T1=bool`.
-fn form(words: &[&str]) -> Option<Form> {
+fn types(words: &[&str]) -> Option<Types> {
     words
         .iter()
-        .map(|word| {
-            let (variable, types) = word.split_once('=')?;
-            let types = types.split(',').map(|t| t.parse().ok()).collect::<Option<_>>()?;
-            Some((variable.to_owned(), types))
+        .map(|word| match Condition::parse(word)? {
+            Condition::Types(variable, types) => Some((variable, types)),
+            _ => None,
         })
         .collect()
 }

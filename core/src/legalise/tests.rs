@@ -1,4 +1,5 @@
-use super::{BUILT_IN, Code, Target};
+use super::condition::Condition;
+use super::{BUILT_IN, Code, Target, form};
 use crate::tensor::DType;
 
 #[test]
@@ -9,15 +10,49 @@ fn what_comes_with_the_host_can_be_read() {
 }
 
 #[test]
+fn every_form_can_be_read() {
+    let read: Vec<_> = form::FILES.iter().map(|text| form::parse(text)).collect();
+    assert!(read.iter().all(Option::is_some), "{:?}", read.iter().map(Option::is_some).collect::<Vec<_>>());
+    let heads = form::FILES.iter().flat_map(|text| text.lines());
+    let stated = heads.filter(|line| line.starts_with("form ") || line.starts_with("rather form ")).count();
+    assert_eq!(form::forms().len(), stated);
+}
+
+#[test]
+fn what_is_no_form_is_not_passed_over() {
+    assert!(form::parse("form Tan T=f64 in T=f32").is_some_and(|forms| forms.len() == 1));
+    for text in [
+        "form Tan",
+        "form Tan T=f64",
+        "form Tan T=f64 in f32",
+        "fork Tan T=f64 in T=f32",
+        "form Tan T=f64 {\n  %y = Sin(%x)\n}",
+    ] {
+        assert!(form::parse(text).is_none(), "{text}");
+    }
+}
+
+#[test]
+fn a_word_says_what_is_asked() {
+    let types = Condition::Types("T".to_owned(), vec![DType::F16, DType::Bool]);
+    assert_eq!(Condition::parse("T=f16,bool"), Some(types));
+    assert_eq!(Condition::parse("rank(X)=4"), Some(Condition::Rank("X".to_owned(), 4)));
+    assert_eq!(Condition::parse("!B"), Some(Condition::Given("B".to_owned(), false)));
+    for text in ["", "!", "rank(X)=many", "a b"] {
+        assert_eq!(Condition::parse(text), None, "{text}");
+    }
+}
+
+#[test]
 fn a_kernel_is_one_of_its_versions() {
     let target = Target::onnxruntime();
-    let erf = target.forms("Erf", 13, 20).unwrap();
+    let erf = target.kernels("Erf", 13).unwrap();
     assert_eq!(erf.len(), 1);
     assert!(target.accepts(DType::F32, &erf[0][0].1) && !target.accepts(DType::F64, &erf[0][0].1));
     // The runtime casts this one itself; this one is left to other providers.
     assert!(target.accepts(DType::F16, &erf[0][0].1) && target.accepts(DType::BF16, &erf[0][0].1));
-    assert_eq!(target.forms("MaxRoiPool", 1, 20).unwrap().len(), 1);
-    assert_eq!(target.forms("MaxRoiPool", 22, 22).unwrap().len(), 0);
+    assert_eq!(target.kernels("MaxRoiPool", 1).unwrap().len(), 1);
+    assert_eq!(target.kernels("MaxRoiPool", 22).unwrap().len(), 0);
 }
 
 #[test]
@@ -29,6 +64,9 @@ fn a_line_that_says_nothing_is_named() {
         ("# only this\n", "no name"),
         ("leave f99", "line 1"),
         ("target x\nkernel A x T=f32", "line 2"),
+        ("target x\nkernel A 1 mode=a", "line 2"),
+        ("target x\nlacks A", "line 2"),
+        ("target x\nlacks A 1 rank(X)=x", "line 2"),
     ] {
         let found = Target::parse(text).unwrap_err();
         assert_eq!(found.code, Code::TARGET_FILE);

@@ -14,6 +14,11 @@ pub(crate) fn defined_type(cx: &Lower, op: &str, dtype: DType) -> DType {
     }
 }
 
+/// Whether an attribute, which is float32, holds `number` as exactly as `dtype` computes with it.
+pub(crate) fn fits_attribute(number: f64, dtype: DType) -> bool {
+    dtype != DType::F64 || f64::from(number as f32).to_bits() == number.to_bits()
+}
+
 /// `op` over operands of `dtype`, computed in a type that ONNX defines it of; the result is again of `dtype`.
 pub(crate) fn node(cx: &Lower, op: &str, inputs: &[Value], dtype: DType) -> Value {
     let defined = defined_type(cx, op, dtype);
@@ -171,7 +176,7 @@ pub(crate) fn full(cx: &Lower, shape: &[Dim], number: &Scalar, dtype: DType) -> 
     cx.constant_of_shape(cx.dims_value(shape), cx.filled(number, dtype, &[1]))
 }
 
-/// The result if it is known to have no elements, which ONNX Runtime's sums do not expect.
+/// The result if it is known to have no elements: nothing is computed then.
 pub(crate) fn empty(cx: &Lower) -> Res<Option<Value>> {
     let result = cx.result(0)?;
     let none = result.shape.iter().any(|d| d.is(0));

@@ -6,7 +6,7 @@
 //! - `output`: the model that comes out, then what was applied, what was found wrong, and what is said
 //!   about the rule in `explain`.
 
-mod numeric;
+pub(crate) mod numeric;
 mod plugin;
 
 use std::fmt::Write;

@@ -58,7 +58,7 @@ function com.microsoft::SkipSimplifiedLayerNormalization(epsilon) {
 const SIZES: [i64; 4] = [1, 2, 5, 0];
 
 /// Draws numbers; the same every time.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
@@ -94,7 +94,7 @@ impl Random {
 }
 
 /// A value for every input of `model`, whose symbols all have this size.
-fn inputs(model: &Model, size: i64, special: bool, random: &mut Random) -> Vec<Option<Value>> {
+pub(crate) fn inputs(model: &Model, size: i64, special: bool, random: &mut Random) -> Vec<Option<Value>> {
     let block = &model.graph.blocks[model.graph.main()];
     let drawn = block.inputs.iter().map(|input| {
         let ty = &model.graph.values[*input].ty;
@@ -107,7 +107,7 @@ fn inputs(model: &Model, size: i64, special: bool, random: &mut Random) -> Vec<O
 }
 
 /// Whether `found` is `wanted` but for `tolerance`, relative to the larger of 1 and the number.
-fn agree(wanted: &Tensor, found: &Tensor, tolerance: f64) -> bool {
+pub(crate) fn agree(wanted: &Tensor, found: &Tensor, tolerance: f64) -> bool {
     if (wanted.dtype(), wanted.shape()) != (found.dtype(), found.shape()) {
         return false;
     }

@@ -116,6 +116,8 @@ codes! {
     TARGET_LACKS = "OP409";
     /// A target does not exist, or its file cannot be read.
     TARGET_FILE = "OP410";
+    /// The target has no kernel for an operator, for which others stand that mean the same.
+    TARGET_FORM = "OP411";
     /// The backend that was asked for does not exist, or two plugins have it.
     BACKEND_UNKNOWN = "OP501";
     /// What a backend says that it can take is malformed.

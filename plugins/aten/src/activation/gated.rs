@@ -12,8 +12,7 @@ fn gelu(cx: &Lower, x: Value, approximate: Option<Str>) -> Res<Value> {
     if !matches!(mode, "none" | "tanh") {
         return Err(format!("approximate `{mode}` is not one of none and tanh").into());
     }
-    // The formula by `tanh` keeps `f64` where runtimes have no `Gelu` of it.
-    let formula = cx.opset() < 20 || (dtype == DType::F64 && mode == "tanh");
+    let formula = cx.opset() < 20;
     let defined = if mode == "tanh" && formula { dtype } else { defined_type(cx, "Gelu", dtype) };
     let x = cx.cast(x, defined);
     let y = match (formula, mode) {

@@ -2,7 +2,7 @@
 
 use onnxport_sdk::prelude::*;
 
-use crate::support::{node, saturated, scaled, select};
+use crate::support::{fits_attribute, node, saturated, scaled, select};
 
 /// `max(x, 0)`.
 #[lowering("aten.relu.default")]
@@ -39,8 +39,7 @@ fn hardtanh(cx: &Lower, x: Value, min_val: f64, max_val: f64) -> Res<Value> {
 /// `min(max(x + 3, 0), 6) / 6`.
 #[lowering("aten.hardsigmoid.default")]
 fn hardsigmoid(cx: &Lower, x: Value) -> Res<Value> {
-    let dtype = cx.result(0)?.dtype;
-    if dtype == DType::F64 {
+    if !fits_attribute(1.0 / 6.0, cx.result(0)?.dtype) {
         return Ok(between(cx, x + 3.0, 0.0, 6.0)? / 6.0);
     }
     Ok(cx.op("HardSigmoid").input(x).float("alpha", 1.0 / 6.0).float("beta", 0.5).one())
@@ -50,16 +49,13 @@ fn hardsigmoid(cx: &Lower, x: Value) -> Res<Value> {
 #[lowering("aten.hardswish.default")]
 fn hardswish(cx: &Lower, x: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    if dtype == DType::F64 {
-        return Ok(x * hardsigmoid(cx, x)?);
-    }
     Ok(node(cx, "HardSwish", &[x], dtype))
 }
 
 /// `x` where it is positive, else `slope * x`.
 fn leaky(cx: &Lower, x: Value, slope: f64) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    if dtype == DType::F64 {
+    if !fits_attribute(slope, dtype) {
         let (zero, small) = (cx.float(0.0, dtype), scaled(x, slope));
         return Ok(cx.select(cx.greater(x, zero), x, small));
     }
@@ -101,10 +97,6 @@ fn prelu(cx: &Lower, x: Value, weight: Value) -> Res<Value> {
         [_] if rank == 0 => cx.squeeze(weight, &[0]),
         _ => weight,
     };
-    if dtype == DType::F64 {
-        let small = x * channels;
-        return Ok(cx.select(cx.greater(x, 0.0), x, small));
-    }
     Ok(node(cx, "PRelu", &[x, channels], dtype))
 }
 

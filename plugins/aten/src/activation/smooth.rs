@@ -2,14 +2,11 @@
 
 use onnxport_sdk::prelude::*;
 
-use crate::support::{defined_type, node, scaled, select, shifted};
+use crate::support::{defined_type, fits_attribute, node, scaled, select, shifted};
 
-/// `log(1 + exp(x))`; of `f64`, which `Softplus` lacks, as `max(x, 0) + log(1 + exp(-|x|))`.
+/// `log(1 + exp(x))`.
 pub(crate) fn log_one_plus_exp(cx: &Lower, x: Value, dtype: DType) -> Value {
-    if dtype != DType::F64 {
-        return node(cx, "Softplus", &[x], dtype);
-    }
-    cx.relu(x) + cx.log(cx.exp(-cx.abs(x)) + 1.0)
+    node(cx, "Softplus", &[x], dtype)
 }
 
 /// `log(1 + exp(beta * x)) / beta`, and `x` where `beta * x` is above `threshold`.
@@ -48,7 +45,7 @@ fn log_sigmoid_forward(cx: &Lower, x: Value) -> Res<Vec<Option<Value>>> {
 #[lowering("aten.elu.default")]
 fn elu(cx: &Lower, x: Value, alpha: f64, scale: f64, input_scale: f64) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    if dtype == DType::F64 || input_scale != 1.0 {
+    if !fits_attribute(alpha, dtype) || input_scale != 1.0 {
         return Ok(exponential(cx, x, [alpha * scale, scale, input_scale], dtype));
     }
     Ok(scaled(cx.op("Elu").input(x).float("alpha", alpha).one(), scale))
@@ -67,7 +64,7 @@ fn selu(cx: &Lower, x: Value) -> Res<Value> {
     const ALPHA: f64 = 1.673_263_242_354_377_2;
     const SCALE: f64 = 1.050_700_987_355_480_5;
     let dtype = cx.result(0)?.dtype;
-    if dtype == DType::F64 {
+    if !fits_attribute(ALPHA, dtype) {
         return Ok(exponential(cx, x, [ALPHA * SCALE, SCALE, 1.0], dtype));
     }
     Ok(cx.op("Selu").input(x).float("alpha", ALPHA).float("gamma", SCALE).one())
@@ -77,7 +74,7 @@ fn selu(cx: &Lower, x: Value) -> Res<Value> {
 #[lowering("aten.celu.default")]
 fn celu(cx: &Lower, x: Value, alpha: f64) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    // `Celu` computes the lower branch of every element: an infinite `alpha` makes NaN of all of them.
+    // ONNX has no `Celu` of f64. It computes the lower branch of every element: an infinite `alpha` makes NaN of all.
     if dtype == DType::F64 || !(alpha as f32).is_normal() {
         return Ok(exponential(cx, x, [alpha, 1.0, 1.0 / alpha], dtype));
     }
@@ -95,8 +92,5 @@ fn silu(cx: &Lower, x: Value) -> Res<Value> {
 #[lowering("aten.mish.default")]
 fn mish(cx: &Lower, x: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    if dtype != DType::F64 {
-        return Ok(node(cx, "Mish", &[x], dtype));
-    }
-    Ok(x * cx.tanh(log_one_plus_exp(cx, x, dtype)))
+    Ok(node(cx, "Mish", &[x], dtype))
 }

@@ -139,32 +139,21 @@ impl Window {
     }
 
     pub(super) fn transpose(
-        mut self,
+        self,
         cx: &Lower,
         x: Value,
         weight: Value,
         bias: Option<Value>,
         output_padding: &[i64],
     ) -> Res<Value> {
-        let mut output_padding = per_axis(output_padding, self.spatial)?;
-        // ONNX Runtime wants each below the stride; less padding at the end means the same.
-        let ends = self.pads.iter_mut().skip(self.spatial);
-        for ((more, end), stride) in output_padding.iter_mut().zip(ends).zip(&self.stride) {
-            if *more >= *stride && *end >= *more {
-                *end -= *more;
-                *more = 0;
-            }
-        }
-        if output_padding.iter().zip(&self.stride).any(|(more, stride)| more >= stride) {
-            return Err(
-                "`output_padding` that is not below the stride exceeds what ONNX Runtime takes".into()
-            );
-        }
+        let output_padding = per_axis(output_padding, self.spatial)?;
         self.emit(cx, "ConvTranspose", [Some(x), Some(weight), bias], &output_padding)
     }
 
     fn emit(&self, cx: &Lower, op: &str, inputs: [Option<Value>; 3], extra: &[i64]) -> Res<Value> {
         let [Some(x), weight, bias] = inputs else { return Err("a convolution has an input".into()) };
+        // Beyond the stride everything is stated.
+        let long = extra.iter().zip(&self.stride).any(|(more, stride)| more >= stride);
         let body = |cx: &Lower, x: Value| {
             let mut node = cx.op(op).input(x).maybe(weight).maybe(bias);
             if let Some(kernel) = &self.kernel {
@@ -177,7 +166,7 @@ impl Window {
                 ("output_padding", extra, 0),
             ];
             for (name, values, default) in optional {
-                if values.iter().any(|v| *v != default) {
+                if long || values.iter().any(|v| *v != default) {
                     node = node.ints(name, values);
                 }
             }

@@ -138,25 +138,16 @@ fn log_normal(cx: &Lower, mean: f64, std: f64) -> Res<Value> {
 #[lowering("aten.multinomial.default")]
 fn multinomial(cx: &Lower, x: Value, num_samples: i64, replacement: bool) -> Res<Value> {
     let rank = cx.rank(x)?;
-    let mut x = cx.cast(x, DType::F32);
-    let independent = replacement || num_samples == 1;
-    // ONNX Runtime has no kernel of `Multinomial` from opset 22 on.
-    if independent && cx.opset() < 22 {
+    let x = cx.cast(x, DType::F32);
+    if replacement || num_samples == 1 {
         let log = cx.log(x);
         let log = if rank == 1 { cx.unsqueeze(log, &[0]) } else { log };
         let node = cx.op("Multinomial").input(log).int("sample_size", num_samples);
         let drawn = node.int("dtype", i64::from(DType::I64.onnx())).one();
         return Ok(if rank == 1 { cx.squeeze(drawn, &[0]) } else { drawn });
     }
-    if independent {
-        let rows = cx.ints(&[num_samples, 1]);
-        x = cx.expand(cx.unsqueeze(x, &[-2]), rows);
-    }
     let low = f64::from(f32::MIN_POSITIVE);
     let keys = x / -cx.log(cx.op("RandomUniformLike").input(x).float("low", low).float("high", 1.0).one());
-    if independent {
-        return Ok(cx.op("ArgMax").input(keys).int("axis", -1).int("keepdims", 0).one());
-    }
     let [_, indices] = cx.op("TopK").input(keys).input(cx.ints(&[num_samples])).outs::<2>();
     Ok(indices)
 }

@@ -14,9 +14,8 @@ fn eye(cx: &Lower) -> Res<Value> {
             (0..*rows).flat_map(|i| (0..*columns).map(move |j| f64::from(u8::from(i == j)))).collect();
         return cx.reshape_to_result(cx.numbers(&ones, dtype), 0);
     }
-    let kernel = if dtype == DType::F64 || dtype == DType::I64 { dtype } else { DType::F32 };
-    let (shape, zero) = (cx.dims_value(&result.shape), cx.filled(&Scalar::Int(0), kernel, &[1]));
-    Ok(cx.cast(cx.op("EyeLike").input(cx.constant_of_shape(shape, zero)).one(), dtype))
+    let (shape, zero) = (cx.dims_value(&result.shape), cx.filled(&Scalar::Int(0), dtype, &[1]));
+    Ok(cx.op("EyeLike").input(cx.constant_of_shape(shape, zero)).one())
 }
 
 fn triangle(cx: &Lower, x: Value, diagonal: SymInt, upper: bool) -> Value {

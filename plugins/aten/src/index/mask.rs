@@ -43,8 +43,6 @@ fn masked_scatter(cx: &Lower, x: Value, mask: Value, source: Value) -> Res<Value
 
 /// `NonZero`: a row per axis, a column per element that is not zero.
 fn non_zero(cx: &Lower, x: Value) -> Res<Value> {
-    let known = matches!(cx.dtype(x)?, DType::Bool | DType::F32 | DType::I32 | DType::I64 | DType::U8);
-    let x = if known { x } else { cx.cast(x, DType::Bool) };
     let x = if cx.rank(x)? == 0 { cx.reshape(x, &[1]) } else { x };
     Ok(cx.op("NonZero").input(x).one())
 }

@@ -5,10 +5,9 @@ use onnxport_sdk::prelude::*;
 use super::columns::as_index;
 use crate::support::empty;
 
-/// `x` in a type for which ONNX Runtime's scatter kernels reduce.
+/// `x` in a type of which ONNX has sums and products: truth values have none.
 pub(super) fn widen(cx: &Lower, x: Value, reduction: &str) -> Value {
     match cx.fact(x).dtype {
-        Some(DType::F16 | DType::BF16) if reduction != "none" => cx.cast(x, DType::F32),
         Some(DType::Bool) if reduction != "none" => cx.cast(x, DType::I32),
         _ => x,
     }

@@ -28,7 +28,6 @@ fn search(cx: &Lower, sorted: Value, values: Value, right: bool) -> Res<Value> {
 #[lowering("aten.isin.Tensor_Tensor", "aten.isin.Tensor_Scalar", "aten.isin.Scalar_Tensor")]
 fn isin(cx: &Lower, x: Operand, y: Operand, invert: bool) -> Res<Value> {
     let common = cx.promoted(&[x, y])?;
-    let common = if common == DType::F16 || common == DType::BF16 { DType::F32 } else { common };
     let (elements, tests) = (tensor(cx, x), tensor(cx, y));
     let (elements, tests) = (cx.cast(elements, common), cx.cast(tests, common));
     if cx.rank(tests)? == 0 {

@@ -21,13 +21,9 @@ fn class_loss(
             target = cx.unsqueeze(target, &[0]);
         }
     }
-    // ONNX Runtime takes the function apart into operators that know no bf16.
     let dtype = cx.dtype(x)?;
-    let wide = if dtype == DType::BF16 { DType::F32 } else { dtype };
-    let (x, weight) = (cx.cast(x, wide), weight.map(|w| cx.cast(w, wide)));
-    let node = cx.op(op).input(x).input(target).maybe(weight);
+    let node = cx.op(op).input(x).input(target).maybe(weight.map(|w| cx.cast(w, dtype)));
     let losses = node.str("reduction", reduction.name()).int("ignore_index", ignore_index).one();
-    let losses = cx.cast(losses, dtype);
     let squeeze = lone && reduction == Reduction::None && cx.result(0)?.rank() == 0;
     Ok(if squeeze { cx.squeeze(losses, &[0]) } else { losses })
 }

@@ -71,13 +71,11 @@ fn tensordot(cx: &Lower, a: Value, b: Value, dims_self: Vec<i64>, dims_other: Ve
 const ALPHABET: &[u8; 52] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 fn emit(cx: &Lower, equation: &str, tensors: &[Value], dtype: DType) -> Res<Value> {
-    let compute = match dtype {
-        DType::I8 | DType::U8 | DType::I16 => DType::I32,
-        DType::Bool => return Err("a sum of products of truth values is not supported".into()),
-        other => other,
-    };
-    let tensors: Vec<Value> = tensors.iter().map(|t| cx.cast(*t, compute)).collect();
-    Ok(cx.cast(cx.op("Einsum").inputs(tensors).str("equation", equation).one(), dtype))
+    if dtype == DType::Bool {
+        return Err("a sum of products of truth values is not supported".into());
+    }
+    let tensors: Vec<Value> = tensors.iter().map(|t| cx.cast(*t, dtype)).collect();
+    Ok(cx.op("Einsum").inputs(tensors).str("equation", equation).one())
 }
 
 /// The equation without spaces and with its output: by default the axes that are named once, in

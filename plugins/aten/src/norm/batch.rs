@@ -4,6 +4,7 @@ use onnxport_sdk::prelude::*;
 
 use super::{or_filled, per_channel, standardised};
 use crate::reduce::count;
+use crate::support::fits_attribute;
 
 /// `(x - mean) / sqrt(var + eps) * weight + bias` with the running statistics, or in training with
 /// those of the batch.
@@ -128,7 +129,7 @@ fn instance_norm(
     if let (false, Some(mean), Some(var)) = (use_input_stats, running_mean, running_var) {
         return with_statistics(cx, x, [weight, bias], [mean, var], eps);
     }
-    if dtype == DType::F64 {
+    if !fits_attribute(eps, dtype) {
         let axes: Vec<i64> = (2..cx.rank(x)? as i64).collect();
         let [y, ..] = standardised(cx, x, &axes, eps)?;
         return per_channel(cx, y, weight, bias);

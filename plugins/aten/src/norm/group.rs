@@ -3,7 +3,7 @@
 use onnxport_sdk::prelude::*;
 
 use super::{or_filled, per_channel, standardised};
-use crate::support::{empty, full};
+use crate::support::{empty, fits_attribute, full};
 
 /// The channels in groups, each normalised; then `* weight + bias` for each channel.
 #[lowering("aten.group_norm.default")]
@@ -19,7 +19,7 @@ fn group_norm(
         return Ok(nothing);
     }
     let (dtype, channels) = (cx.dtype(x)?, cx.dim(x, 1));
-    if cx.opset() >= 21 && dtype != DType::F64 {
+    if cx.opset() >= 21 && fits_attribute(eps, dtype) {
         let scale = or_filled(cx, weight, 1.0, &[channels], dtype);
         let bias = or_filled(cx, bias, 0.0, &[channels], dtype);
         let node = cx.op("GroupNormalization").input(x).input(scale).input(bias);
@@ -30,14 +30,14 @@ fn group_norm(
         Dim::Const(n) if n != 0 => cx.reshape(x, &[n, num_groups, -1]),
         _ => cx.reshape(x, &[0, num_groups, -1]),
     };
-    let y = if dtype == DType::F64 {
-        standardised(cx, grouped, &[2], eps)?[0]
-    } else {
+    let y = if fits_attribute(eps, dtype) {
         let groups = [Dim::Const(num_groups)];
         let (ones, zeros) =
             (or_filled(cx, None, 1.0, &groups, dtype), or_filled(cx, None, 0.0, &groups, dtype));
         let node = cx.op("InstanceNormalization").input(grouped).input(ones).input(zeros);
         node.float("epsilon", eps).one()
+    } else {
+        standardised(cx, grouped, &[2], eps)?[0]
     };
     per_channel(cx, cx.reshape_to_result(y, 0)?, weight, bias)
 }

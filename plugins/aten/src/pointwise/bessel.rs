@@ -3,8 +3,7 @@
 
 use onnxport_sdk::prelude::*;
 
-use super::unary::hyperbolic_of;
-use crate::support::{empty, polynomial, select};
+use crate::support::{empty, node, polynomial, select};
 
 /// The cosines at the midpoints of `count` parts of the angle from 0 to `end`.
 fn cosines(count: u32, end: f64) -> Vec<f64> {
@@ -33,7 +32,7 @@ fn bessel(cx: &Lower, x: Value, op: &str) -> Res<Value> {
     let share = |c: &f64| if op == "Sinh" { *c } else { 1.0 } / f64::from(count);
     let weights: Vec<f64> = cosines.iter().map(share).collect();
     let dtype = cx.result(0)?.dtype;
-    Ok(cx.cast(cx.matmul(hyperbolic_of(cx, op, product, kernel), cx.numbers(&weights, kernel)), dtype))
+    Ok(cx.cast(cx.matmul(node(cx, op, &[product], kernel), cx.numbers(&weights, kernel)), dtype))
 }
 
 /// The modified Bessel function of the first kind, of order 0.

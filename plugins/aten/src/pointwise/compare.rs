@@ -113,7 +113,7 @@ fn fmin(cx: &Lower, a: Value, b: Value) -> Res<Value> {
 }
 
 /// `min(max(x, low), high)`, where either bound may be absent. A lone bound is `Max` or `Min`, since
-/// ONNX Runtime's `Clip` makes infinities finite then.
+/// the other one of a `Clip` is by default the last finite number.
 fn bounded(cx: &Lower, x: Value, low: Option<Operand>, high: Option<Operand>) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     let mut x = cx.cast(x, dtype);

@@ -109,10 +109,5 @@ fn remainder(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
 #[lowering("aten.fmod.Tensor", "prims.fmod.default", "aten.fmod.Scalar")]
 fn fmod(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
-    let (a, b) = (cx.operand(&a, dtype), cx.operand(&b, dtype));
-    if matches!(dtype, DType::I64 | DType::U64) {
-        // ONNX Runtime takes the remainder of doubles, which do not hold all of these numbers.
-        return Ok(a - a / b * b);
-    }
-    Ok(cx.modulo(a, b, true))
+    Ok(cx.modulo(cx.operand(&a, dtype), cx.operand(&b, dtype), true))
 }

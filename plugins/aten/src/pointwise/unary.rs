@@ -33,6 +33,12 @@ unaries! {
     sin "Sin" "aten.sin.default" "prims.sin.default";
     /// The cosine.
     cos "Cos" "aten.cos.default" "prims.cos.default";
+    /// The tangent.
+    tan "Tan" "aten.tan.default" "prims.tan.default";
+    /// The hyperbolic sine.
+    sinh "Sinh" "aten.sinh.default" "prims.sinh.default";
+    /// The hyperbolic cosine.
+    cosh "Cosh" "aten.cosh.default" "prims.cosh.default";
     /// The inverse sine.
     asin "Asin" "aten.asin.default" "prims.asin.default" "aten.arcsin.default";
     /// The inverse cosine.
@@ -63,44 +69,6 @@ fn sign(cx: &Lower, x: Value) -> Res<Value> {
 #[lowering("aten.positive.default")]
 fn positive(_: &Lower, x: Value) -> Res<Value> {
     Ok(x)
-}
-
-/// `sin(x) / cos(x)`; of `f64`, which `Tan` lacks, it is just that.
-#[lowering("aten.tan.default", "prims.tan.default")]
-fn tan(cx: &Lower, x: Value) -> Res<Value> {
-    if cx.result(0)?.dtype != DType::F64 {
-        return unary(cx, "Tan", x);
-    }
-    let x = cx.cast(x, DType::F64);
-    Ok(cx.op("Sin").input(x).one() / cx.op("Cos").input(x).one())
-}
-
-/// `(exp(x) - exp(-x)) / 2`.
-#[lowering("aten.sinh.default", "prims.sinh.default")]
-fn sinh(cx: &Lower, x: Value) -> Res<Value> {
-    hyperbolic(cx, "Sinh", x)
-}
-
-/// `(exp(x) + exp(-x)) / 2`.
-#[lowering("aten.cosh.default", "prims.cosh.default")]
-fn cosh(cx: &Lower, x: Value) -> Res<Value> {
-    hyperbolic(cx, "Cosh", x)
-}
-
-fn hyperbolic(cx: &Lower, op: &str, x: Value) -> Res<Value> {
-    let dtype = cx.result(0)?.dtype;
-    Ok(hyperbolic_of(cx, op, cx.cast(x, dtype), dtype))
-}
-
-/// `Sinh` or `Cosh`, or for `f64`, which they lack, half of `exp(x)` with `exp(-x)`.
-pub(super) fn hyperbolic_of(cx: &Lower, op: &str, x: Value, dtype: DType) -> Value {
-    if dtype != DType::F64 {
-        return node(cx, op, &[x], dtype);
-    }
-    let up = cx.exp(x);
-    let down = cx.exp(-x);
-    let both = if op == "Sinh" { up - down } else { up + down };
-    both * 0.5
 }
 
 /// `1 / sqrt(x)`.

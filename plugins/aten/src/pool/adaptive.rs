@@ -16,12 +16,12 @@ use crate::conv::{batched, per_axis};
     "aten._adaptive_avg_pool3d.default"
 )]
 fn adaptive_avg_pool(cx: &Lower, x: Value) -> Res<Value> {
-    let (dtype, sizes) = (cx.result(0)?.dtype, Sizes::new(cx, x)?);
+    let sizes = Sizes::new(cx, x)?;
     if let Some(extents) = without_elements(cx)? {
-        return Ok(cx.constant(dtype, &extents, &[]));
+        return Ok(cx.constant(cx.result(0)?.dtype, &extents, &[]));
     }
     if sizes.outer.iter().all(|m| m.is(1)) {
-        if cx.rank(x)? == sizes.spatial() + 2 && dtype != DType::F64 {
+        if cx.rank(x)? == sizes.spatial() + 2 {
             return Ok(cx.op("GlobalAveragePool").input(x).one());
         }
         return Ok(cx.reduce("ReduceMean", x, &sizes.axes(), true));
@@ -29,7 +29,7 @@ fn adaptive_avg_pool(cx: &Lower, x: Value) -> Res<Value> {
     if sizes.inner == sizes.outer {
         return Ok(x);
     }
-    if let (Some(window), true) = (sizes.window(), dtype != DType::F64) {
+    if let Some(window) = sizes.window() {
         let body = |cx: &Lower, x: Value| Ok(window.emit(cx, "AveragePool", x, false, 1)[0]);
         return batched(cx, x, window.spatial(), body, |cx, y| cx.squeeze(y, &[0]));
     }

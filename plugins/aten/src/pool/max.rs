@@ -39,8 +39,8 @@ fn max_pool_with_indices(
     pooled(cx, x, &window, true)
 }
 
-/// ONNX counts places from the start of the whole operand, PyTorch from that of the channel. A type
-/// without a kernel computes in f64, which holds every integer that such an image does.
+/// ONNX counts places from the start of the whole operand, PyTorch from that of the channel. Integers
+/// of more than 8 bits, of which ONNX has no such pool, compute in f64, which holds those of an image.
 pub(super) fn pooled(cx: &Lower, x: Value, window: &Window, places: bool) -> Res<Vec<Value>> {
     let dtype = cx.dtype(x)?;
     let compute = if dtype.kind() == Kind::Int && dtype.bits() > 8 { DType::F64 } else { dtype };

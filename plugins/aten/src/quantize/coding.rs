@@ -100,12 +100,10 @@ impl Coding {
     }
 }
 
-/// Whether codes can be held within these bounds: `Clip` of 16 bits has no kernel in ONNX Runtime.
+/// Whether the type of the codes holds these bounds.
 pub(super) fn clips(cx: &Lower, codes: DType, (low, high): (i64, i64)) -> bool {
-    limits(cx, codes).is_some_and(|(least, greatest)| {
-        (low, high) == (least, greatest)
-            || (codes.bits() == 8 && least <= low && low <= high && high <= greatest)
-    })
+    let inside = |(least, greatest)| least <= low && low <= high && high <= greatest;
+    limits(cx, codes).is_some_and(inside)
 }
 
 /// A zero point in the type of the codes, if it is a constant that the type holds.

@@ -46,11 +46,7 @@ fn with_place(cx: &Lower, ops: (&str, &str), x: Value, dim: Axis, keepdim: bool)
     }
     let axis = dim.0 as i64;
     let values = reduce(cx, ops.0, x, &[axis], keepdim)?;
-    let comparable = match cx.dtype(x)? {
-        DType::Bool => cx.cast(x, DType::U8),
-        DType::I16 => cx.cast(x, DType::I32),
-        _ => x,
-    };
+    let comparable = if cx.dtype(x)? == DType::Bool { cx.cast(x, DType::U8) } else { x };
     let node = cx.op(ops.1).input(comparable).int("axis", axis).int("keepdims", i64::from(keepdim));
     Ok((values, node.one()))
 }

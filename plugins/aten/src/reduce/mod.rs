@@ -41,7 +41,7 @@ pub(crate) fn reduce(cx: &Lower, op: &str, x: Value, axes: &[i64], keepdim: bool
     Ok(cx.cast(cx.reduce(op, cx.cast(x, compute), axes, keepdim), dtype))
 }
 
-/// The reduction of an operand without elements, of which ONNX Runtime gives wrong shapes: what
+/// The reduction of an operand that is known to have no elements, a constant: what
 /// neutral elements reduce to. There is no largest of nothing, and its mean is the caller's business.
 fn empty(cx: &Lower, op: &str, x: Value, axes: &[i64], keepdim: bool) -> Res<Option<Value>> {
     let (dtype, shape) = (cx.dtype(x)?, cx.shape(x)?);

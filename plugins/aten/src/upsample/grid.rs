@@ -17,7 +17,7 @@ fn grid_sampler(
         return Err(Refusal::new("`GridSample` of volumes needs opset 20").help("pass --opset 20"));
     }
     if cx.rank(x)? != 4 && interpolation_mode == 2 {
-        return Err("cubic samples of volumes are more than ONNX Runtime takes".into());
+        return Err("PyTorch has no cubic samples of volumes".into());
     }
     let mode = match (interpolation_mode, renamed) {
         (0, true) => "linear",

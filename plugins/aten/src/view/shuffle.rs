@@ -8,7 +8,7 @@ use super::permuted;
 #[lowering("aten.pixel_shuffle.default")]
 fn pixel_shuffle(cx: &Lower, x: Value, upscale_factor: i64) -> Res<Value> {
     let (shape, r) = (cx.shape(x)?, upscale_factor);
-    if shape.len() == 4 && matches!(cx.dtype(x)?, DType::F32 | DType::F64 | DType::F16) {
+    if shape.len() == 4 {
         return Ok(cx.op("DepthToSpace").input(x).int("blocksize", r).str("mode", "CRD").one());
     }
     let [outer @ .., channels, height, width] = shape.as_slice() else {

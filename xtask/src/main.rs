@@ -20,6 +20,7 @@ mod python;
 mod skipped;
 mod step;
 mod test;
+mod wheel;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -33,7 +33,8 @@ pub(crate) fn existing(root: &Path) -> Option<PathBuf> {
     Some(interpreter(&root.join(".venv"))).filter(|python| python.exists())
 }
 
-fn interpreter(venv: &Path) -> PathBuf {
+/// The interpreter of an environment.
+pub(crate) fn interpreter(venv: &Path) -> PathBuf {
     if cfg!(windows) { venv.join("Scripts/python.exe") } else { venv.join("bin/python") }
 }
 

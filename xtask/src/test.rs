@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::counts::Counts;
 use crate::step::Steps;
-use crate::{conformance, contract, examples, extension, generate, imports, python, root, target};
+use crate::{conformance, contract, examples, extension, generate, imports, python, root, target, wheel};
 
 /// How much is tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +70,7 @@ pub(crate) fn run(scope: Scope) -> bool {
         steps.run("frozen contracts, release", &mut cargo(&frozen), Counts::of_cargo);
         if let Some(python) = &environment {
             extension_module(cargo, &root, &mut steps);
+            wheel::steps(&root, python, &mut steps);
             let libraries = op_sets(cargo, &mut steps);
             python_steps(&root, python, built, &libraries, &mut steps);
         }

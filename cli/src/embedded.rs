@@ -14,6 +14,7 @@ use onnxport_core::{Conversion, ConvertedProgram, WriteOptions};
 use crate::args::{self, Cli};
 use crate::commands::exporting::{ExportArguments, Made, Prepared, Purpose};
 use crate::commands::{self, writing::WriteArguments};
+use crate::describe;
 use crate::exit::Exit;
 use crate::options;
 use crate::outcome::{CommandResult, Outcome};
@@ -36,13 +37,9 @@ pub fn command(name: &str, options: &str, watch: &Watch) -> CommandResult {
 fn parse(name: &str, json: &str) -> Result<args::Command, Diagnostic> {
     let mut cli = Cli::command();
     cli.build();
-    let mut line: Vec<String> = vec!["onnxport".to_owned()];
-    let mut command = &mut cli;
-    for word in name.split(' ') {
-        let unknown = || Diagnostic::error(Code::USAGE, format!("there is no command `{name}`"));
-        command = command.find_subcommand_mut(word).ok_or_else(unknown)?;
-        line.push(word.to_owned());
-    }
+    let command = describe::find(&mut cli, name)?;
+    let mut line: Vec<String> =
+        std::iter::once("onnxport").chain(name.split(' ')).map(str::to_owned).collect();
     line.extend(options::line(command, json)?);
     let matches = Cli::command().try_get_matches_from(line).map_err(|error| options::refused(&error))?;
     let cli = Cli::from_arg_matches(&matches).map_err(|error| options::refused(&error))?;

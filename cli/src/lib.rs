@@ -9,6 +9,7 @@ mod commands;
 mod crash;
 mod deadline;
 mod decomposing;
+mod describe;
 mod embedded;
 mod ending;
 mod exit;
@@ -29,6 +30,7 @@ mod truncated;
 mod usage;
 mod weights;
 
+pub use describe::describe;
 pub use embedded::{Export, Exported, command};
 pub use exit::Exit;
 pub use guests::{Guests, with_guests};

@@ -89,6 +89,11 @@ fn words(command: &Command, object: &Map<String, Value>) -> Result<Vec<String>, 
     Ok(words)
 }
 
+/// The key of the option `--long`.
+pub(crate) fn key_of(long: &str) -> String {
+    long.replace('-', "_")
+}
+
 /// The option that `key` names, and whether it says the opposite.
 fn resolve<'c>(command: &'c Command, key: &str) -> Option<(&'c Arg, bool)> {
     let long = key.replace('_', "-");
@@ -151,7 +156,7 @@ fn unknown(command: &Command, key: &str) -> Diagnostic {
     let near = near.filter(|(likeness, _)| *likeness > 0.8).max_by(|a, b| a.0.total_cmp(&b.0));
     let problem = wrong(format!("`{key}` is no option of {}", command.get_name()));
     match near {
-        Some((_, long)) => problem.help(format!("did you mean `{}`?", long.replace('-', "_"))),
+        Some((_, long)) => problem.help(format!("did you mean `{}`?", key_of(long))),
         None => problem,
     }
 }

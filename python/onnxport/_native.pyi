@@ -147,6 +147,13 @@ def command(
     What it prints with `--json` comes back; its text, where that is its result, under `text`.
     """
 
+def describe(name: str) -> str:
+    """Describe a command: `about`, and `arguments`.
+
+    Each has `name`, `place` (whether it stands without its name), `kind` (`flag`, `count`, `list`
+    or `value`), `required`, `values` and `help`.
+    """
+
 def main(argv: Sequence[str]) -> int:
     """Run the command as a program, whose name comes first. The exit code comes back.
 

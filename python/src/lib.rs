@@ -29,7 +29,7 @@ mod native {
     #[pymodule_export]
     use super::tensor::Tensor;
     #[pymodule_export]
-    use super::{command, explain, main};
+    use super::{command, describe, explain, main};
     use pyo3::prelude::*;
 
     #[pymodule_init]
@@ -63,6 +63,13 @@ fn command(
         lowering::run(lowerings, || onnxport::command(&command, &options, watch))
     })?;
     Ok(outcome.json(name).to_string())
+}
+
+/// What a command is for, and its arguments, as JSON: `about`, and `arguments`, each with `name`, `place`, `kind`,
+/// `required`, `values` and `help`.
+#[pyfunction]
+fn describe(py: Python<'_>, name: &str) -> PyResult<String> {
+    onnxport::describe(name).map(|known| known.to_string()).map_err(|outcome| error::raised(py, &outcome))
 }
 
 /// What a code of a diagnostic means, as JSON: `code`, `means`, `why`, `ways_out`, `example`.

@@ -1,0 +1,53 @@
+//! The commands as data, for callers that show their arguments in a language of their own.
+
+use clap::{Arg, ArgAction, Command, CommandFactory};
+use onnxport_core::diagnose::{Code, Diagnostic};
+use serde_json::{Value, json};
+
+use crate::args::Cli;
+use crate::options;
+use crate::outcome::Outcome;
+
+/// The command `name`, such as `optimize` or `weights bind`, of a command line that was built.
+///
+/// # Errors
+/// `OP001` when there is none.
+pub(crate) fn find<'c>(cli: &'c mut Command, name: &str) -> Result<&'c mut Command, Diagnostic> {
+    let unknown = || Diagnostic::error(Code::USAGE, format!("there is no command `{name}`"));
+    name.split(' ').try_fold(cli, |command, word| command.find_subcommand_mut(word).ok_or_else(unknown))
+}
+
+/// What the command `name` is for, and its arguments: `name` is the key in the options of [`command`](crate::command).
+///
+/// # Errors
+/// When there is no such command.
+pub fn describe(name: &str) -> Result<Value, Outcome> {
+    let mut cli = Cli::command();
+    cli.build();
+    let command = find(&mut cli, name)?;
+    let about = command.get_about().map(ToString::to_string);
+    let places = command.get_positionals().map(|arg| argument(arg, arg.get_id().to_string(), true));
+    let long = |arg: &Arg| arg.get_long().map(options::key_of);
+    let named = command.get_arguments().filter_map(|arg| Some(argument(arg, long(arg)?, false)));
+    let arguments: Vec<Value> = places.chain(named).collect();
+    Ok(json!({ "about": about, "arguments": arguments }))
+}
+
+fn argument(arg: &Arg, name: String, is_place: bool) -> Value {
+    let kind = match arg.get_action() {
+        ArgAction::SetTrue => "flag",
+        ArgAction::Count => "count",
+        ArgAction::Append => "list",
+        _ => "value",
+    };
+    let values = arg.get_possible_values();
+    let values: Vec<&str> = values.iter().map(clap::builder::PossibleValue::get_name).collect();
+    json!({
+        "name": name,
+        "place": is_place,
+        "kind": kind,
+        "required": arg.is_required_set(),
+        "values": values,
+        "help": arg.get_help().map(ToString::to_string),
+    })
+}

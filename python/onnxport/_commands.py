@@ -1,0 +1,182 @@
+"""The commands of `onnxport` as functions.
+
+There is one list of options, the command line's: signatures and documentation are read from it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+
+class Result(Mapping[str, Any]):
+    """What a command says: the object that it prints with `--json`."""
+
+    def __init__(self, said: Mapping[str, Any]) -> None:
+        self._said = said
+
+    def __getitem__(self, key: str) -> Any:
+        return self._said[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._said)
+
+    def __len__(self) -> int:
+        return len(self._said)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self._said[name]
+        except KeyError:
+            raise AttributeError(f"the result has no `{name}`; it has {', '.join(self)}") from None
+
+    def __repr__(self) -> str:
+        text = self._said.get("text")
+        return text.rstrip() if isinstance(text, str) and text else f"Result({dict(self._said)!r})"
+
+    @property
+    def diagnostics(self) -> tuple[Any, ...]:
+        """Warnings and notes."""
+        from onnxport import _diagnostics
+
+        return _diagnostics.read(json.dumps(self._said.get("diagnostics", [])))
+
+
+class Command:
+    """A command as a function.
+
+    What stands without a name on the command line is positional. Options are keywords, with `_` for
+    `-`: a flag is true or false, what can be repeated is a list.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.__name__ = name.replace(" ", "_")
+        self.__qualname__ = self.__name__
+        self.__module__ = "onnxport"
+
+    @cached_property
+    def _known(self) -> dict[str, Any]:
+        from onnxport import _native
+
+        return json.loads(_native.describe(self.name))
+
+    @property
+    def _places(self) -> list[str]:
+        return [known["name"] for known in self._known["arguments"] if known["place"]]
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        parameters = []
+        by_place = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        for known in self._known["arguments"]:
+            kind = by_place if known["place"] else inspect.Parameter.KEYWORD_ONLY
+            is_free = not known["required"] or not known["place"]
+            default = None if is_free else inspect.Parameter.empty
+            parameters.append(inspect.Parameter(known["name"], kind, default=default))
+        parameters.sort(key=lambda parameter: (parameter.kind, parameter.default is None))
+        return inspect.Signature(parameters, return_annotation=Result)
+
+    @property
+    def __doc__(self) -> str:  # type: ignore[override]
+        lines = [f"{self._known['about']}.", "", "Args:"]
+        for known in self._known["arguments"]:
+            values = f" One of {', '.join(known['values'])}." if known["values"] else ""
+            lines.append(f"    {known['name']}: {known['help']}.{values}")
+        return "\n".join(lines)
+
+    def __call__(self, *places: Any, **options: Any) -> Result:
+        """Run the command within this process."""
+        from onnxport import _errors, _native
+
+        names = self._places
+        if len(places) > len(names):
+            raise TypeError(f"{self.__name__}() takes {len(names)} positional arguments")
+        given = dict(zip(names, places, strict=False))
+        twice = given.keys() & options.keys()
+        if twice:
+            raise TypeError(f"{self.__name__}() got several values for `{min(twice)}`")
+        given.update(options)
+        registry = sys.modules.get("onnxport._operators.registry")
+        lowerings = registry.lowerings() if registry is not None else None
+        try:
+            said = _native.command(self.name, json.dumps(given, default=_text), lowerings=lowerings)
+        except _native.Error as error:
+            _errors.raise_native(error)
+        return Result(json.loads(said))
+
+    def __repr__(self) -> str:
+        return f"<the command `onnxport {self.name}`>"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    raise TypeError(f"an option is a {type(value).__name__}: a text, a number, a list or a path")
+
+
+convert = Command("convert")
+check = Command("check")
+inspect_ = Command("inspect")
+verify = Command("verify")
+run = Command("run")
+ops = Command("ops")
+package = Command("package")
+weights_bind = Command("weights bind")
+_optimize = Command("optimize")
+
+
+def optimize(model: Any, output: str | os.PathLike[str] | None = None, **options: Any) -> Any:
+    """Read an ONNX model, check it and write it again.
+
+    `model` is a path, whose result goes to `output`, or a model in memory: an `ONNXProgram`, an
+    `onnx.ModelProto` or an `onnx_ir.Model`. `options` are those of `onnxport optimize`.
+
+    Returns:
+        What the command says for a path, and a model of the same kind for one in memory. A program
+        changes itself.
+    """
+    if isinstance(model, (str, os.PathLike)):
+        return _optimize(model, output=output, **options)
+    if type(model).__name__ == "ONNXProgram":
+        return model.optimize(**options)
+    if output is not None:
+        raise TypeError("`output` is for a model in a file: a model in memory comes back")
+    return _in_memory(model, options)
+
+
+def _in_memory(model: Any, options: Mapping[str, Any]) -> Any:
+    import onnx
+
+    with tempfile.TemporaryDirectory(prefix="onnxport-") as folder:
+        before, after = Path(folder, "before.onnx"), Path(folder, "after.onnx")
+        if isinstance(model, onnx.ModelProto):
+            onnx.save(model, before, save_as_external_data=True, location="before.data")
+            _optimize(before, output=after, **options)
+            return onnx.load(after)
+        if type(model).__module__.partition(".")[0] != "onnx_ir":
+            raise TypeError(f"a {type(model).__name__} is neither a path nor a model")
+        import onnx_ir
+
+        onnx_ir.save(model, before, external_data="before.data")
+        _optimize(before, output=after, **options)
+        made = onnx_ir.load(after)
+        onnx_ir.external_data.load_to_model(made)
+        return made
+
+
+def explain(code: str) -> Result:
+    """Explain a code of a diagnostic: `code`, `means`, `why`, `ways_out` and `example`."""
+    from onnxport import _errors, _native
+
+    known = _native.explain(code)
+    if known is None:
+        raise _errors.usage(f"there is no code `{code}`")
+    return Result(json.loads(known))

@@ -1,0 +1,141 @@
+"""The commands as functions."""
+
+import inspect
+import json
+from pathlib import Path
+
+import onnx
+import pytest
+
+_native = pytest.importorskip("onnxport._native", reason="run `cargo xtask python`")
+
+import onnxport  # noqa: E402
+from onnxport import _commands  # noqa: E402
+
+PROGRAM = Path(__file__).parents[2] / "examples/mlp/mlp.pt2"
+NAMES = ["convert", "check", "inspect", "verify", "run", "ops", "package", "weights_bind"]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    path = tmp_path_factory.mktemp("model") / "mlp.onnx"
+    onnxport.convert(PROGRAM, output=path, verify=False)
+    return path
+
+
+def test_a_program_is_converted_as_the_command_does_it(model, tmp_path):
+    said = onnxport.convert(PROGRAM, output=tmp_path / "a.onnx", opset=21, verify=False)
+    assert said["files"] == said.files == [str(tmp_path / "a.onnx")]
+    assert (said.opset, said["ok"]) == (21, True)
+    assert onnx.load(tmp_path / "a.onnx").opset_import[0].version == 21
+
+
+def test_results_are_what_the_command_prints(model):
+    assert onnxport.check(PROGRAM)["ok"]
+    assert onnxport.inspect(model)["inputs"][0]["name"] == "x"
+    assert onnxport.ops()["ok"]
+    with pytest.raises(AttributeError, match="the result has no `nothing`; it has"):
+        _ = onnxport.check(PROGRAM).nothing
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_signature_is_that_of_the_command_line(name):
+    command = getattr(onnxport, name)
+    parameters = inspect.signature(command).parameters
+    known = json.loads(_native.describe(command.name))["arguments"]
+    assert {one["name"] for one in known} == set(parameters)
+    assert all(f"{one}:" in inspect.getdoc(command) for one in parameters)
+    assert command.__name__ == name
+
+
+def test_each_key_of_the_description_is_an_option(model):
+    """An option that is known fails for another reason than an unknown one."""
+    for name in NAMES:
+        for one in json.loads(_native.describe(getattr(onnxport, name).name))["arguments"]:
+            with pytest.raises(onnxport.Error) as raised:
+                _native_command(name, {one["name"]: [[]], "no_such": 1})
+            assert "`no_such` is no option" in str(raised.value) or one["name"] in str(raised.value)
+            assert f"`{one['name']}` is no option" not in str(raised.value)
+
+
+def _native_command(name, options):
+    return getattr(onnxport, name)(**options)
+
+
+def test_what_is_wrong_is_an_exception_of_its_exit_code(tmp_path):
+    with pytest.raises(onnxport.UsageError, match="`opse` is no option of convert"):
+        onnxport.convert(PROGRAM, opse=3)
+    with pytest.raises(onnxport.FileError):
+        onnxport.check(tmp_path / "nothing.pt2")
+    with pytest.raises(TypeError, match="takes 1 positional"):
+        onnxport.check(PROGRAM, PROGRAM)
+    with pytest.raises(TypeError, match="several values for `program`"):
+        onnxport.check(PROGRAM, program=PROGRAM)
+    with pytest.raises(TypeError, match="an option is a object"):
+        onnxport.check(PROGRAM, opset=object())
+
+
+def test_a_model_is_optimised_in_a_file_and_in_memory(model, tmp_path):
+    said = onnxport.optimize(model, tmp_path / "a.onnx")
+    assert said["files"] == [str(tmp_path / "a.onnx")]
+    proto = onnx.load(model)
+    again = onnxport.optimize(proto)
+    assert isinstance(again, onnx.ModelProto)
+    assert len(again.graph.node) == said["nodes"]
+    assert len(again.graph.initializer) == len(proto.graph.initializer)
+    with pytest.raises(TypeError, match="`output` is for a model in a file"):
+        onnxport.optimize(proto, tmp_path / "b.onnx")
+    with pytest.raises(TypeError, match="neither a path nor a model"):
+        onnxport.optimize(3)
+
+
+def test_a_model_of_onnx_ir_is_optimised(model):
+    onnx_ir = pytest.importorskip("onnx_ir")
+    again = onnxport.optimize(onnx_ir.load(model))
+    assert isinstance(again, onnx_ir.Model)
+    assert all(value.const_value is not None for value in again.graph.initializers.values())
+
+
+def test_a_model_is_run_and_weights_are_bound(model, tmp_path):
+    assert onnxport.run(model)["ok"]
+    packed = onnxport.package([str(PROGRAM)], output=tmp_path / "all", verify=False)
+    assert packed["ok"]
+    assert onnxport.weights_bind.name == "weights bind"
+
+
+def test_a_code_is_explained():
+    assert onnxport.explain("OP301").code == "OP301"
+    with pytest.raises(onnxport.UsageError, match="there is no code `OP000`"):
+        onnxport.explain("OP000")
+
+
+def test_lowerings_of_decorators_count_for_commands(tmp_path):
+    torch = pytest.importorskip("torch")
+    from onnxport._operators import registry
+
+    @torch.library.custom_op("onnxport_commands::twice", mutates_args=())
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        return x + x
+
+    twice.register_fake(torch.empty_like)
+
+    class Module(torch.nn.Module):
+        def forward(self, x):
+            return torch.ops.onnxport_commands.twice(x)
+
+    path = tmp_path / "twice.pt2"
+    torch.export.save(torch.export.export(Module(), (torch.ones(2),)), path)
+    with pytest.raises(onnxport.UnsupportedError, match="has no lowering"):
+        onnxport.convert(path, output=tmp_path / "a.onnx")
+    before = dict(registry._registered)
+    try:
+        onnxport.lowering("onnxport_commands::twice")(lambda op, x: op.Add(x, x))
+        assert onnxport.convert(path, output=tmp_path / "a.onnx", verify=False)["nodes"] == 1
+    finally:
+        registry._registered.clear()
+        registry._registered.update(before)
+
+
+def test_a_command_says_what_it_is():
+    assert repr(onnxport.check) == "<the command `onnxport check`>"
+    assert _commands.Command("weights bind").__name__ == "weights_bind"

@@ -6,9 +6,9 @@ python examples/python/custom_op.py custom_op.onnx
 import sys
 
 import torch
-from onnxport.testing import assert_onnx_program
 
 import onnxport
+from onnxport.testing import assert_onnx_program
 
 
 @torch.library.custom_op("example::softcap", mutates_args=())

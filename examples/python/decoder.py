@@ -7,9 +7,9 @@ import sys
 
 import torch
 import transformers
-from onnxport.testing import assert_onnx_program
 
 import onnxport
+from onnxport.testing import assert_onnx_program
 
 CONFIG = transformers.LlamaConfig(
     vocab_size=100,

@@ -6,9 +6,9 @@ python examples/python/mlp.py mlp.onnx
 import sys
 
 import torch
-from onnxport.testing import assert_onnx_program
 
 import onnxport
+from onnxport.testing import assert_onnx_program
 
 
 class Mlp(torch.nn.Module):

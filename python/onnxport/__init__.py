@@ -11,6 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from onnxport import testing
+    from onnxport._commands import (
+        check,
+        convert,
+        explain,
+        inspect,
+        ops,
+        optimize,
+        package,
+        run,
+        verify,
+        weights_bind,
+    )
     from onnxport._diagnostics import Diagnostic
     from onnxport._errors import (
         CaptureError,
@@ -23,14 +35,35 @@ if TYPE_CHECKING:
         UsageError,
     )
     from onnxport._export.api import export
+    from onnxport._native import Block, Dim, Emitter, Value
     from onnxport._observe import Observer, observe
     from onnxport._onnx_program import ONNXProgram
+    from onnxport._operators.dtype import DType
+    from onnxport._operators.refusal import Refusal
+    from onnxport._operators.registry import lowering
     from onnxport._program import SaveError
     from onnxport._save import Inputs, save
     from onnxport._sidecar import SIDECAR_FORMAT, sidecar_path
 
 # Where each name comes from.
 _PLACES = {
+    "check": "_commands",
+    "convert": "_commands",
+    "explain": "_commands",
+    "inspect": "_commands",
+    "ops": "_commands",
+    "optimize": "_commands",
+    "package": "_commands",
+    "run": "_commands",
+    "verify": "_commands",
+    "weights_bind": "_commands",
+    "Block": "_native",
+    "Dim": "_native",
+    "Emitter": "_native",
+    "Value": "_native",
+    "DType": "_operators.dtype",
+    "Refusal": "_operators.refusal",
+    "lowering": "_operators.registry",
     "Diagnostic": "_diagnostics",
     "CaptureError": "_errors",
     "Error": "_errors",
@@ -53,8 +86,12 @@ _PLACES = {
 
 __all__ = [
     "SIDECAR_FORMAT",
+    "Block",
     "CaptureError",
+    "DType",
     "Diagnostic",
+    "Dim",
+    "Emitter",
     "Error",
     "FileError",
     "Inputs",
@@ -62,15 +99,28 @@ __all__ = [
     "MismatchError",
     "ONNXProgram",
     "Observer",
+    "Refusal",
     "SaveError",
     "UnsupportedError",
     "UnverifiedError",
     "UsageError",
+    "Value",
+    "check",
+    "convert",
+    "explain",
     "export",
+    "inspect",
+    "lowering",
     "observe",
+    "ops",
+    "optimize",
+    "package",
+    "run",
     "save",
     "sidecar_path",
     "testing",
+    "verify",
+    "weights_bind",
 ]
 
 

@@ -5,8 +5,9 @@ There is one list of options, the command line's: signatures and documentation a
 
 from __future__ import annotations
 
-import inspect
+import inspect as _inspect
 import json
+import keyword
 import os
 import sys
 import tempfile
@@ -73,23 +74,23 @@ class Command:
         return [known["name"] for known in self._known["arguments"] if known["place"]]
 
     @property
-    def __signature__(self) -> inspect.Signature:
+    def __signature__(self) -> _inspect.Signature:
         parameters = []
-        by_place = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        by_place = _inspect.Parameter.POSITIONAL_OR_KEYWORD
         for known in self._known["arguments"]:
-            kind = by_place if known["place"] else inspect.Parameter.KEYWORD_ONLY
+            kind = by_place if known["place"] else _inspect.Parameter.KEYWORD_ONLY
             is_free = not known["required"] or not known["place"]
-            default = None if is_free else inspect.Parameter.empty
-            parameters.append(inspect.Parameter(known["name"], kind, default=default))
+            default = None if is_free else _inspect.Parameter.empty
+            parameters.append(_inspect.Parameter(_word(known["name"]), kind, default=default))
         parameters.sort(key=lambda parameter: (parameter.kind, parameter.default is None))
-        return inspect.Signature(parameters, return_annotation=Result)
+        return _inspect.Signature(parameters, return_annotation=Result)
 
     @property
     def __doc__(self) -> str:  # type: ignore[override]
         lines = [f"{self._known['about']}.", "", "Args:"]
         for known in self._known["arguments"]:
             values = f" One of {', '.join(known['values'])}." if known["values"] else ""
-            lines.append(f"    {known['name']}: {known['help']}.{values}")
+            lines.append(f"    {_word(known['name'])}: {known['help']}.{values}")
         return "\n".join(lines)
 
     def __call__(self, *places: Any, **options: Any) -> Result:
@@ -103,7 +104,7 @@ class Command:
         twice = given.keys() & options.keys()
         if twice:
             raise TypeError(f"{self.__name__}() got several values for `{min(twice)}`")
-        given.update(options)
+        given.update({_name(word): value for word, value in options.items()})
         registry = sys.modules.get("onnxport._operators.registry")
         lowerings = registry.lowerings() if registry is not None else None
         try:
@@ -116,6 +117,15 @@ class Command:
         return f"<the command `onnxport {self.name}`>"
 
 
+def _word(name: str) -> str:
+    """Return the parameter for an option: one that is a word of Python ends in `_`."""
+    return f"{name}_" if keyword.iskeyword(name) else name
+
+
+def _name(word: str) -> str:
+    return word[:-1] if keyword.iskeyword(word[:-1]) else word
+
+
 def _text(value: Any) -> str:
     if isinstance(value, os.PathLike):
         return os.fspath(value)
@@ -124,7 +134,7 @@ def _text(value: Any) -> str:
 
 convert = Command("convert")
 check = Command("check")
-inspect_ = Command("inspect")
+inspect = Command("inspect")
 verify = Command("verify")
 run = Command("run")
 ops = Command("ops")

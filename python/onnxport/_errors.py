@@ -137,6 +137,6 @@ def usage(message: str, help: str | None = None) -> UsageError:
     return UsageError(diagnostics=[Diagnostic("error", "OP001", message, help=help)])
 
 
-def raise_native(error: Any) -> NoReturn:
+def raise_native(error: Any, cause: BaseException | None = None) -> NoReturn:
     """Raise the public exception for one of the extension module's."""
-    raise of_exit(error.exit, _diagnostics.read(error.diagnostics), str(error)) from None
+    raise of_exit(error.exit, _diagnostics.read(error.diagnostics), str(error)) from cause

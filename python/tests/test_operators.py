@@ -453,3 +453,60 @@ def test_many_conversions_keep_one_table(tmp_path):
         given = registry.lowerings({softcap: lower_softcap})
         again = conversion.run('{"verify": false}', lowerings=given)
         assert again.to_bytes() == first.to_bytes()
+
+
+def test_an_export_takes_a_table():
+    import onnxport
+    from onnxport.testing import assert_onnx_program
+
+    table = {torch.ops.onnxport_test.softcap.default: lower_softcap}
+    program = onnxport.export(Softcap().eval(), (X,), custom_translation_table=table)
+    assert_onnx_program(program)
+    with pytest.raises(onnxport.UnsupportedError, match="has no lowering"):
+        onnxport.export(Softcap().eval(), (X,))
+
+
+def test_what_a_lowering_raised_is_the_cause():
+    import onnxport
+
+    def broken(op, x, cap):
+        raise KeyError("cap")
+
+    with pytest.raises(onnxport.Error) as raised:
+        onnxport.export(Softcap().eval(), (X,), custom_translation_table={softcap: broken})
+    assert isinstance(raised.value.__cause__, KeyError)
+    [diagnostic] = raised.value.diagnostics
+    assert diagnostic.code == "python:raised"
+    assert diagnostic.line == Softcap.forward.__code__.co_firstlineno + 1
+
+
+def test_a_refusal_of_an_export():
+    import onnxport
+
+    def lower(op: onnxport.Emitter, x: onnxport.Value, cap: float):
+        raise onnxport.Refusal("never")
+
+    with pytest.raises(onnxport.UnsupportedError, match="cannot be lowered: never") as raised:
+        onnxport.export(Softcap().eval(), (X,), custom_translation_table={softcap: lower})
+    assert raised.value.__cause__ is None
+    with pytest.raises(onnxport.Error, match=r"no_such_plugin\.so"):
+        onnxport.export(Softcap().eval(), (X,), plugins=["no_such_plugin.so"])
+
+
+def test_two_threads_lower_at_once():
+    from concurrent.futures import ThreadPoolExecutor
+
+    import onnxport
+
+    exported = torch.export.export(Softcap(), (X,))
+
+    def export(cap):
+        def lower(op, x, _):
+            return x * cap
+
+        program = onnxport.export(exported, custom_translation_table={softcap: lower})
+        return program(X)[0]
+
+    with ThreadPoolExecutor(4) as pool:
+        for cap, got in zip(range(1, 9), pool.map(export, map(float, range(1, 9))), strict=True):
+            np.testing.assert_allclose(got, (X + 1).numpy() * cap, rtol=1e-6)

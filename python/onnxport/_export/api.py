@@ -29,7 +29,8 @@ def export(
     dynamo: bool = True,
     external_data: bool = True,
     dynamic_shapes: Any = None,
-    custom_translation_table: Mapping[Callable[..., Any], Callable[..., Any]] | None = None,
+    custom_translation_table: Mapping[Any, Callable[..., Any] | Sequence[Callable[..., Any]]]
+    | None = None,
     report: bool = False,
     optimize: bool = True,
     verify: bool = False,
@@ -69,7 +70,8 @@ def export(
             model as long as they stay below 1.5 GB.
         dynamic_shapes: As `torch.export.export` takes them. A string in the place of a dimension
             makes it dynamic and names it.
-        custom_translation_table: Functions that lower operators of your own.
+        custom_translation_table: Functions that lower operators: of your own, or in the place of
+            the lowerings that onnxport has. `docs/python.md` says how they are written.
         report: Write a report in Markdown into `artifacts_dir`, also when the export fails.
         optimize: Apply the standard rules, which never change a result, and fold constants.
         verify: Run the model on the example call before it is written, and compare.
@@ -106,7 +108,6 @@ def export(
         custom_opsets=custom_opsets,
         export_modules_as_functions=export_modules_as_functions,
         autograd_inlining=autograd_inlining,
-        custom_translation_table=custom_translation_table,
     )
     from onnxport._export import job
 
@@ -120,6 +121,7 @@ def export(
             **(options or {}),
         },
         plugins=tuple(map(os.fspath, plugins)),
+        table=custom_translation_table,
         verbose=bool(verbose),
         report=report,
         profile=profile,

@@ -24,6 +24,7 @@ class Job:
     folder: Path
     options: dict[str, Any]
     plugins: tuple[str, ...] = ()
+    table: Mapping[Any, Any] | None = None
     verbose: bool = False
     report: bool = False
     profile: bool = False
@@ -67,7 +68,7 @@ class Job:
             )
         self.say(f"reading {path}")
         with self.timed("convert"):
-            source = conversion.of_file(path, self.plugins)
+            source = conversion.of_file(path, self.plugins, self.table)
             return ONNXProgram.converted(source, self.options, path=path)
 
     def _of_model(self, model: Any, args: Any, kwargs: Any, shapes: Any, axes: Any) -> ONNXProgram:
@@ -116,7 +117,7 @@ class Job:
             with self.timed("hand over"):
                 parts = serialize.parts(program)
             with self.timed("convert"):
-                source = conversion.of_parts(parts, named, self.plugins)
+                source = conversion.of_parts(parts, named, self.plugins, self.table)
                 options = _with_all_names(self.options, program)
                 return ONNXProgram.converted(
                     source, options, exported_program=program, capture=how, example=(args, kwargs)

@@ -27,10 +27,6 @@ _RULES: dict[str, tuple[tuple[str, ...], str]] = {
         ("True",),
         "torch.export inlines autograd functions; register an operator instead",
     ),
-    "custom_translation_table": (
-        ("None", "{}"),
-        "write the lowering as a plugin, and load it with `plugins`",
-    ),
 }
 
 

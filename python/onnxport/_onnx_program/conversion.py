@@ -20,14 +20,18 @@ if TYPE_CHECKING:
 
 
 @contextlib.contextmanager
-def public_errors() -> Iterator[None]:
-    """Turn the errors of the extension module into those of the package."""
+def public_errors(lowerings: _native.Lowerings | None = None) -> Iterator[None]:
+    """Turn the errors of the extension module into those of the package.
+
+    What a lowering raised is their cause.
+    """
     from onnxport import _native
 
     try:
         yield
     except _native.Error as error:
-        _errors.raise_native(error)
+        raised = lowerings.take_raised() if lowerings is not None else []
+        _errors.raise_native(error, next(iter(raised), None))
 
 
 class Source(Protocol):
@@ -57,8 +61,19 @@ class Source(Protocol):
 @dataclass(frozen=True)
 class _Options:
     plugins: tuple[str, ...] = ()
+    table: Mapping[Any, Any] | None = None
     files: tuple[str, ...] = ()
     dims: tuple[tuple[str, int, str], ...] = ()
+
+    def run(
+        self, conversion: _native.Conversion, options: Mapping[str, Any], **more: Any
+    ) -> _native.Model:
+        """Convert a program with options of the command, and the lowerings in Python."""
+        from onnxport._operators import registry
+
+        lowerings = registry.lowerings(self.table)
+        with public_errors(lowerings):
+            return conversion.run(self.text(options, **more), lowerings=lowerings)
 
     def text(self, options: Mapping[str, Any], **more: Any) -> str:
         """Return options of the command in JSON."""
@@ -94,8 +109,7 @@ class FileSource:
 
     def convert(self, options: Mapping[str, Any]) -> _native.Model:
         """Convert it."""
-        with public_errors():
-            return self._conversion.run(self.options.text(options))
+        return self.options.run(self._conversion, options)
 
     @property
     def most_bytes(self) -> int:
@@ -149,8 +163,7 @@ class PartsSource:
     def convert(self, options: Mapping[str, Any]) -> _native.Model:
         """Convert it."""
         more = {"weightless": True} if self.waits and not self.options.files else {}
-        with public_errors():
-            return self._conversion.run(self.options.text(options, **more))
+        return self.options.run(self._conversion, options, **more)
 
     @property
     def most_bytes(self) -> int:
@@ -184,11 +197,18 @@ class PartsSource:
         )
 
 
-def of_file(path: Path, plugins: Sequence[str] = ()) -> FileSource:
-    """Return the program at `path`."""
-    return FileSource(path, _Options(tuple(plugins)))
+def of_file(
+    path: Path, plugins: Sequence[str] = (), table: Mapping[Any, Any] | None = None
+) -> FileSource:
+    """Return the program at `path`, with lowerings of its own."""
+    return FileSource(path, _Options(tuple(plugins), table))
 
 
-def of_parts(parts: Parts, dims: Mapping[str, str], plugins: Sequence[str] = ()) -> PartsSource:
-    """Return a program in memory, with names for some of its symbols."""
-    return PartsSource(parts, dims, _Options(tuple(plugins)))
+def of_parts(
+    parts: Parts,
+    dims: Mapping[str, str],
+    plugins: Sequence[str] = (),
+    table: Mapping[Any, Any] | None = None,
+) -> PartsSource:
+    """Return a program in memory, with names for some of its symbols and lowerings of its own."""
+    return PartsSource(parts, dims, _Options(tuple(plugins), table))

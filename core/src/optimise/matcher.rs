@@ -4,19 +4,19 @@
 //! either order, further roots) tries them one after the other with the rest of the list behind; what was
 //! bound on the way is taken back. The first way that meets all goals counts.
 
-use std::cmp::Ordering;
+mod roots;
+mod said;
 
 use super::mismatch::{Mismatch, Why};
 use super::numbers::is_throughout;
-use crate::ir::opset::{self, OpSchema};
-use crate::ir::{Attr, BlockId, Def, Graph, NodeId, Shape, ValueId};
-use crate::rules::pattern::{Attribute, AttributeWants, DimTerm, Kind, NodeTerm, Pattern, TermId};
+use crate::ir::opset;
+use crate::ir::{Attr, Def, Graph, NodeId, ValueId};
+use crate::rules::pattern::{Kind, NodeTerm, Pattern, TermId};
 use crate::sym::Dim;
+use said::same;
 
 /// At one place so many goals are tried at most.
 const MAX_STEPS: usize = 10_000;
-/// A further root is looked for among the readers of a value when it has at most so many.
-const MAX_READERS: usize = 64;
 
 /// A place where a pattern fits.
 #[derive(Clone, Debug)]
@@ -346,200 +346,6 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn attribute(
-        &mut self,
-        term: TermId,
-        wanted: &Attribute,
-        found: Option<&Attr>,
-        schema: Option<&OpSchema>,
-    ) -> Result<(), Why> {
-        let no = || Err(Why::Attribute(term, wanted.name.clone()));
-        let default = || schema.and_then(|schema| schema.default_of(&wanted.name)).map(Attr::from);
-        let found = found.cloned().or_else(default);
-        let fits = match (&wanted.wants, found) {
-            (_, None) if !wanted.optional => false,
-            (AttributeWants::Capture(variable), found) => match self.captures.get(*variable) {
-                Some(Some(bound)) => match (bound, &found) {
-                    (None, None) => true,
-                    (Some(a), Some(b)) => same(a, b),
-                    _ => false,
-                },
-                _ => {
-                    bind(&mut self.captures, &mut self.trail, *variable, found, Bound::Capture);
-                    true
-                }
-            },
-            (_, None) => true,
-            (AttributeWants::Int(a), Some(Attr::Int(b))) => *a == b,
-            (AttributeWants::Float(a), Some(Attr::Float(b))) => a.is(f64::from(b), single),
-            // `1` in a text is a float as well as an integer.
-            (AttributeWants::Int(a), Some(Attr::Float(b))) => *a as f64 == f64::from(b),
-            (AttributeWants::Str(a), Some(Attr::Str(b))) => *a == b,
-            (AttributeWants::Ints(a), Some(Attr::Ints(b))) => *a == b,
-            (AttributeWants::Floats(a), Some(Attr::Floats(b))) => *a == b,
-            _ => false,
-        };
-        if fits { Ok(()) } else { no() }
-    }
-
-    /// `value` has the shape that the term states.
-    fn shape(&mut self, term: TermId, value: ValueId) -> Result<(), Why> {
-        let pattern = self.pattern;
-        let Some(wanted) = pattern.terms.get(term).and_then(|term| term.shape.as_deref()) else {
-            return Ok(());
-        };
-        let graph = self.graph;
-        let no = Err(Why::Shape(term, value));
-        let Some(found) = graph.values[value].ty.shape().and_then(Shape::dims) else { return no };
-        let rest = wanted.iter().position(|dim| *dim == DimTerm::Rest);
-        let head = rest.unwrap_or(wanted.len());
-        let tail = rest.map_or(0, |rest| wanted.len() - rest - 1);
-        match (found.len().cmp(&(head + tail)), rest) {
-            (Ordering::Equal, _) | (Ordering::Greater, Some(_)) => {}
-            _ => return no,
-        }
-        let front = wanted.iter().zip(found).take(head);
-        let back = wanted.iter().rev().zip(found.iter().rev()).take(tail);
-        for (dim, found) in front.chain(back) {
-            match (dim, found) {
-                (DimTerm::Any | DimTerm::Rest, _) => {}
-                (DimTerm::Number(a), Some(Dim::Const(b))) if a == b => {}
-                (DimTerm::Variable(variable), Some(found)) => {
-                    match self.dims.get(*variable).copied().flatten() {
-                        Some(bound) if bound == *found => {}
-                        Some(_) => return Err(Why::Dim(*variable)),
-                        None => bind(&mut self.dims, &mut self.trail, *variable, *found, Bound::Dim),
-                    }
-                }
-                _ => return no,
-            }
-        }
-        Ok(())
-    }
-
-    /// A further root: a node of the match that is let out, or one that reads what is bound.
-    fn further_root(&mut self, number: usize, rest: Option<Goals>) -> Result<Next, Why> {
-        let Some(term) = self.pattern.roots.get(number).copied() else { return Ok(Next::Go(rest)) };
-        if self.node_of(term).is_some() {
-            return Ok(Next::Go(rest));
-        }
-        let block = self.graph.nodes[self.first].block;
-        let mut found = self.above(term);
-        found.retain(|node| self.graph.nodes[*node].block == block && !self.nodes.contains(&Some(*node)));
-        found.sort_by(|a, b| if self.graph.is_before(*a, *b) { Ordering::Less } else { Ordering::Greater });
-        found.dedup();
-        if found.is_empty() {
-            return Err(Why::NoRoot(term));
-        }
-        let ways = found.into_iter().map(|node| self.push(Goal::Is(term, node), rest)).collect();
-        Ok(self.any(ways))
-    }
-
-    /// The nodes that could stand for `term`, judged by one thing below it that is bound.
-    fn above(&self, term: TermId) -> Vec<NodeId> {
-        let readers = |value: ValueId| -> Vec<NodeId> {
-            let uses = self.graph.values[value].uses();
-            if uses.len() > MAX_READERS { Vec::new() } else { uses.iter().map(|place| place.node).collect() }
-        };
-        let Some(Kind::Node(node)) = self.pattern.terms.get(term).map(|term| &term.kind) else {
-            return Vec::new();
-        };
-        for operand in &node.operands {
-            if let Some(value) = self.value_of(*operand) {
-                return readers(value);
-            }
-            let below = self.above(*operand);
-            if !below.is_empty() {
-                let outputs = below.iter().flat_map(|node| self.graph.nodes[*node].outputs.iter().flatten());
-                return outputs.flat_map(|value| readers(*value)).collect();
-            }
-        }
-        Vec::new()
-    }
-
-    /// The value that a term is bound to, but for constants and numbers, which say little.
-    fn value_of(&self, term: TermId) -> Option<ValueId> {
-        match self.pattern.terms.get(term).map(|term| &term.kind)? {
-            Kind::Value(variable) => self.values.get(*variable).copied().flatten().flatten(),
-            Kind::Node(node) => {
-                let id = self.nodes.get(term).copied().flatten()?;
-                self.graph.nodes[id].outputs.get(node.output as usize).copied().flatten()
-            }
-            Kind::Output(of, output) => {
-                let id = self.node_of(*of)?;
-                self.graph.nodes[id].outputs.get(*output as usize).copied().flatten()
-            }
-            Kind::Either(_) => self.chosen.get(term).copied().flatten(),
-            _ => None,
-        }
-    }
-
-    /// The node that a term is bound to, through alternatives.
-    fn node_of(&self, term: TermId) -> Option<NodeId> {
-        match self.pattern.terms.get(term).map(|term| &term.kind)? {
-            Kind::Node(_) => self.nodes.get(term).copied().flatten(),
-            Kind::Output(of, _) => self.node_of(*of),
-            Kind::Either(terms) => terms.iter().find_map(|term| self.node_of(*term)),
-            _ => None,
-        }
-    }
-
-    fn roots(&self) -> Vec<NodeId> {
-        self.pattern.roots.iter().filter_map(|term| self.node_of(*term)).collect()
-    }
-
-    /// Nothing outside of the match reads what lies inside of it.
-    fn interior(&mut self) -> Result<(), Why> {
-        let (pattern, graph) = (self.pattern, self.graph);
-        let roots = self.roots();
-        for (term, id) in self.nodes.iter().enumerate() {
-            let Some(id) = id.filter(|id| !roots.contains(id)) else { continue };
-            match pattern.terms.get(term).map(|term| &term.kind) {
-                Some(Kind::Node(node)) if !node.shared => {}
-                _ => continue,
-            }
-            let node = &graph.nodes[id];
-            if node.block != graph.nodes[self.first].block {
-                return Err(Why::OtherBlock(term));
-            }
-            for value in node.outputs.iter().flatten() {
-                let mut uses = graph.values[*value].uses().iter();
-                if graph.is_returned(*value) || uses.any(|u| !self.nodes.contains(&Some(u.node))) {
-                    return Err(Why::Used(term, *value));
-                }
-            }
-            self.depth += 1;
-        }
-        Ok(())
-    }
-
-    /// The root in front of which the patch sees all it may read, and all who read its results see it.
-    fn find_place(&self) -> Result<NodeId, Why> {
-        let graph = self.graph;
-        let mut roots = self.roots();
-        if roots.len() < 2 {
-            return Ok(self.first);
-        }
-        let block = graph.nodes[self.first].block;
-        if roots.iter().any(|root| graph.nodes[*root].block != block) {
-            return Err(Why::NoPlace);
-        }
-        roots.sort_by(|a, b| if graph.is_before(*a, *b) { Ordering::Less } else { Ordering::Greater });
-        let (Some(first), Some(last)) = (roots.first().copied(), roots.last().copied()) else {
-            return Err(Why::NoPlace);
-        };
-        if self.values.iter().copied().flatten().flatten().all(|value| graph.sees(first, value)) {
-            return Ok(first);
-        }
-        let late = |value: &ValueId| {
-            let uses = graph.values[*value].uses().iter();
-            uses.filter(|place| !self.nodes.contains(&Some(place.node)))
-                .all(|place| lift(graph, place.node, block).is_some_and(|node| graph.is_before(last, node)))
-        };
-        let made = roots.iter().flat_map(|root| graph.nodes[*root].outputs.iter().flatten());
-        if made.into_iter().all(late) { Ok(last) } else { Err(Why::NoPlace) }
-    }
-
     fn finish(self) -> Match {
         Match {
             roots: self.roots(),
@@ -578,32 +384,5 @@ fn bind<T>(
 fn clear<T>(table: &mut [Option<T>], at: usize) {
     if let Some(place) = table.get_mut(at) {
         *place = None;
-    }
-}
-
-/// The node of `block` that is `node` or has it in a body.
-fn lift(graph: &Graph, mut node: NodeId, block: Option<BlockId>) -> Option<NodeId> {
-    while graph.nodes[node].block != block {
-        node = graph.holder(graph.nodes[node].block?)?;
-    }
-    Some(node)
-}
-
-/// What `number` is in float32.
-fn single(number: f64) -> f64 {
-    f64::from(number as f32)
-}
-
-/// Whether two attributes say the same.
-fn same(a: &Attr, b: &Attr) -> bool {
-    match (a, b) {
-        (Attr::Int(a), Attr::Int(b)) => a == b,
-        (Attr::Float(a), Attr::Float(b)) => a == b,
-        (Attr::Str(a), Attr::Str(b)) | (Attr::Ref(a, _), Attr::Ref(b, _)) => a == b,
-        (Attr::Ints(a), Attr::Ints(b)) => a == b,
-        (Attr::Floats(a), Attr::Floats(b)) => a == b,
-        (Attr::Strs(a), Attr::Strs(b)) => a == b,
-        (Attr::Tensor(a), Attr::Tensor(b)) => a.same_bytes(b),
-        _ => false,
     }
 }

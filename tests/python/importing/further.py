@@ -26,12 +26,11 @@ OPERATORS = """
     nn.functional.cosine_similarity nn.functional.embedding nn.functional.glu
     nn.functional.grid_sample nn.functional.huber_loss nn.functional.interpolate
     nn.functional.linear nn.functional.local_response_norm nn.functional.max_pool1d
-    nn.functional.normalize
-    nn.functional.pixel_unshuffle nn.functional.softmin nn.functional.threshold
-    nn.functional.unfold nonzero permute pow prod rad2deg reciprocal remainder repeat
-    repeat_interleave rot90 rsqrt scatter scatter_add sinc split square squeeze std sub swapaxes
-    take_along_dim tanh tensordot tile tril trunc unbind unflatten var_mean view_as vstack where
-    xlogy
+    nn.functional.normalize nn.functional.pixel_unshuffle nn.functional.softmin
+    nn.functional.threshold nn.functional.unfold nonzero permute pow prod rad2deg reciprocal
+    remainder repeat repeat_interleave rot90 rsqrt scatter scatter_add sinc split square squeeze
+    std sub take_along_dim tanh tensordot tile tril trunc unbind unflatten var_mean view_as
+    where xlogy
 """
 
 VISION = ("efficientnet_b0", "mnasnet0_5", "regnet_y_400mf", "googlenet", "vit_b_32")

@@ -8,6 +8,7 @@ use crate::{contract, python, root, target};
 
 /// Each script in `xtask/gen` with the file that it writes.
 const TABLES: &[(&str, &str)] = &[
+    ("traced.py", "plugins/aten/decompositions/traced.txt"),
     ("aten_schemas.py", "plugins/aten/schemas.txt"),
     ("torchvision_schemas.py", "plugins/torchvision/schemas.txt"),
     ("onnxruntime_kernels.py", "core/src/legalise/targets/onnxruntime-cpu.txt"),

@@ -102,11 +102,9 @@ def dump(name: str, entry: OpCase, folder: Path) -> Dumped:
 
 
 def rest(folder: Path) -> Iterator[Dumped]:
-    """Yield a program of each overload that `without.txt` lists or `made_up.txt` holds."""
-    listed = (FILES / "without.txt").read_text().splitlines()
-    listed = {line for line in listed if not line.startswith("#")}
+    """Yield a program of each overload that `made_up.txt` holds."""
     held = {head.splitlines()[0].removeprefix("=== ") for head in models(FILES / "made_up.txt")}
-    for target in sorted(listed | held):
+    for target in sorted(held):
         for entry in made_up.calls(target):
             # What cannot be exported, or not be converted, was not the right call.
             with contextlib.suppress(Exception):

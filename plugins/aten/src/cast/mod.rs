@@ -10,7 +10,6 @@ use onnxport_sdk::prelude::*;
     "aten.to.other",
     "aten._to_copy.default",
     "aten.type_as.default",
-    "aten._to_cpu.default",
     "aten.lift.default",
     "aten.lift_fresh.default",
     "aten.lift_fresh_copy.default",
@@ -20,4 +19,10 @@ use onnxport_sdk::prelude::*;
 fn to(cx: &Lower, x: Value) -> Res<Value> {
     let dtype = cx.result(0)?.dtype;
     Ok(cx.cast(x, dtype))
+}
+
+/// The tensors themselves: a model has no devices.
+#[lowering("aten._to_cpu.default")]
+fn to_cpu(_cx: &Lower, tensors: Vec<Value>) -> Res<Vec<Value>> {
+    Ok(tensors)
 }

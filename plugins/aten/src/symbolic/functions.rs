@@ -97,6 +97,7 @@ fn min(cx: &Lower, a: Operand, b: Operand) -> Res<Value> {
 /// The sum of a list of integers.
 #[lowering("torch.sym_sum")]
 fn sum(cx: &Lower, args: Vec<SymInt>) -> Res<Value> {
-    let terms: Vec<Value> = args.iter().map(|n| cx.sym_ints(&[*n])).collect();
-    Ok(cx.op("Sum").inputs(terms).one())
+    // `Sum` of ONNX takes no integers.
+    let terms = args.iter().map(|n| cx.sym_ints(&[*n]));
+    Ok(terms.reduce(|total, term| total + term).unwrap_or_else(|| cx.ints(&[0])))
 }

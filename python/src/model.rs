@@ -12,6 +12,9 @@ use pyo3::types::PyBytes;
 
 use crate::work;
 
+/// The name of a weight, its element type, its extents and its bytes.
+type Initializer = (String, String, Vec<u64>, u64);
+
 /// A model that was made, in no file yet.
 #[pyclass(module = "onnxport._native", frozen)]
 pub(crate) struct Model {
@@ -73,7 +76,7 @@ impl Model {
     }
 
     /// The weights that `to_bytes` leaves out without initializers: name, type, shape and size in bytes.
-    fn initializers(&self, py: Python<'_>) -> PyResult<Vec<(String, String, Vec<u64>, u64)>> {
+    fn initializers(&self, py: Python<'_>) -> PyResult<Vec<Initializer>> {
         let (exported, weights) = (self.exported.clone(), self.weights.clone());
         work::run(py, None, move |_| {
             let facts = |(name, data): &(String, LazyTensor)| {

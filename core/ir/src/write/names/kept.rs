@@ -93,7 +93,7 @@ impl Keeper<'_> {
         let outputs = graph.blocks[block].outputs();
         for (index, value) in outputs.iter().copied().enumerate() {
             let own = self.values.get(value.index()).cloned().unwrap_or_default();
-            let name = output_names.get(index).map(Name::from).unwrap_or_else(|| own.clone());
+            let name = output_names.get(index).map_or_else(|| own.clone(), Name::from);
             let copied = name != own;
             if let Some(outputs) = self.outputs.get_mut(block.index()) {
                 outputs.push(Output { name, value, copied });

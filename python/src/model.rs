@@ -100,7 +100,8 @@ impl Model {
             let weights = weights_of(&exported, &weights);
             let unknown = || Diagnostic::error(Code::USAGE, format!("the model has no weight `{name}`"));
             let (_, data) = weights.iter().find(|(own, _)| *own == name).ok_or_else(unknown)?;
-            Ok(part(data, offset, length).map_err(|e| Diagnostic::error(e.code(), format!("`{name}`: {e}")))?)
+            Ok(part(data, offset, length)
+                .map_err(|e| Diagnostic::error(e.code(), format!("`{name}`: {e}")))?)
         })?;
         Ok(PyBytes::new(py, &bytes))
     }

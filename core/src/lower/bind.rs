@@ -123,13 +123,13 @@ impl<'p> Binder<'_, 'p> {
     fn by_schema(&self, schema: &'p Schema, frame: &mut Frame<'p>) -> Bind<()> {
         if let Some(odd) = self.call.args.iter().find(|a| !a.name.is_empty() && schema.arg(&a.name).is_none())
         {
-            return Err(Some(self.mismatch(format!("the schema has no argument `{}`", odd.name))));
+            return self.mismatch(format!("the schema has no argument `{}`", odd.name));
         }
         for (position, formal) in schema.args.iter().enumerate() {
             let unnamed = || self.call.args.get(position).filter(|a| a.name.is_empty()).map(|a| &a.arg);
             let stated = self.call.arg(&formal.name).or_else(unnamed).or(formal.default.as_ref());
             let Some(arg) = stated else {
-                return Err(Some(self.mismatch(format!("the call states no argument `{}`", formal.name))));
+                return self.mismatch(format!("the call states no argument `{}`", formal.name));
             };
             let record = self.record(&formal.name, arg, frame)?;
             frame.args.push(record);
@@ -145,11 +145,12 @@ impl<'p> Binder<'_, 'p> {
         Ok(())
     }
 
-    fn mismatch(&self, message: String) -> Box<Diagnostic> {
+    fn mismatch<T>(&self, message: String) -> Bind<T> {
         let message = format!("`{}` does not match its schema: {message}", self.call.target);
         let help =
             "the program was written by a PyTorch whose operators differ from those that onnxport knows";
-        Box::new(Diagnostic::error(Code::LOWER_ARGUMENT, message).at(self.call.origin).help(help))
+        let mismatch = Diagnostic::error(Code::LOWER_ARGUMENT, message).at(self.call.origin).help(help);
+        Err(Some(Box::new(mismatch)))
     }
 
     fn record(&self, name: &'p str, arg: &'p Arg, frame: &mut Frame<'p>) -> Bind<ArgRecord<'p>> {

@@ -56,14 +56,17 @@ impl Scope {
 /// Constants by their contents: element type, extents and bytes.
 pub(super) type Constants = FxHashMap<(DType, Vec<u64>, Vec<u8>), ValueId>;
 
+/// A type of the program, which is kept as long as its address is a key, and the same type in ONNX.
+type Typed = (Arc<TensorType>, Arc<(DType, Shape)>);
+
 /// The state of a lowering.
 pub(super) struct Driver<'p> {
     pub(super) host: &'p Host,
     pub(super) program: &'p Program,
     pub(super) model: Model,
     pub(super) stated: Stated,
-    /// The types in ONNX of the program's, which are kept as well: a type may be freed with its call.
-    types: FxHashMap<*const TensorType, (Arc<TensorType>, Arc<(DType, Shape)>)>,
+    /// The types in ONNX of the program's, by address.
+    types: FxHashMap<*const TensorType, Typed>,
     /// The block that grows.
     pub(super) block: BlockId,
     /// The call whose nodes are emitted.

@@ -51,7 +51,7 @@ fn direct(mut call: Call, editor: &mut Editor, cx: &Context<'_>) -> Result<(), S
     let Some(NamedArg { arg: Arg::Operator(op), .. }) = args.next() else {
         return Err("it is not named".to_owned());
     };
-    call.target = op.into();
+    call.target = op;
     let args: Vec<NamedArg> = args.collect();
     if !is_second {
         call.outputs.retain(|o| *o != Output::None);

@@ -74,7 +74,7 @@ fn unwrap_effect(call: &mut Call, cx: &mut Context<'_>) -> Option<(Val, Arg)> {
             _ => arg,
         })
         .collect();
-    call.target = op.into();
+    call.target = op;
     let first = if call.outputs.is_empty() { Output::None } else { call.outputs.remove(0) };
     match first {
         Output::Value(val) => Some((val, token.arg)),

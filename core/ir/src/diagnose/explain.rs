@@ -76,7 +76,10 @@ mod tests {
                 "{code}"
             );
             let [command, said, ..] = found.example[..] else { panic!("{code}: the example is too short") };
-            assert!(["$ onnxport ", ">>> onnxport."].iter().any(|c| command.starts_with(c)), "{code}: {command}");
+            assert!(
+                ["$ onnxport ", ">>> onnxport."].iter().any(|c| command.starts_with(c)),
+                "{code}: {command}"
+            );
             let names = found.example.iter().any(|line| line.contains(&format!("[{code}]")));
             assert!(names || said.starts_with("  fail  "), "{code}: the example shows it");
         }

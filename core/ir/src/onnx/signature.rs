@@ -2,13 +2,15 @@
 
 use std::path::Path;
 
-use onnxport_proto::{ValueInfoProto, tensor_shape_proto, type_proto};
+use bytes::Bytes;
+use onnxport_proto::{StringStringEntryProto, ValueInfoProto, tensor_shape_proto, type_proto};
+use prost::Message;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::{AxisSize, FIXED_KEY, OnnxFile, STATE_KEY};
+use super::{AxisSize, FIXED_KEY, OnnxFile, STATE_KEY, invalid};
 use crate::diagnose::{Code, Diagnostic};
-use crate::tensor::DType;
+use crate::tensor::{DType, MappedFile};
 
 /// The inputs, outputs and states of a model.
 #[derive(Clone, Debug, Default)]
@@ -60,26 +62,71 @@ pub struct State {
     pub name: String,
 }
 
+/// What a model declares; all else is passed over, however many nodes there are.
+#[derive(Clone, PartialEq, Message)]
+struct Head {
+    #[prost(message, optional, tag = "7")]
+    graph: Option<Ends>,
+    #[prost(message, repeated, tag = "14")]
+    metadata_props: Vec<StringStringEntryProto>,
+}
+
+/// What a graph declares.
+#[derive(Clone, PartialEq, Message)]
+struct Ends {
+    #[prost(message, repeated, tag = "5")]
+    initializer: Vec<Named>,
+    #[prost(message, repeated, tag = "11")]
+    input: Vec<ValueInfoProto>,
+    #[prost(message, repeated, tag = "12")]
+    output: Vec<ValueInfoProto>,
+}
+
+/// The name of a tensor.
+#[derive(Clone, PartialEq, Message)]
+struct Named {
+    #[prost(string, optional, tag = "8")]
+    name: Option<String>,
+}
+
 impl Signature {
-    /// Reads the declarations of the model at `path`.
+    /// Reads the declarations of the model at `path`, and nothing else of it.
+    ///
+    /// # Errors
+    /// `OP101` when it cannot be read; `OP110` when it is damaged or holds no graph.
     pub fn read(path: &Path) -> Result<Self, Diagnostic> {
-        Self::of(&OnnxFile::open(path)?)
+        let file = MappedFile::open(path).map_err(|e| {
+            Diagnostic::error(Code::READ_IO, format!("cannot read `{}`: {e}", path.display()))
+        })?;
+        let head = Head::decode(Bytes::from_owner(file)).map_err(|e| invalid(path, &e.to_string()))?;
+        let graph = head.graph.ok_or_else(|| invalid(path, "it holds no graph"))?;
+        let names = graph.initializer.iter().filter_map(|tensor| tensor.name.as_deref());
+        Self::declared(names, &graph.input, &graph.output, &head.metadata_props)
     }
 
     /// The declarations of a file that was read.
     pub fn of(file: &OnnxFile) -> Result<Self, Diagnostic> {
         let Some(graph) = file.graph() else { return Ok(Self::default()) };
-        let initializers: std::collections::HashSet<&str> =
-            graph.initializer.iter().filter_map(|t| t.name.as_deref()).collect();
+        let names = graph.initializer.iter().filter_map(|tensor| tensor.name.as_deref());
+        Self::declared(names, &graph.input, &graph.output, &file.proto.metadata_props)
+    }
+
+    fn declared<'a>(
+        initializers: impl Iterator<Item = &'a str>,
+        inputs: &[ValueInfoProto],
+        outputs: &[ValueInfoProto],
+        metadata: &[StringStringEntryProto],
+    ) -> Result<Self, Diagnostic> {
+        let initializers: std::collections::HashSet<&str> = initializers.collect();
         let port = |info: &ValueInfoProto| Port {
             optional: initializers.contains(info.name.as_deref().unwrap_or_default()),
             ..Port::of(info)
         };
         Ok(Self {
-            inputs: graph.input.iter().map(port).collect(),
-            outputs: graph.output.iter().map(port).collect(),
-            states: listed(file, STATE_KEY)?,
-            fixed: listed(file, FIXED_KEY)?,
+            inputs: inputs.iter().map(port).collect(),
+            outputs: outputs.iter().map(port).collect(),
+            states: listed(metadata, STATE_KEY)?,
+            fixed: listed(metadata, FIXED_KEY)?,
         })
     }
 
@@ -120,9 +167,9 @@ impl Signature {
 }
 
 /// The list that the metadata `key` holds, empty where there is none.
-fn listed<T: DeserializeOwned>(file: &OnnxFile, key: &str) -> Result<Vec<T>, Diagnostic> {
-    let Some(text) = file.metadata(key) else { return Ok(Vec::new()) };
-    serde_json::from_str(text)
+fn listed<T: DeserializeOwned>(metadata: &[StringStringEntryProto], key: &str) -> Result<Vec<T>, Diagnostic> {
+    let Some(entry) = metadata.iter().find(|entry| entry.key() == key) else { return Ok(Vec::new()) };
+    serde_json::from_str(entry.value())
         .map_err(|e| Diagnostic::error(Code::READ_ONNX, format!("the metadata {key} is malformed: {e}")))
 }
 

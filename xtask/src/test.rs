@@ -64,28 +64,22 @@ pub(crate) fn run(scope: Scope) -> bool {
     steps.run("cargo test", &mut cargo(&tests), Counts::of_cargo);
     examples::steps(cargo, &mut steps);
     if scope == Scope::All {
-        let built = steps.check("cargo build", &mut cargo(&["build", "--release", "--quiet"]));
+        // Together: apart, the features of what both depend on differ, and nearly all is built twice.
+        let release = ["build", "--release", "--quiet", "-p", "onnxport", "-p", "onnxport-python"];
+        let built = steps.check("cargo build", &mut cargo(&release));
         // After the release build, whose dependencies it uses.
         let frozen = ["test", "-p", "onnxport-tests", "--quiet", "--", "abi::", "--ignored"];
         steps.run("frozen contracts, release", &mut cargo(&frozen), Counts::of_cargo);
         if let Some(python) = &environment {
-            extension_module(cargo, &root, &mut steps);
+            if let Err(why) = extension::place(&root, "release") {
+                steps.fail("onnxport-python beside its package", &why);
+            }
             wheel::steps(&root, python, &mut steps);
             let libraries = op_sets(cargo, &mut steps);
             python_steps(&root, python, built, &libraries, &mut steps);
         }
     }
     steps.close()
-}
-
-/// Builds the Python package's extension module, and puts it where the Python tests import it from.
-fn extension_module(cargo: impl Fn(&[&str]) -> Command, root: &Path, steps: &mut Steps) {
-    let build = ["build", "-p", "onnxport-python", "--release", "--quiet"];
-    if steps.check("onnxport-python as an extension module", &mut cargo(&build))
-        && let Err(why) = extension::place(root, "release")
-    {
-        steps.fail("onnxport-python beside its package", &why);
-    }
 }
 
 /// Builds the op sets as shared libraries, as the Rust tests do, and returns their paths as

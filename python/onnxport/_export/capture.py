@@ -175,6 +175,11 @@ def _enter_recurrent(stack: contextlib.ExitStack) -> None:
         )
     except ImportError:
         return
+    for op in (torch.ops.aten.lstm.input, torch.ops.aten.gru.input):
+        # What an earlier call of the operator was dispatched to would be taken again.
+        cache = getattr(op, "_dispatch_cache", {})
+        cache.clear()
+        stack.callback(cache.clear)
     stack.enter_context(lstm())
     stack.enter_context(gru())
 

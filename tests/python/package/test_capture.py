@@ -9,6 +9,7 @@ import pytest
 import torch
 import torch.utils._pytree as pytree
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.export import Dim
 
 import onnxport
@@ -243,6 +244,13 @@ def test_a_size_of_one_stays_dynamic():
 @pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
 def test_sequences_of_recurrent_layers_stay_dynamic(kind):
     layer = kind(3, 4, batch_first=True)
+    # PyTorch remembers where calls of an operator went.
+    with torch.no_grad(), FakeTensorMode(allow_non_fake_inputs=True):
+        layer(torch.randn(2, 5, 3))
+    with torch.inference_mode():
+        torch.export.export(layer, (torch.randn(2, 5, 3),))
+    with torch.no_grad():
+        torch.export.export(layer, (torch.randn(2, 5, 3),))
     program, how, _ = captured(layer, (torch.randn(2, 5, 3),), None, ({0: "batch", 1: "length"},))
     assert how.strategy == "non-strict"
     assert not any(size.isdigit() for size in dims(program)[-1][:2])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -70,12 +71,29 @@ def _row(
             what = "shape" if one.shape != other.shape else "type"
             return {**row, "SUCCESS": False, "error": f"not the same {what}"}
         if one.numel():
-            off = (one.double() - other.double()).abs()
-            absolute = max(absolute, float(off.max()))
-            relative = max(relative, float((off / (one.double().abs() + rtol)).max()))
+            furthest = _furthest(one, other, rtol)
+            absolute, relative = max(absolute, furthest[0]), max(relative, furthest[1])
     return {
         **row,
         "SUCCESS": absolute <= atol and relative <= rtol,
         "abs": absolute,
         "rel": relative,
     }
+
+
+def _furthest(one: torch.Tensor, other: torch.Tensor, offset: float) -> tuple[float, float]:
+    """Return the largest difference, and the largest in relation to `abs(one) + offset`.
+
+    What differs from NaN or from an infinity differs by infinity.
+    """
+    if one.is_complex():
+        one, other = torch.view_as_real(one), torch.view_as_real(other)
+    differs = (one != other) & ~(one.isnan() & other.isnan())
+    if not differs.any():
+        return 0.0, 0.0
+    a, b = one[differs].double(), other[differs].double()
+    off = (a - b).abs().nan_to_num(nan=math.inf, posinf=math.inf)
+    # Integers beyond 2^53 may differ and be one number of float64.
+    off[off == 0] = 1.0
+    related = (off / (a.abs() + offset)).nan_to_num(nan=math.inf, posinf=math.inf)
+    return float(off.max()), float(related.max())

@@ -295,3 +295,50 @@ def test_caches_are_taken_apart():
     layers = [[{0: DYN, 2: DYN}] * 2] * 2
     assert shapes["past_key_values"] == layers
     assert shapes["input_ids"] == {0: DYN, 1: DYN}
+
+
+class Constant(nn.Module):
+    def __init__(self, *values, dtype=torch.float32):
+        super().__init__()
+        self.register_buffer("values", torch.tensor(values, dtype=dtype))
+
+    def forward(self, x):
+        return x + self.values
+
+
+def discrepancy(seen, watched, dtype=torch.float32):
+    """Return the row for a model that gives `watched` where the module gave `seen`."""
+    model = Constant(*seen, dtype=dtype).eval()
+    zeros = torch.zeros(len(seen), dtype=dtype)
+    observer = onnxport.Observer()
+    with observer(model, store_n_calls=1):
+        model(zeros)
+    program = onnxport.export(Constant(*watched, dtype=dtype).eval(), (zeros,))
+    [row] = observer.check_discrepancies(program, atol=1e-3, rtol=1e-3)
+    return row
+
+
+@pytest.mark.parametrize("values", [(1.0, -2.5), (float("nan"), float("inf"))])
+def test_a_model_that_agrees(values):
+    row = discrepancy(values, values)
+    assert (row["SUCCESS"], row["abs"], row["rel"]) == (True, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("seen", "given", "off"),
+    [
+        ((1.0, 2.0), (1.0, 2.5), 0.5),
+        ((1.0, float("nan")), (1.0, 2.0), float("inf")),
+        ((1.0, 2.0), (float("nan"), 2.0), float("inf")),
+        ((float("inf"), 2.0), (float("-inf"), 2.0), float("inf")),
+    ],
+)
+def test_a_model_that_does_not_agree(seen, given, off):
+    row = discrepancy(seen, given)
+    assert not row["SUCCESS"]
+    assert row["abs"] == off
+
+
+def test_large_integers_are_compared_exactly():
+    row = discrepancy((1 << 60,), ((1 << 60) + 1,), torch.int64)
+    assert (row["SUCCESS"], row["abs"]) == (False, 1.0)

@@ -1,10 +1,11 @@
 """What every architecture of the zoo becomes, beside what an earlier build made of it.
 
-    python -m tests.python.zoo [--before BINARY] [NAME...] > zoo.jsonl
+    python -m tests.python.zoo [--before BINARY] [--live] [NAME...] > zoo.jsonl
 
 Each architecture is exported, converted without rules, and read and written again by the importer;
 ONNX Runtime gives the recorded inputs to both models, and their outputs are compared bit by bit.
-With `--before` the files of another build are compared byte for byte. A line of JSON for each
+With `--before` the files of another build are compared byte for byte, with `--live` those that the
+Python package makes of the program in memory and of its archive. A line of JSON for each
 architecture, and a table at the end. Archives are removed at once: together they would fill a disk.
 """
 
@@ -24,9 +25,11 @@ from pathlib import Path
 from typing import Any
 
 import onnx
+import torch
 
 import onnxport
 from onnxport import _save
+from onnxport._export import shapes
 from tests.python.importing import same, sources
 from tests.python.models.registry import ROOT
 from tests.python.onnx_runtime import binary, read_cases
@@ -100,20 +103,38 @@ def difference(before: Path, after: Path) -> list[str]:
     return found or ["order of initializers"]
 
 
-def examine(name: str, before: Path | None, folder: Path) -> dict[str, Any]:
+def lived(program: torch.export.ExportedProgram, folder: Path) -> list[str]:
+    """Return in what the model of a program in memory differs from that of its archive."""
+    (folder / "here").mkdir()
+    here, there = (folder / place / "model.onnx" for place in ("here", "there"))
+    onnxport.export(program, (), here)
+    there.parent.mkdir()
+    archive = folder / "live.pt2"
+    names = shapes.names(program, shapes.Wanted((None,)))
+    extra = {"onnxport.dims.json": json.dumps(names)} if names else None
+    torch.export.save(program, archive, extra_files=extra)
+    onnxport.export(archive, (), there)
+    archive.unlink()
+    return difference(there, here)
+
+
+def examine(name: str, before: Path | None, live: bool, folder: Path) -> dict[str, Any]:
     """Return what became of one architecture."""
     archive = folder / f"{name}.pt2"
+    alive: dict[str, Any] = {}
     try:
         model = load_zoo()[name]
         recipe = model.recipe()
         program = model.export(recipe)
+        if live:
+            alive = {"live": lived(program, folder)}
         # Other sizes are for `check.py`, which compares with PyTorch.
         onnxport.save(program, archive, module=recipe.reference, root=ROOT, cases=0)
         del recipe, program
     except Exception as error:
         return {"exported": False, "why": f"{type(error).__name__}: {error}"[:300]}
     model = converted(binary(), archive, folder / "after")
-    found: dict[str, Any] = {"exported": True, "converted": isinstance(model, Path)}
+    found: dict[str, Any] = {"exported": True, "converted": isinstance(model, Path), **alive}
     if before is not None:
         older = converted(before, archive, folder / "before")
         if isinstance(model, Path) and isinstance(older, Path):
@@ -135,6 +156,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help="architectures; all without any")
     parser.add_argument("--before", type=Path, metavar="BINARY", help="another build of onnxport")
+    parser.add_argument("--live", action="store_true", help="hold memory against the archive too")
     arguments = parser.parse_args()
     if arguments.before is not None:
         # Builds differ in whether they read the names that people gave to sizes.
@@ -144,13 +166,15 @@ def main() -> None:
         start = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="zoo-") as folder:
             (Path(folder) / "copy").mkdir()
-            found = examine(name, arguments.before, Path(folder))
+            found = examine(name, arguments.before, arguments.live, Path(folder))
         print(json.dumps({"name": name, **found, "s": round(time.monotonic() - start)}), flush=True)
         counts["architectures"] += 1
         counts["exported"] += found["exported"]
         counts["converted"] += found.get("converted", False)
         if "differs" in found:
             counts["files that differ" if found["differs"] else "the same files"] += 1
+        if "live" in found:
+            counts["differs in memory" if found["live"] else "the same from memory"] += 1
         counts[f"importer: {found.get('imported', 'not reached')}"] += 1
     for what, count in counts.items():
         print(f"| {what} | {count} |", file=sys.stderr)

@@ -118,7 +118,24 @@ pub(crate) fn element(number: &Scalar, dtype: DType) -> Option<Vec<u8>> {
         DType::U8 | DType::I8 => vec![int as u8],
         DType::U16 | DType::I16 => (int as u16).to_le_bytes().to_vec(),
         DType::U32 | DType::I32 => (int as u32).to_le_bytes().to_vec(),
+        // Beyond the largest i64.
+        DType::U64 if matches!(number, Scalar::Float(x) if *x >= i64::MAX as f64) => {
+            (float as u64).to_le_bytes().to_vec()
+        }
         DType::U64 | DType::I64 => int.to_le_bytes().to_vec(),
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_floats_are_elements_of_u64() {
+        let bytes = |x: f64| element(&Scalar::Float(x), DType::U64).unwrap();
+        assert_eq!(bytes(9_223_372_036_854_775_808.0), (1_u64 << 63).to_le_bytes());
+        assert_eq!(bytes(1e19), 10_000_000_000_000_000_000_u64.to_le_bytes());
+        assert_eq!(element(&Scalar::Int(i64::MAX), DType::U64).unwrap(), i64::MAX.to_le_bytes());
+    }
 }

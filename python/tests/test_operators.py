@@ -353,3 +353,40 @@ def test_values_do_not_outlive_their_call(tmp_path):
     with pytest.raises(RuntimeError, match="only while its call is being lowered"):
         kept[0][0].Relu(kept[0][1])
     assert "over" in repr(kept[0][1])
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint64])
+def test_integers_are_constants_exactly(tmp_path, dtype):
+    least, most = (int(of) for of in (np.iinfo(dtype).min, np.iinfo(dtype).max))
+    numbers = [least, 0, min(most, 2**53 + 1), min(most, 2**63 - 1)]
+
+    def lower(op, x, cap):
+        seen.append(op.constant(numbers, DType.of(np.dtype(dtype))))
+        return op.Identity(x) + op.cast(op.ReduceSum(seen[-1], keepdims=0), DType.FLOAT) * 0.0
+
+    seen = []
+    model = convert(tmp_path, Softcap(), {softcap: lower}, optimise=False, target="onnx")
+    arrays = [onnx.numpy_helper.to_array(tensor) for tensor in model.graph.initializer]
+    [found] = [array for array in arrays if array.dtype == dtype and array.shape == (4,)]
+    assert found.tolist() == numbers
+
+
+@pytest.mark.parametrize(
+    ("number", "dtype"), [(-1, "uint64"), (2.0**64, "uint64"), (1e30, "int64"), (256, "uint8")]
+)
+def test_numbers_that_a_type_does_not_have_are_refused(tmp_path, number, dtype):
+    [error] = refused(tmp_path, Softcap(), {softcap: lambda op, x, cap: op.constant(number, dtype)})
+    assert f"cannot be of type {dtype[0]}" in error["message"]
+
+
+def test_lists_that_nest_without_end_are_refused(tmp_path):
+    inside = []
+    inside.append(inside)
+    deep = [1.0]
+    for _ in range(100_000):
+        deep = [deep]
+    for given in (inside, deep):
+        [error] = refused(
+            tmp_path, Softcap(), {softcap: lambda op, x, cap, given=given: op.constant(given)}
+        )
+        assert "ValueError: lists are nested deeper than 64" in error["message"]

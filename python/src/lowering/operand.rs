@@ -1,7 +1,8 @@
 //! What Python hands over where an operator takes a value.
 
+use onnxport_core::tensor::MAX_RANK;
 use onnxport_sdk::{DType, Dim as Extent, Emit, Kind, Lower, Scalar, SymInt, Value as Emitted};
-use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyTuple};
 
@@ -39,7 +40,7 @@ fn number(value: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
         return Ok(Some(Scalar::Bool(value.extract()?)));
     }
     if value.is_instance_of::<PyInt>() {
-        let wide = |_| PyOverflowError::new_err("a number does not fit 64 bits");
+        let wide = |_| PyOverflowError::new_err("a number does not fit into an i64: give an array");
         return value.extract().map(|n| Some(Scalar::Int(n))).map_err(wide);
     }
     if value.is_instance_of::<PyFloat>() {
@@ -119,6 +120,9 @@ fn nested(
         numbers.push(number(given)?.ok_or_else(wrong)?);
         return Ok(());
     }
+    if depth == MAX_RANK {
+        return Err(PyValueError::new_err(format!("lists are nested deeper than {MAX_RANK}")));
+    }
     let len = given.len()? as u64;
     match shape.get(depth) {
         None if numbers.is_empty() => shape.push(len),
@@ -144,41 +148,51 @@ pub(super) fn constant(cx: &Lower<'_>, shape: &[u64], numbers: &[Scalar], dtype:
         let odd = odd.as_f64().unwrap_or_default();
         return cx.fail(format!("{odd} cannot be of type {dtype}"));
     }
+    if let Some(bytes) = integers(dtype, numbers) {
+        return cx.constant(dtype, shape, &bytes);
+    }
     if let ([], [one]) = (shape, numbers) {
         return cx.filled(one, dtype, &[]);
-    }
-    if let (DType::I64, Some(ints)) = (dtype, numbers.iter().map(int).collect::<Option<Vec<i64>>>()) {
-        return cx.ints_shaped(&ints, shape);
     }
     let numbers: Vec<f64> = numbers.iter().filter_map(Scalar::as_f64).collect();
     cx.numbers_shaped(&numbers, shape, dtype)
 }
 
-fn int(number: &Scalar) -> Option<i64> {
-    match number {
-        Scalar::Int(n) => Some(*n),
-        Scalar::Bool(b) => Some(i64::from(*b)),
+/// The integer that a number is.
+fn int(number: &Scalar) -> Option<i128> {
+    match *number {
+        Scalar::Int(n) => Some(n.into()),
+        Scalar::Bool(b) => Some(b.into()),
+        Scalar::Float(x) if x.is_finite() && x.fract() == 0.0 => Some(x as i128),
         _ => None,
     }
 }
 
+/// The bytes of numbers that an integer type of whole bytes holds, exactly.
+fn integers(dtype: DType, numbers: &[Scalar]) -> Option<Vec<u8>> {
+    let width = dtype.bits() / 8;
+    if dtype.kind() != Kind::Int || width == 0 {
+        return None;
+    }
+    let bytes =
+        numbers.iter().map(|number| int(number)?.to_le_bytes().get(..width as usize).map(<[u8]>::to_vec));
+    bytes.collect::<Option<Vec<_>>>().map(|bytes| bytes.concat())
+}
+
 /// Whether `dtype` has the number: integer types have no fractions.
 pub(super) fn holds(dtype: DType, number: &Scalar) -> bool {
-    match (dtype.kind(), number) {
-        (Kind::Float, _) => true,
-        (_, Scalar::Float(x)) if x.fract() != 0.0 || !x.is_finite() => false,
-        (Kind::Int, _) if dtype == DType::I64 => true,
-        (Kind::Int, number) => {
-            let bits = dtype.bits().clamp(1, 63);
-            let signed = dtype.as_str().starts_with('i');
-            let (low, high) = if signed {
-                (-1_i64 << (bits - 1), (1_i64 << (bits - 1)) - 1)
+    match dtype.kind() {
+        Kind::Float => true,
+        Kind::Int => {
+            let bits = dtype.bits().clamp(1, 64);
+            let range = if dtype.as_str().starts_with('i') {
+                -1_i128 << (bits - 1)..=(1_i128 << (bits - 1)) - 1
             } else {
-                (0, (1_i64 << bits) - 1)
+                0..=(1_i128 << bits) - 1
             };
-            number.as_f64().is_some_and(|x| (low as f64..=high as f64).contains(&x))
+            int(number).is_some_and(|number| range.contains(&number))
         }
-        (Kind::Bool, number) => number.is(0.0) || number.is(1.0),
+        Kind::Bool => number.is(0.0) || number.is(1.0),
         _ => false,
     }
 }

@@ -248,7 +248,6 @@ operators! {
             Err(PyTypeError::new_err("a value is not a sequence: `Split` or `Gather` take it apart"))
         }
 
-
         fn __repr__(&self) -> String {
             let text = self.with(|cx, value| {
                 let fact = cx.fact(value);

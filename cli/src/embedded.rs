@@ -167,8 +167,6 @@ fn guarded<T>(work: impl FnOnce() -> Result<T, Outcome>) -> Result<T, Outcome> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let said =
             panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
-        let defect = Diagnostic::error(Code::INTERNAL, "onnxport stopped at a defect of its own");
-        let defect = defect.note(said.unwrap_or_default().to_owned());
-        Err(defect.help("please report this with the call and, if you can share it, the input").into())
+        Err(Outcome::defect(said.unwrap_or_default(), "call"))
     })
 }

@@ -1,6 +1,6 @@
 //! What a command has to say, before it is rendered.
 
-use onnxport_core::diagnose::{Diagnostic, Report};
+use onnxport_core::diagnose::{Code, Diagnostic, Report};
 use serde_json::{Map, Value};
 
 use crate::exit::Exit;
@@ -51,6 +51,13 @@ impl Outcome {
     /// A success whose text is the result.
     pub(crate) fn text(text: String) -> Self {
         Self { text, ..Self::ok() }
+    }
+
+    /// A panic of onnxport's own, which said this; `what` is to be reported: the command, or the call.
+    pub(crate) fn defect(said: &str, what: &str) -> Self {
+        let defect = Diagnostic::error(Code::INTERNAL, "onnxport stopped at a defect of its own");
+        let defect = said.lines().fold(defect, |defect, line| defect.note(line.to_owned()));
+        defect.help(format!("please report this with the {what} and, if you can share it, the input")).into()
     }
 
     /// A failure.

@@ -73,7 +73,7 @@ fn run(arguments: Vec<OsString>) -> Exit {
     progress.clear();
     let outcome = match result {
         Ok(Ok(Ok(outcome) | Err(outcome))) => outcome,
-        Ok(Err(_)) => defect().into(),
+        Ok(Err(_)) => defect(),
         Err(problem) => problem.into(),
     };
     let exit = render::exit(&render::print(name, &outcome, global), &outcome);
@@ -89,11 +89,7 @@ fn heard(command: &Command, progress: &Progress) -> CommandResult {
     result
 }
 
-fn defect() -> Diagnostic {
-    let place = PANIC.lock().ok().and_then(|mut slot| slot.take()).unwrap_or_default();
-    let mut diagnostic = Diagnostic::error(Code::INTERNAL, "onnxport stopped at a defect of its own");
-    for line in place.lines() {
-        diagnostic = diagnostic.note(line.to_owned());
-    }
-    diagnostic.help("please report this with the command and, if you can share it, the input")
+fn defect() -> Outcome {
+    let said = PANIC.lock().ok().and_then(|mut slot| slot.take()).unwrap_or_default();
+    Outcome::defect(&said, "command")
 }

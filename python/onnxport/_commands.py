@@ -155,7 +155,9 @@ def optimize(model: Any, output: str | os.PathLike[str] | None = None, **options
     """
     if isinstance(model, (str, os.PathLike)):
         return _optimize(model, output=output, **options)
-    if type(model).__name__ == "ONNXProgram":
+    from onnxport._onnx_program import ONNXProgram
+
+    if isinstance(model, ONNXProgram):
         return model.optimize(**options)
     if output is not None:
         raise TypeError("`output` is for a model in a file: a model in memory comes back")

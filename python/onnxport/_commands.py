@@ -140,6 +140,7 @@ run = Command("run")
 ops = Command("ops")
 package = Command("package")
 weights_bind = Command("weights bind")
+_explain = Command("explain")
 _optimize = Command("optimize")
 
 
@@ -185,10 +186,5 @@ def _in_memory(model: Any, options: Mapping[str, Any]) -> Any:
 
 
 def explain(code: str) -> Result:
-    """Explain a code of a diagnostic: `code`, `means`, `why`, `ways_out` and `example`."""
-    from onnxport import _errors, _native
-
-    known = _native.explain(code)
-    if known is None:
-        raise _errors.usage(f"there is no code `{code}`")
-    return Result(json.loads(known))
+    """Explain a code of a diagnostic: `code`, `text`, `means`, `why`, `ways_out` and `example`."""
+    return Result(_explain(code)["codes"][0])

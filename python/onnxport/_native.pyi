@@ -160,8 +160,16 @@ def main(argv: Sequence[str]) -> int:
     Signals and standard streams belong to it. The process is to end after it.
     """
 
-def explain(code: str) -> str | None:
-    """Explain a diagnostic: an object with `code`, `means`, `why`, `ways_out` and `example`."""
+def signature(model: bytes) -> str:
+    """Read what a model declares: `inputs`, `outputs` and `states`.
+
+    A port has `name`, `type` (`f32[batch, 3]`) and `dims`: numbers, names and nulls. Inputs are
+    `given` in a call, unless they are states with a first value. A state has `name`, `kind`,
+    `input` and `output`.
+    """
+
+def with_outputs(model: bytes, names: Sequence[str]) -> bytes:
+    """Return the model with further outputs, whose types its reader infers."""
 
 class Refused(Exception):  # noqa: N818
     """What a lowering raises to refuse a call. The package's `Refusal` extends it."""

@@ -7,12 +7,12 @@ mod conversion;
 mod error;
 mod lowering;
 mod model;
+mod signature;
 mod tensor;
 mod work;
 
 use std::ffi::OsString;
 
-use onnxport_core::diagnose::{Code, explanation};
 use pyo3::prelude::*;
 
 /// The extension module.
@@ -27,9 +27,11 @@ mod native {
     #[pymodule_export]
     use super::model::Model;
     #[pymodule_export]
+    use super::signature::{signature, with_outputs};
+    #[pymodule_export]
     use super::tensor::Tensor;
     #[pymodule_export]
-    use super::{command, describe, explain, main};
+    use super::{command, describe, main};
     use pyo3::prelude::*;
 
     #[pymodule_init]
@@ -70,17 +72,4 @@ fn command(
 #[pyfunction]
 fn describe(py: Python<'_>, name: &str) -> PyResult<String> {
     onnxport::describe(name).map(|known| known.to_string()).map_err(|outcome| error::raised(py, &outcome))
-}
-
-/// What a code of a diagnostic means, as JSON: `code`, `means`, `why`, `ways_out`, `example`.
-#[pyfunction]
-fn explain(code: &str) -> Option<String> {
-    let wanted = code.to_ascii_uppercase();
-    let (code, _) = Code::ALL.iter().find(|(known, _)| known.as_str() == wanted)?;
-    let known = explanation(code)?;
-    let (means, why, ways_out, example) = (&known.means, &known.why, &known.ways_out, &known.example);
-    let json = serde_json::json!({
-        "code": wanted, "means": means, "why": why, "ways_out": ways_out, "example": example,
-    });
-    Some(json.to_string())
 }

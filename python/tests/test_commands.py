@@ -107,7 +107,9 @@ def test_a_model_is_run_and_weights_are_bound(model, tmp_path):
 
 
 def test_a_code_is_explained():
-    assert onnxport.explain("OP301").code == "OP301"
+    known = onnxport.explain("op301")
+    assert known.code == "OP301"
+    assert all([known.means, known.why, known.ways_out, known.example])
     with pytest.raises(onnxport.UsageError, match="there is no code `OP000`"):
         onnxport.explain("OP000")
 

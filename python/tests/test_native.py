@@ -112,6 +112,42 @@ def test_commands_are_functions(tmp_path, model):
         _native.command("optimize", "{}")
 
 
-def test_codes_are_explained():
-    assert json.loads(_native.explain("op301"))["code"] == "OP301"
-    assert _native.explain("OP000") is None
+def test_a_signature_is_what_a_model_declares(model):
+    said = json.loads(_native.signature(model.to_bytes(options(initializers=False))))
+    graph = onnx.load_from_string(model.to_bytes()).graph
+    assert [port["name"] for port in said["inputs"]] == [port.name for port in graph.input]
+    for port, declared in zip(said["outputs"], graph.output, strict=True):
+        dims = declared.type.tensor_type.shape.dim
+        assert port["dims"] == [dim.dim_param or dim.dim_value for dim in dims]
+        assert port["type"] == f"f32[{', '.join(map(str, port['dims']))}]"
+
+
+def test_states_are_not_given():
+    kept = onnx.helper.make_tensor_value_info("seen", onnx.TensorProto.INT64, [])
+    x = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT16, ["n", None, 3])
+    graph = onnx.helper.make_graph([], "main", [x, kept], [x, kept])
+    model = onnx.helper.make_model(graph)
+    states = [{"name": "seen", "kind": "buffer", "input": "seen", "output": "next"}]
+    onnx.helper.set_model_props(model, {"onnxport.state": json.dumps(states)})
+    said = json.loads(_native.signature(model.SerializeToString()))
+    assert said["states"] == states
+    assert [port["given"] for port in said["inputs"]] == [True, False]
+    assert said["inputs"][0]["dims"] == ["n", None, 3]
+    assert said["inputs"][0]["type"] == "f16[n, ?, 3]"
+
+
+@pytest.mark.parametrize("message", [b"", b"\x3a\xff\xff", b"no model"])
+def test_what_is_no_model_has_no_signature(message):
+    with pytest.raises(_native.Error, match="not an ONNX model") as raised:
+        _native.signature(message)
+    assert json.loads(raised.value.diagnostics)[0]["code"] == "OP110"
+
+
+def test_outputs_are_added(model):
+    before = onnx.load_from_string(model.to_bytes())
+    inner = before.graph.node[0].output[0]
+    after = onnx.load_from_string(_native.with_outputs(model.to_bytes(), [inner, "é"]))
+    names = [port.name for port in before.graph.output]
+    assert [port.name for port in after.graph.output] == [*names, inner, "é"]
+    del after.graph.output[len(names) :]
+    assert after == before

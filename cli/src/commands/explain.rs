@@ -70,6 +70,6 @@ fn lesson(code: &str, text: &str, explanation: &Explanation) -> String {
 
 fn unknown(code: &str) -> onnxport_core::diagnose::Diagnostic {
     use onnxport_core::diagnose::Diagnostic;
-    Diagnostic::error(Code::LOWER_NAME, format!("there is no code {code}"))
+    Diagnostic::error(Code::LOWER_NAME, format!("there is no code `{code}`"))
         .help("`onnxport explain` lists all; other prefixes than OP belong to plugins")
 }

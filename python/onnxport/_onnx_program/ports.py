@@ -6,18 +6,22 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from onnxport._onnx_program import message
+from onnxport._onnx_program.conversion import public_errors
 
 STATES = "onnxport.state"
 
 
 @dataclass(frozen=True)
 class Port:
-    """An input or output; its type as the command shows it, such as `f32[batch, 3]`."""
+    """An input or output; its type as the command shows it, such as `f32[batch, 3]`.
+
+    An input that is not `given` in a call is a state with a first value.
+    """
 
     name: str
     type: str
     dims: tuple[str | int | None, ...] = ()
+    given: bool = True
 
 
 @dataclass(frozen=True)
@@ -41,19 +45,20 @@ class Ports:
     @classmethod
     def of(cls, model: bytes) -> Ports:
         """Read the declarations of a model."""
-        found = message.read(model)
-        texts = json.loads(found.metadata.get(STATES, "[]"))
+        from onnxport import _native
+
+        with public_errors():
+            found = json.loads(_native.signature(model))
         return cls(
-            tuple(_port(*one) for one in found.inputs),
-            tuple(_port(*one) for one in found.outputs),
-            tuple(State(one["name"], one["kind"], one["input"], one["output"]) for one in texts),
+            tuple(_port(**one) for one in found["inputs"]),
+            tuple(_port(**one) for one in found["outputs"]),
+            tuple(State(**one) for one in found["states"]),
         )
 
     @property
     def given(self) -> tuple[Port, ...]:
         """The inputs that a call gives: all but the states with a first value of their own."""
-        kept = {state.input for state in self.states if state.kind != "input"}
-        return tuple(port for port in self.inputs if port.name not in kept)
+        return tuple(port for port in self.inputs if port.given)
 
     @property
     def axes(self) -> dict[str, tuple[str, int]]:
@@ -74,15 +79,5 @@ class Ports:
         }
 
 
-# By ONNX's numbers.
-_TYPES = (
-    *("?", "f32", "u8", "i8", "u16", "i16", "i32", "i64", "str", "bool", "f16", "f64"),
-    *("u32", "u64", "c64", "c128", "bf16", "f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz"),
-    *("u4", "i4", "f4e2m1", "f8e8m0", "u2", "i2"),
-)
-
-
-def _port(name: str, dtype: int, dims: tuple[str | int | None, ...]) -> Port:
-    shape = ", ".join("?" if dim is None else str(dim) for dim in dims)
-    element = _TYPES[dtype] if dtype < len(_TYPES) else "?"
-    return Port(name, f"{element}[{shape}]", dims)
+def _port(name: str, type: str, dims: list[str | int | None], given: bool = True) -> Port:
+    return Port(name, type, tuple(dims), given)

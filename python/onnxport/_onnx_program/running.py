@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from onnxport import _errors
-from onnxport._onnx_program import message, values
-from onnxport._onnx_program.ports import STATES
+from onnxport._onnx_program import values
+from onnxport._onnx_program.ports import STATES, Ports
 from onnxport._onnx_program.sessions import (
     Loader,
     ReferenceSession,
@@ -78,10 +78,12 @@ class Runner:
         return str(path)
 
     def _with_outputs(self, model: bytes, wanted: Sequence[str]) -> bytes:
-        found = message.read(model)
-        declared = {name for name, *_ in (*found.inputs, *found.outputs)}
+        from onnxport import _native
+
+        found = Ports.of(model)
+        declared = {port.name for port in (*found.inputs, *found.outputs)}
         self._further = [name for name in dict.fromkeys(wanted) if name not in declared]
-        return message.with_outputs(model, self._further)
+        return _native.with_outputs(model, self._further)
 
     def call(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
         """Run the model on the arguments of the module, or on its inputs by name."""

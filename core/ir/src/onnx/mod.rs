@@ -25,7 +25,7 @@ pub use metadata::{
     AxisSize, CHANGED_KEY, FIXED_KEY, SOURCES_KEY, STATE_KEY, SourceFile, UNBOUND_KEY, UNBOUND_LOCATION,
     UnboundEntry,
 };
-pub use signature::{Extent, Port, Signature, State};
+pub use signature::{Extent, Port, Signature, State, further_outputs};
 pub use waiting::{check_waiting, waiting};
 pub use weights::{Location, Weight};
 

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use bytes::Bytes;
-use onnxport_proto::{StringStringEntryProto, ValueInfoProto, tensor_shape_proto, type_proto};
+use onnxport_proto::{
+    GraphProto, ModelProto, StringStringEntryProto, ValueInfoProto, tensor_shape_proto, type_proto,
+};
 use prost::Message;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -89,6 +91,22 @@ struct Named {
     name: Option<String>,
 }
 
+impl Head {
+    /// Decodes a model that holds a graph, or says why it is none.
+    fn of(model: Bytes) -> Result<Self, String> {
+        let head = Self::decode(model).map_err(|e| e.to_string())?;
+        if head.graph.is_some() { Ok(head) } else { Err("it holds no graph".to_owned()) }
+    }
+}
+
+/// A continuation of a model's message that declares more outputs, whose types a reader infers. Nested messages of
+/// protocol buffers that occur twice are merged, and what repeats is appended.
+pub fn further_outputs<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<u8> {
+    let named = |name: &str| ValueInfoProto { name: Some(name.to_owned()), ..ValueInfoProto::default() };
+    let graph = GraphProto { output: names.into_iter().map(named).collect(), ..GraphProto::default() };
+    ModelProto { graph: Some(graph), ..ModelProto::default() }.encode_to_vec()
+}
+
 impl Signature {
     /// Reads the declarations of the model at `path`, and nothing else of it.
     ///
@@ -98,10 +116,24 @@ impl Signature {
         let file = MappedFile::open(path).map_err(|e| {
             Diagnostic::error(Code::READ_IO, format!("cannot read `{}`: {e}", path.display()))
         })?;
-        let head = Head::decode(Bytes::from_owner(file)).map_err(|e| invalid(path, &e.to_string()))?;
-        let graph = head.graph.ok_or_else(|| invalid(path, "it holds no graph"))?;
+        let head = Head::of(Bytes::from_owner(file)).map_err(|why| invalid(path, &why))?;
+        Self::of_head(&head)
+    }
+
+    /// Reads the declarations of a model's message, and nothing else of it.
+    ///
+    /// # Errors
+    /// `OP110` when it is damaged or holds no graph.
+    pub fn decode(model: Bytes) -> Result<Self, Diagnostic> {
+        let unusable = |why| format!("the message is not an ONNX model that can be used: {why}");
+        let head = Head::of(model).map_err(|why| Diagnostic::error(Code::READ_ONNX, unusable(why)))?;
+        Self::of_head(&head)
+    }
+
+    fn of_head(Head { graph, metadata_props }: &Head) -> Result<Self, Diagnostic> {
+        let Some(graph) = graph else { return Ok(Self::default()) };
         let names = graph.initializer.iter().filter_map(|tensor| tensor.name.as_deref());
-        Self::declared(names, &graph.input, &graph.output, &head.metadata_props)
+        Self::declared(names, &graph.input, &graph.output, metadata_props)
     }
 
     /// The declarations of a file that was read.

@@ -27,7 +27,7 @@ _ATTRIBUTES = {name: attribute for attribute, name in _NAMES.items()}
 
 
 @contextlib.contextmanager
-def registered(*trees: Any) -> Iterator[None]:
+def registered() -> Iterator[None]:
     """Let PyTorch see into the caches of transformers, as long as this lasts.
 
     Caches that are registered otherwise stay as they are.

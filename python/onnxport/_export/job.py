@@ -195,19 +195,16 @@ def _of_exportable(
 
 
 def _with_all_names(options: Mapping[str, Any], program: Any) -> dict[str, Any]:
-    """Fill up names that were given for the first inputs or outputs only."""
+    """Fill up names that were given for the first inputs only."""
     from onnxport._export import inputs
 
-    filled = dict(options)
-    own = {"input_names": inputs.names(program)}
-    for option, names in own.items():
-        given: Sequence[str] | None = filled.get(option)
-        if given is None:
-            continue
-        if len(given) > len(names):
-            raise _errors.usage(f"`{option}` has {len(given)} names for {len(names)} tensors")
-        filled[option] = [*given, *names[len(given) :]]
-    return filled
+    given: Sequence[str] | None = options.get("input_names")
+    if given is None:
+        return dict(options)
+    names = inputs.names(program)
+    if len(given) > len(names):
+        raise _errors.usage(f"`input_names` has {len(given)} names for {len(names)} tensors")
+    return {**options, "input_names": [*given, *names[len(given) :]]}
 
 
 def _warn_of_training(model: Any) -> None:

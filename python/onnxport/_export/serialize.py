@@ -53,27 +53,50 @@ def parts(program: ExportedProgram) -> Parts:
     Raises:
         UnsupportedError: It holds a tensor whose memory cannot be read.
     """
-    storages: dict[int, Any] = {}
-    problems: list[Diagnostic] = []
-
-    def described(tensors: Mapping[str, Any]) -> dict[str, Buffer | None]:
-        found = {}
-        for name, tensor in tensors.items():
-            reason = unreadable(tensor)
-            if reason is None:
-                found[name] = buffer(tensor, storages)
-            else:
-                message = f"`{name}` cannot be read: {reason}"
-                problems.append(Diagnostic("error", "OP212", message, help=_HELP))
-        return found
-
-    weights, constants = described(program.state_dict), described(program.constants)
-    if problems:
-        raise _errors.UnsupportedError(diagnostics=problems)
+    weights, constants = _buffers(program.state_dict, program.constants)
     return Parts(to_json(program), weights, constants)
 
 
-_HELP = "replace it by a plain tensor before the export"
+def replaced(parts: Parts, tensors: Mapping[str, Any]) -> tuple[Parts, list[str]]:
+    """Return the parts with other tensors, and the names that they do not have.
+
+    Raises:
+        UnsupportedError: The memory of a tensor cannot be read.
+    """
+    weights, constants = _buffers(
+        {name: tensor for name, tensor in tensors.items() if name in parts.weights},
+        {
+            name: tensor
+            for name, tensor in tensors.items()
+            if name in parts.constants and name not in parts.weights
+        },
+    )
+    strangers = [name for name in tensors if name not in weights and name not in constants]
+    changed = Parts(parts.program, {**parts.weights, **weights}, {**parts.constants, **constants})
+    return changed, strangers
+
+
+def _buffers(*tables: Mapping[str, Any]) -> list[dict[str, Buffer | None]]:
+    """Return where the data of tensors lies, for each of the tables.
+
+    Raises:
+        UnsupportedError: The memory of some cannot be read; all of them are named.
+    """
+    reasons = {
+        name: reason
+        for table in tables
+        for name, tensor in table.items()
+        if (reason := unreadable(tensor)) is not None
+    }
+    if reasons:
+        help = "replace it by a plain tensor before the export"
+        problems = [
+            Diagnostic("error", "OP212", f"`{name}` cannot be read: {reason}", help=help)
+            for name, reason in reasons.items()
+        ]
+        raise _errors.UnsupportedError(diagnostics=problems)
+    storages: dict[int, Any] = {}
+    return [{name: buffer(tensor, storages) for name, tensor in table.items()} for table in tables]
 
 
 def to_json(program: ExportedProgram) -> bytes:
@@ -130,29 +153,6 @@ def buffer(tensor: torch.Tensor, storages: dict[int, Any]) -> Buffer | None:
         identity,
         (storage, tensor),
     )
-
-
-def replaced(parts: Parts, tensors: Mapping[str, Any]) -> tuple[Parts, list[str]]:
-    """Return the parts with other tensors, and the names that they do not have.
-
-    Raises:
-        UnsupportedError: The memory of a tensor cannot be read.
-    """
-    storages: dict[int, Any] = {}
-    problems, weights, constants, strangers = [], dict(parts.weights), dict(parts.constants), []
-    for name, tensor in tensors.items():
-        reason = unreadable(tensor)
-        if reason is not None:
-            message = f"`{name}` cannot be read: {reason}"
-            problems.append(Diagnostic("error", "OP212", message, help=_HELP))
-        elif name in weights or name in constants:
-            table = weights if name in weights else constants
-            table[name] = buffer(tensor, storages)
-        else:
-            strangers.append(name)
-    if problems:
-        raise _errors.UnsupportedError(diagnostics=problems)
-    return Parts(parts.program, weights, constants), strangers
 
 
 def native(parts: Parts, tensor: Callable[..., Any]) -> dict[str, Any]:

@@ -138,7 +138,7 @@ def _axes(leaf: int, path: str, value: Any, spec: Any) -> list[Axis]:
     for axis, dim in _items(spec):
         if not isinstance(axis, int):
             raise _errors.usage(f"the shape of `{path}` has the key {axis!r}, which is no axis")
-        if dim is None or isinstance(dim, int) or dim in (Dim.STATIC,):
+        if dim is None or isinstance(dim, int) or _is(Dim.STATIC, dim):
             continue
         if isinstance(dim, str) and not dim.isidentifier():
             help = "use letters, digits and `_`, and start with no digit"
@@ -149,11 +149,15 @@ def _axes(leaf: int, path: str, value: Any, spec: Any) -> list[Axis]:
                 raise _errors.usage(f"`{path}` has {value.ndim} axes, and no axis {axis}")
             axis %= value.ndim
             size = int(value.shape[axis])
-        name = dim if isinstance(dim, str) else None
-        if dim is Dim.AUTO:
-            continue
-        found.append(Axis(path, leaf, axis, size, name))
+        # Whether such an axis is dynamic is PyTorch's choice.
+        if not _is(Dim.AUTO, dim):
+            found.append(Axis(path, leaf, axis, size, dim if isinstance(dim, str) else None))
     return found
+
+
+def _is(hint: Any, dim: Any) -> bool:
+    """Tell whether `dim` is a hint of the kind of `hint`, which may have bounds of its own."""
+    return isinstance(dim, type(hint)) and dim.type is hint.type
 
 
 def _shared(axes: Sequence[Axis]) -> dict[str, Any]:

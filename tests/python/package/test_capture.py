@@ -176,6 +176,13 @@ def test_a_dimension_that_the_program_fixes_is_warned_about():
         assert shapes.names(program, wanted) == {}
 
 
+def test_hints_with_bounds_are_pytorchs_choice():
+    given = ({0: Dim.AUTO(min=2), 1: Dim.STATIC(min=3)},)
+    wanted = shapes.read(nn.ReLU(), (torch.randn(2, 3),), {}, given)
+    assert not wanted.any
+    assert wanted.candidates == (given,)
+
+
 def test_names_of_dims_are_kept_also_of_derived_ones():
     class Half(nn.Module):
         def forward(self, x):

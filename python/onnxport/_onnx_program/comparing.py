@@ -135,9 +135,23 @@ def _compare(
     defaults = TOLERANCES.get(str(wanted.dtype).removeprefix("torch."), (0.0, 0.0))
     relative = defaults[0] if rtol is None else rtol
     absolute = defaults[1] if atol is None else atol
+    if found.dtype == wanted.dtype and not wanted.is_floating_point():
+        return Comparison(name, *_integers(found, wanted, relative, absolute))
     a, b = found.double(), wanted.double()
     passed = torch.allclose(a, b, rtol=relative, atol=absolute, equal_nan=True)
     off = torch.where((a == b) | (a.isnan() & b.isnan()), 0.0, (a - b).abs())
     rel = off / b.abs().clamp_min(1e-12)
     largest = [float(one.max()) if one.numel() else 0.0 for one in (off, rel)]
     return Comparison(name, passed, *largest)
+
+
+def _integers(
+    found: torch.Tensor, wanted: torch.Tensor, relative: float, absolute: float
+) -> tuple[bool, float, float]:
+    """Compare integers without rounding, which those of 64 bits would suffer as floats."""
+    differ = found != wanted
+    pairs = zip(found[differ].tolist(), wanted[differ].tolist(), strict=True)
+    off = [(abs(a - b), abs(b)) for a, b in pairs]
+    passed = all(distance <= absolute + relative * size for distance, size in off)
+    largest = max((distance for distance, _ in off), default=0)
+    return passed, float(largest), max((one / max(size, 1e-12) for one, size in off), default=0.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,24 +14,18 @@ from onnxport import _errors
 from onnxport._diagnostics import Diagnostic
 from onnxport._onnx_program import html, irmodel, values
 from onnxport._onnx_program.conversion import Source, public_errors
-from onnxport._onnx_program.ports import Ports
+from onnxport._onnx_program.held import HeldModel
 from onnxport._onnx_program.running import Runner
 from onnxport._onnx_program.sessions import Loader, ReferenceSession
 
 if TYPE_CHECKING:
-    import onnx
-    import onnx_ir
     from torch.export import ExportedProgram
 
-    from onnxport import _native
     from onnxport._export.capture import Capture
     from onnxport._onnx_program.comparing import Comparison
-    from onnxport._onnx_program.serializer import Serializer, Weight
-
-LARGEST_INLINE = 1536 << 20
 
 
-class ONNXProgram:
+class ONNXProgram(HeldModel):
     """A model that was converted, with the program that it comes from.
 
     Calling it runs it in ONNX Runtime, with the arguments of the module. `capture` says how the
@@ -41,16 +35,9 @@ class ONNXProgram:
 
     def __init__(self, model: Any, exported_program: ExportedProgram | None = None) -> None:
         """Hold a model: one of `onnx_ir`, or what the extension module made."""
-        self._native: _native.Model | None = None
-        self._ir: onnx_ir.Model | None = None
-        self._mark: bytes | None = None
-        if hasattr(model, "graph"):
-            self._ir = model
-        else:
-            self._native = model
+        super().__init__(model)
         self._program = exported_program
         self._path: Path | None = None
-        self._source: Source | None = None
         self._options: dict[str, Any] = {}
         self._runner: Runner | None = None
         self._example: tuple[tuple[Any, ...], dict[str, Any]] | None = None
@@ -99,166 +86,10 @@ class ONNXProgram:
         return {**said, **self.ports.report()}
 
     @property
-    def ports(self) -> Ports:
-        """What the model declares."""
-        return Ports.of(self.to_bytes(include_initializers=False))
-
-    @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """What is to be known about the conversion, the findings of draft export included."""
         found = () if self.capture is None else self.capture.diagnostics
         return (*found, *(Diagnostic.read(record) for record in self.report["diagnostics"]))
-
-    @property
-    def model(self) -> onnx_ir.Model:
-        """The model as one of `onnx_ir`. What is changed in it is what is run and saved."""
-        if self._ir is None:
-            self._ir = irmodel.load(self.to_bytes())
-            self._mark = irmodel.mark(self._ir)
-        return self._ir
-
-    @model.setter
-    def model(self, model: onnx_ir.Model) -> None:
-        self.release()
-        self._ir, self._mark = model, None
-
-    @property
-    def _edited(self) -> onnx_ir.Model | None:
-        """The model of `onnx_ir`, if it is another one than was converted."""
-        if self._ir is None or (self._mark is not None and irmodel.mark(self._ir) == self._mark):
-            return None
-        return self._ir
-
-    @property
-    def model_proto(self) -> onnx.ModelProto:
-        """The model as a message of the `onnx` package."""
-        import onnx
-
-        return onnx.ModelProto.FromString(self.to_bytes())
-
-    @property
-    def text(self) -> str:
-        """The graph as text."""
-        edited = self._edited
-        if edited is not None:
-            return str(edited)
-        with public_errors():
-            return self._made.text()
-
-    @property
-    def _made(self) -> _native.Model:
-        if self._native is None:
-            raise _errors.usage("this model was not converted here")
-        return self._native
-
-    def to_bytes(
-        self, include_initializers: bool = True, keep_initializers_as_inputs: bool = False
-    ) -> bytes:
-        """Return the model as one message, of at most 2 GiB."""
-        edited = self._edited
-        if edited is not None:
-            return irmodel.to_bytes(edited, include_initializers, keep_initializers_as_inputs)
-        if include_initializers and self.waits:
-            raise _errors.usage("the model waits for its weights", "give them with `apply_weights`")
-        with public_errors():
-            return self._made.to_bytes(
-                json.dumps(
-                    {
-                        "initializers": include_initializers,
-                        "initializers_as_inputs": keep_initializers_as_inputs,
-                    }
-                )
-            )
-
-    def save(
-        self,
-        destination: str | os.PathLike[str],
-        *,
-        include_initializers: bool = True,
-        keep_initializers_as_inputs: bool = False,
-        external_data: bool | None = None,
-        serializer: Serializer | None = None,
-        **options: Any,
-    ) -> dict[str, Any]:
-        """Write the model, whole or not at all.
-
-        Args:
-            destination: The path of the model.
-            include_initializers: Write the data of the weights.
-            keep_initializers_as_inputs: Declare the weights as inputs, behind the others.
-            external_data: Write weights into a file beside the model. By default they go there when
-                they are larger than 1.5 GB.
-            serializer: What writes the model its own way; it is handed the model without weights,
-                and a reader of each weight.
-            options: Further options of `onnxport convert` about writing, such as
-                `shard_size="2GB"`.
-
-        Returns:
-            What `onnxport convert --json` says about the files.
-
-        Raises:
-            FileError: The files cannot be written; nothing has changed.
-        """
-        path = Path(destination)
-        if serializer is not None:
-            from onnxport._onnx_program import serializer as serializing
-
-            serializing.write(
-                serializer, path, self, include_initializers, keep_initializers_as_inputs
-            )
-            return {}
-        beside = external_data or self.most_bytes > LARGEST_INLINE
-        edited = self._edited
-        if edited is not None:
-            if options:
-                given = ", ".join(options)
-                raise _errors.usage(f"{given}: a model that was changed is written plainly")
-            irmodel.save(edited, path, include_initializers, keep_initializers_as_inputs, beside)
-            return {}
-        given = {
-            "external_data": "external" if beside else "inline",
-            "initializers": include_initializers,
-            "initializers_as_inputs": keep_initializers_as_inputs,
-            **options,
-        }
-        with public_errors():
-            written: dict[str, Any] = json.loads(
-                self._made.save(os.fspath(path), json.dumps(given))
-            )
-        return written
-
-    @property
-    def most_bytes(self) -> int:
-        """The most bytes that the weights take."""
-        edited = self._edited
-        if edited is not None or self._source is None:
-            return irmodel.weight_bytes(self.model)
-        return self._source.most_bytes
-
-    @property
-    def waits(self) -> bool:
-        """Whether the model has no data for some of its weights."""
-        return self._edited is None and self._source is not None and self._source.waits
-
-    def weights(self) -> list[Weight]:
-        """Return the weights, whose bytes are read when they are asked for."""
-        from onnxport._onnx_program.serializer import Weight
-
-        if self._edited is not None:
-            return irmodel.weights(self.model)
-        made = self._made
-
-        def reader(name: str) -> Callable[[int, int], bytes]:
-            def read(offset: int, length: int) -> bytes:
-                with public_errors():
-                    return made.read(name, offset, length)
-
-            return read
-
-        return [
-            Weight(name, dtype, tuple(shape), size, reader(name))
-            for name, dtype, shape, size in made.initializers()
-        ]
 
     def leaves(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """Return those leaves of a call that are inputs of the model, in order."""
@@ -283,6 +114,9 @@ class ONNXProgram:
         """Load the model into ONNX Runtime, by `initializer` if that is given."""
         self.release()
         self._runner = Runner(self, initializer)
+
+    def _changed(self) -> None:
+        self.release()
 
     def release(self) -> None:
         """Let go of the session in ONNX Runtime, and of its files."""

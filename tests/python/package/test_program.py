@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 import onnxport
+from onnxport._onnx_program import comparing
 from onnxport.testing import assert_onnx_program
 
 PACKAGE = Path(__file__).parents[3] / "python"
@@ -301,6 +302,12 @@ class TestSaving:
         with pytest.raises(onnxport.UsageError, match="cannot be called"):
             program.save(tmp_path / "a.own", serializer=3)
 
+    def test_it_takes_no_options_about_writing(self, program, tmp_path):
+        with pytest.raises(onnxport.UsageError, match="shard_size, manifest"):
+            program.save(
+                tmp_path / "a", serializer=lambda *_: None, shard_size="1GB", manifest=True
+            )
+
 
 class TestAxes:
     def test_they_are_renamed_everywhere(self, program, tmp_path):
@@ -377,3 +384,21 @@ def test_a_program_runs_without_pytorch(program, tmp_path):
         "assert 'torch' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=PACKAGE)
+
+
+class TestComparisons:
+    @pytest.mark.parametrize("dtype", [torch.int64, torch.uint64])
+    def test_integers_are_compared_without_rounding(self, dtype):
+        wanted = torch.tensor([2**53, 3], dtype=dtype)
+        found = torch.tensor([2**53 + 1, 3], dtype=dtype)
+        (one,) = comparing.compare(["x"], [found], [wanted])
+        assert not one.passed
+        assert one.max_abs_diff == 1.0
+        (same,) = comparing.compare(["x"], [wanted], [wanted])
+        assert same.passed
+        (near,) = comparing.compare(["x"], [found], [wanted], atol=1)
+        assert near.passed
+
+    def test_truths_are_compared(self):
+        (one,) = comparing.compare(["x"], [torch.tensor(True)], [torch.tensor(False)])
+        assert (one.passed, one.max_abs_diff) == (False, 1.0)

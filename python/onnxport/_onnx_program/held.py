@@ -1,0 +1,205 @@
+"""A model in memory: what it is, as bytes and as text, and how it is written."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from onnxport import _errors
+from onnxport._onnx_program import irmodel
+from onnxport._onnx_program.conversion import Source, public_errors
+from onnxport._onnx_program.ports import Ports
+
+if TYPE_CHECKING:
+    import onnx
+    import onnx_ir
+
+    from onnxport import _native
+    from onnxport._onnx_program.serializer import Serializer, Weight
+
+LARGEST_INLINE = 1536 << 20
+
+
+class HeldModel:
+    """A model of `onnx_ir`, or what the extension module made.
+
+    The latter becomes the former when somebody asks for it, and stays what is written as long as
+    that is not changed.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._native: _native.Model | None = None
+        self._ir: onnx_ir.Model | None = None
+        self._mark: bytes | None = None
+        self._source: Source | None = None
+        if hasattr(model, "graph"):
+            self._ir = model
+        else:
+            self._native = model
+
+    def _changed(self) -> None:
+        """Let go of what was made of the model, which becomes another one."""
+
+    @property
+    def ports(self) -> Ports:
+        """What the model declares."""
+        return Ports.of(self.to_bytes(include_initializers=False))
+
+    @property
+    def model(self) -> onnx_ir.Model:
+        """The model as one of `onnx_ir`. What is changed in it is what is run and saved."""
+        if self._ir is None:
+            self._ir = irmodel.load(self.to_bytes())
+            self._mark = irmodel.mark(self._ir)
+        return self._ir
+
+    @model.setter
+    def model(self, model: onnx_ir.Model) -> None:
+        self._changed()
+        self._ir, self._mark = model, None
+
+    @property
+    def _edited(self) -> onnx_ir.Model | None:
+        """The model of `onnx_ir`, if it is another one than was converted."""
+        if self._ir is None or (self._mark is not None and irmodel.mark(self._ir) == self._mark):
+            return None
+        return self._ir
+
+    @property
+    def model_proto(self) -> onnx.ModelProto:
+        """The model as a message of the `onnx` package."""
+        import onnx
+
+        return onnx.ModelProto.FromString(self.to_bytes())
+
+    @property
+    def text(self) -> str:
+        """The graph as text."""
+        edited = self._edited
+        if edited is not None:
+            return str(edited)
+        with public_errors():
+            return self._made.text()
+
+    @property
+    def _made(self) -> _native.Model:
+        if self._native is None:
+            raise _errors.usage("this model was not converted here")
+        return self._native
+
+    def to_bytes(
+        self, include_initializers: bool = True, keep_initializers_as_inputs: bool = False
+    ) -> bytes:
+        """Return the model as one message, of at most 2 GiB."""
+        edited = self._edited
+        if edited is not None:
+            return irmodel.to_bytes(edited, include_initializers, keep_initializers_as_inputs)
+        if include_initializers and self.waits:
+            raise _errors.usage("the model waits for its weights", "give them with `apply_weights`")
+        with public_errors():
+            return self._made.to_bytes(
+                json.dumps(
+                    {
+                        "initializers": include_initializers,
+                        "initializers_as_inputs": keep_initializers_as_inputs,
+                    }
+                )
+            )
+
+    def save(
+        self,
+        destination: str | os.PathLike[str],
+        *,
+        include_initializers: bool = True,
+        keep_initializers_as_inputs: bool = False,
+        external_data: bool | None = None,
+        serializer: Serializer | None = None,
+        **options: Any,
+    ) -> dict[str, Any]:
+        """Write the model, whole or not at all.
+
+        Args:
+            destination: The path of the model.
+            include_initializers: Write the data of the weights.
+            keep_initializers_as_inputs: Declare the weights as inputs, behind the others.
+            external_data: Write weights into a file beside the model. By default they go there when
+                they are larger than 1.5 GB.
+            serializer: What writes the model its own way; it is handed the model without weights,
+                and a reader of each weight.
+            options: Further options of `onnxport convert` about writing, such as
+                `shard_size="2GB"`.
+
+        Returns:
+            What `onnxport convert --json` says about the files.
+
+        Raises:
+            FileError: The files cannot be written; nothing has changed.
+        """
+        path = Path(destination)
+        if serializer is not None:
+            if options:
+                raise _errors.usage(
+                    f"{', '.join(options)}: a serializer takes no options about writing",
+                    "give them to the serializer itself",
+                )
+            from onnxport._onnx_program import serializer as serializing
+
+            serializing.write(
+                serializer, path, self, include_initializers, keep_initializers_as_inputs
+            )
+            return {}
+        beside = external_data or self.most_bytes > LARGEST_INLINE
+        edited = self._edited
+        if edited is not None:
+            if options:
+                given = ", ".join(options)
+                raise _errors.usage(f"{given}: a model that was changed is written plainly")
+            irmodel.save(edited, path, include_initializers, keep_initializers_as_inputs, beside)
+            return {}
+        given = {
+            "external_data": "external" if beside else "inline",
+            "initializers": include_initializers,
+            "initializers_as_inputs": keep_initializers_as_inputs,
+            **options,
+        }
+        with public_errors():
+            written: dict[str, Any] = json.loads(
+                self._made.save(os.fspath(path), json.dumps(given))
+            )
+        return written
+
+    @property
+    def most_bytes(self) -> int:
+        """The most bytes that the weights take."""
+        edited = self._edited
+        if edited is not None or self._source is None:
+            return irmodel.weight_bytes(self.model)
+        return self._source.most_bytes
+
+    @property
+    def waits(self) -> bool:
+        """Whether the model has no data for some of its weights."""
+        return self._edited is None and self._source is not None and self._source.waits
+
+    def weights(self) -> list[Weight]:
+        """Return the weights, whose bytes are read when they are asked for."""
+        from onnxport._onnx_program.serializer import Weight
+
+        if self._edited is not None:
+            return irmodel.weights(self.model)
+        made = self._made
+
+        def reader(name: str) -> Callable[[int, int], bytes]:
+            def read(offset: int, length: int) -> bytes:
+                with public_errors():
+                    return made.read(name, offset, length)
+
+            return read
+
+        return [
+            Weight(name, dtype, tuple(shape), size, reader(name))
+            for name, dtype, shape, size in made.initializers()
+        ]

@@ -2,11 +2,12 @@
 
     python benches/live.py [NAMES…] [--repeat 3]
 
-For each model, in a new process for each exporter: seconds of `torch.export.export`, then seconds
+For each model, in a new process for each exporter: CPU seconds of `torch.export.export`, then those
 of `onnxport.export` or of `torch.onnx.export` on the program that came out, to a file with its
-weights beside it, and by how much the peak of anonymous memory grew meanwhile. Importing, building
-the module and a first export of a trivial program lie outside of what is timed. Prints a Markdown
-table.
+weights beside it, and by how much the peak of anonymous memory grew meanwhile. These are seconds of
+the whole process, all threads, user and system, measured in rounds without the thread that watches
+the memory. Importing, building the module and a first export of a trivial program lie outside of
+what is timed. Prints a Markdown table.
 """
 
 from __future__ import annotations
@@ -85,17 +86,18 @@ def measure(exporter: str, name: str, repeat: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.onnx")
         export(torch.export.export(torch.nn.ReLU(), (torch.zeros(2),)), path)
-        start = time.perf_counter()
+        start = time.process_time()
         program = model.export(recipe)
-        captured = time.perf_counter() - start
-        seconds, grown = [], []
+        captured = time.process_time() - start
+        seconds = []
         for _ in range(repeat):
-            with Peak() as peak:
-                start = time.perf_counter()
-                export(program, path)
-                seconds.append(time.perf_counter() - start)
-            grown.append(peak.grown)
-    return {"capture": captured, "seconds": statistics.median(seconds), "grown": max(grown)}
+            gc.collect()
+            start = time.process_time()
+            export(program, path)
+            seconds.append(time.process_time() - start)
+        with Peak() as peak:
+            export(program, path)
+    return {"capture": captured, "seconds": statistics.median(seconds), "grown": peak.grown}
 
 
 def row(name: str, repeat: int) -> str:

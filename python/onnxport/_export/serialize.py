@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -101,6 +102,19 @@ def _buffers(*tables: Mapping[str, Any]) -> list[dict[str, Buffer | None]]:
 
 def to_json(program: ExportedProgram) -> bytes:
     """Return what `torch.export.save` writes as the program, without weights and sample inputs."""
+    from onnxport._export import serde
+
+    if serde.is_followed():
+        from onnxport._export.serde.facts import UnknownError
+        from onnxport._export.serde.program import to_json as walked
+
+        with contextlib.suppress(UnknownError):
+            return walked(program)
+    return of_torch(program)
+
+
+def of_torch(program: ExportedProgram) -> bytes:
+    """Return what PyTorch's own serializer writes."""
     from torch._export.serde import serialize
 
     return serialize.serialize(

@@ -1,0 +1,16 @@
+"""An exported program as PyTorch's serializer writes it, at a fraction of what that takes.
+
+PyTorch makes a dataclass for every part of every argument, and then a copy of all of them in an
+order that it does not use. Here the JSON is made from the graph directly, for the release that is
+followed: the schema and some private names may be others in another one.
+"""
+
+import torch
+from torch._export.serde import schema
+
+RELEASE, SCHEMA_VERSION = "2.15.", (8, 20)
+
+
+def is_followed() -> bool:
+    """Tell whether this release of PyTorch is the one that is followed."""
+    return torch.__version__.startswith(RELEASE) and schema.SCHEMA_VERSION == SCHEMA_VERSION

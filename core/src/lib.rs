@@ -60,6 +60,8 @@
 
 #[doc(hidden)]
 pub mod backend;
+#[doc(hidden)]
+pub mod compare;
 mod conversion;
 #[doc(hidden)]
 pub mod decompose;

@@ -39,7 +39,7 @@
 //!   `until(function)`. A function whose only outlet is a sink needs none.
 //! - `answers(OK, ...)`: the statuses of a function that returns a `u32`, or `answers = number` when it is none.
 
-#![contract(current = 1.3)]
+#![contract(current = 1.4)]
 
 /// The status of a call across the boundary.
 pub mod status {
@@ -1294,6 +1294,18 @@ pub mod compare {
     /// The position that stands for none.
     pub const NOWHERE: u64 = u64::MAX;
 
+    /// The buckets of the histogram of distances in units of the last place: a distance is counted at the number
+    /// of its bits, 0 at 0, 1 at 1, 2 and 3 at 2, 4 to 7 at 3.
+    pub const ULP_BUCKETS: u32 = 65;
+
+    /// The buckets of the histogram of `|got - expected|`: at 0 those that are 0, at 1 those below
+    /// `10^FIRST_DECADE`, then one for each power of ten, from the power itself to below the next, and at the end
+    /// what is `10^20` and more. The powers are the `f64` numbers nearest to them.
+    pub const DECADE_BUCKETS: u32 = 43;
+
+    /// The exponent of the first power of ten with a bucket of its own.
+    pub const FIRST_DECADE: i32 = -20;
+
     /// What the plugin provides.
     #[table(plugin, thread = one, takes = call, answers(OK, REFUSED, PANICKED, UNSUPPORTED))]
     pub struct CompareTable {
@@ -1319,6 +1331,18 @@ pub mod compare {
         pub end: extern "C" fn(comparison: Handle),
         /// Releases the comparer.
         pub close: extern "C" fn(comparer: Handle),
+        /// States how the differences are spread. Called after [`CompareTable::finish`] answered `OK`, at most
+        /// once. `ulps` has [`ULP_BUCKETS`] places and `decades` has [`DECADE_BUCKETS`], all 0. Elements that
+        /// agree as NaN or as infinities are counted at 0 in both; those where one is NaN or infinite and the
+        /// other is not, or is another infinity, in neither. `UNSUPPORTED` where the plugin does not count so.
+        #[slot(since = 1.4, gives = values)]
+        pub spread: extern "C" fn(
+            comparison: Handle,
+            out: &mut SpreadRecord,
+            ulps: RSliceMut<'_, u64>,
+            decades: RSliceMut<'_, u64>,
+            sink: &Sink,
+        ) -> u32,
     }
 
     /// The tensors of a comparison, and what is allowed: an element is wrong when
@@ -1361,6 +1385,23 @@ pub mod compare {
         /// The cosine of the angle between the two as vectors, over the finite elements; 1 when both are
         /// zero.
         pub cosine: f64,
+    }
+
+    /// How the differences of a comparison are spread. `nan`, `infinite` and `zero` count no element twice.
+    #[derive(Debug)]
+    pub struct SpreadRecord {
+        /// The mean of `|got - expected|` over the elements that are finite in both; 0 where there are none.
+        pub mean: f64,
+        /// How many elements are NaN in one tensor only.
+        pub nan: u64,
+        /// How many of the others are infinite in one tensor only, or with another sign.
+        pub infinite: u64,
+        /// How many of the others are zero, of any sign, in one tensor only.
+        pub zero: u64,
+        /// The largest distance in units of the last place over the elements that are finite in both: how many
+        /// numbers of the element type lie between, plus one; zeros of both signs are one number. Of integers
+        /// and truth values it is the difference.
+        pub max_ulps: u64,
     }
 }
 

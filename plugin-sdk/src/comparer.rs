@@ -8,9 +8,11 @@
 
 use crate::lent::Lent;
 use onnxport_abi::DType;
-use onnxport_abi::compare::{CompareTable, MetricsRecord, NOWHERE, PairRecord};
+use onnxport_abi::compare::{
+    CompareTable, DECADE_BUCKETS, MetricsRecord, NOWHERE, PairRecord, SpreadRecord, ULP_BUCKETS,
+};
 use onnxport_abi::executor::{Handle, OptionRecord, Sink};
-use onnxport_abi::{RSlice, RStr};
+use onnxport_abi::{RSlice, RSliceMut, RStr};
 
 use crate::executor::{Failure, Options};
 use crate::handle::{borrow, exclusive, guard, into_handle, release};
@@ -69,6 +71,25 @@ pub struct Metrics {
     pub cosine: f64,
 }
 
+/// How the differences of a comparison are spread; see [`SpreadRecord`] for the definitions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spread {
+    /// The mean of the absolute differences.
+    pub mean: f64,
+    /// How many elements are NaN in one tensor only.
+    pub nan: u64,
+    /// How many of the others are infinite in one tensor only, or with another sign.
+    pub infinite: u64,
+    /// How many of the others are zero in one tensor only.
+    pub zero: u64,
+    /// The largest distance in units of the last place.
+    pub max_ulps: u64,
+    /// The histogram of these distances, by the number of their bits.
+    pub ulps: [u64; ULP_BUCKETS as usize],
+    /// The histogram of the absolute differences, by powers of ten.
+    pub decades: [u64; DECADE_BUCKETS as usize],
+}
+
 /// Something that compares tensors.
 pub trait Comparer: Sized + 'static {
     /// The name to show, `CUDA`.
@@ -106,6 +127,13 @@ pub trait Comparison: 'static {
     /// # Errors
     /// Whatever goes wrong.
     fn finish(&mut self) -> Result<Metrics, Failure>;
+    /// How the differences are spread, asked after [`Comparison::finish`]; `None` where that is not counted.
+    ///
+    /// # Errors
+    /// Whatever goes wrong.
+    fn spread(&mut self) -> Result<Option<Spread>, Failure> {
+        Ok(None)
+    }
 }
 
 /// The table of a comparer, to be stored in a static.
@@ -119,6 +147,7 @@ pub const fn table<C: Comparer>() -> CompareTable {
         finish: finish::<C>,
         end: end::<C>,
         close: close::<C>,
+        spread: Some(spread::<C>),
     }
 }
 
@@ -179,6 +208,31 @@ extern "C" fn finish<C: Comparer>(comparison: Handle, out: &mut MetricsRecord, s
             rms: found.rms,
             cosine: found.cosine,
         };
+        Ok(())
+    })
+}
+
+extern "C" fn spread<C: Comparer>(
+    comparison: Handle,
+    out: &mut SpreadRecord,
+    ulps: RSliceMut<'_, u64>,
+    decades: RSliceMut<'_, u64>,
+    sink: &Sink,
+) -> u32 {
+    guard(sink, || {
+        // SAFETY: the host passes back what `begin::<C>` stored, and has not ended it.
+        let comparison = unsafe { borrow::<C::Comparison>(comparison) }?;
+        let Some(found) = exclusive(comparison)?.spread()? else {
+            return Err(Failure::new("how differences are spread is not counted").unsupported());
+        };
+        let Spread { mean, nan, infinite, zero, max_ulps, .. } = found;
+        *out = SpreadRecord { mean, nan, infinite, zero, max_ulps };
+        for (place, count) in ulps.lent().iter_mut().zip(found.ulps) {
+            *place = count;
+        }
+        for (place, count) in decades.lent().iter_mut().zip(found.decades) {
+            *place = count;
+        }
         Ok(())
     })
 }

@@ -1,10 +1,9 @@
 //! `compare/1`: a plugin that compares gives what the host gives, and one that lies is refused.
 
+use onnxport_core::compare::{Comparer, Difference, Tolerance, compare};
 use onnxport_core::diagnose::Code;
 use onnxport_core::host::Host;
 use onnxport_core::tensor::DType;
-use onnxport_core::verify::Comparer;
-use onnxport_core::verify::compare::{Difference, Tolerance, compare};
 
 /// A comparer of float32 as an author would write it; the name of the output says how it errs.
 mod plugin {
@@ -139,7 +138,10 @@ fn a_plugin_compares_as_the_host_does() {
     let theirs = by_plugin("y", &got, &expected).expect("it compares");
     assert_eq!(ours.wrong, 3);
     assert_eq!(ours.first.as_ref().map(|first| first.index.as_slice()), Some([2199, 997].as_slice()));
-    assert_eq!(theirs, ours);
+    // The plugin sums in another order, and does not say how differences are spread.
+    assert!((theirs.rms - ours.rms).abs() < 1e-9 && (theirs.cosine - ours.cosine).abs() < 1e-9);
+    let Difference { rms, cosine, .. } = theirs;
+    assert_eq!(theirs, Difference { rms, cosine, spread: None, ..ours });
 }
 
 #[test]

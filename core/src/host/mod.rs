@@ -5,6 +5,7 @@
 
 mod allow;
 pub mod attach;
+mod call;
 pub mod crossing;
 pub mod discover;
 mod elf;
@@ -32,6 +33,8 @@ use onnxport_abi::rules2::Rules2Table;
 use onnxport_abi::{HostRoot, Version};
 
 pub use crate::incoming::Known;
+pub(crate) use call::Call;
+pub use call::{Output, discard};
 pub use crossing::{Run, Site, cross};
 pub use discover::{Search, Source};
 pub use manifest::Manifest;

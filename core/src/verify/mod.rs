@@ -2,8 +2,6 @@
 
 mod branches;
 mod codes;
-pub mod compare;
-mod comparer;
 mod executor;
 mod expected;
 mod indices;
@@ -17,11 +15,10 @@ mod samples;
 mod source;
 mod values;
 
+pub use crate::compare::{Comparer, Difference, Tolerance};
+pub use crate::host::discard;
 pub use crate::onnx::{Extent, Port, Signature, State};
 pub use branches::NotEntered;
-pub use compare::{Difference, Tolerance, Wrong};
-pub use comparer::Comparer;
-pub use executor::discard;
 pub use executor::{Executor, Feed, Output, Runtime, Session};
 pub use expected::{Against, Case, Expected, Source};
 pub use reference::Reference;

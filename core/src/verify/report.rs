@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::branches::NotEntered;
-use super::compare::Difference;
 use super::expected::{Case, Source};
+use crate::compare::Difference;
 use crate::diagnose::{Code, Diagnostic, Severity};
 
 /// The outcome of running a model on every case.
@@ -205,7 +205,7 @@ impl Verification {
         let outputs = ran.map(|case| case.outputs.as_slice()).unwrap_or_default();
         let is_vacuous = |name: &str| {
             let mut all = self.cases.iter().flat_map(|c| &c.outputs).filter(|o| o.tensor.name == name);
-            all.all(|o| o.difference.as_ref().is_some_and(super::Difference::is_vacuous))
+            all.all(|o| o.difference.as_ref().is_some_and(Difference::is_vacuous))
         };
         outputs.iter().map(|o| o.tensor.name.as_str()).filter(|name| is_vacuous(name)).collect()
     }

@@ -7,15 +7,14 @@ use std::time::Instant;
 
 use rustc_hash::FxHashMap;
 
-use super::Comparer;
 use super::branches::Branches;
 use super::codes::Steps;
-use super::compare::{Difference, Tolerance, compare};
 use super::executor::{Feed, Output, Runtime, Session};
 use super::expected::{Against, Case};
 use super::report::{CaseReport, OutputReport, TensorReport, Verification};
 use super::samples::tile;
 use super::{Extent, Port, Signature};
+use crate::compare::{Comparer, Difference, Tolerance, compare};
 use crate::diagnose::{Code, Diagnostic};
 use crate::ir::import::check_calls;
 use crate::onnx::{AxisSize, CHANGED_KEY, OnnxFile};

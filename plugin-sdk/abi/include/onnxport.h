@@ -3,7 +3,7 @@
 #define ONNXPORT_H
 
 #define ONNXPORT_CONTRACT_MAJOR 1u
-#define ONNXPORT_CONTRACT_MINOR 3u
+#define ONNXPORT_CONTRACT_MINOR 4u
 
 #include <stddef.h>
 #include <stdint.h>
@@ -218,6 +218,9 @@ static inline int onnxport_has(const onnxport_table *table, const uint64_t *prin
 /* compare/1: a plugin says how far tensors are from what they should be. */
 #define ONNXPORT_COMPARE_INTERFACE "compare/1"
 #define ONNXPORT_COMPARE_NOWHERE UINT64_MAX
+#define ONNXPORT_COMPARE_ULP_BUCKETS ((uint32_t)(65))
+#define ONNXPORT_COMPARE_DECADE_BUCKETS ((uint32_t)(43))
+#define ONNXPORT_COMPARE_FIRST_DECADE ((int32_t)(-20))
 
 /* backend/1: a plugin takes parts of a model for hardware. */
 #define ONNXPORT_BACKEND_INTERFACE "backend/1"
@@ -502,6 +505,7 @@ enum {
     UINT64_C(0x3defdadcc6b670f6), /* 1.1 finish */ \
     UINT64_C(0xe64b59718950587e), /* 1.1 end */ \
     UINT64_C(0x9ec2ad32027993af), /* 1.1 close */ \
+    UINT64_C(0x01973835f8c9228e), /* 1.4 spread */ \
 }
 enum {
     ONNXPORT_COMPARE_TABLE_NAME,
@@ -512,6 +516,7 @@ enum {
     ONNXPORT_COMPARE_TABLE_FINISH,
     ONNXPORT_COMPARE_TABLE_END,
     ONNXPORT_COMPARE_TABLE_CLOSE,
+    ONNXPORT_COMPARE_TABLE_SPREAD,
     ONNXPORT_COMPARE_TABLE_FIELDS
 };
 
@@ -634,6 +639,7 @@ typedef struct onnxport_pass_host onnxport_pass_host;
 typedef struct onnxport_compare_table onnxport_compare_table;
 typedef struct onnxport_compare_pair_record onnxport_compare_pair_record;
 typedef struct onnxport_compare_metrics_record onnxport_compare_metrics_record;
+typedef struct onnxport_compare_spread_record onnxport_compare_spread_record;
 typedef struct onnxport_backend_table onnxport_backend_table;
 typedef struct onnxport_backend_entry onnxport_backend_entry;
 typedef struct onnxport_backend_op_record onnxport_backend_op_record;
@@ -1830,6 +1836,15 @@ struct onnxport_compare_table {
      * Thread: any, but one at a time for one handle.
      * Takes: nothing borrowed. Gives: nothing. */
     void (*close)(onnxport_executor_handle comparer);
+    /* States how the differences are spread. Called after `CompareTable::finish` answered `OK`, at most
+     * once. `ulps` has `ULP_BUCKETS` places and `decades` has `DECADE_BUCKETS`, all 0. Elements that
+     * agree as NaN or as infinities are counted at 0 in both; those where one is NaN or infinite and the
+     * other is not, or is another infinity, in neither. `UNSUPPORTED` where the plugin does not count so.
+     * Since contract 1.4; there when the table's envelope has so many fields.
+     * Thread: any, but one at a time for one handle.
+     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
+     * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
+    uint32_t (*spread)(onnxport_executor_handle comparison, onnxport_compare_spread_record *out, onnxport_slice_mut_uint64 ulps, onnxport_slice_mut_uint64 decades, const onnxport_executor_sink *sink);
 };
 
 /* The tensors of a comparison, and what is allowed: an element is wrong when
@@ -1871,6 +1886,22 @@ struct onnxport_compare_metrics_record {
     /* The cosine of the angle between the two as vectors, over the finite elements; 1 when both are
      * zero. */
     double cosine;
+};
+
+/* How the differences of a comparison are spread. `nan`, `infinite` and `zero` count no element twice. */
+struct onnxport_compare_spread_record {
+    /* The mean of `|got - expected|` over the elements that are finite in both; 0 where there are none. */
+    double mean;
+    /* How many elements are NaN in one tensor only. */
+    uint64_t nan;
+    /* How many of the others are infinite in one tensor only, or with another sign. */
+    uint64_t infinite;
+    /* How many of the others are zero, of any sign, in one tensor only. */
+    uint64_t zero;
+    /* The largest distance in units of the last place over the elements that are finite in both: how many
+     * numbers of the element type lie between, plus one; zeros of both signs are one number. Of integers
+     * and truth values it is the difference. */
+    uint64_t max_ulps;
 };
 
 /* What the plugin provides. */

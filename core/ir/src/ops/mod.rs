@@ -94,7 +94,7 @@ pub use call::Call;
 pub use error::{Error, Fault, Res};
 pub use fold::{evaluate, fold};
 pub use interpret::{run, run_each};
-pub use tensor::{Elements, Rounding, Tensor};
+pub use tensor::{Elements, Rounding, Tensor, decode_float};
 pub use value::Value;
 
 /// Computes the outputs of a node.

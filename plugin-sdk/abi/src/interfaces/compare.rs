@@ -9,7 +9,7 @@
 use crate::executor::Handle;
 use crate::executor::OptionRecord;
 use crate::executor::Sink;
-use crate::{RSlice, RStr};
+use crate::{RSlice, RSliceMut, RStr};
 use abi_stable::StableAbi;
 
 /// The name of the interface.
@@ -20,6 +20,18 @@ pub const SINCE: crate::Version = crate::Version { major: 1, minor: 1 };
 
 /// The position that stands for none.
 pub const NOWHERE: u64 = u64::MAX;
+
+/// The buckets of the histogram of distances in units of the last place: a distance is counted at the number
+/// of its bits, 0 at 0, 1 at 1, 2 and 3 at 2, 4 to 7 at 3.
+pub const ULP_BUCKETS: u32 = 65;
+
+/// The buckets of the histogram of `|got - expected|`: at 0 those that are 0, at 1 those below
+/// `10^FIRST_DECADE`, then one for each power of ten, from the power itself to below the next, and at the end
+/// what is `10^20` and more. The powers are the `f64` numbers nearest to them.
+pub const DECADE_BUCKETS: u32 = 43;
+
+/// The exponent of the first power of ten with a bucket of its own.
+pub const FIRST_DECADE: i32 = -20;
 
 /// What the plugin provides.
 #[repr(C)]
@@ -84,6 +96,25 @@ pub struct CompareTable {
     /// - Takes: nothing borrowed.
     /// - Cannot fail.
     pub close: extern "C" fn(comparer: Handle),
+    /// States how the differences are spread. Called after [`CompareTable::finish`] answered `OK`, at most
+    /// once. `ulps` has [`ULP_BUCKETS`] places and `decades` has [`DECADE_BUCKETS`], all 0. Elements that
+    /// agree as NaN or as infinities are counted at 0 in both; those where one is NaN or infinite and the
+    /// other is not, or is another infinity, in neither. `UNSUPPORTED` where the plugin does not count so.
+    ///
+    /// - Since contract 1.4; `None` before.
+    /// - Thread: any, but one at a time for one handle.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Gives: plain values, the caller's own.
+    /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`UNSUPPORTED`](crate::status::UNSUPPORTED).
+    pub spread: Option<
+        extern "C" fn(
+            comparison: Handle,
+            out: &mut SpreadRecord,
+            ulps: RSliceMut<'_, u64>,
+            decades: RSliceMut<'_, u64>,
+            sink: &Sink,
+        ) -> u32,
+    >,
 }
 
 crate::table::interface!(CompareTable, INTERFACE, base: 8);
@@ -131,4 +162,22 @@ pub struct MetricsRecord {
     /// The cosine of the angle between the two as vectors, over the finite elements; 1 when both are
     /// zero.
     pub cosine: f64,
+}
+
+/// How the differences of a comparison are spread. `nan`, `infinite` and `zero` count no element twice.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, StableAbi)]
+pub struct SpreadRecord {
+    /// The mean of `|got - expected|` over the elements that are finite in both; 0 where there are none.
+    pub mean: f64,
+    /// How many elements are NaN in one tensor only.
+    pub nan: u64,
+    /// How many of the others are infinite in one tensor only, or with another sign.
+    pub infinite: u64,
+    /// How many of the others are zero, of any sign, in one tensor only.
+    pub zero: u64,
+    /// The largest distance in units of the last place over the elements that are finite in both: how many
+    /// numbers of the element type lie between, plus one; zeros of both signs are one number. Of integers
+    /// and truth values it is the difference.
+    pub max_ulps: u64,
 }

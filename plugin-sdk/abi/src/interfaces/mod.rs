@@ -15,4 +15,4 @@ pub mod status;
 pub mod weights;
 
 /// The newest revision that the specification states.
-pub(crate) const CURRENT: crate::Version = crate::Version { major: 1, minor: 3 };
+pub(crate) const CURRENT: crate::Version = crate::Version { major: 1, minor: 4 };

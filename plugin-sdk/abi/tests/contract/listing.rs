@@ -566,6 +566,7 @@ pub(crate) fn structs() -> Vec<Struct> {
                 ("finish", offset_of!(onnxport_abi::compare::CompareTable, finish)),
                 ("end", offset_of!(onnxport_abi::compare::CompareTable, end)),
                 ("close", offset_of!(onnxport_abi::compare::CompareTable, close)),
+                ("spread", offset_of!(onnxport_abi::compare::CompareTable, spread)),
             ],
         },
         Struct {
@@ -593,6 +594,17 @@ pub(crate) fn structs() -> Vec<Struct> {
                 ("largest", offset_of!(onnxport_abi::compare::MetricsRecord, largest)),
                 ("rms", offset_of!(onnxport_abi::compare::MetricsRecord, rms)),
                 ("cosine", offset_of!(onnxport_abi::compare::MetricsRecord, cosine)),
+            ],
+        },
+        Struct {
+            name: "onnxport_compare_spread_record",
+            size: size_of::<onnxport_abi::compare::SpreadRecord>(),
+            fields: vec![
+                ("mean", offset_of!(onnxport_abi::compare::SpreadRecord, mean)),
+                ("nan", offset_of!(onnxport_abi::compare::SpreadRecord, nan)),
+                ("infinite", offset_of!(onnxport_abi::compare::SpreadRecord, infinite)),
+                ("zero", offset_of!(onnxport_abi::compare::SpreadRecord, zero)),
+                ("max_ulps", offset_of!(onnxport_abi::compare::SpreadRecord, max_ulps)),
             ],
         },
         Struct {
@@ -943,6 +955,7 @@ pub(crate) fn tables() -> Vec<Table> {
                 Version { major: 1, minor: 1 },
                 Version { major: 1, minor: 1 },
                 Version { major: 1, minor: 1 },
+                Version { major: 1, minor: 4 },
             ],
         },
         Table {

@@ -124,7 +124,7 @@ impl Format {
 }
 
 /// The value of the code of a small float; `None` when `dtype` is no float of at most 16 bits.
-pub(super) fn decode(dtype: DType, code: u16) -> Option<f64> {
+pub fn decode(dtype: DType, code: u16) -> Option<f64> {
     if dtype == DType::F8E8M0 {
         return Some(if code == 0xff { f64::NAN } else { 2f64.powi(i32::from(code) - 127) });
     }

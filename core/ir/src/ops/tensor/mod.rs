@@ -14,7 +14,7 @@ use super::{Error, Res};
 use crate::tensor::DType;
 
 pub use elements::Elements;
-pub use float::Rounding;
+pub use float::{Rounding, decode as decode_float};
 
 /// A tensor in memory: dense, row-major, cheap to clone.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,0 +1,20 @@
+//! How far a tensor is from what it should be: the measure that everything is judged by.
+//!
+//! A [`Comparison`] takes tensors in chunks and knows every element type; a [`Comparer`] is a plugin that does the
+//! same. What they find is a [`Difference`].
+
+mod comparer;
+mod comparison;
+mod difference;
+mod element;
+mod sums;
+mod tally;
+mod tolerance;
+
+#[cfg(test)]
+mod tests;
+
+pub use comparer::{Begun, Comparer};
+pub use comparison::{Comparison, compare};
+pub use difference::{Difference, Spread, Wrong, decade_edges};
+pub use tolerance::Tolerance;

@@ -72,7 +72,7 @@ fn page_of_operators() -> String {
         let infers = mark(ops::lookup("", name).is_some_and(ops::Op::infers), &mut inferred);
         let evaluates =
             mark(ops::lookup("", name).is_some_and(|op| op.evaluator().is_some()), &mut evaluated);
-        let versions: Vec<String> = ops::body::versions(name).iter().map(u16::to_string).collect();
+        let versions: Vec<String> = ops::body::versions("", name).iter().map(u16::to_string).collect();
         mark(!versions.is_empty(), &mut defined);
         let bodies = versions.join(", ");
         let _ = writeln!(rows, "| {name} | {} | {infers} | {evaluates} | {bodies} |", shown.join(", "));
@@ -83,13 +83,27 @@ fn page_of_operators() -> String {
          are inferred; whether it can be evaluated on the CPU; the versions that ONNX defines by other operators, whose\n\
          bodies are here. `UPDATE=1 cargo test -p onnxport-tests ir` writes this page.\n\n\
          Of the {current} operators of opset {newest} shapes are inferred for {inferred}, {evaluated} can be evaluated, and\n\
-         {defined} have a body, some of them one for each kind of call.\n\n\
+         {defined} have a body, some of them one for each kind of call.\n\
+         {without}\n\
          | operator | signatures | inference | evaluation | body |\n|---|---|---|---|---|\n{rows}\n\
          ## Other domains of ONNX\n\n\
-         | operator | inference | evaluation |\n|---|---|---|\n{others}",
+         | operator | inference | evaluation | body |\n|---|---|---|---|\n{others}",
         newest = opset::MAX_OPSET,
+        without = without(),
         others = other_domains()
     )
+}
+
+/// A line for each operator that is not computed, and why.
+fn without() -> String {
+    let line = |(domain, name): (&str, &str)| {
+        let shown = if domain.is_empty() { name.to_owned() } else { format!("{domain}::{name}") };
+        ops::without(domain, name).map(|why| format!("{shown} has no evaluator: {why}.\n"))
+    };
+    let mut names: Vec<(&str, &str)> =
+        opset::domains().iter().flat_map(|(domain, table)| table.iter().map(|s| (*domain, s.name))).collect();
+    names.dedup();
+    names.into_iter().filter_map(line).collect()
 }
 
 /// A row for each operator of ONNX's smaller domains.
@@ -99,7 +113,8 @@ fn other_domains() -> String {
         let op = ops::lookup(domain, name);
         let infers = yes(op.is_some_and(ops::Op::infers));
         let evaluates = yes(op.is_some_and(|op| op.evaluator().is_some()));
-        format!("| {domain}::{name} | {infers} | {evaluates} |\n")
+        let bodies: Vec<String> = ops::body::versions(domain, name).iter().map(u16::to_string).collect();
+        format!("| {domain}::{name} | {infers} | {evaluates} | {} |\n", bodies.join(", "))
     };
     let mut names: Vec<(&str, &str)> =
         opset::domains().iter().flat_map(|(domain, table)| table.iter().map(|s| (*domain, s.name))).collect();

@@ -65,13 +65,15 @@ class Call:
     """A kind of call.
 
     `inputs` are the element types of the inputs, 0 where one is absent; `typed` is the input whose
-    type the definition takes over. `when` says of attributes what the call has.
+    type the definition takes over, `stash` the attribute that is `STASH`. `when` says of attributes
+    what the call has.
     """
 
     inputs: Sequence[int] = (ELEMENT,)
     attributes: Mapping[str, object] = field(default_factory=dict)
     when: Mapping[str, str] = field(default_factory=dict)
     typed: int = 0
+    stash: str = "stash_type"
     outputs: int | None = None
 
 
@@ -87,10 +89,15 @@ def norms(inputs: Sequence[int], axis: bool, **more: object) -> list[Call]:
 def losses() -> list[Call]:
     """Return the calls of a loss of logarithms."""
     calls = []
-    for reduction, ignores, weight in product(("none", "sum", "mean"), (False, True), (0, ELEMENT)):
+    kinds = ("none", "sum", "mean"), (False, True), (False, True), (TensorProto.FLOAT, ELEMENT)
+    for reduction, ignores, weighted, element in product(*kinds):
         attributes = {"reduction": reduction} | ({"ignore_index": IGNORED} if ignores else {})
         when = {"reduction": reduction, "ignore_index": "given" if ignores else "absent"}
-        calls.append(Call((ELEMENT, TensorProto.INT64, weight), attributes, when))
+        if element != ELEMENT:
+            # Some definitions cast to float32 what is float32, others do not.
+            when["type0"] = str(element)
+        inputs = (element, TensorProto.INT64, element if weighted else 0)
+        calls.append(Call(inputs, attributes, when))
     return calls
 
 
@@ -98,11 +105,22 @@ CALLS = {
     "Bernoulli": [
         Call(attributes={"seed": 0.5}, when={"dtype": "absent", "seed": "given"}),
         Call(when={"dtype": "absent", "seed": "absent"}),
+        Call(
+            attributes={"dtype": STASH, "seed": 0.5},
+            when={"dtype": "given", "seed": "given"},
+            stash="dtype",
+        ),
+        Call(
+            attributes={"dtype": STASH},
+            when={"dtype": "given", "seed": "absent"},
+            stash="dtype",
+        ),
     ],
     "CastLike": [Call((TensorProto.FLOAT, ELEMENT), typed=1)],
     "Celu": [Call((TensorProto.FLOAT,), {"alpha": ALPHA})],
     "CenterCropPad": [
         Call((ELEMENT, TensorProto.INT64), {"axes": [0]}, {"axes": "given"}),
+        Call((ELEMENT, TensorProto.INT64), when={"axes": "absent"}),
     ],
     "Clip": [Call((ELEMENT, low, high)) for low, high in product((0, ELEMENT), (0, ELEMENT))],
     "Gelu": [
@@ -120,10 +138,11 @@ CALLS = {
     "SoftmaxCrossEntropyLoss": [
         Call(
             (ELEMENT, TensorProto.INT64, weight),
-            {"reduction": "mean", "ignore_index": IGNORED},
+            {"reduction": "mean"} | ({"ignore_index": IGNORED} if ignores else {}),
+            {"ignore_index": "given" if ignores else "absent"},
             outputs=outputs,
         )
-        for weight, outputs in product((0, ELEMENT), (1, 2))
+        for weight, outputs, ignores in product((0, ELEMENT), (1, 2), (False, True))
     ],
 }
 
@@ -237,7 +256,7 @@ def called(schema: OpSchema, opset: int, call: Call) -> tuple[str, str]:
     for pattern, placeholder in SENTINELS:
         text = re.sub(pattern, placeholder, text)
     text = re.sub(rf"\b(to|dtype) = {ELEMENT}\b", rf"\1 = $type{call.typed}", text)
-    text = re.sub(rf"\bto = {STASH}\b", "to = $stash_type", text)
+    text = re.sub(rf"\bto = {STASH}\b", f"to = ${call.stash}", text)
     return f"call {' '.join([*given, *several, *wanted])}", text
 
 

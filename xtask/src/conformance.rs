@@ -5,13 +5,18 @@ use std::process::Command;
 
 use crate::{python, root, target};
 
-/// Writes the tests, unless they are there.
+/// Writes the tests, unless they are there, and the calls whose bodies are compared.
 pub(crate) fn write(root: &Path, python: &Path) -> Result<(), String> {
-    let script = root.join("xtask/gen/onnx_node_tests.py");
-    let status =
-        Command::new(python).args(["-W", "ignore"]).arg(&script).arg(target().join("onnx-tests")).status();
-    let done = status.map_err(|e| format!("{}: {e}", script.display()))?.success();
-    if done { Ok(()) } else { Err(format!("{} failed", script.display())) }
+    for (script, folder) in [("onnx_node_tests.py", "onnx-tests"), ("onnx_calls.py", "onnx-calls")] {
+        let script = root.join("xtask/gen").join(script);
+        let status =
+            Command::new(python).args(["-W", "ignore"]).arg(&script).arg(target().join(folder)).status();
+        let done = status.map_err(|e| format!("{}: {e}", script.display()))?.success();
+        if !done {
+            return Err(format!("{} failed", script.display()));
+        }
+    }
+    Ok(())
 }
 
 /// Writes the tests and runs them. Returns whether all that is not known to fail passed.

@@ -9,17 +9,47 @@
 //! ```
 //!
 //! Inputs 0 and 1 are given and input 2 is not; the axis counts from the end, the attribute `approximate` is `tanh`,
-//! `ignore_index` is given, and one output is asked for. `$axis` in the text stands for what the attribute is in the call,
+//! `ignore_index` is given, and one output is asked for; `type0:1` is for a first input of float32. `$axis` in the text stands for what the attribute is in the call,
 //! `$type0` for the element type of its first input.
+//!
+//! What hangs on ranks, extents and several attributes at once is put together by a function in Rust, one file for each
+//! family: `MADE` lists them.
+
+mod attention;
+mod call;
+mod causal_conv;
+mod flex;
+mod graft;
+mod linear_attention;
+mod range;
+mod rotary;
+mod sequence_map;
+mod space;
+mod text;
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use crate::ir::opset::{self, OpSchema};
-use crate::ir::{Attr, Function, Model, Node};
-use crate::tensor::DType;
+use crate::ir::{Attr, Function, Graph, Model, Node, Type, opset};
+use call::Call;
 
 const TEXT: &str = include_str!("body/generated.txt");
+
+/// Makes the body of a call; `None` where ONNX has none for it.
+type Make = fn(&Call<'_>) -> Option<Function>;
+
+/// The bodies that Rust makes: of which operator, and of which of its versions.
+const MADE: &[(&str, &str, &[u16], Make)] = &[
+    ("", "Attention", &[23, 24, 25], attention::attention),
+    ("", "CausalConvWithState", &[27], causal_conv::causal_conv),
+    ("", "DepthToSpace", &[28], space::depth_to_space),
+    ("", "LinearAttention", &[27], linear_attention::linear_attention),
+    ("", "Range", &[27], range::range),
+    ("", "RotaryEmbedding", &[23], rotary::rotary),
+    ("", "SequenceMap", &[17], sequence_map::sequence_map),
+    ("", "SpaceToDepth", &[28], space::space_to_depth),
+    ("ai.onnx.preview", "FlexAttention", &[1], flex::flex),
+];
 
 /// A body, or what one is made of for a call.
 struct Body {
@@ -56,7 +86,7 @@ impl Body {
         }
         let fits = |line: &str| line.split(' ').all(|what| call.is(what).unwrap_or(false));
         self.calls.iter().any(|line| fits(line)).then_some(())?;
-        parse(&call.fill(self.text)?).map(Cow::Owned)
+        parse(&call.fill(self.text, &[])?).map(Cow::Owned)
     }
 }
 
@@ -66,85 +96,41 @@ fn parse(text: &str) -> Option<Function> {
     model.functions.into_iter().next()
 }
 
-/// What bodies ask about a node.
-struct Call<'a> {
-    node: &'a Node,
-    dtypes: &'a [Option<DType>],
-    schema: &'static OpSchema,
-}
-
-impl Call<'_> {
-    /// The attribute called `name`, or its default.
-    fn attr(&self, name: &str) -> Option<Attr> {
-        self.node.attr(name).cloned().or_else(|| self.schema.default_of(name).map(Attr::from))
-    }
-
-    /// Whether the call is what a word says.
-    fn is(&self, what: &str) -> Option<bool> {
-        let given = |at: &str| Some(self.node.inputs.get(at.parse::<usize>().ok()?)?.is_some());
-        if let Some(at) = what.strip_prefix('+') {
-            return given(at);
-        }
-        if let Some(at) = what.strip_prefix('-') {
-            return Some(!given(at).unwrap_or(false));
-        }
-        let (name, wanted) = what.split_once(':')?;
-        Some(match (name, wanted) {
-            ("outputs", count) => count.parse() == Ok(self.node.outputs.len()),
-            (_, "given") => self.node.attr(name).is_some(),
-            (_, "absent") => self.node.attr(name).is_none(),
-            (_, "natural") => matches!(self.attr(name), Some(Attr::Int(0..))),
-            (_, "negative") => matches!(self.attr(name), Some(Attr::Int(..=-1))),
-            (_, text) => matches!(self.attr(name), Some(Attr::Str(own)) if own == text),
-        })
-    }
-
-    /// The text with what the call says in place of each `$name`.
-    fn fill(&self, text: &str) -> Option<String> {
-        let mut parts = text.split('$');
-        let mut out = parts.next()?.to_owned();
-        for part in parts {
-            let end = part.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(part.len());
-            let (name, rest) = part.split_at_checked(end)?;
-            let value = match name.strip_prefix("type") {
-                Some(at) => (*self.dtypes.get(at.parse::<usize>().ok()?)?)?.onnx().to_string(),
-                None => match self.attr(name)? {
-                    Attr::Int(n) => n.to_string(),
-                    Attr::Float(x) => format!("{x:?}"),
-                    _ => return None,
-                },
-            };
-            out.extend([&value, rest]);
-        }
-        Some(out)
-    }
-}
-
 fn bodies() -> &'static [Body] {
     static BODIES: LazyLock<Vec<Body>> =
         LazyLock::new(|| TEXT.split("\n\n").filter_map(Body::read).collect());
     &BODIES
 }
 
-/// The versions of an operator of ONNX's main domain for which there is a body, for some calls at least.
-pub fn versions(name: &str) -> Vec<u16> {
-    let mut versions: Vec<u16> = bodies().iter().filter(|b| b.name == name).map(|b| b.since).collect();
+/// The versions of an operator of ONNX for which there is a body, for some calls at least.
+pub fn versions(domain: &str, name: &str) -> Vec<u16> {
+    let read = bodies().iter().filter(|b| domain.is_empty() && b.name == name).map(|b| b.since);
+    let made = MADE.iter().filter(|(of, own, ..)| (*of, *own) == (domain, name));
+    let mut versions: Vec<u16> = read.chain(made.flat_map(|(.., versions, _)| *versions).copied()).collect();
     versions.dedup();
     versions
 }
 
-/// What defines `node` at `opset` by operators of the same or an older operator set, with `dtypes` the element types of its
-/// inputs. `None` where ONNX has no such definition, or none for such a call is here.
-pub fn body(node: &Node, dtypes: &[Option<DType>], opset: i64) -> Option<Cow<'static, Function>> {
+/// What defines `node`, a node of `graph`, at version `opset` of its domain by operators of the same or an older operator set,
+/// with `types` what is known of its inputs. `None` where ONNX has no such definition, or none for such a call is here.
+pub fn body(graph: &Graph, node: &Node, types: &[Type], opset: i64) -> Option<Cow<'static, Function>> {
+    let schema = opset::lookup_in(&node.domain, &node.op, opset).ok().flatten()?;
+    let call = Call { graph, node, types, schema };
+    // What the attributes of an enclosing function are is not known here.
+    let known = !node.attributes.iter().any(|a| matches!(a.value, Attr::Ref(..)));
+    let made = MADE.iter().find(|(domain, name, versions, _)| {
+        *domain == node.domain && *name == schema.name && versions.contains(&schema.since)
+    });
+    if let Some((.., make)) = made {
+        return make(&call).filter(|_| known).map(Cow::Owned);
+    }
     if !node.domain.is_empty() {
         return None;
     }
-    let schema = opset::lookup(&node.op, opset)?;
-    let call = Call { node, dtypes, schema };
     let own =
         bodies().iter().filter(|b| b.name == schema.name && b.since == schema.since && b.opset <= opset);
     let newest = own.clone().map(|b| b.opset).max()?;
-    own.filter(|b| b.opset == newest).find_map(|b| b.of(&call))
+    own.filter(|b| b.opset == newest && (known || b.calls.is_empty())).find_map(|b| b.of(&call))
 }
 
 #[cfg(test)]
@@ -171,8 +157,9 @@ mod tests {
         let model = Model::parse(text).unwrap();
         let graph = &model.graph;
         let node = &graph.nodes[graph.order(graph.main()).next().unwrap()];
-        let dtypes: Vec<_> = node.inputs.iter().map(|v| v.and_then(|v| graph.values[v].ty.dtype())).collect();
-        body(node, &dtypes, opset).map(Cow::into_owned)
+        let ty = |v: &Option<_>| v.map_or(Type::Unknown, |v| graph.values[v].ty.clone());
+        let types: Vec<Type> = node.inputs.iter().map(ty).collect();
+        body(graph, node, &types, opset).map(Cow::into_owned)
     }
 
     #[test]

@@ -116,11 +116,16 @@ impl<'f, 'm> Frame<'f, 'm> {
                     let mut call = Call { node, opset, inputs, budget, scope: self };
                     evaluate(&mut call)?
                 } else {
-                    let dtype = |v: &Option<Value>| v.as_ref().and_then(Value::tensor).map(Tensor::dtype);
-                    let dtypes: Vec<_> = inputs.iter().map(dtype).collect();
-                    match super::body(node, &dtypes, opset) {
+                    let ty = |v: &Option<Value>| v.as_ref().map_or(Type::Unknown, Value::ty);
+                    let types: Vec<Type> = inputs.iter().map(ty).collect();
+                    match super::body(self.graph, node, &types, opset) {
                         Some(body) => self.call(&body, node, inputs)?,
-                        None => return unsupported!("no evaluator is known for it"),
+                        None => {
+                            return match super::without(&node.domain, &node.op) {
+                                Some(why) => unsupported!("it is not evaluated: {why}"),
+                                None => unsupported!("no evaluator is known for it"),
+                            };
+                        }
                     }
                 }
             }

@@ -84,6 +84,7 @@ mod training;
 mod value;
 mod view;
 mod window;
+mod without;
 
 #[cfg(test)]
 mod tests;
@@ -96,6 +97,7 @@ pub use fold::{evaluate, fold};
 pub use interpret::{run, run_each};
 pub use tensor::{Elements, Rounding, Tensor, decode_float};
 pub use value::Value;
+pub use without::without;
 
 /// Computes the outputs of a node.
 pub type Eval = fn(&mut Call<'_>) -> Res<Vec<Value>>;

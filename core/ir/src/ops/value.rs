@@ -1,6 +1,8 @@
 //! What flows along the edges of a graph.
 
 use super::Tensor;
+use crate::ir::{Shape, Type};
+use crate::sym::Dim;
 use crate::tensor::DType;
 
 /// A value at run time.
@@ -32,6 +34,21 @@ impl Value {
         match self {
             Value::Tensor(tensor) => Some(tensor),
             _ => None,
+        }
+    }
+
+    /// The type, with every extent.
+    pub fn ty(&self) -> Type {
+        let dims = |tensor: &Tensor| Shape::of(tensor.shape().iter().map(|d| Dim::Const(*d as i64)));
+        match self {
+            Value::Tensor(tensor) => Type::tensor(tensor.dtype(), dims(tensor)),
+            Value::Sequence(dtype, items) => match items.first() {
+                Some(inner @ Value::Sequence(..)) => Type::Sequence(Box::new(inner.ty())),
+                _ => Type::sequence(*dtype),
+            },
+            Value::Optional(None) => Type::Optional(Box::new(Type::Unknown)),
+            Value::Optional(Some(inner)) => Type::Optional(Box::new(inner.ty())),
+            Value::Map(keys, values) => Type::Map(keys.dtype(), Box::new(values.ty())),
         }
     }
 

@@ -2,14 +2,19 @@
 //! verifies.
 
 use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use onnxport_core::diagnose::{Code, Diagnostic, Report};
 use onnxport_core::host::{Host, OnPanic, PluginRoot, Search};
-use onnxport_core::verify::{Executor, Runtime};
+use onnxport_core::session::HOST_ROOT;
+use onnxport_core::verify::{Apart, Executor, Runtime};
 
 use crate::commands::verify::RuntimeArguments;
+use crate::ending;
 use crate::guests::{Guests, guests};
+use crate::outcome::{CommandResult, Outcome};
 
 /// Arguments about plugins.
 #[derive(Debug, Args)]
@@ -114,7 +119,35 @@ pub(crate) fn runtime(host: &Host, arguments: &RuntimeArguments) -> Result<Runti
     let library = library.iter().map(|path| ("library", path.as_str()));
     let named = arguments.executor_options.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let options: Vec<(&str, &str)> = library.chain(named).collect();
-    executor.open(&options)
+    let found = host.plugins.iter().find(|plugin| plugin.id == executor.id() && plugin.executor.is_some());
+    match found.filter(|_| arguments.isolate) {
+        Some(plugin) => Executor::open_apart(plugin, &options, apart(arguments.timeout)?),
+        None => executor.open(&options),
+    }
+}
+
+/// This program again, for a runtime alone.
+fn apart(limit: Option<Duration>) -> Result<Apart, Diagnostic> {
+    if !ending::is_ours() {
+        let message = "this process is another program's, which cannot be started for a runtime alone";
+        return Err(Diagnostic::error(Code::USAGE, message));
+    }
+    let program = std::env::current_exe().map_err(|error| {
+        let message = format!("this program cannot be found again: {error}");
+        Diagnostic::error(Code::VERIFY_NO_EXECUTOR, message)
+    })?;
+    let command = move || {
+        let mut command = Command::new(&program);
+        command.args(["plugin", "serve"]);
+        command
+    };
+    Ok(Apart { command: Box::new(command), limit })
+}
+
+/// What a process that [`apart`] starts does.
+pub(crate) fn serve() -> CommandResult {
+    onnxport_core::verify::serve(LINKED, &HOST_ROOT)?;
+    Ok(Outcome::ok())
 }
 
 /// Starts to look for ONNX Runtime in the background, where it is going to run a model and nobody said where it is.

@@ -68,6 +68,11 @@ impl<'a> Options<'a> {
         self.records.iter().filter(move |o| o.name.lent() == name).map(|o| o.value.lent())
     }
 
+    /// The names of the options, in the user's order.
+    pub fn names(&self) -> impl Iterator<Item = &'a str> {
+        self.records.iter().map(|o| o.name.lent())
+    }
+
     /// The option called `name` as a number.
     pub fn number(&self, name: &str) -> Result<Option<usize>, Failure> {
         self.get(name)

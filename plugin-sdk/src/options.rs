@@ -97,6 +97,12 @@ pub trait PluginOptions: Sized + Send + Sync + 'static {
     /// When a value is not of its field's type, or one is missing.
     fn read(options: Options<'_>) -> Result<Self, Refusal>;
 
+    /// The struct, with what one executor, or whatever else has options of its own, is given in place of its values.
+    ///
+    /// # Errors
+    /// When a value is not of its field's type, or not among those that are allowed.
+    fn over(&self, options: Options<'_>) -> Result<Self, Refusal>;
+
     /// Where the values of this process are.
     fn slot() -> &'static Slot<Self>;
 
@@ -155,6 +161,21 @@ pub fn field<T: OptionValue>(
         return T::absent().ok_or_else(missing);
     };
     T::parse(&text).ok_or_else(|| Refusal::new(format!("the option `{name}` cannot be {text:?}")))
+}
+
+/// Whether the values of `options` are among those that `entries` allow.
+///
+/// # Errors
+/// When one is not.
+pub fn check(entries: &[Entry], options: Options<'_>) -> Result<(), Refusal> {
+    for entry in entries.iter().filter(|entry| !entry.allowed.is_empty()) {
+        let given = options.get(entry.name).filter(|text| !entry.allowed.iter().any(|a| a == text));
+        if let Some(text) = given {
+            let message = format!("the option `{}` cannot be {text:?}", entry.name);
+            return Err(Refusal::new(message).help(format!("it can be {}", entry.allowed.join(", "))));
+        }
+    }
+    Ok(())
 }
 
 /// What [`AboutTable::options`](onnxport_abi::about::AboutTable::options) answers; what it points to
@@ -250,6 +271,16 @@ macro_rules! options {
                 })
             }
 
+            fn over(&self, options: $crate::executor::Options<'_>) -> Result<Self, $crate::Refusal> {
+                $crate::options::check(&<Self as $crate::options::PluginOptions>::entries(), options)?;
+                Ok(Self {
+                    $($field: match options.get(stringify!($field)) {
+                        Some(_) => $crate::options::field(options, stringify!($field), None)?,
+                        None => self.$field.clone(),
+                    },)*
+                })
+            }
+
             fn slot() -> &'static $crate::options::Slot<Self> {
                 static SLOT: $crate::options::Slot<$name> = $crate::options::Slot::new();
                 &SLOT
@@ -293,6 +324,19 @@ mod tests {
         };
         let records: Vec<OptionRecord<'_>> = given.iter().map(record).collect();
         Settings::read(Options::new(&records)).map_err(|refusal| refusal.message)
+    }
+
+    #[test]
+    fn an_executor_s_own_options_come_before_those_of_the_process() {
+        let settings = read(&[("key", "-3"), ("threads", "2")]).expect("all is there");
+        let over = |name: &'static str, value: &'static str| {
+            let record = OptionRecord { name: RStr::from_str(name), value: RStr::from_str(value) };
+            settings.over(Options::new(&[record])).map_err(|refusal| refusal.message)
+        };
+        let exact = over("mode", "exact").expect("it is allowed");
+        assert_eq!((exact.mode.as_str(), exact.threads, exact.key), ("exact", 2, -3));
+        assert!(over("mode", "slow").expect_err("it is not allowed").contains("cannot be \"slow\""));
+        assert!(over("threads", "many").expect_err("it is no number").contains("cannot be \"many\""));
     }
 
     #[test]

@@ -32,6 +32,8 @@ enum Command {
     Check(check::Arguments),
     #[command(hide = true)]
     Probe(check::ProbeArguments),
+    #[command(hide = true)]
+    Serve,
     /// Make a new plugin project
     New(new::Arguments),
 }
@@ -55,6 +57,7 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
         Command::Info(arguments) => info(arguments),
         Command::Check(arguments) => check::run(arguments),
         Command::Probe(arguments) => check::probe(arguments),
+        Command::Serve => plugins::serve(),
         Command::New(arguments) => new::run(arguments),
     }
 }

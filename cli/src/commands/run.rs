@@ -75,7 +75,7 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     let draw = arguments.random.then_some(Draw { seed: arguments.seed });
     let runtime = plugins::runtime(&host, &arguments.runtime)?;
     progress.stage("running the model");
-    let deadline = Deadline::start(arguments.runtime.timeout, runtime.name(), "running the model")?;
+    let deadline = Deadline::start(arguments.runtime.deadline(), runtime.name(), "running the model")?;
     let ran = run::run(&runtime, &arguments.model, &given, &sizes, draw)?;
     drop(deadline);
     let mut outcome = Outcome::text(text(&ran)).with("run", &ran);

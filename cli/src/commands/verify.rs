@@ -59,10 +59,20 @@ pub(crate) struct RuntimeArguments {
     /// `bytes=NUMBER` and `steps=NUMBER` for the budgets of the evaluator; can be repeated
     #[arg(long = "executor-option", value_name = "NAME=VALUE", value_parser = parse_option)]
     pub executor_options: Vec<(String, String)>,
+    /// Run the model in a process of its own: what crashes or hangs there is reported, and nothing else ends with it
+    #[arg(long)]
+    pub isolate: bool,
     /// The longest that the runtime may take to load the model and to run it on all cases, in seconds, and
     /// that PyTorch may take to say what is expected (300 where nothing is said)
     #[arg(long, value_name = "SECONDS", value_parser = args::seconds)]
     pub timeout: Option<Duration>,
+}
+
+impl RuntimeArguments {
+    /// How long this process waits for a runtime before it ends; one that is isolated is ended alone.
+    pub(crate) fn deadline(&self) -> Option<Duration> {
+        self.timeout.filter(|_| !self.isolate)
+    }
 }
 
 fn parse_option(text: &str) -> Result<(String, String), String> {
@@ -96,7 +106,8 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     let options = Options { rtol, atol, comparer: comparer.as_ref(), measure: false };
     let limit = arguments.runtime.timeout;
     let note = arguments.reference.refer(&mut against, limit, progress)?;
-    let verification = execute(&runtime, &arguments.model, &against, &options, limit, progress)?;
+    let deadline = arguments.runtime.deadline();
+    let verification = execute(&runtime, &arguments.model, &against, &options, deadline, progress)?;
     let mut outcome = Outcome::ok();
     outcome.report.diagnostics.extend(note);
     describe(&verification, &source, &mut outcome);

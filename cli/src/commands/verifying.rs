@@ -73,7 +73,7 @@ impl VerifyingArguments {
             }
         }
         let options = Options::default();
-        match verify::execute(&runtime, path, &against, &options, self.runtime.timeout, progress) {
+        match verify::execute(&runtime, path, &against, &options, self.runtime.deadline(), progress) {
             Ok(verification) => {
                 verify::describe(&verification, &source, &mut outcome);
                 if self.require_verified && !verification.values_compared {

@@ -2,10 +2,11 @@
 
 use std::fs::File;
 use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use onnxport_core::diagnose::{Code, Diagnostic};
+use onnxport_core::host::ended;
 
 /// How long to wait between two looks.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -55,41 +56,6 @@ pub(super) fn launch(mut command: Command, journal: &Path, limit: Duration) -> R
         return Ok(Ended::Done);
     }
     let said = std::fs::read(&words).unwrap_or_default();
-    Ok(Ended::Crashed(how(status, &String::from_utf8_lossy(&said))))
-}
-
-/// How the process ended, with what it said last.
-fn how(status: ExitStatus, words: &str) -> String {
-    const SHOWN: usize = 160;
-    let lines: Vec<&str> = words.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let error = lines.iter().rfind(|line| line.starts_with("error["));
-    // A panic says where, and in the next line why.
-    let panic =
-        || lines.iter().rposition(|line| line.contains("panicked at")).and_then(|at| lines.get(at + 1));
-    let said = error.or_else(panic).or(lines.last());
-    let said = said
-        .map_or(String::new(), |line| format!(", saying: {}", line.chars().take(SHOWN).collect::<String>()));
-    format!("ended the process with {}{said}", name(status))
-}
-
-#[cfg(unix)]
-fn name(status: ExitStatus) -> String {
-    use std::os::unix::process::ExitStatusExt;
-    match status.signal() {
-        Some(signal) => match signal {
-            libc::SIGABRT => "SIGABRT".to_owned(),
-            libc::SIGSEGV => "SIGSEGV".to_owned(),
-            libc::SIGBUS => "SIGBUS".to_owned(),
-            libc::SIGILL => "SIGILL".to_owned(),
-            libc::SIGFPE => "SIGFPE".to_owned(),
-            libc::SIGKILL => "SIGKILL".to_owned(),
-            other => format!("signal {other}"),
-        },
-        None => format!("exit code {}", status.code().unwrap_or(-1)),
-    }
-}
-
-#[cfg(not(unix))]
-fn name(status: ExitStatus) -> String {
-    format!("exit code {}", status.code().unwrap_or(-1))
+    let how = ended::how(status, &String::from_utf8_lossy(&said));
+    Ok(Ended::Crashed(format!("ended the process with {how}")))
 }

@@ -1,5 +1,6 @@
 //! From a root to a plugin: what it is, whether it fits, its tables.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use onnxport_abi::RStr;
@@ -69,6 +70,7 @@ pub fn plugin(about: &About, source: Source, library: Option<PathBuf>) -> Plugin
         library,
         replaces_linked: false,
         options: Vec::new(),
+        given: BTreeMap::new(),
         configure: about.table.configure,
         lowering: None,
         executor: None,

@@ -106,6 +106,11 @@ impl Drop for Collection {
     }
 }
 
+/// Sets which messages are collected by the number that [`level`] gives it, as another process was told.
+pub(crate) fn show_level(level: u32) {
+    LEVEL.store(level, Ordering::Relaxed);
+}
+
 /// The least severe messages that are collected, as [`level`] numbers them.
 pub(crate) fn shown() -> u32 {
     LEVEL.load(Ordering::Relaxed)
@@ -114,6 +119,11 @@ pub(crate) fn shown() -> u32 {
 /// Takes a warning of the host itself, about plugins.
 pub(super) fn warn(warning: Diagnostic) {
     take(warning);
+}
+
+/// Takes messages that were collected, for whoever collects around.
+pub(crate) fn hand_back(messages: Vec<Diagnostic>) {
+    messages.into_iter().for_each(take);
 }
 
 /// Takes a message of `plugin`, which says it about `origin`.

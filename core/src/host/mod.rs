@@ -9,6 +9,7 @@ mod call;
 pub mod crossing;
 pub mod discover;
 mod elf;
+pub mod ended;
 mod listing;
 pub mod load;
 pub mod log;
@@ -78,6 +79,8 @@ pub struct Plugin {
     pub replaces_linked: bool,
     /// The options that it takes.
     pub options: Vec<PluginOption>,
+    /// Those that the user set.
+    pub given: BTreeMap<String, String>,
     /// What takes them; `None` in plugins of contract 1.0.
     configure: Option<Configure>,
     /// Its lowerings, if it has any.
@@ -157,6 +160,7 @@ impl Host {
         let none = BTreeMap::new();
         for (plugin, own) in &mut plugins {
             let given = options.get(plugin.id).unwrap_or(&none);
+            plugin.given.clone_from(given);
             match attach::attach(plugin, own, root) {
                 Ok(()) => problems.extend(options::configure(plugin, given).err().into_iter().flatten()),
                 Err(problem) => problems.push(problem),

@@ -1,5 +1,6 @@
 //! Running an ONNX model on values that the user gives, and on drawn ones for the rest.
 
+mod answers;
 mod bind;
 mod draw;
 mod given;
@@ -59,7 +60,7 @@ pub struct Computed {
 ///
 /// # Errors
 /// `OP710` for a value that is missing or does not fit; `OP702` when the runtime lacks something that the model uses,
-/// an operator or a budget; `OP703` when it fails.
+/// an operator or a budget; `OP703` when it fails; `OP709` when what it gives are not the outputs that the model declares.
 pub fn run(
     runtime: &Runtime,
     path: &Path,
@@ -99,6 +100,7 @@ pub fn run(
         }));
     })?;
     let tensors: Vec<Computed> = outputs.into_iter().collect::<Result<_, _>>()?;
+    answers::check(runtime.name(), &signature.outputs, &tensors)?;
     let seconds = start.elapsed().as_secs_f64();
     let of = |all: &[Computed]| all.iter().map(Summary::of).collect::<Result<Vec<_>, Diagnostic>>();
     Ok(Run { executor, inputs: of(&inputs)?, outputs: of(&tensors)?, seconds, tensors })

@@ -5,6 +5,7 @@ use std::path::Path;
 use onnxport_abi::executor::{ExecutorTable, Handle, OptionRecord, TensorView};
 use onnxport_abi::{RSlice, RStr, Version};
 
+use super::apart::{Apart, Remote, RemoteSession};
 use super::place::Place;
 use crate::diagnose::{Code, Diagnostic};
 pub use crate::host::Output;
@@ -67,7 +68,25 @@ impl Executor {
         self.call(&mut |_| {}).run(Code::VERIFY_NO_EXECUTOR, |sink| {
             (self.table.open)(RSlice::from_slice(&records), &mut handle, sink)
         })?;
-        Ok(Runtime { executor: *self, handle })
+        Ok(Runtime { executor: *self, seat: Seat::Here(handle) })
+    }
+
+    /// Opens the runtime of `plugin` in processes of its own, as [`open`](Self::open) does in this one.
+    ///
+    /// # Errors
+    /// `OP807` when the plugin runs no models; `OP702` when no process can be started, or the runtime is not there; `OP705`
+    /// and `OP708` when it does not answer.
+    pub fn open_apart(
+        plugin: &Plugin,
+        options: &[(&str, &str)],
+        apart: Apart,
+    ) -> Result<Runtime, Diagnostic> {
+        let Some(executor) = Self::of(plugin) else {
+            let message = format!("there is no executor `{}`", plugin.id);
+            return Err(Diagnostic::error(Code::PLUGIN_CHOICE, message));
+        };
+        let remote = Remote::open(plugin, executor.name(), options, apart)?;
+        Ok(Runtime { executor, seat: Seat::Apart(Box::new(remote)) })
     }
 }
 
@@ -78,7 +97,15 @@ fn none() -> Diagnostic {
 /// An open runtime.
 pub struct Runtime {
     executor: Executor,
-    handle: Handle,
+    seat: Seat,
+}
+
+/// Where a runtime is.
+enum Seat {
+    /// In this process.
+    Here(Handle),
+    /// In others.
+    Apart(Box<Remote>),
 }
 
 impl Runtime {
@@ -107,20 +134,28 @@ impl Runtime {
 
     /// What the runtime is: name, version, where it comes from.
     pub fn describe(&self) -> Result<String, Diagnostic> {
+        let handle = match &self.seat {
+            Seat::Here(handle) => *handle,
+            Seat::Apart(remote) => return Ok(format!("{}, in a process of its own", remote.text)),
+        };
         let mut ignore = |_: Output<'_>| {};
         let mut call = self.executor.call(&mut ignore);
-        call.run(Code::VERIFY_EXECUTOR, |sink| (self.executor.table.describe)(self.handle, sink))?;
+        call.run(Code::VERIFY_EXECUTOR, |sink| (self.executor.table.describe)(handle, sink))?;
         Ok(call.text)
     }
 
     /// Loads the model at `path`.
     pub fn load(&self, path: &Path) -> Result<Session<'_>, Diagnostic> {
         let place = Place::of(path)?;
+        let runtime = match &self.seat {
+            Seat::Here(handle) => *handle,
+            Seat::Apart(remote) => return Ok(Session::apart(self, remote.load(place.text(), None)?, place)),
+        };
         let mut handle = Handle::NULL;
         self.executor.call(&mut |_| {}).run(Code::VERIFY_EXECUTOR, |sink| {
-            (self.executor.table.load)(self.handle, RStr::from_str(place.text()), &mut handle, sink)
+            (self.executor.table.load)(runtime, RStr::from_str(place.text()), &mut handle, sink)
         })?;
-        Ok(Session { runtime: self, handle, _place: place })
+        Ok(Session::here(self, handle, place))
     }
 
     /// Loads the model at `path` so that runs also give the intermediate values called `values`, after the
@@ -141,34 +176,62 @@ impl Runtime {
             problem.provider = Some(id.to_owned());
             return Err(problem);
         };
-        let values: Vec<RStr<'_>> = values.iter().map(|name| RStr::from_str(name)).collect();
         let place = Place::of(path)?;
+        let runtime = match &self.seat {
+            Seat::Here(handle) => *handle,
+            Seat::Apart(remote) => {
+                return Ok(Session::apart(self, remote.load(place.text(), Some(values))?, place));
+            }
+        };
+        let values: Vec<RStr<'_>> = values.iter().map(|name| RStr::from_str(name)).collect();
         let text = RStr::from_str(place.text());
         let mut handle = Handle::NULL;
         self.executor.call(&mut |_| {}).run(Code::VERIFY_EXECUTOR, |sink| {
-            load_with(self.handle, text, RSlice::from_slice(&values), &mut handle, sink)
+            load_with(runtime, text, RSlice::from_slice(&values), &mut handle, sink)
         })?;
-        Ok(Session { runtime: self, handle, _place: place })
+        Ok(Session::here(self, handle, place))
     }
 }
 
 impl Drop for Runtime {
     fn drop(&mut self) {
-        (self.executor.table.close)(self.handle);
+        if let Seat::Here(handle) = &self.seat {
+            (self.executor.table.close)(*handle);
+        }
     }
 }
 
 /// A loaded model.
 pub struct Session<'r> {
     runtime: &'r Runtime,
-    handle: Handle,
+    seat: Loaded<'r>,
     /// An executor may read weights when they are needed.
     _place: Place,
 }
 
-impl Session<'_> {
+/// Where a model was loaded.
+enum Loaded<'r> {
+    /// In this process.
+    Here(Handle),
+    /// In another one.
+    Apart(Box<RemoteSession<'r>>),
+}
+
+impl<'r> Session<'r> {
+    fn here(runtime: &'r Runtime, handle: Handle, place: Place) -> Self {
+        Self { runtime, seat: Loaded::Here(handle), _place: place }
+    }
+
+    fn apart(runtime: &'r Runtime, session: RemoteSession<'r>, place: Place) -> Self {
+        Self { runtime, seat: Loaded::Apart(Box::new(session)), _place: place }
+    }
+
     /// Runs the model; `take` is given every output in the model's order.
     pub fn run(&mut self, feeds: &[Feed<'_>], take: &mut dyn FnMut(Output<'_>)) -> Result<(), Diagnostic> {
+        let handle = match &mut self.seat {
+            Loaded::Here(handle) => *handle,
+            Loaded::Apart(session) => return session.run(feeds, take),
+        };
         let views: Vec<TensorView<'_>> = feeds
             .iter()
             .map(|feed| TensorView {
@@ -179,15 +242,17 @@ impl Session<'_> {
             })
             .collect();
         let executor = &self.runtime.executor;
-        executor.call(take).run(Code::VERIFY_EXECUTOR, |sink| {
-            (executor.table.run)(self.handle, RSlice::from_slice(&views), sink)
-        })
+        executor
+            .call(take)
+            .run(Code::VERIFY_EXECUTOR, |sink| (executor.table.run)(handle, RSlice::from_slice(&views), sink))
     }
 }
 
 impl Drop for Session<'_> {
     fn drop(&mut self) {
-        (self.runtime.executor.table.unload)(self.handle);
+        if let Loaded::Here(handle) = &self.seat {
+            (self.runtime.executor.table.unload)(*handle);
+        }
     }
 }
 

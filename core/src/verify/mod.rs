@@ -1,5 +1,6 @@
 //! Runs a written model on recorded and drawn calls and judges what comes out.
 
+mod apart;
 mod branches;
 mod codes;
 mod executor;
@@ -18,6 +19,7 @@ mod values;
 pub use crate::compare::{Comparer, Difference, Tolerance};
 pub use crate::host::discard;
 pub use crate::onnx::{Extent, Port, Signature, State};
+pub use apart::{Apart, serve};
 pub use branches::NotEntered;
 pub use executor::{Executor, Feed, Output, Runtime, Session};
 pub use expected::{Against, Case, Expected, Source};

@@ -1,37 +1,28 @@
 //! ONNX Runtime as an onnxport executor.
 //!
-//! The library is loaded at run time; see [`discover`] for where it is looked for. Options:
-//! `library` (a path), `threads` (per operator; 0 lets ONNX Runtime choose) and `custom_ops` (the path of a
-//! library of custom operators; can be given several times).
+//! The library is loaded at run time; see [`discover`] for where it is looked for. [`options`] lists what a runtime is
+//! opened with; beside those, `custom_ops` is the path of a library of custom operators, and can be given several times.
 
 pub mod discover;
+mod options;
+mod provider;
 mod session;
 mod tapped;
 mod tensor;
+mod twin;
 
 use std::ffi::CStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use onnxport_sdk::executor::{Executor, Failure, Options};
+use options::{Chosen, Settings};
 use ort::ErrorCode;
 use ort::environment::Environment;
 use ort::session::Session;
-use ort::session::builder::SessionBuilder;
+use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 
 onnxport_sdk::export_plugin! { id: "ort", executor: OnnxRuntime, options: Settings }
-
-onnxport_sdk::options! {
-    /// What holds for every runtime that is opened, unless it is opened with an option of its own.
-    struct Settings {
-        /// Threads per operator; 0 lets ONNX Runtime choose.
-        threads: usize = 0,
-        /// The ONNX Runtime library; otherwise it is searched for.
-        library: Option<PathBuf>,
-        /// Whether what `python3` says about where the library is, is kept in the user's cache folder.
-        remember: bool = true,
-    }
-}
 
 /// Starts to look for the library in the background, unless it is known: a model will be run soon.
 pub fn prepare() {
@@ -62,8 +53,7 @@ const NO_THREAD: &str = "pthread_create failed";
 
 struct OnnxRuntime {
     loaded: Loaded,
-    threads: usize,
-    custom_ops: Vec<PathBuf>,
+    chosen: Chosen,
 }
 
 impl Executor for OnnxRuntime {
@@ -71,67 +61,74 @@ impl Executor for OnnxRuntime {
     type Session = session::OrtSession;
 
     fn open(options: Options<'_>) -> Result<Self, Failure> {
-        let settings = Settings::get()?;
-        let threads = options.number("threads")?.unwrap_or(settings.threads);
-        let wanted = options.get("library").map(Path::new).or(settings.library.as_deref());
-        let mut slot = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
-        let loaded = match slot.as_ref() {
-            Some(loaded) => {
-                if let Some(path) = wanted.filter(|p| canonical(p) != canonical(&loaded.path)) {
-                    let message = format!(
-                        "{} cannot be loaded: this process already uses {}",
-                        path.display(),
-                        loaded.path.display()
-                    );
-                    return Err(Failure::new(message));
-                }
-                loaded.clone()
-            }
-            None => slot.insert(load_library(wanted)?).clone(),
-        };
-        let custom_ops: Vec<PathBuf> = options.all("custom_ops").map(PathBuf::from).collect();
-        if let Some(missing) = custom_ops.iter().find(|path| !path.is_file()) {
-            return Err(Failure::new(format!(
-                "there is no library of custom operators at {}",
-                missing.display()
-            )));
+        let chosen = Chosen::of(options)?;
+        let loaded = library(chosen.settings.library.as_deref())?;
+        let runtime = Self { loaded, chosen };
+        if runtime.chosen.settings.provider != "cpu" {
+            // Whether it is there is said before a model is read.
+            runtime.builder()?;
         }
-        Ok(Self { loaded, threads, custom_ops })
+        Ok(runtime)
     }
 
     fn describe(&self) -> String {
-        format!("ONNX Runtime {}, {}", self.loaded.version, self.loaded.path.display())
+        let provider = match self.chosen.settings.provider.as_str() {
+            "cuda" => " on CUDA without TF32",
+            _ => "",
+        };
+        format!("ONNX Runtime {}{provider}, {}", self.loaded.version, self.loaded.path.display())
     }
 
     fn load(&mut self, path: &Path) -> Result<session::OrtSession, Failure> {
-        let mut builder = self.builder().map_err(|e| unloadable(&e))?;
-        let session = builder.commit_from_file(path).map_err(|e| self.refused(&e))?;
-        Ok(session::OrtSession::new(session))
+        self.load_or_widen(path, None)
     }
 
     fn load_with(&mut self, path: &Path, values: &[&str]) -> Result<session::OrtSession, Failure> {
-        let model = tapped::model(path, values)?;
-        let folder = path.parent().map_or("", |folder| folder.to_str().unwrap_or_default());
-        let mut builder = self
-            .builder()
-            .and_then(|builder| {
-                // The bytes have no place of their own; weights beside the model are found through it.
-                let key = "session.model_external_initializers_file_folder_path";
-                builder.with_config_entry(key, folder).map_err(|e| e.to_string())
-            })
-            .map_err(|e| unloadable(&e))?;
-        let session = builder.commit_from_memory(&model).map_err(|e| self.refused(&e))?;
-        Ok(session::OrtSession::new(session))
+        self.load_or_widen(path, Some(values))
     }
 }
 
 impl OnnxRuntime {
+    /// Loads a model, or its twin in float32 where the CPU has no kernels for it.
+    fn load_or_widen(&self, path: &Path, values: Option<&[&str]>) -> Result<session::OrtSession, Failure> {
+        let refused = match self.commit(path, values) {
+            Ok(session) => return Ok(session::OrtSession::new(session, None)),
+            Err(failure) => failure,
+        };
+        let Settings { upcast, provider, .. } = &self.chosen.settings;
+        if !refused.unsupported || !*upcast || provider != "cpu" {
+            return Err(refused);
+        }
+        // Why the twin is not taken either says less than why the model is not.
+        let Some(twin) = twin::make(path)? else { return Err(refused) };
+        let Ok(session) = self.commit(&twin.path, values) else { return Err(refused) };
+        onnxport_sdk::log::warn!(
+            "this processor has no kernels for the {} of the model, which is computed in float32; what comes out is rounded",
+            twin.narrow.describe()
+        );
+        Ok(session::OrtSession::new(session, Some(twin)))
+    }
+
+    /// The model at `path` as a session, whose runs also give `values`.
+    fn commit(&self, path: &Path, values: Option<&[&str]>) -> Result<Session, Failure> {
+        let Some(values) = values else {
+            return self.builder()?.commit_from_file(path).map_err(|e| self.refused(&e));
+        };
+        let model = tapped::model(path, values)?;
+        let folder = path.parent().map_or("", |folder| folder.to_str().unwrap_or_default());
+        // The bytes have no place of their own; weights beside the model are found through it.
+        let key = "session.model_external_initializers_file_folder_path";
+        let mut builder =
+            self.builder()?.with_config_entry(key, folder).map_err(|e| unloadable(&e.to_string()))?;
+        builder.commit_from_memory(&model).map_err(|e| self.refused(&e))
+    }
+
     /// Why ONNX Runtime does not take a model.
     fn refused<T>(&self, error: &ort::Error<T>) -> Failure {
         let message = first_line(&error.to_string());
         let unknown = UNKNOWN_OPERATOR.iter().any(|text| message.contains(text));
         let failure = unloadable(&message);
-        if unknown && self.custom_ops.is_empty() {
+        if unknown && self.chosen.custom_ops.is_empty() {
             return failure.unsupported().help(
                 "if a backend's runtime has the operator, load its library: --executor-option custom_ops=PATH",
             );
@@ -144,20 +141,55 @@ impl OnnxRuntime {
         if error.code() == ErrorCode::NotImplemented { failure.unsupported() } else { failure }
     }
 
-    fn builder(&self) -> Result<SessionBuilder, String> {
-        let builder = Session::builder(&self.loaded.environment).map_err(|e| e.to_string())?;
+    fn builder(&self) -> Result<SessionBuilder, Failure> {
+        let Chosen { settings, session, custom_ops, .. } = &self.chosen;
+        let failed = |e: &dyn std::fmt::Display| unloadable(&e.to_string());
+        let builder = Session::builder(&self.loaded.environment).map_err(|e| failed(&e))?;
         // Errors arrive as results; printing them as well would break quiet and JSON output.
-        let mut builder = builder.with_log_level(ort::logging::LogLevel::Fatal).map_err(|e| e.to_string())?;
-        for library in &self.custom_ops {
+        let mut builder = builder.with_log_level(ort::logging::LogLevel::Fatal).map_err(|e| failed(&e))?;
+        for library in custom_ops {
             let path = canonical(library);
-            let failed = |e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
-            builder = builder.with_operator_library(&path).map_err(|e| failed(&e))?;
+            let refused = |e: &dyn std::fmt::Display| failed(&format!("{}: {e}", path.display()));
+            builder = builder.with_operator_library(&path).map_err(|e| refused(&e))?;
         }
-        if self.threads == 0 {
-            return Ok(builder);
+        let level = match settings.optimisation.as_str() {
+            "none" => GraphOptimizationLevel::Disable,
+            "basic" => GraphOptimizationLevel::Level1,
+            "extended" => GraphOptimizationLevel::Level2,
+            "layout" => GraphOptimizationLevel::Level3,
+            _ => GraphOptimizationLevel::All,
+        };
+        builder = builder.with_optimization_level(level).map_err(|e| failed(&e))?;
+        for (key, value) in session {
+            builder = builder.with_config_entry(key, value).map_err(|e| failed(&e))?;
         }
-        builder.with_intra_threads(self.threads).map_err(|e| e.to_string())
+        if settings.threads != 0 {
+            builder = builder.with_intra_threads(settings.threads).map_err(|e| failed(&e))?;
+        }
+        if settings.inter_threads != 1 {
+            builder = builder.with_inter_threads(settings.inter_threads).map_err(|e| failed(&e))?;
+            builder = builder.with_parallel_execution(true).map_err(|e| failed(&e))?;
+        }
+        provider::register(&mut builder, &self.chosen, &self.loaded)?;
+        Ok(builder)
     }
+}
+
+/// The library of this process, loaded when it is first asked for.
+fn library(wanted: Option<&Path>) -> Result<Loaded, Failure> {
+    let mut slot = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(loaded) = slot.as_ref() else {
+        return Ok(slot.insert(load_library(wanted)?).clone());
+    };
+    if let Some(path) = wanted.filter(|p| canonical(p) != canonical(&loaded.path)) {
+        let message = format!(
+            "{} cannot be loaded: this process already uses {}",
+            path.display(),
+            loaded.path.display()
+        );
+        return Err(Failure::new(message));
+    }
+    Ok(loaded.clone())
 }
 
 fn unloadable(message: &str) -> Failure {

@@ -12,6 +12,8 @@ use ort::value::{
     DynTensor, DynTensorValueType, DynValue, PrimitiveTensorElementType, TensorElementType, TensorRef,
 };
 
+use crate::twin;
+
 /// The tensor as ONNX Runtime takes it: over the same bytes where their type and alignment allow it.
 pub(crate) fn to_ort<'a>(view: &TensorView<'a>) -> Result<SessionInputValue<'a>, Failure> {
     let name = view.name.lent();
@@ -77,8 +79,13 @@ fn copy<'a>(dtype: DType, dims: &[i64], bytes: &[u8]) -> ort::Result<SessionInpu
     Ok(SessionInputValue::from(tensor))
 }
 
-/// Hands an output over without copying it.
-pub(crate) fn from_ort(name: &str, value: &DynValue, outputs: &mut Outputs<'_>) -> Result<(), Failure> {
+/// Hands an output over, without copying it where it is not `narrow`, the short type that the host knows it by.
+pub(crate) fn from_ort(
+    name: &str,
+    value: &DynValue,
+    narrow: Option<DType>,
+    outputs: &mut Outputs<'_>,
+) -> Result<(), Failure> {
     let tensor = value
         .view()
         .downcast::<DynTensorValueType>()
@@ -103,7 +110,10 @@ pub(crate) fn from_ort(name: &str, value: &DynValue, outputs: &mut Outputs<'_>) 
         // `value` keeps it alive and unchanged for the borrow.
         unsafe { std::slice::from_raw_parts(pointer, size as usize) }
     };
-    outputs.push(name, dtype.onnx(), dims, bytes);
+    match narrow.filter(|_| dtype == DType::F32) {
+        Some(short) => outputs.push(name, short.onnx(), dims, &twin::narrowed(short, bytes)),
+        None => outputs.push(name, dtype.onnx(), dims, bytes),
+    }
     Ok(())
 }
 

@@ -16,7 +16,7 @@ pub(super) fn resolve(graph: &mut Graph, call: &Call<'_>) -> Option<()> {
         let node = &graph.nodes[mark];
         let Some(Attr::Str(of)) = node.attr("of") else { return None };
         let block = call.block(of)?;
-        let inputs: Vec<ValueId> = node.inputs.iter().map(|v| *v).collect::<Option<_>>()?;
+        let inputs: Vec<ValueId> = node.inputs.iter().copied().collect::<Option<_>>()?;
         let (home, outputs) = (node.block?, node.outputs.clone());
         let formal = &call.graph.blocks[block].inputs;
         if formal.len() != inputs.len() {
@@ -101,7 +101,7 @@ impl Graft<'_> {
             let new = (*self.graph.nodes[made].outputs.get(index)?)?;
             match output {
                 Some(output) => {
-                    self.graph.values[new].name = self.from.values[*output].name.clone();
+                    self.graph.values[new].name.clone_from(&self.from.values[*output].name);
                     self.graph.values[new].ty = plain(&self.from.values[*output].ty);
                     self.values.insert(*output, new);
                 }

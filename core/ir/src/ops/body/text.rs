@@ -52,7 +52,7 @@ impl<'c, 'a> Text<'c, 'a> {
         let lines = call.fill(&self.lines, &self.stated)?;
         let mut function = super::parse(&format!("function \"\"::Body() {{\n{inputs}{lines}{outputs}}}"))?;
         function.domain = call.node.domain.to_string();
-        function.name = schema.name.to_owned();
+        schema.name.clone_into(&mut function.name);
         function.overload = schema.since.to_string();
         // Graphs are part of the body.
         let mut attributes: Vec<_> = schema.attributes.iter().filter(|a| a.kind != AttrKind::Graph).collect();

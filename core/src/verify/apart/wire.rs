@@ -1,0 +1,115 @@
+//! What the two processes say to each other: a header of JSON behind its length, and behind it the bytes of the tensors
+//! that the header lists.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// A header is not longer than this.
+const MAX_HEADER: u64 = 64 << 20;
+
+/// What the serving process is to do. It answers with replies, of which the last one is `Done` or `Failed`.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Request {
+    /// Open the runtime of a plugin; this comes first.
+    Open {
+        /// The plugin.
+        id: String,
+        /// Its library; `None` where it is linked in.
+        library: Option<PathBuf>,
+        /// What the user set for the plugin.
+        settings: BTreeMap<String, String>,
+        /// The options of the runtime.
+        options: Vec<(String, String)>,
+        /// Which messages of plugins are wanted.
+        level: u32,
+    },
+    /// Load a model.
+    Load { path: String, values: Option<Vec<String>> },
+    /// Run it on these inputs, whose bytes follow.
+    Run { feeds: Vec<Shape> },
+}
+
+/// A tensor, without its bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Shape {
+    pub(super) name: String,
+    /// As ONNX numbers them.
+    pub(super) dtype: i32,
+    pub(super) dims: Vec<i64>,
+    /// How many bytes follow.
+    pub(super) bytes: u64,
+}
+
+/// What the serving process answers.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Reply {
+    /// An output, whose bytes follow.
+    Output(Shape),
+    /// A message of the plugin.
+    Said { level: u32, plugin: String, text: String },
+    /// It was done. The text is what the runtime says that it is, where it was opened.
+    Done(String),
+    /// It was not.
+    Failed { code: String, message: String, help: Option<String>, provider: Option<String> },
+}
+
+/// Writes a header and the parts that it lists.
+pub(super) fn write(out: &mut dyn Write, header: &impl Serialize, parts: &[&[u8]]) -> io::Result<()> {
+    let text = serde_json::to_vec(header)?;
+    out.write_all(&(text.len() as u64).to_le_bytes())?;
+    out.write_all(&text)?;
+    for part in parts {
+        out.write_all(part)?;
+    }
+    out.flush()
+}
+
+/// Reads a header; `None` where the other side has ended between two of them.
+pub(super) fn header<T: DeserializeOwned>(from: &mut dyn Read) -> io::Result<Option<T>> {
+    let mut length = [0; 8];
+    match from.read_exact(&mut length) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        Err(error) => return Err(error),
+    }
+    let length = u64::from_le_bytes(length);
+    if length > MAX_HEADER {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "a header is too long"));
+    }
+    Ok(Some(serde_json::from_slice(&bytes(from, length)?)?))
+}
+
+/// Reads exactly `length` bytes; room is made as they come.
+pub(super) fn bytes(from: &mut dyn Read, length: u64) -> io::Result<Vec<u8>> {
+    let mut out = Vec::new();
+    from.take(length).read_to_end(&mut out)?;
+    if out.len() as u64 == length { Ok(out) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_and_what_is_cut_off_is_not() {
+        let shape = Shape { name: "x".to_owned(), dtype: 1, dims: vec![2], bytes: 8 };
+        let mut wire = Vec::new();
+        write(&mut wire, &Reply::Output(shape.clone()), &[&[7; 8]]).unwrap();
+        let mut from = wire.as_slice();
+        let Some(Reply::Output(read)) = header(&mut from).unwrap() else { panic!("an output") };
+        assert_eq!((read, bytes(&mut from, 8).unwrap()), (shape, vec![7; 8]));
+        assert!(header::<Reply>(&mut from).unwrap().is_none());
+        for end in 9..wire.len() {
+            let mut from = &wire[..end];
+            let read = header::<Reply>(&mut from).and_then(|_| bytes(&mut from, 8));
+            assert!(read.is_err(), "{end}");
+        }
+        let absurd = u64::MAX.to_le_bytes();
+        assert!(header::<Reply>(&mut absurd.as_slice()).is_err());
+        assert!(bytes(&mut [1u8].as_slice(), u64::MAX).is_err());
+    }
+}

@@ -1,0 +1,41 @@
+//! What runs the operators of a session.
+
+use onnxport_sdk::executor::Failure;
+use ort::ep::{ArbitrarilyConfigurableExecutionProvider, CUDA, ExecutionProvider};
+use ort::session::builder::SessionBuilder;
+
+use crate::options::Chosen;
+use crate::{Loaded, first_line};
+
+/// Lets the provider that was chosen run the operators of a session.
+///
+/// # Errors
+/// Where the library does not have it, or it cannot be used here: nobody is given another one in silence.
+pub(crate) fn register(
+    builder: &mut SessionBuilder,
+    chosen: &Chosen,
+    loaded: &Loaded,
+) -> Result<(), Failure> {
+    if chosen.settings.provider != "cuda" {
+        return Ok(());
+    }
+    let library = || format!("ONNX Runtime {}, {}", loaded.version, loaded.path.display());
+    if !CUDA::is_available().unwrap_or(false) {
+        let message = format!("the CUDA provider was asked for, and {} has none", library());
+        return Err(Failure::new(message)
+            .unsupported()
+            .help("install onnxruntime-gpu, and name its library with --ort-library"));
+    }
+    // What is checked is float32, and not the shorter numbers of tensor cores.
+    let exact = CUDA::default().with_tf32(false);
+    let provider = chosen
+        .provider
+        .iter()
+        .fold(exact, |provider, (name, value)| provider.with_arbitrary_config(name, value));
+    provider.register(builder).map_err(|error| {
+        let why = first_line(&error.to_string());
+        Failure::new(format!("the CUDA provider of {} cannot be used: {why}", library())).unsupported().help(
+            "it needs a GPU with a driver, and the CUDA and cuDNN libraries where the system finds them",
+        )
+    })
+}

@@ -6,7 +6,8 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    check, completions, convert, explain, inspect, ops, optimize, package, plugin, run, verify, weights,
+    bisect, check, completions, convert, diff, explain, inspect, ops, optimize, package, plugin, run, verify,
+    weights,
 };
 use crate::exit;
 
@@ -78,6 +79,10 @@ pub(crate) enum Command {
     Inspect(inspect::Arguments),
     /// Run a model and compare what it computes with what PyTorch computed
     Verify(verify::Arguments),
+    /// Find the first node of a model, or the first step of the optimizer, that computes something else
+    Bisect(Box<bisect::Arguments>),
+    /// Say what differs between two ONNX models, node by node
+    Diff(Box<diff::Arguments>),
     /// Run an ONNX model once, and show or write what comes out
     Run(run::Arguments),
     /// Read an ONNX model, check it and write it again
@@ -106,6 +111,8 @@ impl Command {
             Command::Check(_) => "check",
             Command::Inspect(_) => "inspect",
             Command::Verify(_) => "verify",
+            Command::Bisect(_) => "bisect",
+            Command::Diff(_) => "diff",
             Command::Run(_) => "run",
             Command::Optimize(_) => "optimize",
             Command::Ops(_) => "ops",

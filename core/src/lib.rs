@@ -61,10 +61,14 @@
 #[doc(hidden)]
 pub mod backend;
 #[doc(hidden)]
+pub mod bisect;
+#[doc(hidden)]
 pub mod compare;
 mod conversion;
 #[doc(hidden)]
 pub mod decompose;
+#[doc(hidden)]
+pub mod diff;
 pub(crate) mod graph_access;
 #[doc(hidden)]
 pub mod host;
@@ -98,6 +102,8 @@ pub mod run;
 pub mod session;
 #[doc(hidden)]
 pub mod sizes;
+#[doc(hidden)]
+pub mod taps;
 #[doc(hidden)]
 pub mod verify;
 #[doc(hidden)]

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from onnxport import testing
     from onnxport._commands import (
+        bisect,
         check,
         convert,
+        diff,
         explain,
         inspect,
         ops,
@@ -47,8 +49,10 @@ if TYPE_CHECKING:
 
 # Where each name comes from.
 _PLACES = {
+    "bisect": "_commands",
     "check": "_commands",
     "convert": "_commands",
+    "diff": "_commands",
     "explain": "_commands",
     "inspect": "_commands",
     "ops": "_commands",
@@ -105,8 +109,10 @@ __all__ = [
     "UnverifiedError",
     "UsageError",
     "Value",
+    "bisect",
     "check",
     "convert",
+    "diff",
     "explain",
     "export",
     "inspect",

@@ -1,7 +1,8 @@
 """Write an exported program together with the values that its ONNX form must reproduce.
 
 The values go into a sidecar (`_sidecar.py`). The names of `Dim`, which PyTorch does not save, go
-into the archive: its extra file `onnxport.dims.json` is a JSON object of names by symbols.
+into the archive: its extra file `onnxport.dims.json` is a JSON object of names by symbols. Values
+inside of the program, where they are asked for, go into a file of their own (`_intermediates.py`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import torch
 import torch.utils._pytree as pytree
 from torch.export import ExportedProgram
 
+from onnxport._intermediates import intermediates_path, record
 from onnxport._program import (
     SaveError,
     dim_names,
@@ -51,6 +53,7 @@ def save(
     cases: int = 2,
     seed: int = 0,
     root: str | os.PathLike[str] | None = None,
+    intermediates: bool = False,
 ) -> Path:
     """Save `ep` at `path` and record expected values beside it; return the sidecar's path.
 
@@ -68,6 +71,9 @@ def save(
         root: Shorten the file names in the program's stack traces, so that the archive does not
             depend on where it was made: files under `root` become relative to it, files of
             installed packages begin with the package.
+        intermediates: Also write what every node of the program gives in the traced call, to
+            `model.intermediates.safetensors`. With it `onnxport bisect model.onnx --against
+            model.pt2` finds the first node that computes something else than PyTorch.
 
     Raises:
         SaveError: No example inputs, or the program does not run with `inputs`.
@@ -81,6 +87,8 @@ def save(
     torch.export.save(ep, path, extra_files=extra_files)
     target = sidecar_path(path)
     write(recorded, recorder.output_names, target)
+    if intermediates:
+        record(ep, recorder.leaves, intermediates_path(path), seed)
     return target
 
 

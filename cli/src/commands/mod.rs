@@ -1,9 +1,11 @@
 //! A file per command: its arguments, and how its result is shown.
 
+pub(crate) mod bisect;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod converting;
+pub(crate) mod diff;
 pub(crate) mod explain;
 pub(crate) mod exporting;
 pub(crate) mod inspect;
@@ -31,6 +33,8 @@ pub(crate) fn run(command: &Command, progress: &Progress) -> CommandResult {
         Command::Check(arguments) => check::run(arguments),
         Command::Inspect(arguments) => inspect::run(arguments),
         Command::Verify(arguments) => verify::run(arguments, progress),
+        Command::Bisect(arguments) => bisect::run(arguments, progress),
+        Command::Diff(arguments) => diff::run(arguments, progress),
         Command::Run(arguments) => run::run(arguments, progress),
         Command::Optimize(arguments) => optimize::run(arguments, progress),
         Command::Ops(arguments) => ops::run(arguments),

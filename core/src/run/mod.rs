@@ -43,8 +43,8 @@ pub struct Run {
     pub tensors: Vec<Computed>,
 }
 
-/// An output.
-#[derive(Debug)]
+/// A value that was computed, or that is fed.
+#[derive(Clone, Debug)]
 pub struct Computed {
     /// The name in the model.
     pub name: String,
@@ -69,20 +69,8 @@ pub fn run(
     draw: Option<Draw>,
 ) -> Result<Run, Diagnostic> {
     let start = Instant::now();
-    let file = OnnxFile::open(path)?;
-    // A runtime may crash on data that is not there.
-    file.check_data()?;
-    check_calls(&file.proto)?;
-    let signature = Signature::of(&file)?;
-    drop(file);
-    let bound = bind::bind(&signature, given, sizes, draw)?;
-    let read = |(name, tensor): &(String, LazyTensor)| {
-        let bytes = tensor.read().map(|bytes| Bytes::from(bytes.into_owned()));
-        let bytes = bytes.ok_or_else(|| wrong(format!("the value of the input `{name}` cannot be read")))?;
-        Ok(Computed { name: name.clone(), dtype: tensor.dtype, shape: tensor.shape.clone(), bytes })
-    };
-    let inputs: Vec<Computed> = bound.iter().map(read).collect::<Result<_, Diagnostic>>()?;
-    let feeds = inputs.iter().map(feed).collect::<Result<Vec<Feed<'_>>, Diagnostic>>()?;
+    let (_, inputs) = inputs(path, given, sizes, draw)?;
+    let feeds = inputs.iter().map(Computed::feed).collect::<Result<Vec<Feed<'_>>, Diagnostic>>()?;
     let executor = runtime.describe()?;
     let mut session = runtime.load(path)?;
     let mut outputs: Vec<Result<Computed, Diagnostic>> = Vec::new();
@@ -106,10 +94,42 @@ pub fn run(
     Ok(Run { executor, inputs: of(&inputs)?, outputs: of(&tensors)?, seconds, tensors })
 }
 
-fn feed(input: &Computed) -> Result<Feed<'_>, Diagnostic> {
-    let dims: Option<Vec<i64>> = input.shape.iter().map(|d| i64::try_from(*d).ok()).collect();
-    let dims = dims.ok_or_else(|| wrong(format!("the input `{}` is too large", input.name)))?;
-    Ok(Feed { name: &input.name, dtype: input.dtype, dims, bytes: &input.bytes })
+/// What the model at `path` declares, and the value of every input that has one: given, or drawn where `draw` says how.
+///
+/// # Errors
+/// `OP710` for a value that is missing or does not fit, and what reading the model gives.
+pub fn inputs(
+    path: &Path,
+    given: &Given,
+    sizes: &Sizes,
+    draw: Option<Draw>,
+) -> Result<(Signature, Vec<Computed>), Diagnostic> {
+    let file = OnnxFile::open(path)?;
+    // A runtime may crash on data that is not there.
+    file.check_data()?;
+    check_calls(&file.proto)?;
+    let signature = Signature::of(&file)?;
+    drop(file);
+    let bound = bind::bind(&signature, given, sizes, draw)?;
+    let read = |(name, tensor): &(String, LazyTensor)| {
+        let bytes = tensor.read().map(|bytes| Bytes::from(bytes.into_owned()));
+        let bytes = bytes.ok_or_else(|| wrong(format!("the value of the input `{name}` cannot be read")))?;
+        Ok(Computed { name: name.clone(), dtype: tensor.dtype, shape: tensor.shape.clone(), bytes })
+    };
+    let inputs = bound.iter().map(read).collect::<Result<_, Diagnostic>>()?;
+    Ok((signature, inputs))
+}
+
+impl Computed {
+    /// The value as an input.
+    ///
+    /// # Errors
+    /// `OP710` for an extent beyond 64 bits.
+    pub fn feed(&self) -> Result<Feed<'_>, Diagnostic> {
+        let dims: Option<Vec<i64>> = self.shape.iter().map(|d| i64::try_from(*d).ok()).collect();
+        let dims = dims.ok_or_else(|| wrong(format!("the input `{}` is too large", self.name)))?;
+        Ok(Feed { name: &self.name, dtype: self.dtype, dims, bytes: &self.bytes })
+    }
 }
 
 fn wrong(message: String) -> Diagnostic {

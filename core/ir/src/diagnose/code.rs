@@ -205,12 +205,16 @@ codes! {
     VERIFY_TIMEOUT = "OP705";
     /// PyTorch, which runs the program, cannot say what the model must compute.
     VERIFY_REFERENCE = "OP706";
+    /// A node of a model computes something else than the reference, though what it reads agrees.
+    VERIFY_DEPARTS = "OP707";
     /// The process that an executor has for itself ended in the middle of its work.
     VERIFY_CRASH = "OP708";
     /// An executor answered with outputs that are not those of the model.
     VERIFY_ANSWER = "OP709";
     /// A value for an input of a model is missing, or is not one that the model takes.
     RUN_INPUT = "OP710";
+    /// A step of the optimizer changed what a model computes.
+    VERIFY_STEP = "OP711";
     /// No plugin compares tensors under that name, or it cannot compare these.
     VERIFY_COMPARER = "OP720";
     /// A plugin broke the contract.

@@ -41,6 +41,11 @@ impl Model {
         print::model(self)
     }
 
+    /// A type of this model as the text form has it: `f32[batch, 3]`.
+    pub fn type_text(&self, ty: &super::Type) -> String {
+        print::type_text(self, ty)
+    }
+
     /// Reads the text form.
     ///
     /// # Errors

@@ -363,26 +363,7 @@ impl<'a> Printer<'a> {
     }
 
     fn ty(&self, ty: &Type) -> String {
-        let symbols = &self.model.symbols;
-        match ty {
-            Type::Unknown => "unknown".to_owned(),
-            Type::Sequence(element) => format!("seq {}", self.ty(element)),
-            Type::Optional(element) => format!("optional {}", self.ty(element)),
-            Type::Map(key, value) => format!("map {key} {}", self.ty(value)),
-            Type::Opaque { domain, name } => format!("opaque {} {}", quote(domain), quote(name)),
-            Type::Tensor { dtype, shape } | Type::SparseTensor { dtype, shape } => {
-                let sparse = if matches!(ty, Type::Tensor { .. }) { "" } else { "sparse " };
-                let dtype = dtype.map_or("?", crate::tensor::DType::as_str);
-                match shape {
-                    Shape::Unranked => format!("{sparse}{dtype}"),
-                    Shape::Ranked(dims) => {
-                        let dims =
-                            dims.iter().map(|d| d.map_or_else(|| "?".to_owned(), |d| symbols.quoted(d)));
-                        format!("{sparse}{dtype}[{}]", dims.collect::<Vec<_>>().join(", "))
-                    }
-                }
-            }
-        }
+        type_text(self.model, ty)
     }
 
     fn value(&mut self, value: ValueId) {
@@ -392,6 +373,30 @@ impl<'a> Printer<'a> {
                 let next = self.numbers.len();
                 let number = *self.numbers.entry(value).or_insert(next);
                 self.put(format_args!("%{number}"));
+            }
+        }
+    }
+}
+
+/// A type: `f32[batch, 3]`.
+pub(super) fn type_text(model: &Model, ty: &Type) -> String {
+    let symbols = &model.symbols;
+    let inner = |ty: &Type| type_text(model, ty);
+    match ty {
+        Type::Unknown => "unknown".to_owned(),
+        Type::Sequence(element) => format!("seq {}", inner(element)),
+        Type::Optional(element) => format!("optional {}", inner(element)),
+        Type::Map(key, value) => format!("map {key} {}", inner(value)),
+        Type::Opaque { domain, name } => format!("opaque {} {}", quote(domain), quote(name)),
+        Type::Tensor { dtype, shape } | Type::SparseTensor { dtype, shape } => {
+            let sparse = if matches!(ty, Type::Tensor { .. }) { "" } else { "sparse " };
+            let dtype = dtype.map_or("?", crate::tensor::DType::as_str);
+            match shape {
+                Shape::Unranked => format!("{sparse}{dtype}"),
+                Shape::Ranked(dims) => {
+                    let dims = dims.iter().map(|d| d.map_or_else(|| "?".to_owned(), |d| symbols.quoted(d)));
+                    format!("{sparse}{dtype}[{}]", dims.collect::<Vec<_>>().join(", "))
+                }
             }
         }
     }

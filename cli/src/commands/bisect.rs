@@ -1,0 +1,330 @@
+//! `onnxport bisect`.
+
+use std::ffi::OsString;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap_lex::OsStrExt;
+use onnxport_core::bisect::passes::{self, Broken, Source, Steps};
+use onnxport_core::bisect::{self, Fault, Found, Options, Reference, Wrong};
+use onnxport_core::diagnose::{Code, Diagnostic, Report};
+use onnxport_core::ir::opset::DEFAULT_OPSET;
+use onnxport_core::lower::LowerOptions;
+use onnxport_core::optimise::OptimiseOptions;
+use onnxport_core::pipeline::{self, ConvertOptions};
+use onnxport_core::run::Given;
+use onnxport_core::taps::Recorded;
+use onnxport_core::verify::Executor;
+
+use super::diff;
+use super::verify::RuntimeArguments;
+use crate::deadline::Deadline;
+use crate::format::{bad, bold, count, good, parse_bytes, plain};
+use crate::outcome::{CommandResult, Outcome};
+use crate::plugins::{self, PluginArguments};
+use crate::progress::Progress;
+use crate::target::TargetArguments;
+
+/// Arguments of `bisect`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The ONNX model; with --passes also an exported program
+    model: PathBuf,
+    /// What the model is held against: a program with recorded intermediate values beside it, such a recording, another
+    /// ONNX model, or the plugin of another runtime
+    #[arg(long, value_name = "PT2|SAFETENSORS|ONNX|PLUGIN", required_unless_present = "passes")]
+    against: Option<PathBuf>,
+    /// Find the first rule, pass or form that changes what the model computes
+    #[arg(long, conflicts_with = "against")]
+    passes: bool,
+    /// Compare every value, also those behind the first wrong node, and list them with --json
+    #[arg(long)]
+    all: bool,
+    /// The ONNX opset that a program is converted to for --passes
+    #[arg(long, default_value_t = DEFAULT_OPSET, requires = "passes")]
+    opset: i64,
+    #[command(flatten)]
+    target: TargetArguments,
+    #[command(flatten)]
+    fed: FedArguments,
+    #[command(flatten)]
+    runtime: RuntimeArguments,
+    #[command(flatten)]
+    plugins: PluginArguments,
+}
+
+/// Arguments about what models are run on.
+#[derive(Debug, Args)]
+pub(crate) struct FedArguments {
+    /// The value of an input: a .npy file, or a file of weights that holds a tensor of this name or one alone;
+    /// can be repeated. What is not given is recorded or drawn
+    #[arg(long = "input", value_name = "NAME=FILE", value_parser = OsStringValueParser::new().try_map(parse_input))]
+    inputs: Vec<(String, PathBuf)>,
+    /// A file with values for inputs by their names, .safetensors or another file of weights
+    #[arg(long = "inputs", value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// What drawn values depend on
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    seed: u64,
+    /// The size of a dynamic dimension of drawn inputs, by its name or its place, such as batch=2 or x:0=2
+    #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = parse_size)]
+    sizes: Vec<(String, i64)>,
+    /// What the values that are held at once may take in memory; larger models are compared in several rounds
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_bytes)]
+    round_memory: u64,
+}
+
+fn parse_input(text: OsString) -> Result<(String, PathBuf), String> {
+    let (name, path) = text.split_once("=").ok_or("expected NAME=FILE")?;
+    match name.to_str() {
+        Some(name) if !name.is_empty() && !path.is_empty() => Ok((name.to_owned(), path.into())),
+        _ => Err("expected NAME=FILE".to_owned()),
+    }
+}
+
+fn parse_size(text: &str) -> Result<(String, i64), String> {
+    let (name, size) = text.split_once('=').ok_or("expected NAME=SIZE")?;
+    let size: u32 = size.parse().map_err(|_| format!("{size:?} is not a size"))?;
+    if name.is_empty() { Err("expected NAME=SIZE".to_owned()) } else { Ok((name.to_owned(), size.into())) }
+}
+
+impl FedArguments {
+    /// What is asked of a comparison.
+    ///
+    /// # Errors
+    /// Those of reading the files.
+    pub(crate) fn options(&self) -> Result<Options, Report> {
+        let mut given = Given::default();
+        for path in &self.files {
+            given.add_all(path)?;
+        }
+        for (name, path) in &self.inputs {
+            given.add(name, path)?;
+        }
+        Ok(Options {
+            given,
+            sizes: self.sizes.iter().cloned().collect(),
+            seed: self.seed,
+            memory: self.round_memory,
+            ..Options::default()
+        })
+    }
+}
+
+/// Finds the first wrong node, or the first wrong step.
+pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
+    let host = plugins::host(&arguments.plugins)?;
+    plugins::prepare(&host, &arguments.runtime);
+    let options = Options { whole: arguments.all, ..arguments.fed.options()? };
+    let runtime = plugins::runtime(&host, &arguments.runtime)?;
+    progress.stage("comparing the values");
+    let limit = arguments.runtime.timeout;
+    let _deadline = Deadline::start(limit, runtime.name(), "comparing the values")?;
+    let Some(against) = arguments.against.as_ref().filter(|_| !arguments.passes) else {
+        let recording = Some(Recorded::beside(&arguments.model)).filter(|path| path.is_file());
+        let recorded = recording.as_deref().map(Recorded::open).transpose()?;
+        let search =
+            |source: &Source<'_>| passes::passes(&host, source, &runtime, recorded.as_ref(), &options);
+        let steps = if has_extension(&arguments.model, "onnx") {
+            search(&Source::Model(&pipeline::import(&arguments.model)?, &OptimiseOptions::default()))?
+        } else {
+            let archive = pipeline::read(&arguments.model)?;
+            let convert = ConvertOptions {
+                lower: LowerOptions { opset: arguments.opset, ..LowerOptions::default() },
+                legalise: arguments.target.options(),
+                ..ConvertOptions::default()
+            };
+            search(&Source::Program(&archive.program, &convert))?
+        };
+        return Ok(describe_steps(&steps));
+    };
+    let model = arguments.model.as_path();
+    let found = if has_extension(against, "onnx") {
+        bisect::bisect(model, &runtime, &Reference::Model(against, &runtime), &options)?
+    } else if has_extension(against, "safetensors") {
+        bisect::bisect(model, &runtime, &Reference::Recording(against), &options)?
+    } else if has_extension(against, "pt2") {
+        let recording = Recorded::beside(against);
+        if !recording.is_file() {
+            let message = format!("there are no recorded intermediate values beside {}", against.display());
+            let help =
+                "`onnxport.save(program, path, intermediates=True)` of the Python package records them";
+            return Err(Diagnostic::error(Code::VERIFY_EXPECTED, message).help(help).into());
+        }
+        bisect::bisect(model, &runtime, &Reference::Recording(&recording), &options)?
+    } else {
+        let id = against.to_str().unwrap_or_default();
+        let other = Executor::find(&host, Some(id))?.open(&[])?;
+        bisect::bisect(model, &runtime, &Reference::Runtime(&other), &options)?
+    };
+    Ok(describe(&found))
+}
+
+fn has_extension(path: &Path, extension: &str) -> bool {
+    path.extension().is_some_and(|found| found == extension)
+}
+
+fn describe(found: &Found) -> Outcome {
+    let mut outcome = Outcome::ok();
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    match found.innermost() {
+        None if found.only_untapped.is_empty() => {
+            let _ = writeln!(text, "{}  no node computes something else", good("agree"));
+        }
+        None => {
+            let names = found.only_untapped.join(", ");
+            let message = format!("{names} depart only in a run that hands over nothing but outputs");
+            outcome.fail(
+                Diagnostic::error(Code::VERIFY_DEPARTS, message)
+                    .note("with every value handed over, all agree: what the runtime fuses is at fault")
+                    .help("run the model with the runtime's own optimisation off, and report it there"),
+            );
+        }
+        Some((way, fault)) => {
+            let _ = writeln!(text, "{}  {}", bad("first wrong"), diff::describe(&fault.row.place));
+            if !way.is_empty() {
+                let _ = writeln!(text, "    inside of {}", way.join(", "));
+            }
+            lines(&mut text, fault, found);
+            outcome.fail(diagnostic(&way, fault, found));
+        }
+    }
+    let all = found.values.rows.len();
+    let _ = writeln!(
+        text,
+        "{}  {} in {} with {}{}",
+        bold("compared"),
+        count(all, "value"),
+        count(found.values.rounds, "round"),
+        found.values.reference,
+        match found.values.without_counterpart {
+            0 => String::new(),
+            n => format!("; {} without counterpart", count(n, "value")),
+        }
+    );
+    if !found.cleared.is_empty() {
+        let _ = writeln!(
+            text,
+            "{}  {} amplified what came from rounding, and computed alone agree",
+            bold("cleared "),
+            count(found.cleared.len(), "node")
+        );
+    }
+    outcome.text = text;
+    outcome.put("bisect", found);
+    outcome
+}
+
+fn lines(text: &mut String, fault: &Fault, found: &Found) {
+    let row = &fault.row;
+    let types =
+        if row.got == row.expected { row.got.clone() } else { format!("{}, not {}", row.got, row.expected) };
+    let _ = writeln!(
+        text,
+        "    {} is {types}, off by {:.2e} of its largest value; what it is made of by {:.2e} at most",
+        plain(&row.value),
+        row.error,
+        row.error_of_inputs
+    );
+    if fault.nodes.len() > 1 {
+        let _ = writeln!(text, "    one of {}:", count(fault.nodes.len(), "node"));
+        for node in &fault.nodes {
+            let _ = writeln!(text, "      {}", diff::describe(node));
+        }
+    }
+    for read in &fault.reads {
+        let _ = writeln!(text, "    it reads {}, off by {:.2e}", plain(&read.value), read.error);
+    }
+    if let Some(alone) = &fault.alone {
+        let _ = writeln!(
+            text,
+            "    alone, on the values of the reference, it is off by {:.2e}; rounding explains {:.2e}",
+            alone.error, alone.allowed
+        );
+    }
+    let _ = writeln!(text, "    {}", verdict(fault.wrong, found));
+}
+
+fn verdict(wrong: Wrong, found: &Found) -> String {
+    // Where a runtime's library lies is said in --json.
+    let short = |text: &str| text.split(", ").next().unwrap_or_default().to_owned();
+    let (ours, theirs) = (short(&found.values.model), short(&found.values.reference));
+    match wrong {
+        Wrong::Model => format!("the model is wrong: onnxport's evaluator computes what {ours} does"),
+        Wrong::Executor => format!("{ours} is wrong: onnxport's evaluator computes what {theirs} has"),
+        Wrong::Reference => format!("{theirs} is wrong: onnxport's evaluator computes what {ours} does"),
+        Wrong::Unknown => "which side is wrong is not known: the evaluator computes neither".to_owned(),
+    }
+}
+
+fn diagnostic(way: &[&str], fault: &Fault, found: &Found) -> Diagnostic {
+    let place = &fault.row.place;
+    let inside = if way.is_empty() { String::new() } else { format!(", inside of {}", way.join(", ")) };
+    let message = format!(
+        "`{}` ({}) is the first node that computes something else{inside}",
+        place.node, place.operator
+    );
+    let help = match fault.wrong {
+        Wrong::Model => {
+            "look at the lowering of this operator, or convert with --no-optimise; \
+             `onnxport bisect --passes` finds a rule that is at fault"
+        }
+        Wrong::Executor | Wrong::Reference => {
+            "report it to the runtime with this node alone; another version, or its own optimisation off, may be right"
+        }
+        Wrong::Unknown => "hold the model against a third side: --against reference, ort or a recording",
+    };
+    let mut diagnostic = Diagnostic::error(Code::VERIFY_DEPARTS, message).help(help);
+    if !place.module.is_empty() {
+        diagnostic = diagnostic.note(format!("it belongs to the module `{}`", place.module));
+    }
+    if !place.source.is_empty() {
+        diagnostic = diagnostic.note(format!("it comes from {}", place.source));
+    }
+    diagnostic.note(verdict(fault.wrong, found))
+}
+
+fn describe_steps(steps: &Steps) -> Outcome {
+    let mut outcome = Outcome::ok();
+    let mut text = String::new();
+    let patches =
+        if steps.patches == 1 { "1 patch".to_owned() } else { format!("{} patches", steps.patches) };
+    let runs = count(steps.runs, "run");
+    let (name, nodes) = match &steps.broken {
+        None => {
+            let _ = writeln!(
+                text,
+                "{}  {patches} change nothing: outputs are off by {:.2e}, allowed are {:.2e}",
+                good("agree"),
+                steps.error,
+                steps.allowed
+            );
+            outcome.text = text;
+            outcome.put("passes", steps);
+            return outcome;
+        }
+        Some(Broken::Patch { number, applied, nodes }) => {
+            (format!("patch {number}, `{}` of plugin `{}`", applied.name, applied.plugin), nodes)
+        }
+        Some(Broken::Folding { nodes }) => ("folding constants".to_owned(), nodes),
+        Some(Broken::Legalisation { target, nodes }) => (format!("making it fit: {target}"), nodes),
+    };
+    let _ = writeln!(text, "{}  {name}", bad("first wrong"));
+    let _ = writeln!(
+        text,
+        "    outputs are off by {:.2e}, allowed are {:.2e}; {patches} in all, {runs} by {}",
+        steps.error, steps.allowed, steps.executor
+    );
+    text.push_str(&diff::structure(nodes));
+    outcome.text = text;
+    outcome.put("passes", steps);
+    let message = format!("{name} is the first step after which the model computes something else");
+    outcome
+        .fail(Diagnostic::error(Code::VERIFY_STEP, message).help(
+            "convert with `--stop-after` one less, or without the plugin, and report it to its author",
+        ));
+    outcome
+}

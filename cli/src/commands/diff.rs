@@ -1,0 +1,154 @@
+//! `onnxport diff`.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use onnxport_core::bisect;
+use onnxport_core::diff::{Change, Diff, Place};
+use onnxport_core::taps::{Report, Verdict};
+
+use super::bisect::FedArguments;
+use super::verify::RuntimeArguments;
+use crate::exit::Exit;
+use crate::format::{bad, bold, count, faint, good, plain};
+use crate::outcome::{CommandResult, Outcome};
+use crate::plugins::{self, PluginArguments};
+use crate::progress::Progress;
+
+/// How many lines of a kind are shown; JSON has all.
+const SHOWN: usize = 40;
+
+/// Arguments of `diff`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// An ONNX model
+    a: PathBuf,
+    /// Another one
+    b: PathBuf,
+    /// Run both models, and hold their values against each other, node by node
+    #[arg(long)]
+    values: bool,
+    /// End with exit code 4 where anything differs
+    #[arg(long)]
+    exit_code: bool,
+    #[command(flatten)]
+    fed: FedArguments,
+    #[command(flatten)]
+    runtime: RuntimeArguments,
+    #[command(flatten)]
+    plugins: PluginArguments,
+}
+
+/// Says what differs between two models.
+pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
+    progress.stage("comparing the models");
+    let (a, b) = (&arguments.a, &arguments.b);
+    let options = arguments.fed.options()?;
+    let (found, values) = if arguments.values {
+        let host = plugins::host(&arguments.plugins)?;
+        plugins::prepare(&host, &arguments.runtime);
+        let runtime = plugins::runtime(&host, &arguments.runtime)?;
+        bisect::compare(a, b, Some(&runtime), &options)?
+    } else {
+        bisect::compare(a, b, None, &options)?
+    };
+    let mut text = structure(&found);
+    let mut differs = !found.is_empty();
+    if let Some(values) = &values {
+        text.push_str(&numbers(values));
+        differs |= values.rows.iter().any(|row| row.verdict == Verdict::Departs);
+    }
+    let mut outcome = Outcome::text(text).with("diff", &found).with("same", found.is_empty());
+    if let Some(values) = &values {
+        outcome.put("values", values);
+    }
+    if differs && arguments.exit_code {
+        outcome.exit = Exit::Mismatch;
+    }
+    Ok(outcome)
+}
+
+/// What differs, as lines.
+pub(crate) fn structure(found: &Diff) -> String {
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    if found.is_empty() {
+        let _ = writeln!(text, "{}  {} are the same", good("same"), count(found.same, "node"));
+        return text;
+    }
+    let counts = [
+        count(found.same, "node") + " the same",
+        format!("{} changed", found.changed.len()),
+        format!("{} removed", found.removed.len()),
+        format!("{} added", found.added.len()),
+    ];
+    let _ = writeln!(text, "{}  {}", bold("differ"), counts.join(", "));
+    for change in &found.declared {
+        line(&mut text, change);
+    }
+    for pair in found.changed.iter().take(SHOWN) {
+        let _ = writeln!(text, "{} {}", bold("~"), describe(&pair.after));
+        pair.changes.iter().for_each(|change| line(&mut text, change));
+    }
+    more(&mut text, found.changed.len(), "changed node");
+    for (sign, nodes) in [(bad("-"), &found.removed), (good("+"), &found.added)] {
+        for node in nodes.iter().take(SHOWN) {
+            let _ = writeln!(text, "{sign} {}", describe(node));
+        }
+        more(&mut text, nodes.len(), "node");
+    }
+    for change in found.weights.iter().take(SHOWN) {
+        line(&mut text, change);
+    }
+    more(&mut text, found.weights.len(), "weight");
+    text
+}
+
+fn more(text: &mut String, all: usize, noun: &str) {
+    if all > SHOWN {
+        let _ = writeln!(text, "  and {} more; --json has all", count(all - SHOWN, noun));
+    }
+}
+
+fn line(text: &mut String, change: &Change) {
+    let side = |side: &str| if side.is_empty() { faint("nothing") } else { plain(side) };
+    let _ = writeln!(text, "    {}: {} -> {}", change.what, side(&change.before), side(&change.after));
+}
+
+/// A node in a line.
+pub(crate) fn describe(place: &Place) -> String {
+    let module =
+        if place.module.is_empty() { String::new() } else { format!(" in {}", plain(&place.module)) };
+    let source =
+        if place.source.is_empty() { String::new() } else { format!(" at {}", plain(&place.source)) };
+    format!("{} ({}){}", plain(&place.node), plain(&place.operator), faint(&format!("{module}{source}")))
+}
+
+/// How far values are from each other, as lines.
+fn numbers(values: &Report) -> String {
+    let mut text = String::new();
+    let departing: Vec<_> = values.rows.iter().filter(|row| row.verdict == Verdict::Departs).collect();
+    let worst = values.rows.iter().map(|row| row.error).fold(0.0, f64::max);
+    let _ = writeln!(
+        text,
+        "{}  {} compared by {}, off by {worst:.2e} at most, {} without counterpart",
+        bold("values"),
+        count(values.rows.len(), "value"),
+        values.model,
+        values.without_counterpart
+    );
+    for row in departing.iter().take(SHOWN) {
+        let _ = writeln!(
+            text,
+            "    {} {}: off by {:.2e}, its inputs by {:.2e}  {}",
+            plain(&row.value),
+            row.got,
+            row.error,
+            row.error_of_inputs,
+            describe(&row.place)
+        );
+    }
+    more(&mut text, departing.len(), "value");
+    text
+}

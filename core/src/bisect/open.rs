@@ -1,0 +1,162 @@
+//! From files to a search.
+
+use std::path::Path;
+
+use super::{Against, Found, Search, find};
+use crate::diagnose::{Code, Diagnostic, Report};
+use crate::diff::{Alignment, Diff, diff};
+use crate::ir::Model;
+use crate::ir::import::import;
+use crate::onnx::Signature;
+use crate::ops::infer;
+use crate::run::{Computed, Draw, Given, Sizes, inputs};
+use crate::taps::{self, MEMORY, ModelSide, Recorded, Side, Taps};
+use crate::verify::Runtime;
+
+/// What a model in a file is held against.
+pub enum Reference<'r> {
+    /// Another runtime, which runs the same model.
+    Runtime(&'r Runtime),
+    /// Another model, and what runs it.
+    Model(&'r Path, &'r Runtime),
+    /// A recording.
+    Recording(&'r Path),
+}
+
+/// What the user asks of a search.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Values for inputs. What is not given is taken from the recording, or drawn.
+    pub given: Given,
+    /// Sizes of dynamic dimensions of inputs that are drawn.
+    pub sizes: Sizes,
+    /// What is drawn depends on this.
+    pub seed: u64,
+    /// What the values of a round may take, in bytes.
+    pub memory: u64,
+    /// Compare every value, also those behind a fault.
+    pub whole: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { given: Given::default(), sizes: Sizes::default(), seed: 0, memory: MEMORY, whole: false }
+    }
+}
+
+/// Finds the first node of the model at `path`, run by `runtime`, that computes something else than the reference.
+///
+/// # Errors
+/// What reading the files gives, `OP710` for inputs that do not fit, and those of the runtimes.
+pub fn bisect(
+    path: &Path,
+    runtime: &Runtime,
+    reference: &Reference<'_>,
+    options: &Options,
+) -> Result<Found, Report> {
+    let recorded = match reference {
+        Reference::Recording(recording) => Some(Recorded::open(recording)?),
+        _ => None,
+    };
+    let (model, signature, fed) = open(path, recorded.as_ref(), options)?;
+    let ours = side(runtime, path, fed.clone(), &signature);
+    let other = match reference {
+        Reference::Model(path, _) => Some(read(path)?),
+        _ => None,
+    };
+    let (theirs, against) = match (reference, recorded, &other) {
+        (Reference::Runtime(other), ..) => (side(other, path, fed, &signature), Against::Executor),
+        (Reference::Model(path, runtime), _, Some(other)) => {
+            (other_side(path, runtime, &fed)?, Against::Model(other))
+        }
+        (_, Some(recorded), _) => (Side::Recorded(recorded), Against::Recording),
+        _ => return Err(Diagnostic::error(Code::INTERNAL, "there is nothing to compare with").into()),
+    };
+    let search =
+        Search { model: &model, ours, theirs, against, memory: options.memory, whole: options.whole };
+    Ok(find(&search)?)
+}
+
+/// What differs between the models at two paths, and with a runtime how far their values are from each other.
+///
+/// # Errors
+/// What reading the files gives, and with a runtime its errors.
+pub fn compare(
+    a: &Path,
+    b: &Path,
+    runtime: Option<&Runtime>,
+    options: &Options,
+) -> Result<(Diff, Option<taps::Report>), Report> {
+    let (ours, theirs) = (read(a)?, read(b)?);
+    let alignment = Alignment::of(&ours, &theirs);
+    let found = diff(&ours, &theirs, &alignment);
+    let Some(runtime) = runtime else { return Ok((found, None)) };
+    let (_, signature, fed) = open(a, None, options)?;
+    let (left, right) = (side(runtime, a, fed.clone(), &signature), other_side(b, runtime, &fed)?);
+    let taps = Taps::aligned(&ours, &theirs, &alignment);
+    let values = taps::compare(&taps, &left, &right, &fed, options.memory)?;
+    Ok((found, Some(values)))
+}
+
+/// A model with the types of its values as far as they follow from what it states.
+fn read(path: &Path) -> Result<Model, Diagnostic> {
+    let mut model = import(path)?;
+    let opset = model.opset();
+    let graph = &mut model.graph;
+    for node in graph.order(graph.main()).collect::<Vec<_>>() {
+        infer::infer(graph, &mut model.symbols, opset, node);
+    }
+    Ok(model)
+}
+
+/// The model at `path`, what it declares, and what it is fed.
+fn open(
+    path: &Path,
+    recorded: Option<&Recorded>,
+    options: &Options,
+) -> Result<(Model, Signature, Vec<Computed>), Report> {
+    let model = read(path)?;
+    let mut given = options.given.clone();
+    if let Some(recorded) = recorded {
+        fill(&mut given, recorded, &Signature::read(path)?);
+    }
+    // Values of a recording belong to its inputs: none is drawn.
+    let draw = recorded.is_none().then_some(Draw { seed: options.seed });
+    let (signature, fed) = inputs(path, &given, &options.sizes, draw)?;
+    Ok((model, signature, fed))
+}
+
+/// Gives the inputs of a model that have no value those of a recording.
+pub(super) fn fill(given: &mut Given, recorded: &Recorded, signature: &Signature) {
+    for (at, (name, tensor)) in recorded.inputs().into_iter().enumerate() {
+        // One that was renamed stands where it stood.
+        let named = signature.inputs.iter().find(|port| port.name == name);
+        if let Some(port) = named.or(signature.inputs.get(at))
+            && given.get(&port.name).is_none()
+        {
+            given.insert(port.name.clone(), tensor);
+        }
+    }
+}
+
+fn side<'r>(runtime: &'r Runtime, path: &Path, fed: Vec<Computed>, signature: &Signature) -> Side<'r> {
+    let outputs = signature.outputs.iter().map(|port| port.name.clone()).collect();
+    Side::Model(ModelSide::new(runtime, path, fed, outputs))
+}
+
+/// Another model on the same values: by the names of its inputs, and where it has none of them, by their positions.
+fn other_side<'r>(path: &Path, runtime: &'r Runtime, fed: &[Computed]) -> Result<Side<'r>, Diagnostic> {
+    let signature = Signature::read(path)?;
+    let has = |name: &str| signature.inputs.iter().any(|port| port.name == name);
+    let by_name = fed.iter().any(|input| has(&input.name));
+    let mut given = Given::default();
+    for (at, input) in fed.iter().enumerate() {
+        let port = if by_name { Some(&input.name) } else { signature.inputs.get(at).map(|port| &port.name) };
+        if let Some(name) = port.filter(|name| has(name)) {
+            let (dtype, shape) = (input.dtype, input.shape.clone());
+            given.insert(name.clone(), crate::tensor::LazyTensor::inline(dtype, shape, input.bytes.clone()));
+        }
+    }
+    let (signature, fed) = inputs(path, &given, &Sizes::default(), None)?;
+    Ok(side(runtime, path, fed, &signature))
+}

@@ -1,0 +1,151 @@
+//! A suspect alone, on the reference's values.
+
+use rustc_hash::FxHashMap;
+
+use super::alone::{Part, converted, shaken};
+use super::{Alone, Fault, Read, Search, State, Wrong, enter};
+use crate::diagnose::Diagnostic;
+use crate::ir::{Def, ValueId};
+use crate::run::Computed;
+use crate::taps::{FLOOR, Row, Tap, Taps, bound, cut, distance, unit};
+
+/// How many times what a change of the inputs in their last places does to the result is explained by rounding.
+const SENSITIVITY: f64 = 16.0;
+
+/// How many times farther off than its inputs a value is that nothing can compute alone, and that is called wrong.
+const SUSPICION: f64 = 1000.0;
+
+/// Computes what makes `tap` alone, and says what is wrong; `None` where it only passes on what is.
+pub(super) fn examine(
+    search: &Search<'_, '_>,
+    taps: &Taps<'_>,
+    tap: &Tap,
+    row: &Row,
+    state: &State,
+    depth: usize,
+) -> Result<Option<Fault>, Diagnostic> {
+    let is_known = |value: ValueId| taps.of(value).is_some() && !state.unusable.contains(&value);
+    let (mut nodes, border) = bound(search.model, &[tap.value], &is_known);
+    nodes.sort_by_key(|node| taps.place(*node).position);
+    if nodes.iter().any(|node| taps.is_random(*node)) {
+        return Ok(None);
+    }
+    let values = given(search, taps, &border, state)?;
+    let mut fault = Fault {
+        row: row.clone(),
+        nodes: nodes.iter().map(|node| taps.place(*node)).collect(),
+        reads: reads(taps, &border, state),
+        wrong: Wrong::Unknown,
+        alone: None,
+        inside: None,
+    };
+    let Some((alone, wrong)) = alone(search, tap, nodes.len(), &values, state)? else {
+        // Nothing can compute it alone. That its inputs agree is all that speaks against it.
+        return Ok((row.error_of_inputs < row.error / SUSPICION).then_some(fault));
+    };
+    if alone.error <= alone.allowed {
+        return Ok(None);
+    }
+    (fault.alone, fault.wrong) = (Some(alone), wrong);
+    if let [node] = nodes[..] {
+        fault.inside = enter::enter(search, taps, node, state, depth)?.map(Box::new);
+    }
+    Ok(Some(fault))
+}
+
+/// Computes the nodes, and holds what comes out against the reference; `None` where neither the runtime nor the
+/// evaluator can do that.
+fn alone(
+    search: &Search<'_, '_>,
+    tap: &Tap,
+    nodes: usize,
+    values: &[(ValueId, Computed)],
+    state: &State,
+) -> Result<Option<(Alone, Wrong)>, Diagnostic> {
+    let (Some(side), Some(expected)) = (search.side(), state.theirs.get(&tap.counterpart)) else {
+        return Ok(None);
+    };
+    let border: Vec<(ValueId, &Computed)> = values.iter().map(|(value, given)| (*value, given)).collect();
+    let part = Part::new(cut(search.model, &[tap.value], &border))?;
+    let inputs: Vec<Computed> = values.iter().map(|(_, given)| given.clone()).collect();
+    let shaken: Vec<Computed> =
+        inputs.iter().map(|input| shaken(input).unwrap_or_else(|| input.clone())).collect();
+    let ran = part.run(side.runtime, &inputs).ok();
+    let (got, moved) = match &ran {
+        Some(got) => (Some(got.clone()), part.run(side.runtime, &shaken).ok()),
+        None => (part.evaluate(&inputs), part.evaluate(&shaken)),
+    };
+    let Some(got) = got else { return Ok(None) };
+    let sensitivity = moved.map(|moved| distance(&moved, &got)).filter(|found| {
+        // What stops being a number says nothing about rounding.
+        found.difference.as_ref().is_some_and(|difference| difference.not_finite == 0)
+    });
+    let sensitivity = sensitivity.map_or(0.0, |found| found.error);
+    let allowed = FLOOR * unit(got.dtype) * nodes.max(1) as f64 + SENSITIVITY * sensitivity;
+    let error = distance(&got, expected).error;
+    let mut alone = Alone { error, allowed, evaluator: None, executor_from_evaluator: None };
+    if error <= allowed {
+        return Ok(Some((alone, Wrong::Unknown)));
+    }
+    let Some(exact) = part.evaluate(&inputs) else { return Ok(Some((alone, Wrong::Unknown))) };
+    let (from_reference, from_runtime) = (distance(&exact, expected).error, distance(&got, &exact).error);
+    alone.evaluator = Some(from_reference);
+    alone.executor_from_evaluator = ran.is_some().then_some(from_runtime);
+    let is_same_model = matches!(search.against, super::Against::Executor);
+    let wrong = match (from_runtime <= allowed, from_reference <= allowed) {
+        (true, false) if is_same_model => Wrong::Reference,
+        (true, false) => Wrong::Model,
+        (false, true) => Wrong::Executor,
+        _ => Wrong::Unknown,
+    };
+    Ok(Some((alone, wrong)))
+}
+
+/// The reference's values of `border`, as the model calls them and in its types.
+pub(super) fn given(
+    search: &Search<'_, '_>,
+    taps: &Taps<'_>,
+    border: &[ValueId],
+    state: &State,
+) -> Result<Vec<(ValueId, Computed)>, Diagnostic> {
+    let graph = &search.model.graph;
+    let mut given = Vec::new();
+    let mut wanted: FxHashMap<&str, Vec<(ValueId, &Tap)>> = FxHashMap::default();
+    for value in border {
+        if let Def::Input(..) = graph.values[*value].def {
+            let name = graph.values[*value].name.as_deref();
+            let input = search.inputs().iter().find(|input| Some(input.name.as_str()) == name);
+            given.extend(input.map(|input| (*value, input.clone())));
+        } else if let Some(tap) = taps.of(*value).and_then(|at| taps.taps.get(at)) {
+            match state.theirs.get(&tap.counterpart) {
+                Some(found) => given.extend(as_ours(*value, tap, found, state)),
+                None => wanted.entry(tap.counterpart.as_str()).or_default().push((*value, tap)),
+            }
+        }
+    }
+    if !wanted.is_empty() {
+        let mut names: Vec<&str> = wanted.keys().copied().collect();
+        names.sort_unstable();
+        search.theirs.each(&names, &mut |found| {
+            for (value, tap) in wanted.get(found.name.as_str()).into_iter().flatten() {
+                given.extend(as_ours(*value, tap, &found, state));
+            }
+        })?;
+    }
+    Ok(given)
+}
+
+fn as_ours(value: ValueId, tap: &Tap, found: &Computed, state: &State) -> Option<(ValueId, Computed)> {
+    Some((value, converted(found, &tap.name, state.dtypes.get(&value).copied())?))
+}
+
+fn reads(taps: &Taps<'_>, border: &[ValueId], state: &State) -> Vec<Read> {
+    let name = |value: ValueId| taps.model.graph.values[value].name.as_deref().unwrap_or_default().to_owned();
+    border
+        .iter()
+        .map(|value| Read {
+            value: name(*value),
+            error: state.errors.get(value).copied().unwrap_or_default(),
+        })
+        .collect()
+}

@@ -1,0 +1,158 @@
+//! Which node of a model is which of another.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::Serialize;
+
+use super::place::metadata;
+use super::structure::Structure;
+use crate::ir::{Def, Graph, Model, NodeId, ValueId};
+
+/// How a pair of nodes was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum How {
+    /// They have the same name.
+    Name,
+    /// They come from the same node of the program.
+    Origin,
+    /// They read the same, or the same nodes read them.
+    Structure,
+}
+
+/// Pairs of nodes and of values of the main graphs of two models.
+#[derive(Clone, Debug, Default)]
+pub struct Alignment {
+    nodes: FxHashMap<NodeId, (NodeId, How)>,
+    values: FxHashMap<ValueId, ValueId>,
+    taken: FxHashSet<NodeId>,
+}
+
+impl Alignment {
+    /// Pairs the nodes of `a` with those of `b`. The time is linear in the size of both.
+    pub fn of(a: &Model, b: &Model) -> Self {
+        let mut found = Self::default();
+        found.inputs(&a.graph, &b.graph);
+        found.names(a, b, true);
+        found.origins(a, b);
+        Structure::new(a, b).pair(&mut found);
+        // What is left may have become another operator.
+        found.names(a, b, false);
+        found
+    }
+
+    /// The node of `b` that a node of `a` is.
+    pub fn node(&self, a: NodeId) -> Option<NodeId> {
+        self.nodes.get(&a).map(|(b, _)| *b)
+    }
+
+    /// How a node of `a` was paired.
+    pub fn how(&self, a: NodeId) -> Option<How> {
+        self.nodes.get(&a).map(|(_, how)| *how)
+    }
+
+    /// The value of `b` that a value of `a` is.
+    pub fn value(&self, a: ValueId) -> Option<ValueId> {
+        self.values.get(&a).copied()
+    }
+
+    /// Whether a node of `b` is one of `a`.
+    pub fn has(&self, b: NodeId) -> bool {
+        self.taken.contains(&b)
+    }
+
+    /// Pairs two nodes and their results, unless one of them has a partner.
+    pub(super) fn pair(&mut self, a: (&Graph, NodeId), b: (&Graph, NodeId), how: How) -> bool {
+        if self.nodes.contains_key(&a.1) || self.taken.contains(&b.1) {
+            return false;
+        }
+        self.nodes.insert(a.1, (b.1, how));
+        self.taken.insert(b.1);
+        let (ours, theirs) = (&a.0.nodes[a.1].outputs, &b.0.nodes[b.1].outputs);
+        for (ours, theirs) in ours.iter().zip(theirs) {
+            if let (Some(ours), Some(theirs)) = (ours, theirs) {
+                self.values.insert(*ours, *theirs);
+            }
+        }
+        true
+    }
+
+    /// Inputs by name, and where no name is the same, by position. Initializers by name.
+    fn inputs(&mut self, a: &Graph, b: &Graph) {
+        let (ours, theirs) = (&a.blocks[a.main()].inputs, &b.blocks[b.main()].inputs);
+        let by_name = |graph: &Graph, values: &[ValueId]| -> FxHashMap<String, ValueId> {
+            let named = |id: &ValueId| Some((graph.values[*id].name.as_deref()?.to_owned(), *id));
+            values.iter().filter_map(named).collect()
+        };
+        let known = by_name(b, theirs);
+        let same: Vec<(ValueId, ValueId)> =
+            ours.iter().filter_map(|id| Some((*id, *known.get(a.values[*id].name.as_deref()?)?))).collect();
+        let pairs =
+            if same.is_empty() { ours.iter().copied().zip(theirs.iter().copied()).collect() } else { same };
+        self.values.extend(pairs);
+        let weights = |graph: &Graph| graph.initializers.iter().map(|i| i.value).collect::<Vec<_>>();
+        let known = by_name(b, &weights(b));
+        for id in weights(a) {
+            if let Some(other) = a.values[id].name.as_deref().and_then(|name| known.get(name)) {
+                self.values.insert(id, *other);
+            }
+        }
+    }
+
+    /// Nodes whose results have the same names, which are of the same origin, and with `same` of the same operator.
+    fn names(&mut self, a: &Model, b: &Model, same: bool) {
+        let mut known: FxHashMap<&str, NodeId> = FxHashMap::default();
+        for node in b.graph.order(b.graph.main()) {
+            for value in b.graph.nodes[node].outputs.iter().flatten() {
+                known.extend(b.graph.values[*value].name.as_deref().map(|name| (name, node)));
+            }
+        }
+        for node in a.graph.order(a.graph.main()) {
+            let data = &a.graph.nodes[node];
+            let mut names = data.outputs.iter().flatten().filter_map(|v| a.graph.values[*v].name.as_deref());
+            let Some(other) = names.find_map(|name| known.get(name)) else { continue };
+            let theirs = &b.graph.nodes[*other];
+            let same_operator = (&data.domain, &data.op) == (&theirs.domain, &theirs.op);
+            if (same_operator || !same) && exported(a, node) == exported(b, *other) {
+                self.pair((&a.graph, node), (&b.graph, *other), How::Name);
+            }
+        }
+    }
+
+    /// Nodes of one operator that come from the same node of the program, in order.
+    fn origins(&mut self, a: &Model, b: &Model) {
+        let key = |model: &'_ Model, node: NodeId| -> (String, String, String) {
+            let data = &model.graph.nodes[node];
+            (exported(model, node).to_owned(), data.domain.to_string(), data.op.to_string())
+        };
+        let mut theirs: FxHashMap<(String, String, String), Vec<NodeId>> = FxHashMap::default();
+        for node in b.graph.order(b.graph.main()) {
+            if !self.has(node) && !exported(b, node).is_empty() {
+                theirs.entry(key(b, node)).or_default().push(node);
+            }
+        }
+        for nodes in theirs.values_mut() {
+            nodes.reverse();
+        }
+        for node in a.graph.order(a.graph.main()) {
+            if self.nodes.contains_key(&node) || exported(a, node).is_empty() {
+                continue;
+            }
+            if let Some(other) = theirs.get_mut(&key(a, node)).and_then(Vec::pop) {
+                self.pair((&a.graph, node), (&b.graph, other), How::Origin);
+            }
+        }
+    }
+}
+
+/// The node of the exported program that a node comes from, as the model states it; empty for none.
+fn exported(model: &Model, node: NodeId) -> &str {
+    metadata(model, node, "onnxport.node")
+}
+
+/// The node that computes a value, where one does.
+pub(super) fn maker(graph: &Graph, value: ValueId) -> Option<NodeId> {
+    match graph.values[value].def {
+        Def::Node(node, _) => Some(node),
+        _ => None,
+    }
+}

@@ -1,0 +1,53 @@
+//! Where a node stands.
+
+use serde::Serialize;
+
+use crate::ir::{Model, NodeId};
+
+/// Where a node stands: in the graph, in the program, and in the user's code.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Place {
+    /// The node's name in the model; that of its first result where it has none.
+    pub node: String,
+    /// The operator, with its domain where that is not ONNX's.
+    pub operator: String,
+    /// The path of the module that it comes from; empty where the model does not say.
+    pub module: String,
+    /// The node of the exported program, or several joined by `+`; empty where the model does not say.
+    pub exported: String,
+    /// The line of the user's code, `folder/file.py:12`; empty where the model does not say.
+    pub source: String,
+    /// Its position among the nodes of the main graph.
+    pub position: usize,
+}
+
+impl Place {
+    /// That of the node which is number `position` in the main graph of `model`.
+    pub fn of(model: &Model, node: NodeId, position: usize) -> Self {
+        let graph = &model.graph;
+        let data = &graph.nodes[node];
+        let named = graph.notes.nodes.get(&node).map(|note| note.name.as_str()).filter(|n| !n.is_empty());
+        let result = data.outputs.iter().flatten().find_map(|value| graph.values[*value].name.as_deref());
+        let operator = if data.domain.is_empty() {
+            data.op.to_string()
+        } else {
+            format!("{}::{}", data.domain, data.op)
+        };
+        let said = |key| metadata(model, node, key).to_owned();
+        Self {
+            node: named.or(result).unwrap_or_default().to_owned(),
+            operator,
+            module: said("namespace"),
+            exported: said("onnxport.node"),
+            source: said("onnxport.source"),
+            position,
+        }
+    }
+}
+
+/// What the model says about a node under `key`; empty for nothing.
+pub fn metadata<'m>(model: &'m Model, node: NodeId, key: &str) -> &'m str {
+    let entries = model.graph.notes.nodes.get(&node).map(|note| note.about.metadata.as_slice());
+    let entry = entries.unwrap_or_default().iter().find(|(known, _)| known == key);
+    entry.map_or("", |(_, value)| value.as_str())
+}

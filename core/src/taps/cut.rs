@@ -1,0 +1,100 @@
+//! A part of a model as a model of its own.
+
+use rustc_hash::FxHashSet;
+
+use super::places::reads;
+use crate::ir::{Def, Model, NodeId, Shape, Type, ValueId, tidy};
+use crate::run::Computed;
+use crate::sym::Dim;
+
+/// What computes `values`, back to where `is_known` holds: the nodes, in no order, and the known values and the inputs of
+/// the model that they read. `values` themselves are computed even if they are known.
+pub fn bound(
+    model: &Model,
+    values: &[ValueId],
+    is_known: &dyn Fn(ValueId) -> bool,
+) -> (Vec<NodeId>, Vec<ValueId>) {
+    let graph = &model.graph;
+    let (mut nodes, mut border) = (Vec::new(), Vec::new());
+    let (mut seen, mut entered) = (FxHashSet::default(), FxHashSet::default());
+    let maker = |value: ValueId| match graph.values[value].def {
+        Def::Node(node, _) => Some(node),
+        _ => None,
+    };
+    let mut pending: Vec<NodeId> = values.iter().filter_map(|value| maker(*value)).collect();
+    while let Some(node) = pending.pop() {
+        if !entered.insert(node) {
+            continue;
+        }
+        nodes.push(node);
+        for value in reads(model, node) {
+            if !seen.insert(value) {
+                continue;
+            }
+            match graph.values[value].def {
+                Def::Node(..) if is_known(value) && !values.contains(&value) => border.push(value),
+                Def::Node(node, _) => pending.push(node),
+                Def::Input(..) => border.push(value),
+                _ => {}
+            }
+        }
+    }
+    (nodes, border)
+}
+
+/// The part of `model` that computes `values` from `border`, whose values are given and none of `values`: a model with an input for each of
+/// them that is computed in `model`, called as the value, beside the inputs of `model` that it still reads. Its outputs are
+/// `values`.
+pub fn cut(model: &Model, values: &[ValueId], border: &[(ValueId, &Computed)]) -> Model {
+    let mut part = model.clone();
+    part.states.clear();
+    part.metadata.clear();
+    part.artefacts.clear();
+    if let Some(header) = &mut part.header {
+        header.training.clear();
+    }
+    let graph = &mut part.graph;
+    let main = graph.main();
+    for (value, given) in border {
+        let ty = type_of(given);
+        if !matches!(graph.values[*value].def, Def::Node(..)) {
+            graph.values[*value].ty = ty;
+            continue;
+        }
+        let name = graph.values[*value].name.clone();
+        // Its node may stay for other results.
+        if let Some(name) = &name {
+            graph.values[*value].name = Some(format!("{name}.computed").into());
+        }
+        let input = graph.add_input(main, name, ty);
+        graph.replace_uses(*value, input);
+    }
+    let names = values.iter().map(|value| graph.values[*value].name.as_deref().unwrap_or_default());
+    part.output_names = names.map(str::to_owned).collect();
+    graph.set_outputs(main, values.iter().copied());
+    tidy::model(&mut part);
+    drop_inputs(&mut part);
+    part
+}
+
+/// Removes the inputs that nothing reads, with their defaults.
+fn drop_inputs(model: &mut Model) {
+    let graph = &mut model.graph;
+    let main = graph.main();
+    let inputs = std::mem::take(&mut graph.blocks[main].inputs);
+    let (read, unread): (Vec<ValueId>, Vec<ValueId>) =
+        inputs.into_iter().partition(|value| graph.is_read(*value));
+    for (at, value) in read.iter().enumerate() {
+        graph.values[*value].def = Def::Input(main, at as u32);
+    }
+    for value in &unread {
+        graph.values[*value].def = Def::Gone;
+    }
+    let gone: FxHashSet<ValueId> = unread.into_iter().collect();
+    graph.defaults.retain(|default| !gone.contains(&default.value));
+    graph.blocks[main].inputs = read;
+}
+
+fn type_of(value: &Computed) -> Type {
+    Type::tensor(value.dtype, Shape::of(value.shape.iter().map(|d| Dim::Const(*d as i64))))
+}

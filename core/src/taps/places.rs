@@ -1,0 +1,149 @@
+//! Where a model is tapped, and what a tap is called on the other side.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::Recorded;
+use crate::diff::{Alignment, Place, metadata};
+use crate::ir::{Def, Model, NodeId, Type, ValueId};
+use crate::ops;
+
+/// A value that both sides have.
+#[derive(Clone, Debug)]
+pub struct Tap {
+    /// The value.
+    pub value: ValueId,
+    /// The node that computes it.
+    pub node: NodeId,
+    /// Its name in the model.
+    pub name: String,
+    /// What the other side calls it.
+    pub counterpart: String,
+    /// Whether it is its counterpart without doubt; else values of other shapes are none.
+    pub is_sure: bool,
+}
+
+/// The values of a model's main graph that the other side has as well.
+pub struct Taps<'m> {
+    /// The model.
+    pub model: &'m Model,
+    /// The values in topological order.
+    pub taps: Vec<Tap>,
+    /// The nodes of the main graph in order.
+    pub order: Vec<NodeId>,
+    positions: FxHashMap<NodeId, usize>,
+    by_value: FxHashMap<ValueId, usize>,
+    /// Values of the main graph that have a name and no counterpart.
+    pub without_counterpart: usize,
+}
+
+impl<'m> Taps<'m> {
+    /// The other side runs the same model.
+    pub fn same(model: &'m Model) -> Self {
+        Self::new(model, |_, _, name| Some((name.to_owned(), true)))
+    }
+
+    /// The other side is a recording of the program that the model was made of.
+    pub fn recorded(model: &'m Model, recorded: &Recorded) -> Self {
+        let graph = &model.graph;
+        // The last node that an exported node became gives its result.
+        let mut last: FxHashMap<&str, NodeId> = FxHashMap::default();
+        for node in graph.order(graph.main()) {
+            let exported = metadata(model, node, "onnxport.node");
+            if !exported.is_empty() {
+                last.insert(exported, node);
+            }
+        }
+        Self::new(model, |node, _, name| {
+            if recorded.has(name) {
+                return Some((name.to_owned(), true));
+            }
+            let exported = metadata(model, node, "onnxport.node");
+            let is_result = last.get(exported) == Some(&node) && graph.nodes[node].outputs.len() == 1;
+            // Of several that became one, the first is the one whose result is left.
+            let first = exported.split('+').next().unwrap_or_default();
+            (is_result && recorded.has(first)).then(|| (first.to_owned(), false))
+        })
+    }
+
+    /// The other side runs another model.
+    pub fn aligned(model: &'m Model, other: &Model, alignment: &Alignment) -> Self {
+        Self::new(model, |_, value, _| {
+            let counterpart = alignment.value(value)?;
+            Some((other.graph.values[counterpart].name.as_deref()?.to_owned(), true))
+        })
+    }
+
+    /// `counterpart` says what the other side calls a value of a node, and whether that is sure.
+    fn new(model: &'m Model, counterpart: impl Fn(NodeId, ValueId, &str) -> Option<(String, bool)>) -> Self {
+        let graph = &model.graph;
+        let order: Vec<NodeId> = graph.order(graph.main()).collect();
+        let positions = order.iter().enumerate().map(|(at, node)| (*node, at)).collect();
+        let (mut taps, mut by_value, mut without_counterpart) = (Vec::new(), FxHashMap::default(), 0);
+        for node in &order {
+            for value in graph.nodes[*node].outputs.iter().flatten().copied() {
+                let info = &graph.values[value];
+                let Some(name) = info.name.as_deref().filter(|_| may_be_tensor(&info.ty)) else { continue };
+                match counterpart(*node, value, name) {
+                    Some((counterpart, is_sure)) => {
+                        by_value.insert(value, taps.len());
+                        let name = name.to_owned();
+                        taps.push(Tap { value, node: *node, name, counterpart, is_sure });
+                    }
+                    None => without_counterpart += 1,
+                }
+            }
+        }
+        Self { model, taps, order, positions, by_value, without_counterpart }
+    }
+
+    /// The position of the tap on `value`.
+    pub fn of(&self, value: ValueId) -> Option<usize> {
+        self.by_value.get(&value).copied()
+    }
+
+    /// Where a node of the main graph stands.
+    pub fn place(&self, node: NodeId) -> Place {
+        Place::of(self.model, node, self.positions.get(&node).copied().unwrap_or_default())
+    }
+
+    /// Whether the values of a node are others in every run.
+    pub fn is_random(&self, node: NodeId) -> bool {
+        let data = &self.model.graph.nodes[node];
+        ops::lookup(&data.domain, &data.op).is_some_and(ops::Op::is_random)
+    }
+
+    /// What a node reads, in its nested graphs as well: inputs of the main graph, constants and results of nodes of the
+    /// main graph.
+    pub fn reads(&self, node: NodeId) -> Vec<ValueId> {
+        reads(self.model, node)
+    }
+}
+
+/// What a node of the main graph reads from the main graph, in its nested graphs as well; each once.
+pub(super) fn reads(model: &Model, node: NodeId) -> Vec<ValueId> {
+    let graph = &model.graph;
+    let main = graph.main();
+    let is_main = |value: &ValueId| match graph.values[*value].def {
+        Def::Input(block, _) => block == main,
+        Def::Initializer(at) => graph.initializers.get(at as usize).is_some_and(|i| i.block == main),
+        Def::Literal(at) => graph.literals.get(at as usize).is_some_and(|l| l.block == main),
+        Def::Node(node, _) => graph.nodes[node].block == Some(main),
+        Def::Gone => false,
+    };
+    let (mut pending, mut seen, mut found) = (vec![node], FxHashSet::default(), Vec::new());
+    while let Some(node) = pending.pop() {
+        let data = &graph.nodes[node];
+        let mut values: Vec<ValueId> = data.inputs.iter().flatten().copied().collect();
+        for block in data.blocks() {
+            pending.extend(graph.order(block));
+            values.extend(graph.blocks[block].outputs());
+        }
+        found.extend(values.into_iter().filter(is_main).filter(|value| seen.insert(*value)));
+    }
+    found
+}
+
+/// Whether a runtime can hand it over: sequences and the like are no tensors.
+fn may_be_tensor(ty: &Type) -> bool {
+    matches!(ty, Type::Tensor { .. } | Type::Unknown)
+}

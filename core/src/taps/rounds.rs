@@ -1,0 +1,229 @@
+//! Asking both sides for values, a round at a time.
+
+use rustc_hash::FxHashMap;
+
+use super::growth::allowed;
+use super::{Report, Row, Side, Tap, Taps, Verdict, distance};
+use crate::diagnose::Diagnostic;
+use crate::ir::{Model, Type, ValueId};
+use crate::run::Computed;
+use crate::sym::SymId;
+use crate::table::type_text;
+
+/// What the values of a round may take in memory, both sides together, unless the user says otherwise.
+pub const MEMORY: u64 = 1 << 30;
+
+/// What a value counts whose size is not known, in bytes.
+const UNKNOWN: u64 = 16 << 20;
+
+/// The rounds of a comparison.
+pub struct Rounds<'a, 'm, 'r> {
+    taps: &'a Taps<'m>,
+    ours: &'a Side<'r>,
+    theirs: &'a Side<'r>,
+    memory: u64,
+    sizes: Vec<u64>,
+    /// The first tap and the first node of the next round.
+    tap: usize,
+    node: usize,
+    /// By value, how far it is off.
+    errors: FxHashMap<ValueId, f64>,
+    /// How many rounds there were.
+    pub count: usize,
+}
+
+/// What a round found.
+#[derive(Debug, Default)]
+pub struct Round {
+    /// The taps of the round by their positions, and what there is to say of each.
+    pub rows: Vec<(usize, Row)>,
+    /// The values of the other side, by its names.
+    pub theirs: FxHashMap<String, Computed>,
+}
+
+impl<'a, 'm, 'r> Rounds<'a, 'm, 'r> {
+    /// Rounds whose values take at most `memory` bytes, if a single one does not take more. `inputs` are what the model is
+    /// run on, from which the sizes of values follow.
+    pub fn new(
+        taps: &'a Taps<'m>,
+        ours: &'a Side<'r>,
+        theirs: &'a Side<'r>,
+        inputs: &[Computed],
+        memory: u64,
+    ) -> Self {
+        let sizes = sizes(taps, inputs);
+        let errors = FxHashMap::default();
+        Self { taps, ours, theirs, memory, sizes, tap: 0, node: 0, errors, count: 0 }
+    }
+
+    /// The next round; `None` after the last one.
+    ///
+    /// # Errors
+    /// Those of the runtimes.
+    pub fn step(&mut self) -> Result<Option<Round>, Diagnostic> {
+        let first = self.tap;
+        let mut left = self.memory;
+        let batch: Vec<&Tap> = self
+            .taps
+            .taps
+            .iter()
+            .enumerate()
+            .skip(first)
+            .take_while(|(at, _)| {
+                // Both sides have it.
+                let bytes = self.sizes.get(*at).copied().unwrap_or(UNKNOWN).saturating_mul(2);
+                let fits = bytes <= left || *at == first;
+                left = left.saturating_sub(bytes);
+                fits
+            })
+            .map(|(_, tap)| tap)
+            .collect();
+        if batch.is_empty() {
+            return Ok(None);
+        }
+        self.tap += batch.len();
+        self.count += 1;
+        let mut ours: FxHashMap<String, Computed> = FxHashMap::default();
+        let names: Vec<&str> = batch.iter().map(|tap| tap.name.as_str()).collect();
+        self.ours.each(&names, &mut |value| {
+            ours.insert(value.name.clone(), value);
+        })?;
+        let mut round = Round::default();
+        let mut names: Vec<&str> = batch.iter().map(|tap| tap.counterpart.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        self.theirs.each(&names, &mut |value| {
+            round.theirs.insert(value.name.clone(), value);
+        })?;
+        let last = batch.last().map(|tap| tap.node);
+        let mut at = first;
+        while let Some(node) = self.taps.order.get(self.node).copied() {
+            self.node += 1;
+            let reads = self.taps.reads(node);
+            let inputs = reads.iter().filter_map(|v| self.errors.get(v)).copied().fold(0.0, f64::max);
+            for value in self.taps.model.graph.nodes[node].outputs.iter().flatten() {
+                self.errors.insert(*value, inputs);
+            }
+            while let Some(tap) = self.taps.taps.get(at).filter(|tap| tap.node == node && at < self.tap) {
+                let row = self.row(tap, ours.remove(&tap.name), round.theirs.get(&tap.counterpart), inputs);
+                self.errors.insert(tap.value, row.error);
+                round.rows.push((at, row));
+                at += 1;
+            }
+            // Further outputs of this node may be in the next round.
+            if at == self.tap && Some(node) == last {
+                if self.taps.taps.get(at).is_some_and(|next| next.node == node) {
+                    self.node -= 1;
+                }
+                break;
+            }
+        }
+        Ok(Some(round))
+    }
+
+    fn row(&self, tap: &Tap, got: Option<Computed>, expected: Option<&Computed>, inputs: f64) -> Row {
+        let text = |value: Option<&Computed>| {
+            value.map(|value| type_text(value.dtype, &value.shape)).unwrap_or_default()
+        };
+        let mut row = Row {
+            value: tap.name.clone(),
+            counterpart: (tap.counterpart != tap.name).then(|| tap.counterpart.clone()),
+            place: self.taps.place(tap.node),
+            got: text(got.as_ref()),
+            expected: text(expected),
+            difference: None,
+            error: inputs,
+            error_of_inputs: inputs,
+            allowed: 0.0,
+            verdict: Verdict::Agrees,
+            dtype: got.as_ref().map(|got| got.dtype),
+            is_usable: false,
+        };
+        let not_judged = |why: &str| Verdict::NotJudged(why.to_owned());
+        let (Some(got), Some(expected)) = (got, expected) else {
+            row.verdict = not_judged("one of the sides did not give it");
+            return row;
+        };
+        if !tap.is_sure && got.shape != expected.shape {
+            row.verdict = not_judged("its shape is that of another value");
+            return row;
+        }
+        row.is_usable = got.shape == expected.shape;
+        let found = distance(&got, expected);
+        row.allowed = allowed(got.dtype, inputs);
+        row.difference = found.difference;
+        if self.taps.is_random(tap.node) {
+            row.verdict = not_judged("its operator draws random numbers");
+            row.error = found.error;
+            return row;
+        }
+        row.error = found.error;
+        if row.error > row.allowed {
+            row.verdict = Verdict::Departs;
+        }
+        row
+    }
+}
+
+/// Compares every value that both sides have. `memory` bounds what the values of a round take.
+///
+/// # Errors
+/// Those of the runtimes.
+pub fn compare(
+    taps: &Taps<'_>,
+    ours: &Side<'_>,
+    theirs: &Side<'_>,
+    inputs: &[Computed],
+    memory: u64,
+) -> Result<Report, Diagnostic> {
+    let mut report = Report {
+        model: ours.describe()?,
+        reference: theirs.describe()?,
+        rows: Vec::new(),
+        without_counterpart: taps.without_counterpart,
+        rounds: 0,
+        complete: true,
+    };
+    let mut rounds = Rounds::new(taps, ours, theirs, inputs, memory);
+    while let Some(round) = rounds.step()? {
+        report.rows.extend(round.rows.into_iter().map(|(_, row)| row));
+    }
+    report.rounds = rounds.count;
+    Ok(report)
+}
+
+/// The bytes of each tapped value, as far as its type and the inputs tell.
+fn sizes(taps: &Taps<'_>, inputs: &[Computed]) -> Vec<u64> {
+    let model = taps.model;
+    let known = symbols(model, inputs);
+    taps.taps.iter().map(|tap| size(model, tap.value, &known).unwrap_or(UNKNOWN)).collect()
+}
+
+fn size(model: &Model, value: ValueId, known: &FxHashMap<SymId, i64>) -> Option<u64> {
+    let Type::Tensor { dtype, shape } = &model.graph.values[value].ty else { return None };
+    let extents = shape.dims()?.iter().map(|dim| {
+        let size = model.symbols.eval((*dim)?, &|id| known.get(&id).copied())?;
+        u64::try_from(size).ok()
+    });
+    let elements = extents.collect::<Option<Vec<u64>>>()?.iter().try_fold(1u64, |n, d| n.checked_mul(*d))?;
+    (*dtype)?.byte_len(elements)
+}
+
+/// The sizes of the symbols that inputs show.
+fn symbols(model: &Model, inputs: &[Computed]) -> FxHashMap<SymId, i64> {
+    let graph = &model.graph;
+    let mut known = FxHashMap::default();
+    for id in &graph.blocks[graph.main()].inputs {
+        let info = &graph.values[*id];
+        let given = inputs.iter().find(|input| Some(input.name.as_str()) == info.name.as_deref());
+        let (Some(given), Some(dims)) = (given, info.ty.shape().and_then(|shape| shape.dims())) else {
+            continue;
+        };
+        for (dim, size) in dims.iter().zip(&given.shape) {
+            if let Some(symbol) = dim.and_then(|dim| model.symbols.as_symbol(dim)) {
+                known.entry(symbol).or_insert(*size as i64);
+            }
+        }
+    }
+    known
+}

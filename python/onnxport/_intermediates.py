@@ -162,7 +162,9 @@ class _Stream:
             if kind is None:
                 header = json.dumps(self.header).encode()
                 if len(header) > self.room:
-                    raise RuntimeError(f"the header takes {len(header)} bytes, kept are {self.room}")
+                    raise RuntimeError(
+                        f"the header takes {len(header)} bytes, kept are {self.room}"
+                    )
                 self.file.seek(0)
                 self.file.write(self.room.to_bytes(8, "little") + header.ljust(self.room))
                 self.file.truncate(8 + self.room + self.end)

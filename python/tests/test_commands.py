@@ -13,7 +13,18 @@ import onnxport  # noqa: E402
 from onnxport import _commands  # noqa: E402
 
 PROGRAM = Path(__file__).parents[2] / "examples/mlp/mlp.pt2"
-NAMES = ["bisect", "convert", "check", "diff", "inspect", "verify", "run", "ops", "package", "weights_bind"]
+NAMES = [
+    "bisect",
+    "convert",
+    "check",
+    "diff",
+    "inspect",
+    "verify",
+    "run",
+    "ops",
+    "package",
+    "weights_bind",
+]
 
 
 @pytest.fixture(scope="module")

@@ -79,7 +79,7 @@ pub(crate) enum Command {
     Inspect(inspect::Arguments),
     /// Run a model and compare what it computes with what PyTorch computed
     Verify(verify::Arguments),
-    /// Find the first node of a model, or the first step of the optimizer, that computes something else
+    /// Find the first node, or the first step of the optimizer, that computes something else
     Bisect(Box<bisect::Arguments>),
     /// Say what differs between two ONNX models, node by node
     Diff(Box<diff::Arguments>),

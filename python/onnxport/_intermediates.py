@@ -128,7 +128,7 @@ class _Stream:
         self.end = 0
 
     def __enter__(self) -> _Stream:
-        self.file = open(self.hidden, "wb")  # noqa: SIM115
+        self.file = open(self.hidden, "wb")
         self.file.seek(8 + self.room)
         return self
 

@@ -10,6 +10,7 @@ mod files;
 mod abi;
 mod archives;
 mod backend;
+mod bisect;
 mod c_plugins;
 mod comparer;
 mod conformance;

@@ -8,6 +8,7 @@
 //! [`passes`] finds the step of the optimizer after which a model computes something else.
 
 mod alone;
+mod body;
 mod enter;
 mod open;
 pub mod passes;

@@ -69,7 +69,7 @@ pub fn run(
     draw: Option<Draw>,
 ) -> Result<Run, Diagnostic> {
     let start = Instant::now();
-    let (_, inputs) = inputs(path, given, sizes, draw)?;
+    let (signature, inputs) = inputs(path, given, sizes, draw)?;
     let feeds = inputs.iter().map(Computed::feed).collect::<Result<Vec<Feed<'_>>, Diagnostic>>()?;
     let executor = runtime.describe()?;
     let mut session = runtime.load(path)?;

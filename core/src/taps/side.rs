@@ -7,6 +7,7 @@ use bytes::Bytes;
 use super::Recorded;
 use crate::diagnose::{Code, Diagnostic};
 use crate::run::Computed;
+use crate::tensor::data::count;
 use crate::verify::{Feed, Runtime};
 
 /// What gives values by their names.
@@ -86,7 +87,9 @@ impl<'r> ModelSide<'r> {
                 return;
             }
             let shape: Option<Vec<u64>> = output.dims.iter().map(|d| u64::try_from(*d).ok()).collect();
-            match output.dtype.zip(shape) {
+            let elements = shape.as_deref().and_then(count);
+            let length = output.dtype.zip(elements).and_then(|(dtype, count)| dtype.byte_len(count));
+            match output.dtype.zip(shape).filter(|_| length == Some(output.bytes.len() as u64)) {
                 Some((dtype, shape)) => take(Computed {
                     name: output.name.to_owned(),
                     dtype,
@@ -101,8 +104,11 @@ impl<'r> ModelSide<'r> {
         match problem {
             None => Ok(()),
             Some(name) => {
-                let message = format!("the value `{name}` has a type that is not known here");
-                Err(Diagnostic::error(Code::VERIFY_EXECUTOR, message))
+                let runtime = self.runtime.name();
+                let message = format!(
+                    "{runtime} gives the value `{name}` in a form that is not that of its type and shape"
+                );
+                Err(Diagnostic::error(Code::VERIFY_ANSWER, message))
             }
         }
     }

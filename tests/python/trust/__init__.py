@@ -1,0 +1,1 @@
+"""Faults that are seeded into models, and what finds them."""

@@ -6,12 +6,14 @@ import tempfile
 from pathlib import Path
 
 import onnx
+
 from tests.python.trust.corpus import Corpus, bisect
 from tests.python.trust.faults import KINDS
 from tests.python.trust.networks import networks
 
 
 def main() -> None:
+    """Print a row for each network."""
     print("| network | nodes | " + " | ".join(KINDS) + " | with a model | with PyTorch |")
     print("| --- | ---: |" + " --- |" * len(KINDS) + " ---: | ---: |")
     for name in networks():

@@ -15,11 +15,11 @@ import onnx
 import onnxruntime
 import torch
 from safetensors.torch import save_file
+
+import onnxport as package
 from tests.python.onnx_runtime import binary, library
 from tests.python.trust.faults import Fault, chosen, seed
 from tests.python.trust.networks import program
-
-import onnxport as package
 
 # What a fault changes in an output, relative to its largest magnitude, to be called one.
 SHOWS = 1e-3
@@ -38,6 +38,7 @@ class Corpus:
 
     @classmethod
     def make(cls, name: str, folder: Path) -> Corpus:
+        """Export a network, convert it, and choose its faults."""
         exported = program(name)
         path, model = folder / f"{name}.pt2", folder / f"{name}.onnx"
         inputs = folder / "inputs.safetensors"

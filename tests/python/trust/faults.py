@@ -1,8 +1,8 @@
 """Faults in ONNX models: one node that computes something else, and nothing else changed.
 
 `faults(model)` lists what can be seeded into a model, `seed(model, fault)` returns a copy with it.
-Kinds: `axis` (another axis), `bias` (a bias that is dropped), `operand` (operands exchanged), `cast`
-(a cast that is lost), `slice` (both ends moved by one).
+Kinds: `axis` (another axis), `bias` (a bias that is dropped), `operand` (operands exchanged),
+`cast` (a cast that is lost), `slice` (both ends moved by one).
 """
 
 from __future__ import annotations

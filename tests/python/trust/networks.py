@@ -1,7 +1,7 @@
 """Five small networks of different kinds, each with places for every kind of fault.
 
-Each has, at least twice: a softmax or a running sum along an axis, a bias, an operator whose operands
-are not to be exchanged, a cast that rounds, and a slice that leaves something out on one side.
+Each has, at least twice: a softmax or a running sum along an axis, a bias, an operator whose
+operands are not to be exchanged, a cast that rounds, and a slice that leaves something out.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ class Convolutional(nn.Module):
         self.head = nn.Linear(8 * 8, 10)
 
     def forward(self, x: Tensor) -> Tensor:
+        """Compute ten scores of an image."""
         x = self.stem(x).relu()
         cropped = x[:, :, 1:11, 1:11]
         x = (cropped - self.block(x)).softmax(1)
@@ -47,11 +48,13 @@ class Attention(nn.Module):
         self.gate = nn.Linear(16, 16)
 
     def rotated(self, x: Tensor) -> Tensor:
+        """Return `x` turned by its positions."""
         low, high = x[..., :8], x[..., 8:]
         angle = torch.arange(x.shape[1], dtype=x.dtype)[:, None] / 7
         return torch.cat([low * angle.cos() - high * angle.sin(), high * angle.cos()], -1)
 
     def forward(self, x: Tensor) -> Tensor:
+        """Attend once, and gate what comes of it."""
         query, key = self.rotated(self.query(x)), self.rotated(self.key(x))
         weights = (query @ key.transpose(1, 2)).softmax(-1)
         x = self.norm(x - rounded(weights @ self.value(x)))
@@ -68,6 +71,7 @@ class Recurrent(nn.Module):
         self.outer = nn.Linear(8, 24)
 
     def step(self, x: Tensor, state: Tensor) -> Tensor:
+        """Return the next state."""
         ours, theirs = self.inner(x), self.outer(state)
         reset = (ours[:, :8] + theirs[:, :8]).sigmoid()
         update = (ours[:, 8:16] - theirs[:, 8:16]).softmax(1)
@@ -75,6 +79,7 @@ class Recurrent(nn.Module):
         return rounded(new * 3) - update * (new - state)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the last state, and its running sum."""
         state = torch.zeros(x.shape[0], 8) + 0.25
         for at in range(3):
             state = self.step(x[:, at], state)
@@ -92,6 +97,7 @@ class Mixer(nn.Module):
         self.norm = nn.LayerNorm(10)
 
     def forward(self, x: Tensor) -> Tensor:
+        """Mix tokens, then features."""
         mixed = self.tokens(self.norm(x).transpose(1, 2)).transpose(1, 2)
         x = x - rounded(mixed)
         wide = functional.gelu(self.features(x))
@@ -111,6 +117,7 @@ class Encoder(nn.Module):
         self.up = nn.ConvTranspose1d(8, 4, 2, stride=2)
 
     def forward(self, x: Tensor) -> Tensor:
+        """Go down, up, and join both."""
         wide = self.down(x)
         small = functional.max_pool1d(wide.relu(), 2)
         inner = (self.inner(small) - rounded(small)).softmax(1)

@@ -10,6 +10,7 @@ from collections import Counter
 
 import onnx
 import pytest
+
 from tests.python.trust.corpus import Corpus, bisect, onnxport
 from tests.python.trust.faults import KINDS
 from tests.python.trust.networks import networks
@@ -36,7 +37,8 @@ def test_the_node_is_named_where_another_model_is_right(corpus):
     for fault, path in corpus.seeded():
         said, code = bisect(path, corpus.model, corpus.inputs)
         found = said["bisect"]["fault"]
-        assert code == 4 and found is not None, fault
+        assert code == 4, fault
+        assert found is not None, fault
         assert (found["row"]["node"], found["wrong"]) == (fault.node, "model"), fault
 
 
@@ -45,7 +47,8 @@ def test_the_node_is_named_where_pytorch_is_right(corpus):
     for fault, path in corpus.seeded():
         said, code = bisect(path, corpus.program)
         found = said["bisect"]["fault"]
-        assert code == 4 and found is not None, fault
+        assert code == 4, fault
+        assert found is not None, fault
         assert fault.node in [node["node"] for node in found["nodes"]], fault
         assert {node["exported"] for node in found["nodes"]} == {exported[fault.node]}, fault
 

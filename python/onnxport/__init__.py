@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from onnxport._operators.dtype import DType
     from onnxport._operators.refusal import Refusal
     from onnxport._operators.registry import lowering
+    from onnxport._pieces import Pieces, pieces
     from onnxport._program import SaveError
     from onnxport._save import Inputs, save
     from onnxport._sidecar import SIDECAR_FORMAT, sidecar_path
@@ -81,6 +82,8 @@ _PLACES = {
     "Observer": "_observe",
     "observe": "_observe",
     "ONNXProgram": "_onnx_program",
+    "Pieces": "_pieces",
+    "pieces": "_pieces",
     "SaveError": "_program",
     "Inputs": "_save",
     "save": "_save",
@@ -103,6 +106,7 @@ __all__ = [
     "MismatchError",
     "ONNXProgram",
     "Observer",
+    "Pieces",
     "Refusal",
     "SaveError",
     "UnsupportedError",
@@ -121,6 +125,7 @@ __all__ = [
     "ops",
     "optimize",
     "package",
+    "pieces",
     "run",
     "save",
     "sidecar_path",

@@ -98,7 +98,7 @@ class Job:
                 args, kwargs, shapes, names = _of_exportable(model, args, kwargs, shapes)
                 for name, value in names.items():
                     self.options.setdefault(name, value)
-                _warn_of_training(model)
+                warn_of_training(model)
                 if axes is not None and shapes is None:
                     ports = self.options.get("input_names"), self.options.get("output_names")
                     shapes = dynamic_axes.to_shapes(model, args, kwargs, axes, *ports)
@@ -207,7 +207,8 @@ def _with_all_names(options: Mapping[str, Any], program: Any) -> dict[str, Any]:
     return {**options, "input_names": [*given, *names[len(given) :]]}
 
 
-def _warn_of_training(model: Any) -> None:
+def warn_of_training(model: Any) -> None:
+    """Warn if a module is in training mode."""
     if getattr(model, "training", False) and hasattr(model, "eval"):
         message = "the model is in training mode: call `model.eval()` unless that is meant"
         warnings.warn(message, UserWarning, stacklevel=6)

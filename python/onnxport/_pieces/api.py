@@ -1,0 +1,100 @@
+"""`onnxport.pieces`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from onnxport import _errors
+from onnxport._pieces.tree import Pieces
+
+
+def pieces(
+    model: Any,
+    inputs: Any = (),
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    all: bool = False,
+    once: bool = False,
+    rtol: float | None = None,
+    atol: float | None = None,
+    opset_version: int | None = None,
+    optimize: bool = True,
+    custom_translation_table: Mapping[Any, Callable[..., Any] | Sequence[Callable[..., Any]]]
+    | None = None,
+    plugins: Sequence[str | os.PathLike[str]] = (),
+) -> Pieces:
+    """Convert the modules of a model by themselves, and find those that are wrong.
+
+    The model runs once, and each module keeps what it was called with. Then the model is converted
+    and compared with the module in ONNX Runtime; where it fails or differs, so are the modules in
+    it, and in those that fail or differ the ones in these. Modules beside each other are converted
+    together, each on its own inputs, so that one bad layer of a thousand costs a few conversions.
+    Every module begins from the buffers that it has now, and they stay as they are.
+
+    Args:
+        model: A module, an exported program, or the path of a `.pt2`.
+        inputs: The arguments of the call; those of the program's example where there is one.
+        kwargs: Keyword arguments of the call.
+        all: Look at all modules, and not only into those that are bad.
+        once: Let one stand for all layers of equal code, settings and shapes, whatever their
+            weights.
+        rtol: The relative tolerance, by default one for the type.
+        atol: The absolute tolerance.
+        opset_version: As `onnxport.export` has it.
+        optimize: As `onnxport.export` has it.
+        custom_translation_table: As `onnxport.export` has it.
+        plugins: As `onnxport.export` has it.
+
+    Returns:
+        The tree of the modules, each with a verdict, a reason and its error. `found` are those in
+        which it begins.
+
+    Raises:
+        UnverifiedError: There is no ONNX Runtime.
+    """
+    import importlib.util
+
+    from onnxport._export import caches, job
+    from onnxport._pieces.calls import record
+    from onnxport._pieces.group import Trials
+    from onnxport._pieces.search import Search
+
+    if importlib.util.find_spec("onnxruntime") is None:
+        raise _errors.UnverifiedError("there is no ONNX Runtime: pip install onnxruntime")
+    module, args, named = _module(model, inputs, kwargs)
+    job.warn_of_training(module)
+    options = {
+        "opset_version": opset_version,
+        "optimize": optimize,
+        "custom_translation_table": custom_translation_table,
+        "plugins": plugins,
+    }
+    trials = Trials(options, rtol, atol)
+    with caches.registered():
+        found = record(module, args, named)
+        root = Search(found, trials, all=all, once=once).run(module)
+    return Pieces(root, trials.conversions)
+
+
+def _module(
+    model: Any, inputs: Any, kwargs: Mapping[str, Any] | None
+) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    import torch
+    from torch.export import ExportedProgram
+
+    if isinstance(model, (str, os.PathLike)):
+        model = torch.export.load(model)
+    args = (inputs,) if isinstance(inputs, torch.Tensor) else inputs
+    if isinstance(args, Mapping) or not isinstance(args, (tuple, list)):
+        message = f"`inputs` is a {type(inputs).__name__} and no tuple"
+        raise _errors.usage(message, "keyword arguments are `kwargs`")
+    named = dict(kwargs or {})
+    if isinstance(model, ExportedProgram):
+        if not args and not named and model.example_inputs is not None:
+            args, named = model.example_inputs
+        model = torch.export.unflatten(model)
+    if not isinstance(model, torch.nn.Module):
+        raise _errors.usage(f"a {type(model).__name__} has no modules")
+    return model, tuple(args), dict(named)

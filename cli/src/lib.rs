@@ -3,6 +3,7 @@
 //! [`main()`] is the program: it owns the process, with its signals, its panics and its standard streams. [`command`]
 //! and [`Export`] do the same work inside of another program, and touch nothing that belongs to the process.
 
+mod again;
 mod args;
 mod backends;
 mod commands;
@@ -30,6 +31,7 @@ mod truncated;
 mod usage;
 mod weights;
 
+pub use again::started_by;
 pub use describe::describe;
 pub use embedded::{Export, Exported, command};
 pub use exit::Exit;

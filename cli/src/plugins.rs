@@ -2,7 +2,6 @@
 //! verifies.
 
 use std::path::PathBuf;
-use std::process::Command;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -11,8 +10,8 @@ use onnxport_core::host::{Host, OnPanic, PluginRoot, Search};
 use onnxport_core::session::HOST_ROOT;
 use onnxport_core::verify::{Apart, Executor, Runtime};
 
+use crate::again;
 use crate::commands::verify::RuntimeArguments;
-use crate::ending;
 use crate::guests::{Guests, guests};
 use crate::outcome::{CommandResult, Outcome};
 
@@ -121,27 +120,19 @@ pub(crate) fn runtime(host: &Host, arguments: &RuntimeArguments) -> Result<Runti
     let options: Vec<(&str, &str)> = library.chain(named).collect();
     let found = host.plugins.iter().find(|plugin| plugin.id == executor.id() && plugin.executor.is_some());
     match found.filter(|_| arguments.isolate) {
-        Some(plugin) => Executor::open_apart(plugin, &options, apart(arguments.timeout)?),
+        Some(plugin) => Executor::open_apart(plugin, &options, apart(arguments.timeout)),
         None => executor.open(&options),
     }
 }
 
 /// This program again, for a runtime alone.
-fn apart(limit: Option<Duration>) -> Result<Apart, Diagnostic> {
-    if !ending::is_ours() {
-        let message = "this process is another program's, which cannot be started for a runtime alone";
-        return Err(Diagnostic::error(Code::USAGE, message));
-    }
-    let program = std::env::current_exe().map_err(|error| {
-        let message = format!("this program cannot be found again: {error}");
-        Diagnostic::error(Code::VERIFY_NO_EXECUTOR, message)
-    })?;
-    let command = move || {
-        let mut command = Command::new(&program);
+fn apart(limit: Option<Duration>) -> Apart {
+    let command = || {
+        let mut command = again::command(Code::VERIFY_NO_EXECUTOR)?;
         command.args(["plugin", "serve"]);
-        command
+        Ok(command)
     };
-    Ok(Apart { command: Box::new(command), limit })
+    Apart { command: Box::new(command), limit }
 }
 
 /// What a process that [`apart`] starts does.

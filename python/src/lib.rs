@@ -12,6 +12,7 @@ mod tensor;
 mod work;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use pyo3::prelude::*;
 
@@ -36,9 +37,30 @@ mod native {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::say_how_to_start(module.py())?;
         module.add("Refused", module.py().get_type::<super::lowering::Refused>())?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
+}
+
+/// What starts the command in another Python, with the package that lies in the folder of its first argument. What lies in
+/// the current folder is not looked at.
+const START: &str = "import sys; folder = sys.argv.pop(1); sys.path[:] = [p for p in sys.path if p]; \
+                     folder in sys.path or sys.path.insert(0, folder); from onnxport._cli import main; sys.exit(main())";
+
+/// Says how the command is started once more: by this Python, with this package.
+fn say_how_to_start(py: Python<'_>) -> PyResult<()> {
+    let sys = py.import("sys")?;
+    // Empty or `None` inside of a program that embeds Python.
+    let Ok(python) = sys.getattr("executable")?.extract::<OsString>() else { return Ok(()) };
+    let package = sys
+        .getattr("modules")?
+        .get_item("onnxport")
+        .and_then(|package| package.getattr("__path__")?.get_item(0)?.extract::<PathBuf>());
+    let folder = package.ok().and_then(|package| Some(package.parent()?.as_os_str().to_owned()));
+    let Some(folder) = folder.filter(|_| !python.is_empty()) else { return Ok(()) };
+    onnxport::started_by(vec![python, "-c".into(), START.into(), folder]);
+    Ok(())
 }
 
 /// Runs the command as a program does, and returns the exit code. The process is to end after it.

@@ -155,3 +155,14 @@ def test_lowerings_of_decorators_count_for_commands(tmp_path):
 def test_a_command_says_what_it_is():
     assert repr(onnxport.check) == "<the command `onnxport check`>"
     assert _commands.Command("weights bind").__name__ == "weights_bind"
+
+
+def test_a_runtime_can_have_a_process_of_its_own(model):
+    given = {"random": True, "dim": ["batch=2"], "executor": "reference"}
+    ran = onnxport.run(model, **given, isolate=True)
+    assert ran.run["executor"].endswith(", in a process of its own")
+    with pytest.raises(onnxport.Error, match="its process was ended"):
+        onnxport.run(model, **given, isolate=True, timeout=0.001)
+    # What a limit is to end without a process of its own is this process.
+    with pytest.raises(onnxport.UsageError, match="another program's"):
+        onnxport.run(model, **given, timeout=0.001)

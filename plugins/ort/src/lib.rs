@@ -72,10 +72,7 @@ impl Executor for OnnxRuntime {
     }
 
     fn describe(&self) -> String {
-        let provider = match self.chosen.settings.provider.as_str() {
-            "cuda" => " on CUDA without TF32",
-            _ => "",
-        };
+        let provider = provider::describe(&self.chosen);
         format!("ONNX Runtime {}{provider}, {}", self.loaded.version, self.loaded.path.display())
     }
 

@@ -7,6 +7,20 @@ use ort::session::builder::SessionBuilder;
 use crate::options::Chosen;
 use crate::{Loaded, first_line};
 
+/// The option by which float32 products are rounded to fewer digits.
+const TF32: &str = "use_tf32";
+
+/// What a report says of the provider: nothing of the CPU.
+pub(crate) fn describe(chosen: &Chosen) -> &'static str {
+    if chosen.settings.provider != "cuda" {
+        return "";
+    }
+    match chosen.provider.iter().rfind(|(name, _)| name == TF32) {
+        Some((_, value)) if value != "0" => " on CUDA with TF32",
+        _ => " on CUDA without TF32",
+    }
+}
+
 /// Lets the provider that was chosen run the operators of a session.
 ///
 /// # Errors
@@ -27,7 +41,7 @@ pub(crate) fn register(
             .help("install onnxruntime-gpu, and name its library with --ort-library"));
     }
     // What is checked is float32, and not the shorter numbers of tensor cores.
-    let exact = CUDA::default().with_tf32(false);
+    let exact = CUDA::default().with_arbitrary_config(TF32, "0");
     let provider = chosen
         .provider
         .iter()

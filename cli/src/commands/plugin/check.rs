@@ -8,6 +8,7 @@ use clap::Args;
 use onnxport_check::{self as check, CheckOptions, Finding, Probe, Verdict};
 use onnxport_core::diagnose::{Code, Diagnostic};
 
+use crate::again;
 use crate::exit::Exit;
 use crate::format::{bad, bold, count, faint, good, table};
 use crate::outcome::{CommandResult, Outcome};
@@ -44,13 +45,13 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
         let message = format!("there is no plugin library {}", library.display());
         return Err(Diagnostic::error(Code::PLUGIN_FILE, message).into());
     }
-    let program = std::env::current_exe().map_err(|error| {
-        Diagnostic::error(Code::PLUGIN_CHECK, format!("this program cannot be found again: {error}"))
-    })?;
+    // Found before the check begins, and the same for each probe.
+    let found = again::command(Code::PLUGIN_CHECK)?;
     let command = |probe: &Probe| {
-        let mut command = Command::new(&program);
-        command.args(["plugin", "probe"]).arg(&probe.library).args(["--name", &probe.name]);
-        command.arg("--journal").arg(&probe.journal).args(["--skip", &probe.skip.to_string()]);
+        let mut command = Command::new(found.get_program());
+        command.args(found.get_args()).args(["plugin", "probe"]).arg(&probe.library);
+        command.args(["--name", &probe.name]).arg("--journal").arg(&probe.journal);
+        command.args(["--skip", &probe.skip.to_string()]);
         command
     };
     let options = CheckOptions {

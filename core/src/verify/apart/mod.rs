@@ -24,7 +24,7 @@ pub use serve::serve;
 /// How processes are started, and how long each of their answers may take.
 pub struct Apart {
     /// Makes the command of a process that calls [`serve`].
-    pub command: Box<dyn Fn() -> Command>,
+    pub command: Box<dyn Fn() -> Result<Command, Diagnostic>>,
     /// The longest that opening the runtime, loading a model or running it may take.
     pub limit: Option<Duration>,
 }
@@ -67,7 +67,7 @@ impl Remote {
 
     /// A process that has opened the runtime, and what that says it is.
     fn start(&self) -> Result<(Process, String), Diagnostic> {
-        let mut process = Process::start((self.apart.command)(), self.name, self.id, self.apart.limit)?;
+        let mut process = Process::start((self.apart.command)()?, self.name, self.id, self.apart.limit)?;
         let text = process.ask(&self.open, &[], "starting", &mut |_, _| {})?;
         Ok((process, text))
     }

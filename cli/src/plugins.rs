@@ -64,6 +64,7 @@ pub(crate) const LINKED: &[&PluginRoot] = &[
     // Of two executors the first one runs models unless the user says otherwise.
     &onnxport_ort::ROOT,
     &onnxport_reference::ROOT,
+    &onnxport_cuda_parity::ROOT,
     &onnxport_torchvision::ROOT,
 ];
 

@@ -138,7 +138,7 @@ fn conv_integer(c: &mut Call<'_>) -> Res<Vec<Value>> {
 }
 
 /// The extents of a transposed convolution; pads that follow from them are set.
-fn transposed(c: &Call<'_>, window: &mut Window, input: &[usize]) -> Res<Vec<usize>> {
+pub fn transposed(c: &Call<'_>, window: &mut Window, input: &[usize]) -> Res<Vec<usize>> {
     let rank = input.len();
     let extra = c.ints("output_padding").map_or_else(|| vec![0; rank], <[i64]>::to_vec);
     let given = match c.ints("output_shape") {

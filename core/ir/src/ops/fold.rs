@@ -32,8 +32,20 @@ pub fn evaluate(node: &Node, opset: i64, inputs: Vec<Option<Value>>, limits: Lim
     let Some(evaluate) = super::lookup(&node.domain, &node.op).and_then(|op| op.evaluator()) else {
         return unsupported!("no evaluator is known for {}", node.op);
     };
+    alone(node, opset, inputs, limits, evaluate)
+}
+
+/// Shows one node without bodies to `look` as evaluators see it: its attributes, and those of its inputs that are given.
+/// This is for whoever computes results elsewhere.
+pub fn alone<T>(
+    node: &Node,
+    opset: i64,
+    inputs: Vec<Option<Value>>,
+    limits: Limits,
+    look: impl FnOnce(&mut Call<'_>) -> T,
+) -> T {
     let budget = Budget::new(limits);
-    evaluate(&mut Call { node, opset, inputs, budget: &budget, scope: &mut Alone })
+    look(&mut Call { node, opset, inputs, budget: &budget, scope: &mut Alone })
 }
 
 /// The constant behind a value, unless it is a weight or larger than `bytes`.

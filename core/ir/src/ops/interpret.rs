@@ -266,7 +266,7 @@ fn describe(node: &Node) -> String {
 
 /// After which node each value is used for the last time: one of the block that defines it. What a block returns lives
 /// on.
-fn deaths(graph: &Graph) -> FxHashMap<NodeId, Vec<ValueId>> {
+pub fn deaths(graph: &Graph) -> FxHashMap<NodeId, Vec<ValueId>> {
     let mut owners: FxHashMap<BlockId, NodeId> = FxHashMap::default();
     let mut orders: FxHashMap<NodeId, usize> = FxHashMap::default();
     for block in graph.blocks.ids() {

@@ -44,7 +44,7 @@ struct Line {
 }
 
 /// The places in the input and their weights; `None` where the coordinate lies outside and is extrapolated.
-type Taps = Option<Vec<(usize, f64)>>;
+pub type Taps = Option<Vec<(usize, f64)>>;
 
 impl Line {
     /// The place in the input that place `x` of the output is made of.
@@ -150,11 +150,7 @@ fn interpolate(c: &Call<'_>, x: &Tensor, lines: &[Line], plan: &Plan<'_>, fill: 
     if x.is_empty() {
         return invalid!("nothing of shape {:?} is resized to {shape:?}", x.shape());
     }
-    let mut axes: Vec<Vec<Taps>> = Vec::with_capacity(lines.len());
-    for line in lines {
-        c.count(&[line.output, (4.0 / line.stretch(plan)) as usize + 2])?;
-        axes.push((0..line.output).map(|x| line.taps(plan, x)).collect::<Res<_>>()?);
-    }
+    let axes = taps(c, lines, plan)?;
     let outside: Vec<bool> = {
         let strides = dense(&shape);
         let axes: Vec<(usize, &Vec<Taps>)> = axes
@@ -226,31 +222,79 @@ fn upsample(c: &mut Call<'_>) -> Res<Vec<Value>> {
         Some(scales) => scales,
         None => vec![1.0, 1.0, c.float("height_scale", 1.0), c.float("width_scale", 1.0)],
     };
-    asymmetric(c, x, &scales)
+    let (lines, plan) = asymmetric(c, x.shape(), &scales)?;
+    interpolate(c, x, &lines, &plan, 0.0)
 }
 
 /// As `Upsample`, and `Resize` before it knew other transformations.
-fn asymmetric(c: &Call<'_>, x: &Tensor, scales: &[f64]) -> Res<Vec<Value>> {
-    if scales.len() != x.rank() {
-        return invalid!("{} scales do not fit {} axes", scales.len(), x.rank());
+fn asymmetric<'a>(c: &'a Call<'_>, shape: &[usize], scales: &[f64]) -> Res<(Vec<Line>, Plan<'a>)> {
+    if scales.len() != shape.len() {
+        return invalid!("{} scales do not fit {} axes", scales.len(), shape.len());
     }
     let line = |(input, scale): (&usize, &f64)| {
         Ok(Line { input: *input, output: scaled(*input as f64, *scale)?, scale: *scale, region: (0.0, 1.0) })
     };
-    let lines: Vec<Line> = x.shape().iter().zip(scales).map(line).collect::<Res<_>>()?;
+    let lines: Vec<Line> = shape.iter().zip(scales).map(line).collect::<Res<_>>()?;
     let plan =
         Plan { mode: mode(c, "outwards")?, transformation: "asymmetric", exclude: false, antialias: false };
-    interpolate(c, x, &lines, &plan, 0.0)
+    Ok((lines, plan))
+}
+
+/// How a `Resize` makes each place along each axis, for whoever computes it elsewhere.
+pub struct Sampling {
+    /// The extents of the result.
+    pub shape: Vec<usize>,
+    /// For each axis, for each place: the places of the input with their weights, or `None` for what is extrapolated.
+    pub axes: Vec<Vec<Taps>>,
+    /// Whether elements are only moved.
+    pub nearest: bool,
+}
+
+/// The sampling of an input of this shape.
+///
+/// # Errors
+/// When attributes and inputs contradict the operator's definition.
+pub fn sampling(c: &Call<'_>, shape: &[usize]) -> Res<Sampling> {
+    let (lines, plan) = planned(c, shape)?;
+    let extents: Vec<usize> = lines.iter().map(|line| line.output).collect();
+    if shape.contains(&0) && !extents.contains(&0) {
+        return invalid!("nothing of shape {shape:?} is resized to {extents:?}");
+    }
+    let axes = taps(c, &lines, &plan)?;
+    Ok(Sampling { shape: extents, axes, nearest: matches!(plan.mode, Mode::Nearest(_)) })
+}
+
+/// The taps of every place of every axis.
+fn taps(c: &Call<'_>, lines: &[Line], plan: &Plan<'_>) -> Res<Vec<Vec<Taps>>> {
+    let mut axes: Vec<Vec<Taps>> = Vec::with_capacity(lines.len());
+    for line in lines {
+        c.count(&[line.output, (4.0 / line.stretch(plan)) as usize + 2])?;
+        axes.push((0..line.output).map(|x| line.taps(plan, x)).collect::<Res<_>>()?);
+    }
+    Ok(axes)
 }
 
 fn resize(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
+    let (lines, plan) = planned(c, x.shape())?;
+    if c.opset >= 11
+        && volume(x.shape()) > 0
+        && matches!(plan.mode, Mode::Linear | Mode::Cubic(_))
+        && !matches!(x.dtype().kind(), Kind::Float | Kind::Int)
+    {
+        return unsupported!("{} are not interpolated", x.dtype());
+    }
+    interpolate(c, x, &lines, &plan, c.float("extrapolation_value", 0.0))
+}
+
+/// How each axis of an input of this shape is resized.
+fn planned<'a>(c: &'a Call<'_>, shape: &[usize]) -> Res<(Vec<Line>, Plan<'a>)> {
     if c.opset < 11 {
-        return asymmetric(c, x, &c.tensor(1)?.floats()?);
+        return asymmetric(c, shape, &c.tensor(1)?.floats()?);
     }
     let axes: Vec<usize> = match c.ints("axes") {
-        Some(axes) => axes.iter().map(|a| axis(*a, x.rank())).collect::<Res<_>>()?,
-        None => (0..x.rank()).collect(),
+        Some(axes) => axes.iter().map(|a| axis(*a, shape.len())).collect::<Res<_>>()?,
+        None => (0..shape.len()).collect(),
     };
     // An input without elements stands for an absent one.
     let list = |index: usize, count: usize| -> Res<Option<Vec<f64>>> {
@@ -268,8 +312,8 @@ fn resize(c: &mut Call<'_>) -> Res<Vec<Value>> {
     };
     let (scales, sizes) = (list(2, axes.len())?, list(3, axes.len())?);
     let mut lines: Vec<Line> =
-        x.shape().iter().map(|d| Line { input: *d, output: *d, scale: 1.0, region: (0.0, 1.0) }).collect();
-    let ratio = |index: usize, size: f64| size / x.dim(axes[index]) as f64;
+        shape.iter().map(|d| Line { input: *d, output: *d, scale: 1.0, region: (0.0, 1.0) }).collect();
+    let ratio = |index: usize, size: f64| size / shape[axes[index]] as f64;
     let ratios = sizes.iter().flatten().enumerate().map(|(i, size)| ratio(i, *size));
     let common = match c.text("keep_aspect_ratio_policy", "stretch") {
         "stretch" => None,
@@ -303,13 +347,7 @@ fn resize(c: &mut Call<'_>) -> Res<Vec<Value>> {
         exclude: c.flag("exclude_outside"),
         antialias: c.flag("antialias"),
     };
-    if volume(x.shape()) > 0
-        && matches!(plan.mode, Mode::Linear | Mode::Cubic(_))
-        && !matches!(x.dtype().kind(), Kind::Float | Kind::Int)
-    {
-        return unsupported!("{} are not interpolated", x.dtype());
-    }
-    interpolate(c, x, &lines, &plan, c.float("extrapolation_value", 0.0))
+    Ok((lines, plan))
 }
 
 mod infer {

@@ -4,7 +4,7 @@ use super::Res;
 use super::error::invalid;
 
 /// The elements to step per axis of a dense, row-major tensor.
-pub(super) fn dense(shape: &[usize]) -> Vec<isize> {
+pub fn dense(shape: &[usize]) -> Vec<isize> {
     let mut strides = vec![0; shape.len()];
     let mut step = 1isize;
     for (stride, extent) in strides.iter_mut().zip(shape).rev() {
@@ -15,12 +15,12 @@ pub(super) fn dense(shape: &[usize]) -> Vec<isize> {
 }
 
 /// The product of extents; of a shape that fits nowhere, the largest number.
-pub(super) fn volume(shape: &[usize]) -> usize {
+pub fn volume(shape: &[usize]) -> usize {
     shape.iter().fold(1, |n, d| n.saturating_mul(*d))
 }
 
 /// The shape that all of these broadcast to, by NumPy's rules.
-pub(super) fn broadcast<'a>(shapes: impl IntoIterator<Item = &'a [usize]>) -> Res<Vec<usize>> {
+pub fn broadcast<'a>(shapes: impl IntoIterator<Item = &'a [usize]>) -> Res<Vec<usize>> {
     let mut out: Vec<usize> = Vec::new();
     for shape in shapes {
         if shape.len() > out.len() {
@@ -40,7 +40,7 @@ pub(super) fn broadcast<'a>(shapes: impl IntoIterator<Item = &'a [usize]>) -> Re
 }
 
 /// Where the elements of a tensor of shape `from` lie in a walk over `to`, which it broadcasts to.
-pub(super) fn expand(from: &[usize], to: &[usize]) -> Walk {
+pub fn expand(from: &[usize], to: &[usize]) -> Walk {
     let skip = to.len().saturating_sub(from.len());
     let mut strides = vec![0; to.len()];
     for ((stride, step), extent) in strides.iter_mut().skip(skip).zip(dense(from)).zip(from) {
@@ -51,7 +51,7 @@ pub(super) fn expand(from: &[usize], to: &[usize]) -> Walk {
 
 /// Places in a tensor, in the row-major order of the shape that is walked.
 #[derive(Clone, Debug)]
-pub(super) struct Walk {
+pub struct Walk {
     axes: Vec<Axis>,
     at: isize,
     left: usize,
@@ -66,7 +66,7 @@ struct Axis {
 
 impl Walk {
     /// A walk over `shape` that starts at `offset` and steps by `strides`.
-    pub(super) fn new(shape: &[usize], strides: &[isize], offset: isize) -> Self {
+    pub fn new(shape: &[usize], strides: &[isize], offset: isize) -> Self {
         let left = volume(shape);
         let mut axes: Vec<Axis> = Vec::with_capacity(shape.len());
         for (extent, stride) in shape.iter().zip(strides) {
@@ -109,27 +109,30 @@ impl Iterator for Walk {
 
 /// A tensor cut at one axis: `outer` × `extent` × `inner` elements.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cut {
-    pub(super) outer: usize,
-    pub(super) extent: usize,
-    pub(super) inner: usize,
+pub struct Cut {
+    /// The product of the extents in front of the axis.
+    pub outer: usize,
+    /// The extent of the axis.
+    pub extent: usize,
+    /// The product of the extents behind the axis.
+    pub inner: usize,
 }
 
 impl Cut {
     /// Cuts `shape` at `axis`.
-    pub(super) fn at(shape: &[usize], axis: usize) -> Self {
+    pub fn at(shape: &[usize], axis: usize) -> Self {
         let (outer, rest) = shape.split_at(axis.min(shape.len()));
         let (extent, inner) = rest.split_first().map_or((1, &[][..]), |(e, i)| (*e, i));
         Self { outer: volume(outer), extent, inner: volume(inner) }
     }
 
     /// Every line along the axis: its first place; the step between places is `inner`.
-    pub(super) fn lines(self) -> impl Iterator<Item = usize> {
+    pub fn lines(self) -> impl Iterator<Item = usize> {
         (0..self.outer).flat_map(move |o| (0..self.inner).map(move |i| o * self.extent * self.inner + i))
     }
 
     /// The places of the line that starts at `first`.
-    pub(super) fn line(self, first: usize) -> impl DoubleEndedIterator<Item = usize> + Clone {
+    pub fn line(self, first: usize) -> impl DoubleEndedIterator<Item = usize> + Clone {
         (0..self.extent).map(move |k| first + k * self.inner)
     }
 }

@@ -7,19 +7,24 @@ use super::strides::{dense, volume};
 
 /// The attributes of a sliding window, one entry per spatial axis.
 #[derive(Clone, Debug)]
-pub(super) struct Window {
-    pub(super) kernel: Vec<usize>,
-    pub(super) strides: Vec<usize>,
-    pub(super) dilations: Vec<usize>,
-    pub(super) before: Vec<i64>,
-    pub(super) after: Vec<i64>,
+pub struct Window {
+    /// Extents of the kernel.
+    pub kernel: Vec<usize>,
+    /// Steps between places of the output.
+    pub strides: Vec<usize>,
+    /// Steps between places of the kernel.
+    pub dilations: Vec<usize>,
+    /// Pads in front.
+    pub before: Vec<i64>,
+    /// Pads behind.
+    pub after: Vec<i64>,
     /// As many pads as make the output `ceil(input / stride)`; an odd one stands in front when this is `true`.
-    pub(super) same: Option<bool>,
+    pub same: Option<bool>,
 }
 
 impl Window {
     /// The window that a node states.
-    pub(super) fn of(c: &Call<'_>, kernel: Vec<usize>) -> Res<Self> {
+    pub fn of(c: &Call<'_>, kernel: Vec<usize>) -> Res<Self> {
         let rank = kernel.len();
         let list = |name: &str| -> Res<Vec<usize>> {
             match c.ints(name) {
@@ -52,12 +57,12 @@ impl Window {
     }
 
     /// The span of the dilated kernel along `axis`.
-    pub(super) fn reach(&self, axis: usize) -> i64 {
+    pub fn reach(&self, axis: usize) -> i64 {
         (self.kernel[axis] as i64 - 1) * self.dilations[axis] as i64 + 1
     }
 
     /// The extents of the output over an input of these extents; pads that follow from it are set.
-    pub(super) fn slide(&mut self, input: &[usize], ceil: bool) -> Res<Vec<usize>> {
+    pub fn slide(&mut self, input: &[usize], ceil: bool) -> Res<Vec<usize>> {
         if input.len() != self.kernel.len() {
             return invalid!("a kernel of {} axes does not slide over {}", self.kernel.len(), input.len());
         }
@@ -85,12 +90,7 @@ impl Window {
     }
 
     /// For each place in the kernel, the pairs of a place in the output and the place in the input that lies under it.
-    pub(super) fn taps(
-        &self,
-        c: &Call<'_>,
-        input: &[usize],
-        output: &[usize],
-    ) -> Res<Vec<Vec<(usize, usize)>>> {
+    pub fn taps(&self, c: &Call<'_>, input: &[usize], output: &[usize]) -> Res<Vec<Vec<(usize, usize)>>> {
         c.count(&[volume(&self.kernel), volume(output)])?;
         let strides = dense(input);
         let coordinates = |shape: &[usize]| {

@@ -1,0 +1,78 @@
+//! What the executor asks of a device: memory, copies, and kernels in order.
+
+use onnxport_ir::ops::Res;
+
+use super::source::Kernel;
+
+/// Memory of a device.
+pub(crate) type Address = u64;
+
+/// How many pointers a kernel takes; the last one is that of the fault.
+pub(crate) const POINTERS: usize = 16;
+/// How many integers a kernel takes.
+pub(crate) const NUMBERS: usize = 112;
+/// How many floats a kernel takes.
+pub(crate) const REALS: usize = 8;
+
+/// What a kernel is given: `Args` of `kernels/prelude.cu`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Args {
+    pub(crate) pointers: [Address; POINTERS],
+    pub(crate) numbers: [i64; NUMBERS],
+    pub(crate) reals: [f64; REALS],
+}
+
+/// Over what a kernel is spread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Grid {
+    /// Elements, each computed by one thread.
+    Each(u64),
+    /// Groups, each computed by the threads of one block.
+    Groups(u64),
+    /// Tiles, each computed by a block of as many threads as the kernel is compiled for: columns, rows, stacks.
+    Tiles([u64; 3]),
+}
+
+/// The product of two stacks of matrices, as libraries know it: `out = factor · a · b`, or is added to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Product {
+    pub(crate) dtype: onnxport_ir::tensor::DType,
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
+    pub(crate) depth: usize,
+    /// Whether the matrices are stored column by column.
+    pub(crate) turned: [bool; 2],
+    /// How many products, and the steps from one to the next in `a` and in `b`.
+    pub(crate) stack: (usize, [i64; 2]),
+    pub(crate) factor: f64,
+    pub(crate) add: bool,
+}
+
+/// A kernel that is ready to run.
+#[derive(Debug)]
+pub(crate) struct Launch<'a> {
+    pub(crate) kernel: &'a Kernel,
+    pub(crate) args: &'a Args,
+    pub(crate) grid: Grid,
+    /// The same as a product of matrices, of pointers 0 and 1 into pointer 2.
+    pub(crate) product: Option<Product>,
+}
+
+/// A device with one queue: what is asked for is done in order.
+pub(crate) trait Device {
+    /// What it is, and how it computes, in one line.
+    fn describe(&self) -> String;
+    /// The bytes that may be taken from it now.
+    fn free(&self) -> u64;
+    /// Memory of `bytes`, aligned for every type.
+    fn allocate(&mut self, bytes: u64) -> Res<Address>;
+    /// Gives memory back.
+    fn release(&mut self, address: Address);
+    /// Copies bytes to the device.
+    fn write(&mut self, to: Address, bytes: &[u8]) -> Res<()>;
+    /// Waits for everything before and copies bytes from the device.
+    fn read(&mut self, from: Address, bytes: &mut [u8]) -> Res<()>;
+    /// Runs a kernel.
+    fn launch(&mut self, launch: &Launch<'_>) -> Res<()>;
+}

@@ -1,0 +1,160 @@
+//! A device that is none: kernels are compiled by the C compiler and run on the processor.
+//!
+//! It is for tests, where it shows that kernels and launches mean what they should.
+
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::fs;
+use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use libloading::Library;
+use onnxport_ir::ops::{Error, Fault, Res};
+
+use super::device::{Address, Args, Device, Grid, Launch};
+use super::source::{Kernel, PRELUDE};
+
+const EMULATION: &str = include_str!("../../kernels/emulation.h");
+const LAUNCH: &str = include_str!("../../kernels/launch.h");
+
+/// The entry of the compiled `launch.h`.
+type Entry = unsafe extern "C" fn(*const c_void, *mut Args, *const u32, *const u32, i32) -> i32;
+
+/// A compiled source, by its kernel and the threads of a block.
+type Compiled = HashMap<(Kernel, u32), Arc<Library>>;
+
+/// What this process compiled.
+static COMPILED: Mutex<Option<Compiled>> = Mutex::new(None);
+
+/// The emulated device.
+pub(crate) struct Emulated {
+    /// Bytes of memory, by address: in units that are aligned for every type.
+    memory: HashMap<Address, Vec<u128>>,
+    /// Threads of a block that wait for each other; a square.
+    threads: u32,
+}
+
+impl Emulated {
+    /// A device whose blocks have `threads` threads where these wait for each other: 1, 4 or 16.
+    ///
+    /// # Errors
+    /// Where there is no C compiler.
+    pub(crate) fn new(threads: u32) -> Res<Self> {
+        let compiler = Command::new("cc").arg("--version").output();
+        compiler.map_err(|e| Error::unsupported(format!("there is no C compiler `cc`: {e}")))?;
+        Ok(Self { memory: HashMap::new(), threads })
+    }
+
+    fn side(&self) -> u32 {
+        self.threads.isqrt()
+    }
+
+    fn library(&self, kernel: &Kernel) -> Res<Arc<Library>> {
+        let mut guard = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+        let compiled = guard.get_or_insert_default();
+        if let Some(found) = compiled.get(&(kernel.clone(), self.threads)) {
+            return Ok(found.clone());
+        }
+        let library = Arc::new(self.compile(kernel)?);
+        compiled.insert((kernel.clone(), self.threads), library.clone());
+        Ok(library)
+    }
+
+    fn compile(&self, kernel: &Kernel) -> Res<Library> {
+        let wrong = |what: String| Error::invalid(format!("the kernel {}: {what}", kernel.name));
+        let folder = tempfile::tempdir().map_err(|e| wrong(e.to_string()))?;
+        let (source, library) = (folder.path().join("kernel.c"), folder.path().join("kernel.so"));
+        let side = self.side();
+        let sizes =
+            format!("#define THREADS {}\n#define ROWS {side}\n#define COLUMNS {side}\n", self.threads);
+        let text = [EMULATION, &sizes, PRELUDE, &kernel.source, LAUNCH].concat();
+        fs::write(&source, text).map_err(|e| wrong(e.to_string()))?;
+        let mut command = Command::new("cc");
+        // Rounding stays that of each operation.
+        command.args(["-O2", "-w", "-shared", "-fPIC", "-fno-strict-aliasing", "-ffp-contract=off", "-o"]);
+        let done =
+            command.arg(&library).arg(&source).arg("-lm").output().map_err(|e| wrong(e.to_string()))?;
+        if !done.status.success() {
+            return Err(wrong(String::from_utf8_lossy(&done.stderr).into_owned()));
+        }
+        // SAFETY: the library was just made of sources of this crate, and has no initialisers. It stays loaded when its
+        // folder goes.
+        unsafe { Library::new(&library) }.map_err(|e| wrong(e.to_string()))
+    }
+}
+
+impl Device for Emulated {
+    fn describe(&self) -> String {
+        format!("emulated, blocks of {} threads", self.threads)
+    }
+
+    fn free(&self) -> u64 {
+        8 << 30
+    }
+
+    fn allocate(&mut self, bytes: u64) -> Res<Address> {
+        let units = usize::try_from(bytes.div_ceil(16)).unwrap_or(usize::MAX);
+        let mut memory: Vec<u128> = Vec::new();
+        if memory.try_reserve_exact(units).is_err() {
+            return Err(Error { fault: Fault::Memory, message: format!("there are no {bytes} bytes") });
+        }
+        // What is read before it is written shows.
+        memory.resize(units, u128::MAX);
+        let address = memory.as_ptr() as Address;
+        self.memory.insert(address, memory);
+        Ok(address)
+    }
+
+    fn release(&mut self, address: Address) {
+        self.memory.remove(&address);
+    }
+
+    fn write(&mut self, to: Address, bytes: &[u8]) -> Res<()> {
+        // SAFETY: the arena hands out ranges of what was allocated here, and asks for no more bytes than they have.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to as *mut u8, bytes.len()) };
+        Ok(())
+    }
+
+    fn read(&mut self, from: Address, bytes: &mut [u8]) -> Res<()> {
+        // SAFETY: as in `write`.
+        unsafe { std::ptr::copy_nonoverlapping(from as *const u8, bytes.as_mut_ptr(), bytes.len()) };
+        Ok(())
+    }
+
+    fn launch(&mut self, launch: &Launch<'_>) -> Res<()> {
+        let (threads, side) = (self.threads, self.side());
+        let [grid, block] = match launch.grid {
+            // Two blocks, so that elements are shared out.
+            Grid::Each(_) => [[2, 1, 1], [1, 1, 1]],
+            Grid::Groups(groups) => [[groups.clamp(1, 3) as u32, 1, 1], [threads, 1, 1]],
+            Grid::Tiles([columns, rows, stacks]) => {
+                [[columns as u32, rows as u32, stacks.clamp(1, 3) as u32], [side, side, 1]]
+            }
+        };
+        let missing = || Error::invalid(format!("there is no kernel {}", launch.kernel.name));
+        let library = self.library(launch.kernel)?;
+        let together = i32::from(launch.kernel.source.contains("__syncthreads"));
+        let mut args = *launch.args;
+        // SAFETY: both are functions of the compiled sources, of these types; the kernel reads and writes the memory that its
+        // launch names, as `ops` plans it.
+        let answer = unsafe {
+            let entry = library.get::<Entry>("launch").map_err(|_| missing())?;
+            let kernel = library.get::<*const c_void>(launch.kernel.name).map_err(|_| missing())?;
+            entry(*kernel, &raw mut args, grid.as_ptr(), block.as_ptr(), together)
+        };
+        match answer {
+            0 => Ok(()),
+            _ => Err(Error { fault: Fault::Memory, message: "there is no memory for threads".to_owned() }),
+        }
+    }
+}
+
+/// The kernels that this process compiled.
+pub(crate) fn compiled() -> Vec<Kernel> {
+    let guard = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut kernels: Vec<Kernel> =
+        guard.iter().flat_map(|all| all.keys().map(|(kernel, _)| kernel.clone())).collect();
+    kernels.sort_by(|a, b| (a.name, &a.source).cmp(&(b.name, &b.source)));
+    kernels.dedup();
+    kernels
+}

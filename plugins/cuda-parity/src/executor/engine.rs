@@ -1,0 +1,276 @@
+//! A device with its memory: values up and down, planned work and chains.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use onnxport_ir::ops::strides::broadcast;
+use onnxport_ir::ops::{Error, Fault, Limits, Res, Tensor};
+use onnxport_ir::tensor::DType;
+
+use super::arena::{Arena, Memory};
+use super::device::{Args, Device, Launch, NUMBERS, POINTERS, REALS};
+use super::ops::chain::{Chain, LEAVES, Of, TERMS, Term};
+use super::ops::{Formula, Operand, Place, Step, Work, volume};
+use super::source::width;
+use super::value::{Array, Held, Pending};
+
+/// The nodes of one run beyond which it is given up: a loop may have no end.
+const STEPS: u64 = 50_000_000;
+
+/// What was computed where.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// Nodes on the device.
+    pub(crate) device: u64,
+    /// Nodes on the host by their nature: arithmetic of shapes, constants, control flow.
+    pub(crate) host: u64,
+    /// Nodes that the device lacks, by operator: these were evaluated on the processor.
+    pub(crate) lacking: BTreeMap<String, u64>,
+    /// Kernels that were run.
+    pub(crate) launches: u64,
+}
+
+/// A device, its memory, and what was done with it.
+pub(crate) struct Engine {
+    device: Box<dyn Device>,
+    arena: Arena,
+    /// An `int` on the device that kernels set.
+    fault: Rc<Memory>,
+    pub(crate) counts: Counts,
+    pub(crate) limits: Limits,
+    steps: u64,
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.arena.close(self.device.as_mut());
+    }
+}
+
+impl Engine {
+    /// An engine that takes at most `memory` bytes of the device, or three quarters of what is free.
+    pub(crate) fn new(mut device: Box<dyn Device>, memory: Option<u64>, limits: Limits) -> Res<Self> {
+        let arena = Arena::new(memory.unwrap_or_else(|| device.free() / 4 * 3));
+        let fault = arena.take(device.as_mut(), 4)?;
+        device.write(fault.address, &[0; 4])?;
+        Ok(Self { device, arena, fault, counts: Counts::default(), limits, steps: 0 })
+    }
+
+    pub(crate) fn describe(&self) -> String {
+        self.device.describe()
+    }
+
+    /// The most bytes of the device that were in use at once.
+    pub(crate) fn peak(&self) -> u64 {
+        self.arena.peak()
+    }
+
+    /// Starts a run.
+    pub(crate) fn begin(&mut self) {
+        (self.counts, self.steps) = (Counts::default(), 0);
+    }
+
+    /// Counts a node.
+    pub(crate) fn step(&mut self) -> Res<()> {
+        self.steps += 1;
+        if self.steps <= STEPS {
+            return Ok(());
+        }
+        Err(Error { fault: Fault::Steps, message: format!("{STEPS} nodes were computed without an end") })
+    }
+
+    fn array(&mut self, dtype: DType, shape: Vec<usize>) -> Res<Array> {
+        let elements = shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d as u64));
+        let bytes = width(dtype).zip(elements).and_then(|(width, count)| width.checked_mul(count));
+        let Some(bytes) = bytes else {
+            let message = format!("{dtype}{shape:?} does not fit into any memory");
+            return Err(Error { fault: Fault::Memory, message });
+        };
+        let memory = self.arena.take(self.device.as_mut(), bytes)?;
+        Ok(Array { dtype, shape, memory })
+    }
+
+    /// A tensor on the device.
+    pub(crate) fn upload(&mut self, tensor: &Tensor) -> Res<Array> {
+        let array = self.array(tensor.dtype(), tensor.shape().to_vec())?;
+        self.device.write(array.memory.address, &tensor.to_packed()?)?;
+        Ok(array)
+    }
+
+    /// A tensor from the device.
+    pub(crate) fn download(&mut self, array: &Array) -> Res<Tensor> {
+        self.settle()?;
+        let bytes = width(array.dtype).unwrap_or(0) * volume(&array.shape) as u64;
+        let mut data = vec![0u8; bytes as usize];
+        if !data.is_empty() {
+            self.device.read(array.memory.address, &mut data)?;
+        }
+        Tensor::packed(array.dtype, array.shape.clone(), data.into())
+    }
+
+    /// Waits, and says what kernels found.
+    pub(crate) fn settle(&mut self) -> Res<()> {
+        let mut code = [0u8; 4];
+        self.device.read(self.fault.address, &mut code)?;
+        if code == [0; 4] {
+            return Ok(());
+        }
+        self.device.write(self.fault.address, &[0; 4])?;
+        Err(Error::invalid(match code[0] {
+            2 => "an integer is divided by zero",
+            _ => "an index is out of range",
+        }))
+    }
+
+    fn launch(&mut self, step: &Step, at: impl Fn(Place) -> Option<u64>) -> Res<()> {
+        if step.is_empty() {
+            return Ok(());
+        }
+        let fits = step.places.len() < POINTERS && step.numbers.len() <= NUMBERS && step.reals.len() <= REALS;
+        let pointers: Option<Vec<u64>> = step.places.iter().map(|place| at(*place)).collect();
+        let Some(pointers) = pointers.filter(|_| fits) else {
+            return Err(Error::unsupported(format!("the kernel {} lacks an argument", step.kernel.name)));
+        };
+        let mut args = Args { pointers: [0; POINTERS], numbers: [0; NUMBERS], reals: [0.0; REALS] };
+        args.pointers.iter_mut().zip(pointers).for_each(|(slot, value)| *slot = value);
+        args.numbers.iter_mut().zip(&step.numbers).for_each(|(slot, value)| *slot = *value);
+        args.reals.iter_mut().zip(&step.reals).for_each(|(slot, value)| *slot = *value);
+        args.pointers[POINTERS - 1] = self.fault.address;
+        self.counts.launches += 1;
+        self.device.launch(&Launch {
+            kernel: &step.kernel,
+            args: &args,
+            grid: step.grid,
+            product: step.product,
+        })
+    }
+
+    /// Does planned work.
+    pub(crate) fn work(&mut self, work: &Work, inputs: &[Option<Array>]) -> Res<Vec<Array>> {
+        let input = |index: usize| inputs.get(index).and_then(Option::as_ref);
+        let mut made = Vec::with_capacity(work.made.len());
+        for result in &work.made {
+            made.push(match result.same {
+                None => self.array(result.dtype, result.shape.clone())?,
+                Some(index) => match input(index) {
+                    Some(x) => Array { shape: result.shape.clone(), ..x.clone() },
+                    None => return Err(Error::invalid(format!("input {index} is missing"))),
+                },
+            });
+        }
+        let mut scratch = Vec::with_capacity(work.scratch.len());
+        for part in &work.scratch {
+            let memory = self.arena.take(self.device.as_mut(), part.bytes)?;
+            if !part.contents.is_empty() {
+                self.device.write(memory.address, &part.contents)?;
+            }
+            scratch.push(memory);
+        }
+        for step in &work.steps {
+            self.launch(step, |place| match place {
+                Place::Input(index) => input(index).map(|x| x.memory.address),
+                Place::Output(index) => made.get(index).map(|x: &Array| x.memory.address),
+                Place::Scratch(index) => scratch.get(index).map(|m: &Rc<Memory>| m.address),
+                Place::Nothing => Some(0),
+            })?;
+        }
+        Ok(made)
+    }
+
+    /// A value on the device; `None` for one that cannot be there.
+    pub(crate) fn on_device(&mut self, held: &Held) -> Res<Option<Array>> {
+        if let Some(array) = held.array() {
+            return Ok(Some(array));
+        }
+        let array = if let Some(pending) = held.pending() {
+            self.compute(&pending)?
+        } else {
+            match held.host().as_ref().and_then(|value| value.tensor()) {
+                Some(tensor) if width(tensor.dtype()).is_some() => self.upload(tensor)?,
+                _ => return Ok(None),
+            }
+        };
+        held.keep_array(array.clone());
+        Ok(Some(array))
+    }
+
+    /// A value on the host.
+    pub(crate) fn on_host(&mut self, held: &Held) -> Res<onnxport_ir::ops::Value> {
+        if let Some(value) = held.host() {
+            return Ok(value);
+        }
+        let Some(array) = self.on_device(held)? else { return Err(Error::invalid("a value is missing")) };
+        let value: onnxport_ir::ops::Value = self.download(&array)?.into();
+        held.keep_host(value.clone());
+        Ok(value)
+    }
+
+    /// Computes a chain.
+    pub(crate) fn compute(&mut self, pending: &Pending) -> Res<Array> {
+        let dtype = pending.chain.dtype().ok_or_else(|| Error::invalid("a chain is empty"))?;
+        let step = pending.chain.step().ok_or_else(|| Error::unsupported("a chain has too many axes"))?;
+        let inputs: Vec<Option<Array>> = pending.leaves.iter().cloned().map(Some).collect();
+        let work = Work::new(dtype, pending.chain.shape.clone(), vec![step]);
+        let mut made = self.work(&work, &inputs)?;
+        made.pop().ok_or_else(|| Error::invalid("a chain has no result"))
+    }
+
+    /// The chain of an operator and of those of its inputs that are chains themselves; `None` where it does not fit a kernel.
+    pub(crate) fn chain(&mut self, formula: &Formula, inputs: &[Option<Held>]) -> Res<Option<Pending>> {
+        let shape = broadcast(formula.arguments.iter().map(|(_, shape)| shape.as_slice()))?;
+        for fuse in [true, false] {
+            let mut out =
+                Pending { chain: Chain { shape: shape.clone(), ..Chain::default() }, leaves: Vec::new() };
+            let mut from = Vec::new();
+            for (index, own) in &formula.arguments {
+                let held = inputs.get(*index).and_then(Option::as_ref);
+                let held = held.ok_or_else(|| Error::invalid(format!("input {index} is missing")))?;
+                let inner =
+                    held.pending().filter(|p| fuse && p.chain.shape == *own && volume(own) == volume(&shape));
+                if let Some(inner) = inner {
+                    from.push(out.append(&inner));
+                    continue;
+                }
+                let Some(array) = self.on_device(held)? else { return Ok(None) };
+                from.push(Of::Leaf(out.leaf(Array { shape: own.clone(), ..array })));
+            }
+            out.chain.terms.push(Term { dtype: formula.dtype, formula: formula.text.clone(), from });
+            let fits = out.leaves.len() <= LEAVES && out.chain.terms.len() <= TERMS;
+            if fits && out.chain.step().is_some() {
+                return Ok(Some(out));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Pending {
+    /// The place of a leaf, which is new or is there.
+    fn leaf(&mut self, array: Array) -> usize {
+        let operand = Operand { dtype: array.dtype, shape: array.shape.clone() };
+        let same =
+            |(leaf, own): (&Array, &Operand)| Rc::ptr_eq(&leaf.memory, &array.memory) && *own == operand;
+        match self.leaves.iter().zip(&self.chain.leaves).position(same) {
+            Some(at) => at,
+            None => {
+                self.leaves.push(array);
+                self.chain.leaves.push(operand);
+                self.leaves.len() - 1
+            }
+        }
+    }
+
+    /// Takes over the leaves and terms of another chain, and returns what its result is here.
+    fn append(&mut self, other: &Self) -> Of {
+        let leaves: Vec<usize> = other.leaves.iter().map(|leaf| self.leaf(leaf.clone())).collect();
+        let first = self.chain.terms.len();
+        for term in &other.chain.terms {
+            let from = term.from.iter().map(|of| match of {
+                Of::Leaf(at) => Of::Leaf(leaves.get(*at).copied().unwrap_or_default()),
+                Of::Term(at) => Of::Term(first + at),
+            });
+            self.chain.terms.push(Term { from: from.collect(), ..term.clone() });
+        }
+        Of::Term(self.chain.terms.len() - 1)
+    }
+}

@@ -1,0 +1,26 @@
+//! An executor on the GPU: a graph is run node by node, with kernels of `kernels/` and code that is generated for chains.
+//!
+//! [`plan`] and [`ops`] say what is to be done and need no device; [`device`] is what a device has to do, and
+//! [`engine`] and [`frame`] do it. Float arithmetic is that of the type, IEEE and without TF32; f16 and bf16 are
+//! computed in f32 and rounded once for each operator. What a device has no kernel for is evaluated by `onnxport-ir` on
+//! the processor, and counted.
+
+mod arena;
+mod control;
+mod cuda;
+mod device;
+#[cfg(test)]
+mod emulated;
+mod engine;
+mod frame;
+mod ops;
+mod plan;
+mod plugin;
+mod report;
+mod session;
+mod source;
+#[cfg(test)]
+mod tests;
+mod value;
+
+pub use plugin::CudaExecutor;

@@ -1,0 +1,74 @@
+//! Arithmetic of shapes, which stays on the host.
+
+use onnxport_ir::ops::Tensor;
+
+/// The elements beyond which a tensor is no shape.
+const SMALL: usize = 1024;
+
+/// The operators that shapes are computed with.
+const OPERATORS: &[&str] = &[
+    "Abs",
+    "Add",
+    "And",
+    "Cast",
+    "Ceil",
+    "Concat",
+    "Div",
+    "Equal",
+    "Floor",
+    "Gather",
+    "Greater",
+    "GreaterOrEqual",
+    "Identity",
+    "Less",
+    "LessOrEqual",
+    "Max",
+    "Min",
+    "Mod",
+    "Mul",
+    "Neg",
+    "Not",
+    "Or",
+    "Range",
+    "ReduceMax",
+    "ReduceMin",
+    "ReduceProd",
+    "ReduceSum",
+    "Reshape",
+    "Round",
+    "Slice",
+    "Sqrt",
+    "Squeeze",
+    "Sub",
+    "Unsqueeze",
+    "Where",
+];
+
+/// Whether the operator is computed on the host when its inputs are there by their nature: they are constants, extents, or
+/// made of such. What it makes is not larger than all of them together, but for ranges, whose inputs are numbers.
+pub(crate) fn is_small_arithmetic(op: &str, inputs: &[&Tensor]) -> bool {
+    OPERATORS.contains(&op)
+        && inputs.iter().all(|x| x.len() <= SMALL)
+        && (op != "Range"
+            || inputs.iter().all(|x| x.longs().is_ok_and(|n| n.iter().all(|n| n.abs() <= SMALL as i64))))
+}
+
+#[cfg(test)]
+mod tests {
+    use onnxport_ir::tensor::DType;
+
+    use super::*;
+
+    #[test]
+    fn small_integers_stay_on_the_host() {
+        let list = |count: usize| Tensor::of_longs(vec![count], 0..count as i64).unwrap();
+        assert!(is_small_arithmetic("Add", &[&list(4), &list(4)]));
+        assert!(!is_small_arithmetic("Add", &[&list(2000), &list(1)]));
+        assert!(!is_small_arithmetic("Conv", &[&list(4)]));
+        let number = |n: i64| Tensor::of_longs(Vec::new(), [n]).unwrap();
+        assert!(is_small_arithmetic("Range", &[&number(0), &number(9), &number(1)]));
+        assert!(!is_small_arithmetic("Range", &[&number(0), &number(1 << 40), &number(1)]));
+        let float = Tensor::of_floats(DType::F32, vec![], vec![0.5]).unwrap();
+        assert!(!is_small_arithmetic("Range", &[&float, &float, &float]));
+    }
+}

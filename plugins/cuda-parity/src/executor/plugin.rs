@@ -1,0 +1,77 @@
+//! `executor/1`: opening the device, loading models.
+
+use std::cell::RefCell;
+use std::path::Path;
+use std::rc::Rc;
+
+use onnxport_ir::diagnose::Diagnostic;
+use onnxport_ir::ir::import;
+use onnxport_ir::ops::Limits;
+use onnxport_sdk::executor::{Executor, Failure, Options};
+
+use super::cuda::{Cuda, find};
+use super::engine::Engine;
+use super::report::Report;
+use super::session::{Loaded, failure};
+
+/// The executor. Options: `device`, the number of the device; `memory`, the most bytes that are taken of it; `libraries`, the
+/// folder of CUDA's libraries where they are not found by themselves.
+pub struct CudaExecutor {
+    device: usize,
+    memory: Option<u64>,
+    about: String,
+    report: Rc<RefCell<Report>>,
+}
+
+impl Executor for CudaExecutor {
+    const NAME: &'static str = "CUDA";
+    type Session = Session;
+
+    fn open(options: Options<'_>) -> Result<Self, Failure> {
+        let device = options.number("device")?.unwrap_or(0);
+        let memory = options.number("memory")?.map(|bytes| bytes as u64);
+        find(options.get("libraries"));
+        let opened =
+            Engine::new(Box::new(Cuda::open(device)?), memory, Limits::default()).map_err(failure)?;
+        let about = opened.describe();
+        Ok(Self { device, memory, about, report: Rc::default() })
+    }
+
+    fn describe(&self) -> String {
+        let report = self.report.borrow().describe();
+        let gap = if report.is_empty() { "" } else { "; " };
+        format!("{} {} on {}{gap}{report}", Self::NAME, env!("CARGO_PKG_VERSION"), self.about)
+    }
+
+    fn load(&mut self, path: &Path) -> Result<Session, Failure> {
+        self.load_with(path, &[])
+    }
+
+    fn load_with(&mut self, path: &Path, values: &[&str]) -> Result<Session, Failure> {
+        let model = import::import(path).map_err(unreadable)?;
+        let device = Box::new(Cuda::open(self.device)?);
+        let engine = Engine::new(device, self.memory, Limits::default()).map_err(failure)?;
+        Loaded::new(model, engine, values, self.report.clone()).map(Session)
+    }
+}
+
+/// A model on the device.
+pub struct Session(Loaded);
+
+impl onnxport_sdk::executor::Session for Session {
+    fn run(
+        &mut self,
+        inputs: &[onnxport_sdk::abi::executor::TensorView<'_>],
+        outputs: &mut onnxport_sdk::executor::Outputs<'_>,
+    ) -> Result<(), Failure> {
+        self.0.run(inputs, outputs)
+    }
+}
+
+fn unreadable(problem: Diagnostic) -> Failure {
+    let failure = Failure::new(format!("the model cannot be read: {}", problem.message));
+    match problem.help {
+        Some(help) => failure.help(help),
+        None => failure,
+    }
+}

@@ -1,0 +1,76 @@
+//! The sources of kernels: a file of `kernels/`, for types and functions that are given as macros.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use onnxport_ir::tensor::DType;
+
+/// What every kernel starts with.
+pub(crate) const PRELUDE: &str = include_str!("../../kernels/prelude.cu");
+
+/// A kernel: its name in a source.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Kernel {
+    pub(crate) name: &'static str,
+    /// All after the prelude.
+    pub(crate) source: Arc<str>,
+}
+
+impl Kernel {
+    /// The kernel `name` of a file, with macros.
+    pub(crate) fn new(name: &'static str, file: &str, macros: &[(&str, &str)]) -> Self {
+        let mut source = String::new();
+        for (name, value) in macros {
+            let _ = writeln!(source, "#define {name} {value}");
+        }
+        source.push_str(file);
+        Self { name, source: source.into() }
+    }
+}
+
+/// The tag of a type that kernels compute with.
+pub(crate) fn tag(dtype: DType) -> Option<&'static str> {
+    use DType::{BF16, Bool, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
+    matches!(dtype, F64 | F32 | F16 | BF16 | I8 | I16 | I32 | I64 | U8 | U16 | U32 | U64 | Bool)
+        .then(|| dtype.as_str())
+}
+
+/// A type of C that has as many bytes as an element, where there is one.
+pub(crate) fn unit(dtype: DType) -> Option<&'static str> {
+    Some(match dtype.bits() {
+        8 => "unsigned char",
+        16 => "unsigned short",
+        32 => "unsigned int",
+        64 => "unsigned long long",
+        128 => "struct { unsigned long long low, high; }",
+        _ => return None,
+    })
+}
+
+/// The bytes of an element on a device; `None` for what is not kept there.
+pub(crate) fn width(dtype: DType) -> Option<u64> {
+    unit(dtype).map(|_| u64::from(dtype.bits() / 8))
+}
+
+/// The suffix of functions in the type that `dtype` is computed in.
+pub(crate) fn suffix(dtype: DType) -> &'static str {
+    match dtype {
+        DType::F64 => "d",
+        DType::F32 | DType::F16 | DType::BF16 => "f",
+        DType::I8 | DType::I16 | DType::I32 | DType::I64 => "i",
+        _ => "u",
+    }
+}
+
+/// A number of C in the type that `dtype` is computed in.
+pub(crate) fn number(dtype: DType, x: f64) -> String {
+    let s = suffix(dtype);
+    match s {
+        "d" | "f" if x.is_nan() => format!("NAN_{s}"),
+        "d" | "f" if x.is_infinite() => format!("({}INF_{s})", if x < 0.0 { "-" } else { "" }),
+        "d" => format!("({x:e})"),
+        "f" => format!("({:e}f)", x as f32),
+        "i" => format!("({}ll)", x as i64),
+        _ => format!("({}ull)", x as u64),
+    }
+}

@@ -1,0 +1,127 @@
+//! The sources of kernels: what NVRTC says to them, and codes of narrow floats.
+
+use std::fs;
+use std::path::PathBuf;
+
+use onnxport_ir::ir::Model;
+use onnxport_ir::ops::{Elements, Tensor};
+use onnxport_ir::tensor::DType;
+
+use super::{engine, outputs, repository};
+use crate::executor::cuda::{compile, find, has_compiler};
+use crate::executor::emulated::compiled;
+
+/// The folders of NVRTC in the tests' environment.
+fn folders() -> Vec<PathBuf> {
+    let entries = |path: PathBuf| fs::read_dir(path).into_iter().flatten().flatten().map(|e| e.path());
+    let versions = entries(repository().join(".venv/lib"));
+    let packages = versions.flat_map(|python| entries(python.join("site-packages/nvidia")));
+    packages.map(|package| package.join("lib")).filter(|lib| lib.exists()).collect()
+}
+
+/// A model that goes through every family of kernels, for an element type.
+fn families(dtype: &str) -> String {
+    format!(
+        "opset 20\ngraph {{\n  input %x: {dtype}[2, 4, 6, 6]\n  input %w: {dtype}[4, 2, 3, 3]\n  input %m: {dtype}[36, 5]\n  \
+         input %s: {dtype}[4]\n  input %i: i64[3]\n  constant %shape: i64[2] = [8, 36]\n  constant %axes: i64[1] = [1]\n  \
+         constant %k: i64[1] = [2]\n  constant %pads: i64[4] = [0, 1, 1, 0]\n  constant %sizes: i64[4] = [2, 4, 9, 5]\n  \
+         constant %nowhere: f32[0] = []\n  constant %axis: i64[] = [1]\n  \
+         %c = Conv(%x, %w) {{group = 2, pads = [1, 1, 1, 1]}}\n  %t = ConvTranspose(%x, %w, %wb) {{group = 2, strides = [2, 2]}}\n  \
+         %p = MaxPool(%c) {{kernel_shape = [2, 2]}}\n  %a = AveragePool(%c) {{kernel_shape = [2, 2]}}\n  \
+         %n = InstanceNormalization(%c, %s, %s)\n  %r = Resize(%n, %nowhere, %nowhere, %sizes) {{mode = \"linear\"}}\n  \
+         %f = Reshape(%c, %shape)\n  %g = MatMul(%f, %m)\n  %h = Softmax(%g)\n  %l = ReduceLogSumExp(%g, %axes)\n  \
+         %e = ReduceMean(%g, %axes)\n  %tv, %ti = TopK(%g, %k)\n  %o = CumSum(%g, %axis)\n  %u = ArgMax(%g)\n  \
+         %d = Gather(%g, %i)\n  %z = Pad(%d, %pads) {{mode = \"reflect\"}}\n  %y = Gelu(%z)\n  %q = Trilu(%y)\n  \
+         output %t as t\n  output %p as p\n  output %a as a\n  output %r as r\n  output %h as h\n  output %l as l\n  \
+         output %e as e\n  output %tv as tv\n  output %ti as ti\n  output %o as o\n  output %u as u\n  output %q as q\n}}\n"
+    )
+    .replace(", %wb)", ")")
+}
+
+fn drawn(dtype: DType, shape: &[usize], seed: u64) -> Tensor {
+    let count: usize = shape.iter().product();
+    let mut state = seed;
+    let items = (0..count).map(|_| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((state >> 40) as f64 / f64::from(1 << 24) - 0.5) * 2.0
+    });
+    Tensor::of_floats(dtype, shape.to_vec(), items.collect()).unwrap()
+}
+
+/// Every family in every float type gives what the evaluator gives, and NVRTC compiles what ran.
+#[test]
+fn every_family_of_kernels_means_what_it_should_and_is_compiled_by_nvrtc() {
+    for threads in [1, 4, 16] {
+        let Some(mut engine) = engine(threads, 256 << 20) else { return };
+        for dtype in [DType::F32, DType::F64, DType::F16, DType::BF16] {
+            let model = Model::parse(&families(dtype.as_str())).unwrap();
+            let shapes: [&[usize]; 4] = [&[2, 4, 6, 6], &[4, 2, 3, 3], &[36, 5], &[4]];
+            let mut inputs: Vec<Option<onnxport_ir::ops::Value>> =
+                shapes.iter().zip(1..).map(|(shape, seed)| Some(drawn(dtype, shape, seed).into())).collect();
+            inputs.push(Some(Tensor::of_longs(vec![3], [0, -1, 3]).unwrap().into()));
+            let (found, counts) = outputs(&mut engine, &model, inputs.clone()).unwrap();
+            assert!(counts.lacking.is_empty(), "{:?}", counts.lacking);
+            let expected =
+                onnxport_ir::ops::run(&model, inputs, onnxport_ir::ops::Limits::default()).unwrap();
+            // Values are of about one; the evaluator rounds once after each operator, kernels after each step.
+            let bound = match dtype {
+                DType::F64 => 1e-13,
+                DType::F32 => 2e-5,
+                DType::F16 => 2e-2,
+                _ => 1e-1,
+            };
+            for (index, (found, expected)) in found.iter().zip(&expected).enumerate() {
+                let (found, expected) = (found.tensor().unwrap(), expected.tensor().unwrap());
+                assert_eq!(found.shape(), expected.shape(), "output {index} of {dtype}");
+                // Indices of narrow floats depend on how nearly equal ones are rounded.
+                if let (Elements::Float(a), Elements::Float(b)) = (found.elements(), expected.elements()) {
+                    let off =
+                        a.iter().zip(&b).map(|(a, b)| (a - b).abs() / b.abs().max(1.0)).fold(0.0, f64::max);
+                    assert!(off <= bound, "output {index} of {dtype} is off by {off}");
+                }
+            }
+        }
+    }
+    for folder in folders() {
+        find(folder.to_str());
+    }
+    if !has_compiler() {
+        return onnxport_harness::note("there is no NVRTC");
+    }
+    let kernels = compiled();
+    assert!(kernels.len() > 40, "{} kernels ran", kernels.len());
+    for kernel in kernels {
+        if let Err(why) = compile(&kernel) {
+            panic!("{why}\n{}", kernel.source);
+        }
+    }
+}
+
+/// Casts go through the codes of every number of 16 bits.
+#[test]
+fn every_number_of_16_bits_is_read_and_rounded_as_the_evaluator_does() {
+    let Some(mut engine) = engine(1, 64 << 20) else { return };
+    for (narrow, code) in [(DType::F16, 10), (DType::BF16, 16)] {
+        let text = format!(
+            "opset 20\ngraph {{\n  input %x: {narrow}[65536]\n  input %y: f32[131072]\n  %0 = Cast(%x) {{to = 1}}\n  \
+             %1 = Cast(%y) {{to = {code}}}\n  output %0 as wide\n  output %1 as narrow\n}}\n"
+        );
+        let model = Model::parse(&text).unwrap();
+        let codes: Vec<u8> = (0..=u16::MAX).flat_map(u16::to_le_bytes).collect();
+        let x = Tensor::packed(narrow, vec![65536], codes.into()).unwrap();
+        // Every exponent, with fractions around the halves of a unit.
+        let floats =
+            (0..1u32 << 17).flat_map(|n| ((n << 15) | (n.wrapping_mul(2_654_435_761) >> 17)).to_le_bytes());
+        let y = Tensor::packed(DType::F32, vec![1 << 17], floats.collect::<Vec<u8>>().into()).unwrap();
+        let inputs = vec![Some(x.into()), Some(y.into())];
+        let (found, _) = outputs(&mut engine, &model, inputs.clone()).unwrap();
+        let expected = onnxport_ir::ops::run(&model, inputs, onnxport_ir::ops::Limits::default()).unwrap();
+        for (found, expected) in found.iter().zip(&expected) {
+            let (a, b) =
+                (found.tensor().unwrap().floats().unwrap(), expected.tensor().unwrap().floats().unwrap());
+            let wrong =
+                a.iter().zip(&b).position(|(a, b)| a.to_bits() != b.to_bits() && !(a.is_nan() && b.is_nan()));
+            assert_eq!(wrong, None, "of {narrow}: {:?}", wrong.map(|at| (a[at], b[at])));
+        }
+    }
+}

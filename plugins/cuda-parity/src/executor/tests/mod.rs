@@ -1,0 +1,52 @@
+//! The executor on the emulated device, against the evaluator.
+
+#[expect(dead_code, reason = "the rest serves the evaluator's own tests")]
+#[path = "../../../../../tests/rust/conformance/compare.rs"]
+mod compare;
+#[expect(dead_code, reason = "the rest serves the evaluator's own tests")]
+#[path = "../../../../../tests/rust/conformance/data.rs"]
+mod data;
+mod kernels;
+mod models;
+mod nodes;
+
+use std::path::PathBuf;
+
+use onnxport_ir::ir::Model;
+use onnxport_ir::ops::{Limits, Value};
+use rustc_hash::FxHashSet;
+
+use super::emulated::Emulated;
+use super::engine::{Counts, Engine};
+use super::frame::run;
+use super::value::Held;
+
+/// The root of the repository.
+fn repository() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// An engine over an emulated device; `None`, and a note, where there is no C compiler.
+fn engine(threads: u32, memory: u64) -> Option<Engine> {
+    match Emulated::new(threads) {
+        Ok(device) => Some(Engine::new(Box::new(device), Some(memory), Limits::default()).unwrap()),
+        Err(why) => {
+            onnxport_harness::note(&why.message);
+            None
+        }
+    }
+}
+
+/// The outputs of a model, and what was computed where.
+fn outputs(
+    engine: &mut Engine,
+    model: &Model,
+    inputs: Vec<Option<Value>>,
+) -> Result<(Vec<Value>, Counts), String> {
+    engine.begin();
+    let inputs = inputs.into_iter().map(|value| value.map(|v| Held::of_host(v, false))).collect();
+    let made = run(engine, model, inputs, &FxHashSet::default(), &mut |_, _, _| Ok(()));
+    let made = made.map_err(|e| e.message)?;
+    let values = made.iter().map(|held| engine.on_host(held)).collect::<Result<_, _>>();
+    Ok((values.map_err(|e| e.message)?, engine.counts.clone()))
+}

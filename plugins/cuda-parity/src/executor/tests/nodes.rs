@@ -1,0 +1,123 @@
+//! The backend tests of the `onnx` package that the evaluator passes.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use onnxport_ir::ir::Model;
+use onnxport_ir::ir::import::import;
+use onnxport_ir::ops;
+
+use super::compare::{Close, compare};
+use super::{data, engine, outputs, repository};
+use crate::executor::engine::Engine;
+
+fn cases(folder: &Path) -> BTreeMap<String, PathBuf> {
+    let entries = |path: &Path| {
+        let list = fs::read_dir(path).into_iter().flatten().flatten();
+        list.map(|entry| entry.path()).filter(|path| path.is_dir()).collect::<Vec<_>>()
+    };
+    let all = entries(folder).into_iter().flat_map(|kind| entries(&kind));
+    let named = all.filter_map(|case| {
+        let parts: Vec<&str> = case.iter().rev().take(2).filter_map(|p| p.to_str()).collect();
+        let [name, kind] = parts.as_slice() else { return None };
+        Some((format!("{kind}/{}", name.strip_prefix("test_").unwrap_or(name)), case.clone()))
+    });
+    named.filter(|(_, case)| case.join("model.onnx").exists()).collect()
+}
+
+fn is_random(model: &Model) -> bool {
+    let graphs = model.functions.iter().map(|f| &f.graph).chain([&model.graph]);
+    let mut nodes = graphs.flat_map(|graph| graph.nodes.iter().map(|(_, node)| node));
+    nodes.any(|node| {
+        let drops = node.op == "Dropout" && node.inputs.len() > 2;
+        drops || ops::lookup(&node.domain, &node.op).is_some_and(ops::Op::is_random)
+    })
+}
+
+/// How one test goes.
+enum Outcome {
+    /// The evaluator has no answer.
+    Open,
+    Close(Close),
+    Wrong(String),
+}
+
+fn judge(engine: &mut Engine, case: &Path, model: &Model, lacking: &mut BTreeMap<String, u64>) -> Outcome {
+    let (folder, kinds) = (case.join("test_data_set_0"), data::Kinds::of(model));
+    let Ok(inputs) = kinds.inputs(&folder) else { return Outcome::Open };
+    let limits = ops::Limits { bytes: 1 << 30, steps: 2_000_000_000 };
+    let Ok(expected) = ops::run(model, inputs.clone(), limits) else { return Outcome::Open };
+    match outputs(engine, model, inputs) {
+        Err(why) => Outcome::Wrong(why),
+        Ok((found, counts)) => {
+            for (op, count) in counts.lacking {
+                *lacking.entry(op).or_default() += count;
+            }
+            let mut worst = Close::Exact;
+            for (index, (found, expected)) in found.iter().zip(&expected).enumerate() {
+                match compare(found, expected) {
+                    Ok(close) => worst = worst.max(close),
+                    Err(why) => return Outcome::Wrong(format!("output {index}: {why}")),
+                }
+            }
+            Outcome::Close(worst)
+        }
+    }
+}
+
+/// Tests whose names start so are refused, with the reason.
+const REFUSED: &[(&str, &str)] = &[
+    ("node/flexattention_", "bodies of operators other than If, Loop and Scan are not run"),
+    ("node/scan_sum", "before opset 9 a batch was around everything"),
+    ("node/sequence_map_", "bodies of operators other than If, Loop and Scan are not run"),
+];
+
+#[test]
+fn the_node_tests_give_what_the_evaluator_gives() {
+    let mut cases = cases(&repository().join("target/onnx-tests"));
+    if cases.is_empty() {
+        return onnxport_harness::note("`cargo xtask conformance` writes the tests of the onnx package");
+    }
+    let filter = std::env::var("ONNXPORT_CONFORMANCE").unwrap_or_default();
+    cases.retain(|name, _| name.contains(&filter));
+    let Some(mut engine) = engine(4, 1 << 30) else { return };
+    let (mut close, mut open, mut wrong) = ([0usize; 3], 0, Vec::new());
+    let (mut lacking, mut whole) = (BTreeMap::new(), 0);
+    for (name, case) in &cases {
+        let Ok(model) = import(&case.join("model.onnx")) else { continue };
+        if is_random(&model) {
+            open += 1;
+            continue;
+        }
+        let before: u64 = lacking.values().sum();
+        match judge(&mut engine, case, &model, &mut lacking) {
+            Outcome::Open => open += 1,
+            Outcome::Close(how) => {
+                close[how as usize] += 1;
+                whole += usize::from(lacking.values().sum::<u64>() == before);
+            }
+            Outcome::Wrong(why) => wrong.push((name.clone(), why)),
+        }
+    }
+    println!(
+        "{} of {} pass: {} exact, {} within 1e-5, {} within 1e-3; {whole} of them on the device alone; {open} have no answer",
+        close.iter().sum::<usize>(),
+        cases.len() - open,
+        close[0],
+        close[1],
+        close[2],
+    );
+    let mut list: Vec<_> = lacking.iter().collect();
+    list.sort_by_key(|(op, count)| (std::cmp::Reverse(**count), (*op).clone()));
+    println!("evaluated on the processor: {list:?}");
+    let refused = |name: &str, why: &str| {
+        let listed = REFUSED.iter().any(|(start, _)| name.starts_with(start));
+        listed && (why.contains("its body is not run") || why.contains("a node with a body"))
+    };
+    wrong.retain(|(name, why)| !refused(name, why));
+    for (name, why) in &wrong {
+        println!("{name}: {why}");
+    }
+    assert!(wrong.is_empty(), "{} differ", wrong.len());
+}

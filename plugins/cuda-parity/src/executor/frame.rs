@@ -143,6 +143,9 @@ impl Frame<'_, '_> {
         let model = self.model;
         let calls = |f: &&Function| f.domain == node.domain && f.name == node.op;
         if let Some(function) = model.functions.iter().find(calls) {
+            if node.blocks().next().is_some() {
+                return Err(Error::unsupported("a graph is given to a function"));
+            }
             return self.call(engine, function, node, inputs);
         }
         let opset = self.opset(&node.domain);
@@ -268,10 +271,8 @@ impl Frame<'_, '_> {
         let own = |a: &Attribute| (a.name.to_string(), a.value.clone());
         let mut attributes: FxHashMap<String, Attr> = function.defaults.iter().map(own).collect();
         let given = self.given(&node.attributes);
-        if given.iter().any(|a| !a.value.blocks().is_empty()) {
-            return Err(Error::unsupported("a graph is given to a function"));
-        }
-        attributes.extend(given.iter().map(own));
+        // What defines an operator has the graphs of its call in it.
+        attributes.extend(given.iter().filter(|a| a.value.blocks().is_empty()).map(own));
         let functions = names(self.model);
         let mut frame = Frame {
             model: self.model,

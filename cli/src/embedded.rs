@@ -170,3 +170,18 @@ fn guarded<T>(work: impl FnOnce() -> Result<T, Outcome>) -> Result<T, Outcome> {
         Err(Outcome::defect(said.unwrap_or_default(), "call"))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_a_failure_that_says_what_it_said() {
+        let failure = guarded::<()>(|| panic!("{} is lost", 7)).expect_err("it panicked");
+        assert_eq!(failure.exit, Exit::Internal);
+        let said = failure.diagnostics();
+        assert_eq!(said[0]["code"], "OP900");
+        assert_eq!(said[0]["notes"][0], "7 is lost");
+        assert!(said[0]["help"].as_str().is_some_and(|help| help.contains("report this with the call")));
+    }
+}

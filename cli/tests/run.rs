@@ -123,3 +123,30 @@ fn functions_that_call_each_other_twice_are_read_and_written_but_not_run() {
         assert!(said.contains("OP702") && said.contains("its 81 nodes become 2199023255551"), "{said}");
     }
 }
+
+/// An ONNX model of this text at `path`.
+fn onnx(path: &str, text: &str) {
+    let model = Model::parse(text).unwrap_or_else(|error| panic!("{error}"));
+    write(&model, Path::new(path), &WriteOptions::default()).expect("it is written");
+}
+
+#[test]
+fn optimize_applies_rules_unless_it_is_told_not_to() {
+    let (_folder, at) = mlp();
+    let body = "graph {\n  input %x: f32[2]\n  %a: f32[2] = Neg(%x)\n  %b: f32[2] = Neg(%a)\n  \
+                %c: f32[2] = Relu(%b)\n  output %c as y\n}\n";
+    onnx(&at("m.onnx"), &format!("opset 20\n{body}"));
+    let said = json(&onnxport(&["optimize", &at("m.onnx"), "-o", &at("n.onnx"), "--json"]));
+    assert_eq!((&said["nodes"], &said["optimised"]["applied"]), (&1.into(), &1.into()));
+    assert_eq!(said["optimised"]["counts"][0]["name"], "negate_twice");
+    let off = ["optimize", &at("m.onnx"), "-o", &at("n.onnx"), "--json", "--no-optimise"];
+    let said = json(&onnxport(&off));
+    assert_eq!((&said["nodes"], &said["optimised"]), (&3.into(), &Value::Null));
+    onnx(&at("old.onnx"), &format!("opset 12\n{body}"));
+    let said = json(&onnxport(&["optimize", &at("old.onnx"), "-o", &at("n.onnx"), "--json"]));
+    assert_eq!(said["nodes"], 3);
+    assert_eq!(
+        (&said["diagnostics"][0]["code"], &said["diagnostics"][0]["severity"]),
+        (&"OP412".into(), &"note".into())
+    );
+}

@@ -6,12 +6,15 @@ use std::sync::Arc;
 
 use clap::Args;
 use onnxport_core::diagnose::Report;
+use onnxport_core::optimise::{self, Rewritten};
 use onnxport_core::pipeline;
 use onnxport_core::write::{self, WriteOptions};
 
+use super::optimising::OptimiseArguments;
 use super::writing::PlaceArguments;
 use crate::format::{bold, bytes, count};
 use crate::outcome::{CommandResult, Outcome};
+use crate::plugins::{self, PluginArguments};
 use crate::progress::Progress;
 
 /// Arguments of `optimize`.
@@ -26,15 +29,26 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "output")]
     emit: bool,
     #[command(flatten)]
+    optimising: OptimiseArguments,
+    #[command(flatten)]
     places: PlaceArguments,
+    #[command(flatten)]
+    plugins: PluginArguments,
 }
 
-/// Reads, checks and writes a model.
+/// Reads, checks, optimises and writes a model.
 pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     progress.stage("reading the model");
+    let host = plugins::host(&arguments.plugins)?;
     let model = pipeline::import(&arguments.model)?;
+    progress.stage("optimising");
+    let Rewritten { model, optimised, diagnostics } =
+        optimise::imported(&host, model, &arguments.optimising.options())?;
+    progress.go_on()?;
     let Some(output) = arguments.output.as_ref().filter(|_| !arguments.emit) else {
-        return Ok(Outcome::text(model.to_text()));
+        let mut outcome = Outcome::text(model.to_text());
+        outcome.report = Report { diagnostics, origins: model.origins };
+        return Ok(outcome);
     };
     let options = WriteOptions {
         progress: Some(Arc::new(progress.bytes("writing"))),
@@ -61,6 +75,8 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     outcome.put("nodes", model.graph.node_count());
     outcome.put("initializers", written.tensors);
     outcome.put("unbound", written.unbound);
-    outcome.report = Report { diagnostics: written.diagnostics, origins: model.origins };
+    arguments.optimising.describe(&optimised, &mut outcome);
+    let diagnostics = diagnostics.into_iter().chain(written.diagnostics).collect();
+    outcome.report = Report { diagnostics, origins: model.origins };
     Ok(outcome)
 }

@@ -367,7 +367,17 @@ impl<'a> Engine<'a> {
     ) -> Tried {
         let reason = refusal.unwrap_or_default();
         match answer {
-            status::REFUSED => Tried::Not(Outcome::Refused, reason.text()),
+            status::REFUSED => {
+                if !reason.code.is_empty() && self.reported.insert(index) {
+                    let (name, id) = (self.host.catalog.rule_name(index), self.plugin_id(rule.plugin));
+                    let message = format!("the rule `{name}` of plugin `{id}`: {}", reason.message);
+                    let warning = Diagnostic::warning(Code::of_plugin(id, &reason.code), message);
+                    let next =
+                        if reason.help.is_empty() { "the graph was left as it was" } else { &reason.help };
+                    self.report(warning.help(next), id, origin);
+                }
+                Tried::Not(Outcome::Refused, reason.text())
+            }
             status::PANICKED => {
                 self.host.quarantine.add(rule.plugin);
                 let (name, id) = (self.host.catalog.rule_name(index), self.plugin_id(rule.plugin));

@@ -11,6 +11,7 @@ mod callbacks;
 mod edit;
 mod engine;
 mod explain;
+mod imported;
 mod matcher;
 mod mismatch;
 mod numbers;
@@ -18,10 +19,13 @@ mod origin;
 mod pass;
 mod patch;
 mod report;
+mod trial;
 mod view;
 
-pub use crate::rules::{Catalog, Listed};
+pub use crate::rules::{Catalog, Listed, Names, names};
+pub use imported::{Rewritten, imported};
 pub use report::{Count, Optimised, Outcome, Place};
+pub use trial::{Trial, Verdict};
 
 pub(crate) use callbacks::{rules_table, rules2_table};
 pub(crate) use pass::host_table as pass_table;

@@ -1,9 +1,12 @@
 //! The rules and passes of every plugin, compiled once when plugins are attached.
 
 mod catalog;
+mod names;
 pub(crate) mod pattern;
 mod records;
 mod text;
 
 pub use catalog::{Catalog, Listed};
 pub(crate) use catalog::{Pass, Revision, Rule};
+pub use names::{Names, names};
+pub(crate) use text::parse;

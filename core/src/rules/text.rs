@@ -17,14 +17,7 @@ const MAX_DEPTH: usize = 64;
 /// # Errors
 /// What is wrong with it, in words.
 pub(super) fn compile(rule: &RuleText) -> Result<Pattern, String> {
-    let mut parser = Parser {
-        lexer: Lexer::new(rule.pattern.known()),
-        pattern: Pattern { defaults: true, ..Pattern::default() },
-        names: FxHashMap::default(),
-        depth: 0,
-    };
-    parser.pattern().map_err(|error| format!("its pattern, {error}"))?;
-    let Parser { mut pattern, names, .. } = parser;
+    let (mut pattern, names) = parse(rule.pattern.known())?;
     let position = |known: &[String], name: &str| known.iter().position(|other| other == name);
     let missing = |name: &str| format!("its pattern has no `{name}`");
     let all = |asked: &[onnxport_abi::RStr<'static>],
@@ -42,6 +35,18 @@ pub(super) fn compile(rule: &RuleText) -> Result<Pattern, String> {
     })();
     pattern.wanted = wanted?;
     Ok(pattern)
+}
+
+/// Reads a pattern; returns the terms that have names as well.
+pub(crate) fn parse(text: &str) -> Result<(Pattern, FxHashMap<String, TermId>), String> {
+    let mut parser = Parser {
+        lexer: Lexer::new(text),
+        pattern: Pattern { defaults: true, ..Pattern::default() },
+        names: FxHashMap::default(),
+        depth: 0,
+    };
+    parser.pattern().map_err(|error| format!("its pattern, {error}"))?;
+    Ok((parser.pattern, parser.names))
 }
 
 struct Parser<'a> {

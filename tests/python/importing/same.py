@@ -38,9 +38,10 @@ Source = tuple[str, Path, Mapping[str, Any] | None]
 OPEN = 2
 
 
-def copy(source: Path, target: Path) -> None:
-    """Read the model at `source`, check it and write it to `target`."""
-    command = [binary(), "optimize", source, "-o", target, "--quiet"]
+def copy(source: Path, target: Path, optimise: bool = False) -> None:
+    """Read the model at `source`, check it and write it to `target`, with the standard rules."""
+    flags = ["--quiet"] if optimise else ["--quiet", "--no-optimise"]
+    command = [binary(), "optimize", source, "-o", target, *flags]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     if done.returncode:
         raise RefusedError(done.stderr)
@@ -109,12 +110,14 @@ class RefusedError(AssertionError):
     """The model is not read, or not written."""
 
 
-def judge(source: Path, target: Path, values: Mapping[str, Any] | None = None) -> str:
+def judge(
+    source: Path, target: Path, values: Mapping[str, Any] | None = None, optimise: bool = False
+) -> str:
     """Copy `source` to `target` and say what came of it: `equal`, `not run` or `random`.
 
     Raises `AssertionError` where the copy does something else.
     """
-    copy(source, target)
+    copy(source, target, optimise)
     before, after = outcome(source, values), outcome(target, values)
     if isinstance(before, str) or isinstance(after, str):
         assert isinstance(before, str), f"it ran, and is refused now: {after!r:.80}"
@@ -126,23 +129,23 @@ def judge(source: Path, target: Path, values: Mapping[str, Any] | None = None) -
     return "random"
 
 
-def judge_each(sources: Iterable[Source]) -> tuple[Counter[str], list[str]]:
+def judge_each(sources: Iterable[Source], optimise: bool = False) -> tuple[Counter[str], list[str]]:
     """Judge every model; return how many had which outcome, and what is wrong with which."""
     counts: Counter[str] = Counter()
     problems = []
     for name, source, values in sources:
         with tempfile.TemporaryDirectory() as folder:
             try:
-                counts[judge(source, Path(folder) / "model.onnx", values)] += 1
+                counts[judge(source, Path(folder) / "model.onnx", values, optimise)] += 1
             except AssertionError as error:
                 counts["refused" if isinstance(error, RefusedError) else "differs"] += 1
                 problems.append(f"{name}: {error}")
     return counts, problems
 
 
-def judge_all(sources: Iterable[Source]) -> Counter[str]:
+def judge_all(sources: Iterable[Source], optimise: bool = False) -> Counter[str]:
     """Judge every model; return how many had which outcome, and fail with all that differ."""
-    counts, problems = judge_each(sources)
+    counts, problems = judge_each(sources, optimise)
     print(json.dumps(counts))
     assert not problems, f"{len(problems)} problems:\n" + "\n".join(problems)
     return counts

@@ -31,6 +31,12 @@ def test_models_of_the_onnx_package():
     assert counts["equal"] > 0.6 * len(known)
 
 
+def test_the_standard_rules_change_no_bit_of_models_of_others():
+    known = list(chain(*sources.of_package().values(), *sources.of_torch(False).values()))
+    counts = same.judge_all(known, optimise=True)
+    assert counts["equal"] > 0.6 * len(known)
+
+
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=known_failures.marks(KNOWN, name)) for name in MODELS]
 )

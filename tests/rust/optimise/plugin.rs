@@ -46,6 +46,9 @@ rules! {
     /// Does not apply, and says why.
     never: "t"::Never(x) => refuses;
 
+    /// Does not apply, and says so with a code of its own.
+    coded: "t"::Coded(x) => refuses_with_a_code;
+
     /// Asks about a node that is not there.
     stale: "t"::Stale(x) => { cx.op("Relu").input(cx.graph().inputs()[0]).maybe(None).one() };
 
@@ -162,6 +165,10 @@ fn both<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>) -> Vec<ValueRef<'h>> {
 fn before<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>) -> ValueRef<'h> {
     let earlier = x.producer().and_then(|(node, _)| node.input(0)).unwrap_or(x);
     cx.op("Add").input(x).input(earlier).one()
+}
+
+fn refuses_with_a_code<'h>(_: &Rewrite<'h>) -> Res<ValueRef<'h>> {
+    Err(Refusal::new("its tables are of another version").code("E07"))
 }
 
 fn refuses<'h>(_: &Rewrite<'h>) -> Res<ValueRef<'h>> {

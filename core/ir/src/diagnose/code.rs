@@ -118,6 +118,8 @@ codes! {
     TARGET_FILE = "OP410";
     /// The target has no kernel for an operator, for which others stand that mean the same.
     TARGET_FORM = "OP411";
+    /// The model is of an opset whose types are not inferred, so that no rule or pass is applied.
+    OPTIMISE_OPSET = "OP412";
     /// The backend that was asked for does not exist, or two plugins have it.
     BACKEND_UNKNOWN = "OP501";
     /// What a backend says that it can take is malformed.

@@ -1,0 +1,27 @@
+//! The names in a pattern.
+
+use super::text::parse;
+
+/// The names in a pattern, and what each of them stands for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names {
+    /// Nodes, in alphabetical order.
+    pub nodes: Vec<String>,
+    /// Values, in the order of their first appearance, as the following.
+    pub values: Vec<String>,
+    /// Extents.
+    pub dims: Vec<String>,
+    /// Attributes.
+    pub attributes: Vec<String>,
+}
+
+/// Reads a pattern of `rules/2` for its names.
+///
+/// # Errors
+/// What is wrong with it, in words.
+pub fn names(pattern: &str) -> Result<Names, String> {
+    let (pattern, names) = parse(pattern)?;
+    let mut nodes: Vec<String> = names.into_keys().collect();
+    nodes.sort_unstable();
+    Ok(Names { nodes, values: pattern.values, dims: pattern.dims, attributes: pattern.captures })
+}

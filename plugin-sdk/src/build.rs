@@ -39,6 +39,33 @@ pub struct Node<'a, V> {
     pub(crate) attributes: SmallVec<[(&'a str, Attr<'a, V>); 4]>,
 }
 
+impl<'a, V: Copy> Node<'a, V> {
+    /// The same node over other values.
+    #[doc(hidden)]
+    pub fn over<'s, W>(&'s self, value: impl Fn(V) -> W) -> Node<'s, W> {
+        let attribute = |attr: &'s Attr<'a, V>| match attr {
+            Attr::Int(int) => Attr::Int(*int),
+            Attr::Float(float) => Attr::Float(*float),
+            Attr::Str(text) => Attr::Str(Cow::Borrowed(text)),
+            Attr::Ints(ints) => Attr::Ints(Cow::Borrowed(ints)),
+            Attr::Floats(floats) => Attr::Floats(Cow::Borrowed(floats)),
+            Attr::Strs(texts) => Attr::Strs(texts.iter().map(|text| Cow::Borrowed(&**text)).collect()),
+            Attr::Tensor(of) => Attr::Tensor(value(*of)),
+            Attr::Literal(literal) => Attr::Literal(literal.clone()),
+            Attr::Block(block) => Attr::Block(*block),
+            Attr::Ref(outer) => Attr::Ref(outer),
+            Attr::Foreign => Attr::Foreign,
+        };
+        Node {
+            domain: self.domain,
+            version: self.version,
+            op: self.op,
+            inputs: self.inputs.iter().map(|input| input.map(&value)).collect(),
+            attributes: self.attributes.iter().map(|(name, attr)| (*name, attribute(attr))).collect(),
+        }
+    }
+}
+
 /// A node that is being described; [`NodeBuilder::one`] or [`NodeBuilder::many`] emits it.
 #[must_use = "a node is emitted by `one` or `many`"]
 pub struct NodeBuilder<'c, 'a, E: Emit> {

@@ -39,6 +39,12 @@ impl<'h> Editor<'h> {
         Self { graph: value.graph() }
     }
 
+    /// What adds to `graph`, if anything may.
+    #[doc(hidden)]
+    pub fn over(graph: GraphView<'h>) -> Self {
+        Self { graph }
+    }
+
     /// The graph.
     pub fn graph(&self) -> GraphView<'h> {
         self.graph

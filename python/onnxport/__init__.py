@@ -37,12 +37,13 @@ if TYPE_CHECKING:
         UsageError,
     )
     from onnxport._export.api import export
-    from onnxport._native import Block, Dim, Emitter, Value
+    from onnxport._native import Block, Dim, Emitter, Graph, Nested, Node, Value
     from onnxport._observe import Observer, observe
     from onnxport._onnx_program import ONNXProgram
     from onnxport._operators.dtype import DType
     from onnxport._operators.refusal import Refusal
     from onnxport._operators.registry import lowering
+    from onnxport._operators.rules import Pass, Rule, graph_pass, rule
     from onnxport._pieces import Pieces, pieces
     from onnxport._program import SaveError
     from onnxport._save import Inputs, save
@@ -65,10 +66,17 @@ _PLACES = {
     "Block": "_native",
     "Dim": "_native",
     "Emitter": "_native",
+    "Graph": "_native",
+    "Nested": "_native",
+    "Node": "_native",
     "Value": "_native",
     "DType": "_operators.dtype",
     "Refusal": "_operators.refusal",
     "lowering": "_operators.registry",
+    "Pass": "_operators.rules",
+    "Rule": "_operators.rules",
+    "graph_pass": "_operators.rules",
+    "rule": "_operators.rules",
     "Diagnostic": "_diagnostics",
     "CaptureError": "_errors",
     "Error": "_errors",
@@ -101,13 +109,18 @@ __all__ = [
     "Emitter",
     "Error",
     "FileError",
+    "Graph",
     "Inputs",
     "InternalError",
     "MismatchError",
+    "Nested",
+    "Node",
     "ONNXProgram",
     "Observer",
+    "Pass",
     "Pieces",
     "Refusal",
+    "Rule",
     "SaveError",
     "UnsupportedError",
     "UnverifiedError",
@@ -119,6 +132,7 @@ __all__ = [
     "diff",
     "explain",
     "export",
+    "graph_pass",
     "inspect",
     "lowering",
     "observe",
@@ -126,6 +140,7 @@ __all__ = [
     "optimize",
     "package",
     "pieces",
+    "rule",
     "run",
     "save",
     "sidecar_path",

@@ -11,10 +11,14 @@ import keyword
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from onnxport._operators.functions import Custom
+    from onnxport._operators.rules import Pass, Rule
 
 
 class Result(Mapping[str, Any]):
@@ -95,8 +99,6 @@ class Command:
 
     def __call__(self, *places: Any, **options: Any) -> Result:
         """Run the command within this process."""
-        from onnxport import _errors, _native
-
         names = self._places
         if len(places) > len(names):
             raise TypeError(f"{self.__name__}() takes {len(names)} positional arguments")
@@ -105,13 +107,20 @@ class Command:
         if twice:
             raise TypeError(f"{self.__name__}() got several values for `{min(twice)}`")
         given.update({_name(word): value for word, value in options.items()})
-        registry = sys.modules.get("onnxport._operators.registry")
-        lowerings = registry.lowerings() if registry is not None else None
+        return self.run(given)
+
+    def run(self, given: Mapping[str, Any], custom: Custom | None = None) -> Result:
+        """Run the command with these options, and what was written in Python for it."""
+        from onnxport import _errors, _native
+
+        known = sys.modules.get("onnxport._operators.functions")
+        functions = known.collect(custom) if known is not None else None
+        said = json.dumps({_name(word): value for word, value in given.items()}, default=_text)
         try:
-            said = _native.command(self.name, json.dumps(given, default=_text), lowerings=lowerings)
+            return Result(json.loads(_native.command(self.name, said, functions=functions)))
         except _native.Error as error:
-            _errors.raise_native(error)
-        return Result(json.loads(said))
+            raised = functions.take_raised() if functions is not None else []
+            _errors.raise_native(error, next(iter(raised), None))
 
     def __repr__(self) -> str:
         return f"<the command `onnxport {self.name}`>"
@@ -146,42 +155,57 @@ _explain = Command("explain")
 _optimize = Command("optimize")
 
 
-def optimize(model: Any, output: str | os.PathLike[str] | None = None, **options: Any) -> Any:
-    """Read an ONNX model, check it and write it again.
+def optimize(
+    model: Any,
+    output: str | os.PathLike[str] | None = None,
+    *,
+    rules: Sequence[Rule] = (),
+    passes: Sequence[Pass] = (),
+    **options: Any,
+) -> Any:
+    """Read an ONNX model, apply rules and passes, check it and write it again.
 
     `model` is a path, whose result goes to `output`, or a model in memory: an `ONNXProgram`, an
-    `onnx.ModelProto` or an `onnx_ir.Model`. `options` are those of `onnxport optimize`.
+    `onnx.ModelProto` or an `onnx_ir.Model`. `rules` and `passes` join the standard ones and those
+    that are registered. `options` are those of `onnxport optimize`; `optimise=False` applies none.
 
     Returns:
         What the command says for a path, and a model of the same kind for one in memory. A program
         changes itself.
     """
+    from onnxport._operators.functions import Custom
+
+    custom = Custom.of(rules=rules, passes=passes)
     if isinstance(model, (str, os.PathLike)):
-        return _optimize(model, output=output, **options)
+        return _optimize.run({"model": model, "output": output, **options}, custom)
     from onnxport._onnx_program import ONNXProgram
 
     if isinstance(model, ONNXProgram):
-        return model.optimize(**options)
+        return model.optimize(rules=rules, passes=passes, **options)
     if output is not None:
         raise TypeError("`output` is for a model in a file: a model in memory comes back")
-    return _in_memory(model, options)
+
+    def run(before: Path, after: Path) -> None:
+        _optimize.run({**options, "model": before, "output": after}, custom)
+
+    return _in_memory(model, run)
 
 
-def _in_memory(model: Any, options: Mapping[str, Any]) -> Any:
+def _in_memory(model: Any, run: Callable[[Path, Path], None]) -> Any:
     import onnx
 
     with tempfile.TemporaryDirectory(prefix="onnxport-") as folder:
         before, after = Path(folder, "before.onnx"), Path(folder, "after.onnx")
         if isinstance(model, onnx.ModelProto):
             onnx.save(model, before, save_as_external_data=True, location="before.data")
-            _optimize(before, output=after, **options)
+            run(before, after)
             return onnx.load(after)
         if type(model).__module__.partition(".")[0] != "onnx_ir":
             raise TypeError(f"a {type(model).__name__} is neither a path nor a model")
         import onnx_ir
 
         onnx_ir.save(model, before, external_data="before.data")
-        _optimize(before, output=after, **options)
+        run(before, after)
         made = onnx_ir.load(after)
         onnx_ir.external_data.load_to_model(made)
         return made

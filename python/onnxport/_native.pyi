@@ -85,7 +85,7 @@ class Conversion:
         *,
         output: str | os.PathLike[str] | None = None,
         progress: Progress | None = None,
-        lowerings: Lowerings | None = None,
+        functions: Functions | None = None,
     ) -> Model:
         """Convert the program. This can be done more than once.
 
@@ -94,7 +94,7 @@ class Conversion:
         `optimise`, `target`, `decompose`, `dtype`, `weightless`, `plugin`, `verify` and so on.
         Those about writing hold for every `save` that does not say otherwise. `output` is the path
         to which the model will be written, if that is known: compiled blobs are called after it.
-        `lowerings` are those that are written in Python.
+        `functions` are those that are written in Python.
         """
 
 @final
@@ -139,7 +139,7 @@ def command(
     options: str,
     *,
     progress: Progress | None = None,
-    lowerings: Lowerings | None = None,
+    functions: Functions | None = None,
 ) -> str:
     """Run a command within this process: `optimize`, `weights bind`, `inspect` and so on.
 
@@ -185,20 +185,125 @@ Operand: TypeAlias = "Value | float | bool"
 Given: TypeAlias = Any
 
 @final
-class Lowerings:
-    """The lowerings of a conversion that are written in Python.
+class Functions:
+    """The functions of a conversion that are written in Python.
 
-    Each is an operator such as `mylib.foo.default`, its schema as PyTorch prints it, whether it
-    goes before those of others, and a function. That takes an emitter, the names of the call's
-    arguments and the arguments, and returns a value, `None`, or a list of the two.
+    A lowering is an operator such as `mylib.foo.default`, its schema as PyTorch prints it, whether
+    it goes before those of others, whether it takes complex tensors, and a function. That takes an
+    emitter, the names of the call's arguments and the arguments, and returns a value, `None`, or a
+    list of the two.
+
+    A rule is a name, a line about it, a pattern, the lowest and the highest opset, a priority, a
+    condition, and what builds the replacement. The condition takes what the pattern bound, by name,
+    and the builder an emitter and that.
+
+    A pass is a name, a line about it, the lowest and the highest opset, a priority, whether it runs
+    behind the rules, and a function of an emitter and the graph.
     """
 
     def __init__(
         self,
-        given: list[tuple[str, str | None, bool, Callable[[Emitter, list[str], list[Any]], Any]]],
+        lowerings: list[
+            tuple[str, str | None, bool, bool, Callable[[Emitter, list[str], list[Any]], Any]]
+        ] = ...,
+        rules: list[
+            tuple[
+                str,
+                str,
+                str,
+                int,
+                int,
+                int,
+                Callable[[dict[str, Any]], bool] | None,
+                Callable[[Emitter, dict[str, Any]], Any],
+            ]
+        ] = ...,
+        passes: list[tuple[str, str, int, int, int, bool, Callable[[Emitter, Graph], Any]]] = ...,
     ) -> None: ...
     def take_raised(self) -> list[BaseException]:
         """Return what the functions raised in the last conversion, but for refusals."""
+
+def try_rule(
+    functions: Functions,
+    name: str,
+    pattern: str,
+    values: dict[str, tuple[int, list[int]]],
+    attributes: dict[str, Any],
+    *,
+    opset: int,
+    bound: float,
+    seed: int,
+) -> tuple[bool, str] | None:
+    """Compute both sides of the only rule of `functions` with drawn values.
+
+    Returns whether it was applied, and what is wrong; `None` where both sides agree.
+    """
+
+def names(pattern: str) -> list[list[str]]:
+    """Tell the names in a pattern: of nodes, values, extents and attributes."""
+
+@final
+class Node:
+    """A node of the graph that a rule looks at, or a pass edits.
+
+    Where a value is wanted, a node with one output stands for that.
+    """
+
+    @property
+    def op(self) -> str: ...
+    @property
+    def domain(self) -> str: ...
+    @property
+    def inputs(self) -> list[Value | None]: ...
+    @property
+    def outputs(self) -> list[Value | None]: ...
+    @property
+    def output(self) -> Value:
+        """The output of a node that has one."""
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """What the node states: numbers, texts, lists, and what can only be passed on (`Kept`)."""
+    @property
+    def target(self) -> str: ...
+    @property
+    def module(self) -> str: ...
+    @property
+    def exists(self) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Kept:
+    """The value of an attribute that is a tensor, a graph or a reference."""
+
+    @property
+    def constant(self) -> Any:
+        """The contents of a small tensor, a number or lists of numbers."""
+
+@final
+class Graph:
+    """The graph that a pass edits. New nodes go where `before` or `after` said last."""
+
+    @property
+    def opset(self) -> int: ...
+    def opset_of(self, domain: str) -> int: ...
+    @property
+    def nodes(self) -> list[Node]:
+        """Every node, those of bodies in front of the node that holds them."""
+    @property
+    def inputs(self) -> list[Value]: ...
+    @property
+    def outputs(self) -> list[tuple[str, Value]]: ...
+    def before(self, node: Node) -> None: ...
+    def after(self, node: Node) -> None: ...
+    def replace(self, old: Value | Node, new: Value | Node) -> None:
+        """Make everything that reads `old` read `new`."""
+    def set_input(self, node: Node, index: int, value: Value | Node | None) -> None: ...
+    def set_attribute(self, node: Node, name: str, value: Any) -> None:
+        """Set an attribute; `None` removes it."""
+    def remove(self, node: Node) -> None:
+        """Remove a node, which nothing may read any more."""
+    def note(self, node: Node, message: str) -> None:
+        """Say what was done at a node, or why it was left alone: `explain_rule` shows it."""
 
 @final
 class Dim:
@@ -239,6 +344,17 @@ class Value:
     @property
     def extents(self) -> tuple[Extent, ...] | None:
         """The elements of a vector of integers, as far as they follow from shapes."""
+    @property
+    def name(self) -> str:
+        """The name, as rules and passes know it; empty where nobody gave one."""
+    @property
+    def producer(self) -> Node | None: ...
+    @property
+    def uses(self) -> list[tuple[Node, int]]: ...
+    @property
+    def is_initializer(self) -> bool: ...
+    @property
+    def is_returned(self) -> bool: ...
     def read(self) -> Any:
         """Read a constant, or a weight of at most 1 MiB, which becomes part of the model."""
     def __add__(self, other: Operand) -> Value: ...
@@ -272,6 +388,18 @@ class Block:
     """A body for an attribute of a node of control flow."""
 
 @final
+class Nested:
+    """A nested graph among the arguments of a call."""
+
+    @property
+    def inputs(self) -> list[tuple[DType, tuple[Extent, ...]]]:
+        """What it takes, as `op.block` wants it."""
+    @property
+    def outputs(self) -> list[tuple[DType, tuple[Extent, ...]]]: ...
+    def __call__(self, *values: Given) -> Any:
+        """Lower it into the block that is being emitted; return its output, or several."""
+
+@final
 class Reference:
     """An attribute of the function around."""
 
@@ -288,7 +416,7 @@ class Operator:
 
 @final
 class Emitter:
-    """Emits into the model, for the call that is being lowered.
+    """Emits into the model: for a call that is lowered, in a rule, or in a pass.
 
     `op.Add(x, y)` is any operator of ONNX. The verbs, in small letters, are those that emit nothing
     where nothing is to be done, and the right form for the opset. Verbs for one operator over a
@@ -358,6 +486,8 @@ class Emitter:
         attribute of the call.
         """
     def refer(self, name: str) -> Reference: ...
+    def typed(self, x: Given, dtype: Any, shape: Sequence[Extent] | None = None) -> Value:
+        """State the type of what an operator makes that is not ONNX's own, in rules and passes."""
     def block(
         self, body: Callable[..., Any], *inputs: tuple[Any, Sequence[Extent] | None]
     ) -> Block:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import random
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from onnxport._onnx_program import ONNXProgram
+    from onnxport._operators.rules import Rule
 
-__all__ = ["assert_onnx_program"]
+__all__ = ["assert_onnx_program", "check_rule"]
 
 # The strategies by the names that PyTorch has for them.
 _STRATEGIES = {
@@ -71,3 +73,89 @@ def assert_onnx_program(
     torch.testing.assert_close(
         tuple(found), tuple(expected), rtol=rtol, atol=atol, equal_nan=True, check_device=False
     )
+
+
+# The sizes that a name in a shape is drawn from.
+_SIZES = (1, 2, 3, 5, 8)
+
+
+def check_rule(
+    rule: Rule,
+    values: Mapping[str, tuple[Any, Sequence[int | str]] | None] | None = None,
+    *,
+    attributes: Mapping[str, Any] | None = None,
+    opset: int = 20,
+    trials: int = 24,
+) -> int:
+    """Assert that a rule changes no result by more than it says.
+
+    The pattern becomes a model, which ONNX's evaluator computes before and after the rule, with
+    values that are drawn. An exact rule must agree bit by bit, for NaN, infinities and -0 as well;
+    another one within its bound.
+
+    Args:
+        rule: What `@onnxport.rule` made.
+        values: An element type and a shape for each value of the pattern, by name. Names in a shape
+            are sizes that are drawn. What is not there is a matrix of float32; None leaves out a
+            part that may be missing. Of several alternatives the first is tried.
+        attributes: Values of the attributes that the pattern binds; others are left out.
+        opset: The opset of the model.
+        trials: How often values are drawn.
+
+    Returns:
+        How often the rule was applied.
+
+    Raises:
+        AssertionError: Results differ, or the rule was never applied.
+        ValueError: The pattern does not run with these types.
+    """
+    from onnxport import _native
+    from onnxport._operators.dtype import DType
+
+    _, names, _, _ = _native.names(rule.pattern)
+    given = dict.fromkeys(names, ("float32", ("rows", "columns")))
+    unknown = {*(values or {})} - {*given}
+    if unknown:
+        raise ValueError(f"the pattern of `{rule.name}` has no value `{min(unknown)}`")
+    given |= values or {}
+    wanted = {
+        name: (DType.of(one[0]), list(one[1])) for name, one in given.items() if one is not None
+    }
+    functions = _native.Functions([], [rule.given()], [])
+    applied, reason = 0, ""
+    for seed in range(trials):
+        draw = random.Random(seed)
+        sizes: dict[str, int] = {}
+        for _, shape in wanted.values():
+            for extent in shape:
+                if isinstance(extent, str):
+                    sizes.setdefault(extent, draw.choice(_SIZES))
+        drawn = {
+            name: (int(dtype), [sizes.get(extent, extent) for extent in shape])
+            for name, (dtype, shape) in wanted.items()
+        }
+        verdict = _native.try_rule(
+            functions,
+            rule.name,
+            rule.pattern,
+            drawn,
+            dict(attributes or {}),
+            opset=opset,
+            bound=rule.bound,
+            seed=seed,
+        )
+        raised = functions.take_raised()
+        if raised:
+            raise raised[0]
+        if verdict is None:
+            applied += 1
+        elif verdict[0]:
+            shown = ", ".join(f"{n}: {DType(d).name}{shape}" for n, (d, shape) in drawn.items())
+            raise AssertionError(
+                f"the rule `{rule.name}` changes results for {shown}: {verdict[1]}"
+            )
+        else:
+            reason = verdict[1]
+    if not applied:
+        raise AssertionError(f"the rule `{rule.name}` was never applied: {reason}")
+    return applied

@@ -11,8 +11,8 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyDict;
 
 use crate::error::raised;
-use crate::lowering::{self, Lowerings};
 use crate::model::Model;
+use crate::plugin::{self, Functions};
 use crate::tensor::{Given, Tensor, given};
 use crate::work;
 
@@ -55,19 +55,19 @@ impl Conversion {
     }
 
     /// Converts the program. `options` are those of `onnxport convert` as a JSON object, `output` is the path to which
-    /// the model will be written, if that is known already. `lowerings` are those of Python.
-    #[pyo3(signature = (options, *, output=None, progress=None, lowerings=None))]
+    /// the model will be written, if that is known already. `functions` are lowerings, rules and passes of Python.
+    #[pyo3(signature = (options, *, output=None, progress=None, functions=None))]
     fn run(
         &self,
         py: Python<'_>,
         options: String,
         output: Option<PathBuf>,
         progress: Option<&Bound<'_, PyAny>>,
-        lowerings: Option<Py<Lowerings>>,
+        functions: Option<Py<Functions>>,
     ) -> PyResult<Model> {
         let (source, conversion) = (self.source.clone(), self.conversion.clone());
         let exported = work::run(py, progress, move |watch| {
-            lowering::run(lowerings, || {
+            plugin::run(functions, || {
                 Export::new(&options)?.run(conversion, source, output.as_deref(), watch)
             })
         })?;

@@ -5,8 +5,8 @@
 
 mod conversion;
 mod error;
-mod lowering;
 mod model;
+mod plugin;
 mod signature;
 mod tensor;
 mod work;
@@ -14,6 +14,7 @@ mod work;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 /// The extension module.
@@ -24,21 +25,23 @@ mod native {
     #[pymodule_export]
     use super::error::Error;
     #[pymodule_export]
-    use super::lowering::{Block, Dim, Emitter, Lowerings, Operator, Reference, Value};
-    #[pymodule_export]
     use super::model::Model;
+    #[pymodule_export]
+    use super::plugin::{
+        Block, Dim, Emitter, Functions, Graph, Kept, Nested, Node, Operator, Reference, Value, try_rule,
+    };
     #[pymodule_export]
     use super::signature::{signature, with_outputs};
     #[pymodule_export]
     use super::tensor::Tensor;
     #[pymodule_export]
-    use super::{command, describe, main};
+    use super::{command, describe, main, names};
     use pyo3::prelude::*;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::say_how_to_start(module.py())?;
-        module.add("Refused", module.py().get_type::<super::lowering::Refused>())?;
+        module.add("Refused", module.py().get_type::<super::plugin::Refused>())?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }
@@ -72,19 +75,19 @@ fn main(py: Python<'_>, argv: Vec<OsString>) -> u8 {
 /// Runs a command, such as `optimize` or `weights bind`, within this process. `options` are its arguments and options as
 /// a JSON object; what `--json` prints comes back.
 ///
-/// `lowerings` are those of Python.
+/// `functions` are lowerings, rules and passes of Python.
 #[pyfunction]
-#[pyo3(signature = (name, options, *, progress=None, lowerings=None))]
+#[pyo3(signature = (name, options, *, progress=None, functions=None))]
 fn command(
     py: Python<'_>,
     name: &str,
     options: String,
     progress: Option<&Bound<'_, PyAny>>,
-    lowerings: Option<Py<lowering::Lowerings>>,
+    functions: Option<Py<plugin::Functions>>,
 ) -> PyResult<String> {
     let command = name.to_owned();
     let outcome = work::run(py, progress, move |watch| {
-        lowering::run(lowerings, || onnxport::command(&command, &options, watch))
+        plugin::run(functions, || onnxport::command(&command, &options, watch))
     })?;
     Ok(outcome.json(name).to_string())
 }
@@ -94,4 +97,11 @@ fn command(
 #[pyfunction]
 fn describe(py: Python<'_>, name: &str) -> PyResult<String> {
     onnxport::describe(name).map(|known| known.to_string()).map_err(|outcome| error::raised(py, &outcome))
+}
+
+/// What the names in the pattern of a rule stand for: nodes, values, extents, attributes.
+#[pyfunction]
+fn names(pattern: &str) -> PyResult<[Vec<String>; 4]> {
+    let names = onnxport_core::optimise::names(pattern).map_err(PyValueError::new_err)?;
+    Ok([names.nodes, names.values, names.dims, names.attributes])
 }

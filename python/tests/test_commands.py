@@ -127,7 +127,7 @@ def test_a_code_is_explained():
 
 def test_lowerings_of_decorators_count_for_commands(tmp_path):
     torch = pytest.importorskip("torch")
-    from onnxport._operators import registry
+    from onnxport._operators import functions
 
     @torch.library.custom_op("onnxport_commands::twice", mutates_args=())
     def twice(x: torch.Tensor) -> torch.Tensor:
@@ -143,13 +143,13 @@ def test_lowerings_of_decorators_count_for_commands(tmp_path):
     torch.export.save(torch.export.export(Module(), (torch.ones(2),)), path)
     with pytest.raises(onnxport.UnsupportedError, match="has no lowering"):
         onnxport.convert(path, output=tmp_path / "a.onnx")
-    before = dict(registry._registered)
+    before = dict(functions.LOWERINGS)
     try:
         onnxport.lowering("onnxport_commands::twice")(lambda op, x: op.Add(x, x))
         assert onnxport.convert(path, output=tmp_path / "a.onnx", verify=False)["nodes"] == 1
     finally:
-        registry._registered.clear()
-        registry._registered.update(before)
+        functions.LOWERINGS.clear()
+        functions.LOWERINGS.update(before)
 
 
 def test_a_command_says_what_it_is():

@@ -10,8 +10,9 @@ import torch
 
 _native = pytest.importorskip("onnxport._native", reason="run `cargo xtask python`")
 
-from onnxport._operators import registry  # noqa: E402
+from onnxport._operators import functions  # noqa: E402
 from onnxport._operators.dtype import DType  # noqa: E402
+from onnxport._operators.functions import Custom  # noqa: E402
 from onnxport._operators.refusal import Refusal  # noqa: E402
 
 
@@ -56,7 +57,7 @@ def convert(tmp_path, module, table, *args, shapes=None, **options):
     conversion = program(module, *(args or (X,)), shapes=shapes, tmp_path=tmp_path)
     said = json.dumps({"verify": False, **options})
     return onnx.load_from_string(
-        conversion.run(said, lowerings=registry.lowerings(table)).to_bytes()
+        conversion.run(said, functions=functions.collect(Custom(table))).to_bytes()
     )
 
 
@@ -288,16 +289,16 @@ def test_an_exception_is_reported_with_its_traceback_and_the_rest_goes_on(tmp_pa
             first, _ = torch.ops.onnxport_test.halves(x)
             return y, first
 
-    given = registry.lowerings({softcap: broken, halves: lambda op, x: 3})
+    given = functions.collect(Custom({softcap: broken, halves: lambda op, x: 3}))
     conversion = program(Both(), X, tmp_path=tmp_path)
     with pytest.raises(_native.Error) as raised:
-        conversion.run('{"verify": false}', lowerings=given)
+        conversion.run('{"verify": false}', functions=given)
     first, second = json.loads(raised.value.diagnostics)
     assert first["code"] == second["code"] == "python:raised"
     assert "IndexError: list index out of range" in first["message"]
     assert "return [][int(cap)]" in first["message"]
     assert "onnxport/_operators" not in first["message"]
-    assert "a lowering returns values, and this one returned a int" in second["message"]
+    assert "values are returned, and this is a int" in second["message"]
     assert [type(error) for error in given.take_raised()] == [IndexError, TypeError]
 
 
@@ -349,8 +350,8 @@ def test_values_do_not_outlive_their_call(tmp_path):
             return op(x) + op(x + 1)
 
     [error] = refused(tmp_path, Twice(), {softcap: lower})
-    assert "only while its call is being lowered" in error["message"]
-    with pytest.raises(RuntimeError, match="only while its call is being lowered"):
+    assert "only during the call that they were given to" in error["message"]
+    with pytest.raises(RuntimeError, match="only during the call that they were given to"):
         kept[0][0].Relu(kept[0][1])
     assert "over" in repr(kept[0][1])
 

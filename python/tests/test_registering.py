@@ -19,8 +19,9 @@ from test_operators import (
     softcap,
 )
 
-from onnxport._operators import registry
+from onnxport._operators import functions, registry
 from onnxport._operators.dtype import DType
+from onnxport._operators.functions import Custom
 from onnxport._operators.refusal import Refusal
 
 
@@ -40,10 +41,10 @@ def test_a_bundled_lowering_is_overridden_by_the_users_choice(tmp_path):
 
 @pytest.fixture
 def registered():
-    before = dict(registry._registered)
+    before = dict(functions.LOWERINGS)
     yield
-    registry._registered.clear()
-    registry._registered.update(before)
+    functions.LOWERINGS.clear()
+    functions.LOWERINGS.update(before)
 
 
 @pytest.mark.usefixtures("registered")
@@ -71,7 +72,7 @@ def test_a_decorator_overrides_only_when_it_says_so(tmp_path):
 
 def test_what_is_no_operator_and_no_function_is_refused():
     with pytest.raises(TypeError, match="is no operator"):
-        registry.lowerings({print: lower_softcap})
+        functions.collect(Custom({print: lower_softcap}))
     with pytest.raises(ValueError, match="is no operator"):
         registry.lowering("softcap")(lower_softcap)
     with pytest.raises(TypeError, match="a lowering is a function"):
@@ -116,11 +117,11 @@ def test_types_have_the_numbers_of_onnx():
 def test_many_conversions_keep_one_table(tmp_path):
     conversion = program(Softcap(), X, tmp_path=tmp_path)
     first = conversion.run(
-        '{"verify": false}', lowerings=registry.lowerings({softcap: lower_softcap})
+        '{"verify": false}', functions=functions.collect(Custom({softcap: lower_softcap}))
     )
     for _ in range(20):
-        given = registry.lowerings({softcap: lower_softcap})
-        again = conversion.run('{"verify": false}', lowerings=given)
+        given = functions.collect(Custom({softcap: lower_softcap}))
+        again = conversion.run('{"verify": false}', functions=given)
         assert again.to_bytes() == first.to_bytes()
 
 

@@ -15,7 +15,8 @@ from onnxscript import FLOAT, script  # noqa: E402
 from onnxscript import opset18 as op18  # noqa: E402
 from onnxscript import opset20 as op20  # noqa: E402
 
-from onnxport._operators import registry  # noqa: E402
+from onnxport._operators import functions  # noqa: E402
+from onnxport._operators.functions import Custom  # noqa: E402
 
 mine = onnxscript.values.Opset("com.mine", 3)
 
@@ -43,9 +44,9 @@ def convert(tmp_path, module, table, *args, **options):
     path = tmp_path / "program.pt2"
     torch.export.save(torch.export.export(module.eval(), args or (X,)), path)
     said = json.dumps({"verify": False, **options})
-    lowerings = registry.lowerings(table)
+    given = functions.collect(Custom(table))
     return onnx.load_from_string(
-        _native.Conversion.open(path).run(said, lowerings=lowerings).to_bytes()
+        _native.Conversion.open(path).run(said, functions=given).to_bytes()
     )
 
 

@@ -121,11 +121,15 @@ impl<'h> GraphView<'h> {
         text.lent().to_owned()
     }
 
-    pub(crate) fn value(self, id: u64) -> ValueRef<'h> {
+    /// The value of an id that was given out in this call.
+    #[doc(hidden)]
+    pub fn value(self, id: u64) -> ValueRef<'h> {
         ValueRef { graph: self, id }
     }
 
-    pub(crate) fn node(self, id: u64) -> NodeRef<'h> {
+    /// The node of an id that was given out in this call.
+    #[doc(hidden)]
+    pub fn node(self, id: u64) -> NodeRef<'h> {
         NodeRef { graph: self, id }
     }
 
@@ -164,6 +168,12 @@ impl<'h> GraphView<'h> {
 
     pub(crate) fn cx(self) -> GraphContext {
         self.session.cx
+    }
+
+    /// The first thing that went wrong, if anything did: it is not one any more.
+    #[doc(hidden)]
+    pub fn take_failure(self) -> Option<Refusal> {
+        self.session.take_failure()
     }
 
     /// Remembers that the host did not know `what`; returns whether it did.

@@ -7,11 +7,15 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from onnxport import _errors
 from onnxport._export import refused
 from onnxport._onnx_program import ONNXProgram
+from onnxport._operators.functions import Custom
+
+if TYPE_CHECKING:
+    from onnxport._operators.rules import Pass, Rule
 
 Names = Sequence[str] | None
 
@@ -48,6 +52,8 @@ def export(
     autograd_inlining: bool = True,
     options: Mapping[str, Any] | None = None,
     plugins: Sequence[str | os.PathLike[str]] = (),
+    rules: Sequence[Rule] = (),
+    passes: Sequence[Pass] = (),
 ) -> ONNXProgram:
     """Convert a model to ONNX.
 
@@ -89,6 +95,8 @@ def export(
         autograd_inlining: Deprecated: `torch.export` always inlines.
         options: Further options of `onnxport convert` by their names, such as `{"target": "onnx"}`.
         plugins: Paths of plugins to load.
+        rules: Rules that join the standard ones: what `@onnxport.rule` makes.
+        passes: Passes over the graph: what `@onnxport.graph_pass` makes.
 
     Returns:
         The program; call it, save it, look into it.
@@ -121,7 +129,7 @@ def export(
             **(options or {}),
         },
         plugins=tuple(map(os.fspath, plugins)),
-        table=custom_translation_table,
+        custom=Custom.of(custom_translation_table, rules, passes),
         verbose=bool(verbose),
         report=report,
         profile=profile,

@@ -15,6 +15,7 @@ from typing import Any
 
 from onnxport import _errors
 from onnxport._onnx_program import ONNXProgram, conversion
+from onnxport._operators.functions import Custom
 
 
 @dataclass
@@ -24,7 +25,7 @@ class Job:
     folder: Path
     options: dict[str, Any]
     plugins: tuple[str, ...] = ()
-    table: Mapping[Any, Any] | None = None
+    custom: Custom = field(default_factory=Custom)
     verbose: bool = False
     report: bool = False
     profile: bool = False
@@ -68,7 +69,7 @@ class Job:
             )
         self.say(f"reading {path}")
         with self.timed("convert"):
-            source = conversion.of_file(path, self.plugins, self.table)
+            source = conversion.of_file(path, self.plugins, self.custom)
             return ONNXProgram.converted(source, self.options, path=path)
 
     def _of_model(self, model: Any, args: Any, kwargs: Any, shapes: Any, axes: Any) -> ONNXProgram:
@@ -117,7 +118,7 @@ class Job:
             with self.timed("hand over"):
                 parts = serialize.parts(program)
             with self.timed("convert"):
-                source = conversion.of_parts(parts, named, self.plugins, self.table)
+                source = conversion.of_parts(parts, named, self.plugins, self.custom)
                 options = _with_all_names(self.options, program)
                 return ONNXProgram.converted(
                     source, options, exported_program=program, capture=how, example=(args, kwargs)

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from onnxport import _errors
+from onnxport._operators import functions
+from onnxport._operators.functions import Custom
 
 if TYPE_CHECKING:
     from onnxport import _native
@@ -20,17 +22,17 @@ if TYPE_CHECKING:
 
 
 @contextlib.contextmanager
-def public_errors(lowerings: _native.Lowerings | None = None) -> Iterator[None]:
+def public_errors(functions: _native.Functions | None = None) -> Iterator[None]:
     """Turn the errors of the extension module into those of the package.
 
-    What a lowering raised is their cause.
+    What a function of Python raised is their cause.
     """
     from onnxport import _native
 
     try:
         yield
     except _native.Error as error:
-        raised = lowerings.take_raised() if lowerings is not None else []
+        raised = functions.take_raised() if functions is not None else []
         _errors.raise_native(error, next(iter(raised), None))
 
 
@@ -57,23 +59,24 @@ class Source(Protocol):
     def with_files(self, paths: Sequence[str]) -> Source:
         """Return it with the weights of files."""
 
+    def with_functions(self, rules: Sequence[Any], passes: Sequence[Any]) -> Source:
+        """Return it with further rules and passes."""
+
 
 @dataclass(frozen=True)
 class _Options:
     plugins: tuple[str, ...] = ()
-    table: Mapping[Any, Any] | None = None
+    custom: Custom = field(default_factory=Custom)
     files: tuple[str, ...] = ()
     dims: tuple[tuple[str, int, str], ...] = ()
 
     def run(
         self, conversion: _native.Conversion, options: Mapping[str, Any], **more: Any
     ) -> _native.Model:
-        """Convert a program with options of the command, and the lowerings in Python."""
-        from onnxport._operators import registry
-
-        lowerings = registry.lowerings(self.table)
-        with public_errors(lowerings):
-            return conversion.run(self.text(options, **more), lowerings=lowerings)
+        """Convert a program with options of the command, and what was written in Python."""
+        given = functions.collect(self.custom)
+        with public_errors(given):
+            return conversion.run(self.text(options, **more), functions=given)
 
     def text(self, options: Mapping[str, Any], **more: Any) -> str:
         """Return options of the command in JSON."""
@@ -139,6 +142,10 @@ class FileSource:
         """Return it with the weights of files."""
         return self._with(files=tuple(paths))
 
+    def with_functions(self, rules: Sequence[Any], passes: Sequence[Any]) -> FileSource:
+        """Return it with further rules and passes."""
+        return self._with(custom=self.options.custom.more(rules, passes))
+
     def _with(self, **changed: Any) -> FileSource:
         return FileSource(self.path, dataclasses.replace(self.options, **changed))
 
@@ -192,23 +199,26 @@ class PartsSource:
 
     def with_files(self, paths: Sequence[str]) -> PartsSource:
         """Return it with the weights of files."""
-        return dataclasses.replace(
-            self, options=dataclasses.replace(self.options, files=tuple(paths))
-        )
+        return self._with(files=tuple(paths))
+
+    def with_functions(self, rules: Sequence[Any], passes: Sequence[Any]) -> PartsSource:
+        """Return it with further rules and passes."""
+        return self._with(custom=self.options.custom.more(rules, passes))
+
+    def _with(self, **changed: Any) -> PartsSource:
+        return dataclasses.replace(self, options=dataclasses.replace(self.options, **changed))
 
 
-def of_file(
-    path: Path, plugins: Sequence[str] = (), table: Mapping[Any, Any] | None = None
-) -> FileSource:
-    """Return the program at `path`, with lowerings of its own."""
-    return FileSource(path, _Options(tuple(plugins), table))
+def of_file(path: Path, plugins: Sequence[str] = (), custom: Custom | None = None) -> FileSource:
+    """Return the program at `path`, with functions of its own."""
+    return FileSource(path, _Options(tuple(plugins), custom or Custom()))
 
 
 def of_parts(
     parts: Parts,
     dims: Mapping[str, str],
     plugins: Sequence[str] = (),
-    table: Mapping[Any, Any] | None = None,
+    custom: Custom | None = None,
 ) -> PartsSource:
-    """Return a program in memory, with names for some of its symbols and lowerings of its own."""
-    return PartsSource(parts, dims, _Options(tuple(plugins), table))
+    """Return a program in memory, with names for some of its symbols and functions of its own."""
+    return PartsSource(parts, dims, _Options(tuple(plugins), custom or Custom()))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from onnxport._export.capture import Capture
     from onnxport._onnx_program.comparing import Comparison
+    from onnxport._operators.rules import Pass, Rule
 
 
 class ONNXProgram(HeldModel):
@@ -171,16 +172,19 @@ class ONNXProgram(HeldModel):
         finally:
             runner.close()
 
-    def optimize(self) -> None:
-        """Apply the standard rules and fold constants, if that has not been done."""
+    def optimize(self, *, rules: Sequence[Rule] = (), passes: Sequence[Pass] = ()) -> None:
+        """Apply the standard rules and fold constants, if that has not been done.
+
+        `rules` and `passes` join them, now and whenever the program is converted again.
+        """
         if self._edited is not None or self._source is None:
             raise _errors.usage(
                 "a model that was changed is not converted again", "`onnxport.optimize` takes it"
             )
-        if self._options.get("optimize", True):
+        if self._options.get("optimize", True) and not (rules or passes):
             return
         self._options["optimize"] = True
-        self._again(self._source)
+        self._again(self._source.with_functions(rules, passes))
 
     def apply_weights(
         self, weights: Mapping[str, Any] | str | os.PathLike[str] | Iterable[Any]

@@ -1,5 +1,6 @@
-"""Operators that are lowered in Python.
+"""Operators that are lowered in Python, and rules and passes.
 
-`registry` knows the functions, `binding` gives them the arguments of a call, `function` and
-`evaluator` take what was written with onnxscript.
+`functions` are those of a conversion. `registry` knows the lowerings, `rules` the rules and passes,
+whose patterns `pattern` makes of functions. `binding` gives functions the arguments of a call,
+`function` and `evaluator` take what was written with onnxscript.
 """

@@ -10,8 +10,11 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from onnxport import _native
-from onnxport._operators import binding, function
+from onnxport._operators import binding, function, functions
 from onnxport._operators.refusal import Refusal
+
+# Where operators over graphs are, such as `cond`. They have no overloads.
+_HIGHER = "higher_order"
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -25,15 +28,15 @@ class Operator:
     formals: tuple[tuple[str, binding.Formal], ...] = ()
 
 
-_registered: dict[str, tuple[Callable[..., Any], bool]] = {}
-
-
-def lowering(*operators: Any, override: bool = False) -> Callable[[Function], Function]:
+def lowering(
+    *operators: Any, override: bool = False, complex: bool = False
+) -> Callable[[Function], Function]:
     """Make a function the lowering of operators, for every conversion from then on.
 
     An operator is a name such as `"mylib::foo"` or `"aten::add.Tensor"`, or one of `torch.ops`.
     The function takes an emitter called `op` and the arguments of the call, and returns the
-    results. `override` takes the place of a lowering that onnxport or a plugin has.
+    results. `override` takes the place of a lowering that onnxport or a plugin has. `complex` says
+    that it takes and gives complex tensors: values of reals with one more axis, of extent 2.
     """
     if not operators:
         raise TypeError("name an operator: `@onnxport.lowering('mylib::foo')`")
@@ -42,29 +45,27 @@ def lowering(*operators: Any, override: bool = False) -> Callable[[Function], Fu
         _check(function)
         for operator in operators:
             for found in _operators(operator):
-                _registered[found.target] = (function, override)
+                functions.LOWERINGS[found.target] = (function, override, complex)
         return function
 
     return register
 
 
-def lowerings(table: Mapping[Any, Any] | None = None) -> _native.Lowerings | None:
+def given(table: Mapping[Any, Any] | None = None) -> list[tuple[Any, ...]]:
     """Return the lowerings of a conversion: those of `table` go before all others."""
-    chosen: dict[str, tuple[Operator, Any, bool]] = {}
-    for target, (registered, override) in _registered.items():
+    chosen: dict[str, tuple[Operator, Any, bool, bool]] = {}
+    for target, (registered, override, complex) in functions.LOWERINGS.items():
         [operator] = _operators(target)
-        chosen[target] = (operator, registered, override)
+        chosen[target] = (operator, registered, override, complex)
     for key, value in (table or {}).items():
         for operator in _operators(key):
-            chosen[operator.target] = (operator, value, True)
-    if not chosen:
-        return None
-    return _native.Lowerings(
-        [
-            (operator.target, operator.schema, first, functools.partial(_lower, operator, given))
-            for operator, given, first in chosen.values()
-        ]
-    )
+            several = value if isinstance(value, Sequence) else [value]
+            complex = any(getattr(one, "takes_complex", False) for one in several)
+            chosen[operator.target] = (operator, value, True, complex)
+    return [
+        (target, operator.schema, first, complex, functools.partial(_lower, operator, function))
+        for target, (operator, function, first, complex) in chosen.items()
+    ]
 
 
 def _check(given: Any) -> None:
@@ -131,6 +132,8 @@ def _operators(key: Any) -> Iterator[Operator]:
     overload = getattr(key, "_opoverload", key)  # what `torch.library.custom_op` makes
     if hasattr(overload, "_schema") and hasattr(overload, "_overloadname"):
         yield _of_overload(overload)
+    elif getattr(overload, "namespace", None) == _HIGHER:
+        yield Operator(f"{_HIGHER}.{overload.name()}")
     elif hasattr(overload, "overloads") and callable(overload.overloads):
         for name in overload.overloads():
             yield _of_overload(getattr(overload, name))
@@ -162,6 +165,8 @@ def _named(name: str) -> Operator:
     base, _, overload = rest.partition(".")
     if not namespace or not base:
         raise ValueError(f"{name!r} is no operator: write `mylib::foo` or `mylib::foo.Tensor`")
+    if namespace == _HIGHER:
+        return Operator(f"{namespace}.{base}")
     target = f"{namespace}.{base}.{overload or 'default'}"
     torch = sys.modules.get("torch")
     if torch is not None:

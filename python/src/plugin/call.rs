@@ -1,39 +1,41 @@
-//! The call that is being lowered: what Python holds of it is good for as long as it is, and on its thread.
+//! A call into Python: what it holds of a model is good for as long as the call, and on its thread.
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use onnxport_sdk::{Lower, Refusal};
+use onnxport_sdk::Refusal;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-// What a lowering raises to refuse a call. The package's class extends it: `message`, `help` and `code` are fields.
+use super::context::Context;
+
+// What a function raises to refuse a call or a place. The package's class extends it: `message`, `help` and `code` are fields.
 pyo3::create_exception!(
     onnxport._native,
     Refused,
     pyo3::exceptions::PyException,
-    "A lowering refuses a call: the sentence says why."
+    "A lowering refuses a call, or a rule a place: the sentence says why."
 );
 
 thread_local! {
-    /// The calls that are being lowered on this thread, the innermost one last.
-    static CALLS: RefCell<Vec<(u64, *const Lower<'static>)>> = const { RefCell::new(Vec::new()) };
+    /// The calls of this thread, the innermost one last.
+    static CALLS: RefCell<Vec<(u64, *const Context<'static>)>> = const { RefCell::new(Vec::new()) };
     /// The exception that passes through the SDK's own code.
     static PASSING: Cell<Option<PyErr>> = const { Cell::new(None) };
 }
 
-/// A call that is being lowered, until this is dropped.
+/// A call, until this is dropped.
 pub(super) struct Entered<'c> {
     id: u64,
     call: PhantomData<&'c ()>,
 }
 
 impl<'c> Entered<'c> {
-    pub(super) fn new(cx: &'c Lower<'_>) -> Self {
+    pub(super) fn new(cx: &'c Context<'_>) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        let pointer = std::ptr::from_ref(cx).cast::<Lower<'static>>();
+        let pointer = std::ptr::from_ref(cx).cast::<Context<'static>>();
         CALLS.with_borrow_mut(|calls| calls.push((id, pointer)));
         Self { id, call: PhantomData }
     }
@@ -53,12 +55,12 @@ impl Drop for Entered<'_> {
 /// Works with the call `id`; what the host refuses is raised.
 ///
 /// # Errors
-/// When the call is over, or is lowered on another thread, and those of `work`.
-pub(super) fn with<R>(id: u64, work: impl FnOnce(&Lower<'_>) -> PyResult<R>) -> PyResult<R> {
+/// When the call is over, or runs on another thread, and those of `work`.
+pub(super) fn with<R>(id: u64, work: impl FnOnce(&Context<'_>) -> PyResult<R>) -> PyResult<R> {
     let found =
         CALLS.with_borrow(|calls| calls.last().filter(|(innermost, _)| *innermost == id).map(|call| call.1));
     let Some(pointer) = found else {
-        let message = "a value or an emitter is of use only while its call is being lowered, on the thread that does it";
+        let message = "values, nodes and emitters are of use only during the call that they were given to, on its thread";
         return Err(PyRuntimeError::new_err(message));
     };
     // SAFETY: `Entered` borrows what the pointer is made of, and takes it off the list before the borrow ends. `work` knows

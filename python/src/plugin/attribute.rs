@@ -1,12 +1,14 @@
 //! Attributes, as Python states them.
 
 use onnxport_core::ir::opset::{AttrKind, OpSchema};
-use onnxport_sdk::{Attribute, Block as Ended, Emit, Lower, NodeBuilder, Value as Emitted};
+use onnxport_sdk::{Attribute, Block as Ended, Editor, Emit, GraphView, Lower, NodeBuilder};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
+use super::context::{Context, Emitted};
 use super::emitter::{Block, Reference};
+use super::graph::Kept;
 use super::operand::{self, Input};
 
 /// An attribute.
@@ -22,7 +24,7 @@ pub(super) type Attributes = Vec<(String, Given)>;
 
 /// Reads attributes. Those of ONNX's own operators are of the types that `schema` says.
 pub(super) fn read(
-    cx: &Lower<'_>,
+    cx: &Context<'_>,
     call: u64,
     op: &str,
     schema: Option<&OpSchema>,
@@ -65,12 +67,16 @@ pub(super) fn read(
 
 /// Reads one attribute; `None` where it is not of the type.
 fn one(
-    cx: &Lower<'_>,
+    cx: &Context<'_>,
     call: u64,
     kind: Option<AttrKind>,
     value: &Bound<'_, PyAny>,
 ) -> PyResult<Option<Given>> {
+    if let Ok(kept) = value.cast::<Kept>() {
+        return Ok(Some(Given::Plain(kept.get().attribute.clone())));
+    }
     if let Ok(reference) = value.cast::<Reference>() {
+        cx.call()?;
         return Ok(Some(Given::Refer(reference.get().name.clone())));
     }
     if let Ok(block) = value.cast::<Block>() {
@@ -84,17 +90,31 @@ fn one(
             None => return Ok(None),
         },
     };
-    let plain = match kind {
+    if kind == AttrKind::Tensor {
+        return tensor(cx, call, value).map(|value| value.map(Given::Tensor));
+    }
+    Ok(of_kind(kind, value)?.map(Given::Plain))
+}
+
+/// A number, a text, or a list of them, of this type.
+fn of_kind(kind: AttrKind, value: &Bound<'_, PyAny>) -> PyResult<Option<Attribute>> {
+    Ok(match kind {
         AttrKind::Int => int(value).map(Attribute::Int),
         AttrKind::Float => value.extract().ok().map(Attribute::Float),
         AttrKind::String => value.extract().ok().map(Attribute::Str),
         AttrKind::Ints => all(value, int)?.map(Attribute::Ints),
         AttrKind::Floats => all(value, |item| item.extract().ok())?.map(Attribute::Floats),
         AttrKind::Strings => all(value, |item| item.extract().ok())?.map(Attribute::Strs),
-        AttrKind::Tensor => return tensor(cx, call, value).map(|value| value.map(Given::Tensor)),
         _ => None,
-    };
-    Ok(plain.map(Given::Plain))
+    })
+}
+
+/// A number, a text, or a list of them; `None` for anything else.
+pub(super) fn plain(value: &Bound<'_, PyAny>) -> PyResult<Option<Attribute>> {
+    match guess(value)? {
+        Some(kind) => of_kind(kind, value),
+        None => Ok(None),
+    }
 }
 
 /// What a value of Python is where no signature says it.
@@ -151,7 +171,7 @@ fn all<T>(
     items.map(|item| Ok(read(&item?))).collect()
 }
 
-fn tensor(cx: &Lower<'_>, call: u64, value: &Bound<'_, PyAny>) -> PyResult<Option<Emitted>> {
+fn tensor(cx: &Context<'_>, call: u64, value: &Bound<'_, PyAny>) -> PyResult<Option<Emitted>> {
     Ok(match operand::input(call, value)? {
         Input::Value(value) => Some(value),
         Input::Numbers(shape, numbers) => {
@@ -162,15 +182,43 @@ fn tensor(cx: &Lower<'_>, call: u64, value: &Bound<'_, PyAny>) -> PyResult<Optio
     })
 }
 
-/// A node with these attributes.
-pub(super) fn set<'c, 'a, 'h>(
+/// A node of a call with these attributes.
+pub(super) fn of_call<'c, 'a, 'h>(
+    cx: &Lower<'_>,
     node: NodeBuilder<'c, 'a, Lower<'h>>,
     attributes: &'a Attributes,
 ) -> NodeBuilder<'c, 'a, Lower<'h>> {
     attributes.iter().fold(node, |node, (name, value)| match value {
         Given::Plain(value) => node.set(name, value.clone()),
-        Given::Tensor(value) => node.tensor(name, *value),
+        Given::Tensor(value) => node.tensor(name, Context::value_of_call(cx, *value)),
         Given::Block(block) => node.block(name, *block),
         Given::Refer(outer) => node.refer(name, outer),
+    })
+}
+
+/// A node of a graph with these attributes. There are no bodies and no references: what makes them asks for a call.
+pub(super) fn of_graph<'c, 'a, 'h>(
+    graph: GraphView<'h>,
+    node: NodeBuilder<'c, 'a, Editor<'h>>,
+    attributes: &'a Attributes,
+) -> NodeBuilder<'c, 'a, Editor<'h>> {
+    attributes.iter().fold(node, |node, (name, value)| match value {
+        Given::Plain(value) => node.set(name, value.clone()),
+        Given::Tensor(value) => node.tensor(name, Context::value_of_graph(graph, *value)),
+        Given::Block(_) | Given::Refer(_) => node,
+    })
+}
+
+/// The value of an attribute, as Python has it: a number, a text, a list, `None`, or what can be passed on.
+pub(super) fn to_python(py: Python<'_>, attribute: Attribute) -> PyResult<Py<PyAny>> {
+    Ok(match attribute {
+        Attribute::None => py.None(),
+        Attribute::Int(n) => n.into_pyobject(py)?.into_any().unbind(),
+        Attribute::Float(x) => x.into_pyobject(py)?.into_any().unbind(),
+        Attribute::Str(text) => text.into_pyobject(py)?.into_any().unbind(),
+        Attribute::Ints(ints) => PyList::new(py, ints)?.into_any().unbind(),
+        Attribute::Floats(floats) => PyList::new(py, floats)?.into_any().unbind(),
+        Attribute::Strs(texts) => PyList::new(py, texts)?.into_any().unbind(),
+        attribute => Py::new(py, Kept { attribute })?.into_any(),
     })
 }

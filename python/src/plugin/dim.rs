@@ -55,7 +55,7 @@ impl Dim {
     ) -> PyResult<Py<PyAny>> {
         let Some(other) = read(self.call, other)? else { return Ok(py.NotImplemented()) };
         let (a, b) = if swapped { (other, self.extent) } else { (self.extent, other) };
-        let result = call::with(self.call, |cx| Ok(work(cx, a, b)))?;
+        let result = call::with(self.call, |cx| Ok(work(cx.call()?, a, b)))?;
         to_python(py, self.call, result)
     }
 }

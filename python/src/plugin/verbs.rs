@@ -7,6 +7,8 @@ use onnxport_sdk::{Emit, Res};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
+use super::call;
+use super::context::Context;
 use super::emitter::{self, Any, Emitter};
 use super::operand::{self, Operand};
 use super::value::Value;
@@ -116,7 +118,11 @@ impl Emitter {
     #[pyo3(signature = (x, index=0))]
     fn reshape_to_result(&self, x: Any<'_, '_>, index: usize) -> PyResult<Value> {
         let x = self.value(x)?;
-        self.make(|cx| cx.reshape_to_result(x, index))
+        let made = self.with(|cx| {
+            let cx = cx.call()?;
+            cx.reshape_to_result(Context::value_of_call(cx, x), index).map_err(call::refused)
+        })?;
+        Ok(Value::new(self.call, made.into()))
     }
 
     /// `Expand` to numbers, `Dim`s or an i64 vector.

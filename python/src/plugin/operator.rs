@@ -1,13 +1,14 @@
 //! ONNX's own operators as functions: `op.Add(x, y)`, `op.TopK(x, k, axis=-1)`.
 
 use onnxport_core::ir::opset::{self, Formal, FormalType, OpSchema, TypeTag};
-use onnxport_sdk::{DType, Emit, Lower, Scalar, Value as Emitted};
+use onnxport_sdk::{DType, Emit, NodeBuilder, Scalar};
 use pyo3::exceptions::{PyAttributeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::attribute::{self, Attributes};
 use super::call;
+use super::context::{self, Context, Emitted};
 use super::operand::{self, Input};
 use super::value::Value;
 
@@ -62,14 +63,25 @@ impl Operator {
 
 /// Emits a node of any domain.
 pub(super) fn emit(
-    cx: &Lower<'_>,
+    cx: &Context<'_>,
     (domain, version, name): (&str, i64, &str),
     inputs: &[Option<Emitted>],
     attributes: &Attributes,
     count: usize,
 ) -> Vec<Emitted> {
-    let node = inputs.iter().fold(cx.op_in(domain, version, name), |node, input| node.maybe(*input));
-    attribute::set(node, attributes).many(count)
+    match cx {
+        Context::Call(cx) => {
+            let inputs = context::of_call(cx, inputs);
+            let node = inputs.into_iter().fold(cx.op_in(domain, version, name), NodeBuilder::maybe);
+            attribute::of_call(cx, node, attributes).many(count).into_iter().map(Emitted::from).collect()
+        }
+        Context::Graph(editor, _) => {
+            let inputs = Context::replacement(editor.graph(), inputs.to_vec());
+            let node = inputs.into_iter().fold(editor.op_in(domain, version, name), NodeBuilder::maybe);
+            let node = attribute::of_graph(editor.graph(), node, attributes);
+            node.many(count).into_iter().map(Emitted::from).collect()
+        }
+    }
 }
 
 /// One value, or a tuple of several.
@@ -97,7 +109,7 @@ fn count(name: &str, schema: &OpSchema, asked: Option<usize>) -> PyResult<usize>
 
 /// The inputs as values: numbers take the type that the operator wants.
 fn values(
-    cx: &Lower<'_>,
+    cx: &Context<'_>,
     call: u64,
     name: &str,
     schema: &OpSchema,

@@ -1,21 +1,22 @@
-//! What a lowering emits with: the verbs of the SDK, ONNX's operators, and what else the host offers.
+//! What lowerings, rules and passes emit with: the verbs of the SDK, ONNX's operators, and what else the host offers.
 
 // The parameters of a method are those of Python, which always passes `self`.
 #![allow(clippy::too_many_arguments, clippy::unused_self)]
 
-use onnxport_sdk::{Block as Ended, DType, Dim as Extent, Emit, Lower, Res, Term, Value as Emitted};
+use onnxport_sdk::{Block as Ended, DType, Dim as Extent, Emit, Lower, Res, Term, Value as Lowered};
 use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::attribute;
 use super::call;
+use super::context::{self, Context, Emitted};
 use super::dim;
 use super::operand::{self, Input, Operand};
 use super::operator::{self, Operator};
 use super::value::{self, Value};
 
-/// Emits into the model, for the call that is being lowered.
+/// Emits into the model: for the call that is being lowered, the place that a rule fits, or the graph of a pass.
 #[pyclass(module = "onnxport._native", frozen)]
 pub(crate) struct Emitter {
     pub(super) call: u64,
@@ -51,12 +52,12 @@ impl Emitter {
         Self { call }
     }
 
-    pub(super) fn with<R>(&self, work: impl FnOnce(&Lower<'_>) -> PyResult<R>) -> PyResult<R> {
+    pub(super) fn with<R>(&self, work: impl FnOnce(&Context<'_>) -> PyResult<R>) -> PyResult<R> {
         call::with(self.call, work)
     }
 
     /// Emits what makes one value.
-    pub(super) fn make(&self, work: impl FnOnce(&Lower<'_>) -> Res<Emitted>) -> PyResult<Value> {
+    pub(super) fn make(&self, work: impl FnOnce(&Context<'_>) -> Res<Emitted>) -> PyResult<Value> {
         let value = self.with(|cx| work(cx).map_err(call::refused))?;
         Ok(Value::new(self.call, value))
     }
@@ -88,14 +89,19 @@ impl Emitter {
         given.filter(|given| !given.is_none()).map(|given| self.value(given)).transpose()
     }
 
+    fn extent_of(&self, given: Any<'_, '_>) -> PyResult<Extent> {
+        let wrong = || PyTypeError::new_err("an extent is a number, a `Dim` or `None`");
+        dim::read(self.call, given)?.ok_or_else(wrong)
+    }
+
     /// Runs a function of Python over values inside of the SDK.
-    fn body(&self, body: Any<'_, '_>, values: &[Emitted]) -> Res<Vec<Emitted>> {
+    fn body(&self, cx: &Lower<'_>, body: Any<'_, '_>, values: &[Lowered]) -> Res<Vec<Lowered>> {
         let py = body.py();
-        let results = || -> PyResult<Vec<Emitted>> {
-            let values = values.iter().map(|value| Py::new(py, Value::new(self.call, *value)));
+        let results = || -> PyResult<Vec<Lowered>> {
+            let values = values.iter().map(|value| Py::new(py, Value::new(self.call, (*value).into())));
             let values = PyTuple::new(py, values.collect::<PyResult<Vec<_>>>()?)?;
             let results = value::results(&body.call1(values)?, self.call)?;
-            let whole: Option<Vec<Emitted>> = results.into_iter().collect();
+            let whole: Option<Vec<Lowered>> = context::of_call(cx, &results).into_iter().collect();
             whole.ok_or_else(|| PyTypeError::new_err("a body returned `None` in the place of a value"))
         };
         results().map_err(call::passing)
@@ -119,19 +125,19 @@ impl Emitter {
     /// The operator and overload: `aten.add.Tensor`.
     #[getter]
     fn target(&self) -> PyResult<String> {
-        self.with(|cx| Ok(cx.target().to_owned()))
+        self.with(|cx| Ok(cx.call()?.target().to_owned()))
     }
 
     /// How many results the call has.
     #[getter]
     fn result_count(&self) -> PyResult<usize> {
-        self.with(|cx| Ok(cx.result_count()))
+        self.with(|cx| Ok(cx.call()?.result_count()))
     }
 
     /// What the program states about a result: its element type and its extents.
     #[pyo3(signature = (index=0))]
     fn result(&self, py: Python<'_>, index: usize) -> PyResult<(Py<PyAny>, Py<PyTuple>)> {
-        let fact = self.with(|cx| cx.result(index).map_err(call::refused))?;
+        let fact = self.with(|cx| cx.call()?.result(index).map_err(call::refused))?;
         let dims = fact.shape.into_iter().map(|extent| dim::to_python(py, self.call, extent));
         let dims = PyTuple::new(py, dims.collect::<PyResult<Vec<_>>>()?)?;
         Ok((value::dtype(py, fact.dtype)?, dims.unbind()))
@@ -140,7 +146,7 @@ impl Emitter {
     /// Where the call comes from: `node`, `module`, `class`, `file`, `function`, `code`, `line`.
     #[getter]
     fn origin<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let origin = self.with(|cx| cx.origin().map_err(call::refused))?;
+        let origin = self.with(|cx| cx.call()?.origin().map_err(call::refused))?;
         let dict = PyDict::new(py);
         let texts = [
             ("node", origin.node),
@@ -218,12 +224,37 @@ impl Emitter {
         let inputs = inputs.iter().map(|input| self.value(&input)).collect::<PyResult<Vec<_>>>()?;
         let values = self.with(|cx| {
             let attributes = attribute::read(cx, self.call, name, None, attributes)?;
+            let cx = cx.call()?;
+            let inputs: Vec<Lowered> =
+                inputs.iter().map(|value| Context::value_of_call(cx, *value)).collect();
             let node = cx.op_in(domain, version, name).inputs(inputs.iter().copied());
-            let node = attribute::set(node, &attributes);
-            let made = node.body_of(inputs.len(), outputs, |_, values| self.body(body, values));
-            made.map_err(call::refused)
+            let node = attribute::of_call(cx, node, &attributes);
+            let made = node.body_of(inputs.len(), outputs, |cx, values| self.body(cx, body, values));
+            context::either(made).map_err(call::refused)
         })?;
         operator::several(py, self.call, values)
+    }
+
+    /// `x`, of which this type is known: for what the host cannot infer, since the operator is not ONNX's own.
+    #[pyo3(signature = (x, dtype, shape=None))]
+    fn typed(
+        &self,
+        x: Any<'_, '_>,
+        dtype: Any<'_, '_>,
+        shape: Option<Vec<Bound<'_, PyAny>>>,
+    ) -> PyResult<Value> {
+        let (x, dtype) = (self.value(x)?, self::dtype(dtype)?);
+        let shape =
+            shape.map(|shape| shape.iter().map(|one| self.extent_of(one)).collect::<PyResult<Vec<_>>>());
+        let shape = shape.transpose()?;
+        self.with(|cx| {
+            let Context::Graph(editor, _) = cx else {
+                return Err(PyTypeError::new_err("the program states the types of a call's results"));
+            };
+            editor.set_type(Context::value_of_graph(editor.graph(), x), dtype, shape.as_deref());
+            Ok(())
+        })?;
+        Ok(Value::new(self.call, x))
     }
 
     /// The attribute `name` of the function around, for an attribute of a node of its body.
@@ -238,19 +269,17 @@ impl Emitter {
         let mut types = Vec::new();
         for input in inputs {
             let (element, shape): (Bound<'_, PyAny>, Option<Vec<Bound<'_, PyAny>>>) = input.extract()?;
-            let extent = |given: &Bound<'_, PyAny>| -> PyResult<Extent> {
-                dim::read(self.call, given)?
-                    .ok_or_else(|| PyTypeError::new_err("an extent is a number, a `Dim` or `None`"))
+            let extents = |shape: Vec<Bound<'_, PyAny>>| -> PyResult<Vec<Extent>> {
+                shape.iter().map(|extent| self.extent_of(extent)).collect()
             };
-            let shape =
-                shape.map(|shape| shape.iter().map(extent).collect::<PyResult<Vec<_>>>()).transpose()?;
+            let shape = shape.map(extents).transpose()?;
             types.push((dtype(&element)?, shape));
         }
         let block = self.with(|cx| {
-            let made = cx.block(|cx| {
-                let values: Vec<Emitted> =
+            let made = cx.call()?.block(|cx| {
+                let values: Vec<Lowered> =
                     types.iter().map(|(dtype, shape)| cx.block_input(*dtype, shape.as_deref())).collect();
-                self.body(body, &values)
+                self.body(cx, body, &values)
             });
             made.map_err(call::refused)
         })?;

@@ -1,11 +1,12 @@
 //! What Python hands over where an operator takes a value.
 
 use onnxport_core::tensor::MAX_RANK;
-use onnxport_sdk::{DType, Dim as Extent, Emit, Kind, Lower, Scalar, SymInt, Value as Emitted};
+use onnxport_sdk::{DType, Dim as Extent, Emit, Kind, Scalar};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyTuple};
 
+use super::context::{Context, Emitted};
 use super::dim::{self, Dim};
 use super::value;
 
@@ -32,6 +33,15 @@ pub(super) enum Element {
     Extent(Extent),
     /// An i64 of shape `[1]`.
     Value(Emitted),
+}
+
+impl Element {
+    fn number(&self) -> Option<i64> {
+        match self {
+            Element::Extent(extent) => extent.as_const(),
+            Element::Value(_) => None,
+        }
+    }
 }
 
 /// The number that a value of Python is.
@@ -143,7 +153,7 @@ pub(super) fn natural(numbers: &[Scalar]) -> DType {
 }
 
 /// A constant of these numbers, which the type must hold.
-pub(super) fn constant(cx: &Lower<'_>, shape: &[u64], numbers: &[Scalar], dtype: DType) -> Emitted {
+pub(super) fn constant(cx: &Context<'_>, shape: &[u64], numbers: &[Scalar], dtype: DType) -> Emitted {
     if let Some(odd) = numbers.iter().find(|number| !holds(dtype, number)) {
         let odd = odd.as_f64().unwrap_or_default();
         return cx.fail(format!("{odd} cannot be of type {dtype}"));
@@ -198,7 +208,7 @@ pub(super) fn holds(dtype: DType, number: &Scalar) -> bool {
 }
 
 /// An i64 vector.
-pub(super) fn extents(cx: &Lower<'_>, elements: &[Element]) -> Emitted {
+pub(super) fn extents(cx: &Context<'_>, elements: &[Element]) -> Emitted {
     let plain: Option<Vec<Extent>> = elements
         .iter()
         .map(|element| match element {
@@ -209,13 +219,19 @@ pub(super) fn extents(cx: &Lower<'_>, elements: &[Element]) -> Emitted {
     if let Some(extents) = plain {
         return cx.dims_value(&extents);
     }
-    let ints: Vec<SymInt> = elements
-        .iter()
-        .map(|element| match element {
-            Element::Extent(Extent::Const(n)) => SymInt::Const(*n),
-            Element::Extent(extent) => SymInt::Value(cx.dims_value(&[*extent])),
-            Element::Value(value) => SymInt::Value(*value),
-        })
-        .collect();
-    cx.sym_ints(&ints)
+    let mut parts = Vec::new();
+    for run in elements.chunk_by(|a, b| a.number().is_some() && b.number().is_some()) {
+        let numbers: Option<Vec<i64>> = run.iter().map(Element::number).collect();
+        match (numbers, run) {
+            (Some(numbers), _) => parts.push(cx.ints(&numbers)),
+            (None, [Element::Value(value)]) => parts.push(*value),
+            (None, others) => {
+                parts.extend(others.iter().filter_map(|element| match element {
+                    Element::Extent(extent) => Some(cx.dims_value(&[*extent])),
+                    Element::Value(_) => None,
+                }));
+            }
+        }
+    }
+    cx.concat(&parts, 0)
 }

@@ -1,12 +1,13 @@
 //! The arguments of a call as values of Python.
 
 use onnxport_sdk::abi::lowering::arg_kind;
-use onnxport_sdk::{Arg, DType, FromArg, Lower, Scalar, Str, Value as Emitted};
+use onnxport_sdk::{Arg, DType, FromArg, GraphArg, Lower, Scalar, Str, Value as Emitted};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyComplex, PyDict, PyList};
 
 use super::call;
+use super::nested::Nested;
 use super::value::{self, Value};
 
 /// The names of the arguments, and the arguments, in the order of the operator's schema.
@@ -25,7 +26,7 @@ pub(super) fn of<'py>(
 }
 
 fn convert<'py, 'h>(py: Python<'py>, cx: &Lower<'h>, id: u64, arg: Arg<'h>) -> PyResult<Bound<'py, PyAny>> {
-    let emitted = |value: Emitted| Ok(Bound::new(py, Value::new(id, value))?.into_any());
+    let emitted = |value: Emitted| Ok(Bound::new(py, Value::new(id, value.into()))?.into_any());
     match arg.kind() {
         arg_kind::NONE => Ok(py.None().into_bound(py)),
         arg_kind::TENSOR => emitted(own(Emitted::from_arg(cx, arg))?),
@@ -46,7 +47,7 @@ fn convert<'py, 'h>(py: Python<'py>, cx: &Lower<'h>, id: u64, arg: Arg<'h>) -> P
             }
             Ok(dict.into_any())
         }
-        arg_kind::GRAPH => Err(call::refused("a lowering in Python takes no nested graphs".into())),
+        arg_kind::GRAPH => Ok(Bound::new(py, Nested::new(id, own(GraphArg::from_arg(cx, arg))?))?.into_any()),
         _ => match own(Scalar::from_arg(cx, arg))? {
             Scalar::Int(n) => n.into_bound_py_any(py),
             Scalar::Float(x) => x.into_bound_py_any(py),

@@ -5,16 +5,18 @@
 // Python passes `self` to every method.
 #![allow(clippy::unused_self)]
 
-use onnxport_sdk::{DType, Emit, Literal, Lower, Term, Value as Emitted};
+use onnxport_sdk::{DType, Emit, Literal, Term};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
 use super::call;
+use super::context::{Context, Emitted};
 use super::dim;
+use super::graph::Node;
 use super::operand::{self, Operand};
 
-/// A value of the model that grows. Operators emit: `(x - mean) * 2.0`. A number takes the element type of the value beside
+/// A value of the model that grows, or of the graph that is rewritten. Operators emit: `(x - mean) * 2.0`. A number takes the element type of the value beside
 /// it.
 #[pyclass(module = "onnxport._native", frozen)]
 pub(crate) struct Value {
@@ -30,6 +32,9 @@ pub(super) fn dtype(py: Python<'_>, dtype: DType) -> PyResult<Py<PyAny>> {
 
 /// The value, if it is one of the call.
 pub(super) fn read(call: u64, value: &Bound<'_, PyAny>) -> PyResult<Option<Emitted>> {
+    if let Ok(node) = value.cast::<Node>() {
+        return node.get().only_output(call).map(Some);
+    }
     let Ok(value) = value.cast::<Value>() else { return Ok(None) };
     let value = value.get();
     if value.call != call {
@@ -38,14 +43,14 @@ pub(super) fn read(call: u64, value: &Bound<'_, PyAny>) -> PyResult<Option<Emitt
     Ok(Some(value.value))
 }
 
-/// What a lowering returns: a value, `None`, or a list of the two.
+/// What a function returns: a value, `None`, or a list of the two.
 pub(super) fn results(result: &Bound<'_, PyAny>, call: u64) -> PyResult<Vec<Option<Emitted>>> {
     let one = |value: &Bound<'_, PyAny>| match read(call, value)? {
         Some(value) => Ok(Some(value)),
         None if value.is_none() => Ok(None),
         None => {
             let kind = value.get_type().name()?;
-            Err(PyTypeError::new_err(format!("a lowering returns values, and this one returned a {kind}")))
+            Err(PyTypeError::new_err(format!("values are returned, and this is a {kind}")))
         }
     };
     if result.is_instance_of::<PyList>() || result.is_instance_of::<PyTuple>() {
@@ -84,7 +89,7 @@ pub(super) fn contents(py: Python<'_>, literal: &Literal) -> PyResult<Py<PyAny>>
     Ok(level.into_iter().next().unwrap_or_else(|| py.None()))
 }
 
-type Binary = fn(&Lower<'_>, Term<Emitted>, Term<Emitted>) -> Emitted;
+type Binary = fn(&Context<'_>, Term<Emitted>, Term<Emitted>) -> Emitted;
 
 impl Value {
     pub(super) fn new(call: u64, value: Emitted) -> Self {
@@ -92,7 +97,7 @@ impl Value {
     }
 
     /// Works with the call that the value belongs to.
-    fn with<R>(&self, work: impl FnOnce(&Lower<'_>, Emitted) -> PyResult<R>) -> PyResult<R> {
+    fn with<R>(&self, work: impl FnOnce(&Context<'_>, Emitted) -> PyResult<R>) -> PyResult<R> {
         call::with(self.call, |cx| work(cx, self.value))
     }
 
@@ -114,7 +119,7 @@ impl Value {
         Ok(Py::new(py, Self::new(self.call, value))?.into_any())
     }
 
-    fn unary(&self, work: fn(&Lower<'_>, Emitted) -> Emitted) -> PyResult<Self> {
+    fn unary(&self, work: fn(&Context<'_>, Emitted) -> Emitted) -> PyResult<Self> {
         self.with(|cx, value| Ok(work(cx, value))).map(|value| Self::new(self.call, value))
     }
 }
@@ -242,6 +247,42 @@ operators! {
         fn read(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
             let literal = self.with(|cx, value| Ok(cx.contents_of(value)))?;
             literal.map_or_else(|| Ok(py.None()), |literal| contents(py, &literal))
+        }
+
+        /// The name; empty for a value that nobody named. Only rules and passes know names.
+        #[getter]
+        fn name(&self) -> PyResult<String> {
+            self.with(|cx, value| Ok(Context::value_of_graph(cx.graph()?, value).name()))
+        }
+
+        /// The node that makes the value; `None` for an input or an initializer.
+        #[getter]
+        fn producer(&self) -> PyResult<Option<Node>> {
+            self.with(|cx, value| {
+                let made = Context::value_of_graph(cx.graph()?, value).producer();
+                Ok(made.map(|(node, _)| Node::new(self.call, node)))
+            })
+        }
+
+        /// The nodes that read the value, each with the position among its inputs.
+        #[getter]
+        fn uses(&self) -> PyResult<Vec<(Node, usize)>> {
+            self.with(|cx, value| {
+                let uses = Context::value_of_graph(cx.graph()?, value).uses();
+                Ok(uses.into_iter().map(|(node, index)| (Node::new(self.call, node), index)).collect())
+            })
+        }
+
+        /// Whether the value is an initializer.
+        #[getter]
+        fn is_initializer(&self) -> PyResult<bool> {
+            self.with(|cx, value| Ok(Context::value_of_graph(cx.graph()?, value).is_initializer()))
+        }
+
+        /// Whether the value is an output of the model, or of a body.
+        #[getter]
+        fn is_returned(&self) -> PyResult<bool> {
+            self.with(|cx, value| Ok(Context::value_of_graph(cx.graph()?, value).is_returned()))
         }
 
         fn __iter__(&self) -> PyResult<()> {

@@ -1,0 +1,78 @@
+"""What was written in Python for conversions: what is registered, and what one of them is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from onnxport import _native
+    from onnxport._operators.rules import Pass, Rule
+
+# What decorators registered: lowerings by operator, each with whether it goes before those of
+# others and whether it takes complex tensors; rules and passes by name. A later one takes the place
+# of an earlier one.
+LOWERINGS: dict[str, tuple[Any, bool, bool]] = {}
+RULES: dict[str, Rule] = {}
+PASSES: dict[str, Pass] = {}
+
+
+@dataclass(frozen=True)
+class Custom:
+    """What one conversion is given: lowerings by operator, rules and passes."""
+
+    table: Mapping[Any, Any] | None = None
+    rules: tuple[Any, ...] = ()
+    passes: tuple[Any, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        table: Mapping[Any, Any] | None = None,
+        rules: Sequence[Any] = (),
+        passes: Sequence[Any] = (),
+    ) -> Custom:
+        """Take what a user gave."""
+        if rules or passes:
+            from onnxport._operators.rules import Pass, Rule
+
+            for given, kind, decorator in (
+                (rules, Rule, "@onnxport.rule"),
+                (passes, Pass, "@onnxport.graph_pass"),
+            ):
+                for one in given:
+                    if not isinstance(one, kind):
+                        raise TypeError(f"{one!r} is not what `{decorator}` makes")
+        return cls(table, tuple(rules), tuple(passes))
+
+    def more(self, rules: Sequence[Any], passes: Sequence[Any]) -> Custom:
+        """Return it with further rules and passes."""
+        return Custom.of(self.table, (*self.rules, *rules), (*self.passes, *passes))
+
+
+def collect(custom: Custom | None = None) -> _native.Functions | None:
+    """Return the functions of a conversion, those that are registered among them.
+
+    What is given goes before what is registered.
+    """
+    from onnxport import _native
+    from onnxport._operators import registry
+
+    custom = custom or Custom()
+    lowerings = registry.given(custom.table)
+    rules = _named(custom.rules, RULES)
+    passes = _named(custom.passes, PASSES)
+    if not (lowerings or rules or passes):
+        return None
+    return _native.Functions(
+        lowerings, [rule.given() for rule in rules], [one.given() for one in passes]
+    )
+
+
+def _named(given: Sequence[Any], registered: Mapping[str, Any]) -> list[Any]:
+    chosen: dict[str, Any] = {}
+    for one in given:
+        if chosen.setdefault(one.name, one) is not one:
+            raise ValueError(f"there are two rules or passes called `{one.name}`")
+    return list({**chosen, **{k: v for k, v in registered.items() if k not in chosen}}.values())

@@ -1,0 +1,223 @@
+"""Rules and passes that are written in Python."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from onnxport import _native
+from onnxport._operators import functions, pattern
+from onnxport._operators.refusal import Refusal
+
+_EVERY = range(2**32 - 1)
+# What conditions and replacements can ask for beside the names of the pattern.
+_FURTHER = ("root", "roots")
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """A rule: what it looks for, and what takes its place."""
+
+    name: str
+    documentation: str
+    pattern: str
+    opsets: range
+    priority: int
+    bound: float
+    """How far results may differ, relative to the larger of 1 and the value; 0 for not at all."""
+    condition: Callable[..., Any] | None
+    replacement: Callable[..., Any]
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it changes no bit of any result."""
+        return self.bound == 0
+
+    def given(self) -> tuple[Any, ...]:
+        """Return it as the extension module takes it."""
+        build = _Call(self.replacement, takes_emitter=True)
+        check = None if self.condition is None else _Call(self.condition, takes_emitter=False)
+        low, high = self.opsets.start, self.opsets.stop - 1
+        return (
+            self.name,
+            self.documentation,
+            self.pattern,
+            low,
+            high,
+            self.priority,
+            None if check is None else check.hold,
+            build.make,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Pass:
+    """A function that edits the whole graph."""
+
+    name: str
+    documentation: str
+    opsets: range
+    priority: int
+    after_rules: bool
+    function: Callable[..., Any]
+
+    def given(self) -> tuple[Any, ...]:
+        """Return it as the extension module takes it."""
+        low, high = self.opsets.start, self.opsets.stop - 1
+        texts = (self.name, self.documentation)
+        return (*texts, low, high, self.priority, self.after_rules, self.function)
+
+
+def rule(
+    looks_for: str | Callable[..., Any],
+    *,
+    exact: bool = False,
+    bound: float | None = None,
+    where: Callable[..., Any] | None = None,
+    opset: int | range = _EVERY,
+    priority: int = 0,
+    name: str | None = None,
+    register: bool = True,
+) -> Callable[[Callable[..., Any]], Rule]:
+    """Make a function the replacement of a rule.
+
+    The function takes an emitter called `op` and, by their names, what the pattern bound: values,
+    nodes, extents and attributes, each `None` where a part may be missing and is. `root` is the
+    node that is replaced. It returns a value, or several; `raise onnxport.Refusal("…")` leaves a
+    place as it is.
+
+    Args:
+        looks_for: The pattern: a text, or a function that builds it with `op` and parameters.
+        exact: The rule changes no bit of any result. This, or `bound`, has to be said.
+        bound: How far results may differ, relative to the larger of 1 and the value.
+        where: A condition over names of the pattern; the rule applies where it is true.
+        opset: The opsets at which it is right, as a range, or the lowest.
+        priority: Of several rules for one place the highest is tried first.
+        name: Its name; by default that of the function.
+        register: Use it in every conversion from then on; else only where it is passed on.
+    """
+    if exact == (bound is not None):
+        raise TypeError("say `exact=True`, or how far results may differ by `bound=`")
+    if bound is not None and not 0 < bound < 1:
+        raise ValueError("a bound lies between 0 and 1")
+    text = looks_for if isinstance(looks_for, str) else pattern.text(looks_for)
+    known = {name for names in _native.names(text) for name in names}
+
+    def make(function: Callable[..., Any]) -> Rule:
+        called = name or function.__name__
+        _check(called, function, known, takes_emitter=True)
+        if where is not None:
+            _check(called, where, known, takes_emitter=False)
+        made = Rule(
+            called,
+            _line(function),
+            text,
+            _opsets(opset),
+            priority,
+            bound or 0.0,
+            where,
+            function,
+        )
+        if register:
+            functions.RULES[called] = made
+        return made
+
+    return make
+
+
+def graph_pass(
+    function: Callable[..., Any] | None = None,
+    *,
+    after_rules: bool = False,
+    opset: int | range = _EVERY,
+    priority: int = 0,
+    name: str | None = None,
+    register: bool = True,
+) -> Any:
+    """Make a function a pass over the graph.
+
+    It takes an emitter, `op`, and the `graph`. It runs once for a model, and what it did is checked
+    when it returns: if the graph is broken, or the function raised, all of it is taken back.
+
+    Args:
+        function: The function, where the decorator has no arguments.
+        after_rules: Run behind the rules, not in front of them.
+        opset: The opsets that it knows, as a range, or the lowest.
+        priority: Of several passes the highest runs first.
+        name: Its name; by default that of the function.
+        register: Use it in every conversion from then on; else only where it is passed on.
+    """
+
+    def make(function: Callable[..., Any]) -> Pass:
+        if not callable(function):
+            raise TypeError(f"a pass is a function, and {function!r} is none")
+        called = name or function.__name__
+        made = Pass(called, _line(function), _opsets(opset), priority, after_rules, function)
+        if register:
+            functions.PASSES[called] = made
+        return made
+
+    return make if function is None else make(function)
+
+
+class _Call:
+    """Gives a function what a pattern bound, by the names of its parameters."""
+
+    def __init__(self, function: Callable[..., Any], *, takes_emitter: bool) -> None:
+        parameters = list(inspect.signature(function).parameters.values())[int(takes_emitter) :]
+        self.function = function
+        self.all = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
+        self.names = [p.name for p in parameters if p.kind is not inspect.Parameter.VAR_KEYWORD]
+
+    def _named(self, bindings: Mapping[str, Any]) -> dict[str, Any]:
+        return dict(bindings) if self.all else {name: bindings[name] for name in self.names}
+
+    def make(self, op: Any, bindings: Mapping[str, Any]) -> Any:
+        """Build a replacement."""
+        made = self.function(op, **self._named(bindings))
+        if made is None:
+            raise Refusal("its replacement returns nothing")
+        return made
+
+    def hold(self, bindings: Mapping[str, Any]) -> bool:
+        """Ask a condition."""
+        return bool(self.function(**self._named(bindings)))
+
+
+def _check(name: str, function: Any, known: set[str], *, takes_emitter: bool) -> None:
+    """Refuse a function that asks for what the pattern does not bind."""
+    if not callable(function):
+        raise TypeError(f"the rule `{name}` needs functions, and {function!r} is none")
+    parameters = list(inspect.signature(function).parameters.values())
+    if takes_emitter:
+        if not parameters or parameters[0].name != "op":
+            raise TypeError(f"the first parameter of the replacement of `{name}` is called `op`")
+        parameters = parameters[1:]
+    for parameter in parameters:
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            continue
+        if parameter.kind in (
+            inspect.Parameter.VAR_POSITIONAL,
+            inspect.Parameter.POSITIONAL_ONLY,
+        ):
+            raise TypeError(f"what the rule `{name}` bound is given by name")
+        if parameter.name not in known and parameter.name not in _FURTHER:
+            there = ", ".join(sorted(known))
+            raise TypeError(
+                f"the pattern of `{name}` binds no `{parameter.name}`; it binds {there}"
+            )
+
+
+def _line(function: Any) -> str:
+    documentation = inspect.getdoc(function) or ""
+    return documentation.partition("\n")[0]
+
+
+def _opsets(opset: int | range) -> range:
+    if isinstance(opset, int):
+        return range(opset, _EVERY.stop)
+    if opset.step != 1 or opset.start < 0 or opset.stop <= opset.start:
+        raise ValueError("opsets are a range of versions, such as `range(18, 24)`")
+    return range(opset.start, min(opset.stop, _EVERY.stop))

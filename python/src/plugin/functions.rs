@@ -1,0 +1,139 @@
+//! The functions of Python that take part in a conversion: lowerings, rules and passes.
+
+use std::cell::{Cell, RefCell};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use onnxport::{Guests, with_guests};
+use onnxport_sdk::abi::lowering::LoweringTable;
+use onnxport_sdk::abi::pass::PassTable;
+use onnxport_sdk::abi::rules2::Rules2Table;
+use onnxport_sdk::{Refusal, Res};
+use pyo3::prelude::*;
+
+use super::{call, lowerings, passes, root, rules};
+
+/// The lowerings, rules and passes of one conversion, for the plugin that hands them to the host.
+#[pyclass(module = "onnxport._native", frozen)]
+pub(crate) struct Functions {
+    pub(super) lowerings: Vec<Py<PyAny>>,
+    pub(super) rules: Vec<rules::Rule>,
+    pub(super) passes: Vec<Py<PyAny>>,
+    pub(super) tables: Tables,
+    choices: Vec<(String, String)>,
+    /// What the functions raised, in order.
+    raised: Mutex<Vec<Py<PyAny>>>,
+}
+
+/// What the host is told; `None` where there is nothing.
+#[derive(Clone, Copy)]
+pub(super) struct Tables {
+    pub(super) lowering: Option<&'static LoweringTable>,
+    pub(super) rules: Option<&'static Rules2Table>,
+    pub(super) pass: Option<&'static PassTable>,
+}
+
+#[pymethods]
+impl Functions {
+    /// `lowerings`: an operator, its schema if that is known, whether it goes before those of others, whether it takes
+    /// complex tensors, and a function. It takes an emitter, the names of the call's arguments and the arguments, and returns the call's results: a value,
+    /// `None`, or a list of the two.
+    ///
+    /// `rules`: a name, a line about it, a pattern, the lowest and the highest opset, a priority, a condition or `None`,
+    /// and what builds the replacement. A condition takes a dict of what the names of the pattern stand for, and a builder an
+    /// emitter and the dict.
+    ///
+    /// `passes`: a name, a line about it, the lowest and the highest opset, a priority, whether it runs after the rules, and
+    /// a function, which takes an emitter and the graph.
+    #[new]
+    #[pyo3(signature = (lowerings=Vec::new(), rules=Vec::new(), passes=Vec::new()))]
+    fn new(
+        lowerings: Vec<lowerings::Given>,
+        rules: Vec<rules::Given>,
+        passes: Vec<passes::Given>,
+    ) -> PyResult<Self> {
+        let chosen = lowerings.iter().filter(|(_, _, first, ..)| *first);
+        let choices = chosen.map(|(target, ..)| (target.clone(), root::ID.to_owned())).collect();
+        let (lowering, lowerings) = lowerings::tabled(lowerings)?;
+        let (rule_table, rules) = rules::tabled(rules)?;
+        let (pass, passes) = passes::tabled(passes);
+        let tables = Tables {
+            lowering: (!lowerings.is_empty()).then_some(lowering),
+            rules: (!rules.is_empty()).then_some(rule_table),
+            pass: (!passes.is_empty()).then_some(pass),
+        };
+        Ok(Self { lowerings, rules, passes, tables, choices, raised: Mutex::default() })
+    }
+
+    /// What the functions raised in the last conversion, but for refusals.
+    fn take_raised(&self) -> Vec<Py<PyAny>> {
+        std::mem::take(&mut *self.raised.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+thread_local! {
+    /// The functions of the conversion on this thread.
+    static CURRENT: RefCell<Option<Arc<Py<Functions>>>> = const { RefCell::new(None) };
+    /// Which entry of a table is wanted.
+    static INDEX: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Takes the functions away from the thread when it is dropped.
+struct Done;
+
+impl Drop for Done {
+    fn drop(&mut self) {
+        CURRENT.set(None);
+    }
+}
+
+/// Does `work`, whose hosts have these functions.
+pub(crate) fn run<T>(functions: Option<Py<Functions>>, work: impl FnOnce() -> T) -> T {
+    let empty = |functions: &Functions| {
+        functions.lowerings.is_empty() && functions.rules.is_empty() && functions.passes.is_empty()
+    };
+    let Some(functions) = functions.filter(|given| !empty(given.get())) else { return work() };
+    let guests = Guests { roots: vec![&root::ROOT], choices: functions.get().choices.clone() };
+    CURRENT.set(Some(Arc::new(functions)));
+    let _done = Done;
+    with_guests(guests, work)
+}
+
+/// The tables of the functions on this thread.
+pub(super) fn tables() -> Tables {
+    const NONE: Tables = Tables { lowering: None, rules: None, pass: None };
+    CURRENT.with_borrow(|current| current.as_ref().map_or(NONE, |all| all.get().tables))
+}
+
+/// Says which entry of a table the host means.
+pub(super) fn at(index: u32) {
+    INDEX.set(index);
+}
+
+/// The functions on this thread, and which of them the host means.
+pub(super) fn current() -> Res<(Arc<Py<Functions>>, usize)> {
+    let current = CURRENT.with_borrow(Option::clone);
+    Ok((current.ok_or("no functions of Python belong to this conversion")?, INDEX.get() as usize))
+}
+
+impl Functions {
+    /// What the host is told about an exception; `what` raised it.
+    pub(super) fn refusal(&self, py: Python<'_>, error: PyErr, what: &str) -> Refusal {
+        if let Some(refusal) = call::refusal(py, &error) {
+            return refusal;
+        }
+        // Only now the exception knows its traceback.
+        let error = error.into_value(py).into_any();
+        let message = format!("{what} raised {}", described(py, &error));
+        self.raised.lock().unwrap_or_else(PoisonError::into_inner).push(error);
+        Refusal::new(message).code("raised")
+    }
+}
+
+/// The exception with its traceback, from the line of the function that it comes from.
+fn described(py: Python<'_>, error: &Py<PyAny>) -> String {
+    let text = || -> PyResult<String> {
+        let described = py.import("onnxport._operators.raised")?.getattr("described")?;
+        described.call1((error,))?.extract()
+    };
+    text().unwrap_or_else(|_| error.to_string())
+}

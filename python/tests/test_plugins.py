@@ -1,0 +1,82 @@
+"""Binary plugins beside what is written in Python: the plugin in C of `examples/c-plugin`."""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+pytest.importorskip("onnxport._native", reason="run `cargo xtask python`")
+
+import onnxport
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples/c-plugin"
+COMPILER = os.environ.get("CC", "cc")
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    if sys.platform == "win32" or shutil.which(COMPILER) is None:
+        pytest.skip("there is no compiler of C")
+    made = tmp_path_factory.mktemp("plugin") / "libcexample.so"
+    include = ROOT / "plugin-sdk/abi/include"
+    flags = ["-std=c11", "-O2", "-shared", "-fPIC", "-I", str(include)]
+    subprocess.run([COMPILER, *flags, "-o", made, EXAMPLE / "plugin.c"], check=True)
+    return made
+
+
+@pytest.fixture(scope="module")
+def module():
+    spec = importlib.util.spec_from_file_location("c_example", EXAMPLE / "model.py")
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found.Model().eval()
+
+
+X = torch.randn(3, 8)
+
+
+def kinds(program):
+    return [node.op_type for node in program.model_proto.graph.node]
+
+
+def test_an_export_takes_operators_and_rules_of_a_plugin(library, module, tmp_path):
+    with pytest.raises(onnxport.UnsupportedError, match="no lowering"):
+        onnxport.export(module, (X,))
+    program = onnxport.export(module, (X,), plugins=[library])
+    torch.testing.assert_close(tuple(program(X)), module(X))
+    assert "Neg" not in kinds(program)
+    torch.export.save(torch.export.export(module, (X,)), tmp_path / "m.pt2")
+    onnxport.convert(tmp_path / "m.pt2", output=tmp_path / "m.onnx", plugin=[library], verify=False)
+    assert (tmp_path / "m.onnx").read_bytes() == program.to_bytes()
+
+
+def test_rules_of_a_plugin_and_of_python_meet(library, module):
+    @onnxport.rule("Abs(x)", exact=True, register=False)
+    def by_maximum(op, x):
+        return op.Max(x, -x)
+
+    program = onnxport.export(module, (X,), plugins=[library], rules=[by_maximum])
+    assert "Abs" not in kinds(program)
+    torch.testing.assert_close(tuple(program(X)), module(X))
+
+
+def test_optimize_takes_plugins(library, tmp_path):
+    class Module(torch.nn.Module):
+        def forward(self, x):
+            return torch.abs(-x)
+
+    path = tmp_path / "m.onnx"
+    onnxport.export(Module(), (X,)).save(path)
+    said = onnxport.optimize(path, tmp_path / "n.onnx", plugin=[library])
+    assert [count["plugin"] for count in said["optimised"]["counts"]] == ["cexample"]
+
+
+def test_a_plugin_that_is_not_there_is_an_error(tmp_path):
+    with pytest.raises(onnxport.Error, match=r"none\.so"):
+        onnxport.export(torch.nn.ReLU(), (X,), plugins=[tmp_path / "none.so"])

@@ -236,7 +236,8 @@ fn lines(text: &mut String, fault: &Fault, found: &Found) {
         }
     }
     for read in &fault.reads {
-        let _ = writeln!(text, "    it reads {}, off by {:.2e}", plain(&read.value), read.error);
+        let off = read.error.map_or("not compared".to_owned(), |error| format!("off by {error:.2e}"));
+        let _ = writeln!(text, "    it reads {}, {off}", plain(&read.value));
     }
     if let Some(alone) = &fault.alone {
         let _ = writeln!(

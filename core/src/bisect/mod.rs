@@ -11,6 +11,7 @@ mod alone;
 mod body;
 mod enter;
 mod open;
+mod origins;
 pub mod passes;
 mod suspect;
 
@@ -24,6 +25,9 @@ use crate::diff::{Alignment, Place};
 use crate::ir::{Model, ValueId};
 use crate::run::Computed;
 use crate::taps::{ModelSide, Report, Rounds, Row, Side, Taps, Verdict, distance};
+
+/// Where values take more rounds than this, the search begins in great steps.
+const MANY: u64 = 8;
 
 /// Nodes inside of nodes are entered to this depth.
 const DEPTH: usize = 16;
@@ -92,8 +96,8 @@ pub struct Fault {
 pub struct Read {
     /// Its name.
     pub value: String,
-    /// How far it is off, as [`Row::error`] states it.
-    pub error: f64,
+    /// How far it is off, as [`Row::error`] states it; `None` where it was not compared.
+    pub error: Option<f64>,
 }
 
 /// What is wrong.
@@ -166,9 +170,39 @@ fn within(search: &Search<'_, '_>, depth: usize) -> Result<Found, Diagnostic> {
     };
     let mut found = Found { fault: None, cleared: Vec::new(), only_untapped: Vec::new(), values };
     let mut rounds = Rounds::new(&taps, &search.ours, &search.theirs, search.inputs(), search.memory);
+    if !search.whole && rounds.expected() > MANY {
+        if let Some((first, end)) = rounds.window()? {
+            rounds.within(first, end);
+            walk(search, &taps, &mut rounds, &mut found, depth)?;
+        }
+        if found.fault.is_none() {
+            // It may lie where the great steps do not show it.
+            found.values.rows.clear();
+            found.cleared.clear();
+            rounds.within(0, taps.taps.len());
+        }
+    }
+    if found.fault.is_none() {
+        walk(search, &taps, &mut rounds, &mut found, depth)?;
+    }
+    found.values.rounds = rounds.count;
+    found.values.complete = found.values.rows.len() == taps.taps.len();
+    if found.fault.is_none() {
+        found.only_untapped = untapped(search, &taps, &found.values.rows)?;
+    }
+    Ok(found)
+}
+
+/// Goes on round by round, up to the first fault unless all is asked for.
+fn walk(
+    search: &Search<'_, '_>,
+    taps: &Taps<'_>,
+    rounds: &mut Rounds<'_, '_, '_>,
+    found: &mut Found,
+    depth: usize,
+) -> Result<(), Diagnostic> {
     let mut state = State::default();
     while let Some(round) = rounds.step()? {
-        found.values.rounds += 1;
         state.theirs = round.theirs;
         for (at, row) in &round.rows {
             if let Some(tap) = taps.taps.get(*at) {
@@ -180,7 +214,7 @@ fn within(search: &Search<'_, '_>, depth: usize) -> Result<Found, Diagnostic> {
                 && found.fault.is_none()
                 && let Some(tap) = taps.taps.get(at)
             {
-                found.fault = suspect::examine(search, &taps, tap, &row, &state, depth)?;
+                found.fault = suspect::examine(search, taps, tap, &row, &state, depth)?;
                 if found.fault.is_none() {
                     row.verdict = Verdict::Agrees;
                     found.cleared.push(row.value.clone());
@@ -189,14 +223,10 @@ fn within(search: &Search<'_, '_>, depth: usize) -> Result<Found, Diagnostic> {
             found.values.rows.push(row);
         }
         if found.fault.is_some() && !search.whole {
-            found.values.complete = found.values.rows.len() == taps.taps.len();
             break;
         }
     }
-    if found.fault.is_none() {
-        found.only_untapped = untapped(search, &taps, &found.values.rows)?;
-    }
-    Ok(found)
+    Ok(())
 }
 
 /// What is known of the values that were compared so far.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::origins::locate;
 use super::{Against, Found, Search, find};
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::diff::{Alignment, Diff, diff};
@@ -9,6 +10,7 @@ use crate::ir::Model;
 use crate::ir::import::import;
 use crate::onnx::Signature;
 use crate::ops::infer;
+use crate::pt2;
 use crate::run::{Computed, Draw, Given, Sizes, inputs};
 use crate::taps::{self, MEMORY, ModelSide, Recorded, Side, Taps};
 use crate::verify::Runtime;
@@ -74,7 +76,13 @@ pub fn bisect(
     };
     let search =
         Search { model: &model, ours, theirs, against, memory: options.memory, whole: options.whole };
-    Ok(find(&search)?)
+    let mut found = find(&search)?;
+    if let Reference::Recording(path) = reference
+        && let Some(archive) = Recorded::archive(path)
+    {
+        locate(&mut found, &pt2::read(&archive)?.program);
+    }
+    Ok(found)
 }
 
 /// What differs between the models at two paths, and with a runtime how far their values are from each other.

@@ -9,6 +9,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::Options;
+use super::alone::shaken;
 use super::open::fill;
 use crate::backend::BackendOptions;
 use crate::diagnose::{Code, Diagnostic, Report};
@@ -28,8 +29,8 @@ use crate::valid::Stated;
 use crate::verify::Runtime;
 use crate::write::{self, WriteOptions};
 
-/// How much farther off than one node's rounding a whole model may be because of other steps.
-const STEPS: f64 = 256.0;
+/// How many times what a change of the inputs in their last places does to an output is explained by rounding.
+const SENSITIVITY: f64 = 16.0;
 
 /// What is made into a model.
 pub enum Source<'a> {
@@ -105,6 +106,7 @@ pub fn passes(
         path: folder.path().join("step.onnx"),
         inputs: Vec::new(),
         expected: Vec::new(),
+        allowed: Vec::new(),
         runs: 0,
     };
     let plain = search.make(Stage::Patches(0))?;
@@ -116,6 +118,7 @@ pub fn passes(
     let draw = Some(Draw { seed: options.seed });
     (_, search.inputs) = inputs(&search.path, &given, &options.sizes, draw)?;
     search.expected = search.outputs(&plain.model)?;
+    search.allowed = search.floor(&plain.model)?;
     let all = search.make(Stage::Patches(usize::MAX))?;
     let patches = all.optimised.applied;
     let finished = search.make(Stage::Finished)?;
@@ -151,6 +154,8 @@ struct Search<'a> {
     path: std::path::PathBuf,
     inputs: Vec<Computed>,
     expected: Vec<Computed>,
+    /// How far each output may be off.
+    allowed: Vec<f64>,
     runs: usize,
 }
 
@@ -233,6 +238,24 @@ impl Search<'_> {
         Ok(found)
     }
 
+    /// What rounding explains at each output: some units, and so many times what it does to change the inputs in their
+    /// last places.
+    fn floor(&mut self, model: &Model) -> Result<Vec<f64>, Report> {
+        let changed: Vec<Computed> =
+            self.inputs.iter().map(|input| shaken(input).unwrap_or_else(|| input.clone())).collect();
+        let inputs = std::mem::replace(&mut self.inputs, changed);
+        let moved = self.outputs(model);
+        self.inputs = inputs;
+        let floor = |(moved, expected): (&Computed, &Computed)| {
+            let found = distance(moved, expected);
+            // What stops being a number says nothing about rounding.
+            let is_number = found.difference.as_ref().is_some_and(|difference| difference.not_finite == 0);
+            let sensitivity = if is_number { found.error } else { 0.0 };
+            FLOOR * unit(expected.dtype) + SENSITIVITY * sensitivity
+        };
+        Ok(moved?.iter().zip(&self.expected).map(floor).collect())
+    }
+
     /// How far the outputs of a model are from what is expected, at most, and how far that one may be.
     fn error(&mut self, model: &Model) -> Result<(f64, f64), Report> {
         let found = self.outputs(model)?;
@@ -240,8 +263,8 @@ impl Search<'_> {
         if found.len() != self.expected.len() {
             return Ok((1.0, 0.0));
         }
-        for (got, expected) in found.iter().zip(&self.expected) {
-            let (error, allowed) = (distance(got, expected).error, STEPS * FLOOR * unit(got.dtype));
+        for ((got, expected), allowed) in found.iter().zip(&self.expected).zip(&self.allowed) {
+            let (error, allowed) = (distance(got, expected).error, *allowed);
             if error - allowed > worst.0 - worst.1 || worst == (0.0, 0.0) {
                 worst = (error, allowed);
             }

@@ -145,7 +145,10 @@ fn reads(taps: &Taps<'_>, border: &[ValueId], state: &State) -> Vec<Read> {
         .iter()
         .map(|value| Read {
             value: name(*value),
-            error: state.errors.get(value).copied().unwrap_or_default(),
+            error: match taps.model.graph.values[*value].def {
+                Def::Input(..) => Some(0.0),
+                _ => state.errors.get(value).copied(),
+            },
         })
         .collect()
 }

@@ -35,6 +35,12 @@ impl Recorded {
         path.with_extension("intermediates.safetensors")
     }
 
+    /// The archive that the recording at `path` lies beside.
+    pub fn archive(path: &Path) -> Option<PathBuf> {
+        let stem = path.file_name()?.to_str()?.strip_suffix(".intermediates.safetensors")?;
+        Some(path.with_file_name(format!("{stem}.pt2"))).filter(|path| path.is_file())
+    }
+
     /// Opens a recording.
     ///
     /// # Errors

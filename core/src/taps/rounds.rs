@@ -13,6 +13,9 @@ use crate::table::type_text;
 /// What the values of a round may take in memory, both sides together, unless the user says otherwise.
 pub const MEMORY: u64 = 1 << 30;
 
+/// How many times the rounding of one node a value is off that is looked for in great steps.
+const FAR: f64 = 256.0;
+
 /// What a value counts whose size is not known, in bytes.
 const UNKNOWN: u64 = 16 << 20;
 
@@ -23,9 +26,10 @@ pub struct Rounds<'a, 'm, 'r> {
     theirs: &'a Side<'r>,
     memory: u64,
     sizes: Vec<u64>,
-    /// The first tap and the first node of the next round.
+    /// The first tap and the first node of the next round, and the tap behind the last one.
     tap: usize,
     node: usize,
+    end: usize,
     /// By value, how far it is off.
     errors: FxHashMap<ValueId, f64>,
     /// How many rounds there were.
@@ -52,8 +56,57 @@ impl<'a, 'm, 'r> Rounds<'a, 'm, 'r> {
         memory: u64,
     ) -> Self {
         let sizes = sizes(taps, inputs);
-        let errors = FxHashMap::default();
-        Self { taps, ours, theirs, memory, sizes, tap: 0, node: 0, errors, count: 0 }
+        let (errors, end) = (FxHashMap::default(), taps.taps.len());
+        Self { taps, ours, theirs, memory, sizes, tap: 0, node: 0, end, errors, count: 0 }
+    }
+
+    /// How many rounds there are in all, about.
+    pub fn expected(&self) -> u64 {
+        let bytes = self.sizes.iter().fold(0u64, |sum, size| sum.saturating_add(size.saturating_mul(2)));
+        bytes.div_ceil(self.memory.max(1))
+    }
+
+    /// Goes on with the taps `first..end` alone. What lies in front of them counts as right.
+    pub fn within(&mut self, first: usize, end: usize) {
+        (self.tap, self.end) = (first, end.min(self.taps.taps.len()));
+        let node = self.taps.taps.get(first).map(|tap| tap.node);
+        self.node = node.map_or(self.taps.order.len(), |node| self.taps.place(node).position);
+        self.errors.clear();
+    }
+
+    /// One round of taps at equal distances: between which two of them values begin to be far off, as a range of taps.
+    /// `None` where all that were looked at agree.
+    ///
+    /// # Errors
+    /// Those of the runtimes.
+    pub fn window(&mut self) -> Result<Option<(usize, usize)>, Diagnostic> {
+        let stride = usize::try_from(self.expected()).unwrap_or(usize::MAX).max(1);
+        let chosen: Vec<usize> = (0..self.taps.taps.len()).skip(stride - 1).step_by(stride).collect();
+        let taps: Vec<&Tap> = chosen.iter().filter_map(|at| self.taps.taps.get(*at)).collect();
+        let values = |side: &Side<'_>, mut names: Vec<&str>| {
+            let mut values: FxHashMap<String, Computed> = FxHashMap::default();
+            names.sort_unstable();
+            names.dedup();
+            side.each(&names, &mut |value| {
+                values.insert(value.name.clone(), value);
+            })
+            .map(|()| values)
+        };
+        self.count += 1;
+        let ours = values(self.ours, taps.iter().map(|tap| tap.name.as_str()).collect())?;
+        let theirs = values(self.theirs, taps.iter().map(|tap| tap.counterpart.as_str()).collect())?;
+        let is_off = |tap: &Tap| match (ours.get(&tap.name), theirs.get(&tap.counterpart)) {
+            (Some(got), Some(expected)) => distance(got, expected).error > FAR * allowed(got.dtype, 0.0),
+            _ => false,
+        };
+        let mut begin = 0;
+        for (at, tap) in chosen.into_iter().zip(taps) {
+            if !self.taps.is_random(tap.node) && is_off(tap) {
+                return Ok(Some((begin, at + 1)));
+            }
+            begin = at + 1;
+        }
+        Ok(None)
     }
 
     /// The next round; `None` after the last one.
@@ -68,6 +121,7 @@ impl<'a, 'm, 'r> Rounds<'a, 'm, 'r> {
             .taps
             .iter()
             .enumerate()
+            .take(self.end)
             .skip(first)
             .take_while(|(at, _)| {
                 // Both sides have it.

@@ -79,6 +79,10 @@ fn right_rules_change_nothing() {
 
 /// Holds two models against each other, both run by the evaluator.
 fn between(wrong: &str, right: &str) -> Found {
+    with_options(wrong, right, &Options::default())
+}
+
+fn with_options(wrong: &str, right: &str, options: &Options) -> Found {
     let folder = tempfile::tempdir().expect("a folder");
     let paths = [("wrong.onnx", wrong), ("right.onnx", right)].map(|(name, text)| {
         let model = Model::parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
@@ -89,6 +93,6 @@ fn between(wrong: &str, right: &str) -> Found {
     let host = evaluator();
     let runtime = Runtime::find(&host).expect("the evaluator opens");
     let [wrong, right] = &paths;
-    bisect(wrong, &runtime, &Reference::Model(right, &runtime), &Options::default())
+    bisect(wrong, &runtime, &Reference::Model(right, &runtime), options)
         .unwrap_or_else(|report| panic!("{report:?}"))
 }

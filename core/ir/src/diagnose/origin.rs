@@ -26,6 +26,15 @@ impl Frame {
             || self.file.starts_with('<')
             || self.file.contains("/lib/python3")
     }
+
+    /// `folder/file.py:12`: enough to find the line, without the machine's own folders.
+    pub fn place(&self) -> String {
+        let mut parts = self.file.rsplit(['/', '\\']);
+        match (parts.next(), parts.next()) {
+            (Some(file), Some(folder)) if !folder.is_empty() => format!("{folder}/{file}:{}", self.line),
+            _ => format!("{}:{}", self.file.trim_start_matches(['/', '\\']), self.line),
+        }
+    }
 }
 
 /// Where a call of the exported program, and every node made from it, comes from.

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::WriteOptions;
 use super::names::Names;
 use super::plan::{Plan, Weight};
-use crate::diagnose::{Frame, Origin};
+use crate::diagnose::Origin;
 use crate::ir::Model;
 use crate::onnx::{SOURCES_KEY, STATE_KEY, UNBOUND_KEY};
 
@@ -76,16 +76,7 @@ pub(super) fn node(origin: &Origin, options: &WriteOptions) -> Vec<StringStringE
         entries.push(entry("onnxport.node", &origin.node));
     }
     if let Some(frame) = origin.user_frame().filter(|_| options.source_lines) {
-        entries.push(entry("onnxport.source", place(frame)));
+        entries.push(entry("onnxport.source", frame.place()));
     }
     entries
-}
-
-/// `folder/file.py:12`: enough to find the line, without the machine's own folders.
-fn place(frame: &Frame) -> String {
-    let mut parts = frame.file.rsplit(['/', '\\']);
-    match (parts.next(), parts.next()) {
-        (Some(file), Some(folder)) if !folder.is_empty() => format!("{folder}/{file}:{}", frame.line),
-        _ => format!("{}:{}", frame.file.trim_start_matches(['/', '\\']), frame.line),
-    }
 }

@@ -1,0 +1,32 @@
+//! Where nodes stand in the user's code, as the program says it that the model was made of.
+
+use rustc_hash::FxHashMap;
+
+use super::Found;
+use crate::diagnose::Origin;
+use crate::diff::Place;
+use crate::program::Program;
+
+/// Adds to the places of what was found the modules and source lines that the model does not state.
+pub(super) fn locate(found: &mut Found, program: &Program) {
+    let origins = program.body.calls.iter().map(|call| program.origins.get(call.origin));
+    let known: FxHashMap<&str, &Origin> = origins.map(|origin| (origin.node.as_str(), origin)).collect();
+    let place = |place: &mut Place| {
+        // Of several that became one, the first is the one whose result is left.
+        let first = place.exported.split('+').next().unwrap_or_default();
+        let Some(origin) = known.get(first) else { return };
+        if place.module.is_empty() {
+            place.module = origin.module.to_string();
+        }
+        if place.source.is_empty() {
+            place.source = origin.user_frame().map(crate::diagnose::Frame::place).unwrap_or_default();
+        }
+    };
+    for row in &mut found.values.rows {
+        place(&mut row.place);
+    }
+    if let Some(fault) = &mut found.fault {
+        place(&mut fault.row.place);
+        fault.nodes.iter_mut().for_each(place);
+    }
+}

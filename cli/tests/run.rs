@@ -66,6 +66,26 @@ fn the_reference_verifies_where_nothing_else_does() {
     assert_eq!(misplaced.status.code(), Some(2));
 }
 
+/// Nothing is computed in its place.
+#[test]
+fn a_gpu_that_is_missing_is_an_error_with_a_next_step() {
+    let (_folder, at) = mlp();
+    let output =
+        onnxport(&["verify", &at("m.onnx"), "--against", MLP, "--json", "--executor", "cuda-parity"]);
+    let said = json(&output);
+    if output.status.code() == Some(0) {
+        assert!(
+            said["verification"]["executor"].as_str().is_some_and(|by| by.contains("TF32 off")),
+            "{said}"
+        );
+        return onnxport_harness::note("there is a GPU");
+    }
+    let found = &said["diagnostics"][0];
+    assert_eq!((output.status.code(), &found["code"]), (Some(6), &"OP702".into()), "{said}");
+    assert!(found["message"].as_str().is_some_and(|m| m.contains("CUDA") || m.contains("NVRTC")), "{said}");
+    assert!(found["help"].as_str().is_some_and(|help| help.contains("--executor")), "{said}");
+}
+
 #[test]
 fn a_run_shows_and_writes_what_comes_out() {
     let (_folder, at) = mlp();

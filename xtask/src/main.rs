@@ -3,6 +3,7 @@
 //! - `cargo xtask test` checks everything; `--fast` leaves out what needs Python.
 //! - `cargo xtask python` builds the extension module of the Python package and puts it beside it.
 //! - `cargo xtask conformance` runs the backend tests of the `onnx` package.
+//! - `cargo xtask gpu` runs what needs a GPU, and prints how models do there.
 //! - `cargo xtask freeze` keeps what a revision of the contract is when it is released.
 //! - `cargo xtask imports` prints who imports whom.
 //! - `cargo xtask gen` writes what is generated; `--check` says whether it is current. `gen contract` writes the
@@ -15,6 +16,7 @@ mod examples;
 mod extension;
 mod freeze;
 mod generate;
+mod gpu;
 mod imports;
 mod python;
 mod skipped;
@@ -35,6 +37,7 @@ usage: cargo xtask test [--fast]    run all checks and tests; --fast leaves out 
        cargo xtask freeze REVISION [SOURCES]
                                     keep what a revision of the contract is when it is released
        cargo xtask conformance      run the tests of the onnx package against inference and evaluation
+       cargo xtask gpu              run what needs a GPU, and print how models do there; it takes no Python
        cargo xtask imports          print who imports whom, and what is against the order in ARCHITECTURE.md";
 
 fn main() -> ExitCode {
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
         ["freeze", revision] => freeze::run(revision, None),
         ["freeze", revision, sources] => freeze::run(revision, Some(sources)),
         ["conformance"] => conformance::run(),
+        ["gpu"] => gpu::run(),
         ["imports"] => imports::run(&root()),
         ["gen"] => generate::run(generate::Mode::Write),
         ["gen", "--check"] => generate::run(generate::Mode::Check),

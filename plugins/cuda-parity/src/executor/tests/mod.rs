@@ -1,5 +1,6 @@
 //! The executor on the emulated device, against the evaluator.
 
+mod architectures;
 #[expect(dead_code, reason = "the rest serves the evaluator's own tests")]
 #[path = "../../../../../tests/rust/conformance/compare.rs"]
 mod compare;
@@ -9,6 +10,7 @@ mod data;
 mod kernels;
 mod models;
 mod nodes;
+mod parity;
 
 use std::path::PathBuf;
 

@@ -1,0 +1,160 @@
+//! Whole architectures, node by node: small ones on the processor against the evaluator, those of full size on a GPU against
+//! the same computation in f64.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use onnxport_ir::ir::{Model, ValueId};
+use onnxport_ir::ops::{Limits, Tensor, Value, run_each};
+use onnxport_ir::tensor::DType;
+use rustc_hash::FxHashSet;
+
+use super::architectures::{Draw, Size, bert, gpt2, llama, resnet18, vit};
+use super::engine;
+use crate::executor::cuda::Cuda;
+use crate::executor::engine::{Counts, Engine};
+use crate::executor::frame::run;
+use crate::executor::value::Held;
+
+const SMALL: Size = Size { dim: 16, depth: 2, heads: 4, kv_heads: 4, hidden: 32, vocabulary: 40, tokens: 5 };
+
+/// A model by its element type.
+type Make = Box<dyn Fn(DType) -> Model>;
+
+fn small() -> Vec<(&'static str, Make)> {
+    vec![
+        ("resnet18", Box::new(|d| resnet18(d, 4, 32, 10))),
+        ("vit_b_16", Box::new(|d| vit(d, SMALL, 4, 8))),
+        ("DistilBERT", Box::new(|d| bert(d, SMALL))),
+        ("GPT-2", Box::new(|d| gpt2(d, SMALL))),
+        ("Llama", Box::new(|d| llama(d, Size { kv_heads: 2, ..SMALL }))),
+    ]
+}
+
+fn full() -> Vec<(&'static str, Make)> {
+    let base =
+        Size { dim: 768, depth: 12, heads: 12, kv_heads: 12, hidden: 3072, vocabulary: 1000, tokens: 197 };
+    let words = Size { tokens: 128, ..base };
+    let large =
+        Size { dim: 2048, depth: 16, heads: 32, kv_heads: 8, hidden: 8192, vocabulary: 128_256, tokens: 128 };
+    vec![
+        ("resnet18", Box::new(|d| resnet18(d, 64, 224, 1000))),
+        ("vit_b_16", Box::new(move |d| vit(d, base, 16, 224))),
+        ("DistilBERT", Box::new(move |d| bert(d, Size { depth: 6, vocabulary: 30_522, ..words }))),
+        ("GPT-2", Box::new(move |d| gpt2(d, Size { vocabulary: 50_257, ..words }))),
+        ("Llama", Box::new(move |d| llama(d, large))),
+    ]
+}
+
+/// An image, or tokens that every vocabulary has.
+fn input(model: &Model) -> Value {
+    let ty = &model.graph.values[model.graph.blocks[model.graph.main()].inputs[0]].ty;
+    let dims = ty.shape().and_then(|s| s.dims()).unwrap();
+    let shape: Vec<usize> = dims.iter().map(|d| d.and_then(|d| d.as_const()).unwrap() as usize).collect();
+    match ty.dtype().unwrap() {
+        DType::I64 => {
+            Tensor::of_longs(shape.clone(), (0..shape[1] as i64).map(|n| n * 7 % 40)).unwrap().into()
+        }
+        dtype => Draw(9).tensor(dtype, &shape, 0.0, 1.0).into(),
+    }
+}
+
+/// The values of every node of the main block.
+fn all(model: &Model) -> FxHashSet<ValueId> {
+    let graph = &model.graph;
+    graph.order(graph.main()).flat_map(|node| graph.nodes[node].outputs.iter().flatten().copied()).collect()
+}
+
+/// Runs a model; `look` sees the floats of every node.
+fn each(engine: &mut Engine, model: &Model, mut look: impl FnMut(ValueId, &Tensor)) -> Counts {
+    engine.begin();
+    let given = vec![Some(Held::of_host(input(model), false))];
+    run(engine, model, given, &all(model), &mut |engine, value, held| {
+        if let Some(tensor) = engine.on_host(held)?.tensor() {
+            look(value, tensor);
+        }
+        Ok(())
+    })
+    .unwrap();
+    engine.counts.clone()
+}
+
+/// The largest difference, as a part of the largest value; what is infinite has to be so on both sides.
+fn off(found: &[f64], expected: &[f64]) -> f64 {
+    assert_eq!(found.len(), expected.len());
+    let finite = |x: f64| if x.is_finite() { x.abs() } else { 0.0 };
+    let largest = expected.iter().copied().map(finite).fold(f64::MIN_POSITIVE, f64::max);
+    let each = found.iter().zip(expected).map(|(a, b)| if a == b { 0.0 } else { (a - b).abs() });
+    let worst = each.fold(0.0, |worst: f64, d| if d.is_nan() { f64::INFINITY } else { worst.max(d) });
+    worst / largest
+}
+
+#[test]
+fn every_node_of_small_architectures_gives_what_the_evaluator_gives() {
+    for threads in [1, 4] {
+        let Some(mut engine) = engine(threads, 256 << 20) else { return };
+        for (name, make) in small() {
+            let model = make(DType::F32);
+            let mut expected: BTreeMap<ValueId, Vec<f64>> = BTreeMap::new();
+            let graph = &model.graph;
+            let mut see = |node, at: usize, value: &Value| {
+                if let (Some(id), Some(tensor)) = (graph.nodes[node].outputs[at], value.tensor()) {
+                    expected.insert(id, tensor.floats().unwrap());
+                }
+            };
+            run_each(&model, vec![Some(input(&model))], Limits::default(), &mut see).unwrap();
+            let (mut worst, mut seen) = (0.0f64, 0);
+            let counts = each(&mut engine, &model, |value, tensor| {
+                let error = off(&tensor.floats().unwrap(), &expected[&value]);
+                assert!(error < 1e-5, "{name}: value {} is off by {error}", value.index());
+                (worst, seen) = (worst.max(error), seen + 1);
+            });
+            assert!(counts.lacking.is_empty(), "{name}: {:?}", counts.lacking);
+            assert_eq!(seen, expected.len(), "{name}");
+            println!("{name}, blocks of {threads}: {seen} nodes agree to {worst:.1e}");
+        }
+    }
+}
+
+/// How long a run takes whose values nobody sees.
+fn time(engine: &mut Engine, model: &Model) -> Duration {
+    let start = Instant::now();
+    let given = vec![Some(Held::of_host(input(model), false))];
+    run(engine, model, given, &FxHashSet::default(), &mut |_, _, _| Ok(())).unwrap();
+    start.elapsed()
+}
+
+/// The same graph in f64, which the tests of nodes hold against the evaluator, is the reference.
+#[test]
+#[ignore = "takes a GPU: cargo xtask gpu"]
+fn every_node_of_full_architectures_agrees_on_a_gpu() {
+    let open = || Cuda::open(0).map(|device| Engine::new(Box::new(device), None, Limits::default()).unwrap());
+    let (mut single, mut double) = match (open(), open()) {
+        (Ok(single), Ok(double)) => (single, double),
+        (Err(why), _) | (_, Err(why)) => return onnxport_harness::note(&why.message),
+    };
+    println!("{}", single.describe());
+    println!(
+        "{:12} {:>6} {:>8} {:>10} {:>10} {:>10} {:>10}",
+        "model", "nodes", "kernels", "lacking", "worst", "MiB", "ms"
+    );
+    for (name, make) in full() {
+        let mut expected: BTreeMap<ValueId, Vec<f64>> = BTreeMap::new();
+        each(&mut double, &make(DType::F64), |value, tensor| {
+            expected.insert(value, tensor.floats().unwrap());
+        });
+        let (model, mut worst) = (make(DType::F32), 0.0f64);
+        let counts = each(&mut single, &model, |value, tensor| {
+            worst = worst.max(off(&tensor.floats().unwrap(), &expected[&value]));
+        });
+        let lacking: u64 = counts.lacking.values().sum();
+        let took = time(&mut single, &model).as_secs_f64() * 1e3;
+        let peak = single.peak() >> 20;
+        println!(
+            "{name:12} {:>6} {:>8} {lacking:>10} {worst:>10.1e} {peak:>10} {took:>10.1}",
+            expected.len(),
+            counts.launches
+        );
+        assert!(worst < 1e-3 && lacking == 0, "{name}: {worst}, {:?}", counts.lacking);
+    }
+}

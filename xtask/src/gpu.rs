@@ -1,0 +1,22 @@
+//! `cargo xtask gpu`: the tests that need a GPU, on a machine that has one and a Rust toolchain.
+
+use std::process::Command;
+
+use crate::root;
+
+/// Runs them. Returns whether all passed; a test that finds no GPU says so.
+pub(crate) fn run() -> Result<bool, String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let arguments = [
+        "test",
+        "--release",
+        "-p",
+        "onnxport-cuda-parity",
+        "--",
+        "--ignored",
+        "--nocapture",
+        "--test-threads=1",
+    ];
+    let status = Command::new(cargo).args(arguments).current_dir(root()).status();
+    Ok(status.map_err(|e| format!("cargo: {e}"))?.success())
+}

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use onnxport_ir::ir::{Model, ValueId};
 use onnxport_ir::ops::{Limits, Tensor, Value, run_each};
+use onnxport_ir::sym::Dim;
 use onnxport_ir::tensor::DType;
 use rustc_hash::FxHashSet;
 
@@ -50,7 +51,7 @@ fn full() -> Vec<(&'static str, Make)> {
 fn input(model: &Model) -> Value {
     let ty = &model.graph.values[model.graph.blocks[model.graph.main()].inputs[0]].ty;
     let dims = ty.shape().and_then(|s| s.dims()).unwrap();
-    let shape: Vec<usize> = dims.iter().map(|d| d.and_then(|d| d.as_const()).unwrap() as usize).collect();
+    let shape: Vec<usize> = dims.iter().map(|d| d.and_then(Dim::as_const).unwrap() as usize).collect();
     match ty.dtype().unwrap() {
         DType::I64 => {
             Tensor::of_longs(shape.clone(), (0..shape[1] as i64).map(|n| n * 7 % 40)).unwrap().into()

@@ -25,7 +25,6 @@ use crate::precision::PrecisionOptions;
 use crate::program::Program;
 use crate::run::{Computed, Draw, inputs};
 use crate::taps::{FLOOR, ModelSide, Recorded, distance, unit};
-use crate::valid::Stated;
 use crate::verify::Runtime;
 use crate::write::{self, WriteOptions};
 
@@ -211,10 +210,8 @@ impl Search<'_> {
                 Ok(Made { model: made.model, optimised: made.optimised })
             }
             Source::Model(model, options) => {
-                let mut model = (*model).clone();
-                let (optimised, _) =
-                    optimise::optimise(self.host, &mut model, &mut Stated::default(), &optimising(options))?;
-                Ok(Made { model, optimised })
+                let done = optimise::imported(self.host, (*model).clone(), &optimising(options))?;
+                Ok(Made { model: done.model, optimised: done.optimised })
             }
         }
     }

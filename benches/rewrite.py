@@ -170,7 +170,7 @@ def main() -> None:
             output = folder / "copy.onnx"
         output.parent.mkdir(exist_ok=True)
         if arguments.what == "onnx":
-            command = [arguments.binary, "optimize", write_onnx(folder, size)]
+            command = [arguments.binary, "optimize", write_onnx(folder, size), "--no-optimise"]
         else:
             command = [arguments.binary, "convert", write_program(folder, size), "--no-verify"]
             command += ["--weights", folder, "--opset", "20", "--plugin", arguments.plugin]

@@ -11,7 +11,7 @@ use onnxport_core::session::HOST_ROOT;
 use onnxport_core::verify::{Apart, Executor, Runtime};
 
 use crate::again;
-use crate::commands::verify::RuntimeArguments;
+use crate::commands::verify::{RuntimeArguments, RuntimeOptions};
 use crate::guests::{Guests, guests};
 use crate::outcome::{CommandResult, Outcome};
 
@@ -103,21 +103,62 @@ pub(crate) fn host(arguments: &PluginArguments) -> Result<Host, Report> {
 
 /// Opens the runtime that runs models.
 pub(crate) fn runtime(host: &Host, arguments: &RuntimeArguments) -> Result<Runtime, Diagnostic> {
-    let executor = Executor::find(host, arguments.executor.as_deref())?;
+    runtime_of(host, arguments.executor.as_deref(), &arguments.options)
+}
+
+/// Opens the runtime of the plugin `id`, else of the first.
+pub(crate) fn runtime_of(
+    host: &Host,
+    id: Option<&str>,
+    arguments: &RuntimeOptions,
+) -> Result<Runtime, Diagnostic> {
+    let executor = Executor::find(host, id)?;
     if arguments.ort_library.is_some() && executor.id() != ORT {
         let message =
             format!("--ort-library names a library of ONNX Runtime, and {} runs the model", executor.name());
         return Err(Diagnostic::error(Code::USAGE, message));
     }
+    open(host, executor, arguments)
+}
+
+/// Opens the runtimes of the plugins `ids`, or the first. Options that name one of them as `ort:NAME=VALUE` are for that
+/// one.
+pub(crate) fn runtimes(
+    host: &Host,
+    ids: &[String],
+    arguments: &RuntimeOptions,
+) -> Result<Vec<Runtime>, Diagnostic> {
+    if ids.len() < 2 {
+        return Ok(vec![runtime_of(host, ids.first().map(String::as_str), arguments)?]);
+    }
+    let twice = ids.iter().enumerate().find(|(at, id)| ids.iter().take(*at).any(|before| before == *id));
+    if let Some((_, id)) = twice {
+        return Err(Diagnostic::error(Code::USAGE, format!("the executor `{id}` is asked for twice")));
+    }
+    if arguments.ort_library.is_some() && !ids.iter().any(|id| id == ORT) {
+        let message = "--ort-library names a library of ONNX Runtime, which is not among the executors";
+        return Err(Diagnostic::error(Code::USAGE, message));
+    }
+    ids.iter().map(|id| open(host, Executor::find(host, Some(id))?, arguments)).collect()
+}
+
+fn open(host: &Host, executor: Executor, arguments: &RuntimeOptions) -> Result<Runtime, Diagnostic> {
     let text = |path: &PathBuf| {
         let shown = path.display();
         let problem =
             || Diagnostic::error(Code::VERIFY_NO_EXECUTOR, format!("the path `{shown}` is not UTF-8"));
         path.to_str().map(str::to_owned).ok_or_else(problem)
     };
-    let library = arguments.ort_library.as_ref().map(text).transpose()?;
+    let library = arguments.ort_library.as_ref().filter(|_| executor.id() == ORT).map(text).transpose()?;
     let library = library.iter().map(|path| ("library", path.as_str()));
-    let named = arguments.executor_options.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let named = arguments.executor_options.iter().filter_map(|(name, value)| {
+        let name = match name.split_once(':') {
+            Some((id, name)) if id == executor.id() => name,
+            Some(_) => return None,
+            None => name.as_str(),
+        };
+        Some((name, value.as_str()))
+    });
     let options: Vec<(&str, &str)> = library.chain(named).collect();
     let found = host.plugins.iter().find(|plugin| plugin.id == executor.id() && plugin.executor.is_some());
     match found.filter(|_| arguments.isolate) {
@@ -144,11 +185,14 @@ pub(crate) fn serve() -> CommandResult {
 
 /// Starts to look for ONNX Runtime in the background, where it is going to run a model and nobody said where it is.
 pub(crate) fn prepare(host: &Host, arguments: &RuntimeArguments) {
+    prepare_for(host, arguments.executor.as_deref(), &arguments.options);
+}
+
+/// [`prepare`] for the plugin `id`, else for the first.
+pub(crate) fn prepare_for(host: &Host, id: Option<&str>, arguments: &RuntimeOptions) {
     let is_linked = |id: &str| host.plugins.iter().any(|plugin| plugin.id == id && plugin.library.is_none());
     let is_searched = |executor: Executor| executor.id() == ORT && is_linked(ORT);
-    if arguments.ort_library.is_none()
-        && Executor::find(host, arguments.executor.as_deref()).is_ok_and(is_searched)
-    {
+    if arguments.ort_library.is_none() && Executor::find(host, id).is_ok_and(is_searched) {
         onnxport_ort::prepare();
     }
 }

@@ -28,6 +28,8 @@ enum From {
     Torch,
     /// What `onnxport.save` recorded beside the program
     Recorded,
+    /// onnxport's own evaluator, which runs the model itself: what is checked is the executor, not the conversion
+    Evaluator,
     /// Nowhere: element types and shapes are checked
     None,
 }
@@ -38,12 +40,17 @@ impl ReferenceArguments {
         matches!(self.chosen(), Ok(Some(From::Torch)))
     }
 
+    /// Whether the evaluator says what is expected.
+    pub(crate) fn evaluates(&self) -> bool {
+        matches!(self.chosen(), Ok(Some(From::Evaluator)))
+    }
+
     /// The argument, else what the environment says. Usages that the parser prints would show a variable that it
     /// reads as an argument that was given.
     fn chosen(&self) -> Result<Option<From>, Diagnostic> {
         match (self.reference, std::env::var(VARIABLE)) {
             (None, Ok(name)) => From::from_str(&name, false).map(Some).map_err(|_| {
-                let known = "it can be torch, recorded or none";
+                let known = "it can be torch, recorded, evaluator or none";
                 Diagnostic::error(Code::USAGE, format!("{VARIABLE} is `{name}`")).help(known)
             }),
             (given, _) => Ok(given),
@@ -61,7 +68,7 @@ impl ReferenceArguments {
             None => Reference::Found,
             Some(From::Torch) => Reference::Torch,
             Some(From::Recorded) => Reference::Recorded,
-            Some(From::None) => Reference::None,
+            Some(From::Evaluator | From::None) => Reference::None,
         };
         progress.stage("finding expected values");
         against.refer(reference, limit)

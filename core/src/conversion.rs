@@ -13,7 +13,7 @@ use crate::pt2::{self, Archive, Parts};
 use crate::sizes::AxisSize;
 use crate::table::WeightTable;
 use crate::tensor::MappedFile;
-use crate::verify::{self, Against, Runtime, Verification};
+use crate::verify::{self, Against, Drawing, Runtime, Verification};
 use crate::weights::{self, BindOptions, NameMap, WeightSet};
 use crate::write::{self, Unpublished, WriteOptions, WritePlan, WriteReport};
 
@@ -229,15 +229,17 @@ impl Conversion {
             let mut recorded = Against { program, ..recorded };
             if self.draws {
                 // What cannot be drawn from is not what the user asked about.
-                let drawn = Against::of_archive(&self.archive, &host.schemas);
+                let drawn = Against::of_archive(&self.archive, &host.schemas, &Drawing::default());
                 recorded.add_drawn(drawn.unwrap_or_default());
             }
             recorded.locate(&self.archive.program);
             return Ok((recorded, source));
         }
         // Those of fake tensors are fake, and some are of classes that are not read.
-        let calls = Against::of_archive(&self.archive, &host.schemas)
-            .or_else(|report| Against::made(&self.archive.program).map_err(|_| report))?;
+        let calls =
+            Against::of_archive(&self.archive, &host.schemas, &Drawing::default()).or_else(|report| {
+                Against::made(&self.archive.program, &host.schemas, &Drawing::default()).map_err(|_| report)
+            })?;
         Ok((Against { program, ..calls }, source))
     }
 }

@@ -120,7 +120,7 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     let options = Options { whole: arguments.all, ..arguments.fed.options()? };
     let runtime = plugins::runtime(&host, &arguments.runtime)?;
     progress.stage("comparing the values");
-    let limit = arguments.runtime.timeout;
+    let limit = arguments.runtime.options.timeout;
     let _deadline = Deadline::start(limit, runtime.name(), "comparing the values")?;
     let Some(against) = arguments.against.as_ref().filter(|_| !arguments.passes) else {
         let recording = Some(Recorded::beside(&arguments.model)).filter(|path| path.is_file());

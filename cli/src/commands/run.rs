@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     /// can be repeated
     #[arg(long = "input", value_name = "NAME=FILE", value_parser = OsStringValueParser::new().try_map(parse_input))]
     inputs: Vec<(String, PathBuf)>,
-    /// A file with values for inputs by their names, .safetensors or another file of weights
+    /// A file with values for inputs by their names: .npz, .safetensors or another file of weights
     #[arg(long = "inputs", value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Draw the inputs that are not given: floats between -1 and 1, integers and truth values 0 or 1
@@ -75,7 +75,8 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     let draw = arguments.random.then_some(Draw { seed: arguments.seed });
     let runtime = plugins::runtime(&host, &arguments.runtime)?;
     progress.stage("running the model");
-    let deadline = Deadline::start(arguments.runtime.deadline(), runtime.name(), "running the model")?;
+    let deadline =
+        Deadline::start(arguments.runtime.options.deadline(), runtime.name(), "running the model")?;
     let ran = run::run(&runtime, &arguments.model, &given, &sizes, draw)?;
     drop(deadline);
     let mut outcome = Outcome::text(text(&ran)).with("run", &ran);

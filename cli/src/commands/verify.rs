@@ -1,47 +1,106 @@
-//! `onnxport verify`, and how a verification is shown.
+//! `onnxport verify`.
 
-use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use onnxport_core::diagnose::{Code, Diagnostic};
-use onnxport_core::verify::{
-    self, Against, CaseReport, Comparer, Options, Runtime, Signature, Source, Verification,
-};
+use onnxport_core::diagnose::{Code, Diagnostic, Report};
+use onnxport_core::host::Host;
+use onnxport_core::verify::{Against, Comparer, Drawing, Options, Rule, Runtime, Signature, Verification};
 
+use super::verified;
 use crate::args;
-use crate::deadline::Deadline;
-use crate::exit::Exit;
-use crate::format::{bad, count, duration, faint, good};
+use crate::format::parse_bytes;
 use crate::outcome::{CommandResult, Outcome};
 use crate::plugins::{self, PluginArguments};
 use crate::progress::Progress;
 use crate::reference::ReferenceArguments;
+
+/// The evaluator's plugin.
+const EVALUATOR: &str = "reference";
 
 /// Arguments of `verify`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The ONNX model
     model: PathBuf,
-    /// The program that it was converted from, or the expected values recorded beside it
+    /// The program that it was converted from, or the expected values recorded beside it; without one the executors
+    /// are held against each other, on drawn inputs
     #[arg(long, value_name = "PT2|SAFETENSORS")]
-    against: PathBuf,
+    against: Option<PathBuf>,
+    /// A file with calls to run the model on, and no others: values by the names of inputs in .npz, .json, .safetensors
+    /// or another file of weights. Of several calls each name begins with that of its call, as in first/x; can be
+    /// repeated
+    #[arg(long = "inputs", value_name = "FILE")]
+    inputs: Vec<PathBuf>,
+    #[command(flatten)]
+    drawing: DrawingArguments,
     #[command(flatten)]
     reference: ReferenceArguments,
+    /// A plugin that runs the model: ort for ONNX Runtime, reference for onnxport's own evaluator, which is exact and
+    /// slow, or one that is loaded; can be repeated, and otherwise is the first
+    #[arg(long = "executor", value_name = "PLUGIN")]
+    executors: Vec<String>,
     #[command(flatten)]
-    pub runtime: RuntimeArguments,
+    pub runtime: RuntimeOptions,
+    /// Where the tolerance of floating-point outputs comes from: their element types, or the noise of the computation,
+    /// which is how far the program is from itself in float64
+    #[arg(long, value_enum, value_name = "FROM", default_value_t = From::Default)]
+    tolerance: From,
     /// Replace the relative tolerance of floating-point outputs
-    #[arg(long, value_name = "NUMBER", value_parser = tolerance)]
+    #[arg(long, value_name = "NUMBER", value_parser = tolerance, conflicts_with = "tolerance")]
     rtol: Option<f64>,
     /// Replace the absolute tolerance of floating-point outputs
-    #[arg(long, value_name = "NUMBER", value_parser = tolerance)]
+    #[arg(long, value_name = "NUMBER", value_parser = tolerance, conflicts_with = "tolerance")]
     atol: Option<f64>,
     /// The plugin that compares the outputs; without one, onnxport does
     #[arg(long, value_name = "PLUGIN")]
     comparer: Option<String>,
+    /// Write what was found to this file as well, .txt or .json; can be repeated
+    #[arg(long = "report", value_name = "FILE")]
+    reports: Vec<PathBuf>,
     #[command(flatten)]
     plugins: PluginArguments,
+}
+
+/// Where tolerances come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum From {
+    /// The element types
+    Default,
+    /// The noise of the computation
+    Auto,
+}
+
+/// Arguments about calls that are drawn.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Drawn calls")]
+struct DrawingArguments {
+    /// How the values of an input are drawn: normal(MEAN,DEVIATION), uniform(LOW,HIGH), integers(LOW,HIGH), ones,
+    /// arange or mask; can be repeated. Other inputs have the rule that their recorded values, and what reads them,
+    /// suggest
+    #[arg(long = "draw", value_name = "INPUT=RULE", value_parser = parse_rule)]
+    rules: Vec<(String, Rule)>,
+    /// Draw a call whose values depend on this number
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
+    /// The most that all values of the program may take in the largest call that is drawn
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = "64MiB")]
+    max_memory: u64,
+}
+
+impl DrawingArguments {
+    /// What is drawn; `besides` says that it is wanted also where calls were recorded.
+    fn drawing(&self, besides: bool) -> Drawing {
+        let Self { rules, seed, max_memory } = self;
+        let by_rule = seed.is_some() || !rules.is_empty();
+        Drawing {
+            besides: besides || by_rule,
+            extremes: Some(*max_memory),
+            seed: *seed,
+            rules: rules.clone(),
+        }
+    }
 }
 
 /// Arguments about what runs the model.
@@ -51,12 +110,20 @@ pub(crate) struct RuntimeArguments {
     /// exact and slow, or one that is loaded; otherwise the first
     #[arg(long, value_name = "PLUGIN")]
     pub executor: Option<String>,
+    #[command(flatten)]
+    pub options: RuntimeOptions,
+}
+
+/// Options of what runs the model.
+#[derive(Debug, Args)]
+pub(crate) struct RuntimeOptions {
     /// The ONNX Runtime library; otherwise ORT_DYLIB_PATH, the active Python's packages and the
     /// system's folders are searched
     #[arg(long, value_name = "PATH")]
     pub ort_library: Option<PathBuf>,
     /// An option of the runtime, such as `custom_ops=PATH` for a library of custom operators, or
-    /// `bytes=NUMBER` and `steps=NUMBER` for the budgets of the evaluator; can be repeated
+    /// `bytes=NUMBER` and `steps=NUMBER` for the budgets of the evaluator; of several executors, that of one is
+    /// called `reference:bytes=NUMBER`; can be repeated
     #[arg(long = "executor-option", value_name = "NAME=VALUE", value_parser = parse_option)]
     pub executor_options: Vec<(String, String)>,
     /// Run the model in a process of its own: what crashes or hangs there is reported, and nothing else ends with it
@@ -68,11 +135,17 @@ pub(crate) struct RuntimeArguments {
     pub timeout: Option<Duration>,
 }
 
-impl RuntimeArguments {
+impl RuntimeOptions {
     /// How long this process waits for a runtime before it ends; one that is isolated is ended alone.
     pub(crate) fn deadline(&self) -> Option<Duration> {
         self.timeout.filter(|_| !self.isolate)
     }
+}
+
+fn parse_rule(text: &str) -> Result<(String, Rule), String> {
+    let (name, rule) =
+        text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or("expected INPUT=RULE")?;
+    Ok((name.to_owned(), rule.parse()?))
 }
 
 fn parse_option(text: &str) -> Result<(String, String), String> {
@@ -95,132 +168,116 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
         let message = format!("there is no file {}", arguments.model.display());
         return Err(Diagnostic::error(Code::READ_IO, message).into());
     }
+    verified::check_reports(&arguments.reports)?;
     let host = plugins::host(&arguments.plugins)?;
-    plugins::prepare(&host, &arguments.runtime);
-    let fixed = Signature::read(&arguments.model)?.fixed;
-    let draws = arguments.reference.draws();
-    let (mut against, source) = Against::open(&arguments.against, &host.schemas, &fixed, draws)?;
-    let runtime = plugins::runtime(&host, &arguments.runtime)?;
+    plugins::prepare_for(&host, arguments.executors.first().map(String::as_str), &arguments.runtime);
+    let signature = Signature::read(&arguments.model)?;
+    let (mut against, source) = calls(arguments, &host, &signature)?;
+    against.exact = arguments.tolerance == From::Auto;
+    against.step(&signature);
+    let runtimes = plugins::runtimes(&host, &arguments.executors, &arguments.runtime)?;
     let comparer = arguments.comparer.as_deref().map(|id| Comparer::open(&host, id, &[])).transpose()?;
-    let (rtol, atol) = (arguments.rtol, arguments.atol);
-    let options = Options { rtol, atol, comparer: comparer.as_ref(), measure: false };
+    let options = Options {
+        rtol: arguments.rtol,
+        atol: arguments.atol,
+        comparer: comparer.as_ref(),
+        measure: false,
+        auto: arguments.tolerance == From::Auto,
+    };
     let limit = arguments.runtime.timeout;
     let note = arguments.reference.refer(&mut against, limit, progress)?;
-    let deadline = arguments.runtime.deadline();
-    let verification = execute(&runtime, &arguments.model, &against, &options, deadline, progress)?;
     let mut outcome = Outcome::ok();
     outcome.report.diagnostics.extend(note);
-    describe(&verification, &source, &mut outcome);
+    let found = judged(arguments, &host, &runtimes, &mut against, &options, &mut outcome, progress)?;
+    verified::describe_all(&found, &source, &mut outcome);
+    let sources = [arguments.model.clone(), source];
+    verified::write_reports(&arguments.reports, &sources, &found, &mut outcome)?;
     Ok(outcome)
 }
 
-/// Runs the model on every case. The process ends when it takes longer than `limit`.
-pub(crate) fn execute(
-    runtime: &Runtime,
-    model: &Path,
-    against: &Against,
+/// The calls, and what they come from.
+fn calls(arguments: &Arguments, host: &Host, signature: &Signature) -> Result<(Against, PathBuf), Outcome> {
+    let is_referred = arguments.reference.draws() || arguments.reference.evaluates();
+    let drawing = arguments.drawing.drawing(is_referred || arguments.executors.len() > 1);
+    let inputs = &arguments.inputs;
+    let (mut against, source) = match &arguments.against {
+        Some(path) => match Against::open(path, &host.schemas, &signature.fixed, &drawing) {
+            // A program that records no calls is run on those that are given.
+            Err(report) if !inputs.is_empty() && lacks_calls(&report) => {
+                (Against { program: Some(path.clone()), ..Against::default() }, path.clone())
+            }
+            found => found?,
+        },
+        None if arguments.executors.len() < 2 && !arguments.reference.evaluates() => {
+            let message = "there is nothing to hold the model against";
+            let help = "name its program with --against, several executors, or --reference evaluator";
+            return Err(Diagnostic::error(Code::USAGE, message).help(help).into());
+        }
+        None if inputs.is_empty() => {
+            (Against::of_model(&arguments.model, &drawing)?, arguments.model.clone())
+        }
+        None => (Against::default(), arguments.model.clone()),
+    };
+    if !inputs.is_empty() {
+        against.give(inputs, signature)?;
+    }
+    Ok((against, source))
+}
+
+fn lacks_calls(report: &Report) -> bool {
+    report.diagnostics.iter().all(|diagnostic| diagnostic.code == Code::VERIFY_EXPECTED)
+}
+
+/// Runs the model in every runtime. Where nothing says what a call must give, the evaluator does, if it is among them or
+/// was asked to, else the first of several.
+fn judged(
+    arguments: &Arguments,
+    host: &Host,
+    runtimes: &[Runtime],
+    against: &mut Against,
     options: &Options<'_>,
-    limit: Option<Duration>,
+    outcome: &mut Outcome,
     progress: &Progress,
-) -> Result<Verification, Diagnostic> {
-    progress.stage("loading the model");
-    let deadline = Deadline::start(limit, runtime.name(), "loading the model")?;
-    verify::verify(runtime, model, against, options, &mut |case| {
-        progress.stage(format!("running {}", case.name));
-        deadline.doing(format!("running the case {}", case.name));
-    })
-}
-
-/// Adds a verification to an outcome.
-pub(crate) fn describe(verification: &Verification, source: &Path, outcome: &mut Outcome) {
-    let passed = verification.passed();
-    let mut text = String::new();
-    let judged = verification.values_compared && !verification.measured;
-    let verdict = match (passed, judged) {
-        (true, true) => good("verified"),
-        (true, false) => good("runs    "),
-        (false, _) => bad("MISMATCH"),
+) -> Result<Vec<Verification>, Diagnostic> {
+    let (model, limit) = (&arguments.model, arguments.runtime.deadline());
+    let asked = |id: &str| arguments.executors.iter().position(|known| known == id);
+    let evaluates = arguments.reference.evaluates();
+    let oracle = asked(EVALUATOR).or((runtimes.len() > 1 && !evaluates).then_some(0));
+    let mut found: Vec<Option<Verification>> = runtimes.iter().map(|_| None).collect();
+    let several = runtimes.len() > 1;
+    // Of several executors, one that does not run the model does not keep others from it.
+    let failed = |problem: Diagnostic, outcome: &mut Outcome| {
+        if !several {
+            return Err(problem);
+        }
+        outcome.fail(problem);
+        Ok(())
     };
-    let cases = count(verification.cases.len(), "case");
-    let time = duration(Duration::from_secs_f64(verification.seconds.max(0.0)));
-    // Writing to a String cannot fail.
-    let _ = writeln!(text, "{verdict}  {cases} in {time} by {}", verification.executor);
-    let _ = writeln!(text, "          {}", compared(verification, source));
-    if let Some(step) = verification.codes() {
-        let _ = writeln!(
-            text,
-            "          results differ by one code, {step:.2e}, to which integer kernels may round"
-        );
+    let oracle = oracle.filter(|_| against.lacks_values());
+    if oracle.is_none() && evaluates {
+        let runtime = plugins::runtime_of(host, Some(EVALUATOR), &arguments.runtime.without_library())?;
+        verified::consult(&runtime, model, against, options, limit, progress)?;
     }
-    // Said of each case where it is not said of all.
-    let is_one = verification.cases.windows(2).all(|pair| match pair {
-        [a, b] => a.expected == b.expected,
-        _ => true,
-    });
-    for case in &verification.cases {
-        let from = if is_one { String::new() } else { faint(&format!("  {}", from(case))) };
-        let _ = writeln!(text, "  {}{from}", case_line(case));
+    let mut order: Vec<usize> = (0..runtimes.len()).collect();
+    order.sort_by_key(|at| Some(*at) != oracle);
+    for at in order {
+        let (Some(runtime), Some(slot)) = (runtimes.get(at), found.get_mut(at)) else { continue };
+        let ran = if Some(at) == oracle {
+            verified::consult(runtime, model, against, options, limit, progress)
+        } else {
+            verified::execute(runtime, model, against, options, limit, progress)
+        };
+        match ran {
+            Ok(verification) => *slot = Some(verification),
+            Err(problem) => failed(problem, outcome)?,
+        }
     }
-    outcome.summary.push_str(&text);
-    outcome.put("verification", verification);
-    outcome.put("against", source.display().to_string());
-    outcome.report.diagnostics.extend(verification.diagnostics());
-    if !passed {
-        outcome.exit = outcome.exit.max(Exit::Mismatch);
-    }
+    Ok(found.into_iter().flatten().collect())
 }
 
-/// What the outputs were compared with, and how far they are from it.
-fn compared(verification: &Verification, source: &Path) -> String {
-    let source = source.display();
-    let is_recorded = verification.cases.iter().any(|case| case.expected == Source::Recorded);
-    let against = match &verification.torch {
-        Some(torch) if is_recorded => format!("{source} and {torch}"),
-        Some(torch) => torch.clone(),
-        None => source.to_string(),
-    };
-    let (max_abs, max_rel) = (verification.max_abs(), verification.max_rel());
-    if verification.values_compared && verification.measured {
-        let cosine = verification.min_cosine();
-        format!(
-            "max abs {max_abs:.2e}, cosine {cosine:.6} against {against}: a measure, since weights were changed"
-        )
-    } else if verification.values_compared {
-        format!("max abs {max_abs:.2e}, max rel {max_rel:.2e} against {against}")
-    } else if verification.random() {
-        "the program draws random numbers: element types and shapes were checked, values were not".to_owned()
-    } else if verification.cases.iter().any(|case| case.not_applicable.is_some()) {
-        format!(
-            "{source} records no values for the model's sizes: element types and shapes were checked, values were not"
-        )
-    } else if verification.made {
-        format!(
-            "{source} records no inputs that can be fed, so ones were: element types and shapes were checked"
-        )
-    } else {
-        format!("{source} records no expected values: element types and shapes were checked, values were not")
+impl RuntimeOptions {
+    /// Those of an executor that is not ONNX Runtime.
+    fn without_library(&self) -> Self {
+        Self { ort_library: None, executor_options: self.executor_options.clone(), ..*self }
     }
-}
-
-/// Where the expected values of a case come from.
-fn from(case: &CaseReport) -> &'static str {
-    match case.expected {
-        Source::Recorded => "recorded values",
-        Source::Torch => "values of PyTorch",
-        Source::Nothing => "no values",
-    }
-}
-
-fn case_line(case: &CaseReport) -> String {
-    let inputs: Vec<String> = case.inputs.iter().map(|t| format!("{}{:?}", t.name, t.shape)).collect();
-    let mut inputs = inputs.join(" ");
-    if inputs.chars().count() > 72 {
-        inputs = inputs.chars().take(69).chain("...".chars()).collect();
-    }
-    let mark = match (case.passed(), case.not_tried() || case.not_applicable.is_some()) {
-        (_, true) => faint("none"),
-        (true, _) => good("ok  "),
-        (false, false) => bad("FAIL"),
-    };
-    format!("{mark} {:<8} {}", case.name, faint(&inputs))
 }

@@ -5,10 +5,11 @@ use std::path::Path;
 
 use clap::Args;
 use onnxport_core::diagnose::{Code, Diagnostic, Severity};
-use onnxport_core::verify::Options;
+use onnxport_core::verify::{Options, Signature};
 use onnxport_core::{Calls, Host};
 
-use super::verify::{self, RuntimeArguments};
+use super::verified;
+use super::verify::RuntimeArguments;
 use crate::format::bold;
 use crate::outcome::Outcome;
 use crate::plugins;
@@ -45,8 +46,9 @@ impl VerifyingArguments {
     /// run is a note unless the user said with what, or requires it.
     pub(crate) fn verify(&self, host: &Host, path: &Path, calls: Calls, progress: &Progress) -> Outcome {
         let mut outcome = Outcome::ok();
-        let RuntimeArguments { executor, ort_library, executor_options, .. } = &self.runtime;
-        let asked = executor.is_some() || ort_library.is_some() || !executor_options.is_empty();
+        let RuntimeArguments { executor, options } = &self.runtime;
+        let asked =
+            executor.is_some() || options.ort_library.is_some() || !options.executor_options.is_empty();
         let is_skipped = |found: &Diagnostic| !asked && found.code == Code::VERIFY_NO_EXECUTOR;
         let runtime = match plugins::runtime(host, &self.runtime) {
             Ok(runtime) => runtime,
@@ -65,18 +67,24 @@ impl VerifyingArguments {
                 return outcome;
             }
         };
-        match self.reference.refer(&mut against, self.runtime.timeout, progress) {
+        match Signature::read(path) {
+            Ok(signature) => against.step(&signature),
+            Err(diagnostic) => {
+                outcome.fail(diagnostic);
+                return outcome;
+            }
+        }
+        match self.reference.refer(&mut against, options.timeout, progress) {
             Ok(note) => outcome.report.diagnostics.extend(note),
             Err(diagnostic) => {
                 outcome.fail(diagnostic);
                 return outcome;
             }
         }
-        let options = Options::default();
-        match verify::execute(&runtime, path, &against, &options, self.runtime.deadline(), progress) {
+        match verified::execute(&runtime, path, &against, &Options::default(), options.deadline(), progress) {
             Ok(verification) => {
-                verify::describe(&verification, &source, &mut outcome);
-                if self.require_verified && !verification.values_compared {
+                verified::describe(&verification, &source, &mut outcome);
+                if self.require_verified && !verification.says_something() {
                     let message = "there are no expected values to compare with, as --require-verified asks";
                     let help = "save the program with `onnxport.save(program, path)` of the Python package";
                     outcome.fail(Diagnostic::error(Code::VERIFY_EXPECTED, message).help(help));

@@ -39,6 +39,11 @@ impl Tolerance {
 
     /// The tolerance for a tensor whose largest finite expected magnitude is `largest`.
     pub(super) fn scaled(self, largest: f64) -> Self {
-        Self { atol: self.atol * largest.clamp(SCALE.0, SCALE.1), ..self }
+        Self { atol: self.atol * Self::factor(largest), ..self }
+    }
+
+    /// By what the absolute tolerance is multiplied for a tensor whose largest finite expected magnitude is `largest`.
+    pub(crate) fn factor(largest: f64) -> f64 {
+        largest.clamp(SCALE.0, SCALE.1)
     }
 }

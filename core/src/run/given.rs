@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
 
-use super::{npy, wrong};
+use super::wrong;
 use crate::diagnose::Report;
 use crate::tensor::LazyTensor;
+use crate::verify::inputs::npy;
 use crate::weights::WeightSet;
 
 /// Values for the inputs of a model, by name.
@@ -40,11 +41,16 @@ impl Given {
         self.tensors.insert(name.into(), tensor);
     }
 
-    /// Gives every input the tensor of its name in the file at `path`, of any kind that holds weights.
+    /// Gives every input the tensor of its name in the file at `path`: `.npz`, or of any kind that holds weights.
     ///
     /// # Errors
-    /// Those of [`WeightSet::open`].
+    /// Those of [`WeightSet::open`]; `OP710` for an array of NumPy that is none of numbers.
     pub fn add_all(&mut self, path: &Path) -> Result<(), Report> {
+        if path.extension().is_some_and(|e| e == "npz") {
+            self.tensors.extend(npy::read_all(path)?);
+            self.files.push(path.to_owned());
+            return Ok(());
+        }
         let set = WeightSet::open(&[path.to_owned()], None)?;
         let tensors = set.names().filter_map(|name| Some((name.to_owned(), set.get(name)?.clone())));
         self.tensors.extend(tensors);

@@ -4,7 +4,6 @@ mod answers;
 mod bind;
 mod draw;
 mod given;
-mod npy;
 mod save;
 mod summary;
 

@@ -156,7 +156,7 @@ fn bodies(node: &NodeProto) -> impl Iterator<Item = &NodeProto> {
 }
 
 /// The nodes of nested graphs and of functions, in the order in which the file has what holds them.
-fn inner(file: &OnnxFile) -> Vec<&NodeProto> {
+pub(super) fn inner(file: &OnnxFile) -> Vec<&NodeProto> {
     let main = file.graph().into_iter().flat_map(|graph| &graph.node);
     let mut found: Vec<&NodeProto> = file.functions().iter().flat_map(|function| &function.node).collect();
     found.extend(main.flat_map(bodies));

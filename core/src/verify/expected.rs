@@ -10,6 +10,7 @@ use bytes::Bytes;
 use safetensors::SafeTensors;
 use serde::{Deserialize, Serialize};
 
+use super::floor::Floor;
 use crate::diagnose::{Code, Diagnostic};
 use crate::tensor::{self, DType, LazyTensor, MappedFile};
 use crate::weights;
@@ -27,6 +28,10 @@ pub struct Against {
     pub program: Option<PathBuf>,
     /// What ran the program, once it did.
     pub torch: Option<String>,
+    /// Whether the noise of the computation is wanted, which takes that of float64.
+    pub exact: bool,
+    /// The name of the executor whose values are expected where nothing else says what is.
+    pub oracle: Option<String>,
     /// Where the program's branches stand in the user's code, by the names of the calls.
     pub branches: BTreeMap<String, String>,
 }
@@ -49,13 +54,26 @@ pub struct Case {
     pub trial: bool,
     /// Why the program itself does not take it.
     pub refused: Option<String>,
+    /// Whether it is the next step after the case before it: states are as that left them.
+    pub continues: bool,
+    /// Why the noise of the computation is not known, where it was wanted.
+    pub inexact: Option<String>,
 }
 
 impl Case {
     /// A call of which nothing but its inputs is known.
     pub fn new(name: impl Into<String>, inputs: Vec<(String, LazyTensor)>) -> Self {
-        let (name, source) = (name.into(), Source::Nothing);
-        Self { name, inputs, expected: None, source, drawn: false, trial: false, refused: None }
+        Self {
+            name: name.into(),
+            inputs,
+            expected: None,
+            source: Source::Nothing,
+            drawn: false,
+            trial: false,
+            refused: None,
+            continues: false,
+            inexact: None,
+        }
     }
 
     /// Whether the program draws random numbers, so that its values are not those of the model.
@@ -75,6 +93,8 @@ pub enum Source {
     Recorded,
     /// PyTorch, which ran the program for this verification.
     Torch,
+    /// Another executor, which ran the same model.
+    Executor,
 }
 
 /// The values after a call.
@@ -88,6 +108,32 @@ pub struct Expected {
     pub states: Vec<(String, LazyTensor)>,
     /// Whether random numbers were drawn: the values are not the ones to expect, types and shapes are.
     pub random: bool,
+    /// The noise of the computation, where the same was computed in float64.
+    pub floors: Option<Floors>,
+}
+
+/// The noise of each value after a call, as far as it is known.
+#[derive(Clone, Debug)]
+pub struct Floors {
+    /// Of the outputs, in order.
+    pub outputs: Vec<Option<Floor>>,
+    /// Of what the call mutates, by name.
+    pub states: Vec<(String, Option<Floor>)>,
+}
+
+impl Floors {
+    /// That of values, which are also known in float64, of a call whose inputs have so many `elements`.
+    pub(super) fn between(values: &Expected, exact: &Expected, elements: u64) -> Self {
+        let outputs = values.outputs.iter().zip(&exact.outputs);
+        let states = values.states.iter().map(|(name, value)| {
+            let found = exact.states.iter().find(|(known, _)| known == name);
+            (name.clone(), found.and_then(|(_, exact)| Floor::between(value, exact, elements)))
+        });
+        Self {
+            outputs: outputs.map(|(value, exact)| Floor::between(value, exact, elements)).collect(),
+            states: states.collect(),
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -200,19 +246,12 @@ impl<'a> Recording<'a> {
                 names.push(name.clone().unwrap_or_default());
             }
         }
+        let states = named("state", &entry.states)?;
+        let expected = Expected { outputs, names, states, random: entry.random, floors: None };
         Ok(Case {
-            name: entry.name.clone(),
-            inputs: named("input", &entry.inputs)?,
-            expected: Some(Expected {
-                outputs,
-                names,
-                states: named("state", &entry.states)?,
-                random: entry.random,
-            }),
+            expected: Some(expected),
             source: Source::Recorded,
-            drawn: false,
-            trial: false,
-            refused: None,
+            ..Case::new(entry.name.clone(), named("input", &entry.inputs)?)
         })
     }
 

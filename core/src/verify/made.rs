@@ -2,11 +2,15 @@
 //!
 //! One is an index that most tables have, a divisor, and a place that a mask leaves open.
 
+use super::draw::Drawing;
 use super::expected::Against;
+use super::indices;
 use super::samples::{self, Sample};
+use super::source::cost;
 use crate::diagnose::{Code, Diagnostic};
 use crate::meta::Implied;
 use crate::program::{InputKind, Program, ValueType};
+use crate::registry::Schemas;
 use crate::sizes::Constraints;
 use crate::sym::{Dim, SymId};
 use crate::tensor::{DType, LazyTensor, Transform};
@@ -15,11 +19,12 @@ impl Against {
     /// Calls whose inputs are made up, at the sizes with which the program was traced and at others.
     ///
     /// # Errors
-    /// `OP704` when the program does not state a type or a size.
-    pub fn made(program: &Program) -> Result<Self, Diagnostic> {
+    /// `OP704` when the program does not state a type or a size; `OP710` for a rule that fits no input.
+    pub fn made(program: &Program, schemas: &Schemas, drawing: &Drawing) -> Result<Self, Diagnostic> {
         let inputs = program.signature.inputs.iter().zip(&program.body.inputs);
         let mut samples = Vec::new();
-        for (spec, arg) in inputs {
+        let mut extents = indices::extents(program, schemas);
+        for (place, (spec, arg)) in inputs.enumerate() {
             let (InputKind::User, Some(value)) = (&spec.kind, arg.as_value()) else { continue };
             let stated = program.body.values.find(value).map(|value| &value.ty);
             let sample = stated.and_then(|ty| sample(program, &spec.name, ty)).ok_or_else(|| {
@@ -27,14 +32,16 @@ impl Against {
                     format!("the program does not say enough about its input {} to make one", spec.name);
                 Diagnostic::error(Code::VERIFY_EXPECTED, message)
             })?;
-            samples.push(sample);
+            samples.push(Sample { within: extents.remove(&place).unwrap_or_default(), ..sample });
         }
         let constraints = Constraints::new(
             Implied::nothing(&program.symbols),
             &program.guards,
             samples.iter().map(Sample::port),
         );
-        Ok(Self { made: true, ..samples::cases(&program.symbols, &samples, &constraints) })
+        let mut against = samples::cases(&program.symbols, &samples, &constraints);
+        against.cases.extend(drawing.cases(&program.symbols, &samples, &constraints, &cost(program))?);
+        Ok(Self { made: true, ..against })
     }
 }
 
@@ -61,11 +68,11 @@ fn sample(program: &Program, name: &str, ty: &ValueType) -> Option<Sample> {
         ValueType::SymBool => (Vec::new(), None, scalar(DType::Bool, vec![1])),
         ValueType::Token | ValueType::Custom(_) => return None,
     };
-    Some(Sample { name: name.to_owned(), dims, number, tensor, within: Vec::new() })
+    Some(Sample { name: name.to_owned(), dims, number, tensor, within: Vec::new(), made: true })
 }
 
 /// A tensor of ones. `None` for types that no input has.
-fn ones(dtype: DType, shape: Vec<u64>) -> Option<LazyTensor> {
+pub(super) fn ones(dtype: DType, shape: Vec<u64>) -> Option<LazyTensor> {
     if dtype.is_float() {
         let wide = LazyTensor::fill(DType::F32, shape, &1f32.to_le_bytes());
         return if dtype == DType::F32 { Some(wide) } else { wide.then(Transform::Cast(dtype)) };
@@ -92,7 +99,7 @@ graph {
 }
 ";
         let program = Program::parse(text).unwrap();
-        let against = Against::made(&program).unwrap();
+        let against = Against::made(&program, &Schemas::new([""]), &Drawing::default()).unwrap();
         assert!(against.made && against.cases.len() == 3 && !against.has_values());
         let traced = &against.cases[0];
         let of = |at: usize| {

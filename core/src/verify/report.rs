@@ -4,6 +4,8 @@ use serde::Serialize;
 
 use super::branches::NotEntered;
 use super::expected::{Case, Source};
+use super::floor::Floor;
+use super::nature::Nature;
 use crate::compare::Difference;
 use crate::diagnose::{Code, Diagnostic, Severity};
 
@@ -20,6 +22,12 @@ pub struct Verification {
     /// Whether that only measures how far they are from each other, since weights were changed on
     /// purpose: element types and shapes are judged, values are not.
     pub measured: bool,
+    /// What the values were compared by.
+    pub tolerance: Judged,
+    /// The executor whose values are expected where nothing else is: where that is `executor` itself, they are not held
+    /// against it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub oracle: Option<String>,
     /// Whether the inputs were made up: a call that fails may do so because of them.
     pub made: bool,
     /// One per call.
@@ -28,6 +36,18 @@ pub struct Verification {
     pub not_entered: Vec<NotEntered>,
     /// Wall-clock seconds, loading included.
     pub seconds: f64,
+}
+
+/// Where the tolerances of a verification come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Judged {
+    /// From element types.
+    Default,
+    /// From the user.
+    Given,
+    /// From the noise of each output, else from element types.
+    Auto,
 }
 
 /// The outcome of one call.
@@ -53,6 +73,9 @@ pub struct CaseReport {
     pub random: bool,
     /// Why the program itself does not take the call; the model was not run then.
     pub refused: Option<String>,
+    /// Why the noise of the computation is not known, where the tolerance was to follow from it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inexact: Option<String>,
 }
 
 /// A tensor's name and type.
@@ -80,6 +103,22 @@ pub struct OutputReport {
     pub difference: Option<Difference>,
     /// The distance of neighbouring codes, where results are that far from the expected ones and no further.
     pub codes: Option<f64>,
+    /// The noise of the computation, where the tolerance follows from it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub floor: Option<Floor>,
+    /// What the values are like.
+    pub got: Nature,
+    /// What the expected values are like.
+    pub wanted: Option<Nature>,
+    /// What is peculiar about either.
+    pub remarks: Vec<String>,
+}
+
+impl OutputReport {
+    /// Whether values were compared, and agreeing with them says nothing: none of them is finite.
+    pub fn says_nothing(&self) -> bool {
+        self.difference.is_some() && self.wanted.is_some_and(|wanted| wanted.says_nothing())
+    }
 }
 
 impl Verification {
@@ -97,6 +136,16 @@ impl Verification {
     /// Whether that the case does not run says nothing about the model.
     fn excuses(&self, case: &CaseReport) -> bool {
         case.refused.is_some() || case.unproven(self.made) && case.outputs_are_right()
+    }
+
+    /// Whether agreeing says something: some output of some call was compared with finite values.
+    pub fn says_something(&self) -> bool {
+        let mut compared = self.compared().peekable();
+        self.values_compared && (compared.peek().is_none() || compared.any(|output| !output.says_nothing()))
+    }
+
+    fn compared(&self) -> impl Iterator<Item = &OutputReport> {
+        self.cases.iter().flat_map(|case| &case.outputs).filter(|output| output.difference.is_some())
     }
 
     /// The distance of neighbouring codes, where results of a quantised model are that far from the expected ones.
@@ -152,11 +201,32 @@ impl Verification {
                     .help("record a model with trained or larger weights, or set a smaller --atol"),
             );
         }
+        diagnostics.extend(self.worthless());
         if self.measured {
             diagnostics.extend(self.lost());
         }
         diagnostics.extend(self.unseen());
         diagnostics
+    }
+
+    /// A warning about outputs of which no expected value is finite: being equal to them says nothing.
+    fn worthless(&self) -> Option<Diagnostic> {
+        let mut names: Vec<&str> = Vec::new();
+        for output in self.compared() {
+            let name = output.tensor.name.as_str();
+            let worthless =
+                || self.compared().filter(|o| o.tensor.name == name).all(OutputReport::says_nothing);
+            if !names.contains(&name) && output.says_nothing() && worthless() {
+                names.push(name);
+            }
+        }
+        if names.is_empty() {
+            return None;
+        }
+        let message =
+            format!("no expected value of {} is finite: agreeing with them says nothing", names.join(", "));
+        let help = "the program itself gives NaN or infinity for these inputs: try others, `--inputs FILE` or `--draw`";
+        Some(Diagnostic::warning(Code::VERIFY_EXPECTED, message).help(help))
     }
 
     /// A note about branches that no case is known to have entered: nothing is known of what they compute.
@@ -205,7 +275,7 @@ impl Verification {
         let outputs = ran.map(|case| case.outputs.as_slice()).unwrap_or_default();
         let is_vacuous = |name: &str| {
             let mut all = self.cases.iter().flat_map(|c| &c.outputs).filter(|o| o.tensor.name == name);
-            all.all(|o| o.difference.as_ref().is_some_and(Difference::is_vacuous))
+            all.all(|o| !o.says_nothing() && o.difference.as_ref().is_some_and(Difference::is_vacuous))
         };
         outputs.iter().map(|o| o.tensor.name.as_str()).filter(|name| is_vacuous(name)).collect()
     }
@@ -230,6 +300,7 @@ impl CaseReport {
             expected: case.source,
             random: false,
             refused: None,
+            inexact: None,
         }
     }
 
@@ -250,7 +321,7 @@ impl CaseReport {
 
     /// Whether nothing shows that the program itself takes the call.
     fn unproven(&self, made: bool) -> bool {
-        (made || self.drawn) && self.expected != Source::Torch
+        (made || self.drawn) && self.expected == Source::Nothing
     }
 
     /// Whether the call ran and every output is right.

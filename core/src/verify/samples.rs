@@ -27,6 +27,8 @@ pub(super) struct Sample {
     pub tensor: LazyTensor,
     /// The extents that its elements stay below, where they are places in other tensors.
     pub within: Vec<Dim>,
+    /// Whether the value was made up, and only its type is known.
+    pub made: bool,
 }
 
 impl Sample {
@@ -231,6 +233,7 @@ mod tests {
             number: None,
             tensor: LazyTensor::inline(DType::U8, shape.to_vec(), bytes[..len].to_vec()),
             within: Vec::new(),
+            made: false,
         };
         let samples = [
             sample("x", vec![batch, double], &[2, 6], 12),
@@ -258,8 +261,14 @@ mod tests {
             let id = symbols.find("s").unwrap();
             symbols.get_mut(id).range = Range::new(min as i64, max as i64);
             let tensor = LazyTensor::inline(DType::U8, vec![traced], vec![1; traced as usize]);
-            let sample =
-                Sample { name: "x".to_owned(), dims: vec![dim], number: None, tensor, within: Vec::new() };
+            let sample = Sample {
+                name: "x".to_owned(),
+                dims: vec![dim],
+                number: None,
+                tensor,
+                within: Vec::new(),
+                made: false,
+            };
             let samples = [sample];
             let sizes: Vec<u64> = cases(&symbols, &samples, &constraints(&symbols, &[], &samples))
                 .cases
@@ -281,6 +290,7 @@ mod tests {
             number: None,
             tensor,
             within: Vec::new(),
+            made: false,
         };
         let samples = [sample];
         assert_eq!(cases(&symbols, &samples, &constraints(&symbols, &[], &samples)).cases.len(), 1);
@@ -301,6 +311,7 @@ mod tests {
             number: None,
             tensor: LazyTensor::inline(DType::U8, vec![size], vec![1; size as usize]),
             within: Vec::new(),
+            made: false,
         };
         let sizes = [5, 3, 8, 5];
         let names = ["cache_0", "ids", "mask", "cache_1"];

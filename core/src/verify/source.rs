@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::branches;
+use super::draw::Drawing;
 use super::expected::{Against, Case};
 use super::indices;
 use super::samples::{self, Sample};
@@ -12,14 +13,16 @@ use crate::meta;
 use crate::program::{Program, Value, ValueType};
 use crate::pt2::{self, Archive, SampleValue};
 use crate::registry::Schemas;
-use crate::sizes::{self, AxisSize, Constraints};
+use crate::sizes::{self, AxisSize, Constraints, Sizes};
+use crate::sym::{Dim, SymId};
+use crate::tensor::data::count;
 use crate::tensor::{DType, LazyTensor};
 
 impl Against {
     /// Finds calls for a file that the user named: a sidecar, or an archive, whose sidecar is used
     /// when there is one beside it. Sizes are drawn for a model of the sizes `fixed`.
     ///
-    /// `draws` asks for calls with drawn sizes and values besides those of a sidecar.
+    /// `drawing` says which calls are drawn besides the recorded ones.
     ///
     /// Returns the calls and the file that they come from.
     ///
@@ -29,18 +32,22 @@ impl Against {
         path: &Path,
         schemas: &Schemas,
         fixed: &[AxisSize],
-        draws: bool,
+        drawing: &Drawing,
     ) -> Result<(Self, PathBuf), Report> {
         let is_sidecar = path.extension().is_some_and(|e| e == "safetensors");
         let sidecar = if is_sidecar { path.to_owned() } else { Self::sidecar_path(path) };
         let archive = if is_sidecar { archive_of(path) } else { Some(path.to_owned()) };
         if is_sidecar || sidecar.exists() {
             let mut recorded = Self::read(&sidecar)?;
-            if let Some(path) = archive.as_deref().filter(|_| draws) {
+            if let Some(path) = archive.as_deref().filter(|_| drawing.besides) {
                 let mut archive = pt2::read(path)?;
                 sizes::fix(&mut archive.program, schemas, fixed)?;
-                // What cannot be drawn from is not what the user asked about.
-                recorded.add_drawn(Self::of_archive(&archive, schemas).unwrap_or_default());
+                match Self::of_archive(&archive, schemas, drawing) {
+                    Ok(drawn) => recorded.add_drawn(drawn),
+                    Err(report) if drawing.by_rule() => return Err(report),
+                    // What cannot be drawn from is not what the user asked about.
+                    Err(_) => {}
+                }
                 recorded.locate(&archive.program);
             }
             recorded.program = archive;
@@ -49,7 +56,14 @@ impl Against {
         let mut archive = pt2::read(path)?;
         sizes::fix(&mut archive.program, schemas, fixed)?;
         let program = Some(path.to_owned());
-        Ok((Self { program, ..Self::of_archive(&archive, schemas)? }, path.to_owned()))
+        let found = Self::of_archive(&archive, schemas, drawing).or_else(|report| {
+            // Values that are made up by rules need no recorded ones.
+            if !drawing.by_rule() {
+                return Err(report);
+            }
+            Ok(Self::made(&archive.program, schemas, drawing)?)
+        })?;
+        Ok((Self { program, ..found }, path.to_owned()))
     }
 
     /// Adds the calls of `other` whose sizes or values were drawn.
@@ -68,8 +82,9 @@ impl Against {
     /// sizes must be equal.
     ///
     /// # Errors
-    /// `OP704` when it records none or they cannot be fed, and what reading them gives.
-    pub fn of_archive(archive: &Archive, schemas: &Schemas) -> Result<Self, Report> {
+    /// `OP704` when it records none or they cannot be fed, what reading them gives, and `OP710` for a rule that
+    /// fits no input.
+    pub fn of_archive(archive: &Archive, schemas: &Schemas, drawing: &Drawing) -> Result<Self, Report> {
         let nothing = || {
             Diagnostic::error(Code::VERIFY_EXPECTED, "the archive records no sample inputs")
                 .help("save it with `onnxport.save(program, path)`, which records inputs and expected values")
@@ -99,8 +114,29 @@ impl Against {
             }
         }
         against.cases.extend(values::cases(&program.symbols, &samples, &sizes, !places.is_empty()));
+        against.cases.extend(drawing.cases(&program.symbols, &samples, &constraints, &cost(program))?);
         against.branches = places;
         Ok(against)
+    }
+}
+
+/// What all values of the main graph of `program` take at some sizes, in bytes. Those about which nothing is known are
+/// left out.
+pub(super) fn cost(program: &Program) -> impl Fn(&Sizes) -> Option<u64> {
+    let all: Vec<(DType, &[Dim])> = program
+        .body
+        .values
+        .iter()
+        .filter_map(|(_, value)| value.ty.as_tensor())
+        .map(|ty| (ty.dtype, ty.shape.as_slice()))
+        .collect();
+    move |sizes| {
+        let size = |id: SymId| sizes.iter().find(|(symbol, _)| *symbol == id).map(|(_, size)| *size);
+        all.iter().try_fold(0u64, |sum, (dtype, dims)| {
+            let shape = dims.iter().map(|dim| u64::try_from(program.symbols.eval(*dim, &size)?).ok());
+            let Some(shape) = shape.collect::<Option<Vec<u64>>>() else { return Some(sum) };
+            sum.checked_add(dtype.byte_len(count(&shape)?)?)
+        })
     }
 }
 
@@ -129,9 +165,9 @@ fn sample(name: &str, stated: &Value, value: SampleValue) -> Option<Sample> {
         _ => return None,
     };
     // A complex tensor is fed as pairs, which its stated shape does not know of.
-    let pair = (tensor.shape.len() > dims.len()).then_some(crate::sym::Dim::Const(2));
+    let pair = (tensor.shape.len() > dims.len()).then_some(Dim::Const(2));
     let dims = dims.into_iter().chain(pair.filter(|_| number.is_none())).collect();
-    Some(Sample { name: name.to_owned(), dims, number, tensor, within: Vec::new() })
+    Some(Sample { name: name.to_owned(), dims, number, tensor, within: Vec::new(), made: false })
 }
 
 /// A complex tensor as pairs of real numbers, as the converted model takes it.

@@ -139,7 +139,7 @@ fn floats(tensor: &LazyTensor, change: impl FnMut(f64) -> f64) -> Option<LazyTen
 }
 
 /// The elements of a tensor of a common floating-point type.
-fn numbers(tensor: &LazyTensor) -> Option<Vec<f64>> {
+pub(super) fn numbers(tensor: &LazyTensor) -> Option<Vec<f64>> {
     let bytes = tensor.read()?;
     let two = |decode: fn([u8; 2]) -> f64| {
         bytes.chunks_exact(2).filter_map(|c| c.try_into().ok()).map(decode).collect()
@@ -222,6 +222,7 @@ mod tests {
             number: None,
             tensor,
             within,
+            made: false,
         }
     }
 

@@ -41,13 +41,15 @@ type Input<'a> = (String, Dtype, Vec<usize>, Cow<'a, [u8]>);
 struct Asked<'a> {
     name: String,
     inputs: Vec<&'a str>,
+    continues: bool,
 }
 
-/// The message that asks for the values of `cases`, which are called by their numbers.
+/// The message that asks for the values of `cases`, which are called by their numbers; for those that computing in
+/// float64 gives as well where they are wanted `exact`.
 ///
 /// # Errors
 /// A sentence about an input that cannot be sent.
-pub(super) fn request(cases: &[&Case]) -> Result<Vec<u8>, String> {
+pub(super) fn request(cases: &[&Case], exact: bool) -> Result<Vec<u8>, String> {
     let mut asked = Vec::with_capacity(cases.len());
     let mut inputs: Vec<Input<'_>> = Vec::new();
     for (number, case) in cases.iter().enumerate() {
@@ -62,7 +64,7 @@ pub(super) fn request(cases: &[&Case]) -> Result<Vec<u8>, String> {
             inputs.push((format!("{number}/input/{name}"), dtype, shape, bytes));
         }
         let inputs = case.inputs.iter().map(|(name, _)| name.as_str()).collect();
-        asked.push(Asked { name: number.to_string(), inputs });
+        asked.push(Asked { name: number.to_string(), inputs, continues: case.continues });
     }
     let mut views = Vec::with_capacity(inputs.len());
     for (key, dtype, shape, bytes) in &inputs {
@@ -71,7 +73,10 @@ pub(super) fn request(cases: &[&Case]) -> Result<Vec<u8>, String> {
     }
     // Strings always serialise.
     let asked = serde_json::to_string(&asked).unwrap_or_default();
-    let metadata = HashMap::from([("cases".to_owned(), asked)]);
+    let mut metadata = HashMap::from([("cases".to_owned(), asked)]);
+    if exact {
+        metadata.insert("exact".to_owned(), "f64".to_owned());
+    }
     safetensors::serialize(views, Some(metadata)).map_err(|error| error.to_string())
 }
 

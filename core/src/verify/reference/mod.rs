@@ -17,7 +17,7 @@ use std::time::Duration;
 use child::Child;
 use message::Answer;
 
-use super::expected::{Against, Case, Expected, Source};
+use super::expected::{Against, Case, Expected, Floors, Source};
 use super::python::{self, Python};
 use crate::diagnose::{Code, Diagnostic, Severity};
 
@@ -39,8 +39,9 @@ pub enum Reference {
 }
 
 impl Against {
-    /// Finds expected values as `reference` says, within `limit`. Calls that are of use with values only are gone
-    /// afterwards.
+    /// Finds expected values as `reference` says, within `limit`. Where those of float64 are wanted as well
+    /// ([`exact`](Self::exact)), PyTorch is asked also for what was recorded. Calls that are of use with values only
+    /// are gone afterwards.
     ///
     /// Returns a note where PyTorch was there and could not say what is expected.
     ///
@@ -51,8 +52,9 @@ impl Against {
         reference: Reference,
         limit: Option<Duration>,
     ) -> Result<Option<Diagnostic>, Diagnostic> {
+        let lacks = |case: &Case| case.expected.is_none() && !case.continues;
         let outcome = match reference {
-            Reference::Found if self.cases.iter().any(|case| case.expected.is_none()) => self.look(limit),
+            Reference::Found if self.exact || self.cases.iter().any(lacks) => self.look(limit),
             Reference::Found | Reference::Recorded => Ok(()),
             Reference::Torch => self.insist(limit),
             Reference::None => {
@@ -104,22 +106,41 @@ impl Against {
         trusted: bool,
         limit: Option<Duration>,
     ) -> Result<(), String> {
+        // Who trusts the program wants its own values; otherwise what was recorded counts.
+        let keeps = !trusted;
         let asked: Vec<&Case> = self.cases.iter().collect();
-        let request = message::request(&asked)?;
+        let request = message::request(&asked, self.exact)?;
         let told = |why: String| format!("`{}`: {why}", python.interpreter.display());
         let limit = limit.unwrap_or(PATIENCE);
         let mut child = Child::start(&python.interpreter, path, trusted, request, limit).map_err(told)?;
-        let answers = answers(&mut child, self.cases.len()).map_err(told)?;
-        let (version, answers) = answers;
-        let first = answers.iter().zip(&self.cases).find(|(_, case)| !case.drawn && !self.made);
+        let version = greeting(&mut child).map_err(told)?;
+        let found = answers(&mut child, self.cases.len()).map_err(told)?;
+        let first = found.iter().zip(&self.cases).find(|(_, case)| !case.drawn && !self.made);
         if let Some((Err(why), case)) = first {
             return Err(told(format!("it does not run the case {}: {why}", case.name)));
         }
-        for (case, answer) in self.cases.iter_mut().zip(answers) {
-            case.forget();
-            match answer {
-                Ok(values) => (case.expected, case.source) = (Some(values), Source::Torch),
-                Err(why) => case.refused = Some(why),
+        let wide = self.exact.then(|| answers(&mut child, self.cases.len()));
+        for (number, (case, answer)) in self.cases.iter_mut().zip(found).enumerate() {
+            let mut values = match answer {
+                Ok(values) => values,
+                Err(why) => {
+                    case.forget();
+                    case.refused = Some(why);
+                    continue;
+                }
+            };
+            // Not everything is there in float64; that is no reason to give up what is known.
+            match wide.as_ref().map(|wide| wide.as_ref().map(|all| all.get(number))) {
+                Some(Ok(Some(Ok(exact)))) => {
+                    let elements = case.inputs.iter().filter_map(|(_, tensor)| tensor.elements()).sum();
+                    values.floors = Some(Floors::between(&values, exact, elements));
+                }
+                Some(Ok(Some(Err(why))) | Err(why)) => case.inexact = Some(why.clone()),
+                Some(Ok(None)) | None => {}
+            }
+            match &mut case.expected {
+                Some(recorded) if keeps => recorded.floors = values.floors,
+                _ => (case.expected, case.source) = (Some(values), Source::Torch),
             }
         }
         self.torch = Some(format!("PyTorch {version} ({})", python.interpreter.display()));
@@ -133,19 +154,24 @@ impl Case {
     }
 }
 
-/// The version of PyTorch, and the answer to each of `count` cases: values, or why the program refuses it.
-fn answers(child: &mut Child, count: usize) -> Result<(String, Vec<Result<Expected, String>>), String> {
-    let mut next = || -> Result<Answer, String> {
-        message::read(child.answer()?).map_err(|why| format!("its answer is not one: {why}"))
-    };
-    let version = match next()? {
-        Answer::Greeting(version) => version,
-        Answer::Error(why) => return Err(why),
-        _ => return Err("it answers without a greeting".to_owned()),
-    };
+fn next(child: &mut Child) -> Result<Answer, String> {
+    message::read(child.answer()?).map_err(|why| format!("its answer is not one: {why}"))
+}
+
+/// The version of PyTorch.
+fn greeting(child: &mut Child) -> Result<String, String> {
+    match next(child)? {
+        Answer::Greeting(version) => Ok(version),
+        Answer::Error(why) => Err(why),
+        _ => Err("it answers without a greeting".to_owned()),
+    }
+}
+
+/// The answer to each of `count` cases: values, or why the program refuses it.
+fn answers(child: &mut Child, count: usize) -> Result<Vec<Result<Expected, String>>, String> {
     let mut all = Vec::with_capacity(count);
     while all.len() < count {
-        let (number, answer) = match next()? {
+        let (number, answer) = match next(child)? {
             Answer::Values(number, values) => (number, Ok(values)),
             Answer::Refused(number, why) => (number, Err(why)),
             Answer::Error(why) => return Err(why),
@@ -156,5 +182,5 @@ fn answers(child: &mut Child, count: usize) -> Result<(String, Vec<Result<Expect
         }
         all.push(answer);
     }
-    Ok((version, all))
+    Ok(all)
 }

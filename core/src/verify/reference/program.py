@@ -3,11 +3,13 @@
     python -c <this> ARCHIVE PARENT [trusted]
 
 Standard input and output carry messages: eight bytes that state a length, then a safetensors file.
-The request has a metadata entry `cases`, a JSON list of `{"name", "inputs"}`, and tensors
-`<case>/input/<placeholder>`. The answers are a greeting with `torch`, PyTorch's version; then one
-message for each case, in the format of the files that `onnxport.save` writes, or with `case` and
-`refused`, the reason. A message with `error` is the last one. Standard input stays open: its end is
-that of the process that asked.
+The request has a metadata entry `cases`, a JSON list of `{"name", "inputs", "continues"}`, and
+tensors `<case>/input/<placeholder>`. A case that continues the one before starts from the state
+that it left. The answers are a greeting with `torch`, PyTorch's version; then one message for each
+case, in the format of the files that `onnxport.save` writes, or with `case` and `refused`, the
+reason. Where the request has the entry `exact`, as many messages follow with the values that
+computing in float64 gives. A message with `error` is the last one. Standard input stays open: its
+end is that of the process that asked.
 
 Nothing but PyTorch is needed. A program that is not `trusted` must not run code when it is loaded.
 """
@@ -285,6 +287,34 @@ class Program:
             for arg in outputs
         ]
         self.mutated: list[str] | None = None
+        self.left: dict[str, Any] = {}
+        self.is_wide = False
+
+    def widen(self) -> None:
+        """Compute in float64 from now on, whatever the program says."""
+        import torch
+        from torch.fx.node import map_aggregate
+
+        for module in self.module.modules():
+            if not isinstance(module, torch.fx.GraphModule):
+                continue
+            for node in list(module.graph.nodes):
+                if node.target == torch.ops.aten._assert_tensor_metadata.default:
+                    # It asserts the type that was traced.
+                    module.graph.erase_node(node)
+                    continue
+                node.args = map_aggregate(node.args, wide)
+                node.kwargs = map_aggregate(node.kwargs, wide)
+            module.recompile()
+            for name, value in list(vars(module).items()):
+                if isinstance(value, torch.Tensor):
+                    setattr(module, name, wide(value))
+        for value in (*self.module.parameters(), *self.module.buffers()):
+            value.data = wide(value.data)
+        self.initial = {name: wide(value) for name, value in self.initial.items()}
+        # What states no type takes the default.
+        torch.set_default_dtype(torch.float64)
+        self.is_wide, self.left = True, {}
 
     def state(self) -> Iterator[tuple[str, Any]]:
         """Yield parameters and buffers with their names."""
@@ -307,15 +337,22 @@ class Program:
             else:
                 yield value.clone()
 
-    def answer(self, case: str, given: Mapping[str, Any]) -> None:
+    def answer(self, case: str, given: Mapping[str, Any], continues: bool) -> None:
         """Run one case and send what comes out."""
         import torch
         import torch.utils._pytree as pytree
 
-        with torch.no_grad():
-            for name, value in self.state():
-                value.copy_(self.initial[name])
+        if continues:
+            # Inputs that the step before wrote to are as it left them.
+            given = {**given, **self.left}
+        else:
+            self.left = {}
+            with torch.no_grad():
+                for name, value in self.state():
+                    value.copy_(self.initial[name])
         leaves = list(self.leaves(given))
+        if self.is_wide:
+            leaves = [wide(leaf) for leaf in leaves]
         args, kwargs = pytree.tree_unflatten(leaves, self.structure)
         watched = dict(self.state())
         for (arg, _), leaf in zip(self.inputs, leaves):  # noqa: B905
@@ -336,6 +373,9 @@ class Program:
                 for name, value in watched.items()
                 if value._version != before[name][0] or not same(value, before[name][1])
             ]
+        placeholders = {arg.name for arg, _ in self.inputs}
+        mutated = [name for name in self.mutated if name in placeholders]
+        self.left = {name: dense(watched[name]) for name in mutated}
         values = {f"{case}/output/{index}": value for index, value in enumerate(results)}
         values |= {f"{case}/state/{name}": watched[name] for name in self.mutated}
         numbers = (torch.Tensor, bool, int, float)
@@ -343,6 +383,35 @@ class Program:
         about = {"outputs": self.outputs, "states": self.mutated, "random": drew}
         described = json.dumps([{"name": case, "inputs": [], **about}])
         send({"format": FORMAT, "cases": described}, tensors.items())
+
+    def answer_all(self, cases: list[dict[str, Any]], tensors: Mapping[str, Any]) -> None:
+        """Answer every case, or say why there is no answer."""
+        runs = True
+        for case in cases:
+            name, continues = case["name"], case.get("continues", False)
+            try:
+                if continues and not runs:
+                    raise RuntimeError("the step before it does not run")
+                given = {key: tensors[f"{name}/input/{key}"] for key in case["inputs"]}
+                self.answer(name, given, continues)
+                runs = True
+            except BaseException as error:
+                runs = False
+                send({"case": name, "refused": reason(error)})
+
+
+def wide(value: Any) -> Any:
+    """Return a tensor, or an element type, of more bits where there is one."""
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        wider = wide(value.dtype)
+        return value if wider == value.dtype else value.to(wider)
+    if isinstance(value, torch.dtype):
+        if value in (torch.float32, torch.float16, torch.bfloat16):
+            return torch.float64
+        return torch.complex128 if value in (torch.complex64, torch.complex32) else value
+    return value
 
 
 def dense(value: Any) -> Any:
@@ -386,12 +455,15 @@ def main() -> None:
     except BaseException as error:
         send({"error": reason(error)})
         return
-    for case in json.loads(metadata["cases"]):
-        name = case["name"]
+    cases = json.loads(metadata["cases"])
+    program.answer_all(cases, tensors)
+    if "exact" in metadata:
         try:
-            program.answer(name, {key: tensors[f"{name}/input/{key}"] for key in case["inputs"]})
+            program.widen()
         except BaseException as error:
-            send({"case": name, "refused": reason(error)})
+            send({"error": reason(error)})
+            return
+        program.answer_all(cases, tensors)
 
 
 if __name__ == "__main__":

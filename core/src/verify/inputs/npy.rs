@@ -6,25 +6,47 @@
 use std::path::Path;
 
 use super::wrong;
-use crate::diagnose::{Code, Diagnostic};
+use crate::diagnose::{Code, Diagnostic, Report};
 use crate::tensor::data::count;
-use crate::tensor::{DType, LazyTensor, MappedFile, Source};
+use crate::tensor::zip_index::{Region, ZipIndex};
+use crate::tensor::{DType, LazyTensor, MappedFile};
 
 /// Reads the array in the file at `path`.
 ///
 /// # Errors
 /// `OP101` when it cannot be read, `OP710` when it is no array of numbers.
-pub(super) fn read(path: &Path) -> Result<LazyTensor, Diagnostic> {
-    let file = MappedFile::open(path)
-        .map_err(|e| Diagnostic::error(Code::READ_IO, format!("cannot read `{}`: {e}", path.display())))?;
-    array(&file).map_err(|why| {
-        wrong(format!("`{}` holds no array that can be fed: {why}", path.display()))
-            .help("save it with `numpy.save`, as an array of numbers or truth values")
-    })
+pub(crate) fn read(path: &Path) -> Result<LazyTensor, Diagnostic> {
+    array(opened(path)?).map_err(|why| unfit(&path.display().to_string(), &why))
 }
 
-fn array(file: &MappedFile) -> Result<LazyTensor, String> {
-    let bytes = file.bytes();
+/// Reads the arrays in the `.npz` file at `path`, by their names.
+///
+/// # Errors
+/// `OP101` when it cannot be read, `OP102` when it is damaged, `OP710` for what is no array of numbers.
+pub(crate) fn read_all(path: &Path) -> Result<Vec<(String, LazyTensor)>, Report> {
+    let zip = ZipIndex::open(opened(path)?, "")?;
+    let mut arrays = Vec::new();
+    for (name, entry) in zip.iter() {
+        let region = zip.region(name, entry)?;
+        let array = array(region).map_err(|why| unfit(&format!("{}/{name}", path.display()), &why))?;
+        arrays.push((name.strip_suffix(".npy").unwrap_or(name).to_owned(), array));
+    }
+    Ok(arrays)
+}
+
+fn opened(path: &Path) -> Result<Region, Diagnostic> {
+    let file = MappedFile::open(path)
+        .map_err(|e| Diagnostic::error(Code::READ_IO, format!("cannot read `{}`: {e}", path.display())))?;
+    Ok(Region::whole(file))
+}
+
+fn unfit(what: &str, why: &str) -> Diagnostic {
+    wrong(format!("`{what}` holds no array that can be fed: {why}"))
+        .help("save it with `numpy.save`, as an array of numbers or truth values")
+}
+
+fn array(file: Region) -> Result<LazyTensor, String> {
+    let bytes = file.as_ref();
     let rest = bytes.strip_prefix(b"\x93NUMPY").ok_or("it does not begin as a .npy file does")?;
     let cut = || "its header is cut off".to_owned();
     let [major, _minor, rest @ ..] = rest else { return Err(cut()) };
@@ -38,15 +60,20 @@ fn array(file: &MappedFile) -> Result<LazyTensor, String> {
     let header = Header::parse(std::str::from_utf8(header).map_err(|e| e.to_string())?)?;
     let offset = (bytes.len() - rest.len() + len) as u64;
     let size = count(&header.shape).and_then(|elements| header.dtype.byte_len(elements));
-    let size = size.filter(|size| offset.checked_add(*size).is_some_and(|end| end <= bytes.len() as u64));
-    let len =
-        size.ok_or_else(|| format!("it has fewer bytes than {}{:?} takes", header.dtype, header.shape))?;
+    let elements = size.and_then(|size| file.slice(offset, size));
+    let elements = elements
+        .ok_or_else(|| format!("it has fewer bytes than {}{:?} takes", header.dtype, header.shape))?;
     let strides = header.by_columns.then(|| {
         let product = |at: usize| header.shape.iter().take(at).product();
         (0..header.shape.len()).map(product).collect()
     });
-    let source = Source::Mapped { file: file.clone(), offset, len };
-    Ok(LazyTensor { dtype: header.dtype, shape: header.shape, source, offset: 0, strides })
+    Ok(LazyTensor {
+        dtype: header.dtype,
+        shape: header.shape,
+        source: elements.into_source(),
+        offset: 0,
+        strides,
+    })
 }
 
 #[derive(Debug, PartialEq)]

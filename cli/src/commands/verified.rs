@@ -1,0 +1,288 @@
+//! Running a model on calls, and how what was found is shown.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use onnxport_core::diagnose::{Code, Diagnostic, Report};
+use onnxport_core::verify::{self, Against, CaseReport, Judged, Options, Runtime, Source, Verification};
+use onnxport_core::write;
+
+use super::histogram::histograms;
+use crate::deadline::Deadline;
+use crate::exit::Exit;
+use crate::format::{bad, bold, count, duration, faint, good, plain, table, unstyled};
+use crate::outcome::Outcome;
+use crate::progress::Progress;
+
+/// Runs the model on every case. The process ends when it takes longer than `limit`.
+pub(crate) fn execute(
+    runtime: &Runtime,
+    model: &Path,
+    against: &Against,
+    options: &Options<'_>,
+    limit: Option<Duration>,
+    progress: &Progress,
+) -> Result<Verification, Diagnostic> {
+    progress.stage("loading the model");
+    let deadline = Deadline::start(limit, runtime.name(), "loading the model")?;
+    verify::verify(runtime, model, against, options, &mut |case| {
+        progress.stage(format!("running {}", case.name));
+        deadline.doing(format!("running the case {}", case.name));
+    })
+}
+
+/// Runs the model on every case, as [`execute`] does, and lets what comes out be expected where nothing else is.
+pub(crate) fn consult(
+    runtime: &Runtime,
+    model: &Path,
+    against: &mut Against,
+    options: &Options<'_>,
+    limit: Option<Duration>,
+    progress: &Progress,
+) -> Result<Verification, Diagnostic> {
+    progress.stage("loading the model");
+    let deadline = Deadline::start(limit, runtime.name(), "loading the model")?;
+    against.consult(runtime, model, options, &mut |case| {
+        progress.stage(format!("running {} in {}", case.name, runtime.name()));
+        deadline.doing(format!("running the case {}", case.name));
+    })
+}
+
+/// Adds what several executors were found to do: what they differ in is a table, executor by case.
+pub(crate) fn describe_all(found: &[Verification], source: &Path, outcome: &mut Outcome) {
+    for verification in found {
+        describe(verification, source, outcome);
+    }
+    if found.len() > 1 {
+        outcome.summary.push_str(&compared_executors(found));
+        // The first one stands where a single one does.
+        outcome.put("verification", found.first());
+        outcome.put("executors", found);
+    }
+}
+
+fn compared_executors(found: &[Verification]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for case in found.iter().flat_map(|verification| &verification.cases) {
+        if !names.contains(&case.name.as_str()) {
+            names.push(&case.name);
+        }
+    }
+    let head = found.iter().map(|verification| plain(short(&verification.executor)));
+    let mut rows = vec![std::iter::once(bold("case")).chain(head).collect::<Vec<String>>()];
+    for name in names {
+        let cells = found.iter().map(|verification| {
+            let case = verification.cases.iter().find(|case| case.name == name);
+            case.map_or_else(|| faint("none"), cell)
+        });
+        rows.push(std::iter::once(plain(name)).chain(cells).collect());
+    }
+    table(&rows)
+}
+
+/// The name and the version of an executor, without where it comes from.
+fn short(executor: &str) -> &str {
+    executor.split_once(", ").map_or(executor, |(name, _)| name)
+}
+
+/// What became of a case, and how far its outputs are off.
+fn cell(case: &CaseReport) -> String {
+    let off = case.outputs.iter().filter_map(|output| output.difference.as_ref()).map(|d| d.max_abs);
+    match off.reduce(f64::max) {
+        Some(off) => format!("{} {off:.2e}", mark(case)),
+        None => mark(case),
+    }
+}
+
+/// Adds a verification to an outcome.
+pub(crate) fn describe(verification: &Verification, source: &Path, outcome: &mut Outcome) {
+    let passed = verification.passed();
+    let mut text = String::new();
+    let judged = verification.says_something() && !verification.measured;
+    let verdict = match (passed, judged) {
+        (true, true) => good("verified"),
+        (true, false) => good("runs    "),
+        (false, _) => bad("MISMATCH"),
+    };
+    let cases = count(verification.cases.len(), "case");
+    let time = duration(Duration::from_secs_f64(verification.seconds.max(0.0)));
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "{verdict}  {cases} in {time} by {}", verification.executor);
+    let _ = writeln!(text, "          {}", compared(verification, source));
+    if let Some(step) = verification.codes() {
+        let _ = writeln!(
+            text,
+            "          results differ by one code, {step:.2e}, to which integer kernels may round"
+        );
+    }
+    // Said of each case where it is not said of all.
+    let is_one = verification.cases.windows(2).all(|pair| match pair {
+        [a, b] => a.expected == b.expected,
+        _ => true,
+    });
+    for case in &verification.cases {
+        let from = if is_one { String::new() } else { faint(&format!("  {}", from(case))) };
+        let _ = writeln!(text, "  {}{from}", case_line(case));
+    }
+    for line in remarks(verification) {
+        let _ = writeln!(text, "          {line}");
+    }
+    outcome.summary.push_str(&text);
+    outcome.put("verification", verification);
+    outcome.put("against", source.display().to_string());
+    outcome.report.diagnostics.extend(verification.diagnostics());
+    if !passed {
+        outcome.exit = outcome.exit.max(Exit::Mismatch);
+    }
+}
+
+/// What is peculiar about the values of outputs, each peculiarity once with the cases that it was seen in.
+fn remarks(verification: &Verification) -> Vec<String> {
+    let mut said: Vec<(String, Vec<&str>)> = Vec::new();
+    for case in &verification.cases {
+        for output in &case.outputs {
+            for remark in &output.remarks {
+                let text = format!("{}: {remark}", plain(&output.tensor.name));
+                match said.iter_mut().find(|(known, _)| *known == text) {
+                    Some((_, cases)) => cases.push(&case.name),
+                    None => said.push((text, vec![&case.name])),
+                }
+            }
+        }
+    }
+    said.into_iter().map(|(text, cases)| format!("{text} ({})", cases.join(", "))).collect()
+}
+
+/// What the outputs were compared with, and how far they are from it.
+fn compared(verification: &Verification, source: &Path) -> String {
+    let source = source.display();
+    let is_recorded = verification.cases.iter().any(|case| case.expected == Source::Recorded);
+    let against = match &verification.torch {
+        Some(torch) if is_recorded => format!("{source} and {torch}"),
+        Some(torch) => torch.clone(),
+        None if verification.cases.iter().any(|case| case.expected == Source::Executor) => {
+            verification.oracle.clone().unwrap_or_default()
+        }
+        None => source.to_string(),
+    };
+    let (max_abs, max_rel) = (verification.max_abs(), verification.max_rel());
+    if verification.values_compared && verification.measured {
+        let cosine = verification.min_cosine();
+        format!(
+            "max abs {max_abs:.2e}, cosine {cosine:.6} against {against}: a measure, since weights were changed"
+        )
+    } else if verification.values_compared {
+        let times = match floors(verification) {
+            Some(times) => format!(", {times:.1} times the noise of the computation"),
+            None if verification.tolerance == Judged::Auto => ", whose noise is not known".to_owned(),
+            None => String::new(),
+        };
+        format!("max abs {max_abs:.2e}, max rel {max_rel:.2e}{times} against {against}")
+    } else if verification.oracle.as_ref() == Some(&verification.executor) {
+        "what it computes is expected of the other executors".to_owned()
+    } else if verification.random() {
+        "the program draws random numbers: element types and shapes were checked, values were not".to_owned()
+    } else if verification.cases.iter().any(|case| case.not_applicable.is_some()) {
+        format!(
+            "{source} records no values for the model's sizes: element types and shapes were checked, values were not"
+        )
+    } else if verification.made {
+        format!(
+            "{source} records no inputs that can be fed, so they were made up: element types and shapes were checked"
+        )
+    } else {
+        format!("{source} records no expected values: element types and shapes were checked, values were not")
+    }
+}
+
+/// Where the expected values of a case come from.
+fn from(case: &CaseReport) -> &'static str {
+    match case.expected {
+        Source::Recorded => "recorded values",
+        Source::Torch => "values of PyTorch",
+        Source::Executor => "values of another executor",
+        Source::Nothing => "no values",
+    }
+}
+
+fn case_line(case: &CaseReport) -> String {
+    let inputs: Vec<String> = case.inputs.iter().map(|t| format!("{}{:?}", t.name, t.shape)).collect();
+    let mut inputs = inputs.join(" ");
+    if inputs.chars().count() > 72 {
+        inputs = inputs.chars().take(69).chain("...".chars()).collect();
+    }
+    format!("{} {:<8} {}", mark(case), case.name, faint(&inputs))
+}
+
+fn mark(case: &CaseReport) -> String {
+    match (case.passed(), case.not_tried() || case.not_applicable.is_some()) {
+        (_, true) => faint("none"),
+        (true, _) => good("ok  "),
+        (false, false) => bad("FAIL"),
+    }
+}
+
+/// How many times the noise of its computation an output is off at most, where that is known.
+fn floors(verification: &Verification) -> Option<f64> {
+    let outputs = verification.cases.iter().flat_map(|case| &case.outputs);
+    let times = outputs.filter_map(|output| {
+        let noise = output.floor.as_ref()?.noise;
+        let off = output.difference.as_ref()?.max_abs;
+        Some(if off == 0.0 { 0.0 } else { off / noise })
+    });
+    times.reduce(f64::max)
+}
+
+/// Fails where a report cannot be written in the format that the name of its file asks for.
+///
+/// # Errors
+/// `OP001`.
+pub(crate) fn check_reports(paths: &[PathBuf]) -> Result<(), Diagnostic> {
+    match paths.iter().find(|path| format_of(path).is_none()) {
+        Some(path) => {
+            let message = format!("a report is .txt or .json, and `{}` is neither", path.display());
+            Err(Diagnostic::error(Code::USAGE, message))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The formats of reports.
+#[derive(Clone, Copy)]
+enum Format {
+    Text,
+    Json,
+}
+
+fn format_of(path: &Path) -> Option<Format> {
+    match path.extension()?.to_str()? {
+        "txt" => Some(Format::Text),
+        "json" => Some(Format::Json),
+        _ => None,
+    }
+}
+
+/// Writes what `found` says to every file of `paths`, which takes the place of none of `sources`.
+///
+/// # Errors
+/// `OP601`, `OP603`.
+pub(crate) fn write_reports(
+    paths: &[PathBuf],
+    sources: &[PathBuf],
+    found: &[Verification],
+    outcome: &mut Outcome,
+) -> Result<(), Report> {
+    for path in paths {
+        let text = match format_of(path) {
+            Some(Format::Json) => format!("{:#}\n", outcome.json("verify")),
+            _ => unstyled(&format!("{}{}{}", outcome.summary, histograms(found), outcome.problem())),
+        };
+        write::file(path, sources, |file| file.write_all(text.as_bytes()))?;
+    }
+    if !paths.is_empty() {
+        outcome.put("reports", paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>());
+    }
+    Ok(())
+}

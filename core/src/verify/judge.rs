@@ -1,0 +1,246 @@
+//! Whether what comes out of a call is what must.
+
+use rustc_hash::FxHashMap;
+
+use super::bind::{Bound, signed};
+use super::executor::Output;
+use super::expected::Case;
+use super::floor::Floor;
+use super::nature::{Nature, remarks};
+use super::report::{OutputReport, TensorReport};
+use super::run::Options;
+use super::values::numbers;
+use super::{Extent, Signature};
+use crate::compare::{Difference, Tolerance, compare};
+use crate::sym::{SymId, Symbols};
+use crate::tensor::LazyTensor;
+
+/// An expected value and its noise.
+type Wanted<'a> = (&'a LazyTensor, Option<Floor>);
+
+/// Checks the outputs of one call, in the order in which they arrive.
+pub(super) struct Judge<'a> {
+    signature: &'a Signature,
+    case: &'a Case,
+    options: &'a Options<'a>,
+    /// The distance of neighbouring codes of an output that is coded.
+    step: &'a dyn Fn(&str) -> Option<f64>,
+    symbols: Symbols,
+    sizes: FxHashMap<SymId, i64>,
+    /// User outputs seen so far.
+    position: usize,
+    pub(super) outputs: Vec<OutputReport>,
+}
+
+impl<'a> Judge<'a> {
+    pub(super) fn new(
+        signature: &'a Signature,
+        case: &'a Case,
+        inputs: &[Bound<'_>],
+        options: &'a Options<'a>,
+        step: &'a dyn Fn(&str) -> Option<f64>,
+    ) -> Self {
+        let mut symbols = Symbols::default();
+        let mut sizes = FxHashMap::default();
+        for input in inputs {
+            for (extent, size) in input.port.dims.iter().flatten().zip(&input.tensor.shape) {
+                if let Extent::Named(text) = extent
+                    && let Ok(dim) = symbols.parse(text)
+                    && let Some(symbol) = symbols.as_symbol(dim)
+                {
+                    sizes.entry(symbol).or_insert(*size as i64);
+                }
+            }
+        }
+        Self { signature, case, options, step, symbols, sizes, position: 0, outputs: Vec::new() }
+    }
+
+    pub(super) fn output(&mut self, output: &Output<'_>) {
+        let state = self.signature.state_of(output.name).map(|s| s.name.clone());
+        let expected = self.expected(state.as_deref());
+        let got = output.dtype.map_or_else(Nature::default, |dtype| Nature::of(dtype, output.bytes));
+        let mut entry = OutputReport {
+            tensor: report(output.name, &output.dtype.map_or("unknown", |d| d.as_str()), output.dims),
+            problem: None,
+            difference: None,
+            codes: None,
+            floor: None,
+            got,
+            wanted: None,
+            remarks: Vec::new(),
+            state,
+        };
+        match expected {
+            Ok(Some((expected, floor))) => self.compare(output, expected, floor, &mut entry),
+            Ok(None) => {}
+            Err(problem) => entry.problem = Some(problem),
+        }
+        entry.remarks = remarks(&entry.got, entry.wanted.as_ref());
+        if entry.problem.is_none() {
+            entry.problem = self.undeclared(output);
+        }
+        self.outputs.push(entry);
+    }
+
+    /// The expected value of the next output, if the case has values, and its noise, if that is known.
+    fn expected(&mut self, state: Option<&str>) -> Result<Option<Wanted<'a>>, String> {
+        let Some(expected) = &self.case.expected else { return Ok(None) };
+        let floors = expected.floors.as_ref();
+        if let Some(name) = state {
+            let found = expected.states.iter().find(|(known, _)| known == name).map(|(_, t)| t);
+            let found = found.ok_or(format!("no expected value was recorded for the state {name}"))?;
+            let floor = floors.and_then(|all| all.states.iter().find(|(known, _)| known == name)?.1);
+            return Ok(Some((found, floor)));
+        }
+        let place = self.position;
+        self.position += 1;
+        let found = expected.outputs.get(place).ok_or("the program has no such output")?;
+        Ok(Some((found, floors.and_then(|all| *all.outputs.get(place)?))))
+    }
+
+    fn compare(
+        &self,
+        output: &Output<'_>,
+        expected: &LazyTensor,
+        floor: Option<Floor>,
+        entry: &mut OutputReport,
+    ) {
+        if output.dtype != Some(expected.dtype) {
+            entry.problem = Some(format!("element type {}, expected {}", entry.tensor.dtype, expected.dtype));
+            return;
+        }
+        if signed(&expected.shape).as_deref() != Some(output.dims) {
+            entry.problem = Some(format!("shape {:?}, expected {:?}", output.dims, expected.shape));
+            return;
+        }
+        if self.case.is_random() {
+            return;
+        }
+        let Some(bytes) = expected.read().filter(|bytes| bytes.len() == output.bytes.len()) else {
+            entry.problem = Some(format!("{} bytes do not fit the shape", output.bytes.len()));
+            return;
+        };
+        entry.wanted = Some(Nature::of(expected.dtype, &bytes));
+        if self.options.auto {
+            entry.floor = floor;
+        }
+        let tolerance = self.tolerance(expected, entry.floor);
+        let (dtype, shape) = (expected.dtype, &expected.shape);
+        let found = match self.options.comparer {
+            None => compare(dtype, shape, output.bytes, &bytes, tolerance),
+            Some(plugin) => {
+                match plugin.compare(output.name, dtype, shape, output.bytes, &bytes, tolerance) {
+                    Ok(found) => found,
+                    Err(problem) => {
+                        entry.problem = Some(format!("was not compared: {}", problem.message));
+                        return;
+                    }
+                }
+            }
+        };
+        if found.wrong > 0 && !self.options.measure {
+            entry.codes = self.neighbours(output.name, &found);
+        }
+        let judged = !self.options.measure && entry.codes.is_none();
+        if let Some(first) = found.first.as_ref().filter(|_| judged) {
+            entry.problem = Some(format!(
+                "{} of {} elements differ; first at {:?}: {}, expected {}; max abs {:.3e}, max rel {:.3e}",
+                found.wrong,
+                found.elements,
+                first.index,
+                first.got,
+                first.expected,
+                found.max_abs,
+                found.max_rel
+            ));
+        }
+        entry.difference = Some(found);
+    }
+
+    /// How far an output may be from the expected value.
+    fn tolerance(&self, expected: &LazyTensor, floor: Option<Floor>) -> Tolerance {
+        let default = Tolerance::of(expected.dtype);
+        if default == Tolerance::EXACT {
+            return default;
+        }
+        if let Some(floor) = floor {
+            let largest = numbers(expected).unwrap_or_default().into_iter().filter(|x| x.is_finite());
+            return floor.tolerance(largest.fold(0.0, |largest, x| x.abs().max(largest)));
+        }
+        let Options { rtol, atol, .. } = self.options;
+        Tolerance { rtol: rtol.unwrap_or(default.rtol), atol: atol.unwrap_or(default.atol) }
+    }
+
+    /// The distance of neighbouring codes, if no result is further than that from the expected one. Who states a
+    /// tolerance, or compares by a plugin, wants nothing else.
+    fn neighbours(&self, name: &str, found: &Difference) -> Option<f64> {
+        let Options { rtol, atol, comparer, .. } = self.options;
+        if rtol.is_some() || atol.is_some() || comparer.is_some() || found.not_finite > 0 {
+            return None;
+        }
+        let step = (self.step)(name)?;
+        let rounding = found.allowed.atol + found.allowed.rtol * found.largest;
+        (found.max_abs <= step + rounding).then_some(step)
+    }
+
+    /// What disagrees with the model's own declaration of the output.
+    fn undeclared(&mut self, output: &Output<'_>) -> Option<String> {
+        let port = self.signature.outputs.iter().find(|port| port.name == output.name)?;
+        if port.dtype.is_some() && port.dtype != output.dtype {
+            return Some(format!("the model declares another element type, {}", port.dtype?));
+        }
+        let dims = port.dims.as_ref()?;
+        let fits = dims.len() == output.dims.len()
+            && dims.iter().zip(output.dims).all(|(extent, size)| self.fits(extent, *size));
+        (!fits).then(|| {
+            let declared: Vec<String> = dims.iter().map(ToString::to_string).collect();
+            format!("shape {:?} does not fit the declared [{}]", output.dims, declared.join(", "))
+        })
+    }
+
+    fn fits(&mut self, extent: &Extent, size: i64) -> bool {
+        match extent {
+            Extent::Known(n) => *n == size,
+            Extent::Unknown => true,
+            Extent::Named(text) => {
+                let Ok(dim) = self.symbols.parse(text) else { return true };
+                let sizes = &self.sizes;
+                self.symbols.eval(dim, &|id| sizes.get(&id).copied()).is_none_or(|n| n == size)
+            }
+        }
+    }
+
+    /// Whether outputs are wrong because they are the program's in another order.
+    pub(super) fn disordered(&self) -> Option<String> {
+        let names = &self.case.expected.as_ref()?.names;
+        let outputs: Vec<&OutputReport> = self.outputs.iter().filter(|o| o.state.is_none()).collect();
+        let got: Vec<&str> = outputs.iter().map(|output| output.tensor.name.as_str()).collect();
+        let is_wrong = outputs.iter().any(|output| output.problem.is_some());
+        let wanted: Vec<&str> = names.iter().map(String::as_str).collect();
+        let (mut some, mut others) = (got.clone(), wanted.clone());
+        some.sort_unstable();
+        others.sort_unstable();
+        let moved = is_wrong && got != wanted && some == others;
+        moved.then(|| {
+            let (got, wanted) = (got.join(", "), wanted.join(", "));
+            format!("the model's outputs are in another order than the program's: {got} instead of {wanted}")
+        })
+    }
+
+    /// What the program gives and the model does not.
+    pub(super) fn missing(&self) -> Option<String> {
+        let expected = self.case.expected.as_ref()?;
+        let lost = |name: &&str| !self.outputs.iter().any(|o| o.state.as_deref() == Some(*name));
+        let lost: Vec<&str> = expected.states.iter().map(|(name, _)| name.as_str()).filter(lost).collect();
+        if !lost.is_empty() {
+            return Some(format!("the program changes {}, the model does not", lost.join(", ")));
+        }
+        let outputs = expected.outputs.len();
+        (self.position < outputs)
+            .then(|| format!("{} outputs came out where the program has {outputs}", self.position))
+    }
+}
+
+pub(super) fn report(name: &str, dtype: &dyn ToString, dims: &[i64]) -> TensorReport {
+    TensorReport { name: name.to_owned(), dtype: dtype.to_string(), shape: dims.to_vec() }
+}

@@ -44,9 +44,19 @@ impl<'a> Pair<'a> {
         self.record.rtol
     }
 
+    /// The absolute tolerance of a tensor whose largest finite expected magnitude is 1.
+    pub fn unscaled_atol(&self) -> f64 {
+        self.record.atol
+    }
+
+    /// Between which values the factor of the absolute tolerance is held.
+    pub fn scale(&self) -> (f64, f64) {
+        (self.record.scale_min, self.record.scale_max)
+    }
+
     /// The absolute tolerance of a tensor whose largest finite expected magnitude is `largest`.
     pub fn atol(&self, largest: f64) -> f64 {
-        self.record.atol * largest.max(self.record.scale_min).min(self.record.scale_max)
+        self.unscaled_atol() * largest.max(self.record.scale_min).min(self.record.scale_max)
     }
 }
 

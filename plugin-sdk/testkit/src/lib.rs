@@ -31,6 +31,7 @@
 
 mod call;
 mod close;
+pub mod comparer;
 mod lowered;
 mod plugin;
 mod tensor;

@@ -1,0 +1,72 @@
+//! What the kernels have to know of an element type.
+
+use onnxport_sdk::DType;
+
+/// The macros of a small float: bits of exponent and mantissa, the bias, and which codes are no numbers: those of
+/// IEEE 754 (0), the last one (1), that of minus zero (2).
+macro_rules! small {
+    ($exponent:literal, $mantissa:literal, $bias:literal, $special:literal) => {
+        concat!(
+            "#define REAL_SMALL\n#define EXPONENT ",
+            $exponent,
+            "\n#define MANTISSA ",
+            $mantissa,
+            "\n#define BIAS ",
+            $bias,
+            "\n#define SPECIAL ",
+            $special,
+            "\n"
+        )
+    };
+}
+
+/// The size of a part of an element type in bytes, and the macros that stand in front of `compare.cu`.
+pub(super) struct Format {
+    pub(super) size: usize,
+    macros: &'static str,
+}
+
+impl Format {
+    /// The format of a type; complex numbers are pairs. `None` for text, and for elements of less than a byte.
+    pub(super) fn of(dtype: DType) -> Option<Self> {
+        let (size, macros) = match dtype {
+            DType::F64 | DType::C128 => (8, "#define REAL_64\n"),
+            DType::F32 | DType::C64 => (4, "#define REAL_32\n"),
+            DType::F16 => (2, small!(5, 10, 15, 0)),
+            DType::BF16 => (2, small!(8, 7, 127, 0)),
+            DType::F8E4M3FN => (1, small!(4, 3, 7, 1)),
+            DType::F8E4M3FNUZ => (1, small!(4, 3, 8, 2)),
+            DType::F8E5M2 => (1, small!(5, 2, 15, 0)),
+            DType::F8E5M2FNUZ => (1, small!(5, 2, 16, 2)),
+            DType::F8E8M0 => (1, "#define REAL_SCALE\n"),
+            DType::I64 => (8, SIGNED),
+            DType::I32 => (4, SIGNED),
+            DType::I16 => (2, SIGNED),
+            DType::I8 => (1, SIGNED),
+            DType::U64 => (8, UNSIGNED),
+            DType::U32 => (4, UNSIGNED),
+            DType::U16 => (2, UNSIGNED),
+            DType::U8 => (1, UNSIGNED),
+            DType::Bool => (1, "#define TRUTH\n"),
+            _ => return None,
+        };
+        Some(Self { size, macros })
+    }
+
+    /// The source of the kernels for blocks of so many threads.
+    pub(super) fn source(&self, threads: u32) -> String {
+        let code = match self.size {
+            8 => "unsigned long long",
+            4 => "unsigned",
+            2 => "unsigned short",
+            _ => "unsigned char",
+        };
+        let bits = self.size * 8;
+        let head =
+            format!("#define CODE {code}\n#define BITS {bits}\n#define THREADS {threads}\n{}", self.macros);
+        format!("{head}{}", include_str!("compare.cu"))
+    }
+}
+
+const SIGNED: &str = "#define SIGNED\n";
+const UNSIGNED: &str = "#define UNSIGNED\n";

@@ -1,0 +1,75 @@
+//! The kernels, compiled for the processor and by NVRTC, and a device where there is one.
+
+mod emulated;
+
+use onnxport_sdk::DType;
+use onnxport_testkit::comparer::Suite;
+
+use super::format::Format;
+use crate::device::nvrtc::Nvrtc;
+
+#[test]
+fn the_kernels_find_what_the_host_finds() {
+    if !emulated::can_compile() {
+        return onnxport_harness::note(
+            "there is no C compiler `cc`, which compiles the kernels for the processor",
+        );
+    }
+    let suite = Suite::of(&emulated::ROOT, "emulated", &[]).unwrap();
+    let found = suite.run();
+    assert!(found.failures.is_empty(), "{found}");
+    println!("{found}");
+    assert!(found.cases > 500, "{found}");
+    let refused: Vec<&str> = found.refused.iter().map(|dtype| dtype.as_str()).collect();
+    assert_eq!(refused, ["u4", "i4", "f4e2m1", "u2", "i2", "f6e2m3", "f6e3m2"]);
+}
+
+#[test]
+fn every_kernel_compiles_for_every_generation() {
+    let nvrtc = match Nvrtc::open(None) {
+        Ok(nvrtc) => nvrtc,
+        Err(failure) => return onnxport_harness::note(&failure.message),
+    };
+    for format in DType::ALL.iter().filter_map(|dtype| Format::of(*dtype)) {
+        for capability in [(7, 5), (8, 0), (9, 0), (10, 0)] {
+            let ptx = nvrtc
+                .compile(&format.source(super::THREADS), capability)
+                .unwrap_or_else(|f| panic!("{}", f.message));
+            for kernel in [".entry largest(", ".entry compare(", ".entry merge("] {
+                assert!(ptx.contains(kernel), "{kernel}");
+            }
+            assert!(!ptx.contains("fma."), "products are fused into sums");
+        }
+    }
+}
+
+#[test]
+fn what_does_not_compile_is_said() {
+    let Ok(nvrtc) = Nvrtc::open(None) else {
+        return onnxport_harness::note("there is no NVRTC");
+    };
+    let failure = nvrtc.compile("extern \"C\" __global__ void k() { nothing(); }", (8, 0)).unwrap_err();
+    assert!(failure.message.contains("nothing"), "{}", failure.message);
+}
+
+#[test]
+fn a_file_that_is_no_library_is_refused() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let failure = Nvrtc::open(Some(file.path())).err().expect("it is empty");
+    assert!(failure.message.contains("cannot be used as NVRTC"), "{}", failure.message);
+}
+
+#[test]
+fn a_device_finds_what_the_host_finds() {
+    let mut suite = match Suite::of(&crate::ROOT, "cuda-parity", &[]) {
+        Ok(suite) => suite,
+        Err(problem) => {
+            // Without a device the reason is one coded error.
+            assert_eq!(problem.code.to_string(), "OP720");
+            return onnxport_harness::note(&problem.message);
+        }
+    };
+    suite.huge = (1 << 32) + 1;
+    let found = suite.run();
+    assert!(found.failures.is_empty(), "{found}");
+}

@@ -1,0 +1,105 @@
+//! A device, opened: its driver, its context, and what compiles kernels for it.
+
+mod failure;
+pub mod nvrtc;
+mod search;
+
+use std::panic::catch_unwind;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use cudarc::driver::{CudaContext, CudaModule};
+use cudarc::nvrtc::Ptx;
+use onnxport_sdk::executor::{Failure, Options};
+
+use crate::Settings;
+pub(crate) use failure::failed;
+use nvrtc::Nvrtc;
+
+/// A device that kernels can be compiled for and run on.
+#[derive(Clone)]
+pub struct Device {
+    context: Arc<CudaContext>,
+    nvrtc: Arc<Nvrtc>,
+    capability: (i32, i32),
+    memory: usize,
+    name: String,
+}
+
+impl Device {
+    /// Opens the device that the options name.
+    ///
+    /// # Errors
+    /// When there is no driver, no such device or no NVRTC here.
+    pub fn open(options: Options<'_>) -> Result<Self, Failure> {
+        let settings = Settings::get()?;
+        let number = options.number("device")?.unwrap_or(settings.device);
+        let memory = options.number("memory")?.unwrap_or(settings.memory);
+        let library = options.get("nvrtc").map(PathBuf::from).or_else(|| settings.nvrtc.clone());
+        // A driver that lacks a function makes the bindings panic.
+        let opened = catch_unwind(|| open(number)).unwrap_or_else(|_| {
+            Err(Failure::new("the CUDA driver lacks functions that are needed here")
+                .help("install a newer driver"))
+        });
+        let (context, capability) = opened?;
+        let name = context.name().map_err(failed("asking for the name of the device"))?;
+        let nvrtc = Arc::new(Nvrtc::open(library.as_deref())?);
+        Ok(Self { context, nvrtc, capability, memory, name })
+    }
+
+    /// The context, in which memory is allocated and streams are made.
+    pub fn context(&self) -> &Arc<CudaContext> {
+        &self.context
+    }
+
+    /// What compiles kernels.
+    pub fn nvrtc(&self) -> &Nvrtc {
+        &self.nvrtc
+    }
+
+    /// Name and library: `NVIDIA H100, NVRTC 13.0 from /path`.
+    pub fn describe(&self) -> String {
+        let Nvrtc { version: (major, minor), path, .. } = &*self.nvrtc;
+        format!("{}, NVRTC {major}.{minor} from {}", self.name, path.display())
+    }
+
+    /// How many bytes of its memory may be used at once: what the user allows, and what is free.
+    ///
+    /// # Errors
+    /// When the driver does not say.
+    pub fn memory(&self) -> Result<usize, Failure> {
+        let (free, _) = self.context.mem_get_info().map_err(failed("asking for free memory"))?;
+        Ok(if self.memory == 0 { free } else { self.memory.min(free) })
+    }
+
+    /// Compiles kernels from their source and loads them. Products are not fused into sums.
+    ///
+    /// # Errors
+    /// What the compiler says, or the driver.
+    pub fn load(&self, source: &str) -> Result<Arc<CudaModule>, Failure> {
+        let ptx = self.nvrtc.compile(source, self.capability)?;
+        self.context.load_module(Ptx::from_src(ptx)).map_err(failed("loading kernels"))
+    }
+}
+
+fn open(number: usize) -> Result<(Arc<CudaContext>, (i32, i32)), Failure> {
+    // SAFETY: loading the driver runs its own start only; that is what the user asked for.
+    if !unsafe { cudarc::driver::sys::is_culib_present() } {
+        return Err(
+            Failure::new("there is no CUDA driver").help("install NVIDIA's driver, or compare without it")
+        );
+    }
+    cudarc::driver::result::init().map_err(failed("starting the CUDA driver"))?;
+    let count = CudaContext::device_count().map_err(failed("counting CUDA devices"))?;
+    let known = i32::try_from(number).is_ok_and(|number| number < count);
+    if !known {
+        let help = match count {
+            0 => "the driver is there, but shows this process no device".to_owned(),
+            _ => format!("the driver shows {count}, counted from 0"),
+        };
+        return Err(Failure::new(format!("there is no CUDA device {number}")).help(help));
+    }
+    let context = CudaContext::new(number).map_err(failed("opening the CUDA device"))?;
+    let capability = context.compute_capability().map_err(failed("asking what the device can do"))?;
+    Ok((context, capability))
+}

@@ -1,0 +1,172 @@
+//! NVRTC, which compiles CUDA C, from a file of the user's choice.
+//!
+//! Without one it is looked for in the active Python's packages, in the toolkit, and in the system's folders. It needs no
+//! device.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::path::{Path, PathBuf};
+use std::ptr;
+
+use libloading::Library;
+use onnxport_sdk::executor::Failure;
+
+use super::search;
+
+type Program = *mut c_void;
+type Create = unsafe extern "C" fn(
+    *mut Program,
+    *const c_char,
+    *const c_char,
+    c_int,
+    *const *const c_char,
+    *const *const c_char,
+) -> c_int;
+type Compile = unsafe extern "C" fn(Program, c_int, *const *const c_char) -> c_int;
+type Size = unsafe extern "C" fn(Program, *mut usize) -> c_int;
+type Text = unsafe extern "C" fn(Program, *mut c_char) -> c_int;
+type Destroy = unsafe extern "C" fn(*mut Program) -> c_int;
+type Version = unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int;
+type Count = unsafe extern "C" fn(*mut c_int) -> c_int;
+
+/// An NVRTC library.
+pub struct Nvrtc {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its version.
+    pub version: (i32, i32),
+    /// What it compiles for, `90` for capability 9.0; empty if it does not say.
+    architectures: Vec<c_int>,
+    create: Create,
+    compile: Compile,
+    ptx: (Size, Text),
+    log: (Size, Text),
+    destroy: Destroy,
+    /// The functions are good as long as it is loaded.
+    _library: Library,
+}
+
+impl Nvrtc {
+    /// Loads the library at `path`; without a path, the first one that is found.
+    ///
+    /// # Errors
+    /// When there is none, or it is none.
+    pub fn open(path: Option<&Path>) -> Result<Self, Failure> {
+        let Some(path) = path.map(Path::to_owned).or_else(search::find) else {
+            return Err(Failure::new("there is no NVRTC, which compiles CUDA kernels").help(
+                "install the Python package nvidia-cuda-nvrtc, or name the library with the option `nvrtc`",
+            ));
+        };
+        let bad = |error: libloading::Error| {
+            Failure::new(format!("{} cannot be used as NVRTC: {error}", path.display()))
+        };
+        // SAFETY: loading it runs its own start only; the user named it, or it is called as NVIDIA's is.
+        let library = unsafe { Library::new(&path) }.map_err(bad)?;
+        // SAFETY: these functions have had these types in every version.
+        let mut nvrtc = unsafe {
+            let size = |name: &CStr| library.get::<Size>(name.to_bytes_with_nul()).map(|f| *f);
+            let text = |name: &CStr| library.get::<Text>(name.to_bytes_with_nul()).map(|f| *f);
+            Self {
+                path: path.clone(),
+                version: (0, 0),
+                architectures: Vec::new(),
+                create: *library.get::<Create>(b"nvrtcCreateProgram\0").map_err(bad)?,
+                compile: *library.get::<Compile>(b"nvrtcCompileProgram\0").map_err(bad)?,
+                ptx: (size(c"nvrtcGetPTXSize").map_err(bad)?, text(c"nvrtcGetPTX").map_err(bad)?),
+                log: (
+                    size(c"nvrtcGetProgramLogSize").map_err(bad)?,
+                    text(c"nvrtcGetProgramLog").map_err(bad)?,
+                ),
+                destroy: *library.get::<Destroy>(b"nvrtcDestroyProgram\0").map_err(bad)?,
+                _library: library,
+            }
+        };
+        nvrtc.ask();
+        Ok(nvrtc)
+    }
+
+    /// Asks for the version and for the architectures.
+    fn ask(&mut self) {
+        let library = &self._library;
+        // SAFETY: as in `open`; the list has as many places as the library says.
+        unsafe {
+            if let Ok(version) = library.get::<Version>(b"nvrtcVersion\0") {
+                let (mut major, mut minor) = (0, 0);
+                if version(&raw mut major, &raw mut minor) == 0 {
+                    self.version = (major, minor);
+                }
+            }
+            let (count, list) = (
+                library.get::<Count>(b"nvrtcGetNumSupportedArchs\0"),
+                library.get::<Count>(b"nvrtcGetSupportedArchs\0"),
+            );
+            if let (Ok(count), Ok(list)) = (count, list) {
+                let mut number = 0;
+                if count(&raw mut number) == 0 && (1..1000).contains(&number) {
+                    let mut found = vec![0; number as usize];
+                    if list(found.as_mut_ptr()) == 0 {
+                        self.architectures = found;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Compiles a source to PTX for devices of this capability and later ones. Products are not fused into sums, so
+    /// that results are those of a processor.
+    ///
+    /// # Errors
+    /// What the compiler says.
+    pub fn compile(&self, source: &str, capability: (i32, i32)) -> Result<String, Failure> {
+        let wanted = capability.0 * 10 + capability.1;
+        // A newer device runs what was compiled for an older one.
+        let architecture = self.architectures.iter().copied().filter(|known| *known <= wanted).max();
+        let architecture = format!("--gpu-architecture=compute_{}", architecture.unwrap_or(wanted));
+        let options =
+            [architecture.as_str(), "--fmad=false"].map(|option| CString::new(option).unwrap_or_default());
+        let options = options.each_ref().map(|option| option.as_ptr());
+        let source = CString::new(source).map_err(|_| Failure::new("a kernel's source holds a zero byte"))?;
+        let mut program: Program = ptr::null_mut();
+        // SAFETY: the texts end in zeros and live until the call returns.
+        let created = unsafe {
+            (self.create)(
+                &raw mut program,
+                source.as_ptr(),
+                c"kernels.cu".as_ptr(),
+                0,
+                ptr::null(),
+                ptr::null(),
+            )
+        };
+        if created != 0 {
+            return Err(Failure::new(format!("NVRTC took no source: error {created}")));
+        }
+        // SAFETY: the program was created; the options live until the call returns.
+        let compiled = unsafe { (self.compile)(program, options.len() as c_int, options.as_ptr()) };
+        let text = self.text(program, if compiled == 0 { self.ptx } else { self.log });
+        // SAFETY: the program was created and is not used any more.
+        unsafe { (self.destroy)(&raw mut program) };
+        match (compiled, text) {
+            (0, Some(ptx)) => Ok(ptx),
+            (_, log) => {
+                let log = log.unwrap_or_default();
+                Err(Failure::new(format!("NVRTC compiles no kernel (error {compiled}): {}", log.trim())))
+            }
+        }
+    }
+
+    fn text(&self, program: Program, (size, text): (Size, Text)) -> Option<String> {
+        let mut length = 0;
+        // SAFETY: the program exists.
+        if unsafe { size(program, &raw mut length) } != 0 {
+            return None;
+        }
+        let mut bytes = vec![0_u8; length];
+        // SAFETY: there is as much room as the library asked for.
+        if unsafe { text(program, bytes.as_mut_ptr().cast()) } != 0 {
+            return None;
+        }
+        // It ends in a zero.
+        bytes.truncate(length.saturating_sub(1));
+        String::from_utf8(bytes).ok()
+    }
+}

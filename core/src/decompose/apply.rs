@@ -74,7 +74,13 @@ impl<'a> Work<'a> {
             editor.calls.push(call);
             return;
         }
-        let fitting = self.fitting(&call, &editor.values);
+        let fitting = match self.fitting(&call, &editor.values) {
+            Ok(fitting) => fitting,
+            Err(problem) => {
+                self.problems.push(problem.at(call.origin));
+                None
+            }
+        };
         let Some((template, arguments)) = fitting else {
             editor.calls.push(call);
             return;
@@ -103,7 +109,7 @@ impl<'a> Work<'a> {
 
     /// Whether there is a decomposition, and the call is one of those that are to be decomposed.
     fn is_wanted(&self, call: &Call, values: &Arena<Value>) -> bool {
-        if self.tables.iter().all(|table| table.of(&call.target).is_empty()) {
+        if !self.tables.iter().any(|table| table.contains(&call.target)) {
             return false;
         }
         if self.mode == Mode::All {
@@ -120,9 +126,20 @@ impl<'a> Work<'a> {
     }
 
     /// The first decomposition whose conditions hold, with the arguments for its parameters.
-    fn fitting(&self, call: &Call, values: &Arena<Value>) -> Option<(&'a Template, Vec<Arg>)> {
+    fn fitting(
+        &self,
+        call: &Call,
+        values: &Arena<Value>,
+    ) -> Result<Option<(&'a Template, Vec<Arg>)>, Diagnostic> {
         let schema = self.host.schemas.get(&call.target);
-        let mut templates = self.tables.iter().flat_map(|table| table.of(&call.target));
-        templates.find_map(|template| Some((template, fit(template, call, schema, values)?)))
+        for table in &self.tables {
+            let mut templates = table.of(&call.target)?.iter();
+            let fitting =
+                templates.find_map(|template| Some((template, fit(template, call, schema, values)?)));
+            if fitting.is_some() {
+                return Ok(fitting);
+            }
+        }
+        Ok(None)
     }
 }

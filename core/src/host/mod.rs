@@ -205,11 +205,13 @@ impl Host {
                 };
                 registry.add(entry.target.known(), provider);
             }
-            match Decompositions::among_schemas(plugin.id, table.schemas.known()) {
+            let texts = table.schemas.known();
+            // What comes with the program is read when it is used.
+            match Decompositions::among_schemas(plugin.id, texts, plugin.source != Source::Linked) {
                 Ok(table) => decompositions.push(table),
                 Err(problem) => problems.push(problem),
             }
-            schemas.push(table.schemas.known());
+            schemas.push(texts);
         }
         catalog.finish();
         let schemas = Schemas::new(schemas);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use rustc_hash::FxHashMap;
 
@@ -13,6 +13,9 @@ use crate::tensor::DType;
 
 /// The names of the targets that come with the host.
 pub const BUILT_IN: &[&str] = &["onnx", "onnxruntime", "onnxruntime-cpu"];
+
+/// The table of ONNX Runtime.
+const OWN: &str = include_str!("targets/onnxruntime-cpu.txt");
 
 /// The bytes that the file of a target may have.
 const LONGEST: u64 = 16 << 20;
@@ -48,6 +51,50 @@ struct Known {
     gaps: Vec<Gap>,
 }
 
+/// The lines about an operator, which are read when it is first looked up.
+#[derive(Clone, Debug, Default)]
+struct Operator {
+    lines: String,
+    known: OnceLock<Option<Known>>,
+}
+
+impl Operator {
+    /// `None` where a line says nothing, which [`Target::parse`] does not let pass.
+    fn known(&self) -> Option<&Known> {
+        let read = || {
+            let mut known = Known::default();
+            self.lines.lines().try_for_each(|line| known.line(line))?;
+            Some(known)
+        };
+        self.known.get_or_init(read).as_ref()
+    }
+}
+
+impl Known {
+    fn line(&mut self, line: &str) -> Option<()> {
+        let (word, rest) = line.split_once(' ')?;
+        let (_, versions, words) = entry(rest)?;
+        match word {
+            "kernel" | "expand" => {
+                let types = if words == ["any"] { None } else { Some(types(&words)?) };
+                let entries = if word == "kernel" { &mut self.kernels } else { &mut self.expansions };
+                entries.push(Entry { versions, types });
+            }
+            _ => {
+                let mut gap = Gap { versions, types: Types::new(), conditions: Vec::new() };
+                for word in words {
+                    match Condition::parse(word)? {
+                        Condition::Types(name, types) => gap.types.push((name, types)),
+                        other => gap.conditions.push(other),
+                    }
+                }
+                self.gaps.push(gap);
+            }
+        }
+        Some(())
+    }
+}
+
 /// A runtime, with what it takes: read from a text of lines.
 ///
 /// ```text
@@ -67,7 +114,7 @@ pub struct Target {
     name: String,
     version: String,
     provider: String,
-    operators: FxHashMap<String, Known>,
+    operators: FxHashMap<String, Operator>,
     itself: Vec<(DType, DType)>,
     leave: Vec<DType>,
     compute: Vec<(DType, DType)>,
@@ -94,8 +141,8 @@ impl Target {
     /// ONNX Runtime. What its CPU provider lacks is computed in another type; bfloat16 is left to other providers.
     pub fn onnxruntime() -> Arc<Self> {
         static TABLE: LazyLock<Arc<Target>> = LazyLock::new(|| {
-            // The table is made by a script and a test reads it.
-            Arc::new(Target::parse(include_str!("targets/onnxruntime-cpu.txt")).unwrap_or_default())
+            // The table is made by a script and a test reads every line.
+            Arc::new(Target::indexed(OWN).unwrap_or_default())
         });
         TABLE.clone()
     }
@@ -119,12 +166,22 @@ impl Target {
     /// # Errors
     /// [`Code::TARGET_FILE`] with the number of the line that says nothing, or when no name is stated.
     pub fn parse(text: &str) -> Result<Self, Diagnostic> {
+        let says_nothing = |line: &str| match operator(line) {
+            Some(_) => Known::default().line(line).is_none(),
+            None => Self::default().line(line).is_none(),
+        };
+        match text.lines().position(|line| line_of(line).is_some_and(says_nothing)) {
+            Some(index) => Err(silent(index, text)),
+            None => Self::indexed(text),
+        }
+    }
+
+    /// Reads all but what is said about operators, which is read when it is asked for.
+    fn indexed(text: &str) -> Result<Self, Diagnostic> {
         let mut target = Self::default();
         for (index, line) in text.lines().enumerate() {
-            let line = line.split_once('#').map_or(line, |(line, _)| line).trim();
-            if !line.is_empty() && target.line(line).is_none() {
-                let message = format!("line {} of the target says nothing: {line:?}", index + 1);
-                return Err(Diagnostic::error(Code::TARGET_FILE, message));
+            if line_of(line).is_some_and(|line| target.line(line).is_none()) {
+                return Err(silent(index, text));
             }
         }
         if target.name.is_empty() {
@@ -134,6 +191,15 @@ impl Target {
     }
 
     fn line(&mut self, line: &str) -> Option<()> {
+        if let Some(name) = operator(line) {
+            if !self.operators.contains_key(name) {
+                self.operators.insert(name.to_owned(), Operator::default());
+            }
+            let lines = &mut self.operators.get_mut(name)?.lines;
+            lines.push_str(line);
+            lines.push('\n');
+            return Some(());
+        }
         let (word, rest) = line.split_once(' ')?;
         match word {
             "target" => rest.clone_into(&mut self.name),
@@ -145,29 +211,15 @@ impl Target {
                 let pair = (from.trim().parse().ok()?, to.trim().parse().ok()?);
                 if word == "itself" { self.itself.push(pair) } else { self.compute.push(pair) }
             }
-            "kernel" | "expand" => {
-                let (operator, versions, words) = entry(rest)?;
-                let types = if words == ["any"] { None } else { Some(types(&words)?) };
-                let known = self.operators.entry(operator.to_owned()).or_default();
-                let entries = if word == "kernel" { &mut known.kernels } else { &mut known.expansions };
-                entries.push(Entry { versions, types });
-            }
-            "lacks" => {
-                let (operator, versions, words) = entry(rest)?;
-                let mut gap = Gap { versions, types: Types::new(), conditions: Vec::new() };
-                for word in words {
-                    match Condition::parse(word)? {
-                        Condition::Types(name, types) => gap.types.push((name, types)),
-                        other => gap.conditions.push(other),
-                    }
-                }
-                self.operators.entry(operator.to_owned()).or_default().gaps.push(gap);
-            }
             // Of which opset the table is: for those who read it.
             "opset" => {}
             _ => return None,
         }
         Some(())
+    }
+
+    fn known(&self, op: &str) -> Option<&Known> {
+        self.operators.get(op)?.known()
     }
 
     /// The name.
@@ -187,17 +239,17 @@ impl Target {
 
     /// The types of the kernels for version `since` of ONNX's operator `op`; `None` when one takes every type.
     pub(super) fn kernels(&self, op: &str, since: i64) -> Option<Vec<&Types>> {
-        entries(self.operators.get(op).map(|known| &known.kernels), since)
+        entries(self.known(op).map(|known| &known.kernels), since)
     }
 
     /// The types of which it takes the operator apart in a model of this opset; `None` when of every type.
     pub(super) fn expansions(&self, op: &str, opset: i64) -> Option<Vec<&Types>> {
-        entries(self.operators.get(op).map(|known| &known.expansions), opset)
+        entries(self.known(op).map(|known| &known.expansions), opset)
     }
 
     /// What its kernels for this version do not do.
     pub(super) fn gaps(&self, op: &str, since: i64) -> impl Iterator<Item = &Gap> {
-        let gaps = self.operators.get(op).map_or(&[][..], |known| &known.gaps);
+        let gaps = self.known(op).map_or(&[][..], |known| &known.gaps);
         gaps.iter().filter(move |gap| (gap.versions.0..=gap.versions.1).contains(&since))
     }
 
@@ -227,6 +279,24 @@ impl fmt::Display for Target {
         }
         if self.provider.is_empty() { Ok(()) } else { write!(f, " ({})", self.provider) }
     }
+}
+
+/// What is left of a line without its comment, if anything is.
+fn line_of(line: &str) -> Option<&str> {
+    let line = line.split_once('#').map_or(line, |(line, _)| line).trim();
+    (!line.is_empty()).then_some(line)
+}
+
+/// The operator that a line is about.
+fn operator(line: &str) -> Option<&str> {
+    let (word, rest) = line.split_once(' ')?;
+    if matches!(word, "kernel" | "expand" | "lacks") { rest.split_whitespace().next() } else { None }
+}
+
+fn silent(index: usize, text: &str) -> Diagnostic {
+    let line = text.lines().nth(index).and_then(line_of).unwrap_or_default();
+    let message = format!("line {} of the target says nothing: {line:?}", index + 1);
+    Diagnostic::error(Code::TARGET_FILE, message)
 }
 
 /// The operator, its versions and the rest of a line.

@@ -19,7 +19,7 @@ fn spell(body: &mut Body, symbols: &mut Symbols, cx: &mut Context<'_>) {
         each_nested(call, &mut |nested| spell(nested, symbols, cx));
     }
     let schemas = cx.schemas;
-    if body.calls.iter().all(|call| schemas.writes(&call.target).is_empty()) {
+    if body.calls.iter().all(|call| schemas.writes(&call.target).is_ok_and(|found| found.is_empty())) {
         return;
     }
     let calls = std::mem::take(&mut body.calls);
@@ -28,9 +28,13 @@ fn spell(body: &mut Body, symbols: &mut Symbols, cx: &mut Context<'_>) {
     for mut call in calls {
         call.args.iter_mut().for_each(|arg| substitute(&mut arg.arg, &replaced));
         let schema = schemas.get(&call.target);
-        let fitting = schemas
-            .writes(&call.target)
-            .iter()
+        let writes = schemas.writes(&call.target).unwrap_or_else(|error| {
+            let message = format!("what `{}` writes cannot be read: {error}", call.target);
+            cx.error(Code::NORMALISE_MUTATION, message, call.origin);
+            Vec::new()
+        });
+        let fitting = writes
+            .into_iter()
             .find_map(|template| Some((template, fit(template, &call, schema, &editor.values)?)));
         let Some((template, arguments)) = fitting else {
             editor.calls.push(call);

@@ -1,23 +1,46 @@
 //! Tables of decompositions.
 
 use std::path::Path;
+use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
 
 use crate::diagnose::{Code, Diagnostic};
 use crate::files;
-use crate::program::text::Template;
+use crate::program::text::{Template, TextError};
 
 /// The longest file that is read.
 const LONGEST: u64 = 16 << 20;
 
 /// How lines of a decomposition begin where they stand among schemas, so that other readers pass over them.
-pub(super) const AMONG_SCHEMAS: &str = "#|";
+const AMONG_SCHEMAS: &str = "#|";
+const FIRST: &str = "\n#|";
+
+/// How programs begin that decompose an operator, and those that say what it writes.
+const DECOMPOSITION: &str = "decomposition";
+const WRITES: &str = "writes";
 
 /// Decompositions by their operator.
 #[derive(Clone, Debug, Default)]
 pub struct Decompositions {
-    templates: FxHashMap<String, Vec<Template>>,
+    entries: FxHashMap<String, Programs>,
+}
+
+/// The programs of one operator, read when they are first asked for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Programs {
+    text: String,
+    templates: OnceLock<Result<Vec<Template>, TextError>>,
+}
+
+impl Programs {
+    /// In order.
+    ///
+    /// # Errors
+    /// Where the text of one is malformed.
+    pub(super) fn templates(&self) -> Result<&[Template], &TextError> {
+        self.templates.get_or_init(|| Template::parse(&self.text)).as_deref()
+    }
 }
 
 impl Decompositions {
@@ -38,57 +61,134 @@ impl Decompositions {
     /// # Errors
     /// `OP203` where it is malformed, or says what operators write, which stands among schemas alone.
     pub fn read(name: &str, text: &str) -> Result<Self, Diagnostic> {
-        let table = Self::of_both(name, text)?;
-        let Some(writes) = table.templates.values().flatten().find(|template| template.writes) else {
-            return Ok(table);
+        let templates = Self::of_both(name, text)?;
+        let Some(writes) = templates.iter().find(|template| template.writes) else {
+            return Ok(Self::of_templates(templates));
         };
         let message =
             format!("`{name}` says what `{}` writes, which only a plugin's schemas can", writes.target);
         Err(Diagnostic::error(Code::DECOMPOSE, message).help("docs/facts.md says where it stands"))
     }
 
-    fn of_both(name: &str, text: &str) -> Result<Self, Diagnostic> {
-        let malformed = |error| {
-            let message = format!("the decompositions of `{name}` cannot be read: {error}");
-            Diagnostic::error(Code::DECOMPOSE, message)
-                .help("docs/decompositions.md says how they are written")
-        };
-        let mut table = Self::default();
-        for template in Template::parse(text).map_err(malformed)? {
-            table.templates.entry(template.target.clone()).or_default().push(template);
-        }
-        Ok(table)
+    fn of_both(name: &str, text: &str) -> Result<Vec<Template>, Diagnostic> {
+        Template::parse(text).map_err(|error| malformed(name, &error))
     }
 
-    /// Reads those that stand among the schemas of a plugin. What operators write is not among them; see
+    fn of_templates(templates: Vec<Template>) -> Self {
+        let mut by_target = FxHashMap::<String, Vec<Template>>::default();
+        for template in templates {
+            by_target.entry(template.target.clone()).or_default().push(template);
+        }
+        Self { entries: by_target.into_iter().map(|(target, templates)| (target, read(templates))).collect() }
+    }
+
+    /// Finds those that stand among the schemas of a plugin. What operators write is not among them; see
     /// [`Schemas::writes`](super::Schemas::writes).
     ///
     /// # Errors
-    /// `OP203` where one is malformed.
-    pub fn among_schemas(name: &str, schemas: &str) -> Result<Self, Diagnostic> {
-        let lines: Vec<&str> = schemas.lines().filter_map(|line| line.strip_prefix(AMONG_SCHEMAS)).collect();
-        let mut table = Self::of_both(name, &lines.join("\n"))?;
-        table.templates.retain(|_, templates| {
-            templates.retain(|template| !template.writes);
-            !templates.is_empty()
-        });
-        Ok(table)
+    /// `OP203` where one is malformed, as far as this is seen without reading them; with `whole` all are read.
+    pub fn among_schemas(name: &str, schemas: &str, whole: bool) -> Result<Self, Diagnostic> {
+        if whole {
+            Self::of_both(name, &lines(schemas).collect::<Vec<_>>().join("\n"))?;
+        }
+        let entries = among(schemas, false).map_err(|error| malformed(name, &error))?;
+        Ok(Self { entries })
     }
 
     /// What there is for `target`, in order.
-    pub fn of(&self, target: &str) -> &[Template] {
-        self.templates.get(target).map_or(&[], Vec::as_slice)
+    ///
+    /// # Errors
+    /// `OP203` where it is malformed.
+    pub fn of(&self, target: &str) -> Result<&[Template], Diagnostic> {
+        let Some(programs) = self.entries.get(target) else { return Ok(&[]) };
+        programs.templates().map_err(|error| malformed(target, error))
+    }
+
+    /// Whether there is something for `target`.
+    pub fn contains(&self, target: &str) -> bool {
+        self.entries.contains_key(target)
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.templates.is_empty()
+        self.entries.is_empty()
     }
 
     /// Every operator, sorted.
     pub fn targets(&self) -> Vec<&str> {
-        let mut targets: Vec<&str> = self.templates.keys().map(String::as_str).collect();
+        let mut targets: Vec<&str> = self.entries.keys().map(String::as_str).collect();
         targets.sort_unstable();
         targets
     }
 }
+
+fn malformed(name: &str, error: &TextError) -> Diagnostic {
+    let message = format!("the decompositions of `{name}` cannot be read: {error}");
+    Diagnostic::error(Code::DECOMPOSE, message).help("docs/decompositions.md says how they are written")
+}
+
+fn read(templates: Vec<Template>) -> Programs {
+    Programs { text: String::new(), templates: Ok(templates).into() }
+}
+
+/// The lines of `schemas` that belong to programs.
+fn lines(schemas: &str) -> impl Iterator<Item = &str> {
+    // Most of the text comes before the first one.
+    let before = if schemas.starts_with(AMONG_SCHEMAS) { Some(0) } else { schemas.find(FIRST) };
+    let rest = before.and_then(|before| schemas.get(before..)).unwrap_or_default();
+    rest.lines().filter_map(|line| line.strip_prefix(AMONG_SCHEMAS))
+}
+
+/// The programs among the lines of `schemas` that say what operators write, or those that decompose, by operator.
+///
+/// # Errors
+/// Where they have to be read for that, and one is malformed.
+pub(super) fn among(schemas: &str, writes: bool) -> Result<FxHashMap<String, Programs>, TextError> {
+    let mut found = FxHashMap::<String, Programs>::default();
+    if let Some(split) = split(schemas) {
+        for (_, target, text) in split.into_iter().filter(|(keyword, ..)| (*keyword == WRITES) == writes) {
+            found.entry(target.to_owned()).or_default().text.push_str(&text);
+        }
+        return Ok(found);
+    }
+    let mut templates = Template::parse(&lines(schemas).collect::<Vec<_>>().join("\n"))?;
+    templates.retain(|template| template.writes == writes);
+    Ok(Decompositions::of_templates(templates).entries)
+}
+
+/// The programs among the lines of `schemas`, each with how it begins and its operator. `None` where not every one goes
+/// from the line of its head to a line with nothing but its closing brace.
+fn split(schemas: &str) -> Option<Vec<(&'static str, &str, String)>> {
+    let head = |line: &str| {
+        let line = line.trim_start();
+        let keyword =
+            [DECOMPOSITION, WRITES].into_iter().find(|word| line.split(' ').next() == Some(*word))?;
+        Some((keyword, line.len() - keyword.len()))
+    };
+    let mut found: Vec<(&'static str, &str, String)> = Vec::new();
+    let mut inside = false;
+    for line in lines(schemas) {
+        let after = line.split_once('}').map_or("", |(_, after)| after);
+        if after.contains(DECOMPOSITION) || after.contains(WRITES) {
+            return None;
+        }
+        match (head(line), found.last_mut()) {
+            (Some((keyword, rest)), _) if !inside => {
+                let target = line.get(line.len() - rest..)?.split('(').next()?.trim();
+                found.push((keyword, target, format!("{line}\n")));
+                inside = true;
+            }
+            (None, Some((.., text))) if inside => {
+                text.push_str(line);
+                text.push('\n');
+                inside = line.trim() != "}";
+            }
+            (None, _) if line.trim().is_empty() || line.trim_start().starts_with('#') => {}
+            _ => return None,
+        }
+    }
+    (!inside).then_some(found)
+}
+
+#[cfg(test)]
+mod tests;

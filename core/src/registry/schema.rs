@@ -8,9 +8,9 @@ use rustc_hash::FxHashMap;
 
 pub use onnxport_schema::{Alias, Facts, SchemaError, SchemaReturn, SchemaType, Term};
 
-use super::decompositions::AMONG_SCHEMAS;
+use super::decompositions::{self, Programs};
 use crate::program::Arg;
-use crate::program::text::Template;
+use crate::program::text::{Template, TextError};
 
 /// The schemas of all known operators.
 ///
@@ -21,7 +21,7 @@ pub struct Schemas {
     texts: Vec<String>,
     index: FxHashMap<String, Entry>,
     /// What operators write without saying so, by operator.
-    writes: OnceLock<FxHashMap<String, Vec<Template>>>,
+    writes: OnceLock<Vec<FxHashMap<String, Programs>>>,
 }
 
 #[derive(Debug)]
@@ -86,17 +86,20 @@ impl Schemas {
     }
 
     /// The programs that spell out what `target` writes without saying so in its schema, in order. They stand among the
-    /// schemas as decompositions do, and begin with `writes`. Malformed ones are left out; reading the decompositions
-    /// reports them.
-    pub fn writes(&self, target: &str) -> &[Template] {
+    /// schemas as decompositions do, and begin with `writes`.
+    ///
+    /// # Errors
+    /// Where one is malformed.
+    pub fn writes(&self, target: &str) -> Result<Vec<&Template>, TextError> {
         let all = self.writes.get_or_init(|| {
-            let mut found = FxHashMap::<String, Vec<Template>>::default();
-            for template in self.texts.iter().flat_map(|text| hidden_writes(text)) {
-                found.entry(template.target.clone()).or_default().push(template);
-            }
-            found
+            // A plugin whose programs have to be read at once, and are malformed, is not loaded.
+            self.texts.iter().map(|text| decompositions::among(text, true).unwrap_or_default()).collect()
         });
-        all.get(target).map_or(&[], Vec::as_slice)
+        let mut found = Vec::new();
+        for programs in all.iter().filter_map(|table| table.get(target)) {
+            found.extend(programs.templates().map_err(Clone::clone)?);
+        }
+        Ok(found)
     }
 
     /// Whether there is a line for `target`.
@@ -120,18 +123,6 @@ impl Schemas {
         targets.sort_unstable();
         targets
     }
-}
-
-/// The programs among the lines of `text` that begin with `writes`, each up to the line of its closing brace.
-fn hidden_writes(text: &str) -> Vec<Template> {
-    let mut lines = text.lines().filter_map(|line| line.strip_prefix(AMONG_SCHEMAS)).map(str::trim_end);
-    let mut found = Vec::new();
-    while let Some(head) = lines.by_ref().find(|line| line.trim_start().starts_with("writes ")) {
-        let rest = lines.by_ref().take_while(|line| line.trim() != "}");
-        let program = std::iter::once(head).chain(rest).chain(["}"]).collect::<Vec<_>>().join("\n");
-        found.extend(Template::parse(&program).unwrap_or_default());
-    }
-    found
 }
 
 #[cfg(test)]

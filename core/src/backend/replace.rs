@@ -6,7 +6,7 @@ use super::blob::Finished;
 use super::call::{Compile, Emitted, Made};
 use super::region::Region;
 use super::{Blobs, EMBED_BYTES};
-use crate::diagnose::{Origin, OriginId};
+use crate::diagnose::{OriginId, Place};
 use crate::ir::{Artefact, Attr, Attribute, Def, Model, NodeId, Type, ValueId};
 use crate::ops::infer;
 use crate::valid::dims_differ;
@@ -209,20 +209,21 @@ fn merged(model: &mut Model, nodes: &[NodeId]) -> Option<OriginId> {
     let mut origin = model.origins.get(*first).clone();
     for id in rest {
         let other = model.origins.get(*id);
-        origin.module = common(&origin.module, &other.module).into();
-        for (own, theirs) in [(&mut origin.target, &other.target), (&mut origin.class, &other.class)] {
+        let place: &mut Place = &mut origin;
+        place.module = common(&place.module, &other.module).into();
+        for (own, theirs) in [(&mut place.target, &other.target), (&mut place.class, &other.class)] {
             if own != theirs {
                 own.clear();
             }
         }
-        let shared = origin.frames.iter().zip(other.frames.iter()).take_while(|(a, b)| a == b).count();
-        if shared < origin.frames.len() {
-            origin.frames = origin.frames.get(..shared).unwrap_or_default().into();
+        let shared = place.frames.iter().zip(other.frames.iter()).take_while(|(a, b)| a == b).count();
+        if shared < place.frames.len() {
+            place.frames = place.frames.get(..shared).unwrap_or_default().into();
         }
     }
     let names: Vec<&str> = ids.iter().map(|id| model.origins.get(*id).node.as_str()).collect();
     origin.node = names.join(",").into();
-    Some(model.origins.push(Origin { ..origin }))
+    Some(model.origins.push(origin))
 }
 
 /// The path of the innermost module that holds both.

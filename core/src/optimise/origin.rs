@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::Name;
-use crate::diagnose::{Origin, OriginId, Origins};
+use crate::diagnose::{Origin, OriginId, Origins, Place};
 
 /// A chain of rewrites merges and merges again; of the parts of an origin this many are named.
 const MAX_PARTS: usize = 32;
@@ -32,14 +32,14 @@ impl Merged {
             [only] => Some(only),
             [first, ..] => Some(*self.known.entry(unique.clone()).or_insert_with(|| {
                 let all: Vec<&Origin> = unique.iter().map(|id| origins.get(*id)).collect();
-                let merged = Origin {
-                    node: joined(all.iter().map(|o| o.node.as_str())).into(),
+                let node = joined(all.iter().map(|o| o.node.as_str()));
+                let place = Place {
                     target: joined(all.iter().map(|o| o.target.as_str())).into(),
                     module: common(all.iter().map(|o| o.module.as_str())).into(),
                     class: Name::new(),
                     frames: origins.get(first).frames.clone(),
                 };
-                origins.push(merged)
+                origins.push(Origin::new(node, place))
             })),
         }
     }
@@ -73,18 +73,14 @@ fn common<'a>(mut paths: impl Iterator<Item = &'a str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::Merged;
-    use crate::diagnose::{Origin, Origins};
+    use crate::diagnose::{Origin, Origins, Place};
 
     #[test]
     fn everything_that_was_replaced_is_named() {
         let mut origins = Origins::default();
         let mut add = |node: &str, module: &str| {
-            origins.push(Origin {
-                node: node.into(),
-                target: format!("aten.{node}.default").into(),
-                module: module.into(),
-                ..Origin::default()
-            })
+            let target = format!("aten.{node}.default").into();
+            origins.push(Origin::new(node, Place { target, module: module.into(), ..Place::default() }))
         };
         let (a, b, c) = (add("relu", "layer.0.act"), add("conv", "layer.0.conv"), add("add", "layer.1"));
         let mut merged = Merged::default();

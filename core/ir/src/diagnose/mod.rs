@@ -9,4 +9,4 @@ pub mod render;
 pub use code::Code;
 pub use diagnostic::{Diagnostic, Report, Severity};
 pub use explain::{Explanation, explanation};
-pub use origin::{Frame, Origin, OriginId, Origins};
+pub use origin::{Frame, Origin, OriginId, Origins, Place};

@@ -1,5 +1,6 @@
 //! Where a node comes from: the exported node, its module and the user's source lines.
 
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use crate::arena::{Arena, Id};
@@ -37,11 +38,18 @@ impl Frame {
     }
 }
 
-/// Where a call of the exported program, and every node made from it, comes from.
+/// Where a call of the exported program, and every node made from it, comes from: what is its own, and the [`Place`],
+/// which many calls share.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Origin {
     /// The name of the exported node, `conv2d_3`.
     pub node: Name,
+    place: Arc<Place>,
+}
+
+/// What calls of one operator in one line have in common.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Place {
     /// The operator, `aten.conv2d.default`.
     pub target: Name,
     /// The path of the module, `layer1.0.conv1`; empty for the root.
@@ -53,6 +61,27 @@ pub struct Origin {
 }
 
 impl Origin {
+    /// An origin at `place`, which others may share.
+    pub fn new(node: impl Into<Name>, place: impl Into<Arc<Place>>) -> Self {
+        Self { node: node.into(), place: place.into() }
+    }
+}
+
+impl Deref for Origin {
+    type Target = Place;
+
+    fn deref(&self) -> &Place {
+        &self.place
+    }
+}
+
+impl DerefMut for Origin {
+    fn deref_mut(&mut self) -> &mut Place {
+        Arc::make_mut(&mut self.place)
+    }
+}
+
+impl Place {
     /// The deepest frame of the user's own code, else the deepest frame.
     pub fn user_frame(&self) -> Option<&Frame> {
         self.frames.iter().rev().find(|f| !f.is_library()).or_else(|| self.frames.last())

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::Decoder;
 use crate::Name;
-use crate::diagnose::{Frame, Origin};
+use crate::diagnose::{Frame, Origin, Place};
 use crate::pt2::schema::NodeMetadata;
 
 /// Stacks deeper than this are cut at their outer end.
@@ -20,6 +20,8 @@ pub(super) struct Stacks {
     /// The last stack of modules, with the path and the class of the innermost one: calls of a module follow each
     /// other.
     module: Option<(String, Name, Name)>,
+    /// What was made, by operator, module, class and the address of its frames.
+    places: FxHashMap<(Name, Name, Name, usize), Arc<Place>>,
 }
 
 impl Stacks {
@@ -31,6 +33,12 @@ impl Stacks {
                 Arc::clone(new.insert(frames))
             }
         }
+    }
+
+    fn place(&mut self, place: Place) -> Arc<Place> {
+        let frames = place.frames.as_ptr().addr();
+        let key = (place.target.clone(), place.module.clone(), place.class.clone(), frames);
+        Arc::clone(self.places.entry(key).or_insert_with(|| place.into()))
     }
 }
 
@@ -47,7 +55,8 @@ impl Decoder {
                 (module, class)
             }
         };
-        Origin { node, target, module, class, frames: self.stacks.frames(metadata.stack_trace) }
+        let frames = self.stacks.frames(metadata.stack_trace);
+        Origin::new(node, self.stacks.place(Place { target, module, class, frames }))
     }
 }
 

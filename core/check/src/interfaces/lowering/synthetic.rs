@@ -6,7 +6,7 @@ use onnxport_abi::lowering::entry_flags;
 use super::Subject;
 use crate::Finding;
 use onnxport_core::diagnose::render::{self, Palette};
-use onnxport_core::diagnose::{Code, Report, Severity};
+use onnxport_core::diagnose::{Code, Origin, Place, Report, Severity};
 use onnxport_core::host::Host;
 use onnxport_core::host::Known;
 use onnxport_core::ir::opset::{DEFAULT_OPSET, MAX_OPSET, MIN_OPSET};
@@ -119,9 +119,8 @@ fn program(schema: &Schema, kind: Kind) -> Option<Program> {
     }
     let outputs = schema.returns.iter().map(|ret| maker.result(&ret.ty)).collect::<Option<Outputs>>()?;
     let Maker { mut program, .. } = maker;
-    let origin =
-        onnxport_core::diagnose::Origin { target: schema.target.as_str().into(), ..Default::default() };
-    let origin = program.origins.push(origin);
+    let place = Place { target: schema.target.as_str().into(), ..Place::default() };
+    let origin = program.origins.push(Origin::new("", place));
     for output in &outputs {
         output.each_value(&mut |val| {
             program.body.outputs.push(Arg::Value(val));

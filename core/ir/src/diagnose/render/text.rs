@@ -143,7 +143,7 @@ fn is_harmful(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnose::{Code, Diagnostic, Frame};
+    use crate::diagnose::{Code, Diagnostic, Frame, Place};
 
     fn origin(module: &str, line: u32) -> Origin {
         let frame = |file: &str, line, code: &str| Frame {
@@ -152,8 +152,7 @@ mod tests {
             function: "forward".to_owned(),
             code: code.to_owned(),
         };
-        Origin {
-            node: format!("foo_{line}").into(),
+        let place = Place {
             target: "aten.foo.default".into(),
             module: module.into(),
             class: "model.Block".into(),
@@ -162,7 +161,8 @@ mod tests {
                 frame("/venv/lib/python3.11/site-packages/torch/nn/functional.py", 7, "return foo(x)"),
             ]
             .into(),
-        }
+        };
+        Origin::new(format!("foo_{line}"), place)
     }
 
     fn report() -> Report {

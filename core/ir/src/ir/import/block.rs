@@ -4,7 +4,7 @@ use onnxport_proto::{GraphProto, NodeProto, SparseTensorProto, TensorProto, Valu
 use rustc_hash::FxHashMap;
 
 use super::{Importer, Res, about, domain, pairs};
-use crate::diagnose::{Origin, OriginId};
+use crate::diagnose::{Origin, OriginId, Place};
 use crate::ir::{About, BlockId, BlockNote, Constant, Def, DefaultValue, Literal, NodeNote, Type, ValueId};
 
 /// What a graph declares about values, by name.
@@ -241,10 +241,7 @@ impl Importer {
         let result = node.output.iter().find(|name| !name.is_empty());
         let name = Some(node.name()).filter(|name| !name.is_empty()).or(result.map(String::as_str));
         let module = node.metadata_props.iter().find(|entry| entry.key() == "namespace");
-        self.model.origins.push(Origin {
-            node: name.unwrap_or_default().into(),
-            module: module.map(|entry| entry.value().into()).unwrap_or_default(),
-            ..Origin::default()
-        })
+        let module = module.map(|entry| entry.value().into()).unwrap_or_default();
+        self.model.origins.push(Origin::new(name.unwrap_or_default(), Place { module, ..Place::default() }))
     }
 }

@@ -7,7 +7,7 @@ use onnxport_proto::{ModelProto, TensorProto, ValueInfoProto, tensor_shape_proto
 use prost::Message;
 
 use super::{ExternalData, WriteOptions, write};
-use crate::diagnose::{Frame, Origin};
+use crate::diagnose::{Frame, Origin, Place};
 use crate::ir::StateKind;
 use crate::ir::{Attr, Attribute, Model, NodeId, OpsetImport, Shape, State, Type, ValueId};
 use crate::ops::infer;
@@ -67,8 +67,7 @@ fn small(dir: &Path) -> Model {
     let turned = weight(&file, &[2, 512], 0, Some(vec![1, 2]));
     let turned = model.graph.add_initializer(Some("c.weight".into()), turned);
     let sum = node(&mut model, "Add", &[x, w], &[]);
-    let origin = model.origins.push(Origin {
-        node: "relu".into(),
+    let place = Place {
         module: "layer.act".into(),
         frames: [Frame {
             file: "/home/user/project/model.py".into(),
@@ -77,8 +76,9 @@ fn small(dir: &Path) -> Model {
             code: String::new(),
         }]
         .into(),
-        ..Origin::default()
-    });
+        ..Place::default()
+    };
+    let origin = model.origins.push(Origin::new("relu", place));
     let total = out(&model, sum);
     let abs = node(&mut model, "Abs", &[total], &[]);
     let positive = out(&model, abs);

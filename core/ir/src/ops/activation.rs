@@ -88,8 +88,8 @@ fn leaky_relu(c: &mut Call<'_>) -> Res<Vec<Value>> {
 fn parametric_relu(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let (x, slope) = (c.tensor(0)?, c.tensor(1)?);
     let bend = Arithmetic {
-        float: |x: f64, slope: f64| bent(x, |x| slope * x),
-        int: |x: i128, slope: i128| Ok(if x < 0 { x.wrapping_mul(slope) } else { x }),
+        float: &|x, slope| bent(x, |x| slope * x),
+        int: &|x: i128, slope| Ok(if x < 0 { x.wrapping_mul(slope) } else { x }),
     };
     // Before opset 7 a slope of one axis was one per channel.
     let slope = match slope.shape() {

@@ -15,7 +15,7 @@ pub(super) const OPS: &[Op] = &[
     Op::new("RotaryEmbedding").infer(broadcast::same).eval(rotary),
     Op::new("SwiGLU").eval(|c| {
         let alpha = c.float("alpha", 1.0);
-        let gate = Arithmetic { float: |a: f64, b: f64| a * sigmoid(alpha * a) * b, int: |_, _| Ok(0) };
+        let gate = Arithmetic { float: &|a, b| a * sigmoid(alpha * a) * b, int: &|_, _| Ok(0) };
         one(gate.of(c, c.tensor(0)?, c.tensor(1)?)?)
     }),
 ];

@@ -10,12 +10,12 @@ use super::{Elements, Op, Res, Tensor, Value};
 pub(super) const OPS: &[Op] = &[
     Op::new("And").infer(broadcast::all).eval(|c| logic(c, |a, b| a && b)),
     Op::new("Equal").infer(broadcast::all).eval(equal),
-    Op::new("Greater").infer(broadcast::all).eval(|c| compare(c, |a, b| a > b, |a, b| a > b)),
-    Op::new("GreaterOrEqual").infer(broadcast::all).eval(|c| compare(c, |a, b| a >= b, |a, b| a >= b)),
+    Op::new("Greater").infer(broadcast::all).eval(|c| compare(c, &|a, b| a > b, &|a, b| a > b)),
+    Op::new("GreaterOrEqual").infer(broadcast::all).eval(|c| compare(c, &|a, b| a >= b, &|a, b| a >= b)),
     Op::new("IsInf").infer(broadcast::same).eval(is_inf),
-    Op::new("IsNaN").infer(broadcast::same).eval(|c| test(c, f64::is_nan)),
-    Op::new("Less").infer(broadcast::all).eval(|c| compare(c, |a, b| a < b, |a, b| a < b)),
-    Op::new("LessOrEqual").infer(broadcast::all).eval(|c| compare(c, |a, b| a <= b, |a, b| a <= b)),
+    Op::new("IsNaN").infer(broadcast::same).eval(|c| test(c, &f64::is_nan)),
+    Op::new("Less").infer(broadcast::all).eval(|c| compare(c, &|a, b| a < b, &|a, b| a < b)),
+    Op::new("LessOrEqual").infer(broadcast::all).eval(|c| compare(c, &|a, b| a <= b, &|a, b| a <= b)),
     Op::new("Not").infer(broadcast::same).eval(not),
     Op::new("Or").infer(broadcast::all).eval(|c| logic(c, |a, b| a || b)),
     Op::new("Where").infer(broadcast::all).eval(choose),
@@ -27,7 +27,7 @@ fn logic(c: &Call<'_>, f: impl Fn(bool, bool) -> bool) -> Res<Vec<Value>> {
     let b = &legacy(c, a, b)?;
     let shape = broadcast([a.shape(), b.shape()])?;
     c.count(&shape)?;
-    let out = pairs(&shape, (&a.bools()?, a.shape()), (&b.bools()?, b.shape()), |x, y| Ok(f(x, y)))?;
+    let out = pairs(&shape, (&a.bools()?, a.shape()), (&b.bools()?, b.shape()), &|x, y| Ok(f(x, y)))?;
     one(Tensor::of_bools(shape, out)?)
 }
 
@@ -43,15 +43,15 @@ fn equal(c: &mut Call<'_>) -> Res<Vec<Value>> {
     if let (Elements::Text(x), Elements::Text(y)) = (a.elements(), b.elements()) {
         let shape = broadcast([a.shape(), b.shape()])?;
         c.count(&shape)?;
-        let out = pairs(&shape, (&x, a.shape()), (&y, b.shape()), |x, y| Ok(x == y))?;
+        let out = pairs(&shape, (&x, a.shape()), (&y, b.shape()), &|x, y| Ok(x == y))?;
         return one(Tensor::of_bools(shape, out)?);
     }
-    compare(c, |a, b| a == b, |a, b| a == b)
+    compare(c, &|a, b| a == b, &|a, b| a == b)
 }
 
 fn is_inf(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let (negative, positive) = (c.int("detect_negative", 1) != 0, c.int("detect_positive", 1) != 0);
-    test(c, |x| (negative && x == f64::NEG_INFINITY) || (positive && x == f64::INFINITY))
+    test(c, &|x| (negative && x == f64::NEG_INFINITY) || (positive && x == f64::INFINITY))
 }
 
 fn choose(c: &mut Call<'_>) -> Res<Vec<Value>> {

@@ -104,7 +104,7 @@ pub(super) fn centred(x: &Tensor, zero: Option<&Tensor>, rows: bool) -> Res<Vec<
         [n] if rows && *n > 1 => zero.reshaped(vec![*n, 1])?,
         _ => zero.clone(),
     };
-    pairs(x.shape(), (&items, x.shape()), (&points.ints()?, points.shape()), |x, zero| Ok(x - zero))
+    pairs(x.shape(), (&items, x.shape()), (&points.ints()?, points.shape()), &|x, zero| Ok(x - zero))
 }
 
 fn matmul_integer(c: &mut Call<'_>) -> Res<Vec<Value>> {
@@ -135,14 +135,14 @@ fn gemm(c: &mut Call<'_>) -> Res<Vec<Value>> {
         let mut out: Vec<i128> = out.into_iter().map(|n| n.wrapping_mul(alpha as i128)).collect();
         if let Some(added) = added {
             let join = |n: i128, m: i128| Ok(n.wrapping_add(m.wrapping_mul(beta as i128)));
-            out = pairs(&shape, (&out, &shape), (&added.ints()?, added.shape()), join)?;
+            out = pairs(&shape, (&out, &shape), (&added.ints()?, added.shape()), &join)?;
         }
         return one(Tensor::of_ints(dtype, shape, out)?);
     }
     let out = plan.multiply(&a.floats()?, &b.floats()?, 0.0, |sum, x, y| sum + x * y);
     let mut out: Vec<f64> = out.into_iter().map(|x| x * alpha).collect();
     if let Some(added) = added {
-        out = pairs(&shape, (&out, &shape), (&added.floats()?, added.shape()), |x, y| Ok(x + beta * y))?;
+        out = pairs(&shape, (&out, &shape), (&added.floats()?, added.shape()), &|x, y| Ok(x + beta * y))?;
     }
     one(Tensor::of_numbers(dtype, shape, out)?)
 }

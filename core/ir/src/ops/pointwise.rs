@@ -92,7 +92,7 @@ fn gather(
     float: impl Fn(f64, f64) -> f64,
     int: impl Fn(i128, i128) -> Res<i128>,
 ) -> Res<Vec<Value>> {
-    let both = Arithmetic { float, int };
+    let both = Arithmetic { float: &float, int: &int };
     let inputs = c.tensors(0)?;
     let Some((first, rest)) = inputs.split_first() else { return invalid!("there are no inputs") };
     one(rest.iter().try_fold((*first).clone(), |sum, next| both.of(c, &sum, next))?)
@@ -105,7 +105,7 @@ fn mean(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let shape = broadcast(inputs.iter().map(|t| t.shape()))?;
     let mut sum = vec![0.0; c.count(&shape)?];
     for input in &inputs {
-        sum = pairs(&shape, (&sum, &shape), (&input.floats()?, input.shape()), |a, b| Ok(a + b))?;
+        sum = pairs(&shape, (&sum, &shape), (&input.floats()?, input.shape()), &|a, b| Ok(a + b))?;
     }
     let count = inputs.len() as f64;
     one(Tensor::of_floats(dtype, shape, sum.into_iter().map(|x| x / count).collect())?)
@@ -133,11 +133,11 @@ fn power(c: &mut Call<'_>) -> Res<Vec<Value>> {
     c.count(&shape)?;
     let dtype = base.dtype();
     if let (Elements::Int(a), Elements::Int(b)) = (base.elements(), exponent.elements()) {
-        let out = pairs(&shape, (&a, base.shape()), (&b, exponent.shape()), |a, b| Ok(integer_power(a, b)))?;
+        let out = pairs(&shape, (&a, base.shape()), (&b, exponent.shape()), &|a, b| Ok(integer_power(a, b)))?;
         return one(Tensor::of_ints(dtype, shape, out)?);
     }
     let (a, b) = (base.floats()?, exponent.floats()?);
-    let out = pairs(&shape, (&a, base.shape()), (&b, exponent.shape()), |a, b| Ok(a.powf(b)))?;
+    let out = pairs(&shape, (&a, base.shape()), (&b, exponent.shape()), &|a, b| Ok(a.powf(b)))?;
     one(Tensor::of_numbers(dtype, shape, out)?)
 }
 

@@ -107,7 +107,7 @@ fn string_concat(c: &mut Call<'_>) -> Res<Vec<Value>> {
         c.spend((a.len() + b.len()) as u64)?;
         Ok(a + &b)
     };
-    let out = pairs(&shape, (a.texts()?, a.shape()), (b.texts()?, b.shape()), join)?;
+    let out = pairs(&shape, (a.texts()?, a.shape()), (b.texts()?, b.shape()), &join)?;
     one(Tensor::of_texts(shape, out)?)
 }
 

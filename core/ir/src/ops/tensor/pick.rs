@@ -6,6 +6,9 @@ use super::{Data, Tensor};
 use crate::ops::Res;
 use crate::ops::error::invalid;
 
+/// What an iterator gives next: which tensor, and the place in it.
+type Next<'a> = dyn FnMut() -> Option<(usize, usize)> + 'a;
+
 impl Tensor {
     /// The tensor whose elements are those at `places`, in order.
     ///
@@ -24,6 +27,12 @@ impl Tensor {
         from: &[&Self],
         places: impl IntoIterator<Item = (usize, usize)>,
     ) -> Res<Self> {
+        let mut places = places.into_iter();
+        Self::mixed(shape, from, &mut || places.next())
+    }
+
+    /// Compiled once, however many operators move elements.
+    fn mixed(shape: Vec<usize>, from: &[&Self], next: &mut Next<'_>) -> Res<Self> {
         let Some(first) = from.first() else { return invalid!("there is nothing to pick from") };
         if let Some(other) = from.iter().find(|t| t.dtype != first.dtype) {
             return invalid!("{} and {} do not make one tensor", first.dtype, other.dtype);
@@ -32,19 +41,18 @@ impl Tensor {
         let data = if let Data::Text(_) = first.data {
             let sources: Vec<&[String]> = from.iter().map(|t| t.texts()).collect::<Res<_>>()?;
             let text = |(which, at): (usize, usize)| sources.get(which)?.get(at).cloned();
-            places
-                .into_iter()
+            std::iter::from_fn(next)
                 .map(text)
                 .collect::<Option<Vec<String>>>()
                 .map(|t| (t.len(), Data::Text(Arc::from(t))))
         } else {
             let sources: Vec<&[u8]> = from.iter().map(|t| t.raw_bytes()).collect();
             let bytes = match Self::width(first.dtype) {
-                1 => copy::<1>(count, &sources, places),
-                2 => copy::<2>(count, &sources, places),
-                4 => copy::<4>(count, &sources, places),
-                8 => copy::<8>(count, &sources, places),
-                _ => copy::<16>(count, &sources, places),
+                1 => copy::<1>(count, &sources, next),
+                2 => copy::<2>(count, &sources, next),
+                4 => copy::<4>(count, &sources, next),
+                8 => copy::<8>(count, &sources, next),
+                _ => copy::<16>(count, &sources, next),
             };
             bytes.map(|b| (b.len() / Self::width(first.dtype), Data::Bytes(b.into())))
         };
@@ -63,14 +71,10 @@ impl Tensor {
     }
 }
 
-fn copy<const N: usize>(
-    count: usize,
-    sources: &[&[u8]],
-    places: impl IntoIterator<Item = (usize, usize)>,
-) -> Option<Vec<u8>> {
+fn copy<const N: usize>(count: usize, sources: &[&[u8]], next: &mut Next<'_>) -> Option<Vec<u8>> {
     let sources: Vec<&[[u8; N]]> = sources.iter().map(|s| s.as_chunks::<N>().0).collect();
     let mut out: Vec<[u8; N]> = Vec::with_capacity(count);
-    for (which, at) in places {
+    while let Some((which, at)) = next() {
         out.push(*sources.get(which)?.get(at)?);
     }
     Some(out.into_flattened())

@@ -2,6 +2,7 @@
 
 mod cold_build;
 mod crossing;
+mod floor;
 mod growth;
 mod limit;
 mod measure;
@@ -34,6 +35,8 @@ struct Cli {
 enum Command {
     /// Compare conversions of tests/python/models with torch.onnx.export
     Models(models::Arguments),
+    /// Compare conversions of tests/python/models with what no conversion can do without
+    Floor(floor::Arguments),
     /// Convert chains of growing length
     Chain(growth::Arguments),
     /// Convert programs with more and more bytes of weights inside of a memory limit. Linux only
@@ -66,6 +69,7 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Models(arguments) => models::run(&arguments),
+        Command::Floor(arguments) => floor::run(&arguments),
         Command::Chain(arguments) => growth::run(&arguments),
         Command::Memory(arguments) => memory::run(&arguments),
         Command::Weights(arguments) => weights::run(&arguments),

@@ -47,7 +47,7 @@ struct Row {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
-    let archives = archives(arguments)?;
+    let archives = archives(&arguments.models, &arguments.names)?;
     let onnxport = Onnxport::build()?;
     let mut exporter = match arguments.torch_repeat {
         0 => None,
@@ -73,13 +73,13 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
     crate::save_json(arguments.json.as_deref(), &rows)
 }
 
-/// The names and archives of the models.
-fn archives(arguments: &Arguments) -> io::Result<Vec<(String, PathBuf)>> {
-    let folder = arguments.models.canonicalize().map_err(|error| {
+/// The models in a folder, or those that are named, with their archives.
+pub(crate) fn archives(folder: &Path, names: &[String]) -> io::Result<Vec<(String, PathBuf)>> {
+    let folder = folder.canonicalize().map_err(|error| {
         let help = "`python -m tests.python.models make --all` makes the archives";
-        io::Error::other(format!("{}: {error}; {help}", arguments.models.display()))
+        io::Error::other(format!("{}: {error}; {help}", folder.display()))
     })?;
-    let mut names = arguments.names.clone();
+    let mut names = names.to_vec();
     if names.is_empty() {
         for entry in folder.read_dir()? {
             let path = entry?.path();

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use memmap2::Mmap;
+use onnxport_core::pipeline::STAGES;
 use onnxport_proto::{GraphProto, ModelProto, NodeProto};
 use prost::Message;
 use prost::bytes::Bytes;
@@ -18,9 +19,6 @@ use crate::statistics::median;
 
 /// How often a program is converted while its memory is watched.
 const WATCHED: usize = 3;
-
-/// The stages in their order, which the command's JSON does not keep.
-const STAGES: [&str; 6] = ["read", "normalise", "lower", "tidy", "validate", "write"];
 
 /// What `onnxport convert --json` prints, as far as it is used.
 #[derive(Debug, Default, Deserialize)]
@@ -89,13 +87,26 @@ impl Onnxport {
     /// In the inner result, why the program is not converted.
     pub(crate) fn cost(&self, archive: &Path, repeat: usize) -> io::Result<Result<Cost, String>> {
         let folder = tempfile::tempdir()?;
-        let output = folder.path().join("model.onnx");
+        self.cost_of(archive, repeat, WATCHED, &folder.path().join("model.onnx"))
+    }
+
+    /// The same to `output`, which stays, with the memory of `watched` more runs.
+    ///
+    /// # Errors
+    /// In the inner result, why the program is not converted.
+    pub(crate) fn cost_of(
+        &self,
+        archive: &Path,
+        repeat: usize,
+        watched: usize,
+        output: &Path,
+    ) -> io::Result<Result<Cost, String>> {
         let mut runs = Vec::new();
         let mut memory = 0;
         // The first run reads the files from disk, and is not counted.
-        for at in 0..=repeat + WATCHED {
+        for at in 0..=repeat + watched {
             let mut command = self.command();
-            command.args(["convert", "--no-verify", "--json"]).arg(archive).arg("-o").arg(&output);
+            command.args(["convert", "--no-verify", "--json"]).arg(archive).arg("-o").arg(output);
             let run = measure::run(&mut command, at > repeat)?;
             let said: Said = serde_json::from_str(&run.stdout).unwrap_or_default();
             if !run.success {
@@ -112,7 +123,7 @@ impl Onnxport {
             cpu: median(runs.iter().map(|(run, _)| run.cpu)).unwrap_or_default(),
             wall: median(runs.iter().map(|(run, _)| run.wall)).unwrap_or_default(),
             memory,
-            nodes: nodes(&output)?,
+            nodes: nodes(output)?,
             stages: STAGES.into_iter().filter_map(|name| Some((name.to_owned(), stage(name)?))).collect(),
         }))
     }

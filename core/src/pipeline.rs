@@ -54,10 +54,26 @@ pub struct ConvertOptions {
     pub separate: bool,
 }
 
+/// The names of all stages, in order. Reading and writing are around [`convert`].
+pub const STAGES: [&str; 12] = [
+    "read",
+    "meta",
+    "normalise",
+    "decompose",
+    "lower",
+    "tidy",
+    "optimise",
+    "precision",
+    "legalise",
+    "backend",
+    "validate",
+    "write",
+];
+
 /// A stage and how long it took.
 #[derive(Clone, Copy, Debug)]
 pub struct Stage {
-    /// The name: `normalise`, `lower` …
+    /// One of [`STAGES`].
     pub name: &'static str,
     /// Wall time.
     pub time: Duration,
@@ -250,6 +266,7 @@ struct Clock {
 
 impl Clock {
     fn time<T>(&mut self, name: &'static str, work: impl FnOnce() -> T) -> T {
+        debug_assert!(STAGES.contains(&name), "{name} is not among the stages");
         let start = Instant::now();
         let result = work();
         self.stages.push(Stage { name, time: start.elapsed() });

@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use onnxport_benches::chain::Chain;
 use onnxport_benches::llama::Llama;
 
 /// The anonymous memory of a process in bytes; `None` once it is gone.
@@ -13,6 +14,37 @@ fn anonymous(child: &Child) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+}
+
+/// The peak of anonymous memory of a process that succeeds, in bytes.
+fn peak(command: &mut Command) -> u64 {
+    let mut child = command.stdin(Stdio::null()).spawn().expect("a start");
+    let mut peak = 0;
+    let status = loop {
+        peak = peak.max(anonymous(&child).unwrap_or(0));
+        if let Some(status) = child.try_wait().expect("a process") {
+            break status;
+        }
+        thread::sleep(Duration::from_micros(200));
+    };
+    assert!(status.success());
+    peak
+}
+
+#[test]
+fn a_call_more_takes_little_memory_more() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let of = |nodes: usize| {
+        let archive = folder.path().join("chain.pt2");
+        Chain::new(nodes).write(&archive).expect("an archive");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_onnxport"));
+        command.args(["convert", "--no-verify", "--quiet"]).arg(&archive).arg("-o");
+        // What was freed goes back to the system at once, so that it does not count.
+        peak(command.arg(folder.path().join("chain.onnx")).env("MIMALLOC_PURGE_DELAY", "0"))
+    };
+    let (short, long) = (10_000, 30_000);
+    let each = (of(long).saturating_sub(of(short))) / (long - short) as u64;
+    assert!((300..1600).contains(&each), "{each} bytes of anonymous memory for one call more");
 }
 
 #[test]
@@ -24,17 +56,7 @@ fn weights_are_never_held_in_memory() {
     let model = folder.path().join("llama.onnx");
     let mut command = Command::new(env!("CARGO_BIN_EXE_onnxport"));
     command.args(["convert", "--no-verify", "--quiet", "--max-memory", "64MiB"]);
-    let mut child =
-        command.arg(&archive).arg("-o").arg(&model).stdin(Stdio::null()).spawn().expect("a start");
-    let mut peak = 0;
-    let status = loop {
-        peak = peak.max(anonymous(&child).unwrap_or(0));
-        if let Some(status) = child.try_wait().expect("a process") {
-            break status;
-        }
-        thread::sleep(Duration::from_micros(200));
-    };
-    assert!(status.success());
+    let peak = peak(command.arg(&archive).arg("-o").arg(&model));
     assert!(peak > 0 && peak < 64 << 20, "{peak} bytes of anonymous memory");
     let data = fs::metadata(folder.path().join("llama.onnx.data")).expect("a data file").len();
     let output = data + fs::metadata(&model).expect("a model").len();

@@ -8,6 +8,7 @@ const ALIKE: usize = 4;
 const ULPS: usize = 5;
 const DECADES: usize = ULPS + 65;
 const FIRST: usize = DECADES + 43;
+const MAX_ULPS: usize = FIRST + 1;
 const SUMS: usize = FIRST + 5;
 
 /// `2^600`: see `add` in `compare.cu`.
@@ -31,7 +32,7 @@ impl Totals {
             *total = match word {
                 ..FIRST => total.wrapping_add(*next),
                 FIRST => (*total).min(*next),
-                ..SUMS => (*total).max(*next),
+                MAX_ULPS..SUMS => (*total).max(*next),
                 _ => (f64::from_bits(*total) + f64::from_bits(*next)).to_bits(),
             };
         }
@@ -65,7 +66,7 @@ impl Totals {
             nan: words[1],
             infinite: words[2],
             zero: words[3],
-            max_ulps: words[FIRST + 1],
+            max_ulps: words[MAX_ULPS],
             ulps,
             decades,
         }

@@ -42,7 +42,7 @@ pub struct Nvrtc {
     log: (Size, Text),
     destroy: Destroy,
     /// The functions are good as long as it is loaded.
-    _library: Library,
+    library: Library,
 }
 
 impl Nvrtc {
@@ -77,7 +77,7 @@ impl Nvrtc {
                     text(c"nvrtcGetProgramLog").map_err(bad)?,
                 ),
                 destroy: *library.get::<Destroy>(b"nvrtcDestroyProgram\0").map_err(bad)?,
-                _library: library,
+                library,
             }
         };
         nvrtc.ask();
@@ -86,7 +86,7 @@ impl Nvrtc {
 
     /// Asks for the version and for the architectures.
     fn ask(&mut self) {
-        let library = &self._library;
+        let library = &self.library;
         // SAFETY: as in `open`; the list has as many places as the library says.
         unsafe {
             if let Ok(version) = library.get::<Version>(b"nvrtcVersion\0") {
@@ -142,7 +142,7 @@ impl Nvrtc {
         }
         // SAFETY: the program was created; the options live until the call returns.
         let compiled = unsafe { (self.compile)(program, options.len() as c_int, options.as_ptr()) };
-        let text = self.text(program, if compiled == 0 { self.ptx } else { self.log });
+        let text = text(program, if compiled == 0 { self.ptx } else { self.log });
         // SAFETY: the program was created and is not used any more.
         unsafe { (self.destroy)(&raw mut program) };
         match (compiled, text) {
@@ -153,20 +153,21 @@ impl Nvrtc {
             }
         }
     }
+}
 
-    fn text(&self, program: Program, (size, text): (Size, Text)) -> Option<String> {
-        let mut length = 0;
-        // SAFETY: the program exists.
-        if unsafe { size(program, &raw mut length) } != 0 {
-            return None;
-        }
-        let mut bytes = vec![0_u8; length];
-        // SAFETY: there is as much room as the library asked for.
-        if unsafe { text(program, bytes.as_mut_ptr().cast()) } != 0 {
-            return None;
-        }
-        // It ends in a zero.
-        bytes.truncate(length.saturating_sub(1));
-        String::from_utf8(bytes).ok()
+/// A text of the library: it says how long it is, and writes it.
+fn text(program: Program, (size, write): (Size, Text)) -> Option<String> {
+    let mut length = 0;
+    // SAFETY: the program exists.
+    if unsafe { size(program, &raw mut length) } != 0 {
+        return None;
     }
+    let mut bytes = vec![0_u8; length];
+    // SAFETY: there is as much room as the library asked for.
+    if unsafe { write(program, bytes.as_mut_ptr().cast()) } != 0 {
+        return None;
+    }
+    // It ends in a zero.
+    bytes.truncate(length.saturating_sub(1));
+    String::from_utf8(bytes).ok()
 }

@@ -116,7 +116,11 @@ fn gathered<'n>(node: &'n NodeProto, weights: &FxHashMap<&str, &[i64]>) -> Optio
         return None;
     }
     let dims = weights.get(node.input.first()?.as_str())?;
-    let axis = node.attribute.iter().find(|attribute| attribute.name() == "axis").map_or(0, |a| a.i());
+    let axis = node
+        .attribute
+        .iter()
+        .find(|attribute| attribute.name() == "axis")
+        .map_or(0, onnxport_proto::AttributeProto::i);
     let axis = if axis < 0 { axis.checked_add(i64::try_from(dims.len()).ok()?)? } else { axis };
     Some((node.input.get(1)?.as_str(), *dims.get(usize::try_from(axis).ok()?)?))
 }

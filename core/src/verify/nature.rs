@@ -70,11 +70,14 @@ fn patterns(bytes: &[u8], size: usize) -> Nature {
     }
 }
 
+/// How many elements are of a kind.
+type Count = fn(&Nature) -> u64;
+
 /// What is to be said of an output and of what is expected of it: a sentence for each peculiarity of either.
 pub(super) fn remarks(got: &Nature, expected: Option<&Nature>) -> Vec<String> {
-    let of = |count: fn(&Nature) -> u64| (count(got), expected.map_or(0, count));
+    let of = |count: Count| (count(got), expected.map_or(0, count));
     let mut said = Vec::new();
-    let counted: [(&str, fn(&Nature) -> u64); 3] = [
+    let counted: [(&str, Count); 3] = [
         ("NaN", |nature| nature.nan),
         ("infinite", |nature| nature.infinite),
         ("more than half of the largest number of the type", |nature| nature.near_overflow),

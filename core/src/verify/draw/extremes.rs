@@ -124,7 +124,7 @@ impl Extremes<'_> {
 }
 
 fn is_prime(n: i64) -> bool {
-    n > 1 && (2..).take_while(|d| d * d <= n).all(|d| n % d != 0)
+    n > 1 && (2..n).take_while(|d| d * d <= n).all(|d| n % d != 0)
 }
 
 #[cfg(test)]

@@ -131,10 +131,8 @@ fn held(dtype: DType, low: i64, high: i64) -> Result<(), String> {
     }
     let unsigned = [DType::U2, DType::U4, DType::U8, DType::U16, DType::U32, DType::U64].contains(&dtype);
     let bits = dtype.bits();
-    let (least, most) = match unsigned {
-        true => (0, (1i128 << bits) - 1),
-        false => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),
-    };
+    let (least, most) =
+        if unsigned { (0, (1i128 << bits) - 1) } else { (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1) };
     let fits = |number: i64| (least..=most).contains(&i128::from(number));
     if fits(low) && fits(high) { Ok(()) } else { Err(format!("{dtype} does not hold {low} to {high}")) }
 }

@@ -66,6 +66,9 @@ fn judge(engine: &mut Engine, case: &Path, model: &Model, lacking: &mut BTreeMap
     }
 }
 
+/// The test that is refused: before opset 9 a batch was around everything that is scanned.
+const REFUSED: &str = "node/scan_sum";
+
 #[test]
 fn the_node_tests_give_what_the_evaluator_gives() {
     let mut cases = cases(&repository().join("target/onnx-tests"));
@@ -104,6 +107,9 @@ fn the_node_tests_give_what_the_evaluator_gives() {
     let mut list: Vec<_> = lacking.iter().collect();
     list.sort_by_key(|(op, count)| (std::cmp::Reverse(**count), (*op).clone()));
     println!("evaluated on the processor: {list:?}");
+    let before = wrong.len();
+    wrong.retain(|(name, why)| !(name == REFUSED && why.contains("a node with a body")));
+    assert!(wrong.len() < before || !filter.is_empty(), "{REFUSED} is listed as refused and passes");
     for (name, why) in &wrong {
         println!("{name}: {why}");
     }

@@ -5,6 +5,8 @@
 //! what is needed) and `nvrtc` (the path of the library; see [`device::nvrtc`] for where it is looked for otherwise).
 
 pub mod compare;
+#[cfg(test)]
+mod compiled;
 pub mod device;
 mod executor;
 

@@ -10,10 +10,8 @@ use crate::device::nvrtc::Nvrtc;
 
 #[test]
 fn the_kernels_find_what_the_host_finds() {
-    if !emulated::can_compile() {
-        return onnxport_harness::note(
-            "there is no C compiler `cc`, which compiles the kernels for the processor",
-        );
+    if let Err(why) = crate::compiled::can_compile() {
+        return onnxport_harness::note(&why);
     }
     let suite = Suite::of(&emulated::ROOT, "emulated", &[]).unwrap();
     let found = suite.run();

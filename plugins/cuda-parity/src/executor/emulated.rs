@@ -2,17 +2,16 @@
 //!
 //! It is for tests, where it shows that kernels and launches mean what they should.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_void;
-use std::fs;
-use std::process::Command;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use libloading::Library;
 use onnxport_ir::ops::{Error, Fault, Res};
 
 use super::device::{Address, Args, Device, Grid, Launch};
 use super::source::{Kernel, PRELUDE};
+use crate::compiled;
 
 const EMULATION: &str = include_str!("../../kernels/emulation.h");
 const LAUNCH: &str = include_str!("../../kernels/launch.h");
@@ -20,8 +19,11 @@ const LAUNCH: &str = include_str!("../../kernels/launch.h");
 /// The entry of the compiled `launch.h`.
 type Entry = unsafe extern "C" fn(*const c_void, *mut Args, *const u32, *const u32, i32) -> i32;
 
-/// A compiled source, by its kernel and the threads of a block.
-type Compiled = HashMap<(Kernel, u32), Arc<Library>>;
+/// A library, or why there is none. It runs one grid at a time, since what blocks share is there once.
+type Made = Arc<OnceLock<Res<Mutex<Library>>>>;
+
+/// A compiled source, whose kernels share a library, and one of these, by the source and the threads of a block.
+type Compiled = HashMap<(Arc<str>, u32), (&'static str, Made)>;
 
 /// What this process compiled.
 static COMPILED: Mutex<Option<Compiled>> = Mutex::new(None);
@@ -40,8 +42,7 @@ impl Emulated {
     /// # Errors
     /// Where there is no C compiler.
     pub(crate) fn new(threads: u32) -> Res<Self> {
-        let compiler = Command::new("cc").arg("--version").output();
-        compiler.map_err(|e| Error::unsupported(format!("there is no C compiler `cc`: {e}")))?;
+        compiled::can_compile().map_err(Error::unsupported)?;
         Ok(Self { memory: HashMap::new(), threads })
     }
 
@@ -49,37 +50,23 @@ impl Emulated {
         self.threads.isqrt()
     }
 
-    fn library(&self, kernel: &Kernel) -> Res<Arc<Library>> {
-        let mut guard = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
-        let compiled = guard.get_or_insert_default();
-        if let Some(found) = compiled.get(&(kernel.clone(), self.threads)) {
-            return Ok(found.clone());
-        }
-        let library = Arc::new(self.compile(kernel)?);
-        compiled.insert((kernel.clone(), self.threads), library.clone());
-        Ok(library)
+    fn library(&self, kernel: &Kernel) -> Made {
+        let key = (kernel.source.clone(), self.threads);
+        let made = {
+            let mut guard = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+            let entry = guard.get_or_insert_default().entry(key);
+            entry.or_insert_with(|| (kernel.name, Made::default())).1.clone()
+        };
+        made.get_or_init(|| self.compile(kernel).map(Mutex::new));
+        made
     }
 
     fn compile(&self, kernel: &Kernel) -> Res<Library> {
-        let wrong = |what: String| Error::invalid(format!("the kernel {}: {what}", kernel.name));
-        let folder = tempfile::tempdir().map_err(|e| wrong(e.to_string()))?;
-        let (source, library) = (folder.path().join("kernel.c"), folder.path().join("kernel.so"));
         let side = self.side();
         let sizes =
             format!("#define THREADS {}\n#define ROWS {side}\n#define COLUMNS {side}\n", self.threads);
         let text = [EMULATION, &sizes, PRELUDE, &kernel.source, LAUNCH].concat();
-        fs::write(&source, text).map_err(|e| wrong(e.to_string()))?;
-        let mut command = Command::new("cc");
-        // Rounding stays that of each operation.
-        command.args(["-O2", "-w", "-shared", "-fPIC", "-fno-strict-aliasing", "-ffp-contract=off", "-o"]);
-        let done =
-            command.arg(&library).arg(&source).arg("-lm").output().map_err(|e| wrong(e.to_string()))?;
-        if !done.status.success() {
-            return Err(wrong(String::from_utf8_lossy(&done.stderr).into_owned()));
-        }
-        // SAFETY: the library was just made of sources of this crate, and has no initialisers. It stays loaded when its
-        // folder goes.
-        unsafe { Library::new(&library) }.map_err(|e| wrong(e.to_string()))
+        compiled::library(&text).map_err(|why| Error::invalid(format!("the kernel {}: {why}", kernel.name)))
     }
 }
 
@@ -132,7 +119,12 @@ impl Device for Emulated {
             }
         };
         let missing = || Error::invalid(format!("there is no kernel {}", launch.kernel.name));
-        let library = self.library(launch.kernel)?;
+        let made = self.library(launch.kernel);
+        let library = match made.get() {
+            Some(Ok(library)) => library.lock().unwrap_or_else(PoisonError::into_inner),
+            Some(Err(why)) => return Err(why.clone()),
+            None => return Err(missing()),
+        };
         let together = i32::from(launch.kernel.source.contains("__syncthreads"));
         let mut args = *launch.args;
         // SAFETY: both are functions of the compiled sources, of these types; the kernel reads and writes the memory that its
@@ -149,12 +141,10 @@ impl Device for Emulated {
     }
 }
 
-/// The kernels that this process compiled.
+/// A kernel of each source that this process compiled.
 pub(crate) fn compiled() -> Vec<Kernel> {
     let guard = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut kernels: Vec<Kernel> =
-        guard.iter().flat_map(|all| all.keys().map(|(kernel, _)| kernel.clone())).collect();
-    kernels.sort_by(|a, b| (a.name, &a.source).cmp(&(b.name, &b.source)));
-    kernels.dedup();
-    kernels
+    let all = guard.iter().flatten().map(|((source, _), (name, _))| (source, *name));
+    let kernels: BTreeMap<&Arc<str>, &'static str> = all.collect();
+    kernels.into_iter().map(|(source, name)| Kernel { name, source: source.clone() }).collect()
 }

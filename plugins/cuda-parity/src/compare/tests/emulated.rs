@@ -2,8 +2,6 @@
 
 use std::collections::HashMap;
 use std::ffi::c_int;
-use std::io::Write;
-use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use libloading::Library;
@@ -13,6 +11,7 @@ use onnxport_sdk::executor::{Failure, Options};
 use super::super::engine::{At, Engine};
 use super::super::totals::{NOTHING, Totals, WORDS};
 use super::super::{Running, format_of};
+use crate::compiled;
 
 onnxport_sdk::export_plugin! { id: "emulated", comparer: Emulated }
 
@@ -22,12 +21,6 @@ const BLOCKS: u32 = 3;
 
 pub(super) struct Emulated {
     libraries: HashMap<String, Arc<Library>>,
-}
-
-/// Whether kernels can be compiled here.
-pub(super) fn can_compile() -> bool {
-    let version = Command::new("cc").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    version.is_ok_and(|status| status.success())
 }
 
 impl Comparer for Emulated {
@@ -55,19 +48,8 @@ impl Comparer for Emulated {
 }
 
 fn compile(source: &str) -> Library {
-    let folder = tempfile::tempdir().unwrap();
-    let library = folder.path().join("kernels.so");
-    let mut cc = Command::new("cc")
-        .args(["-x", "c", "-std=gnu11", "-O1", "-ffp-contract=off", "-shared", "-fPIC", "-pthread", "-o"])
-        .args([library.as_os_str(), "-".as_ref()])
-        .stdin(Stdio::piped())
-        .spawn()
-        .unwrap();
     let text = format!("{}{source}{}", include_str!("../emulation.h"), include_str!("../emulation.c"));
-    cc.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
-    assert!(cc.wait().unwrap().success(), "the kernels do not compile");
-    // SAFETY: it was just made of kernels, and nothing runs when it is loaded.
-    unsafe { Library::new(&library) }.unwrap()
+    compiled::library(&text).unwrap_or_else(|why| panic!("the kernels do not compile: {why}"))
 }
 
 /// The kernels on one tensor.

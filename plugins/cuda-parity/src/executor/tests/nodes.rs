@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use onnxport_ir::ir::Model;
 use onnxport_ir::ir::import::import;
@@ -69,6 +72,68 @@ fn judge(engine: &mut Engine, case: &Path, model: &Model, lacking: &mut BTreeMap
 /// The test that is refused: before opset 9 a batch was around everything that is scanned.
 const REFUSED: &str = "node/scan_sum";
 
+/// What came of some of the tests.
+#[derive(Default)]
+struct Found {
+    /// How many are close, by how close.
+    close: [usize; 3],
+    /// Those without an answer.
+    open: usize,
+    /// Those that needed nothing but the device.
+    whole: usize,
+    lacking: BTreeMap<String, u64>,
+    wrong: Vec<(String, String)>,
+}
+
+impl Found {
+    fn add(&mut self, other: Self) {
+        self.close.iter_mut().zip(other.close).for_each(|(sum, more)| *sum += more);
+        self.open += other.open;
+        self.whole += other.whole;
+        for (op, count) in other.lacking {
+            *self.lacking.entry(op).or_default() += count;
+        }
+        self.wrong.extend(other.wrong);
+    }
+
+    fn one(&mut self, engine: &mut Engine, name: &str, case: &Path) {
+        let Ok(model) = import(&case.join("model.onnx")) else { return };
+        if is_random(&model) {
+            self.open += 1;
+            return;
+        }
+        let before: u64 = self.lacking.values().sum();
+        match judge(engine, case, &model, &mut self.lacking) {
+            Outcome::Open => self.open += 1,
+            Outcome::Close(how) => {
+                self.close[how as usize] += 1;
+                self.whole += usize::from(self.lacking.values().sum::<u64>() == before);
+            }
+            Outcome::Wrong(why) => self.wrong.push((name.to_owned(), why)),
+        }
+    }
+}
+
+/// Runs the tests on as many threads as there are processors, each with a device of its own.
+fn run_all(cases: &BTreeMap<String, PathBuf>) -> Found {
+    let (cases, next): (Vec<_>, _) = (cases.iter().collect(), AtomicUsize::new(0));
+    let work = || {
+        let (mut found, mut engine) = (Found::default(), engine(4, 1 << 30).expect("there is a compiler"));
+        while let Some((name, case)) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+            found.one(&mut engine, name, case);
+        }
+        found
+    };
+    let mut all = Found::default();
+    thread::scope(|scope| {
+        let count = thread::available_parallelism().map_or(1, NonZero::get);
+        let workers: Vec<_> = (0..count).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().for_each(|worker| all.add(worker.join().unwrap()));
+    });
+    all.wrong.sort();
+    all
+}
+
 #[test]
 fn the_node_tests_give_what_the_evaluator_gives() {
     let mut cases = cases(&repository().join("target/onnx-tests"));
@@ -77,25 +142,10 @@ fn the_node_tests_give_what_the_evaluator_gives() {
     }
     let filter = std::env::var("ONNXPORT_CONFORMANCE").unwrap_or_default();
     cases.retain(|name, _| name.contains(&filter));
-    let Some(mut engine) = engine(4, 1 << 30) else { return };
-    let (mut close, mut open, mut wrong) = ([0usize; 3], 0, Vec::new());
-    let (mut lacking, mut whole) = (BTreeMap::new(), 0);
-    for (name, case) in &cases {
-        let Ok(model) = import(&case.join("model.onnx")) else { continue };
-        if is_random(&model) {
-            open += 1;
-            continue;
-        }
-        let before: u64 = lacking.values().sum();
-        match judge(&mut engine, case, &model, &mut lacking) {
-            Outcome::Open => open += 1,
-            Outcome::Close(how) => {
-                close[how as usize] += 1;
-                whole += usize::from(lacking.values().sum::<u64>() == before);
-            }
-            Outcome::Wrong(why) => wrong.push((name.clone(), why)),
-        }
+    if engine(4, 1 << 20).is_none() {
+        return;
     }
+    let Found { close, open, whole, lacking, mut wrong } = run_all(&cases);
     println!(
         "{} of {} pass: {} exact, {} within 1e-5, {} within 1e-3; {whole} of them on the device alone; {open} have no answer",
         close.iter().sum::<usize>(),

@@ -80,13 +80,17 @@ impl Draw {
         code.wrapping_add(step) & self.mask()
     }
 
-    pub(super) fn zero(&self) -> u64 {
-        0
+    /// 3/4; 0 in types without fractions, and the smallest power of two in that of powers.
+    pub(super) fn limit(&self) -> u64 {
+        match self.mantissa() {
+            0 => 0,
+            mantissa => self.middle() - (1 << (mantissa - 1)),
+        }
     }
 
     /// Some number that is much larger than 1.
     pub(super) fn large(&self) -> u64 {
-        if self.is_real() { self.middle() + (3 << self.mantissa()) & self.mask() } else { self.mask() >> 1 }
+        if self.is_real() { (self.middle() + (3 << self.mantissa())) & self.mask() } else { self.mask() >> 1 }
     }
 
     /// All codes of a type of at most 8 bits. Of others those around every border: zeros, the smallest and the largest

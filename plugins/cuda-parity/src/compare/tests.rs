@@ -1,6 +1,7 @@
 //! The kernels, compiled for the processor and by NVRTC, and a device where there is one.
 
 mod emulated;
+mod mutants;
 
 use onnxport_sdk::DType;
 use onnxport_testkit::comparer::Suite;

@@ -11,6 +11,7 @@ use onnxport_sdk::executor::{Failure, Options};
 use super::super::engine::{At, Engine};
 use super::super::totals::{NOTHING, Totals, WORDS};
 use super::super::{Running, format_of};
+use super::mutants::{MUTANTS, Mutant};
 use crate::compiled;
 
 onnxport_sdk::export_plugin! { id: "emulated", comparer: Emulated }
@@ -20,6 +21,8 @@ const THREADS: u32 = 8;
 const BLOCKS: u32 = 3;
 
 pub(super) struct Emulated {
+    /// What is wrong with the kernels, if anything is meant to be.
+    mutant: Option<&'static Mutant>,
     libraries: HashMap<String, Arc<Library>>,
 }
 
@@ -27,13 +30,15 @@ impl Comparer for Emulated {
     const NAME: &'static str = "emulated kernels";
     type Comparison = Running<Processor>;
 
-    fn open(_: Options<'_>) -> Result<Self, Failure> {
-        Ok(Self { libraries: HashMap::new() })
+    fn open(options: Options<'_>) -> Result<Self, Failure> {
+        let mutant = options.number("mutant")?.and_then(|number| MUTANTS.get(number));
+        Ok(Self { mutant, libraries: HashMap::new() })
     }
 
     fn begin(&mut self, pair: Pair<'_>) -> Result<Self::Comparison, Failure> {
         let format = format_of(pair)?;
         let source = format.source(THREADS);
+        let source = self.mutant.map_or(source.clone(), |mutant| mutant.of(&source));
         let library = match self.libraries.get(&source) {
             Some(library) => Arc::clone(library),
             None => {

@@ -128,7 +128,9 @@ fn run_all(cases: &BTreeMap<String, PathBuf>) -> Found {
     thread::scope(|scope| {
         let count = thread::available_parallelism().map_or(1, NonZero::get);
         let workers: Vec<_> = (0..count).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().for_each(|worker| all.add(worker.join().unwrap()));
+        for worker in workers {
+            all.add(worker.join().unwrap());
+        }
     });
     all.wrong.sort();
     all

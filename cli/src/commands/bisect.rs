@@ -19,6 +19,7 @@ use onnxport_core::taps::Recorded;
 use onnxport_core::verify::Executor;
 
 use super::diff;
+use super::reports::{Contents, ReportArguments};
 use super::verify::RuntimeArguments;
 use crate::deadline::Deadline;
 use crate::format::{bad, bold, count, good, parse_bytes, plain};
@@ -49,6 +50,8 @@ pub(crate) struct Arguments {
     target: TargetArguments,
     #[command(flatten)]
     fed: FedArguments,
+    #[command(flatten)]
+    reports: ReportArguments,
     #[command(flatten)]
     runtime: RuntimeArguments,
     #[command(flatten)]
@@ -115,6 +118,7 @@ impl FedArguments {
 
 /// Finds the first wrong node, or the first wrong step.
 pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
+    arguments.reports.check()?;
     let host = plugins::host(&arguments.plugins)?;
     plugins::prepare(&host, &arguments.runtime);
     let options = Options { whole: arguments.all, ..arguments.fed.options()? };
@@ -159,14 +163,22 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
         let other = Executor::find(&host, Some(id))?.open(&[])?;
         bisect::bisect(model, &runtime, &Reference::Runtime(&other), &options)?
     };
-    Ok(describe(&found))
+    let mut outcome = describe(&found);
+    let text = outcome.text.clone();
+    let name = model.file_name().unwrap_or_default().to_string_lossy();
+    let page = || onnxport_report::values(&name, &found);
+    let contents = Contents { command: "bisect", text: &text, page: &page };
+    let sources = [arguments.model.clone(), against.clone()];
+    arguments.reports.write(&sources, &contents, &mut outcome)?;
+    Ok(outcome)
 }
 
 fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|found| found == extension)
 }
 
-fn describe(found: &Found) -> Outcome {
+/// What a search found.
+pub(super) fn describe(found: &Found) -> Outcome {
     let mut outcome = Outcome::ok();
     let mut text = String::new();
     // Writing to a String cannot fail.

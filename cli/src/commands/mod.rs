@@ -16,6 +16,7 @@ pub(crate) mod optimising;
 pub(crate) mod optimize;
 pub(crate) mod package;
 pub(crate) mod plugin;
+mod reports;
 pub(crate) mod run;
 pub(crate) mod verified;
 pub(crate) mod verify;

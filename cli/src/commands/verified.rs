@@ -1,18 +1,15 @@
 //! Running a model on calls, and how what was found is shown.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
-use onnxport_core::diagnose::{Code, Diagnostic, Report};
+use onnxport_core::diagnose::Diagnostic;
 use onnxport_core::verify::{self, Against, CaseReport, Judged, Options, Runtime, Source, Verification};
-use onnxport_core::write;
 
-use super::histogram::histograms;
 use crate::deadline::Deadline;
 use crate::exit::Exit;
-use crate::format::{bad, bold, count, duration, faint, good, plain, table, unstyled};
+use crate::format::{bad, bold, count, duration, faint, good, plain, table};
 use crate::outcome::Outcome;
 use crate::progress::Progress;
 
@@ -233,56 +230,4 @@ fn floors(verification: &Verification) -> Option<f64> {
         Some(if off == 0.0 { 0.0 } else { off / noise })
     });
     times.reduce(f64::max)
-}
-
-/// Fails where a report cannot be written in the format that the name of its file asks for.
-///
-/// # Errors
-/// `OP001`.
-pub(crate) fn check_reports(paths: &[PathBuf]) -> Result<(), Diagnostic> {
-    match paths.iter().find(|path| format_of(path).is_none()) {
-        Some(path) => {
-            let message = format!("a report is .txt or .json, and `{}` is neither", path.display());
-            Err(Diagnostic::error(Code::USAGE, message))
-        }
-        None => Ok(()),
-    }
-}
-
-/// The formats of reports.
-#[derive(Clone, Copy)]
-enum Format {
-    Text,
-    Json,
-}
-
-fn format_of(path: &Path) -> Option<Format> {
-    match path.extension()?.to_str()? {
-        "txt" => Some(Format::Text),
-        "json" => Some(Format::Json),
-        _ => None,
-    }
-}
-
-/// Writes what `found` says to every file of `paths`, which takes the place of none of `sources`.
-///
-/// # Errors
-/// `OP601`, `OP603`.
-pub(crate) fn write_reports(
-    paths: &[PathBuf],
-    sources: &[PathBuf],
-    found: &[Verification],
-    outcome: &mut Outcome,
-) -> Result<(), Report> {
-    for path in paths {
-        let text = match format_of(path) {
-            Some(Format::Json) => format!("{:#}\n", outcome.json("verify")),
-            _ => unstyled(&format!("{}{}{}", outcome.summary, histograms(found), outcome.problem())),
-        };
-        write::file(path, sources, |file| file.write_all(text.as_bytes()))?;
-    }
-    if !paths.is_empty() {
-        outcome.put("reports", paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>());
-    }
-    Ok(())
 }

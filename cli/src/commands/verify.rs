@@ -4,12 +4,18 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use onnxport_core::bisect::{Found, Options as SearchOptions, Reference, bisect as search};
 use onnxport_core::diagnose::{Code, Diagnostic, Report};
 use onnxport_core::host::Host;
+use onnxport_core::taps::Recorded;
+use onnxport_core::tensor::LazyTensor;
 use onnxport_core::verify::{Against, Comparer, Drawing, Options, Rule, Runtime, Signature, Verification};
 
-use super::verified;
+use super::histogram::histograms;
+use super::reports::{Contents, ReportArguments};
+use super::{bisect, verified};
 use crate::args;
+use crate::deadline::Deadline;
 use crate::format::parse_bytes;
 use crate::outcome::{CommandResult, Outcome};
 use crate::plugins::{self, PluginArguments};
@@ -56,9 +62,12 @@ pub(crate) struct Arguments {
     /// The plugin that compares the outputs; without one, onnxport does
     #[arg(long, value_name = "PLUGIN")]
     comparer: Option<String>,
-    /// Write what was found to this file as well, .txt or .json; can be repeated
-    #[arg(long = "report", value_name = "FILE")]
-    reports: Vec<PathBuf>,
+    /// Also hold the values inside of the model against those that were recorded with the program, against another
+    /// executor's, or against those of onnxport's own evaluator; a report shows the error along the graph
+    #[arg(long)]
+    taps: bool,
+    #[command(flatten)]
+    reports: ReportArguments,
     #[command(flatten)]
     plugins: PluginArguments,
 }
@@ -168,7 +177,7 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
         let message = format!("there is no file {}", arguments.model.display());
         return Err(Diagnostic::error(Code::READ_IO, message).into());
     }
-    verified::check_reports(&arguments.reports)?;
+    arguments.reports.check()?;
     let host = plugins::host(&arguments.plugins)?;
     plugins::prepare_for(&host, arguments.executors.first().map(String::as_str), &arguments.runtime);
     let signature = Signature::read(&arguments.model)?;
@@ -190,9 +199,44 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     outcome.report.diagnostics.extend(note);
     let found = judged(arguments, &host, &runtimes, &mut against, &options, &mut outcome, progress)?;
     verified::describe_all(&found, &source, &mut outcome);
-    let sources = [arguments.model.clone(), source];
-    verified::write_reports(&arguments.reports, &sources, &found, &mut outcome)?;
+    let given = against.first_call(&signature)?;
+    let values = arguments.taps.then(|| inside(arguments, &host, &runtimes, given, progress)).transpose()?;
+    if let Some(values) = &values {
+        outcome.add(bisect::describe(values));
+    }
+    let text = format!("{}{}{}", outcome.summary, outcome.text, histograms(&found));
+    let name = arguments.model.file_name().unwrap_or_default().to_string_lossy();
+    let page = || onnxport_report::verification(&name, &found, values.as_ref());
+    let contents = Contents { command: "verify", text: &text, page: &page };
+    arguments.reports.write(&[arguments.model.clone(), source], &contents, &mut outcome)?;
     Ok(outcome)
+}
+
+/// The values inside of the model, beside recorded ones, or, on the inputs `given`, those of the second executor or of
+/// the evaluator.
+fn inside(
+    arguments: &Arguments,
+    host: &Host,
+    runtimes: &[Runtime],
+    given: Vec<(String, LazyTensor)>,
+    progress: &Progress,
+) -> Result<Found, Report> {
+    let Some((first, others)) = runtimes.split_first() else {
+        return Err(Diagnostic::error(Code::VERIFY_EXECUTOR, "there is no executor").into());
+    };
+    progress.stage("comparing the values");
+    let _deadline = Deadline::start(arguments.runtime.deadline(), first.name(), "comparing the values")?;
+    let mut options = SearchOptions { whole: true, ..SearchOptions::default() };
+    let recording = arguments.against.as_deref().map(Recorded::beside).filter(|path| path.is_file());
+    if let Some(recording) = &recording {
+        return search(&arguments.model, first, &Reference::Recording(recording), &options);
+    }
+    given.into_iter().for_each(|(name, tensor)| options.given.insert(name, tensor));
+    if let Some(other) = others.first() {
+        return search(&arguments.model, first, &Reference::Runtime(other), &options);
+    }
+    let evaluator = plugins::runtime_of(host, Some(EVALUATOR), &arguments.runtime.without_library())?;
+    search(&arguments.model, first, &Reference::Runtime(&evaluator), &options)
 }
 
 /// The calls, and what they come from.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::executor::{Feed, Output};
-use super::expected::Case;
+use super::expected::{Against, Case};
 use super::samples::tile;
 use super::{Extent, Port, Signature};
 use crate::diagnose::{Code, Diagnostic};
@@ -72,6 +72,20 @@ pub(super) fn bind<'a>(signature: &'a Signature, case: &'a Case) -> Result<Vec<B
             Ok(Bound { port, tensor, bytes })
         })
         .collect()
+}
+
+impl Against {
+    /// The values of inputs in the first call that is one for a model with `signature`, by the model's names; nothing
+    /// where there is no such call.
+    ///
+    /// # Errors
+    /// `OP704` when the inputs are not the model's.
+    pub fn first_call(&self, signature: &Signature) -> Result<Vec<(String, LazyTensor)>, Diagnostic> {
+        let takes = |case: &&Case| case.refused.is_none() && other_size(&signature.fixed, case).is_none();
+        let Some(case) = self.cases.iter().find(takes) else { return Ok(Vec::new()) };
+        let bound = bind(signature, case)?;
+        Ok(bound.into_iter().map(|input| (input.port.name.clone(), input.tensor.clone())).collect())
+    }
 }
 
 fn unreadable(name: &str) -> Diagnostic {

@@ -72,7 +72,7 @@ mod tests {
         assert_eq!(lacking.notes, ["Usage: onnxport convert --output <ONNX> <PROGRAM>"]);
         let unknown = said(&["inspct", "x"]);
         assert_eq!(unknown.message, "unrecognized subcommand 'inspct'");
-        assert_eq!(unknown.notes[0], "tip: a similar subcommand exists: 'inspect'");
+        assert_eq!(unknown.notes[0], "tip: some similar subcommands exist: 'bisect', 'inspect'");
         for kind in [&["plugin"][..], &["convert", "a", "-o", "b", "--opset", "x"], &["ops", "--frobnicate"]]
         {
             let problem = said(kind);

@@ -81,8 +81,7 @@ impl Staging {
             // What a folder that is simply made has; the default is for secrets.
             builder.permissions(fs::Permissions::from_mode(0o777));
         }
-        let path = builder.tempdir_in(parent)?.keep();
-        let watch = Watch::new(&path);
+        let (path, watch) = Watch::made(|| Ok(builder.tempdir_in(parent)?.keep()))?;
         let lock = File::open(&path).ok().filter(|own| own.try_lock().is_ok());
         Ok(Self { path, lock, watch: Some(watch) })
     }

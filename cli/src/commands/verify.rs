@@ -231,7 +231,9 @@ fn inside(
     if let Some(recording) = &recording {
         return search(&arguments.model, first, &Reference::Recording(recording), &options);
     }
-    given.into_iter().for_each(|(name, tensor)| options.given.insert(name, tensor));
+    for (name, tensor) in given {
+        options.given.insert(name, tensor);
+    }
     if let Some(other) = others.first() {
         return search(&arguments.model, first, &Reference::Runtime(other), &options);
     }

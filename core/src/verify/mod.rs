@@ -3,6 +3,7 @@
 mod apart;
 mod bind;
 mod branches;
+pub(crate) mod child;
 mod codes;
 mod draw;
 mod executor;

@@ -32,6 +32,17 @@ pub fn active() -> Vec<Python> {
     found([set("VIRTUAL_ENV"), set("CONDA_PREFIX")], &path, home.as_deref())
 }
 
+/// The active Python that lacks least of `packages`: what a launcher's Python has shows when it is started.
+///
+/// # Errors
+/// A sentence where none is active.
+pub(crate) fn with(packages: &[&str]) -> Result<Python, String> {
+    let mut all = active();
+    all.sort_by_key(|python| packages.iter().filter(|name| python.package(name).is_none()).count());
+    let none = "no Python is active: neither an environment, nor `python3` on PATH";
+    all.into_iter().next().ok_or_else(|| none.to_owned())
+}
+
 fn found(prefixes: [Option<PathBuf>; 2], path: &OsStr, home: Option<&Path>) -> Vec<Python> {
     let in_prefixes = prefixes.into_iter().flatten().filter_map(|prefix| interpreter_in(&prefix));
     let on_path = ["python3", "python"].into_iter().filter_map(|name| {

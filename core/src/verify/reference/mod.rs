@@ -4,7 +4,6 @@
 //! What PyTorch loads may run code, which this program never does: an archive that holds more than arithmetic and
 //! known operators is only given to it where the user asks for that. It also takes the memory of the weights.
 
-mod child;
 mod memory;
 mod message;
 
@@ -14,13 +13,15 @@ mod tests;
 use std::path::Path;
 use std::time::Duration;
 
-use child::Child;
 use message::Answer;
 
+use super::child::Child;
 use super::expected::{Against, Case, Expected, Floors, Source};
 use super::python::{self, Python};
 use crate::diagnose::{Code, Diagnostic, Severity};
 
+/// What runs the program.
+const SCRIPT: &str = include_str!("program.py");
 /// How long PyTorch may take where the user does not say.
 const PATIENCE: Duration = Duration::from_mins(5);
 
@@ -91,12 +92,7 @@ impl Against {
 
     fn insist(&mut self, limit: Option<Duration>) -> Result<(), String> {
         let path = self.program.clone().ok_or("the values do not belong to a program that it could load")?;
-        let mut all = python::active();
-        // What packages a launcher's Python has shows when it is started.
-        all.sort_by_key(|python| python.package("torch").is_none());
-        let python =
-            all.first().ok_or("no Python is active: neither an environment, nor `python3` on PATH")?;
-        self.ask(python, &path, true, limit)
+        self.ask(&python::with(&["torch"])?, &path, true, limit)
     }
 
     fn ask(
@@ -112,7 +108,8 @@ impl Against {
         let request = message::request(&asked, self.exact)?;
         let told = |why: String| format!("`{}`: {why}", python.interpreter.display());
         let limit = limit.unwrap_or(PATIENCE);
-        let mut child = Child::start(&python.interpreter, path, trusted, request, limit).map_err(told)?;
+        let child = Child::start(&python.interpreter, SCRIPT, path, trusted, request, limit);
+        let mut child = child.map_err(told)?;
         let version = greeting(&mut child).map_err(told)?;
         let found = answers(&mut child, self.cases.len()).map_err(told)?;
         let first = found.iter().zip(&self.cases).find(|(_, case)| !case.drawn && !self.made);

@@ -1,83 +1,40 @@
 """Runs an exported program for onnxport, which starts this with the Python that the user has.
 
-    python -c <this> ARCHIVE PARENT [trusted]
+Its arguments are ARCHIVE PARENT [trusted]. `process.py` stands before it, and has the import of
+annotations for both.
 
-Standard input and output carry messages: eight bytes that state a length, then a safetensors file.
-The request has a metadata entry `cases`, a JSON list of `{"name", "inputs", "continues"}`, and
-tensors `<case>/input/<placeholder>`. A case that continues the one before starts from the state
-that it left. The answers are a greeting with `torch`, PyTorch's version; then one message for each
-case, in the format of the files that `onnxport.save` writes, or with `case` and `refused`, the
-reason. Where the request has the entry `exact`, as many messages follow with the values that
-computing in float64 gives. A message with `error` is the last one. Standard input stays open: its
-end is that of the process that asked.
+Messages are safetensors files. The request has a metadata entry `cases`, a JSON list of
+`{"name", "inputs", "continues"}`, and tensors `<case>/input/<placeholder>`. A case that continues
+the one before starts from the state that it left. The answers are a greeting with `torch`,
+PyTorch's version; then one message for each case, in the format of the files that `onnxport.save`
+writes, or with `case` and `refused`, the reason. Where the request has the entry `exact`, as many
+messages follow with the values that computing in float64 gives. A message with `error` is the last
+one.
 
 Nothing but PyTorch is needed. A program that is not `trusted` must not run code when it is loaded.
 """
-# ruff: noqa: E402
-
-from __future__ import annotations
-
-import os
-import signal
-import sys
-
-# What lies in the current folder is nobody's package.
-sys.path[:] = [path for path in sys.path if path not in ("", ".")]
 
 import collections
 import ctypes
 import json
+import os
 import re
 import struct
-import threading
+import sys
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from process import end_with, reason, receive, write
 
 FORMAT = "onnxport-expected/1"
-CHUNK = 1 << 20
-PR_SET_PDEATHSIG = 1
 SPELLED = "BOOL U8 I8 U16 I16 U32 I32 U64 I64 F16 BF16 F32 F64 F8_E5M2 F8_E4M3 F8_E8M0"
 TORCH = (
     "bool uint8 int8 uint16 int16 uint32 int32 uint64 int64 float16 bfloat16 float32 float64"
     " float8_e5m2 float8_e4m3fn float8_e8m0fnu"
 )
 DTYPES = dict(zip(SPELLED.split(), TORCH.split()))  # noqa: B905 (Python 3.9)
-
-ANSWERS = os.dup(1)
-# What others print is not an answer.
-os.dup2(2, 1)
-
-
-def end_with(parent: int) -> None:
-    """End this process as soon as the one that asked is gone."""
-    if sys.platform != "linux":
-        return
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
-    if os.getppid() != parent:
-        os._exit(1)
-    try:
-        # Where memory runs out, this process goes before the one that asked.
-        with open("/proc/self/oom_score_adj", "w") as file:
-            file.write("1000")
-    except OSError:
-        pass
-
-
-def receive() -> bytearray:
-    """Return the request; a thread then waits for the end of standard input."""
-    stream = sys.stdin.buffer
-    (length,) = struct.unpack("<Q", stream.read(8))
-    request = bytearray(stream.read(length))
-    if len(request) < length:
-        os._exit(1)
-
-    def wait() -> None:
-        stream.read(1)
-        os._exit(1)
-
-    threading.Thread(target=wait, daemon=True).start()
-    return request
 
 
 def send(metadata: Mapping[str, str], tensors: Iterable[tuple[str, Any]] = ()) -> None:
@@ -100,13 +57,6 @@ def send(metadata: Mapping[str, str], tensors: Iterable[tuple[str, Any]] = ()) -
     for tensor, size in parts:
         if size:
             write((ctypes.c_char * size).from_address(tensor.data_ptr()))
-
-
-def write(data: Any) -> None:
-    """Write all of `data`."""
-    view = memoryview(data).cast("B")
-    while len(view):
-        view = view[os.write(ANSWERS, view[:CHUNK]) :]
 
 
 def dtypes() -> dict[Any, str]:
@@ -427,13 +377,6 @@ def dense(value: Any) -> Any:
 def same(a: Any, b: Any) -> bool:
     """Tell whether two tensors hold equal values; NaN equals NaN."""
     return bool(((a == b) | ((a != a) & (b != b))).all())
-
-
-def reason(error: BaseException) -> str:
-    """Return the first line of an error that says something."""
-    lines = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).splitlines()
-    lines = [line.strip() for line in lines if line.strip()]
-    return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-//! A Python in its own process that runs a program: it is given calls, and answers with values.
+//! A Python in its own process that works on a program: it is given a request, and answers.
 //!
 //! Everything goes through pipes, so that nothing lies on the disk. The process ends with this one: it reads the
 //! end of its input, and on Linux the system ends it as well.
@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The program that Python is started with.
-const SCRIPT: &str = include_str!("program.py");
+/// How such a process talks: what every script begins with.
+const PROCESS: &str = include_str!("process.py");
 /// The most bytes that an answer may have.
 const LONGEST: u64 = 2 << 30;
 /// The most bytes of its last words that are kept.
@@ -22,7 +22,7 @@ const LAST_WORDS: usize = 4096;
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// A running process. It is ended, and its end is waited for, when this is dropped.
-pub(super) struct Child {
+pub(crate) struct Child {
     process: std::process::Child,
     answers: Receiver<io::Result<Vec<u8>>>,
     /// Its end is that of the process.
@@ -35,13 +35,14 @@ pub(super) struct Child {
 }
 
 impl Child {
-    /// Starts `interpreter` for the archive at `path`, and hands it `request`. All of its answers have to come
-    /// within `limit`. Who is `trusted` may run code while it is loaded.
+    /// Starts `interpreter` with `script` for the archive at `path`, and hands it `request`. All of its answers have
+    /// to come within `limit`. Who is `trusted` may run code while it is loaded.
     ///
     /// # Errors
     /// A sentence when no process or thread can be started.
-    pub(super) fn start(
+    pub(crate) fn start(
         interpreter: &Path,
+        script: &str,
         path: &Path,
         trusted: bool,
         request: Vec<u8>,
@@ -49,7 +50,9 @@ impl Child {
     ) -> Result<Self, String> {
         let cannot = |error: io::Error| format!("`{}` cannot be started: {error}", interpreter.display());
         let mut command = Command::new(interpreter);
-        command.args(["-W", "ignore", "-c", SCRIPT]).arg(std::path::absolute(path).map_err(cannot)?);
+        command
+            .args(["-W", "ignore", "-c", &format!("{PROCESS}\n\n{script}")])
+            .arg(std::path::absolute(path).map_err(cannot)?);
         command.arg(std::process::id().to_string()).args(trusted.then_some("trusted"));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = command.spawn().map_err(cannot)?;
@@ -93,7 +96,7 @@ impl Child {
     ///
     /// # Errors
     /// A sentence that says why there is none.
-    pub(super) fn answer(&mut self) -> Result<Vec<u8>, String> {
+    pub(crate) fn answer(&mut self) -> Result<Vec<u8>, String> {
         let left = self.end.saturating_duration_since(Instant::now());
         match self.answers.recv_timeout(left) {
             Ok(Ok(message)) => Ok(message),

@@ -1,7 +1,8 @@
-//! Plugins that the program around brings along, for the work of one thread.
+//! Plugins that the program around brings along, and its own Python, for the work of one thread.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
+use onnxport_core::bisect::modules::Caller;
 use onnxport_core::host::PluginRoot;
 
 /// Plugins, and the operators that they lower though others do as well.
@@ -15,6 +16,7 @@ pub struct Guests {
 
 thread_local! {
     static GUESTS: RefCell<Guests> = RefCell::default();
+    static CALLER: Cell<Option<Caller>> = const { Cell::new(None) };
 }
 
 /// Puts back what was there before, also after a panic.
@@ -35,4 +37,24 @@ pub fn with_guests<T>(guests: Guests, work: impl FnOnce() -> T) -> T {
 /// The guests of this thread.
 pub(crate) fn guests() -> Guests {
     GUESTS.with_borrow(Guests::clone)
+}
+
+/// Puts back what was called before, also after a panic.
+struct CallerBefore(Option<Caller>);
+
+impl Drop for CallerBefore {
+    fn drop(&mut self) {
+        CALLER.set(self.0);
+    }
+}
+
+/// Does `work`, whose `bisect --modules` calls `caller` and starts no Python.
+pub fn with_caller<T>(caller: Caller, work: impl FnOnce() -> T) -> T {
+    let _before = CallerBefore(CALLER.replace(Some(caller)));
+    work()
+}
+
+/// What calls the Python package within this process, on this thread.
+pub(crate) fn caller() -> Option<Caller> {
+    CALLER.get()
 }

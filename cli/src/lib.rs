@@ -35,7 +35,7 @@ pub use again::started_by;
 pub use describe::describe;
 pub use embedded::{Export, Exported, command};
 pub use exit::Exit;
-pub use guests::{Guests, with_guests};
+pub use guests::{Guests, with_caller, with_guests};
 pub use outcome::Outcome;
 pub use process::main;
 pub use progress::{Now, Watch};

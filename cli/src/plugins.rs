@@ -41,6 +41,13 @@ pub(crate) struct PluginArguments {
     on_plugin_panic: OnPluginPanic,
 }
 
+impl PluginArguments {
+    /// The libraries, and folders of libraries, that are named on the command line.
+    pub(crate) fn libraries(&self) -> &[PathBuf] {
+        &self.plugins
+    }
+}
+
 /// What to do after a plugin panicked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum OnPluginPanic {

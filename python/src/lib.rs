@@ -12,10 +12,11 @@ mod tensor;
 mod work;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 /// The extension module.
 #[pymodule(name = "_native")]
@@ -87,9 +88,21 @@ fn command(
 ) -> PyResult<String> {
     let command = name.to_owned();
     let outcome = work::run(py, progress, move |watch| {
-        plugin::run(functions, || onnxport::command(&command, &options, watch))
+        onnxport::with_caller(pieces, || {
+            plugin::run(functions, || onnxport::command(&command, &options, watch))
+        })
     })?;
     Ok(outcome.json(name).to_string())
+}
+
+/// What `onnxport.pieces(path, **options)` gives, as JSON; `options` are JSON.
+fn pieces(path: &Path, options: &str) -> Result<String, String> {
+    let call = |py: Python<'_>| {
+        let options = py.import("json")?.call_method1("loads", (options,))?;
+        let found = py.import("onnxport")?.call_method("pieces", (path,), Some(options.cast::<PyDict>()?))?;
+        found.call_method0("to_json")?.extract()
+    };
+    Python::attach(|py| call(py).map_err(|error: PyErr| error.to_string()))
 }
 
 /// What a command is for, and its arguments, as JSON: `about`, and `arguments`, each with `name`, `place`, `kind`,

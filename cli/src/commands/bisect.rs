@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap_lex::OsStrExt;
+use onnxport_core::bisect::modules;
 use onnxport_core::bisect::passes::{self, Broken, Source, Steps};
 use onnxport_core::bisect::{self, Fault, Found, Options, Reference, Wrong};
 use onnxport_core::diagnose::{Code, Diagnostic, Report};
@@ -19,6 +20,7 @@ use onnxport_core::taps::Recorded;
 use onnxport_core::verify::Executor;
 
 use super::diff;
+use super::modules::ModuleArguments;
 use super::reports::{Contents, ReportArguments};
 use super::verify::RuntimeArguments;
 use crate::deadline::Deadline;
@@ -31,20 +33,22 @@ use crate::target::TargetArguments;
 /// Arguments of `bisect`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The ONNX model; with --passes also an exported program
+    /// The ONNX model; with --passes also an exported program, with --modules only such a program
     model: PathBuf,
     /// What the model is held against: a program with recorded intermediate values beside it, such a recording, another
     /// ONNX model, or the plugin of another runtime
-    #[arg(long, value_name = "PT2|SAFETENSORS|ONNX|PLUGIN", required_unless_present = "passes")]
+    #[arg(long, value_name = "PT2|SAFETENSORS|ONNX|PLUGIN", required_unless_present = "converts")]
     against: Option<PathBuf>,
     /// Find the first rule, pass or form that changes what the model computes
-    #[arg(long, conflicts_with = "against")]
+    #[arg(long, group = "converts", conflicts_with = "against")]
     passes: bool,
-    /// Compare every value, also those behind the first wrong node, and list them with --json
+    #[command(flatten)]
+    modules: ModuleArguments,
+    /// Compare every value, also those behind the first wrong node, and list them with --json; look at all modules
     #[arg(long)]
     all: bool,
-    /// The ONNX opset that a program is converted to for --passes
-    #[arg(long, default_value_t = DEFAULT_OPSET, requires = "passes")]
+    /// The ONNX opset that a program is converted to for --passes and --modules
+    #[arg(long, default_value_t = DEFAULT_OPSET, requires = "converts")]
     opset: i64,
     #[command(flatten)]
     target: TargetArguments,
@@ -116,8 +120,18 @@ impl FedArguments {
     }
 }
 
-/// Finds the first wrong node, or the first wrong step.
+/// Finds the first wrong node, the first wrong step, or the modules that are wrong.
 pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
+    if arguments.modules.modules {
+        progress.stage("converting modules by themselves");
+        let options = modules::Options {
+            opset: arguments.opset,
+            all: arguments.all,
+            once: arguments.modules.once,
+            plugins: arguments.plugins.libraries().to_vec(),
+        };
+        return super::modules::run(&arguments.model, &options, arguments.runtime.options.timeout);
+    }
     arguments.reports.check()?;
     let host = plugins::host(&arguments.plugins)?;
     plugins::prepare(&host, &arguments.runtime);

@@ -5,11 +5,13 @@
 //! reference's values ([`suspect`]): what is still off is made there, and what is not was passed on. A node that holds graphs, or calls a
 //! function, is entered ([`enter`]).
 //!
-//! [`passes`] finds the step of the optimizer after which a model computes something else.
+//! [`passes`] finds the step of the optimizer after which a model computes something else, [`modules`] the module of a
+//! program that does not convert or does so.
 
 mod alone;
 mod body;
 mod enter;
+pub mod modules;
 mod open;
 mod origins;
 pub mod passes;

@@ -94,7 +94,8 @@ def _module(
     if isinstance(model, ExportedProgram):
         if not args and not named and model.example_inputs is not None:
             args, named = model.example_inputs
-        model = torch.export.unflatten(model)
+        # What was traced does not depend on the mode any more.
+        model = torch.export.unflatten(model).eval()
     if not isinstance(model, torch.nn.Module):
         raise _errors.usage(f"a {type(model).__name__} has no modules")
     return model, tuple(args), dict(named)

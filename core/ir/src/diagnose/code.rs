@@ -217,6 +217,8 @@ codes! {
     RUN_INPUT = "OP710";
     /// A step of the optimizer changed what a model computes.
     VERIFY_STEP = "OP711";
+    /// A module of a program does not convert, or computes something else.
+    VERIFY_MODULE = "OP712";
     /// No plugin compares tensors under that name, or it cannot compare these.
     VERIFY_COMPARER = "OP720";
     /// A plugin broke the contract.

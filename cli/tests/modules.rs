@@ -1,0 +1,87 @@
+//! `onnxport bisect --modules`, with a Python that is a script.
+#![cfg(unix)]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Output};
+
+const TREE: &str = r#"{"ok": false, "conversions": 3, "found": ["layers.1"], "root": {"path": "", "kind": "Deep",
+    "calls": 1, "verdict": "disagrees", "reason": null, "max_abs_diff": 0.25, "max_rel_diff": "inf", "like": null,
+    "begins": false, "diagnostics": [], "children": [
+    {"path": "layers.0", "kind": "Layer", "calls": 1, "verdict": "not looked at", "reason": null,
+    "max_abs_diff": null, "max_rel_diff": null, "like": null, "begins": false, "children": [], "diagnostics": []},
+    {"path": "layers.1", "kind": "Layer", "calls": 1, "verdict": "does not convert", "reason": "no lowering",
+    "max_abs_diff": null, "max_rel_diff": null, "like": null, "begins": true, "children": [], "diagnostics": [
+        {"severity": "error", "code": "OP301", "message": "`aten.frexp.Tensor` has no lowering"}]}]}}"#;
+
+/// Runs the command with a `python3` that answers `messages`.
+fn bisect(messages: &[&str], more: &[&str]) -> Output {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [answers, python] = ["answers", "python3"].map(|name| folder.path().join(name));
+    let message = |text: &&str| [&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat();
+    fs::write(&answers, messages.iter().flat_map(message).collect::<Vec<u8>>()).expect("a file");
+    fs::write(&python, format!("#!/bin/sh\n/bin/cat '{}'\n", answers.display())).expect("a script");
+    fs::set_permissions(&python, fs::Permissions::from_mode(0o755)).expect("a script");
+    fs::write(folder.path().join("m.pt2"), "").expect("a file");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_onnxport"));
+    command.args(["bisect", "--modules", "m.pt2"]).args(more).current_dir(folder.path());
+    for variable in ["VIRTUAL_ENV", "CONDA_PREFIX"] {
+        command.env_remove(variable);
+    }
+    command.env("PATH", folder.path()).env("HOME", folder.path()).output().expect("the binary starts")
+}
+
+const GREETING: &str = r#"{"torch": "2.15.0", "onnxport": "1.0"}"#;
+
+#[test]
+fn the_tree_is_printed() {
+    let output = bisect(&[GREETING, TREE], &[]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    let (tree, last) = text.split_once("compared").expect("a summary");
+    let expected = "\
+(the model) (Deep)  disagrees; off by up to 2.50e-1, relatively inf
+  layers.1 (Layer)  does not convert; no lowering; it begins here
+  1 more            not looked at
+";
+    assert_eq!(tree, expected);
+    assert!(last.starts_with("  3 conversions by onnxport 1.0 and PyTorch 2.15.0 ("), "{last}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("error[OP712]: `layers.1` (Layer) does not convert"), "{said}");
+    assert!(said.contains("OP301: `aten.frexp.Tensor` has no lowering"), "{said}");
+    assert_eq!(output.status.code(), Some(4));
+}
+
+#[test]
+fn the_tree_is_data() {
+    let output = bisect(&[GREETING, TREE], &["--json"]);
+    let said: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let root = &said["modules"]["root"];
+    assert_eq!((&root["max_rel_diff"], &said["exit"]), (&"inf".into(), &4.into()));
+    assert_eq!(root["children"][1]["diagnostics"][0]["code"], "OP301");
+    let sound =
+        TREE.replace("\"ok\": false", "\"ok\": true").replace("\"begins\": true", "\"begins\": false");
+    assert_eq!(bisect(&[GREETING, &sound], &[]).status.code(), Some(0));
+}
+
+#[test]
+fn a_python_that_cannot_is_an_error() {
+    let output = bisect(&[r#"{"error": "ModuleNotFoundError: No module named 'torch'"}"#], &[]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("error[OP706]") && said.contains("No module named 'torch'"), "{said}");
+    assert!(said.contains("activate its environment"), "{said}");
+    assert_eq!(output.status.code(), Some(6));
+}
+
+#[test]
+fn options_of_other_searches_are_refused() {
+    for more in [
+        &["--passes"][..],
+        &["--against", "a.onnx"],
+        &["--seed", "3"],
+        &["--executor", "ort"],
+        &["--report", "a.txt"],
+    ] {
+        let output = bisect(&[], more);
+        assert_eq!(output.status.code(), Some(2), "{more:?}");
+    }
+}

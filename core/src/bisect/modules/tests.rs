@@ -1,0 +1,76 @@
+//! Interpreters that are shell scripts: what they do, a Python might do.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use super::*;
+
+const GREETING: &str = r#"{"torch": "2.15.0", "onnxport": "1.0"}"#;
+const TREE: &str = r#"{"ok": false, "conversions": 3, "found": ["layers.1"], "root": {"path": "", "kind": "Deep",
+    "calls": 1, "verdict": "disagrees", "reason": null, "max_abs_diff": "inf", "max_rel_diff": 0.5, "like": null,
+    "begins": false, "diagnostics": [], "children": [{"path": "layers.1", "kind": "Layer", "calls": 1,
+    "verdict": "does not convert", "reason": "no lowering", "max_abs_diff": null, "max_rel_diff": null, "like": null,
+    "begins": true, "children": [], "diagnostics": [
+        {"severity": "error", "code": "OP301", "message": "no lowering", "line": 3, "notes": ["a note"]}]}]}}"#;
+
+/// The outcome of an interpreter that writes `answers`, a message each, and then runs `script`.
+fn asked(answers: &[&str], script: &str) -> Result<Pieces, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let [file, interpreter] = ["answers", "python3"].map(|name| folder.path().join(name));
+    let message = |text: &&str| [&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat();
+    fs::write(&file, answers.iter().flat_map(message).collect::<Vec<u8>>()).unwrap();
+    fs::write(&interpreter, format!("#!/bin/sh\ncat '{}'\n{script}\n", file.display())).unwrap();
+    fs::set_permissions(&interpreter, fs::Permissions::from_mode(0o755)).unwrap();
+    let python = Python { interpreter, packages: Vec::new() };
+    ask(&python, &folder.path().join("m.pt2"), &options(), Duration::from_secs(20))
+}
+
+fn options() -> Options {
+    Options { opset: 18, all: true, once: false, plugins: vec!["a.so".into()] }
+}
+
+#[test]
+fn an_answer_becomes_the_tree() {
+    let found = asked(&[GREETING, TREE], "").unwrap();
+    assert!(found.python.starts_with("onnxport 1.0 and PyTorch 2.15.0 ("), "{}", found.python);
+    let [begins] = &found.found()[..] else { panic!() };
+    assert_eq!((begins.path.as_str(), begins.verdict), ("layers.1", Verdict::Unconverted));
+    assert_eq!(begins.diagnostics[0].more["notes"][0], "a note");
+    assert_eq!(found.root.max_abs_diff, Some(Measure::Text("inf".to_owned())));
+    let verdict = serde_json::to_value(found.root.verdict).unwrap();
+    assert_eq!(verdict, found.root.verdict.text());
+}
+
+#[test]
+fn what_is_no_answer_is_refused() {
+    let sound = TREE.replace(r#""begins": true"#, r#""begins": false"#);
+    let unknown = TREE.replace("does not convert", "is blue");
+    for (answers, script, says) in [
+        (vec![r#"{"error": "ModuleNotFoundError: no torch"}"#], "", "ModuleNotFoundError: no torch"),
+        (vec![GREETING, r#"{"error": "UsageError: opset"}"#], "", "UsageError: opset"),
+        (vec![GREETING], "echo 'out of luck' >&2; exit 3", "with exit code 3: out of luck"),
+        (vec![GREETING, GREETING], "", "it greets twice"),
+        (vec![TREE], "", "it answers without a greeting"),
+        (vec![GREETING, "{}"], "", "its answer is not one"),
+        (vec![GREETING, &unknown], "", "its answer is not one"),
+        (vec![GREETING, &sound], "", "nothing is wrong in a program that is"),
+    ] {
+        let why = asked(&answers, script).unwrap_err();
+        assert!(why.contains(says), "{why}");
+    }
+}
+
+#[test]
+fn a_caller_takes_the_place_of_a_process() {
+    let call: Caller = |path, options| {
+        assert_eq!(path, Path::new("m.pt2"));
+        assert_eq!(options, r#"{"opset_version":18,"all":true,"once":false,"plugins":["a.so"]}"#);
+        Ok(TREE.to_owned())
+    };
+    let found = modules(Path::new("m.pt2"), &options(), None, Some(call)).unwrap();
+    assert_eq!((found.conversions, found.python.as_str()), (3, ""));
+    let refused = modules(Path::new("m.pt2"), &options(), None, Some(|_, _| Err("no inputs".to_owned())));
+    let problem = refused.unwrap_err();
+    assert_eq!(problem.code, Code::VERIFY_REFERENCE);
+    assert!(problem.message.ends_with("no inputs"), "{}", problem.message);
+}

@@ -1,0 +1,113 @@
+"""`onnxport bisect --modules`: the module of an archive that is wrong, also within Python."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+from torch import nn
+
+import onnxport
+from tests.python.onnx_runtime import ROOT, binary
+
+pytest.importorskip("onnxruntime")
+
+# The environment of the Python that runs this, with the package.
+ACTIVE = {**os.environ, "VIRTUAL_ENV": sys.prefix, "PYTHONPATH": str(ROOT / "python")}
+
+
+class Frexp(nn.Module):
+    def forward(self, x):
+        return torch.frexp(x)[0] + x
+
+
+class Layer(nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+        self.inner = inner
+
+    def forward(self, x):
+        return self.inner(self.linear(x))
+
+
+class Deep(nn.Module):
+    def __init__(self, bad):
+        super().__init__()
+        layers = [Layer(Frexp() if number == bad else nn.Tanh()) for number in range(5)]
+        self.layers = nn.ModuleList(layers)
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = x + layer(x)
+        return x
+
+
+def saved(path, bad=None):
+    torch.manual_seed(0)
+    torch.export.save(torch.export.export(Deep(bad).eval(), (torch.rand(2, 4),)), path)
+    return path
+
+
+def node(root, path):
+    nodes = [root]
+    for one in nodes:
+        nodes += one["children"]
+    return next(one for one in nodes if one["path"] == path)
+
+
+def bisect(archive, *options):
+    command = [binary(), "bisect", "--modules", str(archive), *options]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=600, check=False, env=ACTIVE
+    )
+
+
+def test_the_command_finds_one_bad_layer(tmp_path):
+    done = bisect(saved(tmp_path / "m.pt2", bad=3), "--json")
+    assert done.returncode == 4, done.stdout + done.stderr
+    said = json.loads(done.stdout)
+    root = said["modules"]["root"]
+    assert (root["verdict"], root["kind"]) == ("does not convert", "Deep")
+    found = node(root, "layers.3.inner")
+    assert (found["begins"], found["calls"], found["kind"]) == (True, 1, "Frexp")
+    assert found["diagnostics"][0]["code"] == "OP301"
+    assert node(root, "layers.2")["verdict"] == "not looked at"
+    assert f"PyTorch {torch.__version__} (" in said["modules"]["python"]
+    assert [one["code"] for one in said["diagnostics"]] == ["OP712"]
+
+
+def test_a_program_that_agrees_is_converted_once(tmp_path):
+    done = bisect(saved(tmp_path / "m.pt2"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("(the model) (Deep)  agrees; off by up to ")
+    assert "compared  1 conversion by onnxport" in done.stdout
+    everything = bisect(tmp_path / "m.pt2", "--all", "--json")
+    root = json.loads(everything.stdout)["modules"]["root"]
+    assert {node(root, f"layers.{number}")["verdict"] for number in range(5)} == {"agrees"}
+
+
+def test_what_is_no_program_is_an_error(tmp_path):
+    (tmp_path / "m.pt2").write_text("nothing")
+    done = bisect(tmp_path / "m.pt2")
+    assert done.returncode == 6, done.stdout + done.stderr
+    assert "error[OP706]" in done.stderr
+    refused = bisect(saved(tmp_path / "a.pt2"), "--opset", "3")
+    assert refused.returncode == 6
+    assert "opset" in refused.stderr
+
+
+def test_within_python_no_other_is_started(tmp_path, monkeypatch):
+    for variable in ("VIRTUAL_ENV", "CONDA_PREFIX", "PATH"):
+        monkeypatch.setenv(variable, str(tmp_path))
+    with pytest.raises(onnxport.MismatchError) as caught:
+        onnxport.bisect(saved(tmp_path / "m.pt2", bad=3), modules=True)
+    [found] = caught.value.diagnostics
+    assert (found.code, found.message) == ("OP712", "`layers.3.inner` (Frexp) does not convert")
+    assert any("OP301" in note for note in found.notes)
+    with pytest.raises(onnxport.UsageError, match="no time limit"):
+        onnxport.bisect(tmp_path / "m.pt2", modules=True, timeout=5)
+    said = onnxport.bisect(saved(tmp_path / "a.pt2"), modules=True)
+    assert (said.modules["ok"], said.modules["conversions"]) == (True, 1)

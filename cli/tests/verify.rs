@@ -232,3 +232,23 @@ fn a_model_with_changed_weights_is_run_and_measured() {
     let judged = onnxport(&[&verify[..], &["--rtol", "1e-3"]].concat());
     assert_eq!(judged.status.code(), Some(4));
 }
+
+/// No machine has as many GPUs, and few that run tests have one.
+#[test]
+fn without_its_gpu_a_comparer_is_an_error_or_the_host_compares() {
+    let (_folder, model) = convert(&["--quiet"]);
+    let verify = ["verify", &model, "--against", MLP, "--executor", "reference", "--json"];
+    let chosen = ["--comparer", "cuda-parity", "--comparer-option", "device=9999"];
+    let strict = onnxport(&[&verify[..], &chosen[..]].concat());
+    assert_eq!(strict.status.code(), Some(4), "{}", String::from_utf8_lossy(&strict.stdout));
+    assert_eq!(json(&strict)["diagnostics"][0]["code"], "OP720");
+    let lenient = onnxport(&[&verify[..], &chosen[..], &["--comparer-fallback"]].concat());
+    assert_eq!(lenient.status.code(), Some(0), "{}", String::from_utf8_lossy(&lenient.stdout));
+    let (said, plain) = (json(&lenient), json(&onnxport(&verify)));
+    let told = &said["diagnostics"][0];
+    assert_eq!((&told["code"], &told["severity"]), (&"OP720".into(), &"warning".into()));
+    let outputs = |said: &Value| said["verification"]["cases"][0]["outputs"].clone();
+    assert_eq!(outputs(&said), outputs(&plain));
+    let alone = onnxport(&[&verify[..], &["--comparer-fallback"]].concat());
+    assert_eq!(alone.status.code(), Some(2), "there is nothing to fall back from");
+}

@@ -1,6 +1,6 @@
 //! `compare/1`: a plugin that compares gives what the host gives, and one that lies is refused.
 
-use onnxport_core::compare::{Comparer, Difference, Tolerance, compare};
+use onnxport_core::compare::{Chosen, Comparer, Difference, Tolerance, compare};
 use onnxport_core::diagnose::Code;
 use onnxport_core::host::Host;
 use onnxport_core::tensor::DType;
@@ -167,4 +167,33 @@ fn a_comparer_must_exist_and_know_the_type() {
     let bytes = 1_i64.to_le_bytes();
     let refused = comparer.compare("y", DType::I64, &[1], &bytes, &bytes, Tolerance::EXACT);
     assert_eq!(refused.expect_err("integers").message, "only float32 is compared");
+}
+
+#[test]
+fn the_host_compares_what_a_plugin_does_not_where_it_may() {
+    let host = Host::new(&[&plugin::ROOT]).expect("the plugin attaches");
+    let (got, expected) = (5_i64.to_le_bytes(), 7_i64.to_le_bytes());
+    let compared = |chosen: &Chosen, name: &str, dtype: DType| {
+        let shape = [8 / u64::from(dtype.bits() / 8)];
+        chosen.compare(name, dtype, &shape, &got, &expected, Tolerance::EXACT)
+    };
+    let strict = Chosen::open(&host, "floats", &[], false).expect("it opens");
+    let refused = compared(&strict, "y", DType::I64).expect_err("integers");
+    assert_eq!(refused.message, "only float32 is compared");
+    assert!(strict.reasons().is_empty());
+    let lenient = Chosen::open(&host, "floats", &[], true).expect("it opens");
+    let by_plugin = compared(&lenient, "y", DType::F32).expect("floats");
+    assert_eq!(by_plugin.spread, None, "the plugin does not say how differences are spread");
+    for _ in 0..2 {
+        let found = compared(&lenient, "y", DType::I64).expect("the host compares");
+        assert_eq!(found, compare(DType::I64, &[1], &got, &expected, Tolerance::EXACT));
+    }
+    // What cannot be is a fault of the plugin, which nothing covers.
+    let lie = compared(&lenient, "short", DType::F32).expect_err("it lost an element");
+    assert_eq!(lie.code, Code::PLUGIN_CONTRACT);
+    let reasons: Vec<_> = lenient.reasons().into_iter().map(|reason| (reason.code, reason.message)).collect();
+    assert_eq!(reasons, [(Code::VERIFY_COMPARER, "only float32 is compared".to_owned())]);
+    // A name that nobody has is a slip of the user's.
+    let missing = Chosen::open(&host, "nobody", &[], true).err().expect("there is none");
+    assert_eq!(missing.code, Code::VERIFY_COMPARER);
 }

@@ -9,7 +9,7 @@ use onnxport_core::diagnose::{Code, Diagnostic, Report};
 use onnxport_core::host::Host;
 use onnxport_core::taps::Recorded;
 use onnxport_core::tensor::LazyTensor;
-use onnxport_core::verify::{Against, Comparer, Drawing, Options, Rule, Runtime, Signature, Verification};
+use onnxport_core::verify::{Against, Chosen, Drawing, Options, Rule, Runtime, Signature, Verification};
 
 use super::histogram::histograms;
 use super::reports::{Contents, ReportArguments};
@@ -62,6 +62,12 @@ pub(crate) struct Arguments {
     /// The plugin that compares the outputs; without one, onnxport does
     #[arg(long, value_name = "PLUGIN")]
     comparer: Option<String>,
+    /// An option of the comparer, such as `device=1` or `memory=BYTES` of cuda-parity; can be repeated
+    #[arg(long = "comparer-option", value_name = "NAME=VALUE", value_parser = parse_option, requires = "comparer")]
+    comparer_options: Vec<(String, String)>,
+    /// Compare without the plugin what it cannot compare here, with a warning, instead of failing
+    #[arg(long, requires = "comparer")]
+    comparer_fallback: bool,
     /// Also hold the values inside of the model against those that were recorded with the program, against another
     /// executor's, or against those of onnxport's own evaluator; a report shows the error along the graph
     #[arg(long)]
@@ -185,7 +191,7 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     against.exact = arguments.tolerance == From::Auto;
     against.step(&signature);
     let runtimes = plugins::runtimes(&host, &arguments.executors, &arguments.runtime)?;
-    let comparer = arguments.comparer.as_deref().map(|id| Comparer::open(&host, id, &[])).transpose()?;
+    let comparer = comparer(arguments, &host)?;
     let options = Options {
         rtol: arguments.rtol,
         atol: arguments.atol,
@@ -204,6 +210,7 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     if let Some(values) = &values {
         outcome.add(bisect::describe(values));
     }
+    outcome.report.diagnostics.extend(comparer.into_iter().flat_map(Chosen::reasons));
     let text = format!("{}{}{}", outcome.summary, outcome.text, histograms(&found));
     let name = arguments.model.file_name().unwrap_or_default().to_string_lossy();
     let page = || onnxport_report::verification(&name, &found, values.as_ref());
@@ -239,6 +246,15 @@ fn inside(
     }
     let evaluator = plugins::runtime_of(host, Some(EVALUATOR), &arguments.runtime.without_library())?;
     search(&arguments.model, first, &Reference::Runtime(&evaluator), &options)
+}
+
+/// The plugin that compares, if one is to.
+fn comparer(arguments: &Arguments, host: &Host) -> Result<Option<Chosen>, Diagnostic> {
+    let Arguments { comparer, comparer_options, comparer_fallback, .. } = arguments;
+    let options: Vec<(&str, &str)> =
+        comparer_options.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let open = |id: &str| Chosen::open(host, id, &options, *comparer_fallback);
+    comparer.as_deref().map(open).transpose()
 }
 
 /// The calls, and what they come from.

@@ -3,6 +3,7 @@
 //! A [`Comparison`] takes tensors in chunks and knows every element type; a [`Comparer`] is a plugin that does the
 //! same. What they find is a [`Difference`].
 
+mod chosen;
 mod comparer;
 mod comparison;
 mod difference;
@@ -14,6 +15,7 @@ mod tolerance;
 #[cfg(test)]
 mod tests;
 
+pub use chosen::Chosen;
 pub use comparer::{Begun, Comparer};
 pub use comparison::{Comparison, compare};
 pub use difference::{Difference, Spread, Wrong, decade_edges};

@@ -25,7 +25,7 @@ mod several;
 mod source;
 mod values;
 
-pub use crate::compare::{Comparer, Difference, Tolerance};
+pub use crate::compare::{Chosen, Difference, Tolerance};
 pub use crate::host::discard;
 pub use crate::onnx::{Extent, Port, Signature, State};
 pub use apart::{Apart, serve};

@@ -13,7 +13,7 @@ use super::expected::{Against, Case, Expected};
 use super::judge::{Judge, report};
 use super::report::{CaseReport, Judged, Verification};
 use super::several::{Recorder, draws};
-use crate::compare::Comparer;
+use crate::compare::Chosen;
 use crate::diagnose::{Code, Diagnostic};
 use crate::ir::import::check_calls;
 use crate::onnx::{CHANGED_KEY, OnnxFile};
@@ -26,7 +26,7 @@ pub struct Options<'c> {
     /// Replaces the absolute tolerance of floating-point outputs.
     pub atol: Option<f64>,
     /// The plugin that compares; without one, the host does.
-    pub comparer: Option<&'c Comparer>,
+    pub comparer: Option<&'c Chosen>,
     /// The weights are not those that the expected values were computed with: how far values are from
     /// them is found out, and is no mistake.
     pub measure: bool,

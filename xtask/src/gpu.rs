@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::root;
 
-/// Runs them. Returns whether all passed; a test that finds no GPU says so.
+/// Runs them: the executor on whole architectures, and the comparer, against the host and beside copies. Returns whether all passed; a test that finds no GPU says so.
 pub(crate) fn run() -> Result<bool, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let arguments = [
@@ -13,9 +13,11 @@ pub(crate) fn run() -> Result<bool, String> {
         "-p",
         "onnxport-cuda-parity",
         "--",
-        "--ignored",
+        "--include-ignored",
         "--nocapture",
         "--test-threads=1",
+        "on_a_gpu",
+        "a_device_finds_what_the_host_finds",
     ];
     let status = Command::new(cargo).args(arguments).current_dir(root()).status();
     Ok(status.map_err(|e| format!("cargo: {e}"))?.success())

@@ -1,8 +1,9 @@
 //! CUDA as an onnxport executor and comparer: models run on a GPU, node by node, and tensors are compared there.
 //!
 //! Driver, compiler (NVRTC) and matrix library (cuBLAS) are loaded when one is opened; nothing of them is needed to
-//! build. Options of a comparer, and of the process: `device` (its number), `memory` (the most bytes on the device; 0 for
-//! what is needed) and `nvrtc` (the path of the library; see [`device::nvrtc`] for where it is looked for otherwise).
+//! build. Options of an executor, of a comparer, and of the process: `device` (its number), `memory` (the most bytes on the
+//! device; 0 for what is needed), `libraries` (the folder of CUDA's libraries) and `nvrtc` (the path of that library; see
+//! [`device::nvrtc`] for where it is looked for otherwise). One place opens a device for both: [`device`].
 
 pub mod compare;
 #[cfg(test)]
@@ -18,12 +19,14 @@ pub use executor::CudaExecutor;
 onnxport_sdk::export_plugin! { id: "cuda-parity", executor: CudaExecutor, comparer: Cuda, options: Settings }
 
 onnxport_sdk::options! {
-    /// What holds for comparers, unless one is opened with an option of its own.
+    /// What holds for executors and comparers, unless one is opened with an option of its own.
     pub struct Settings {
         /// The number of the device, as the driver counts.
         device: usize = 0,
         /// The most bytes of the device's memory that are used at once; 0 for what is needed.
         memory: usize = 0,
+        /// The folder of CUDA's libraries, where they are not found by themselves.
+        libraries: Option<PathBuf>,
         /// The NVRTC library, which compiles kernels; otherwise it is searched for.
         nvrtc: Option<PathBuf>,
     }

@@ -22,7 +22,7 @@ const LEAST: usize = 64 << 10;
 #[derive(Clone)]
 pub(super) struct Kernels {
     largest: CudaFunction,
-    compare: CudaFunction,
+    pub(super) compare: CudaFunction,
     merge: CudaFunction,
 }
 
@@ -246,6 +246,6 @@ impl Slot {
     }
 }
 
-fn grid(blocks: u32) -> LaunchConfig {
+pub(super) fn grid(blocks: u32) -> LaunchConfig {
     LaunchConfig { grid_dim: (blocks, 1, 1), block_dim: (THREADS, 1, 1), shared_mem_bytes: 0 }
 }

@@ -2,6 +2,7 @@
 
 mod emulated;
 mod mutants;
+mod speed;
 
 use onnxport_sdk::DType;
 use onnxport_testkit::comparer::Suite;
@@ -70,5 +71,6 @@ fn a_device_finds_what_the_host_finds() {
     };
     suite.huge = (1 << 32) + 1;
     let found = suite.run();
+    println!("{found}");
     assert!(found.failures.is_empty(), "{found}");
 }

@@ -1,6 +1,7 @@
 //! A device, opened: its driver, its context, and what compiles kernels for it.
 
 mod failure;
+mod libraries;
 pub mod nvrtc;
 mod search;
 
@@ -15,6 +16,8 @@ use onnxport_sdk::executor::{Failure, Options};
 use crate::Settings;
 pub(crate) use failure::failed;
 use nvrtc::Nvrtc;
+#[cfg(test)]
+pub(crate) use search::library_in;
 
 /// A device that kernels can be compiled for and run on.
 #[derive(Clone)]
@@ -23,6 +26,7 @@ pub struct Device {
     nvrtc: Arc<Nvrtc>,
     capability: (i32, i32),
     memory: usize,
+    blas: bool,
     name: String,
 }
 
@@ -35,7 +39,9 @@ impl Device {
         let settings = Settings::get()?;
         let number = options.number("device")?.unwrap_or(settings.device);
         let memory = options.number("memory")?.unwrap_or(settings.memory);
+        let libraries = options.get("libraries").map(PathBuf::from).or_else(|| settings.libraries.clone());
         let library = options.get("nvrtc").map(PathBuf::from).or_else(|| settings.nvrtc.clone());
+        let library = library.or_else(|| search::library_in(libraries.as_deref()?));
         // A driver that lacks a function makes the bindings panic.
         let opened = catch_unwind(|| open(number)).unwrap_or_else(|_| {
             Err(Failure::new("the CUDA driver lacks functions that are needed here")
@@ -44,7 +50,8 @@ impl Device {
         let (context, capability) = opened?;
         let name = context.name().map_err(failed("asking for the name of the device"))?;
         let nvrtc = Arc::new(Nvrtc::open(library.as_deref())?);
-        Ok(Self { context, nvrtc, capability, memory, name })
+        let blas = libraries::blas(libraries.as_deref());
+        Ok(Self { context, nvrtc, capability, memory, blas, name })
     }
 
     /// The context, in which memory is allocated and streams are made.
@@ -55,6 +62,16 @@ impl Device {
     /// What compiles kernels.
     pub fn nvrtc(&self) -> &Nvrtc {
         &self.nvrtc
+    }
+
+    /// Whether cuBLAS is there.
+    pub fn has_blas(&self) -> bool {
+        self.blas
+    }
+
+    /// The most bytes that the user allows to be taken of it; `None` for what is needed.
+    pub fn limit(&self) -> Option<u64> {
+        (self.memory != 0).then_some(self.memory as u64)
     }
 
     /// Name and library: `NVIDIA H100, NVRTC 13.0 from /path`.
@@ -86,7 +103,7 @@ fn open(number: usize) -> Result<(Arc<CudaContext>, (i32, i32)), Failure> {
     // SAFETY: loading the driver runs its own start only; that is what the user asked for.
     if !unsafe { cudarc::driver::sys::is_culib_present() } {
         return Err(
-            Failure::new("there is no CUDA driver").help("install NVIDIA's driver, or compare without it")
+            Failure::new("there is no CUDA driver").help("install NVIDIA's driver, or do without the GPU")
         );
     }
     cudarc::driver::result::init().map_err(failed("starting the CUDA driver"))?;

@@ -76,7 +76,7 @@ fn in_system() -> Vec<PathBuf> {
 }
 
 /// The newest NVRTC in `folder`.
-fn library_in(folder: &Path) -> Option<PathBuf> {
+pub(crate) fn library_in(folder: &Path) -> Option<PathBuf> {
     let best = entries(folder).into_iter().filter_map(|path| Some((rank(path.file_name()?)?, path))).max()?;
     Some(best.1)
 }

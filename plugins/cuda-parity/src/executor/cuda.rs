@@ -1,22 +1,20 @@
-//! A device of CUDA: driver, compiler and matrix library are loaded at run time.
+//! A device of CUDA as the executor uses it: memory, copies, kernels and products.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::panic::catch_unwind;
 use std::sync::Arc;
 
 use cudarc::cublas::sys as blas;
 use cudarc::driver::{
     CudaContext, CudaFunction, CudaStream, DeviceRepr, DriverError, LaunchConfig, PushKernelArg, result,
 };
-use cudarc::nvrtc::{CompileError, CompileOptions, Ptx, compile_ptx_with_opts};
 use onnxport_ir::ops::{Error, Fault, Res};
 use onnxport_ir::tensor::DType;
-use onnxport_sdk::executor::Failure;
 
 use super::device::{Address, Args, Device, Grid, Launch, Product};
 use super::source::{Kernel, PRELUDE};
+use crate::device::Device as Gpu;
 
 /// Threads of a block that computes elements or a group.
 const THREADS: u32 = 256;
@@ -36,7 +34,7 @@ pub(crate) struct Cuda {
     stream: Arc<CudaStream>,
     compiled: HashMap<Kernel, CudaFunction>,
     blas: Option<Blas>,
-    name: String,
+    gpu: Gpu,
 }
 
 /// A handle of cuBLAS.
@@ -55,106 +53,29 @@ fn driver(error: DriverError) -> Error {
     Error { fault, message: format!("CUDA: {text}") }
 }
 
-/// Loads the libraries of a folder whose names start so, that those who ask for them by name find them.
-fn preload(folder: &Path, stems: &[&str]) {
-    let mut files: Vec<_> =
-        std::fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.path()).collect();
-    files.sort();
-    for stem in stems {
-        let named = |path: &&std::path::PathBuf| {
-            path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(stem))
-        };
-        for path in files.iter().filter(named) {
-            // SAFETY: the user names the folder as that of CUDA's libraries, whose initialisers may run.
-            if let Ok(library) = unsafe { libloading::Library::new(path) } {
-                std::mem::forget(library);
-            }
-        }
-    }
-}
-
-/// Makes the libraries of `folder` known, where one is named.
-pub(crate) fn find(folder: Option<&str>) {
-    if let Some(folder) = folder {
-        preload(
-            Path::new(folder),
-            &["libnvrtc-builtins.so", "libnvrtc.so", "libcublasLt.so", "libcublas.so"],
-        );
-    }
-}
-
-/// Whether kernels can be compiled here.
-pub(crate) fn has_compiler() -> bool {
-    // SAFETY: NVIDIA's compiler library has no initialisers that touch this process.
-    unsafe { cudarc::nvrtc::sys::is_culib_present() }
-}
-
-/// Compiles a kernel, without a device.
-///
-/// # Errors
-/// What the compiler says.
-pub(crate) fn compile(kernel: &Kernel) -> Res<Ptx> {
+/// The whole text of a kernel.
+pub(crate) fn text(kernel: &Kernel) -> String {
     let sizes = format!("#define THREADS {THREADS}\n#define ROWS {SIDE}\n#define COLUMNS {SIDE}\n");
-    let text = [&sizes, PRELUDE, &kernel.source].concat();
-    // Products are rounded before they are added, but where a kernel says otherwise.
-    let options = CompileOptions { fmad: Some(false), ..CompileOptions::default() };
-    let done = catch_unwind(AssertUnwindSafe(|| compile_ptx_with_opts(text, options)));
-    let wrong =
-        |what: String| Error::unsupported(format!("the kernel {} is not compiled: {what}", kernel.name));
-    match done {
-        Ok(Ok(ptx)) => Ok(ptx),
-        Ok(Err(CompileError::CompileError { log, .. })) => Err(wrong(log.to_string_lossy().into_owned())),
-        Ok(Err(other)) => Err(wrong(format!("{other:?}"))),
-        Err(_) => Err(wrong("NVRTC does not answer".to_owned())),
-    }
+    [&sizes, PRELUDE, &kernel.source].concat()
 }
 
 impl Cuda {
-    /// Opens device `ordinal`.
-    ///
-    /// # Errors
-    /// Where there is no driver, no such device, or no compiler.
-    pub(crate) fn open(ordinal: usize) -> Result<Self, Failure> {
-        // SAFETY: the driver's library is made to be loaded by any process.
-        if !unsafe { cudarc::driver::sys::is_culib_present() } {
-            return Err(Failure::new("there is no CUDA driver on this machine")
-                .help("install the driver of the GPU, or use another executor: --executor ort")
-                .unsupported());
-        }
-        if !has_compiler() {
-            return Err(Failure::new("CUDA's compiler library, NVRTC, is not found")
-                .help("name its folder: --executor-option libraries=FOLDER; it comes with PyTorch and with nvidia-cuda-nvrtc")
-                .unsupported());
-        }
-        let opened = catch_unwind(|| -> Result<Self, DriverError> {
-            let context = CudaContext::new(ordinal)?;
-            let (major, minor) = context.compute_capability()?;
-            let name = format!("{}, compute capability {major}.{minor}", context.name()?);
-            let stream = context.default_stream();
-            Ok(Self { context, stream, compiled: HashMap::new(), blas: None, name })
-        });
-        let refused = |why: String| {
-            let failure = Failure::new(format!("the CUDA device {ordinal} cannot be used: {why}"));
-            failure.help("`nvidia-smi` says which devices there are").unsupported()
-        };
-        let mut device = match opened {
-            Ok(Ok(device)) => device,
-            Ok(Err(error)) => return Err(refused(error.to_string())),
-            Err(_) => return Err(refused("its driver lacks a function".to_owned())),
-        };
-        // SAFETY: as that of the driver.
-        if unsafe { cudarc::cublas::sys::is_culib_present() } {
-            let handle = catch_unwind(cudarc::cublas::result::create_handle);
-            device.blas = handle.ok().and_then(Result::ok).map(Blas);
-        }
-        Ok(device)
+    /// A queue on a device. Products are those of cuBLAS where it is there.
+    pub(crate) fn on(gpu: &Gpu) -> Self {
+        let context = Arc::clone(gpu.context());
+        let make = || gpu.has_blas().then(|| catch_unwind(cudarc::cublas::result::create_handle));
+        let bound = context.bind_to_thread().is_ok();
+        let blas = make().filter(|_| bound).and_then(Result::ok).and_then(Result::ok).map(Blas);
+        Self { stream: context.default_stream(), context, compiled: HashMap::new(), blas, gpu: gpu.clone() }
     }
 
     fn function(&mut self, kernel: &Kernel) -> Res<CudaFunction> {
         if let Some(found) = self.compiled.get(kernel) {
             return Ok(found.clone());
         }
-        let module = self.context.load_module(compile(kernel)?).map_err(driver)?;
+        let module = self.gpu.load(&text(kernel)).map_err(|why| {
+            Error::unsupported(format!("the kernel {} is not loaded: {}", kernel.name, why.message))
+        })?;
         let function = module.load_function(kernel.name).map_err(driver)?;
         self.compiled.insert(kernel.clone(), function.clone());
         Ok(function)
@@ -238,7 +159,7 @@ impl Cuda {
 impl Device for Cuda {
     fn describe(&self) -> String {
         let products = if self.blas.is_some() { "cuBLAS" } else { "own kernels" };
-        format!("{}; products by {products}, strict float arithmetic, TF32 off", self.name)
+        format!("{}; products by {products}, strict float arithmetic, TF32 off", self.gpu.describe())
     }
 
     fn free(&self) -> u64 {

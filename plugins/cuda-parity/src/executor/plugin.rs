@@ -9,16 +9,15 @@ use onnxport_ir::ir::import;
 use onnxport_ir::ops::Limits;
 use onnxport_sdk::executor::{Executor, Failure, Options};
 
-use super::cuda::{Cuda, find};
+use super::cuda::Cuda;
 use super::engine::Engine;
 use super::report::Report;
 use super::session::{Loaded, failure};
+use crate::device::Device;
 
-/// The executor. Options: `device`, the number of the device; `memory`, the most bytes that are taken of it; `libraries`, the
-/// folder of CUDA's libraries where they are not found by themselves.
+/// The executor, on a device that it shares with nobody. Its options are those of [`Device::open`].
 pub struct CudaExecutor {
-    device: usize,
-    memory: Option<u64>,
+    device: Device,
     about: String,
     report: Rc<RefCell<Report>>,
 }
@@ -28,13 +27,9 @@ impl Executor for CudaExecutor {
     type Session = Session;
 
     fn open(options: Options<'_>) -> Result<Self, Failure> {
-        let device = options.number("device")?.unwrap_or(0);
-        let memory = options.number("memory")?.map(|bytes| bytes as u64);
-        find(options.get("libraries"));
-        let opened =
-            Engine::new(Box::new(Cuda::open(device)?), memory, Limits::default()).map_err(failure)?;
-        let about = opened.describe();
-        Ok(Self { device, memory, about, report: Rc::default() })
+        let device = Device::open(options).map_err(Failure::unsupported)?;
+        let about = engine(&device)?.describe();
+        Ok(Self { device, about, report: Rc::default() })
     }
 
     fn describe(&self) -> String {
@@ -49,10 +44,13 @@ impl Executor for CudaExecutor {
 
     fn load_with(&mut self, path: &Path, values: &[&str]) -> Result<Session, Failure> {
         let model = import::import(path).map_err(unreadable)?;
-        let device = Box::new(Cuda::open(self.device)?);
-        let engine = Engine::new(device, self.memory, Limits::default()).map_err(failure)?;
+        let engine = engine(&self.device)?;
         Loaded::new(model, engine, values, self.report.clone()).map(Session)
     }
+}
+
+fn engine(device: &Device) -> Result<Engine, Failure> {
+    Engine::new(Box::new(Cuda::on(device)), device.limit(), Limits::default()).map_err(failure)
 }
 
 /// A model on the device.

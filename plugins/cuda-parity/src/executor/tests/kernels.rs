@@ -6,17 +6,22 @@ use std::path::PathBuf;
 use onnxport_ir::ir::Model;
 use onnxport_ir::ops::{Elements, Tensor};
 use onnxport_ir::tensor::DType;
+use onnxport_sdk::executor::Failure;
 
 use super::{engine, outputs, repository};
-use crate::executor::cuda::{compile, find, has_compiler};
+use crate::device::library_in;
+use crate::device::nvrtc::Nvrtc;
+use crate::executor::cuda::text;
 use crate::executor::emulated::compiled;
 
-/// The folders of NVRTC in the tests' environment.
-fn folders() -> Vec<PathBuf> {
+/// NVRTC of the tests' environment, or the one that is found.
+fn nvrtc() -> Result<Nvrtc, Failure> {
     let entries = |path: PathBuf| fs::read_dir(path).into_iter().flatten().flatten().map(|e| e.path());
     let versions = entries(repository().join(".venv/lib"));
     let packages = versions.flat_map(|python| entries(python.join("site-packages/nvidia")));
-    packages.map(|package| package.join("lib")).filter(|lib| lib.exists()).collect()
+    let mut folders = packages.map(|package| package.join("lib"));
+    let library = folders.find_map(|folder| library_in(&folder));
+    Nvrtc::open(library.as_deref())
 }
 
 /// A model that goes through every family of kernels, for an element type.
@@ -82,17 +87,15 @@ fn every_family_of_kernels_means_what_it_should_and_is_compiled_by_nvrtc() {
             }
         }
     }
-    for folder in folders() {
-        find(folder.to_str());
-    }
-    if !has_compiler() {
-        return onnxport_harness::note("there is no NVRTC");
-    }
+    let nvrtc = match nvrtc() {
+        Ok(nvrtc) => nvrtc,
+        Err(why) => return onnxport_harness::note(&why.message),
+    };
     let kernels = compiled();
     assert!(kernels.len() > 40, "{} kernels ran", kernels.len());
     for kernel in kernels {
-        if let Err(why) = compile(&kernel) {
-            panic!("{why}\n{}", kernel.source);
+        if let Err(why) = nvrtc.compile(&text(&kernel), (8, 0)) {
+            panic!("{}\n{}", why.message, kernel.source);
         }
     }
 }

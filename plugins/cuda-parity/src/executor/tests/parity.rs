@@ -8,10 +8,12 @@ use onnxport_ir::ir::{Model, ValueId};
 use onnxport_ir::ops::{Limits, Tensor, Value, run_each};
 use onnxport_ir::sym::Dim;
 use onnxport_ir::tensor::DType;
+use onnxport_sdk::executor::Options;
 use rustc_hash::FxHashSet;
 
 use super::architectures::{Draw, Size, bert, gpt2, llama, resnet18, vit};
 use super::engine;
+use crate::device::Device;
 use crate::executor::cuda::Cuda;
 use crate::executor::engine::{Counts, Engine};
 use crate::executor::frame::run;
@@ -129,11 +131,12 @@ fn time(engine: &mut Engine, model: &Model) -> Duration {
 #[test]
 #[ignore = "takes a GPU: cargo xtask gpu"]
 fn every_node_of_full_architectures_agrees_on_a_gpu() {
-    let open = || Cuda::open(0).map(|device| Engine::new(Box::new(device), None, Limits::default()).unwrap());
-    let (mut single, mut double) = match (open(), open()) {
-        (Ok(single), Ok(double)) => (single, double),
-        (Err(why), _) | (_, Err(why)) => return onnxport_harness::note(&why.message),
+    let device = match Device::open(Options::new(&[])) {
+        Ok(device) => device,
+        Err(why) => return onnxport_harness::note(&why.message),
     };
+    let open = || Engine::new(Box::new(Cuda::on(&device)), None, Limits::default()).unwrap();
+    let (mut single, mut double) = (open(), open());
     println!("{}", single.describe());
     println!(
         "{:12} {:>6} {:>8} {:>10} {:>10} {:>10} {:>10}",

@@ -102,9 +102,9 @@ impl Device {
 fn open(number: usize) -> Result<(Arc<CudaContext>, (i32, i32)), Failure> {
     // SAFETY: loading the driver runs its own start only; that is what the user asked for.
     if !unsafe { cudarc::driver::sys::is_culib_present() } {
-        return Err(
-            Failure::new("there is no CUDA driver").help("install NVIDIA's driver, or do without the GPU")
-        );
+        let help =
+            "install NVIDIA's driver, or do without the GPU: with --executor ort, and without --comparer";
+        return Err(Failure::new("there is no CUDA driver").help(help));
     }
     cudarc::driver::result::init().map_err(failed("starting the CUDA driver"))?;
     let count = CudaContext::device_count().map_err(failed("counting CUDA devices"))?;

@@ -31,15 +31,18 @@ def large():
 
 
 def test_an_interrupt_leaves_no_file(large, tmp_path):
-    writes = threading.Event()
+    writes, sent = threading.Event(), threading.Event()
 
     def interrupt():
         writes.wait()
         os.kill(os.getpid(), signal.SIGINT)
+        sent.set()
 
     def begun(stage, done, total):
-        if 0 < done < total:
+        # Told from this thread, which waits: the signal is there long before the last byte.
+        if 0 < done < total and not writes.is_set():
             writes.set()
+            sent.wait()
 
     thread = threading.Thread(target=interrupt)
     thread.start()

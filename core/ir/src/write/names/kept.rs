@@ -93,7 +93,12 @@ impl Keeper<'_> {
         let outputs = graph.blocks[block].outputs();
         for (index, value) in outputs.iter().copied().enumerate() {
             let own = self.values.get(value.index()).cloned().unwrap_or_default();
-            let name = output_names.get(index).map_or_else(|| own.clone(), Name::from);
+            let name = match output_names.get(index) {
+                Some(name) => Name::from(name),
+                // ONNX Runtime takes no graph that returns a value of a graph around it.
+                None if !defined.contains(&own) => self.free(&own, '_'),
+                None => own.clone(),
+            };
             let copied = name != own;
             if let Some(outputs) = self.outputs.get_mut(block.index()) {
                 outputs.push(Output { name, value, copied });

@@ -1,0 +1,342 @@
+"""Operators, and the plain forms that they stand for, as texts in ONNX's syntax."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Case:
+    """An operator: `given` are inputs, `weights` initializers; both forms make `y`."""
+
+    given: str
+    weights: str
+    fused: str
+    plain: str
+    sizes: tuple[str, ...] = ("prompt", "token")
+
+
+def norm(scale: str) -> str:
+    """Return an RMS normalisation of `s`, written out."""
+    return f"""
+        q = Mul(s, s)
+        l = Constant<value_ints=[-1]>()
+        m = ReduceMean(q, l)
+        e = Constant<value_float=0.00001>()
+        a = Add(m, e)
+        r = Sqrt(a)
+        n = Div(s, r)
+        y = Mul(n, {scale})"""
+
+
+ROWS = "float[1,S,768] x"
+HEADS = "float[1,12,S,64] q, float[1,12,L,64] k, float[1,12,L,64] v"
+FLAT = "float[1,S,768] q, float[1,L,768] k, float[1,L,768] v"
+PLAIN = """
+        f = Constant<value_float=0.125>()
+        kt = Transpose<perm=[0,1,3,2]>(kh)
+        s0 = MatMul(qh, kt)
+        s = Mul(s0, f)
+        p = Softmax(s)
+        o = MatMul(p, vh)"""
+SPLIT = """
+        h = Constant<value_ints=[0,0,12,64]>()
+        q4 = Reshape(q, h)
+        qh = Transpose<perm=[0,2,1,3]>(q4)
+        k4 = Reshape(k, h)
+        kh = Transpose<perm=[0,2,1,3]>(k4)
+        v4 = Reshape(v, h)
+        vh = Transpose<perm=[0,2,1,3]>(v4)"""
+JOINED = """
+        ot = Transpose<perm=[0,2,1,3]>(o)
+        j = Constant<value_ints=[0,0,768]>()
+        y = Reshape(ot, j)"""
+TURNED = """
+        i0 = Constant<value_ints=[0]>()
+        i1 = Constant<value_ints=[32]>()
+        i2 = Constant<value_ints=[64]>()
+        ax = Constant<value_ints=[-1]>()
+        lower = Slice(x, i0, i1, ax)
+        upper = Slice(x, i1, i2, ax)
+        minus = Neg(upper)
+        turned = Concat<axis=-1>(minus, lower)
+        cc = Concat<axis=-1>(cos, cos)
+        ss = Concat<axis=-1>(sin, sin)
+        a = Mul(x, cc)
+        b = Mul(turned, ss)
+        y = Add(a, b)"""
+CONV = 'x, w<auto_pad="NOTSET", pads=[1,1,1,1]>'
+IMAGE = "float[1,64,56,56] x"
+GROUPS = "float[1,256,32,32] x"
+
+CASES = {
+    "com.microsoft.SkipLayerNormalization": Case(
+        ROWS + ", float[1,S,768] k",
+        "float[768] w, float[768] b",
+        "y = com.microsoft.SkipLayerNormalization<epsilon=0.00001>(x, k, w, b)",
+        "s = Add(x, k)\n y = LayerNormalization<epsilon=0.00001>(s, w, b)",
+    ),
+    "Sum, LayerNormalization": Case(
+        ROWS + ", float[1,S,768] k",
+        "float[768] w, float[768] b",
+        "s = Sum(x, k)\n y = LayerNormalization<epsilon=0.00001>(s, w, b)",
+        "s = Add(x, k)\n y = LayerNormalization<epsilon=0.00001>(s, w, b)",
+    ),
+    "Sum, SimplifiedLayerNormalization": Case(
+        ROWS + ", float[1,S,768] k",
+        "float[768] w",
+        "s = Sum(x, k)\n y = SimplifiedLayerNormalization<epsilon=0.00001, axis=-1>(s, w)",
+        "s = Add(x, k)\n y = SimplifiedLayerNormalization<epsilon=0.00001, axis=-1>(s, w)",
+    ),
+    "Sum, RMSNormalization": Case(
+        ROWS + ", float[1,S,768] k",
+        "float[768] w",
+        "s = Sum(x, k)\n y = RMSNormalization<epsilon=0.00001, axis=-1>(s, w)",
+        "s = Add(x, k)\n y = RMSNormalization<epsilon=0.00001, axis=-1>(s, w)",
+    ),
+    "Sum, Gelu": Case(
+        "float[1,S,3072] x",
+        "float[3072] b",
+        "s = Sum(x, b)\n y = Gelu(s)",
+        "s = Add(x, b)\n y = Gelu(s)",
+    ),
+    "Sum, Gelu, tanh": Case(
+        "float[1,S,3072] x",
+        "float[3072] b",
+        's = Sum(x, b)\n y = Gelu<approximate="tanh">(s)',
+        's = Add(x, b)\n y = Gelu<approximate="tanh">(s)',
+    ),
+    "Where, PRelu": Case(
+        IMAGE,
+        "float[64,1,1] w",
+        "z = Constant<value_float=0.0>()\n l = Less(x, z)\n m = Mul(x, w)\n y = Where(l, m, x)",
+        "y = PRelu(x, w)",
+        sizes=("prompt",),
+    ),
+    "Sigmoid": Case(
+        "float[1,S,3072] x",
+        "",
+        "s = Identity(x)\n y0 = Sigmoid(s)\n y = Mul(x, y0)",
+        "y0 = Sigmoid(x)\n y = Mul(x, y0)",
+    ),
+    "Sum, MatMul": Case(
+        ROWS,
+        "float[768,3072] w, float[3072] b",
+        "t = MatMul(x, w)\n s = Sum(t, b)\n y = Gelu(s)",
+        "t = MatMul(x, w)\n s = Add(t, b)\n y = Gelu(s)",
+    ),
+    "com.microsoft.SkipSimplifiedLayerNormalization": Case(
+        ROWS + ", float[1,S,768] k",
+        "float[768] w",
+        "y = com.microsoft.SkipSimplifiedLayerNormalization<epsilon=0.00001>(x, k, w)",
+        "s = Add(x, k)" + norm("w"),
+    ),
+    "SimplifiedLayerNormalization": Case(
+        ROWS,
+        "float[768] w",
+        "y = SimplifiedLayerNormalization<epsilon=0.00001, axis=-1>(x, w)",
+        "s = Identity(x)" + norm("w"),
+    ),
+    "RMSNormalization": Case(
+        ROWS,
+        "float[768] w",
+        "y = RMSNormalization<epsilon=0.00001, axis=-1>(x, w)",
+        "s = Identity(x)" + norm("w"),
+    ),
+    "com.microsoft.BiasGelu": Case(
+        "float[1,S,3072] x",
+        "float[3072] b",
+        "y = com.microsoft.BiasGelu(x, b)",
+        "s = Add(x, b)\n y = Gelu(s)",
+    ),
+    "com.microsoft.FastGelu": Case(
+        "float[1,S,3072] x",
+        "",
+        "y = com.microsoft.FastGelu(x)",
+        'y = Gelu<approximate="tanh">(x)',
+    ),
+    "com.microsoft.FastGelu, bias": Case(
+        "float[1,S,3072] x",
+        "float[3072] b",
+        "y = com.microsoft.FastGelu(x, b)",
+        's = Add(x, b)\n y = Gelu<approximate="tanh">(s)',
+    ),
+    "com.microsoft.Gelu": Case("float[1,S,3072] x", "", "y = com.microsoft.Gelu(x)", "y = Gelu(x)"),
+    "Gelu": Case(
+        "float[1,S,3072] x",
+        "",
+        "y = Gelu(x)",
+        """r = Constant<value_float=1.4142135>()
+        d = Div(x, r)
+        e = Erf(d)
+        o = Constant<value_float=1.0>()
+        a = Add(e, o)
+        m = Mul(x, a)
+        h = Constant<value_float=0.5>()
+        y = Mul(m, h)""",
+    ),
+    "Gelu, tanh": Case(
+        "float[1,S,3072] x",
+        "",
+        'y = Gelu<approximate="tanh">(x)',
+        """t = Constant<value_float=3.0>()
+        c = Pow(x, t)
+        k = Constant<value_float=0.044715>()
+        d = Mul(c, k)
+        e = Add(x, d)
+        p = Constant<value_float=0.7978846>()
+        f = Mul(e, p)
+        g = Tanh(f)
+        o = Constant<value_float=1.0>()
+        a = Add(g, o)
+        m = Mul(x, a)
+        h = Constant<value_float=0.5>()
+        y = Mul(m, h)""",
+    ),
+    "com.microsoft.QuickGelu": Case(
+        "float[1,S,3072] x",
+        "",
+        "y = com.microsoft.QuickGelu<alpha=1.702>(x)",
+        "c = Constant<value_float=1.702>()\n m = Mul(x, c)\n s = Sigmoid(m)\n y = Mul(x, s)",
+    ),
+    "com.microsoft.QuickGelu, alpha 1": Case(
+        "float[1,S,3072] x",
+        "",
+        "y = com.microsoft.QuickGelu<alpha=1.0>(x)",
+        "s = Sigmoid(x)\n y = Mul(x, s)",
+    ),
+    "HardSwish": Case(
+        IMAGE,
+        "",
+        "y = HardSwish(x)",
+        """a = Constant<value_float=3.0>()
+        s = Add(x, a)
+        z = Constant<value_float=0.0>()
+        i = Constant<value_float=6.0>()
+        c = Clip(s, z, i)
+        m = Mul(x, c)
+        y = Div(m, i)""",
+        sizes=("prompt",),
+    ),
+    "Mish": Case(
+        IMAGE,
+        "",
+        "y = Mish(x)",
+        "s = Softplus(x)\n t = Tanh(s)\n y = Mul(x, t)",
+        sizes=("prompt",),
+    ),
+    "Softplus": Case(
+        IMAGE,
+        "",
+        "y = Softplus(x)",
+        "e = Exp(x)\n o = Constant<value_float=1.0>()\n a = Add(e, o)\n y = Log(a)",
+        sizes=("prompt",),
+    ),
+    "PRelu": Case(
+        IMAGE,
+        "float[64,1,1] w",
+        "y = PRelu(x, w)",
+        "r = Relu(x)\n n = Neg(x)\n p = Relu(n)\n m = Mul(p, w)\n y = Sub(r, m)",
+        sizes=("prompt",),
+    ),
+    "LayerNormalization": Case(
+        ROWS,
+        "float[768] w, float[768] b",
+        "y = LayerNormalization<epsilon=0.00001>(x, w, b)",
+        """l = Constant<value_ints=[-1]>()
+        m = ReduceMean(x, l)
+        c = Sub(x, m)
+        t = Constant<value_float=2.0>()
+        q = Pow(c, t)
+        v = ReduceMean(q, l)
+        e = Constant<value_float=0.00001>()
+        a = Add(v, e)
+        r = Sqrt(a)
+        d = Div(c, r)
+        n = Mul(d, w)
+        y = Add(n, b)""",
+    ),
+    "GroupNormalization": Case(
+        GROUPS,
+        "float[256] w, float[256] b",
+        "y = GroupNormalization<epsilon=0.00001, num_groups=32>(x, w, b)",
+        f"""g = Constant<value_ints=[0,32,-1]>()
+        f = Reshape(x, g)
+        u = Constant<value_floats=[{",".join(["1.0"] * 32)}]>()
+        z = Constant<value_floats=[{",".join(["0.0"] * 32)}]>()
+        i = InstanceNormalization<epsilon=0.00001>(f, u, z)
+        h = Constant<value_ints=[1,256,32,32]>()
+        n = Reshape(i, h)
+        ax = Constant<value_ints=[1,2]>()
+        w3 = Unsqueeze(w, ax)
+        b3 = Unsqueeze(b, ax)
+        m = Mul(n, w3)
+        y = Add(m, b3)""",
+        sizes=("prompt",),
+    ),
+    "com.microsoft.FusedMatMul": Case(
+        "float[1,12,S,64] q, float[1,12,L,64] k",
+        "",
+        "y = com.microsoft.FusedMatMul<transB=1, alpha=0.125>(q, k)",
+        """kt = Transpose<perm=[0,1,3,2]>(k)
+        s = MatMul(q, kt)
+        f = Constant<value_float=0.125>()
+        y = Mul(s, f)""",
+    ),
+    "com.microsoft.FusedMatMul, weight": Case(
+        ROWS,
+        "float[3072,768] w",
+        "y = com.microsoft.FusedMatMul<transB=1>(x, w)",
+        "t = Transpose<perm=[1,0]>(w)\n y = MatMul(x, t)",
+    ),
+    "com.microsoft.FusedGemm": Case(
+        "float[S,768] x",
+        "float[3072,768] w, float[3072] b",
+        'y = com.microsoft.FusedGemm<transB=1, activation="Relu">(x, w, b)',
+        "g = Gemm<transB=1>(x, w, b)\n y = Relu(g)",
+    ),
+    "com.microsoft.FusedConv": Case(
+        IMAGE,
+        "float[64,64,3,3] w, float[64] b",
+        'y = com.microsoft.FusedConv<pads=[1,1,1,1], activation="Relu">(x, w, b)',
+        "c = Conv<pads=[1,1,1,1]>(x, w, b)\n y = Relu(c)",
+        sizes=("prompt",),
+    ),
+    "com.microsoft.FusedConv, sum": Case(
+        IMAGE + ", float[1,64,56,56] z",
+        "float[64,64,3,3] w, float[64] b",
+        'y = com.microsoft.FusedConv<pads=[1,1,1,1], activation="Relu">(x, w, b, z)',
+        "c = Conv<pads=[1,1,1,1]>(x, w, b)\n s = Add(c, z)\n y = Relu(s)",
+        sizes=("prompt",),
+    ),
+    "com.microsoft.MultiHeadAttention": Case(
+        FLAT,
+        "",
+        "y = com.microsoft.MultiHeadAttention<num_heads=12>(q, k, v)",
+        SPLIT + PLAIN + JOINED,
+    ),
+    "Attention": Case(
+        HEADS,
+        "",
+        "y = Attention(q, k, v)",
+        "qh = Identity(q)\n kh = Identity(k)\n vh = Identity(v)" + PLAIN + "\n y = Identity(o)",
+    ),
+    "Attention, flat": Case(
+        FLAT,
+        "",
+        "y = Attention<q_num_heads=12, kv_num_heads=12>(q, k, v)",
+        SPLIT + PLAIN + JOINED,
+    ),
+    "RotaryEmbedding": Case(
+        "float[1,12,S,64] x, float[1,S,32] cos, float[1,S,32] sin",
+        "",
+        "y = RotaryEmbedding(x, cos, sin)",
+        TURNED,
+    ),
+    "com.microsoft.RotaryEmbedding": Case(
+        "float[1,12,S,64] x, int64[1] at",
+        "float[S,32] cos, float[S,32] sin",
+        "y = com.microsoft.RotaryEmbedding(x, at, cos, sin)",
+        TURNED,
+    ),
+}

@@ -1,0 +1,112 @@
+"""What is written of a program: by onnxport, by `torch.onnx`, and by tools behind that."""
+
+from __future__ import annotations
+
+import subprocess
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+import torch
+from torch.utils import _pytree as pytree
+
+import onnxport
+
+from .recipes import RECIPES
+
+MODEL_TYPES = {"gpt2": "gpt2", "gpt2_900": "gpt2", "unet": "unet", "vit": "vit", "t5": "t5"}
+
+
+def count(path: Path) -> int:
+    """Return the nodes of a model, those of functions and subgraphs included, constants not."""
+    model = ir.load(path)
+    graphs = [model.graph, *model.functions.values()]
+    nodes = (node for graph in graphs for node in ir.traversal.RecursiveGraphIterator(graph))
+    return sum(node.op_type != "Constant" for node in nodes)
+
+
+def capture(name: str, folder: Path) -> torch.export.ExportedProgram:
+    """Capture a model. Writes `program.pt2`, and its inputs and outputs to `io.npz`."""
+    torch.manual_seed(0)
+    recipe = RECIPES[name]()
+    module = recipe.module.eval()
+    with torch.no_grad():
+        program = torch.export.export(
+            module, recipe.args, dict(recipe.kwargs), dynamic_shapes=recipe.shapes, strict=False
+        )
+        results = module(*recipe.args, **recipe.kwargs)
+    given = pytree.tree_leaves((recipe.args, dict(recipe.kwargs)))
+    named = {f"i{at}": value.numpy() for at, value in enumerate(given)}
+    wanted = pytree.tree_leaves(dict(results) if isinstance(results, dict) else results)
+    wanted = [value for value in wanted if isinstance(value, torch.Tensor)]
+    named |= {f"o{at}": value.numpy() for at, value in enumerate(wanted)}
+    np.savez(folder / "io.npz", **named)
+    onnxport.save(program, folder / "program.pt2")
+    return program
+
+
+def ours(binary: Path, opset: int, level: str, folder: Path) -> Path:
+    """Convert `program.pt2` at a level."""
+    path = folder / f"onnxport_{level}" / "model.onnx"
+    path.parent.mkdir()
+    command = [binary, "convert", folder / "program.pt2", "-o", path, "--no-verify"]
+    command += ["--opset", str(opset), "--target", "onnxruntime"]
+    command += {"0": ["--no-optimise"], "default": []}.get(level, ["--optimise", level])
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr.strip())
+    return path
+
+
+def exported(program: torch.export.ExportedProgram, opset: int, path: Path) -> None:
+    """Let `torch.onnx.export` write the program, optimised."""
+    torch.onnx.export(
+        program, f=path, dynamo=True, optimize=True, opset_version=opset, verbose=False
+    )
+
+
+def fused(source: Path, name: str, path: Path) -> None:
+    """Let the optimizer for transformers that comes with ONNX Runtime rewrite a model."""
+    from onnxruntime.transformers import optimizer
+
+    kind = MODEL_TYPES.get(name, "bert")
+    model = optimizer.optimize_model(str(source), model_type=kind, opt_level=0)
+    model.save_model_to_file(str(path), use_external_data_format=True)
+
+
+def slimmed(source: Path, path: Path) -> None:
+    """Let onnxslim rewrite a model."""
+    import onnxslim
+
+    onnxslim.slim(str(source), str(path), save_as_external_data=True)
+
+
+def prepare(
+    name: str, folder: Path, binary: Path, opset: int, levels: list[str]
+) -> dict[str, Path | str]:
+    """Write every variant of a model. What fails stands as the reason, a text."""
+    warnings.simplefilter("ignore")
+    program = capture(name, folder)
+    made: dict[str, Path | str] = {}
+
+    def attempt(variant: str, write: Callable[[Path], Any]) -> None:
+        path = folder / variant / "model.onnx"
+        path.parent.mkdir()
+        try:
+            write(path)
+            made[variant] = path
+        except Exception as error:  # whatever a peer raises, the others are still timed
+            path.unlink(missing_ok=True)
+            made[variant] = f"{type(error).__name__}: {error}".splitlines()[0]
+
+    attempt("torch", lambda path: exported(program, opset, path))
+    source = made["torch"]
+    if isinstance(source, Path):
+        attempt("ort", lambda path: fused(source, name, path))
+        attempt("slim", lambda path: slimmed(source, path))
+    for level in levels:
+        made[f"onnxport_{level}"] = ours(binary, opset, level, folder)
+    return made

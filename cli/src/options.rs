@@ -12,7 +12,8 @@ use crate::usage;
 /// Reads the object `json` as the arguments `A` of what is called `name`.
 ///
 /// - The key of `--input-names` is `input_names`. `null` is what was not said.
-/// - A flag is `true` or `false`; `no_verify` may be said as `verify`, the other way round.
+/// - A flag is `true` or `false`; `no_verify` may be said as `verify`, the other way round. What takes a value and has such
+///   a flag, as `optimise` has, takes both.
 /// - What can be repeated is a list. Another list or object goes as JSON to the option that takes it.
 ///
 /// # Errors
@@ -77,6 +78,10 @@ fn words(command: &Command, object: &Map<String, Value>) -> Result<Vec<String>, 
             continue;
         }
         match (resolve(command, key), value) {
+            // What takes a value and can be switched off: `optimise` is a level, or false.
+            (Some((arg, false)), Value::Bool(value)) if !is_flag(arg) && opposite(command, key).is_some() => {
+                words.extend((!value).then(|| format!("--no-{}", key.replace('_', "-"))));
+            }
             (Some((arg, false)), value) => push(&mut words, key, arg, value)?,
             (Some((arg, true)), Value::Bool(value)) => push(&mut words, key, arg, &Value::Bool(!value))?,
             (Some((_, true)), _) => return Err(wrong(format!("`{key}` is true or false"))),
@@ -98,8 +103,13 @@ pub(crate) fn key_of(long: &str) -> String {
 fn resolve<'c>(command: &'c Command, key: &str) -> Option<(&'c Arg, bool)> {
     let long = key.replace('_', "-");
     let find = |long: &str| command.get_arguments().find(|arg| arg.get_long() == Some(long));
-    let opposite = || find(&format!("no-{long}")).filter(|arg| is_flag(arg));
-    find(&long).map(|arg| (arg, false)).or_else(|| Some((opposite()?, true)))
+    find(&long).map(|arg| (arg, false)).or_else(|| Some((opposite(command, key)?, true)))
+}
+
+/// The flag that switches off what `key` names.
+fn opposite<'c>(command: &'c Command, key: &str) -> Option<&'c Arg> {
+    let long = format!("no-{}", key.replace('_', "-"));
+    command.get_arguments().find(|arg| arg.get_long() == Some(&long)).filter(|arg| is_flag(arg))
 }
 
 fn id(arg: &Arg) -> &str {
@@ -179,6 +189,10 @@ mod tests {
             "--opset=21 --validate --"
         );
         assert_eq!(words(r#"{"verify": false, "no_optimise": false}"#), "--no-verify --");
+        assert_eq!(words(r#"{"optimise": "target"}"#), "--optimise=target --");
+        assert_eq!(words(r#"{"optimise": 1, "opset": 21}"#), "--opset=21 --optimise=1 --");
+        assert_eq!(words(r#"{"optimise": false}"#), "--no-optimise --");
+        assert_eq!(words(r#"{"optimise": true}"#), "--");
         assert_eq!(words(r#"{"dim": ["x:0=n", ["y", 1, "a=b"]]}"#), r#"--dim=x:0=n --dim=["y",1,"a=b"] --"#);
         assert_eq!(words(r#"{"input_names": ["a", "b,c"]}"#), r#"--input-names=["a","b,c"] --"#);
         assert_eq!(words(r#"{"plan": true, "external_data": "inline"}"#), "--external-data=inline --plan --");

@@ -68,12 +68,17 @@ fn parse_choice(text: &str) -> Result<(String, String), String> {
 pub(crate) const LINKED: &[&PluginRoot] = &[
     &onnxport_aten::ROOT,
     &onnxport_optimise::ROOT,
+    &onnxport_fusions::ROOT,
     // Of two executors the first one runs models unless the user says otherwise.
     &onnxport_ort::ROOT,
     &onnxport_reference::ROOT,
     &onnxport_cuda_parity::ROOT,
     &onnxport_torchvision::ROOT,
 ];
+
+/// The plugin of fusions. Of its rules only those run by default that state how exact they are: the others are not
+/// proved.
+pub(crate) const FUSIONS: &str = "fusions";
 
 /// The plugin over ONNX Runtime.
 const ORT: &str = "ort";

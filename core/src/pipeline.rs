@@ -155,7 +155,9 @@ pub fn convert(host: &Host, mut program: Program, options: &ConvertOptions) -> R
         }
     });
     let (mut diagnostics, mut stated) = (lowered.diagnostics, lowered.stated);
-    let mut work = || optimise::optimise(host, &mut model, &mut stated, &options.optimise);
+    let optimising =
+        OptimiseOptions { target: options.legalise.target.name().to_owned(), ..options.optimise.clone() };
+    let mut work = || optimise::optimise(host, &mut model, &mut stated, &optimising);
     let optimised = if host.catalog.is_empty() { work() } else { clock.time("optimise", work) };
     let (optimised, found) = optimised?;
     diagnostics.extend(found);

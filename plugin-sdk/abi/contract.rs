@@ -1076,6 +1076,35 @@ pub mod rules2 {
         /// Describes what stands in the place of what the rule at `index` matched. `OK` after
         /// [`Rules2Host::finish`], or as for [`Rules2Table::check`].
         pub build: extern "C" fn(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32,
+        /// States how exact the rule at `index` is. A host takes a rule of a plugin without this function as one of
+        /// class [`class::UNSTATED`]. `INVALID` for an unknown index.
+        #[slot(since = 1.4, gives = process, answers(OK, INVALID))]
+        pub class_of: extern "C" fn(index: u32, out: &mut ClassRecord) -> u32,
+    }
+
+    /// How exact a rule or a pass is. A result may differ from what it was by the larger of what `relative` and `ulps`
+    /// allow; infinities stay what they are, and NaN stays NaN.
+    pub struct ClassRecord {
+        /// One of [`class`].
+        pub kind: u32,
+        /// By how much a result may differ, as a part of the larger of 1 and its magnitude; 0 where that is not stated.
+        pub relative: f64,
+        /// By how many units in the last place of its element type a result may differ; 0 where that is not stated.
+        pub ulps: f64,
+        /// The target whose own operators a rule of class [`class::TARGET`] emits: `onnxruntime`. Empty for the others.
+        pub target: RStr<'static>,
+    }
+
+    /// Classes of [`ClassRecord`].
+    pub mod class {
+        /// Nothing is stated: results may differ, nobody says how far.
+        pub const UNSTATED: u32 = 0;
+        /// Results stay the same, bit for bit.
+        pub const EXACT: u32 = 1;
+        /// Results differ by no more than the bound.
+        pub const BOUNDED: u32 = 2;
+        /// As `BOUNDED`, and it emits operators that only the target has. Without a bound it is exact.
+        pub const TARGET: u32 = 3;
     }
 
     /// A rule: what it looks for, and what is said about it.
@@ -1172,6 +1201,7 @@ pub mod pass {
 
     use crate::graph::{AttributeView, GraphContext, NewNode};
     use crate::lowering::TypeRecord;
+    use crate::rules2::ClassRecord;
 
     /// What the plugin provides.
     #[table(plugin, thread = conversion, takes = call, answers(OK, REFUSED, PANICKED, INVALID))]
@@ -1181,6 +1211,10 @@ pub mod pass {
         /// Runs the pass at `index`. `host` and `graph` are the envelopes of [`PassHost`] and `GraphHost`.
         /// Called on the thread of the conversion. Returns a [`status`](crate::status).
         pub run: extern "C" fn(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32,
+        /// States how exact the pass at `index` is. A host takes a pass of a plugin without this function as one of
+        /// class `UNSTATED`. `INVALID` for an unknown index.
+        #[slot(since = 1.4, gives = process, answers(OK, INVALID))]
+        pub class_of: extern "C" fn(index: u32, out: &mut ClassRecord) -> u32,
     }
 
     /// A pass.

@@ -327,7 +327,13 @@ macro_rules! export_plugin {
                             extern "C" fn build(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32 {
                                 $crate::build_rule(&RULES, index, host, graph, cx)
                             }
-                            Table::of($crate::rules_table(&RULES, MODULE, check, build))
+                            extern "C" fn class_of(
+                                index: u32,
+                                out: &mut $crate::abi::rules2::ClassRecord,
+                            ) -> u32 {
+                                $crate::class_of_rule(&RULES, index, out)
+                            }
+                            Table::of($crate::rules_table(&RULES, MODULE, check, build, class_of))
                         }
                     )?
                     $(
@@ -339,7 +345,13 @@ macro_rules! export_plugin {
                             extern "C" fn run(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32 {
                                 $crate::run_pass(&PASSES, index, host, graph, cx)
                             }
-                            Table::of($crate::pass_table(&PASSES, MODULE, run))
+                            extern "C" fn class_of(
+                                index: u32,
+                                out: &mut $crate::abi::rules2::ClassRecord,
+                            ) -> u32 {
+                                $crate::class_of_pass(&PASSES, index, out)
+                            }
+                            Table::of($crate::pass_table(&PASSES, MODULE, run, class_of))
                         }
                     )?
                     _ => Table::NONE,

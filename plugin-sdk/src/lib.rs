@@ -98,14 +98,14 @@ pub use origin::Origin;
 pub use panic::keep_panics;
 pub use pass::{Edit, Pass};
 #[doc(hidden)]
-pub use pass::{PassList, pass_table, run_pass};
+pub use pass::{PassList, class_of_pass, pass_table, run_pass};
 pub use register::Lowering;
 #[doc(hidden)]
 pub use register::{list, parent, text};
 pub use results::Results;
 pub use rules::{Matched, Replacement, Rewrite, Rule, Verdict};
 #[doc(hidden)]
-pub use rules::{RuleList, build_rule, check_rule, rules_table};
+pub use rules::{RuleList, build_rule, check_rule, class_of_rule, rules_table, state};
 pub use simple::simple;
 
 /// Everything that a file of lowerings uses.

@@ -9,11 +9,12 @@ use onnxport_abi::{RSlice, RStr};
 
 use crate::abi::graph::{GraphContext, NOTHING};
 use crate::abi::pass::{PassHost, PassRecord, PassTable, place};
+use crate::abi::rules2::ClassRecord;
 use crate::abi::{Table, status};
 use crate::edit::{Editor, Slots, delegate_emit, lend_attribute};
 use crate::graph::{Attribute, GraphSession, NodeRef, ValueRef};
 use crate::register::is_below;
-use crate::{Refusal, Res, panic};
+use crate::{Refusal, Res, panic, rules};
 
 /// A registered pass.
 pub struct Pass {
@@ -21,6 +22,8 @@ pub struct Pass {
     pub module: &'static str,
     /// What is said about it.
     pub record: PassRecord,
+    /// How exact it is.
+    pub class: ClassRecord,
     /// The function.
     pub run: fn(&Edit<'_>) -> Res<()>,
 }
@@ -123,6 +126,7 @@ pub fn pass_table(
     list: &'static PassList,
     module: &'static str,
     run: extern "C" fn(u32, &Table, &Table, GraphContext) -> u32,
+    class_of: extern "C" fn(u32, &mut ClassRecord) -> u32,
 ) -> &'static PassTable {
     let (table, _) = list.get_or_init(|| {
         let registered = inventory::iter::<Pass>.into_iter();
@@ -130,9 +134,16 @@ pub fn pass_table(
         // The order of submission depends on the linker; the order of the table must not.
         passes.sort_by_key(|pass| pass.record.name.lent());
         let records: Vec<PassRecord> = passes.iter().map(|pass| pass.record).collect();
-        (PassTable { passes: RSlice::from_slice(Vec::leak(records)), run }, passes)
+        (PassTable { passes: RSlice::from_slice(Vec::leak(records)), run, class_of: Some(class_of) }, passes)
     });
     table
+}
+
+/// States how exact the pass at `index` is.
+#[doc(hidden)]
+pub fn class_of_pass(list: &PassList, index: u32, out: &mut ClassRecord) -> u32 {
+    let pass = list.get().and_then(|(_, passes)| passes.get(index as usize).copied());
+    rules::state(pass.map(|pass| pass.class), out)
 }
 
 /// Runs the pass at `index`.

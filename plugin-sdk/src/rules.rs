@@ -9,7 +9,7 @@ use onnxport_abi::{RSlice, RStr};
 
 use crate::abi::graph::AttributeView;
 use crate::abi::graph::{GraphContext, NOTHING};
-use crate::abi::rules2::{Bindings, RuleText, Rules2Host, Rules2Table};
+use crate::abi::rules2::{Bindings, ClassRecord, RuleText, Rules2Host, Rules2Table};
 use crate::abi::{Table, status};
 use crate::edit::{Editor, Slots, delegate_emit};
 use crate::graph::{Attribute, GraphSession, GraphView, NodeRef, ValueRef};
@@ -24,6 +24,8 @@ pub struct Rule {
     pub place: (&'static str, u32, u32),
     /// The pattern and what is said about it.
     pub record: RuleText,
+    /// How exact it is.
+    pub class: ClassRecord,
     /// Whether the rule applies to what matched.
     pub condition: Option<fn(&Matched<'_>) -> Res<()>>,
     /// What stands in its place, an entry per output.
@@ -176,6 +178,7 @@ impl<'h, T: Replacement<'h>> Replacement<'h> for Res<T> {
 #[doc(hidden)]
 pub type RuleList = OnceLock<(Rules2Table, Vec<&'static Rule>)>;
 
+type State = extern "C" fn(u32, &mut ClassRecord) -> u32;
 type Ask = extern "C" fn(u32, &Table, &Table, GraphContext) -> u32;
 
 /// The `rules/2` table of the plugin of `module`, built once.
@@ -185,6 +188,7 @@ pub fn rules_table(
     module: &'static str,
     check: Ask,
     build: Ask,
+    class_of: State,
 ) -> &'static Rules2Table {
     let (table, _) = list.get_or_init(|| {
         let registered = inventory::iter::<Rule>.into_iter();
@@ -192,9 +196,25 @@ pub fn rules_table(
         // The order of submission depends on the linker; the order of the table must not.
         rules.sort_by_key(|rule| rule.place);
         let records: Vec<RuleText> = rules.iter().map(|rule| rule.record).collect();
-        (Rules2Table { rules: RSlice::from_slice(Vec::leak(records)), check, build }, rules)
+        let records = RSlice::from_slice(Vec::leak(records));
+        (Rules2Table { rules: records, check, build, class_of: Some(class_of) }, rules)
     });
     table
+}
+
+/// States how exact the rule at `index` is.
+#[doc(hidden)]
+pub fn class_of_rule(list: &RuleList, index: u32, out: &mut ClassRecord) -> u32 {
+    let rule = list.get().and_then(|(_, rules)| rules.get(index as usize).copied());
+    state(rule.map(|rule| rule.class), out)
+}
+
+/// Hands `class` to the host.
+#[doc(hidden)]
+pub fn state(class: Option<ClassRecord>, out: &mut ClassRecord) -> u32 {
+    let Some(class) = class else { return status::INVALID };
+    *out = class;
+    status::OK
 }
 
 /// Asks the condition of the rule at `index`.

@@ -167,7 +167,8 @@ def optimize(
 
     `model` is a path, whose result goes to `output`, or a model in memory: an `ONNXProgram`, an
     `onnx.ModelProto` or an `onnx_ir.Model`. `rules` and `passes` join the standard ones and those
-    that are registered. `options` are those of `onnxport optimize`; `optimise=False` applies none.
+    that are registered. `options` are those of `onnxport optimize`; `optimise=` is a level,
+    or `False` for none.
 
     Returns:
         What the command says for a path, and a model of the same kind for one in memory. A program

@@ -193,12 +193,13 @@ class Functions:
     emitter, the names of the call's arguments and the arguments, and returns a value, `None`, or a
     list of the two.
 
-    A rule is a name, a line about it, a pattern, the lowest and the highest opset, a priority, a
-    condition, and what builds the replacement. The condition takes what the pattern bound, by name,
-    and the builder an emitter and that.
+    A rule is a name, a line about it, a pattern, the lowest and the highest opset, a priority, how
+    far results may differ (0 for not at all), a condition, and what builds the replacement. The
+    condition takes what the pattern bound, by name, and the builder an emitter and that.
 
     A pass is a name, a line about it, the lowest and the highest opset, a priority, whether it runs
-    behind the rules, and a function of an emitter and the graph.
+    behind the rules, how far results may differ (`None` for unknown), and a function of an emitter
+    and the graph.
     """
 
     def __init__(
@@ -214,11 +215,14 @@ class Functions:
                 int,
                 int,
                 int,
+                float,
                 Callable[[dict[str, Any]], bool] | None,
                 Callable[[Emitter, dict[str, Any]], Any],
             ]
         ] = ...,
-        passes: list[tuple[str, str, int, int, int, bool, Callable[[Emitter, Graph], Any]]] = ...,
+        passes: list[
+            tuple[str, str, int, int, int, bool, float | None, Callable[[Emitter, Graph], Any]]
+        ] = ...,
     ) -> None: ...
     def take_raised(self) -> list[BaseException]:
         """Return what the functions raised in the last conversion, but for refusals."""

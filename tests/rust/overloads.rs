@@ -16,7 +16,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use onnxport_core::host::Host;
 use onnxport_core::ir::opset::DEFAULT_OPSET;
 use onnxport_core::normalise;
-use onnxport_core::optimise::OptimiseOptions;
+use onnxport_core::optimise::{Level, OptimiseOptions};
 use onnxport_core::pipeline::{self, ConvertOptions};
 use onnxport_core::program::{Arg, Body, Program};
 use onnxport_harness::{Case, Cases, inventory};
@@ -50,7 +50,7 @@ fn outcome(sections: &Sections) -> Outcome {
     let mut options = ConvertOptions {
         validate: true,
         weightless: true,
-        optimise: OptimiseOptions { enabled: false, ..OptimiseOptions::default() },
+        optimise: OptimiseOptions { level: Level::Nothing, ..OptimiseOptions::default() },
         ..ConvertOptions::default()
     };
     options.lower.opset = DEFAULT_OPSET;

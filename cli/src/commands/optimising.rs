@@ -3,17 +3,23 @@
 use std::fmt::Write;
 
 use clap::Args;
-use onnxport_core::optimise::{MAX_SWEEPS, OptimiseOptions, Optimised, Outcome as Became};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use onnxport_core::optimise::{Level, MAX_SWEEPS, OptimiseOptions, Optimised, Outcome as Became};
 
 use crate::format::{bold, count, faint, parse_bytes, table};
 use crate::outcome::Outcome;
+use crate::plugins::FUSIONS;
 
 /// Arguments about rules and passes.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Optimizing")]
 pub(crate) struct OptimiseArguments {
-    /// Run no rules and no passes
-    #[arg(long)]
+    /// How much rules and passes may change: 0 for nothing, 1 where results stay the same bit for bit, 2 within the
+    /// bounds that they state, target for operators that only the target has
+    #[arg(long, value_name = "LEVEL", default_value = "2", value_parser = level())]
+    optimise: Level,
+    /// Run no rules and no passes: the same as --optimise 0
+    #[arg(long, conflicts_with = "optimise")]
     no_optimise: bool,
     /// Say of a rule or pass, at every place where it was tried, whether it was applied and why not
     #[arg(long, value_name = "NAME", conflicts_with = "no_optimise")]
@@ -36,12 +42,14 @@ impl OptimiseArguments {
     /// What is asked of the optimizer.
     pub(crate) fn options(&self) -> OptimiseOptions {
         OptimiseOptions {
-            enabled: !self.no_optimise,
+            level: if self.no_optimise { Level::Nothing } else { self.optimise },
+            stated_only: vec![FUSIONS.to_owned()],
             explain: self.explain_rule.clone(),
             stop_after: self.stop_after,
             max_sweeps: self.max_sweeps,
             max_growth: self.max_growth,
             fold: self.fold_budget,
+            ..OptimiseOptions::default()
         }
     }
 
@@ -76,6 +84,11 @@ impl OptimiseArguments {
         let _ = writeln!(outcome.summary, "{}", bold(&format!("places of {name}")));
         outcome.summary.push_str(&if rows.is_empty() { "  none\n".to_owned() } else { table(&rows) });
     }
+}
+
+/// The levels by their names.
+fn level() -> impl TypedValueParser<Value = Level> {
+    PossibleValuesParser::new(Level::NAMES).try_map(|name| name.parse::<Level>())
 }
 
 /// Reads a number of bytes, which may be 0.

@@ -17,7 +17,7 @@ use crate::diagnose::{Code, Diagnostic, OriginId};
 use crate::graph_access::{self, Access, Frame};
 use crate::host::{Host, Site, cross};
 use crate::ir::{BlockId, Model, NodeId};
-use crate::rules::{Revision, Rule};
+use crate::rules::{Class, Revision, Rule};
 use crate::valid::Stated;
 
 /// The state of a run.
@@ -30,6 +30,8 @@ pub(super) struct Engine<'a> {
     set_aside: usize,
     pub(super) explanation: Explanation,
     pub(super) diagnostics: Vec<Diagnostic>,
+    /// Which rules run here, by position; the others are not tried.
+    runs: Vec<bool>,
     /// Applications by plugin, then rules before passes, then position.
     counts: BTreeMap<(usize, bool, usize), usize>,
     applied: usize,
@@ -83,6 +85,7 @@ impl<'a> Engine<'a> {
             set_aside: host.quarantine.len(),
             explanation: Explanation::new(options.explain.clone()),
             diagnostics: Vec::new(),
+            runs: Vec::new(),
             counts: BTreeMap::new(),
             applied: 0,
             sweeps: 0,
@@ -102,11 +105,11 @@ impl<'a> Engine<'a> {
         if self.host.catalog.rules.is_empty() {
             return;
         }
-        let opset = self.model.opset();
         for (index, rule) in self.host.catalog.rules.iter().enumerate() {
+            let obstacle = self.obstacle(rule);
+            self.runs.push(obstacle.is_none());
             let name = self.host.catalog.rule_name(index);
-            if !rule.opsets.contains(&opset) && self.explanation.wants(name) {
-                let reason = format!("it is right at opsets {}, not at {opset}", versions(&rule.opsets));
+            if let Some(reason) = obstacle.filter(|_| self.explanation.wants(name)) {
                 let plugin = self.plugin_id(rule.plugin);
                 self.explanation.add(plugin, "the model".to_owned(), Outcome::Note, reason);
             }
@@ -125,6 +128,21 @@ impl<'a> Engine<'a> {
                 return;
             }
         }
+    }
+
+    /// Why a rule is not tried in this model.
+    fn obstacle(&self, rule: &Rule) -> Option<String> {
+        let opset = self.model.opset();
+        if !rule.opsets.contains(&opset) {
+            return Some(format!("it is right at opsets {}, not at {opset}", versions(&rule.opsets)));
+        }
+        self.not_at_level(rule.plugin, &rule.class)
+    }
+
+    /// Why what `plugin` has of this class does not run at the level that the user asks for.
+    pub(super) fn not_at_level(&self, plugin: usize, class: &Class) -> Option<String> {
+        let plugin = self.host.plugins.get(plugin)?;
+        self.options.obstacle(plugin, class)
     }
 
     /// Whether the user's number of patches is reached.
@@ -204,10 +222,9 @@ impl<'a> Engine<'a> {
     /// Applies the first rule that fits at `node`.
     fn visit(&mut self, node: NodeId) {
         let host = self.host;
-        let opset = self.model.opset();
         for index in host.catalog.at(&self.model.graph.nodes[node].op) {
             let Some(rule) = host.catalog.rules.get(*index) else { continue };
-            if !rule.opsets.contains(&opset) {
+            if !self.runs.get(*index).is_some_and(|runs| *runs) {
                 continue;
             }
             let explained = self.explanation.wants(host.catalog.rule_name(*index));

@@ -1,7 +1,7 @@
 //! Models that were read. A file states fewer types than a model that was made here has, and nothing of what is a
 //! parameter; and what the rules leave alone stays as it was.
 
-use super::{OptimiseOptions, Optimised, optimise};
+use super::{Level, OptimiseOptions, Optimised, optimise};
 use crate::diagnose::{Code, Diagnostic, Report, Severity};
 use crate::host::Host;
 use crate::ir::{BlockId, Initializer, Model, Type, ValueId};
@@ -30,7 +30,7 @@ pub struct Rewritten {
 /// # Errors
 /// Those of [`optimise`], and `OP401` when what comes out is not a model.
 pub fn imported(host: &Host, mut model: Model, options: &OptimiseOptions) -> Result<Rewritten, Report> {
-    if !options.enabled {
+    if options.level == Level::Nothing {
         return Ok(Rewritten { model, optimised: Optimised::default(), diagnostics: Vec::new() });
     }
     if model.opset() < OLDEST_INFERRED {

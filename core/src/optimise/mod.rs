@@ -12,6 +12,7 @@ mod edit;
 mod engine;
 mod explain;
 mod imported;
+mod level;
 mod matcher;
 mod mismatch;
 mod numbers;
@@ -22,8 +23,9 @@ mod report;
 mod trial;
 mod view;
 
-pub use crate::rules::{Catalog, Listed, Names, names};
+pub use crate::rules::{Bound, Catalog, Class, Listed, Names, names};
 pub use imported::{Rewritten, imported};
+pub use level::Level;
 pub use report::{Count, Optimised, Outcome, Place};
 pub use trial::{Trial, Verdict};
 
@@ -39,6 +41,9 @@ use crate::valid::Stated;
 /// How often the rules go over a graph unless the user says otherwise.
 pub const MAX_SWEEPS: usize = 64;
 
+/// For what models are made unless the user says otherwise.
+const TARGET: &str = "onnxruntime";
+
 /// By how many bytes the constants of a model may grow when what they make is computed in advance, unless the user says
 /// otherwise.
 pub const FOLD_BYTES: u64 = 16 << 10;
@@ -52,8 +57,12 @@ pub fn growth(nodes: usize) -> usize {
 /// What the user asks of optimising.
 #[derive(Clone, Debug)]
 pub struct OptimiseOptions {
-    /// Whether rules and passes run at all.
-    pub enabled: bool,
+    /// How much may change.
+    pub level: Level,
+    /// The target whose own operators [`Level::Target`] allows; a conversion takes the one that it legalises for.
+    pub target: String,
+    /// Linked-in plugins, by id, of which only what states how exact it is runs.
+    pub stated_only: Vec<String>,
     /// A rule or pass about which to tell why it was applied or not, at every place.
     pub explain: Option<String>,
     /// Apply this many patches and no more.
@@ -69,7 +78,9 @@ pub struct OptimiseOptions {
 impl Default for OptimiseOptions {
     fn default() -> Self {
         Self {
-            enabled: true,
+            level: Level::default(),
+            target: TARGET.to_owned(),
+            stated_only: Vec::new(),
             explain: None,
             stop_after: None,
             max_sweeps: MAX_SWEEPS,
@@ -93,7 +104,7 @@ pub fn optimise(
     if let Some(name) = &options.explain {
         known(host, name)?;
     }
-    if !options.enabled {
+    if options.level == Level::Nothing {
         return Ok((Optimised::default(), Vec::new()));
     }
     let (mut done, diagnostics) = if host.catalog.is_empty() {

@@ -37,7 +37,8 @@ impl Engine<'_> {
         let Some(pass) = host.catalog.passes.get(position) else { return };
         let name = host.catalog.pass_name(position);
         let id = self.plugin_id(pass.plugin);
-        if let Some(why) = obstacle(pass, self.model) {
+        let obstacle = obstacle(pass, self.model).or_else(|| self.not_at_level(pass.plugin, &pass.class));
+        if let Some(why) = obstacle {
             self.tell(name, id, Outcome::NoMatch, why);
             return;
         }

@@ -8,6 +8,7 @@ use onnxport_abi::rules::{RuleRecord, RulesTable, rule_flags};
 use onnxport_abi::rules2::{self, Rules2Table};
 use rustc_hash::FxHashMap;
 
+use super::class::Class;
 use super::pattern::Pattern;
 use super::{records, text};
 use crate::diagnose::{Code, Diagnostic};
@@ -32,6 +33,7 @@ pub(crate) struct Rule {
     pub(crate) index: u32,
     pub(crate) opsets: RangeInclusive<i64>,
     pub(crate) condition: bool,
+    pub(crate) class: Class,
     pub(crate) pattern: Pattern,
     priority: i32,
 }
@@ -45,11 +47,12 @@ pub(crate) struct Pass {
     pub(crate) domains: Vec<(&'static str, RangeInclusive<i64>)>,
     /// Whether it runs after the rules.
     pub(crate) after: bool,
+    pub(crate) class: Class,
     priority: i32,
 }
 
 /// A rule or a pass, as it is listed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Listed {
     /// The plugin, by position in the host's list.
     pub plugin: usize,
@@ -59,6 +62,12 @@ pub struct Listed {
     pub documentation: &'static str,
     /// Whether it is a pass.
     pub is_pass: bool,
+    /// How exact it is.
+    pub class: Class,
+    /// The opsets at which it is right.
+    pub opsets: RangeInclusive<i64>,
+    /// What it looks for; empty for a pass, and for a rule of `rules/1`.
+    pub pattern: &'static str,
 }
 
 /// What optimises, of all plugins.
@@ -91,13 +100,15 @@ impl Catalog {
             }
         }
         for (index, record) in texts.iter().flat_map(|table| table.rules.known().iter()).enumerate() {
-            match self.text(plugin, index as u32, record) {
+            let class = Class::asked(index as u32, texts.and_then(|table| table.class_of));
+            match class.and_then(|class| self.text(plugin, index as u32, record, class)) {
                 Ok(()) => {}
                 Err(why) => problems.push(malformed(id, "rule", record.name, &why)),
             }
         }
         for (index, record) in passes.iter().flat_map(|table| table.passes.known().iter()).enumerate() {
-            match self.pass(plugin, index as u32, record) {
+            let class = Class::asked(index as u32, passes.and_then(|table| table.class_of));
+            match class.and_then(|class| self.pass(plugin, index as u32, record, class)) {
                 Ok(()) => {}
                 Err(why) => problems.push(malformed(id, "pass", record.name, &why)),
             }
@@ -117,13 +128,25 @@ impl Catalog {
     }
 
     fn rule(&mut self, plugin: usize, index: u32, record: &RuleRecord) -> Result<(), String> {
-        self.list(plugin, record.name, record.documentation, false)?;
+        let opsets = i64::from(record.min_opset)..=i64::from(record.max_opset);
+        // What is older than classes says nothing of them.
+        let class = Class::Unstated;
+        self.list(Listed {
+            plugin,
+            name: record.name.known(),
+            documentation: record.documentation.known(),
+            is_pass: false,
+            class: class.clone(),
+            opsets: opsets.clone(),
+            pattern: "",
+        })?;
         self.rules.push(Rule {
             plugin,
             revision: Revision::Records,
             index,
-            opsets: i64::from(record.min_opset)..=i64::from(record.max_opset),
+            opsets,
             condition: record.flags & rule_flags::CONDITION != 0,
+            class,
             pattern: records::compile(record)?,
             priority: record.priority,
         });
@@ -131,14 +154,30 @@ impl Catalog {
         Ok(())
     }
 
-    fn text(&mut self, plugin: usize, index: u32, record: &rules2::RuleText) -> Result<(), String> {
-        self.list(plugin, record.name, record.documentation, false)?;
+    fn text(
+        &mut self,
+        plugin: usize,
+        index: u32,
+        record: &rules2::RuleText,
+        class: Class,
+    ) -> Result<(), String> {
+        let opsets = i64::from(record.min_opset)..=i64::from(record.max_opset);
+        self.list(Listed {
+            plugin,
+            name: record.name.known(),
+            documentation: record.documentation.known(),
+            is_pass: false,
+            class: class.clone(),
+            opsets: opsets.clone(),
+            pattern: record.pattern.known(),
+        })?;
         self.rules.push(Rule {
             plugin,
             revision: Revision::Text,
             index,
-            opsets: i64::from(record.min_opset)..=i64::from(record.max_opset),
+            opsets,
             condition: record.flags & rule_flags::CONDITION != 0,
+            class,
             pattern: text::compile(record)?,
             priority: record.priority,
         });
@@ -146,8 +185,17 @@ impl Catalog {
         Ok(())
     }
 
-    fn pass(&mut self, plugin: usize, index: u32, record: &PassRecord) -> Result<(), String> {
-        self.list(plugin, record.name, record.documentation, true)?;
+    fn pass(&mut self, plugin: usize, index: u32, record: &PassRecord, class: Class) -> Result<(), String> {
+        let opsets = i64::from(record.min_opset)..=i64::from(record.max_opset);
+        self.list(Listed {
+            plugin,
+            name: record.name.known(),
+            documentation: record.documentation.known(),
+            is_pass: true,
+            class: class.clone(),
+            opsets: opsets.clone(),
+            pattern: "",
+        })?;
         let after = match record.when {
             when::BEFORE_RULES => false,
             when::AFTER_RULES => true,
@@ -157,30 +205,24 @@ impl Catalog {
         self.passes.push(Pass {
             plugin,
             index,
-            opsets: i64::from(record.min_opset)..=i64::from(record.max_opset),
+            opsets,
             domains: domains.map(|d| (d.domain.known(), i64::from(d.min)..=i64::from(d.max))).collect(),
             after,
+            class,
             priority: record.priority,
         });
         self.pass_names.push(record.name.known());
         Ok(())
     }
 
-    fn list(
-        &mut self,
-        plugin: usize,
-        name: RStr<'static>,
-        documentation: RStr<'static>,
-        is_pass: bool,
-    ) -> Result<(), String> {
-        let (name, documentation) = (name.known(), documentation.known());
-        if name.is_empty() {
+    fn list(&mut self, one: Listed) -> Result<(), String> {
+        if one.name.is_empty() {
             return Err("it has no name".to_owned());
         }
-        if self.listed.iter().any(|other| other.plugin == plugin && other.name == name) {
+        if self.listed.iter().any(|other| other.plugin == one.plugin && other.name == one.name) {
             return Err("the plugin has another one of this name".to_owned());
         }
-        self.listed.push(Listed { plugin, name, documentation, is_pass });
+        self.listed.push(one);
         Ok(())
     }
 

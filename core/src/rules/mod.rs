@@ -1,6 +1,7 @@
 //! The rules and passes of every plugin, compiled once when plugins are attached.
 
 mod catalog;
+mod class;
 mod names;
 pub(crate) mod pattern;
 mod records;
@@ -8,5 +9,6 @@ mod text;
 
 pub use catalog::{Catalog, Listed};
 pub(crate) use catalog::{Pass, Revision, Rule};
+pub use class::{Bound, Class};
 pub use names::{Names, names};
 pub(crate) use text::parse;

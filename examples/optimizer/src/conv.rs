@@ -7,7 +7,7 @@
 use onnxport_sdk::prelude::*;
 
 /// Every convolution over images of known extents becomes a product of matrices.
-#[pass]
+#[pass(class = bounded(relative = 1e-5))]
 fn conv_to_matmul(cx: &Edit<'_>) -> Res<()> {
     for node in cx.graph().nodes() {
         if !node.is("Conv") {

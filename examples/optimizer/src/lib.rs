@@ -7,7 +7,7 @@ use onnxport_sdk::prelude::*;
 rules! {
     /// A relu in front of a pool that shrinks its input works on fewer elements behind it. The largest
     /// element of a window is the same before and after a monotonic function.
-    relu_behind_pool: pool @ MaxPool(Relu(x), ..) if shrinks(pool, x) => Relu(MaxPool(x, ..pool));
+    relu_behind_pool (class = exact): pool @ MaxPool(Relu(x), ..) if shrinks(pool, x) => Relu(MaxPool(x, ..pool));
 }
 
 /// Whether the pool has fewer elements than its operand, and nothing asks for their positions.

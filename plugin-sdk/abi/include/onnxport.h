@@ -207,6 +207,10 @@ static inline int onnxport_has(const onnxport_table *table, const uint64_t *prin
 
 /* rules/2: rules whose patterns are texts. */
 #define ONNXPORT_RULES2_INTERFACE "rules/2"
+#define ONNXPORT_RULES2_CLASS_UNSTATED ((uint32_t)(0))
+#define ONNXPORT_RULES2_CLASS_EXACT ((uint32_t)(1))
+#define ONNXPORT_RULES2_CLASS_BOUNDED ((uint32_t)(2))
+#define ONNXPORT_RULES2_CLASS_TARGET ((uint32_t)(3))
 
 /* pass/1: a plugin edits the whole graph. */
 #define ONNXPORT_PASS_INTERFACE "pass/1"
@@ -428,11 +432,13 @@ enum {
     UINT64_C(0xaec8e6c17b26bc1e), /* 1.3 rules */ \
     UINT64_C(0x23cadc6c8458357e), /* 1.3 check */ \
     UINT64_C(0x85bb4997e0364412), /* 1.3 build */ \
+    UINT64_C(0x2c063e172e8e314a), /* 1.4 class_of */ \
 }
 enum {
     ONNXPORT_RULES2_TABLE_RULES,
     ONNXPORT_RULES2_TABLE_CHECK,
     ONNXPORT_RULES2_TABLE_BUILD,
+    ONNXPORT_RULES2_TABLE_CLASS_OF,
     ONNXPORT_RULES2_TABLE_FIELDS
 };
 
@@ -461,10 +467,12 @@ enum {
 #define ONNXPORT_PASS_TABLE_LAYOUT { \
     UINT64_C(0xb1f1056456155313), /* 1.1 passes */ \
     UINT64_C(0x8999aebb94201536), /* 1.1 run */ \
+    UINT64_C(0xfa45577ec41c406e), /* 1.4 class_of */ \
 }
 enum {
     ONNXPORT_PASS_TABLE_PASSES,
     ONNXPORT_PASS_TABLE_RUN,
+    ONNXPORT_PASS_TABLE_CLASS_OF,
     ONNXPORT_PASS_TABLE_FIELDS
 };
 
@@ -629,6 +637,7 @@ typedef struct onnxport_rules_pattern_attribute onnxport_rules_pattern_attribute
 typedef struct onnxport_rules_match_view onnxport_rules_match_view;
 typedef struct onnxport_rules_host onnxport_rules_host;
 typedef struct onnxport_rules2_table onnxport_rules2_table;
+typedef struct onnxport_rules2_class_record onnxport_rules2_class_record;
 typedef struct onnxport_rules2_rule_text onnxport_rules2_rule_text;
 typedef struct onnxport_rules2_bindings onnxport_rules2_bindings;
 typedef struct onnxport_rules2_host onnxport_rules2_host;
@@ -1572,6 +1581,26 @@ struct onnxport_rules2_table {
      * Takes: what is passed is borrowed until the call returns. Gives: nothing.
      * Answers OK, REFUSED, PANICKED, INVALID. */
     uint32_t (*build)(uint32_t index, const onnxport_table *host, const onnxport_table *graph, onnxport_graph_context cx);
+    /* States how exact the rule at `index` is. A host takes a rule of a plugin without this function as one of
+     * class `class::UNSTATED`. `INVALID` for an unknown index.
+     * Since contract 1.4; there when the table's envelope has so many fields.
+     * Thread: the one of the conversion.
+     * Takes: nothing borrowed. Gives: what is given stays valid for the rest of the process.
+     * Answers OK, INVALID. */
+    uint32_t (*class_of)(uint32_t index, onnxport_rules2_class_record *out);
+};
+
+/* How exact a rule or a pass is. A result may differ from what it was by the larger of what `relative` and `ulps`
+ * allow; infinities stay what they are, and NaN stays NaN. */
+struct onnxport_rules2_class_record {
+    /* One of `class`. */
+    uint32_t kind;
+    /* By how much a result may differ, as a part of the larger of 1 and its magnitude; 0 where that is not stated. */
+    double relative;
+    /* By how many units in the last place of its element type a result may differ; 0 where that is not stated. */
+    double ulps;
+    /* The target whose own operators a rule of class `class::TARGET` emits: `onnxruntime`. Empty for the others. */
+    onnxport_str target;
 };
 
 /* A rule: what it looks for, and what is said about it. */
@@ -1682,6 +1711,13 @@ struct onnxport_pass_table {
      * Takes: what is passed is borrowed until the call returns. Gives: nothing.
      * Answers OK, REFUSED, PANICKED, INVALID. */
     uint32_t (*run)(uint32_t index, const onnxport_table *host, const onnxport_table *graph, onnxport_graph_context cx);
+    /* States how exact the pass at `index` is. A host takes a pass of a plugin without this function as one of
+     * class `UNSTATED`. `INVALID` for an unknown index.
+     * Since contract 1.4; there when the table's envelope has so many fields.
+     * Thread: the one of the conversion.
+     * Takes: nothing borrowed. Gives: what is given stays valid for the rest of the process.
+     * Answers OK, INVALID. */
+    uint32_t (*class_of)(uint32_t index, onnxport_rules2_class_record *out);
 };
 
 /* A pass. */

@@ -1,5 +1,6 @@
 //! `#[lowering]`, `simple!`, `rules!` and `#[pass]`: registration without glue.
 
+mod class;
 mod lowering;
 mod pass;
 mod rules;
@@ -74,7 +75,19 @@ pub fn simple(item: TokenStream) -> TokenStream {
 /// an operator may stand `node @` (a name for the node), `commutative` (the first two operands may be
 /// swapped), `shared` (others may read what an inner node makes as well) and `"domain"::`.
 ///
-/// After the name may stand `(opset = 18..=20, priority = 1)`. After the pattern may stand `if` and a
+/// After the name may stand `(class = exact, opset = 18..=20, priority = 1)`. The class says how exact the rule is:
+///
+/// | class | results |
+/// |---|---|
+/// | `exact` | stay the same, bit for bit |
+/// | `bounded(relative = 1e-6)` | differ by at most this part of the larger of 1 and their magnitude |
+/// | `bounded(ulps = 4)` | differ by at most so many units in the last place of their type |
+/// | `target("onnxruntime", ulps = 4)` | the same, and the operators are the target's own; exact without a bound |
+///
+/// Of two bounds the larger counts. A rule that says nothing may differ by anything: it does not run at
+/// `--optimise 1`. `#![class = exact]` in front of all rules speaks for those that say nothing.
+///
+/// After the pattern may stand `if` and a
 /// condition, an expression over the pattern's names: a truth value, or a `Res` with a reason.
 ///
 /// What takes the place is an operator over the pattern's values, whose attributes are expressions; one of
@@ -89,11 +102,11 @@ pub fn rules(item: TokenStream) -> TokenStream {
 ///
 /// ```ignore
 /// /// Convolutions become products of matrices.
-/// #[pass(opset = 18..=23, when = before_rules, priority = 1, domain("com.microsoft", 1..=1))]
+/// #[pass(class = exact, opset = 18..=23, when = before_rules, priority = 1, domain("com.microsoft", 1..=1))]
 /// fn conv_to_matmul(cx: &Edit<'_>) -> Res<()> { … }
 /// ```
 ///
-/// Everything in the parentheses may be left out.
+/// Everything in the parentheses may be left out. Classes are those of [`rules!`].
 #[proc_macro_attribute]
 pub fn pass(attribute: TokenStream, item: TokenStream) -> TokenStream {
     pass::expand(attribute.into(), item.into()).unwrap_or_else(syn::Error::into_compile_error).into()

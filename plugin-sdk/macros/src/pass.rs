@@ -5,6 +5,7 @@ use quote::quote;
 use syn::parse::{Parse, ParseStream};
 use syn::{Error, Expr, Ident, ItemFn, LitStr, Result, Token, parenthesized};
 
+use crate::class::Class;
 use crate::rules::{documentation, opsets};
 
 struct Options {
@@ -13,6 +14,7 @@ struct Options {
     priority: Expr,
     after: bool,
     domains: Vec<(LitStr, Expr, Expr)>,
+    class: Class,
 }
 
 impl Parse for Options {
@@ -23,6 +25,7 @@ impl Parse for Options {
             priority: syn::parse_quote!(0),
             after: false,
             domains: Vec::new(),
+            class: Class::UNSTATED,
         };
         while !input.is_empty() {
             let key: Ident = input.parse()?;
@@ -58,15 +61,21 @@ impl Options {
             (self.min, self.max) = opsets(input.parse()?)?;
         } else if key == "priority" {
             self.priority = input.parse()?;
+        } else if key == "class" {
+            self.class = Class::read(&input.parse()?)?;
         } else {
-            return Err(Error::new(key.span(), "expected `opset`, `when`, `priority` or `domain(…)`"));
+            return Err(Error::new(
+                key.span(),
+                "expected `class`, `opset`, `when`, `priority` or `domain(…)`",
+            ));
         }
         Ok(())
     }
 }
 
 pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenStream> {
-    let Options { min, max, priority, after, domains } = syn::parse2(attribute)?;
+    let Options { min, max, priority, after, domains, class } = syn::parse2(attribute)?;
+    let class = class.record();
     let function: ItemFn = syn::parse2(item)?;
     let function_name = &function.sig.ident;
     let name = function_name.to_string();
@@ -99,6 +108,7 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenS
                     when: #when,
                     domains: ::onnxport_sdk::list(&[#(#domains),*]),
                 },
+                class: #class,
                 run: #function_name,
             }
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use onnxport_core::ir::opset::DEFAULT_OPSET;
-use onnxport_core::optimise::OptimiseOptions;
+use onnxport_core::optimise::{Level, OptimiseOptions};
 use onnxport_core::pipeline::{self, ConvertOptions};
 use onnxport_core::program::Program;
 use onnxport_schema::SchemaType;
@@ -165,7 +165,7 @@ impl Call {
         }
         let mut options = ConvertOptions {
             validate: true,
-            optimise: OptimiseOptions { enabled: false, ..OptimiseOptions::default() },
+            optimise: OptimiseOptions { level: Level::Nothing, ..OptimiseOptions::default() },
             ..ConvertOptions::default()
         };
         options.lower.opset = self.opset;

@@ -5,6 +5,8 @@ use onnxport_sdk::prelude::*;
 use crate::shapes::keeps_shape;
 
 rules! {
+    #![class = exact]
+
     /// A product with ones, where the shape stays.
     multiply_by_one: commutative Mul(x, 1) if keeps_shape(matched, x) => x;
 

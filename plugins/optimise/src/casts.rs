@@ -3,6 +3,8 @@
 use onnxport_sdk::prelude::*;
 
 rules! {
+    #![class = exact]
+
     /// A cast to the type that its operand has.
     cast_to_itself: Cast(x, to = to, ..) if is_of(x, to) => x;
 

@@ -3,6 +3,8 @@
 use onnxport_sdk::prelude::*;
 
 rules! {
+    #![class = exact]
+
     /// An identity.
     identity: Identity(x) => x;
 

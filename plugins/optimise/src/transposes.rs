@@ -3,6 +3,8 @@
 use onnxport_sdk::prelude::*;
 
 rules! {
+    #![class = exact]
+
     /// Two transposes in a row.
     transpose_transpose:
         Transpose(Transpose(x, perm = p), perm = q) => Transpose(x, perm = compose(p, q));

@@ -47,6 +47,7 @@ class Rule:
             low,
             high,
             self.priority,
+            self.bound,
             None if check is None else check.hold,
             build.make,
         )
@@ -61,13 +62,15 @@ class Pass:
     opsets: range
     priority: int
     after_rules: bool
+    bound: float | None
+    """How far results may differ, relative to the larger of 1 and the value; `None` for unknown."""
     function: Callable[..., Any]
 
     def given(self) -> tuple[Any, ...]:
         """Return it as the extension module takes it."""
         low, high = self.opsets.start, self.opsets.stop - 1
         texts = (self.name, self.documentation)
-        return (*texts, low, high, self.priority, self.after_rules, self.function)
+        return (*texts, low, high, self.priority, self.after_rules, self.bound, self.function)
 
 
 def rule(
@@ -131,6 +134,8 @@ def graph_pass(
     function: Callable[..., Any] | None = None,
     *,
     after_rules: bool = False,
+    exact: bool = False,
+    bound: float | None = None,
     opset: int | range = _EVERY,
     priority: int = 0,
     name: str | None = None,
@@ -144,17 +149,27 @@ def graph_pass(
     Args:
         function: The function, where the decorator has no arguments.
         after_rules: Run behind the rules, not in front of them.
+        exact: The pass changes no bit of any result.
+        bound: How far results may differ, relative to the larger of 1 and the value. A pass that
+            says neither does not run at `optimise=1`.
         opset: The opsets that it knows, as a range, or the lowest.
         priority: Of several passes the highest runs first.
         name: Its name; by default that of the function.
         register: Use it in every conversion from then on; else only where it is passed on.
     """
 
+    if exact and bound is not None:
+        raise TypeError("say `exact=True`, or how far results may differ by `bound=`, not both")
+    if bound is not None and not 0 < bound < 1:
+        raise ValueError("a bound lies between 0 and 1")
+
     def make(function: Callable[..., Any]) -> Pass:
         if not callable(function):
             raise TypeError(f"a pass is a function, and {function!r} is none")
         called = name or function.__name__
-        made = Pass(called, _line(function), _opsets(opset), priority, after_rules, function)
+        within = 0.0 if exact else bound
+        opsets = _opsets(opset)
+        made = Pass(called, _line(function), opsets, priority, after_rules, within, function)
         if register:
             functions.PASSES[called] = made
         return made

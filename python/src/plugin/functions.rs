@@ -17,7 +17,7 @@ use super::{call, lowerings, passes, root, rules};
 pub(crate) struct Functions {
     pub(super) lowerings: Vec<Py<PyAny>>,
     pub(super) rules: Vec<rules::Rule>,
-    pub(super) passes: Vec<Py<PyAny>>,
+    pub(super) passes: Vec<passes::Own>,
     pub(super) tables: Tables,
     choices: Vec<(String, String)>,
     /// What the functions raised, in order.
@@ -38,12 +38,12 @@ impl Functions {
     /// complex tensors, and a function. It takes an emitter, the names of the call's arguments and the arguments, and returns the call's results: a value,
     /// `None`, or a list of the two.
     ///
-    /// `rules`: a name, a line about it, a pattern, the lowest and the highest opset, a priority, a condition or `None`,
-    /// and what builds the replacement. A condition takes a dict of what the names of the pattern stand for, and a builder an
+    /// `rules`: a name, a line about it, a pattern, the lowest and the highest opset, a priority, how far results may differ
+    /// (0 for not at all), a condition or `None`, and what builds the replacement. A condition takes a dict of what the names of the pattern stand for, and a builder an
     /// emitter and the dict.
     ///
-    /// `passes`: a name, a line about it, the lowest and the highest opset, a priority, whether it runs after the rules, and
-    /// a function, which takes an emitter and the graph.
+    /// `passes`: a name, a line about it, the lowest and the highest opset, a priority, whether it runs after the rules,
+    /// how far results may differ or `None`, and a function, which takes an emitter and the graph.
     #[new]
     #[pyo3(signature = (lowerings=Vec::new(), rules=Vec::new(), passes=Vec::new()))]
     fn new(

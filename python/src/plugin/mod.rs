@@ -12,6 +12,7 @@
 mod arguments;
 mod attribute;
 mod call;
+mod class;
 mod context;
 mod dim;
 mod emitter;

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use onnxport_sdk::abi::graph::GraphContext;
 use onnxport_sdk::abi::pass::{PassRecord, PassTable, when};
+use onnxport_sdk::abi::rules2::ClassRecord;
 use onnxport_sdk::abi::{RSlice, RStr, Table};
 use onnxport_sdk::{Edit, Pass, PassList, Res};
 use pyo3::prelude::*;
@@ -12,11 +13,17 @@ use pyo3::prelude::*;
 use super::call::Entered;
 use super::context::Context;
 use super::graph::Graph;
-use super::{call, functions};
+use super::{call, class, functions};
 
-/// A pass: its name, a line about it, the lowest and the highest opset, its priority, whether it runs after the rules, and
-/// the function.
-pub(super) type Given = (String, String, u32, u32, i32, bool, Py<PyAny>);
+/// A pass: its name, a line about it, the lowest and the highest opset, its priority, whether it runs after the rules, how
+/// far results may differ (0 for not at all) where that is said, and the function.
+pub(super) type Given = (String, String, u32, u32, i32, bool, Option<f64>, Py<PyAny>);
+
+/// A pass of Python.
+pub(crate) struct Own {
+    function: Py<PyAny>,
+    class: ClassRecord,
+}
 
 /// What the host is told of a pass: all but the function.
 type Text = (String, String, u32, u32, i32, bool);
@@ -32,14 +39,15 @@ const RECORD: PassRecord = PassRecord {
 };
 
 /// What the SDK's glue calls for every pass.
-static PASS: Pass = Pass { module: module_path!(), record: RECORD, run: in_python };
+static PASS: Pass = Pass { module: module_path!(), record: RECORD, class: class::UNSTATED, run: in_python };
 
 /// The table of the passes, and their functions in its order.
-pub(super) fn tabled(given: Vec<Given>) -> (&'static PassTable, Vec<Py<PyAny>>) {
+pub(super) fn tabled(given: Vec<Given>) -> (&'static PassTable, Vec<Own>) {
     let (texts, functions) = given
         .into_iter()
-        .map(|(name, documentation, low, high, priority, after, function)| {
-            ((name, documentation, low, high, priority, after), function)
+        .map(|(name, documentation, low, high, priority, after, bound, function)| {
+            let class = bound.map_or(class::UNSTATED, class::within);
+            ((name, documentation, low, high, priority, after), Own { function, class })
         })
         .unzip();
     (table(texts), functions)
@@ -63,22 +71,30 @@ fn table(texts: Vec<Text>) -> &'static PassTable {
         domains: RSlice::EMPTY,
     };
     let records: Vec<PassRecord> = texts.iter().map(record).collect();
-    let made = Box::leak(Box::new(PassTable { passes: RSlice::from_slice(records.leak()), run }));
+    let passes = RSlice::from_slice(records.leak());
+    let made = Box::leak(Box::new(PassTable { passes, run, class_of: Some(class_of) }));
     tables.insert(texts, made);
     made
 }
 
 extern "C" fn run(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32 {
     static LIST: PassList = PassList::new();
-    LIST.get_or_init(|| (PassTable { passes: RSlice::EMPTY, run }, vec![&PASS]));
+    LIST.get_or_init(|| (PassTable { passes: RSlice::EMPTY, run, class_of: Some(class_of) }, vec![&PASS]));
     functions::at(index);
     onnxport_sdk::run_pass(&LIST, 0, host, graph, cx)
+}
+
+extern "C" fn class_of(index: u32, out: &mut ClassRecord) -> u32 {
+    functions::at(index);
+    let stated = functions::current().ok();
+    let stated = stated.and_then(|(all, index)| all.get().passes.get(index).map(|pass| pass.class));
+    onnxport_sdk::state(stated, out)
 }
 
 /// Runs the pass that the host means.
 fn in_python(edit: &Edit<'_>) -> Res<()> {
     let (current, index) = functions::current()?;
-    let function = current.get().passes.get(index).ok_or("there is no such pass")?;
+    let Own { function, .. } = current.get().passes.get(index).ok_or("there is no such pass")?;
     let context = Context::editing(edit);
     let entered = Entered::new(&context);
     Python::attach(|py| {

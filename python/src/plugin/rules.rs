@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use onnxport_core::optimise::{self, Names};
 use onnxport_sdk::abi::graph::GraphContext;
 use onnxport_sdk::abi::rules::rule_flags;
-use onnxport_sdk::abi::rules2::{RuleText, Rules2Table};
+use onnxport_sdk::abi::rules2::{ClassRecord, RuleText, Rules2Table};
 use onnxport_sdk::abi::{RSlice, RStr, Table};
 use onnxport_sdk::{GraphView, Matched, Refusal, Res, Rewrite, RuleList, ValueRef};
 use pyo3::exceptions::PyValueError;
@@ -17,17 +17,18 @@ use super::call::Entered;
 use super::context::Context;
 use super::graph::Node;
 use super::value::{self, Value};
-use super::{attribute, dim, functions};
+use super::{attribute, class, dim, functions};
 
-/// A rule: its name, a line about it, its pattern, the lowest and the highest opset, its priority, its condition and what
-/// builds the replacement.
-pub(super) type Given = (String, String, String, u32, u32, i32, Option<Py<PyAny>>, Py<PyAny>);
+/// A rule: its name, a line about it, its pattern, the lowest and the highest opset, its priority, how far results may
+/// differ (0 for not at all), its condition and what builds the replacement.
+pub(super) type Given = (String, String, String, u32, u32, i32, f64, Option<Py<PyAny>>, Py<PyAny>);
 
 /// The functions of a rule, and what the names of its pattern stand for.
 pub(crate) struct Rule {
     condition: Option<Py<PyAny>>,
     build: Py<PyAny>,
     names: Names,
+    class: ClassRecord,
 }
 
 /// What the SDK's glue calls for every rule.
@@ -47,6 +48,7 @@ static RULE: onnxport_sdk::Rule = onnxport_sdk::Rule {
         dims: RSlice::EMPTY,
         attributes: RSlice::EMPTY,
     },
+    class: class::UNSTATED,
     condition: Some(holds),
     build: builds,
 };
@@ -54,12 +56,12 @@ static RULE: onnxport_sdk::Rule = onnxport_sdk::Rule {
 /// The table of the rules, and their functions in its order: that in which they are tried.
 pub(super) fn tabled(given: Vec<Given>) -> PyResult<(&'static Rules2Table, Vec<Rule>)> {
     let (mut texts, mut rules) = (Vec::new(), Vec::new());
-    for (name, documentation, pattern, min_opset, max_opset, priority, condition, build) in given {
+    for (name, documentation, pattern, min_opset, max_opset, priority, bound, condition, build) in given {
         let names = optimise::names(&pattern)
             .map_err(|why| PyValueError::new_err(format!("the rule `{name}` cannot be read: {why}")))?;
         let checked = condition.is_some();
         texts.push(Text { name, documentation, pattern, opsets: (min_opset, max_opset), priority, checked });
-        rules.push(Rule { condition, build, names });
+        rules.push(Rule { condition, build, names, class: class::within(bound) });
     }
     let names: Vec<&Names> = rules.iter().map(|rule| &rule.names).collect();
     Ok((table(texts, &names), rules))
@@ -101,14 +103,17 @@ fn table(texts: Vec<Text>, names: &[&Names]) -> &'static Rules2Table {
         attributes: list(&names.attributes),
     };
     let records: Vec<RuleText> = texts.iter().zip(names).map(record).collect();
-    let made = Box::leak(Box::new(Rules2Table { rules: RSlice::from_slice(records.leak()), check, build }));
+    let records = RSlice::from_slice(records.leak());
+    let made = Box::leak(Box::new(Rules2Table { rules: records, check, build, class_of: Some(class_of) }));
     tables.insert(texts, made);
     made
 }
 
 fn list() -> &'static RuleList {
     static LIST: RuleList = RuleList::new();
-    LIST.get_or_init(|| (Rules2Table { rules: RSlice::EMPTY, check, build }, vec![&RULE]));
+    LIST.get_or_init(|| {
+        (Rules2Table { rules: RSlice::EMPTY, check, build, class_of: Some(class_of) }, vec![&RULE])
+    });
     &LIST
 }
 
@@ -120,6 +125,13 @@ extern "C" fn check(index: u32, host: &Table, graph: &Table, cx: GraphContext) -
 extern "C" fn build(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32 {
     functions::at(index);
     onnxport_sdk::build_rule(list(), 0, host, graph, cx)
+}
+
+extern "C" fn class_of(index: u32, out: &mut ClassRecord) -> u32 {
+    functions::at(index);
+    let stated = functions::current().ok();
+    let stated = stated.and_then(|(all, index)| all.get().rules.get(index).map(|rule| rule.class));
+    onnxport_sdk::state(stated, out)
 }
 
 /// Asks the condition of the rule that the host means.

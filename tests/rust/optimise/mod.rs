@@ -1,11 +1,12 @@
 //! File tests of optimising: `tests/files/optimise/*.txt`, with the rules and passes of [`plugin`], and
 //! `tests/files/standard/*.txt`, with the rules of `plugins/optimise`.
 //!
-//! - `options`: `explain NAME`, `stop-after N`, `sweeps N` and `growth N`, a line each;
+//! - `options`: `explain NAME`, `level LEVEL` (`target` unless it is stated), `stop-after N`, `sweeps N` and `growth N`, a line each;
 //! - `input`: a model in text form;
 //! - `output`: the model that comes out, then what was applied, what was found wrong, and what is said
 //!   about the rule in `explain`.
 
+mod levels;
 pub(crate) mod numeric;
 mod plugin;
 
@@ -17,7 +18,7 @@ use cpu_time::ThreadTime;
 use onnxport_core::diagnose::Code;
 use onnxport_core::host::Host;
 use onnxport_core::ir::Model;
-use onnxport_core::optimise::{OptimiseOptions, Outcome, optimise};
+use onnxport_core::optimise::{Level, OptimiseOptions, Outcome, optimise};
 use onnxport_core::valid::{Stated, validate};
 
 use crate::files::{Outcome as Expected, Sections};
@@ -36,10 +37,11 @@ static FUSIONS: LazyLock<Host> =
 
 fn options(text: &str) -> OptimiseOptions {
     // Files are about rules, unless they say by how much constants may grow.
-    let mut options = OptimiseOptions { fold: 0, ..OptimiseOptions::default() };
+    let mut options = OptimiseOptions { fold: 0, level: Level::Target, ..OptimiseOptions::default() };
     for line in text.lines().filter(|line| !line.is_empty()) {
         match line.split_once(' ') {
             Some(("explain", name)) => options.explain = Some(name.to_owned()),
+            Some(("level", level)) => options.level = level.parse().expect("a level"),
             Some(("stop-after", count)) => options.stop_after = Some(count.parse().expect("a number")),
             Some(("fold", bytes)) => options.fold = bytes.parse().expect("a number"),
             Some(("growth", count)) => options.max_growth = Some(count.parse().expect("a number")),
@@ -95,7 +97,7 @@ file_tests!("fusions", |sections| outcome(&FUSIONS, sections));
 fn nothing_happens_unless_it_is_enabled() {
     let text = "opset 20\ngraph {\n  input %x: f32[2]\n  %a: f32[2] = Relu(%x)\n  %b: f32[2] = Relu(%a)\n  output %b as y\n}\n";
     let mut model = Model::parse(text).expect("a model");
-    let options = OptimiseOptions { enabled: false, ..OptimiseOptions::default() };
+    let options = OptimiseOptions { level: Level::Nothing, ..OptimiseOptions::default() };
     let (done, found) =
         optimise(&host(), &mut model, &mut Stated::default(), &options).expect("nothing to do");
     assert_eq!((model.to_text().as_str(), done.applied, found.len()), (text, 0, 0));

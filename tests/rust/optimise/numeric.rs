@@ -4,7 +4,7 @@ use super::{FUSIONS, STANDARD};
 use crate::files::{self, Outcome, Sections};
 use onnxport_core::host::Host;
 use onnxport_core::ir::Model;
-use onnxport_core::optimise::{OptimiseOptions, optimise};
+use onnxport_core::optimise::{Level, OptimiseOptions, optimise};
 use onnxport_core::tensor::{DType, Kind};
 use onnxport_core::valid::Stated;
 use onnxport_ir::ops::{Limits, Tensor, Value, run};
@@ -125,7 +125,7 @@ pub(crate) fn agree(wanted: &Tensor, found: &Tensor, tolerance: f64) -> bool {
 fn optimised(host: &Host, sections: &Sections) -> (Model, Model, usize) {
     let before = Model::parse(sections.get("input").expect("an input section")).expect("a model");
     let mut after = before.clone();
-    let options = OptimiseOptions::default();
+    let options = OptimiseOptions { level: Level::Target, ..OptimiseOptions::default() };
     let (done, _) = optimise(host, &mut after, &mut Stated::default(), &options).expect("it runs");
     (before, after, done.applied)
 }

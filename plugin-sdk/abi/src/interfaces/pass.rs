@@ -9,6 +9,7 @@ use crate::graph::AttributeView;
 use crate::graph::GraphContext;
 use crate::graph::NewNode;
 use crate::lowering::TypeRecord;
+use crate::rules2::ClassRecord;
 use crate::{RSlice, RSliceMut, RStr, Table};
 use abi_stable::StableAbi;
 
@@ -32,6 +33,15 @@ pub struct PassTable {
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`INVALID`](crate::status::INVALID).
     pub run: extern "C" fn(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32,
+    /// States how exact the pass at `index` is. A host takes a pass of a plugin without this function as one of
+    /// class `UNSTATED`. `INVALID` for an unknown index.
+    ///
+    /// - Since contract 1.4; `None` before.
+    /// - Thread: the one of the conversion.
+    /// - Takes: nothing borrowed.
+    /// - Gives: what is given stays valid for the rest of the process.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
+    pub class_of: Option<extern "C" fn(index: u32, out: &mut ClassRecord) -> u32>,
 }
 
 crate::table::interface!(PassTable, INTERFACE, base: 2);

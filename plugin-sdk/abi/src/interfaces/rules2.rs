@@ -42,9 +42,45 @@ pub struct Rules2Table {
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`INVALID`](crate::status::INVALID).
     pub build: extern "C" fn(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32,
+    /// States how exact the rule at `index` is. A host takes a rule of a plugin without this function as one of
+    /// class [`class::UNSTATED`]. `INVALID` for an unknown index.
+    ///
+    /// - Since contract 1.4; `None` before.
+    /// - Thread: the one of the conversion.
+    /// - Takes: nothing borrowed.
+    /// - Gives: what is given stays valid for the rest of the process.
+    /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
+    pub class_of: Option<extern "C" fn(index: u32, out: &mut ClassRecord) -> u32>,
 }
 
 crate::table::interface!(Rules2Table, INTERFACE, base: 3);
+
+/// How exact a rule or a pass is. A result may differ from what it was by the larger of what `relative` and `ulps`
+/// allow; infinities stay what they are, and NaN stays NaN.
+#[repr(C)]
+#[derive(Clone, Copy, StableAbi)]
+pub struct ClassRecord {
+    /// One of [`class`].
+    pub kind: u32,
+    /// By how much a result may differ, as a part of the larger of 1 and its magnitude; 0 where that is not stated.
+    pub relative: f64,
+    /// By how many units in the last place of its element type a result may differ; 0 where that is not stated.
+    pub ulps: f64,
+    /// The target whose own operators a rule of class [`class::TARGET`] emits: `onnxruntime`. Empty for the others.
+    pub target: RStr<'static>,
+}
+
+/// Classes of [`ClassRecord`].
+pub mod class {
+    /// Nothing is stated: results may differ, nobody says how far.
+    pub const UNSTATED: u32 = 0;
+    /// Results stay the same, bit for bit.
+    pub const EXACT: u32 = 1;
+    /// Results differ by no more than the bound.
+    pub const BOUNDED: u32 = 2;
+    /// As `BOUNDED`, and it emits operators that only the target has. Without a bound it is exact.
+    pub const TARGET: u32 = 3;
+}
 
 /// A rule: what it looks for, and what is said about it.
 #[repr(C)]

@@ -464,6 +464,17 @@ pub(crate) fn structs() -> Vec<Struct> {
                 ("rules", offset_of!(onnxport_abi::rules2::Rules2Table, rules)),
                 ("check", offset_of!(onnxport_abi::rules2::Rules2Table, check)),
                 ("build", offset_of!(onnxport_abi::rules2::Rules2Table, build)),
+                ("class_of", offset_of!(onnxport_abi::rules2::Rules2Table, class_of)),
+            ],
+        },
+        Struct {
+            name: "onnxport_rules2_class_record",
+            size: size_of::<onnxport_abi::rules2::ClassRecord>(),
+            fields: vec![
+                ("kind", offset_of!(onnxport_abi::rules2::ClassRecord, kind)),
+                ("relative", offset_of!(onnxport_abi::rules2::ClassRecord, relative)),
+                ("ulps", offset_of!(onnxport_abi::rules2::ClassRecord, ulps)),
+                ("target", offset_of!(onnxport_abi::rules2::ClassRecord, target)),
             ],
         },
         Struct {
@@ -513,6 +524,7 @@ pub(crate) fn structs() -> Vec<Struct> {
             fields: vec![
                 ("passes", offset_of!(onnxport_abi::pass::PassTable, passes)),
                 ("run", offset_of!(onnxport_abi::pass::PassTable, run)),
+                ("class_of", offset_of!(onnxport_abi::pass::PassTable, class_of)),
             ],
         },
         Struct {
@@ -897,6 +909,7 @@ pub(crate) fn tables() -> Vec<Table> {
                 Version { major: 1, minor: 3 },
                 Version { major: 1, minor: 3 },
                 Version { major: 1, minor: 3 },
+                Version { major: 1, minor: 4 },
             ],
         },
         Table {
@@ -920,7 +933,11 @@ pub(crate) fn tables() -> Vec<Table> {
             name: "PassTable",
             shape: onnxport_abi::pass::PassTable::shape(),
             base: onnxport_abi::pass::PassTable::BASE,
-            since: vec![Version { major: 1, minor: 1 }, Version { major: 1, minor: 1 }],
+            since: vec![
+                Version { major: 1, minor: 1 },
+                Version { major: 1, minor: 1 },
+                Version { major: 1, minor: 4 },
+            ],
         },
         Table {
             interface: onnxport_abi::pass::INTERFACE,

@@ -11,6 +11,7 @@ use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Error, Expr, Ident, Lit, Meta, RangeLimits, Result, Token, parenthesized};
 
+use crate::class::Class;
 use names::{Bound, Names};
 use pattern::Pattern;
 use template::Template;
@@ -28,13 +29,28 @@ struct Options {
     min: Expr,
     max: Expr,
     priority: Expr,
+    class: Option<Class>,
 }
 
 struct Rules(Vec<Rule>);
 
 impl Parse for Rules {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
-        Ok(Self(Punctuated::<Rule, Token![;]>::parse_terminated(input)?.into_iter().collect()))
+        let mut class = None;
+        for attribute in input.call(Attribute::parse_inner)? {
+            match &attribute.meta {
+                Meta::NameValue(pair) if pair.path.is_ident("class") => {
+                    class = Some(Class::read(&pair.value)?)
+                }
+                other => return Err(Error::new_spanned(other, "expected `#![class = exact]`")),
+            }
+        }
+        let mut rules: Vec<Rule> =
+            Punctuated::<Rule, Token![;]>::parse_terminated(input)?.into_iter().collect();
+        for rule in &mut rules {
+            rule.options.class = rule.options.class.take().or_else(|| class.clone());
+        }
+        Ok(Self(rules))
     }
 }
 
@@ -46,6 +62,7 @@ impl Parse for Rule {
             min: syn::parse_quote!(0),
             max: syn::parse_quote!(u32::MAX),
             priority: syn::parse_quote!(0),
+            class: None,
         };
         if input.peek(syn::token::Paren) {
             let content;
@@ -75,8 +92,10 @@ impl Options {
                 self.priority = value;
             } else if key == "opset" {
                 (self.min, self.max) = opsets(value)?;
+            } else if key == "class" {
+                self.class = Some(Class::read(&value)?);
             } else {
-                return Err(Error::new(key.span(), "expected `opset` or `priority`"));
+                return Err(Error::new(key.span(), "expected `class`, `opset` or `priority`"));
             }
             if !input.is_empty() {
                 input.parse::<Token![,]>()?;
@@ -133,7 +152,8 @@ fn expand_rule(rule: &Rule, position: u32) -> Result<TokenStream> {
     }
     let (name, documentation) = (rule.name.to_string(), &rule.documentation);
     let pattern = rule.pattern.to_string();
-    let Options { min, max, priority } = &rule.options;
+    let Options { min, max, priority, class } = &rule.options;
+    let class = class.as_ref().unwrap_or(&Class::UNSTATED).record();
     let matched = Ident::new("matched", Span::call_site());
     let bindings = names.bindings(&quote!(#matched));
     let (condition, flags) = match &rule.condition {
@@ -188,6 +208,7 @@ fn expand_rule(rule: &Rule, position: u32) -> Result<TokenStream> {
                         dims: #dims,
                         attributes: #attributes,
                     },
+                    class: #class,
                     condition: #condition,
                     build,
                 }

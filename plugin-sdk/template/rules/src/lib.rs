@@ -6,6 +6,8 @@ use onnxport_sdk::prelude::*;
 mod tests;
 
 rules! {
+    #![class = exact]
+
     /// Two negations in a row change nothing.
     neg_neg: Neg(Neg(x)) => x;
 

@@ -1,0 +1,119 @@
+//! How exact rules and passes are.
+
+use std::fmt;
+
+use onnxport_abi::rules2::{ClassRecord, class};
+use onnxport_abi::{RStr, status};
+use serde::Serialize;
+
+use crate::incoming::Known;
+
+/// By how much results may differ: by the larger of both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Bound {
+    /// As a part of the larger of 1 and the magnitude of the result; 0 where it is not stated.
+    pub relative: f64,
+    /// In units in the last place of the result's element type; 0 where it is not stated.
+    pub ulps: f64,
+}
+
+impl Bound {
+    /// Whether nothing may differ.
+    pub fn is_none(self) -> bool {
+        self.relative == 0.0 && self.ulps == 0.0
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.relative > 0.0, self.ulps > 0.0) {
+            (true, true) => write!(f, "{:e} or {} ulps", self.relative, self.ulps),
+            (true, false) => write!(f, "{:e}", self.relative),
+            (false, true) => write!(f, "{} ulps", self.ulps),
+            (false, false) => f.write_str("none"),
+        }
+    }
+}
+
+/// How exact a rule or pass is.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "class", rename_all = "kebab-case")]
+pub enum Class {
+    /// It says nothing of results, or is older than classes.
+    Unstated,
+    /// Results stay the same, bit for bit.
+    Exact,
+    /// Results stay within the bound.
+    Bounded {
+        /// The bound.
+        bound: Bound,
+    },
+    /// It emits operators that one target alone has.
+    Target {
+        /// The target.
+        target: String,
+        /// By how much results may differ; none for an exact one.
+        bound: Bound,
+    },
+}
+
+impl Class {
+    /// What a plugin says of its rule or pass at `index`; [`Class::Unstated`] where it cannot say anything.
+    ///
+    /// # Errors
+    /// What is wrong with the answer, in words.
+    pub(super) fn asked(
+        index: u32,
+        ask: Option<extern "C" fn(u32, &mut ClassRecord) -> u32>,
+    ) -> Result<Self, String> {
+        let Some(ask) = ask else { return Ok(Self::Unstated) };
+        let mut record =
+            ClassRecord { kind: class::UNSTATED, relative: 0.0, ulps: 0.0, target: RStr::from_str("") };
+        match ask(index, &mut record) {
+            status::OK => Self::read(&record),
+            _ => Err("the plugin does not say how exact it is".to_owned()),
+        }
+    }
+
+    fn read(record: &ClassRecord) -> Result<Self, String> {
+        let bound = Bound { relative: record.relative, ulps: record.ulps };
+        let is_number = |number: f64| number >= 0.0 && number.is_finite();
+        if !is_number(bound.relative) || !is_number(bound.ulps) || bound.relative >= 1.0 {
+            return Err(format!("it states the bound {bound}"));
+        }
+        match record.kind {
+            class::UNSTATED => Ok(Self::Unstated),
+            class::EXACT if bound.is_none() => Ok(Self::Exact),
+            class::EXACT => Err("it says that it is exact, and states a bound".to_owned()),
+            class::BOUNDED if bound.is_none() => {
+                Err("it says that it has a bound, and states none".to_owned())
+            }
+            class::BOUNDED => Ok(Self::Bounded { bound }),
+            class::TARGET if record.target.is_empty() => {
+                Err("it emits what a target alone has, and names no target".to_owned())
+            }
+            class::TARGET => Ok(Self::Target { target: record.target.known().to_owned(), bound }),
+            other => Err(format!("it is of the unknown class {other}")),
+        }
+    }
+
+    /// By how much results may differ; `None` where that is not known.
+    pub fn bound(&self) -> Option<Bound> {
+        match self {
+            Self::Unstated => None,
+            Self::Exact => Some(Bound::default()),
+            Self::Bounded { bound } | Self::Target { bound, .. } => Some(*bound),
+        }
+    }
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unstated => f.write_str("not stated"),
+            Self::Exact => f.write_str("exact"),
+            Self::Bounded { .. } => f.write_str("bounded"),
+            Self::Target { target, .. } => write!(f, "for {target}"),
+        }
+    }
+}

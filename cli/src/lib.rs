@@ -16,6 +16,7 @@ mod ending;
 mod exit;
 mod format;
 mod guests;
+mod metadata;
 mod options;
 mod outcome;
 mod plugins;

@@ -92,6 +92,8 @@ pub mod precision;
 #[doc(hidden)]
 pub mod program;
 #[doc(hidden)]
+pub mod provenance;
+#[doc(hidden)]
 pub mod pt2;
 #[doc(hidden)]
 pub mod registry;
@@ -125,8 +127,8 @@ pub use verify::{
     Against, CaseReport, Executor, Options as VerifyOptions, OutputReport, Runtime, Verification,
 };
 pub use weights::{BindOptions, NameMap, WeightSet};
-pub use write::{ExternalData, WriteOptions, WritePlan, WriteReport};
+pub use write::{ExternalData, Metadata, WriteOptions, WritePlan, WriteReport};
 
-pub(crate) use onnxport_ir::{Name, arena, files, random, table, text};
+pub(crate) use onnxport_ir::{Name, arena, files, python, random, table, text};
 #[doc(hidden)]
 pub use onnxport_ir::{diagnose, ir, onnx, ops, sym, tensor, valid, write};

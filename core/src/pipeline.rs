@@ -23,6 +23,7 @@ use crate::onnx::{CHANGED_KEY, FIXED_KEY};
 use crate::optimise::{self, OptimiseOptions, Optimised};
 use crate::precision::{self, Changed, PrecisionOptions};
 use crate::program::Program;
+use crate::provenance;
 use crate::pt2::{self, Archive};
 use crate::sizes::{self, AxisSize};
 use crate::valid;
@@ -33,6 +34,8 @@ use crate::weights;
 pub struct ConvertOptions {
     /// The opset and the model's interface.
     pub lower: LowerOptions,
+    /// Record on the model what PyTorch's exporter says of the program: [`Metadata::Full`](crate::write::Metadata::Full).
+    pub provenance: bool,
     /// Sizes for which alone the model is made, of inputs by the model's names or the program's.
     pub fixed: Vec<AxisSize>,
     /// Which calls become what they are made of.
@@ -139,12 +142,21 @@ pub fn convert(host: &Host, mut program: Program, options: &ConvertOptions) -> R
     let fixed = fix(host, &mut program, options)?;
     let names = lower::output_names(&program);
     let checked = clock.time("meta", || contradictions(&program, host))?;
+    if options.provenance {
+        provenance::print_calls(&mut program, &host.schemas);
+    }
     let program = clock.time("normalise", || normalise::normalise(program, &host.schemas))?;
+    let about = options.provenance.then(|| provenance::graph(&program));
     let opset = options.lower.opset;
+    let lowering = LowerOptions { provenance: options.provenance, ..options.lower.clone() };
     let decomposing = || decompose::run(host, program, opset, &options.decompose);
     let (program, decomposed) = clock.time("decompose", decomposing)?;
-    let lowered = clock.time("lower", || lower::lower(host, program, &options.lower, &names))?;
+    let lowered = clock.time("lower", || lower::lower(host, program, &lowering, &names))?;
     let mut model = lowered.model;
+    if let Some(about) = about {
+        let main = model.graph.main();
+        model.graph.notes.blocks.insert(main, ir::BlockNote { name: String::new(), about });
+    }
     if !fixed.is_empty() {
         model.metadata.push((FIXED_KEY.to_owned(), serde_json::json!(fixed).to_string()));
     }

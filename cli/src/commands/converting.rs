@@ -15,6 +15,7 @@ use super::optimising::OptimiseArguments;
 use super::verifying::VerifyingArguments;
 use crate::backends::BackendArguments;
 use crate::decomposing::DecomposeArguments;
+use crate::metadata::MetadataArguments;
 use crate::plugins::PluginArguments;
 use crate::precision::PrecisionArguments;
 use crate::target::TargetArguments;
@@ -41,6 +42,8 @@ pub(crate) struct ConvertingArguments {
     #[command(flatten)]
     pub backends: BackendArguments,
     #[command(flatten)]
+    pub metadata: MetadataArguments,
+    #[command(flatten)]
     pub plugins: PluginArguments,
 }
 
@@ -57,6 +60,7 @@ impl ConvertingArguments {
             legalise: self.target.options(),
             backend: self.backends.options(output),
             optimise: self.optimising.options(),
+            provenance: self.metadata.is_full(),
             validate: self.validate,
             ..ConvertOptions::default()
         })

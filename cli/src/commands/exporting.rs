@@ -177,6 +177,7 @@ impl Made {
         let verifying = &arguments.converting.verifying;
         let program = &self.program;
         let options = WriteOptions { weightless: arguments.is_weightless(), ..write.options() };
+        let options = arguments.converting.metadata.write(options);
         if let Some(planned) = write.plan() {
             return writing::plan(program, path, &options, planned);
         }

@@ -115,7 +115,7 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
         }
     }
     refuse_patterns(&mut members)?;
-    let options = arguments.files.options();
+    let options = arguments.converting.metadata.write(arguments.files.options());
     let (mut models, mut rest) = (Vec::new(), Vec::new());
     for Member { name, model, outcome, calls, .. } in members {
         models.push((name.clone(), model));

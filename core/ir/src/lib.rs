@@ -20,6 +20,7 @@ mod name;
 pub mod onnx;
 #[allow(clippy::indexing_slicing, reason = "kernels of operators, which check shapes first")]
 pub mod ops;
+pub mod python;
 mod quote;
 pub mod random;
 mod state;

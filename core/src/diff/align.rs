@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::place::metadata;
 use super::structure::Structure;
 use crate::ir::{Def, Graph, Model, NodeId, ValueId};
+use crate::onnx::NODE_KEY;
 
 /// How a pair of nodes was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -146,7 +147,7 @@ impl Alignment {
 
 /// The node of the exported program that a node comes from, as the model states it; empty for none.
 fn exported(model: &Model, node: NodeId) -> &str {
-    metadata(model, node, "onnxport.node")
+    metadata(model, node, NODE_KEY)
 }
 
 /// The node that computes a value, where one does.

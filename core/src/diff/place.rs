@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::ir::{Model, NodeId};
+use crate::onnx::{NODE_KEY, torch};
 
 /// Where a node stands: in the graph, in the program, and in the user's code.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -33,13 +34,14 @@ impl Place {
         } else {
             format!("{}::{}", data.domain, data.op)
         };
-        let said = |key| metadata(model, node, key).to_owned();
+        let said = |key: &str| Some(metadata(model, node, key)).filter(|text| !text.is_empty());
+        let (module, source) = torch::place(said);
         Self {
             node: named.or(result).unwrap_or_default().to_owned(),
             operator,
-            module: said("namespace"),
-            exported: said("onnxport.node"),
-            source: said("onnxport.source"),
+            module,
+            exported: metadata(model, node, NODE_KEY).to_owned(),
+            source,
             position,
         }
     }

@@ -11,6 +11,7 @@ use super::{LowerOptions, Names};
 use crate::diagnose::{Code, Diagnostic};
 use crate::ir::{Shape, State, Type, ValueId};
 use crate::program::{Arg, InputKind, InputSpec, OutputKind, Program, Val, ValueType};
+use crate::provenance;
 use crate::sym::{Dim, SymId, Symbols, is_name};
 use crate::tensor::{DType, LazyTensor};
 
@@ -44,24 +45,30 @@ impl Driver<'_> {
         let mut names = names.into_iter();
         for (spec, arg) in program.signature.inputs.iter().zip(&program.body.inputs) {
             let Some(val) = arg.as_value() else { continue };
-            match &spec.kind {
+            let made = match &spec.kind {
                 InputKind::User => {
                     let name = names.next().unwrap_or_default();
-                    self.user_input(scope, val, name);
+                    self.user_input(scope, val, name)
                 }
-                InputKind::Constant | InputKind::Token => {}
+                InputKind::Constant | InputKind::Token => None,
                 InputKind::CustomObject(name) => {
                     let message =
                         format!("the program takes the custom object `{name}`, which ONNX cannot hold");
                     self.report(Diagnostic::error(Code::LOWER_UNSUPPORTED, message));
                     scope.bind(val, Bound::Poisoned);
+                    None
                 }
                 kind => {
                     let name = kind.tensor_name().unwrap_or(&spec.name);
                     let label = unique(name.to_owned(), &mut taken);
                     let constant = matches!(kind, InputKind::TensorConstant(_));
-                    self.weight(scope, val, (name, label), constant, mutated.get(&val).copied());
+                    self.weight(scope, val, (name, label), constant, mutated.get(&val).copied())
                 }
+            };
+            if let Some(value) = made.filter(|_| options.provenance) {
+                let name = self.model.graph.values[value].name.clone().unwrap_or_default();
+                let note = self.model.graph.notes.values.entry(value).or_default();
+                note.about.metadata = provenance::input(spec, &name);
             }
         }
         for (val, (kind, name)) in mutated {
@@ -96,31 +103,38 @@ impl Driver<'_> {
         names.into_iter().map(|(name, _)| name).collect()
     }
 
-    fn user_input(&mut self, scope: &mut Scope, val: Val, name: String) {
+    /// Makes an input of the user; returns it.
+    fn user_input(&mut self, scope: &mut Scope, val: Val, name: String) -> Option<ValueId> {
         let block = self.model.graph.main();
         match &self.program.body.values[val].ty {
             ValueType::Tensor(ty) => {
                 let (dtype, shape) = real_type(ty.dtype, &ty.shape);
                 let value = self.model.graph.add_input(block, Some(name.into()), Type::tensor(dtype, shape));
                 self.bind(scope, val, value);
+                Some(value)
             }
             ValueType::SymInt(_) => self.number_input(scope, val, name, DType::I64),
             ValueType::SymFloat => self.number_input(scope, val, name, DType::F64),
             ValueType::SymBool => self.number_input(scope, val, name, DType::Bool),
-            ValueType::Token | ValueType::Custom(_) => scope.bind(val, Bound::Poisoned),
+            ValueType::Token | ValueType::Custom(_) => {
+                scope.bind(val, Bound::Poisoned);
+                None
+            }
         }
     }
 
     /// A number that the user passes: a 0-d input, a value of shape `[1]` inside.
-    fn number_input(&mut self, scope: &mut Scope, val: Val, name: String, dtype: DType) {
+    fn number_input(&mut self, scope: &mut Scope, val: Val, name: String, dtype: DType) -> Option<ValueId> {
         let block = self.model.graph.main();
         let ty = Type::tensor(dtype, Shape::of([]));
         let input = self.model.graph.add_input(block, Some(name.into()), ty);
         let axes = self.int_constant(&[0]);
         let value = self.append("Unsqueeze", &[input, axes]);
         self.bind(scope, val, value);
+        Some(input)
     }
 
+    /// Makes a weight, or an input for one that is written; returns it.
     fn weight(
         &mut self,
         scope: &mut Scope,
@@ -128,12 +142,12 @@ impl Driver<'_> {
         (name, label): (&str, String),
         constant: bool,
         mutated: Option<(crate::program::StateKind, &str)>,
-    ) {
+    ) -> Option<ValueId> {
         let Some(data) = self.program.tensors.get(name) else {
             let message = format!("the program has no data for `{name}`");
             self.report(Diagnostic::error(Code::READ_PAYLOAD, message));
             scope.bind(val, Bound::Poisoned);
-            return;
+            return None;
         };
         let data = if data.dtype.is_complex() { data.pairs() } else { data.clone() };
         let value = if let Some((kind, state)) = mutated {
@@ -151,6 +165,7 @@ impl Driver<'_> {
             self.model.graph.add_weight(Some(label.into()), data)
         };
         self.bind(scope, val, value);
+        Some(value)
     }
 
     /// Makes the outputs: those of the user in order, then one per state.
@@ -160,9 +175,9 @@ impl Driver<'_> {
         let (mut states, mut returned) = (Vec::new(), Vec::new());
         for (spec, arg) in program.signature.outputs.iter().zip(&program.body.outputs) {
             match &spec.kind {
-                OutputKind::State { name, input, .. } => states.push((name, *input, arg)),
+                OutputKind::State { name, input, .. } => states.push((name, *input, spec, arg)),
                 OutputKind::Token => {}
-                OutputKind::User | OutputKind::Loss | OutputKind::Gradient(_) => returned.push(arg),
+                OutputKind::User | OutputKind::Loss | OutputKind::Gradient(_) => returned.push((spec, arg)),
             }
         }
         // What was not lowered has been reported; its name is known all the same.
@@ -170,7 +185,7 @@ impl Driver<'_> {
         let mut found = Vec::new();
         let mut known = taken.clone();
         let mut recorded = recorded.iter();
-        for arg in returned {
+        for (spec, arg) in returned {
             let recorded = recorded.next().filter(|name| !name.is_empty()).cloned();
             let value = self.output_value(scope, arg);
             if value.is_none() && arg.as_value().is_none() {
@@ -179,27 +194,34 @@ impl Driver<'_> {
             let name = arg.as_value().map(|val| program.body.values[val].name.to_string());
             let name = recorded.or(name).unwrap_or(format!("output_{}", own.len()));
             own.push(unique(name, &mut known));
-            found.push(value);
+            found.push((spec, value));
         }
         let mut problems = Vec::new();
         let names = options.output_names.of(&own, "output", &mut problems);
-        for (value, (name, chosen)) in found.into_iter().zip(names) {
+        for (((spec, value), (name, chosen)), own) in found.into_iter().zip(names).zip(&own) {
             if chosen && taken.contains(&name) {
                 let message = format!("the name `{name}` is taken by an input or another output");
                 problems.push(name_error(message, "choose names that differ"));
             }
             let name = unique(name, &mut taken);
             if let Some(value) = value {
+                if options.provenance {
+                    self.model.output_metadata.push(provenance::output(spec, Some(own), &name));
+                }
                 self.add_output(value, name);
             }
         }
         for problem in problems {
             self.report(problem);
         }
-        for (name, input, arg) in states {
+        for (name, input, spec, arg) in states {
             let Some(Bound::Value(input)) = scope.get(input) else { continue };
             let Some(value) = self.output_value(scope, arg) else { continue };
             let output = self.model.output_names.len();
+            if options.provenance {
+                let own = arg.as_value().map(|val| program.body.values[val].name.as_str());
+                self.model.output_metadata.push(provenance::output(spec, own, name));
+            }
             self.add_output(value, unique(format!("{name}.next"), &mut taken));
             if let Some(state) = self.model.states.iter_mut().find(|s| s.input == input) {
                 state.output = output;

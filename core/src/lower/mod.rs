@@ -36,12 +36,20 @@ pub struct LowerOptions {
     pub output_names: Names,
     /// Names of dimensions.
     pub dims: Vec<DimName>,
+    /// Say on inputs, weights and outputs what they are in the program.
+    pub provenance: bool,
 }
 
 impl Default for LowerOptions {
     /// The opset that is emitted unless the user asks for another, and the program's own names.
     fn default() -> Self {
-        Self { opset: DEFAULT_OPSET, input_names: Names::Own, output_names: Names::Own, dims: Vec::new() }
+        Self {
+            opset: DEFAULT_OPSET,
+            input_names: Names::Own,
+            output_names: Names::Own,
+            dims: Vec::new(),
+            provenance: false,
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::Name;
-use crate::diagnose::{Origin, OriginId, Origins, Place};
+use crate::diagnose::{ModuleCall, Origin, OriginId, Origins, Place};
 
 /// A chain of rewrites merges and merges again; of the parts of an origin this many are named.
 const MAX_PARTS: usize = 32;
@@ -37,9 +37,17 @@ impl Merged {
                     target: joined(all.iter().map(|o| o.target.as_str())).into(),
                     module: common(all.iter().map(|o| o.module.as_str())).into(),
                     class: Name::new(),
+                    modules: shared(all.iter().map(|o| &*o.modules)).into(),
+                    trace: origins.get(first).trace.clone(),
                     frames: origins.get(first).frames.clone(),
                 };
-                origins.push(Origin::new(node, place))
+                let printed = unique.iter().filter_map(|id| origins.printed(*id));
+                let printed = joined_by('\n', printed.map(Name::as_str));
+                let merged = origins.push(Origin::new(node, place));
+                if !printed.is_empty() {
+                    origins.print(merged, printed);
+                }
+                merged
             })),
         }
     }
@@ -47,8 +55,12 @@ impl Merged {
 
 /// The texts, each once; one that was merged before falls into its parts.
 fn joined<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+    joined_by('+', texts)
+}
+
+fn joined_by<'a>(sign: char, texts: impl Iterator<Item = &'a str>) -> String {
     let mut parts: Vec<&str> = Vec::new();
-    for part in texts.flat_map(|text| text.split('+')).filter(|part| !part.is_empty()) {
+    for part in texts.flat_map(|text| text.split(sign)).filter(|part| !part.is_empty()) {
         if parts.len() == MAX_PARTS {
             break;
         }
@@ -56,7 +68,17 @@ fn joined<'a>(texts: impl Iterator<Item = &'a str>) -> String {
             parts.push(part);
         }
     }
-    parts.join("+")
+    parts.join(sign.encode_utf8(&mut [0; 4]))
+}
+
+/// The calls of modules that all are inside of.
+fn shared<'a>(mut stacks: impl Iterator<Item = &'a [ModuleCall]>) -> Vec<ModuleCall> {
+    let mut shared = stacks.next().map(<[ModuleCall]>::to_vec).unwrap_or_default();
+    for stack in stacks {
+        let equal = shared.iter().zip(stack).take_while(|(a, b)| a == b).count();
+        shared.truncate(equal);
+    }
+    shared
 }
 
 /// The path of the innermost module that holds all.

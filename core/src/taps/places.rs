@@ -5,6 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::Recorded;
 use crate::diff::{Alignment, Place, metadata};
 use crate::ir::{Def, Model, NodeId, Type, ValueId};
+use crate::onnx::NODE_KEY;
 use crate::ops;
 
 /// A value that both sides have.
@@ -48,7 +49,7 @@ impl<'m> Taps<'m> {
         // The last node that an exported node became gives its result.
         let mut last: FxHashMap<&str, NodeId> = FxHashMap::default();
         for node in graph.order(graph.main()) {
-            let exported = metadata(model, node, "onnxport.node");
+            let exported = metadata(model, node, NODE_KEY);
             if !exported.is_empty() {
                 last.insert(exported, node);
             }
@@ -57,7 +58,7 @@ impl<'m> Taps<'m> {
             if recorded.has(name) {
                 return Some((name.to_owned(), true));
             }
-            let exported = metadata(model, node, "onnxport.node");
+            let exported = metadata(model, node, NODE_KEY);
             let is_result = last.get(exported) == Some(&node) && graph.nodes[node].outputs.len() == 1;
             // Of several that became one, the first is the one whose result is left.
             let first = exported.split('+').next().unwrap_or_default();

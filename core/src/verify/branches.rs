@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use onnxport_proto::{NodeProto, TensorProto};
+use onnxport_proto::{NodeProto, StringStringEntryProto, TensorProto};
 use serde::Serialize;
 
 use super::executor::{Feed, Output};
-use crate::onnx::OnnxFile;
+use crate::onnx::{NODE_KEY, OnnxFile, torch};
 use crate::program::{Arg, Body, Call, Program};
 use crate::tensor::DType;
 
@@ -138,12 +138,14 @@ fn is_if(node: &NodeProto) -> bool {
 fn named(node: &NodeProto, places: &BTreeMap<String, String>) -> (String, String) {
     let said = |key: &str| {
         let found = node.metadata_props.iter().find(|entry| entry.key() == key);
-        found.map(|entry| entry.value().to_owned())
+        found.map(StringStringEntryProto::value)
     };
-    let name = said("onnxport.node").unwrap_or_else(|| node.name().to_owned());
+    let name = said(NODE_KEY).unwrap_or_else(|| node.name()).to_owned();
     let place = places.get(&name).cloned().unwrap_or_else(|| {
-        let module = said("namespace").map(|module| format!("`{module}`"));
-        let parts: Vec<String> = module.into_iter().chain(said("onnxport.source")).collect();
+        let (module, source) = torch::place(said);
+        let module = Some(format!("`{module}`")).filter(|_| !module.is_empty());
+        let parts: Vec<String> =
+            module.into_iter().chain(Some(source).filter(|text| !text.is_empty())).collect();
         parts.join(", ")
     });
     (name, place)

@@ -5,8 +5,10 @@ mod diagnostic;
 pub mod explain;
 mod origin;
 pub mod render;
+mod stack;
 
 pub use code::Code;
 pub use diagnostic::{Diagnostic, Report, Severity};
 pub use explain::{Explanation, explanation};
-pub use origin::{Frame, Origin, OriginId, Origins, Place};
+pub use origin::{Frame, ModuleCall, Origin, OriginId, Origins, Place};
+pub use stack::{frames, module_path};

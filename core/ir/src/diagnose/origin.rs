@@ -3,6 +3,8 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use crate::arena::{Arena, Id};
 use crate::name::Name;
 
@@ -56,8 +58,22 @@ pub struct Place {
     pub module: Name,
     /// The class of the module, `torch.nn.modules.conv.Conv2d`.
     pub class: Name,
-    /// The Python stack, outermost first. The calls of one line share it.
+    /// The modules that were being called, as the program names them, the root first; of several that became one,
+    /// those that they share.
+    pub modules: Arc<[ModuleCall]>,
+    /// The Python stack, outermost first, as the program has it. The calls of one line share it.
+    pub trace: Name,
+    /// Its frames.
     pub frames: Arc<[Frame]>,
+}
+
+/// A call of a module.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ModuleCall {
+    /// The path of the module, `layers.0.fc`, with the number of a further call behind an `@`; empty for the root.
+    pub path: Name,
+    /// Its class, `torch.nn.modules.linear.Linear`.
+    pub class: Name,
 }
 
 impl Origin {
@@ -95,6 +111,8 @@ pub type OriginId = Id<Origin>;
 #[derive(Clone, Debug, Default)]
 pub struct Origins {
     arena: Arena<Origin>,
+    /// The calls as PyTorch prints them, of those whose text was asked for.
+    calls: FxHashMap<OriginId, Name>,
 }
 
 impl Origins {
@@ -106,6 +124,16 @@ impl Origins {
     /// The origin behind an id.
     pub fn get(&self, id: OriginId) -> &Origin {
         &self.arena[id]
+    }
+
+    /// Says how PyTorch prints the call behind `id`.
+    pub fn print(&mut self, id: OriginId, call: impl Into<Name>) {
+        self.calls.insert(id, call.into());
+    }
+
+    /// How PyTorch prints the call behind `id`; of several that became one, a line each. `None` where nobody said so.
+    pub fn printed(&self, id: OriginId) -> Option<&Name> {
+        self.calls.get(&id)
     }
 
     /// The number of origins.

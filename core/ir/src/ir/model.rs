@@ -83,6 +83,8 @@ pub struct Model {
     /// The names of the outputs of the main block, one to one. An output has a name of its own
     /// because the same value may be returned twice; the writer inserts `Identity` where needed.
     pub output_names: Vec<String>,
+    /// What outputs of the main block say about themselves as outputs, one to one, as far as anything is said.
+    pub output_metadata: Vec<Vec<(String, String)>>,
     /// Local functions.
     pub functions: Vec<Function>,
     /// The operator sets that the model uses, sorted by domain.

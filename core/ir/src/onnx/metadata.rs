@@ -18,6 +18,12 @@ pub const FIXED_KEY: &str = "onnxport.fixed";
 /// The key under which a model lists the files that it points into and does not own.
 pub const SOURCES_KEY: &str = "onnxport.sources";
 
+/// The key under which a node names the exported node that it comes from; several are joined by `+`.
+pub const NODE_KEY: &str = "onnxport.node";
+
+/// The key under which a node names the line of the user's code, `folder/file.py:12`.
+pub const SOURCE_KEY: &str = "onnxport.source";
+
 /// The data file that an initializer without bytes states. Runtimes show it in the error of a file that
 /// is missing.
 pub const UNBOUND_LOCATION: &str = "weights-are-missing--run--onnxport-weights-bind";

@@ -3,12 +3,13 @@
 use onnxport_proto::StringStringEntryProto;
 use serde::Serialize;
 
-use super::WriteOptions;
 use super::names::Names;
 use super::plan::{Plan, Weight};
-use crate::diagnose::Origin;
+use super::{Metadata, WriteOptions};
+use crate::Name;
+use crate::diagnose::OriginId;
 use crate::ir::Model;
-use crate::onnx::{SOURCES_KEY, STATE_KEY, UNBOUND_KEY};
+use crate::onnx::{NODE_KEY, SOURCES_KEY, STATE_KEY, UNBOUND_KEY, torch};
 
 #[derive(Serialize)]
 struct StateEntry<'a> {
@@ -66,17 +67,40 @@ pub(super) fn of_weights(weights: &[Weight<'_>], plan: &Plan) -> Vec<StringStrin
     entries
 }
 
-/// The metadata of a node that comes from `origin`.
-pub(super) fn node(origin: &Origin, options: &WriteOptions) -> Vec<StringStringEntryProto> {
+/// The metadata of a node of `model` that comes from `id`. Of a node in a model that was read, which only a rewrite
+/// makes, it has the form of the others.
+pub(super) fn node(model: &Model, id: OriginId, options: &WriteOptions) -> Vec<StringStringEntryProto> {
+    let origin = model.origins.get(id);
+    let as_read = model.header.is_some() && !origin.modules.is_empty();
     let mut entries = Vec::new();
-    if options.module_paths && !origin.module.is_empty() {
-        entries.push(entry("namespace", &origin.module));
-    }
-    if options.exported_nodes && !origin.node.is_empty() {
-        entries.push(entry("onnxport.node", &origin.node));
-    }
-    if let Some(frame) = origin.user_frame().filter(|_| options.source_lines) {
-        entries.push(entry("onnxport.source", frame.place()));
+    let node = || entry(NODE_KEY, origin.node.as_str());
+    match options.metadata {
+        _ if as_read => entries.extend(described(model, id, options)),
+        Metadata::None => {}
+        Metadata::Names => {
+            if !origin.module.is_empty() {
+                entries.push(entry(torch::NAMESPACE, origin.module.as_str()));
+            }
+            if !origin.node.is_empty() {
+                entries.push(node());
+            }
+        }
+        Metadata::Full if origin.node.is_empty() => {}
+        Metadata::Full => {
+            entries.extend(described(model, id, options));
+            entries.insert(1, node());
+        }
     }
     entries
+}
+
+/// What PyTorch's exporter says of a node that comes from `id`.
+fn described<'m>(
+    model: &'m Model,
+    id: OriginId,
+    options: &'m WriteOptions,
+) -> impl Iterator<Item = StringStringEntryProto> + use<'m> {
+    let printed = model.origins.printed(id).map(Name::as_str);
+    let entries = torch::describe(model.origins.get(id), printed, options.source_root.as_deref());
+    entries.into_iter().map(|(key, text)| entry(key, text))
 }

@@ -101,6 +101,18 @@ impl FromStr for ExternalData {
 /// nothing is left of it.
 pub type Progress = Arc<dyn Fn(u64, u64) -> ControlFlow<()> + Send + Sync>;
 
+/// What a model that was made here says of where its parts come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Metadata {
+    /// Nothing.
+    None,
+    /// On every node its module, as `namespace`, and the exported node, as `onnxport.node`.
+    #[default]
+    Names,
+    /// What PyTorch's exporter says, under its keys: see [`torch`](crate::onnx::torch).
+    Full,
+}
+
 /// How a model is written.
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 #[derive(Clone)]
@@ -121,12 +133,10 @@ pub struct WriteOptions {
     pub manifest: bool,
     /// The anonymous memory in bytes that the process may take while it writes.
     pub max_memory: Option<u64>,
-    /// Record on every node the module that it comes from, as `namespace`.
-    pub module_paths: bool,
-    /// Record on every node the exported node that it comes from, as `onnxport.node`.
-    pub exported_nodes: bool,
-    /// Record on every node the line of the user's code, as `onnxport.source`.
-    pub source_lines: bool,
+    /// What is recorded of where the parts of the model come from.
+    pub metadata: Metadata,
+    /// The folder that paths in recorded stacks are relative to, where they lie below it.
+    pub source_root: Option<String>,
     /// Record the types of intermediate values.
     pub value_info: bool,
     /// Hold the weights that are written against the checksums of the archives that they come from.
@@ -150,9 +160,8 @@ impl Default for WriteOptions {
             weightless: false,
             manifest: false,
             max_memory: None,
-            module_paths: true,
-            exported_nodes: true,
-            source_lines: false,
+            metadata: Metadata::Names,
+            source_root: None,
             value_info: true,
             check_weights: true,
             program: None,

@@ -161,6 +161,7 @@ mod tests {
                 frame("/venv/lib/python3.11/site-packages/torch/nn/functional.py", 7, "return foo(x)"),
             ]
             .into(),
+            ..Place::default()
         };
         Origin::new(format!("foo_{line}"), place)
     }

@@ -1,11 +1,14 @@
 //! Graphs: their declarations, their constants and their nodes.
 
-use onnxport_proto::{GraphProto, NodeProto, SparseTensorProto, TensorProto, ValueInfoProto};
+use onnxport_proto::{
+    GraphProto, NodeProto, SparseTensorProto, StringStringEntryProto, TensorProto, ValueInfoProto,
+};
 use rustc_hash::FxHashMap;
 
 use super::{Importer, Res, about, domain, pairs};
 use crate::diagnose::{Origin, OriginId, Place};
 use crate::ir::{About, BlockId, BlockNote, Constant, Def, DefaultValue, Literal, NodeNote, Type, ValueId};
+use crate::onnx::torch;
 
 /// What a graph declares about values, by name.
 pub(super) type Declared = FxHashMap<String, ValueInfoProto>;
@@ -238,10 +241,19 @@ impl Importer {
 
     /// Where a node comes from, for people: what it is called, and the module that its metadata names.
     fn origin(&mut self, node: &NodeProto) -> OriginId {
+        let said = |key: &str| {
+            node.metadata_props.iter().find(|entry| entry.key() == key).map(StringStringEntryProto::value)
+        };
+        if let Some((origin, printed)) = torch::origin(said) {
+            let id = self.model.origins.push(origin);
+            if let Some(printed) = printed {
+                self.model.origins.print(id, printed);
+            }
+            return id;
+        }
         let result = node.output.iter().find(|name| !name.is_empty());
         let name = Some(node.name()).filter(|name| !name.is_empty()).or(result.map(String::as_str));
-        let module = node.metadata_props.iter().find(|entry| entry.key() == "namespace");
-        let module = module.map(|entry| entry.value().into()).unwrap_or_default();
+        let module = said(torch::NAMESPACE).map(Into::into).unwrap_or_default();
         self.model.origins.push(Origin::new(name.unwrap_or_default(), Place { module, ..Place::default() }))
     }
 }

@@ -62,6 +62,10 @@ impl Encoder<'_> {
         // What the block returns is declared as an output.
         let returned: FxHashSet<&str> =
             outputs.iter().filter(|o| !o.copied).map(|o| o.name.as_str()).collect();
+        if let Some(note) = graph.notes.blocks.get(&block) {
+            proto.doc_string = some(&note.about.doc);
+            proto.metadata_props = entries(&note.about.metadata);
+        }
         if self.model.header.is_some() {
             self.held(source, block, &mut proto, &returned, sink);
         }
@@ -77,12 +81,17 @@ impl Encoder<'_> {
                 }
             }
         }
+        let said = self.model.output_metadata.iter().map(Vec::as_slice);
+        let is_main = block == graph.main() && std::ptr::eq(graph, &raw const self.model.graph);
+        let mut said = said.filter(|_| is_main);
         for output in outputs {
             if output.copied {
                 sink.node(identity(names, output));
             }
             let (info, note) = (&graph.values[output.value], notes.get(&output.value));
-            proto.output.push(self.types.value(&output.name, &info.ty, note));
+            let mut info = self.types.value(&output.name, &info.ty, note);
+            info.metadata_props.extend(entries(said.next().unwrap_or_default()));
+            proto.output.push(info);
         }
         proto
     }
@@ -100,8 +109,6 @@ impl Encoder<'_> {
         let graph = source.graph;
         if let Some(note) = graph.notes.blocks.get(&block) {
             proto.name = some(&note.name);
-            proto.doc_string = some(&note.about.doc);
-            proto.metadata_props = entries(&note.about.metadata);
         }
         let streamed = block == graph.main() && std::ptr::eq(graph, &raw const self.model.graph);
         for (value, held) in source.constants.get(&block).into_iter().flatten() {

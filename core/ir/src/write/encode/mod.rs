@@ -17,7 +17,8 @@ use super::names::{GraphNames, Names};
 use super::plan::{Plan, Weight};
 use super::value_info::{Types, some};
 use super::{WriteOptions, metadata};
-use crate::ir::{Attr, Function, Graph, Model};
+use crate::ir::{Attr, Def, Function, Graph, Model, ValueNote};
+use block::Sink as _;
 use chunks::Encoded;
 
 /// A graph that is written.
@@ -53,10 +54,22 @@ impl<'a> Encoder<'a> {
         let constants = constants::of(&model.graph);
         let source = Part { graph: &model.graph, names: &names.graph, constants };
         let mut encoded = Encoded::default();
+        if model.header.is_none() {
+            for weight in weights.iter().filter(|weight| !weight.is_input) {
+                let note = model.graph.notes.values.get(&weight.value);
+                let value = &model.graph.values[weight.value];
+                if note.is_some_and(ValueNote::declares) && !matches!(value.def, Def::Input(..)) {
+                    let ty = &value.ty;
+                    encoded.info(self.types.value(weight.name, ty, note));
+                }
+            }
+        }
         let mut graph = self.contents(&source, model.graph.main(), "main", &mut encoded);
         let weight_inputs = weights.iter().filter(|weight| weight.is_input);
-        let weight_inputs =
-            weight_inputs.map(|w| self.types.value(w.name, &model.graph.values[w.value].ty, None));
+        let weight_inputs = weight_inputs.map(|w| {
+            let note = model.graph.notes.values.get(&w.value);
+            self.types.value(w.name, &model.graph.values[w.value].ty, note)
+        });
         graph.input.extend(weight_inputs);
         let mut metadata_props = metadata::model(model, names);
         metadata::extend(&mut metadata_props, metadata::of_weights(weights, plan));

@@ -18,7 +18,6 @@ impl Encoder<'_> {
         let name = |v: &Option<crate::ir::ValueId>| v.map_or(String::new(), |v| names.value(v).to_owned());
         let output: Vec<String> = node.outputs.iter().map(name).collect();
         let label = output.iter().find(|n| !n.is_empty()).map(|n| format!("node_{n}"));
-        let origin = node.origin.map(|o| self.model.origins.get(o));
         let attributes = node.attributes.iter();
         let mut proto = NodeProto {
             input: node.inputs.iter().map(name).collect(),
@@ -28,7 +27,10 @@ impl Encoder<'_> {
             domain: some(&node.domain),
             overload: some(&node.overload),
             attribute: attributes.map(|a| self.attribute(source, Some(node), &a.name, &a.value)).collect(),
-            metadata_props: origin.map(|o| metadata::node(o, self.options)).unwrap_or_default(),
+            metadata_props: node
+                .origin
+                .map(|origin| metadata::node(self.model, origin, self.options))
+                .unwrap_or_default(),
             ..NodeProto::default()
         };
         if let Some(note) = graph.notes.nodes.get(&id) {

@@ -6,8 +6,8 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    bisect, check, completions, convert, diff, explain, inspect, ops, optimize, package, plugin, run, verify,
-    weights,
+    bisect, check, completions, convert, diff, explain, inspect, ops, optimize, package, plugin, rules, run,
+    verify, weights,
 };
 use crate::exit;
 
@@ -89,6 +89,8 @@ pub(crate) enum Command {
     Optimize(optimize::Arguments),
     /// List the operators that can be converted
     Ops(ops::Arguments),
+    /// List the rules and passes of the optimizer, or show what one does
+    Rules(rules::Arguments),
     /// Show, make and check plugins
     Plugin(plugin::Arguments),
     /// Convert several programs into a folder, with one data file for all
@@ -116,6 +118,7 @@ impl Command {
             Command::Run(_) => "run",
             Command::Optimize(_) => "optimize",
             Command::Ops(_) => "ops",
+            Command::Rules(_) => "rules",
             Command::Plugin(_) => "plugin",
             Command::Package(_) => "package",
             Command::Weights(_) => "weights",

@@ -59,6 +59,7 @@ impl Exit {
             Code::LOWER_OPSET,
             Code::LOWER_NAME,
             Code::LOWER_SIZE,
+            Code::OPTIMISE_NAME,
             Code::PLUGIN_TWICE,
             Code::PLUGIN_CHOICE,
             Code::PLUGIN_NEW,

@@ -158,7 +158,7 @@ impl Made {
             }),
         );
         decomposing::describe(&converted.decomposed, &mut outcome);
-        arguments.converting.optimising.describe(&converted.optimised, &mut outcome);
+        arguments.converting.optimising.describe(&converted.optimised, "", &mut outcome);
         outcome.put("opset", self.opset);
         outcome.put("nodes", converted.model.graph.node_count());
         outcome.put("seconds", written::seconds(&self.stages()));

@@ -18,6 +18,7 @@ pub(crate) mod optimize;
 pub(crate) mod package;
 pub(crate) mod plugin;
 mod reports;
+pub(crate) mod rules;
 pub(crate) mod run;
 pub(crate) mod verified;
 pub(crate) mod verify;
@@ -42,6 +43,7 @@ pub(crate) fn run(command: &Command, progress: &Progress) -> CommandResult {
         Command::Run(arguments) => run::run(arguments, progress),
         Command::Optimize(arguments) => optimize::run(arguments, progress),
         Command::Ops(arguments) => ops::run(arguments),
+        Command::Rules(arguments) => rules::run(arguments),
         Command::Plugin(arguments) => plugin::run(arguments),
         Command::Package(arguments) => package::run(arguments, progress),
         Command::Weights(arguments) => weights::run(arguments, progress),

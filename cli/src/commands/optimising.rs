@@ -1,10 +1,11 @@
 //! What rules and passes do in a conversion: options, and what is said about it.
 
 use std::fmt::Write;
+use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use onnxport_core::optimise::{Level, MAX_SWEEPS, OptimiseOptions, Optimised, Outcome as Became};
+use onnxport_core::optimise::{Level, MAX_SWEEPS, Matched, OptimiseOptions, Optimised, Outcome as Became};
 
 use crate::format::{bold, count, faint, parse_bytes, table};
 use crate::outcome::Outcome;
@@ -27,6 +28,9 @@ pub(crate) struct OptimiseArguments {
     /// Stop after this many patches, to find the one that makes a difference
     #[arg(long, value_name = "N", conflicts_with = "no_optimise")]
     stop_after: Option<usize>,
+    /// Write both sides of each place where a rule was applied to this folder, as ONNX models
+    #[arg(long, value_name = "FOLDER", conflicts_with = "no_optimise")]
+    dump_matches: Option<PathBuf>,
     /// How often the rules go over the graph at most
     #[arg(long, value_name = "N", default_value_t = MAX_SWEEPS, conflicts_with = "no_optimise")]
     max_sweeps: usize,
@@ -45,6 +49,7 @@ impl OptimiseArguments {
             level: if self.no_optimise { Level::Nothing } else { self.optimise },
             stated_only: vec![FUSIONS.to_owned()],
             explain: self.explain_rule.clone(),
+            keep_matches: self.dump_matches.is_some(),
             stop_after: self.stop_after,
             max_sweeps: self.max_sweeps,
             max_growth: self.max_growth,
@@ -54,10 +59,12 @@ impl OptimiseArguments {
     }
 
     /// Adds to `outcome` what was done; nothing where there was nothing to do.
-    pub(crate) fn describe(&self, done: &Optimised, outcome: &mut Outcome) {
-        if *done == Optimised::default() {
+    /// Matches go to the folder that the user names, below `part` of it.
+    pub(crate) fn describe(&self, done: &Optimised, part: &str, outcome: &mut Outcome) {
+        if done.is_none() {
             return;
         }
+        self.dump(done, part, outcome);
         outcome.put("optimised", done);
         let counts: Vec<String> =
             done.counts.iter().map(|c| format!("{} {} ({})", c.name, c.applied, c.plugin)).collect();
@@ -83,6 +90,26 @@ impl OptimiseArguments {
             .collect();
         let _ = writeln!(outcome.summary, "{}", bold(&format!("places of {name}")));
         outcome.summary.push_str(&if rows.is_empty() { "  none\n".to_owned() } else { table(&rows) });
+    }
+
+    /// Writes what rules matched, where the user asks for it.
+    fn dump(&self, done: &Optimised, part: &str, outcome: &mut Outcome) {
+        let Some(folder) = &self.dump_matches else { return };
+        let folder = folder.join(part);
+        match Matched::write_all(&done.matches, &folder) {
+            Ok(paths) => {
+                outcome
+                    .put("matches", paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>());
+                let matches = if paths.len() == 2 {
+                    "1 match".to_owned()
+                } else {
+                    format!("{} matches", paths.len() / 2)
+                };
+                // Writing to a String cannot fail.
+                let _ = writeln!(outcome.summary, "{}  {matches} to {}", bold("wrote"), folder.display());
+            }
+            Err(report) => outcome.add(Outcome::failed(report)),
+        }
     }
 }
 

@@ -75,7 +75,7 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     outcome.put("nodes", model.graph.node_count());
     outcome.put("initializers", written.tensors);
     outcome.put("unbound", written.unbound);
-    arguments.optimising.describe(&optimised, &mut outcome);
+    arguments.optimising.describe(&optimised, "", &mut outcome);
     let diagnostics = diagnostics.into_iter().chain(written.diagnostics).collect();
     outcome.report = Report { diagnostics, origins: model.origins };
     Ok(outcome)

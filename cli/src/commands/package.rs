@@ -294,7 +294,7 @@ fn convert(
     precision::describe(&converted.changed, &mut outcome);
     target::describe(&converted.legalised, &mut outcome);
     decomposing::describe(&converted.decomposed, &mut outcome);
-    converting.optimising.describe(&converted.optimised, &mut outcome);
+    converting.optimising.describe(&converted.optimised, name, &mut outcome);
     Ok(Member { name: name.to_owned(), model: converted.model, outcome, calls, reweighted })
 }
 

@@ -9,6 +9,7 @@ use rustc_hash::FxHashSet;
 use super::callbacks::{Attempt, Refusal, rules_table, rules2_table};
 use super::edit::{Journal, Place};
 use super::explain::{self, Journal as Explanation};
+use super::matched::{self, Matched};
 use super::matcher::{self, Match};
 use super::origin::Merged;
 use super::report::{Count, Optimised, Outcome};
@@ -32,8 +33,10 @@ pub(super) struct Engine<'a> {
     pub(super) diagnostics: Vec<Diagnostic>,
     /// Which rules run here, by position; the others are not tried.
     runs: Vec<bool>,
-    /// Applications by plugin, then rules before passes, then position.
-    counts: BTreeMap<(usize, bool, usize), usize>,
+    /// Applications, and the nodes that they added on balance, by plugin, then rules before passes, then position.
+    counts: BTreeMap<(usize, bool, usize), (usize, i64)>,
+    /// Both sides of what was applied, where the user asks for that.
+    matches: Vec<Matched>,
     applied: usize,
     sweeps: usize,
     stopped: bool,
@@ -87,6 +90,7 @@ impl<'a> Engine<'a> {
             diagnostics: Vec::new(),
             runs: Vec::new(),
             counts: BTreeMap::new(),
+            matches: Vec::new(),
             applied: 0,
             sweeps: 0,
             stopped: false,
@@ -106,7 +110,7 @@ impl<'a> Engine<'a> {
             return;
         }
         for (index, rule) in self.host.catalog.rules.iter().enumerate() {
-            let obstacle = self.obstacle(rule);
+            let obstacle = self.obstacle(index, rule);
             self.runs.push(obstacle.is_none());
             let name = self.host.catalog.rule_name(index);
             if let Some(reason) = obstacle.filter(|_| self.explanation.wants(name)) {
@@ -131,18 +135,18 @@ impl<'a> Engine<'a> {
     }
 
     /// Why a rule is not tried in this model.
-    fn obstacle(&self, rule: &Rule) -> Option<String> {
+    fn obstacle(&self, index: usize, rule: &Rule) -> Option<String> {
         let opset = self.model.opset();
         if !rule.opsets.contains(&opset) {
             return Some(format!("it is right at opsets {}, not at {opset}", versions(&rule.opsets)));
         }
-        self.not_at_level(rule.plugin, &rule.class)
+        self.not_at_level(rule.plugin, self.host.catalog.rule_name(index), &rule.class)
     }
 
-    /// Why what `plugin` has of this class does not run at the level that the user asks for.
-    pub(super) fn not_at_level(&self, plugin: usize, class: &Class) -> Option<String> {
+    /// Why what `plugin` has of this name and class is not what the user asks for.
+    pub(super) fn not_at_level(&self, plugin: usize, name: &str, class: &Class) -> Option<String> {
         let plugin = self.host.plugins.get(plugin)?;
-        self.options.obstacle(plugin, class)
+        self.options.obstacle(plugin, name, class)
     }
 
     /// Whether the user's number of patches is reached.
@@ -152,10 +156,12 @@ impl<'a> Engine<'a> {
         done || self.halted || self.host.quarantine.stops(self.set_aside)
     }
 
-    /// Counts an application of a rule, or of a pass.
-    pub(super) fn count(&mut self, plugin: usize, is_pass: bool, position: usize) {
+    /// Counts an application of a rule, or of a pass, that added so many nodes on balance.
+    pub(super) fn count(&mut self, plugin: usize, is_pass: bool, position: usize, nodes: i64) {
         self.applied += 1;
-        *self.counts.entry((plugin, is_pass, position)).or_default() += 1;
+        let (applied, grown) = self.counts.entry((plugin, is_pass, position)).or_default();
+        *applied += 1;
+        *grown += nodes;
     }
 
     pub(super) fn plugin_id(&self, plugin: usize) -> &'static str {
@@ -165,7 +171,7 @@ impl<'a> Engine<'a> {
     pub(super) fn finish(self) -> (Optimised, Vec<Diagnostic>) {
         let Self { host, mut diagnostics, explanation, counts, .. } = self;
         diagnostics.extend(host.set_aside());
-        let counts = counts.into_iter().map(|((plugin, is_pass, position), applied)| Count {
+        let counts = counts.into_iter().map(|((plugin, is_pass, position), (applied, nodes))| Count {
             plugin: host.plugins.get(plugin).map_or("unknown", |p| p.id).to_owned(),
             name: if is_pass {
                 host.catalog.pass_name(position).to_owned()
@@ -173,14 +179,18 @@ impl<'a> Engine<'a> {
                 host.catalog.rule_name(position).to_owned()
             },
             applied,
+            nodes,
         });
         let done = Optimised {
             counts: counts.collect(),
             applied: self.applied,
+            before: 0,
+            after: 0,
             folded: 0,
             sweeps: self.sweeps,
             stopped: self.stopped,
             places: explanation.finish(),
+            matches: self.matches,
         };
         (done, diagnostics)
     }
@@ -312,6 +322,12 @@ impl<'a> Engine<'a> {
             self.reject(index, rule, &why, origin);
             return Tried::Not(Outcome::Rejected, why);
         }
+        if self.options.keep_matches
+            && let Some((before, after)) = matched::models(self.model, &matched, &journal, &outputs)
+        {
+            let (plugin, name) = (self.plugin_id(rule.plugin), self.host.catalog.rule_name(index));
+            self.matches.push(Matched { plugin: plugin.to_owned(), rule: name.to_owned(), before, after });
+        }
         // What the roots come from goes first.
         let inner = matched.nodes.iter().copied().flatten().rev();
         let nodes = matched.roots.iter().copied().chain(inner);
@@ -319,7 +335,7 @@ impl<'a> Engine<'a> {
         let origin = self.merged.of(&mut self.model.origins, parts.into_iter());
         let gone = patch::apply(self.model, self.stated, &journal, &matched, &outputs, origin);
         self.grow(index, journal.nodes.len(), gone);
-        self.count(rule.plugin, false, index);
+        self.count(rule.plugin, false, index, journal.nodes.len() as i64 - gone as i64);
         Tried::Applied
     }
 

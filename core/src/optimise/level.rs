@@ -52,8 +52,11 @@ impl fmt::Display for Level {
 }
 
 impl OptimiseOptions {
-    /// Why a rule or pass of this class does not run, in words.
-    pub(super) fn obstacle(&self, plugin: &Plugin, class: &Class) -> Option<String> {
+    /// Why a rule or pass of this name and class does not run, in words.
+    pub(super) fn obstacle(&self, plugin: &Plugin, name: &str, class: &Class) -> Option<String> {
+        if let Some(only) = self.only.as_ref().filter(|only| *only != name) {
+            return Some(format!("only `{only}` runs"));
+        }
         let level = self.level;
         match class {
             Class::Exact => None,

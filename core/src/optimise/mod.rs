@@ -13,6 +13,7 @@ mod engine;
 mod explain;
 mod imported;
 mod level;
+mod matched;
 mod matcher;
 mod mismatch;
 mod numbers;
@@ -26,6 +27,7 @@ mod view;
 pub use crate::rules::{Bound, Catalog, Class, Listed, Names, names};
 pub use imported::{Rewritten, imported};
 pub use level::Level;
+pub use matched::Matched;
 pub use report::{Count, Optimised, Outcome, Place};
 pub use trial::{Trial, Verdict};
 
@@ -65,6 +67,10 @@ pub struct OptimiseOptions {
     pub stated_only: Vec<String>,
     /// A rule or pass about which to tell why it was applied or not, at every place.
     pub explain: Option<String>,
+    /// The rule or pass that runs, and no other.
+    pub only: Option<String>,
+    /// Whether both sides of each match are kept in [`Optimised::matches`].
+    pub keep_matches: bool,
     /// Apply this many patches and no more.
     pub stop_after: Option<usize>,
     /// How often the rules go over the graph at most.
@@ -82,6 +88,8 @@ impl Default for OptimiseOptions {
             target: TARGET.to_owned(),
             stated_only: Vec::new(),
             explain: None,
+            only: None,
+            keep_matches: false,
             stop_after: None,
             max_sweeps: MAX_SWEEPS,
             max_growth: None,
@@ -101,12 +109,13 @@ pub fn optimise(
     stated: &mut Stated,
     options: &OptimiseOptions,
 ) -> Result<(Optimised, Vec<Diagnostic>), Diagnostic> {
-    if let Some(name) = &options.explain {
+    for name in options.explain.iter().chain(&options.only) {
         known(host, name)?;
     }
     if options.level == Level::Nothing {
         return Ok((Optimised::default(), Vec::new()));
     }
+    let before = model.graph.node_count();
     let (mut done, diagnostics) = if host.catalog.is_empty() {
         (Optimised::default(), Vec::new())
     } else {
@@ -118,6 +127,7 @@ pub fn optimise(
     if done.applied > 0 || done.folded > 0 {
         tidy::model(model);
     }
+    (done.before, done.after) = (before, model.graph.node_count());
     Ok((done, diagnostics))
 }
 
@@ -139,7 +149,11 @@ fn rewrite(
     engine.finish()
 }
 
-fn known(host: &Host, name: &str) -> Result<(), Diagnostic> {
+/// Asks whether a plugin of `host` has a rule or pass of this name.
+///
+/// # Errors
+/// [`Code::OPTIMISE_NAME`] when none has.
+pub fn known(host: &Host, name: &str) -> Result<(), Diagnostic> {
     let listed = host.catalog.listed();
     if listed.iter().any(|rule| rule.name == name) {
         return Ok(());
@@ -154,9 +168,10 @@ fn known(host: &Host, name: &str) -> Result<(), Diagnostic> {
     Err(Diagnostic::error(Code::OPTIMISE_NAME, message).help(help))
 }
 
-/// A range of versions in words: `18 to 20`, `up to 18`, `from 21 on`.
-fn versions(range: &std::ops::RangeInclusive<i64>) -> String {
+/// A range of versions in words: `18 to 20`, `up to 18`, `from 21 on`, `all`.
+pub fn versions(range: &std::ops::RangeInclusive<i64>) -> String {
     match (*range.start(), *range.end()) {
+        (0, last) if last == i64::from(u32::MAX) => "all".to_owned(),
         (0, last) => format!("up to {last}"),
         (first, last) if last == i64::from(u32::MAX) => format!("from {first} on"),
         (first, last) => format!("{first} to {last}"),

@@ -37,7 +37,8 @@ impl Engine<'_> {
         let Some(pass) = host.catalog.passes.get(position) else { return };
         let name = host.catalog.pass_name(position);
         let id = self.plugin_id(pass.plugin);
-        let obstacle = obstacle(pass, self.model).or_else(|| self.not_at_level(pass.plugin, &pass.class));
+        let obstacle =
+            obstacle(pass, self.model).or_else(|| self.not_at_level(pass.plugin, name, &pass.class));
         if let Some(why) = obstacle {
             self.tell(name, id, Outcome::NoMatch, why);
             return;
@@ -72,7 +73,8 @@ impl Engine<'_> {
             }
             status::OK => match self.broken(&backup, journal.problem) {
                 None => {
-                    self.count(pass.plugin, true, position);
+                    let nodes = self.model.graph.node_count() as i64 - backup.graph.node_count() as i64;
+                    self.count(pass.plugin, true, position, nodes);
                     self.tell(name, id, Outcome::Applied, String::new());
                     return;
                 }

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::matched::Matched;
+
 /// How often a rule or pass was applied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Count {
@@ -11,6 +13,9 @@ pub struct Count {
     pub name: String,
     /// How many patches of it were applied; 1 for a pass that changed something.
     pub applied: usize,
+    /// By how many nodes the graph grew through it on balance; less than 0 where it became smaller. What hangs on
+    /// nothing any more goes later, and is not counted here.
+    pub nodes: i64,
 }
 
 /// What became of a rule or pass at one place.
@@ -43,8 +48,12 @@ pub struct Place {
 }
 
 /// What optimising did.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Optimised {
+    /// How many nodes there were, nested ones included.
+    pub before: usize,
+    /// How many there are.
+    pub after: usize,
     /// Per rule and pass that was applied, in the order of the plugins.
     pub counts: Vec<Count>,
     /// How many patches were applied, passes included.
@@ -57,4 +66,14 @@ pub struct Optimised {
     pub stopped: bool,
     /// The places at which the rule was tried that the user asked about.
     pub places: Vec<Place>,
+    /// What rules matched and put there, where that was asked for.
+    #[serde(skip)]
+    pub matches: Vec<Matched>,
+}
+
+impl Optimised {
+    /// Whether the optimizer did not run.
+    pub fn is_none(&self) -> bool {
+        self.before == 0 && self.sweeps == 0 && self.applied == 0 && self.folded == 0
+    }
 }

@@ -6,6 +6,7 @@
 //! - `output`: the model that comes out, then what was applied, what was found wrong, and what is said
 //!   about the rule in `explain`.
 
+mod examples;
 mod levels;
 pub(crate) mod numeric;
 mod plugin;

@@ -1,0 +1,181 @@
+//! `onnxport rules`.
+
+use clap::Args;
+use onnxport_core::diagnose::Diagnostic;
+use onnxport_core::host::Host;
+use onnxport_core::ir::Model;
+use onnxport_core::optimise::{self, Bound, Class, Level, Listed, OptimiseOptions};
+use onnxport_core::valid::Stated;
+use serde_json::{Value, json};
+
+use crate::format::{bold, count, faint, table};
+use crate::outcome::{CommandResult, Outcome};
+use crate::plugins::{self, FUSIONS, PluginArguments};
+
+/// A model for each rule that is linked in, in which it applies: `=== PLUGIN RULE`, then the text of the model. A test
+/// (`optimise::examples`) cuts them out of the files that rules are tested with.
+const EXAMPLES: &str = include_str!("rules/examples.txt");
+
+/// Arguments of `rules`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// A rule or pass, to see all about it; a list of all when it is left out
+    name: Option<String>,
+    #[command(flatten)]
+    plugins: PluginArguments,
+}
+
+/// What is known of a rule or pass.
+struct Known<'h> {
+    listed: &'h Listed,
+    plugin: &'h str,
+    /// The level from which on it runs; `None` for one that does not run unless its plugin is loaded in place of the
+    /// linked-in one.
+    level: Option<Level>,
+    /// A model in which it applies, and what becomes of that.
+    example: Option<(String, String)>,
+}
+
+/// Lists rules and passes, or tells about one.
+pub(crate) fn run(arguments: &Arguments) -> CommandResult {
+    let host = plugins::host(&arguments.plugins)?;
+    if let Some(name) = &arguments.name {
+        optimise::known(&host, name)?;
+    }
+    let wanted = |listed: &&Listed| arguments.name.as_ref().is_none_or(|name| *name == listed.name);
+    let known: Vec<Known<'_>> = host
+        .catalog
+        .listed()
+        .iter()
+        .filter(wanted)
+        .map(|listed| Known::of(&host, listed))
+        .collect::<Result<_, _>>()?;
+    let mut outcome = Outcome::ok().with("rules", known.iter().map(Known::json).collect::<Vec<_>>());
+    if arguments.name.is_some() {
+        outcome.text = known.iter().map(Known::text).collect::<Vec<_>>().join("\n");
+    } else {
+        outcome.summary = format!("{}\n", bold(&count(known.len(), "rule")));
+        outcome.text = table(&known.iter().map(Known::row).collect::<Vec<_>>());
+    }
+    Ok(outcome)
+}
+
+impl<'h> Known<'h> {
+    fn of(host: &'h Host, listed: &'h Listed) -> Result<Self, Diagnostic> {
+        let plugin = host.plugins.get(listed.plugin);
+        let id = plugin.map_or("unknown", |plugin| plugin.id);
+        let is_linked = plugin.is_none_or(|plugin| plugin.library.is_none());
+        let level = match &listed.class {
+            Class::Exact => Some(Level::Exact),
+            Class::Unstated if is_linked && id == FUSIONS => None,
+            Class::Bounded { .. } | Class::Unstated => Some(Level::Bounded),
+            Class::Target { .. } => Some(Level::Target),
+        };
+        Ok(Self { listed, plugin: id, level, example: example(host, id, listed)? })
+    }
+
+    fn kind(&self) -> &'static str {
+        if self.listed.is_pass { "pass" } else { "rule" }
+    }
+
+    /// How exact it is, in words.
+    fn exactness(&self) -> String {
+        match self.listed.class.bound() {
+            Some(bound) if !bound.is_none() => format!("{}, {bound}", self.listed.class),
+            _ => self.listed.class.to_string(),
+        }
+    }
+
+    fn row(&self) -> Vec<String> {
+        let name = if self.listed.is_pass {
+            format!("{} (pass)", self.listed.name)
+        } else {
+            self.listed.name.to_owned()
+        };
+        vec![
+            bold(&name),
+            self.plugin.to_owned(),
+            self.level_name(),
+            self.exactness(),
+            self.listed.documentation.to_owned(),
+        ]
+    }
+
+    fn level_name(&self) -> String {
+        self.level.map_or_else(|| "-".to_owned(), |level| level.to_string())
+    }
+
+    fn text(&self) -> String {
+        let Listed { name, documentation, opsets, pattern, .. } = self.listed;
+        let runs = self.level.map_or_else(
+            || "where the plugin is loaded in place of the one that is linked in".to_owned(),
+            |level| format!("--optimise {level} and above"),
+        );
+        let mut rows = vec![
+            vec!["plugin".to_owned(), self.plugin.to_owned()],
+            vec!["class".to_owned(), self.exactness()],
+            vec!["runs at".to_owned(), runs],
+            vec!["opsets".to_owned(), optimise::versions(opsets)],
+        ];
+        if !pattern.is_empty() {
+            rows.push(vec!["pattern".to_owned(), (*pattern).to_owned()]);
+        }
+        let mut text = format!("{} {}\n  {documentation}\n\n{}", self.kind(), bold(name), table(&rows));
+        match &self.example {
+            Some((before, after)) => {
+                text.push_str(&format!("\n{}\n{before}\n{}\n{after}", bold("before"), bold("after")));
+            }
+            None => text.push_str(&format!("\n{}\n", faint("there is no example of it"))),
+        }
+        text
+    }
+
+    fn json(&self) -> Value {
+        let Listed { name, documentation, class, opsets, pattern, .. } = self.listed;
+        let target = match class {
+            Class::Target { target, .. } => Some(target),
+            _ => None,
+        };
+        let class_name = match class {
+            Class::Unstated => None,
+            Class::Exact => Some("exact"),
+            Class::Bounded { .. } => Some("bounded"),
+            Class::Target { .. } => Some("target"),
+        };
+        let bound = class.bound().filter(|bound| !bound.is_none());
+        json!({
+            "name": name,
+            "kind": self.kind(),
+            "plugin": self.plugin,
+            "documentation": documentation,
+            "class": class_name,
+            "target": target,
+            "bound": bound.map(|Bound { relative, ulps }| json!({ "relative": relative, "ulps": ulps })),
+            "level": self.level.map(|level| level.to_string()),
+            "min_opset": opsets.start(),
+            "max_opset": (*opsets.end() != i64::from(u32::MAX)).then_some(opsets.end()),
+            "pattern": (!pattern.is_empty()).then_some(pattern),
+            "before": self.example.as_ref().map(|(before, _)| before),
+            "after": self.example.as_ref().map(|(_, after)| after),
+        })
+    }
+}
+
+/// The example of a rule, and what the rule makes of it; `None` where there is none.
+fn example(host: &Host, plugin: &str, listed: &Listed) -> Result<Option<(String, String)>, Diagnostic> {
+    let head = format!("{plugin} {}", listed.name);
+    let mut sections = EXAMPLES.split("=== ").filter_map(|section| section.split_once('\n'));
+    let Some((_, before)) = sections.find(|(name, _)| *name == head) else { return Ok(None) };
+    let Ok(mut model) = Model::parse(before) else { return Ok(None) };
+    let mut options = OptimiseOptions {
+        level: Level::Target,
+        only: Some(listed.name.to_owned()),
+        fold: 0,
+        ..OptimiseOptions::default()
+    };
+    if let Class::Target { target, .. } = &listed.class {
+        options.target.clone_from(target);
+    }
+    let (done, _) = optimise::optimise(host, &mut model, &mut Stated::default(), &options)?;
+    Ok((done.applied > 0).then(|| (before.to_owned(), model.to_text())))
+}

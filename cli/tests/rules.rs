@@ -1,0 +1,223 @@
+//! `onnxport rules`, the page that is made of it, levels on the command line, and matches as models.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use onnxport_core::ir::Model;
+use onnxport_core::pipeline::import;
+use onnxport_core::write::{WriteOptions, write};
+use serde_json::Value;
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace").to_owned()
+}
+
+fn onnxport(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_onnxport"));
+    command.args(arguments).current_dir(repository()).output().expect("the binary starts")
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let output = onnxport(arguments);
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)))
+}
+
+/// `docs/rules.md`.
+fn page(rules: &[Value]) -> String {
+    let text = |rule: &Value, key: &str| rule[key].as_str().unwrap_or_default().to_owned();
+    let level = |rule: &Value| {
+        rule["level"].as_str().map_or("not by default".to_owned(), |level| format!("`{level}`"))
+    };
+    let mut page = "# The rules\n\n\
+         What the optimizer has that comes with onnxport: the rules of `plugins/optimise` and `plugins/fusions`, the level from\n\
+         which on each runs, and how exact it is ([optimizer plugins](optimizer-plugins.md#classes)). `onnxport rules` lists\n\
+         them with those of other plugins, `onnxport rules NAME` shows one. The examples are models in text form, and what the\n\
+         rule alone makes of them. `UPDATE=1 cargo test -p onnxport --test rules` writes this page.\n\n\
+         | rule | plugin | level | class | what it is about |\n|---|---|---|---|---|\n"
+        .to_owned();
+    for rule in rules {
+        let _ = writeln!(
+            page,
+            "| [`{name}`](#{name}) | {} | {} | {} | {} |",
+            text(rule, "plugin"),
+            level(rule),
+            exactness(rule),
+            text(rule, "documentation").replace('|', "\\|"),
+            name = text(rule, "name"),
+        );
+    }
+    for rule in rules {
+        let _ = write!(page, "\n## {}\n\n{}\n\n", text(rule, "name"), text(rule, "documentation"));
+        let _ = write!(
+            page,
+            "A {} of `{}`, level {}, {}, {}.\n",
+            text(rule, "kind"),
+            text(rule, "plugin"),
+            level(rule),
+            exactness(rule),
+            opsets(rule)
+        );
+        if let Some(pattern) = rule["pattern"].as_str() {
+            let _ = write!(page, "\n```text\n{pattern}\n```\n");
+        }
+        if let (Some(before), Some(after)) = (rule["before"].as_str(), rule["after"].as_str()) {
+            let _ = write!(page, "\nbecomes, as in\n\n```text\n{before}```\n\n```text\n{after}```\n");
+        }
+    }
+    page
+}
+
+fn exactness(rule: &Value) -> String {
+    let mut bounds = Vec::new();
+    if let Some(relative) = rule["bound"]["relative"].as_f64().filter(|bound| *bound > 0.0) {
+        bounds.push(format!("{relative:e}"));
+    }
+    if let Some(ulps) = rule["bound"]["ulps"].as_f64().filter(|bound| *bound > 0.0) {
+        bounds.push(format!("{ulps} ulps"));
+    }
+    let bound = if bounds.is_empty() { String::new() } else { format!(" within {}", bounds.join(" or ")) };
+    match (rule["class"].as_str(), rule["target"].as_str()) {
+        (Some(_), Some(target)) => format!("for {target}{bound}"),
+        (Some("exact"), _) => "exact".to_owned(),
+        (Some(_), _) => format!("bounded{bound}"),
+        (None, _) => "not stated".to_owned(),
+    }
+}
+
+fn opsets(rule: &Value) -> String {
+    match (rule["min_opset"].as_i64(), rule["max_opset"].as_i64()) {
+        (Some(0) | None, None) => "at all opsets".to_owned(),
+        (Some(low), None) => format!("from opset {low} on"),
+        (low, Some(high)) => format!("at opsets {} to {high}", low.unwrap_or_default()),
+    }
+}
+
+#[test]
+fn the_page_of_rules_is_current() {
+    let said = json(&["rules", "--json"]);
+    let page = page(said["rules"].as_array().expect("a list"));
+    let path = repository().join("docs/rules.md");
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, &page).expect("a writable page");
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(written == page, "docs/rules.md is not current: UPDATE=1 writes it");
+}
+
+#[test]
+fn a_rule_is_shown_with_what_it_does() {
+    let said = json(&["rules", "negate_twice", "--json"]);
+    let [rule] = said["rules"].as_array().expect("a list").as_slice() else { panic!("{said}") };
+    assert_eq!((&rule["class"], &rule["level"]), (&"exact".into(), &"1".into()));
+    assert_eq!(rule["pattern"], "Neg(Neg(x))");
+    let nodes = |side: &str| rule[side].as_str().expect("a model").matches("Neg(").count();
+    assert_eq!((nodes("before"), nodes("after")), (2, 0));
+    let text = onnxport(&["rules", "negate_twice"]).stdout;
+    let text = String::from_utf8(text).expect("text");
+    assert!(text.contains("The negative of a negative.") && text.contains("before\nopset"), "{text}");
+    let unknown = onnxport(&["rules", "negate_thrice"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&unknown.stderr).contains("there is no rule or pass `negate_thrice`"));
+}
+
+/// A model with a place for a rule of level 1 and for one of plugin `fusions`, in a folder.
+fn model() -> (tempfile::TempDir, impl Fn(&str) -> String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = "opset 20\ngraph {\n  input %x: f32[2]\n  %a: f32[2] = Neg(%x)\n  %b: f32[2] = Neg(%a)\n  \
+                %c: f32[2] = Sigmoid(%b)\n  %d: f32[2] = Mul(%b, %c)\n  output %d as y\n}\n";
+    let model = Model::parse(text).unwrap_or_else(|error| panic!("{error}"));
+    write(&model, &folder.path().join("m.onnx"), &WriteOptions::default()).expect("it is written");
+    let place = folder.path().to_owned();
+    (folder, move |name: &str| place.join(name).to_str().expect("UTF-8").to_owned())
+}
+
+#[test]
+fn levels_are_said_on_the_command_line() {
+    let (_folder, at) = model();
+    let (input, output) = (at("m.onnx"), at("n.onnx"));
+    let optimise = |options: &[&str]| {
+        let said = json(&[&["optimize", &input, "-o", &output, "--json"], options].concat());
+        (said["nodes"].clone(), said["optimised"]["applied"].clone())
+    };
+    assert_eq!(optimise(&["--optimise", "0"]), (4.into(), Value::Null));
+    assert_eq!(optimise(&["--no-optimise"]), (4.into(), Value::Null));
+    assert_eq!(optimise(&["--optimise", "1"]), (2.into(), 1.into()));
+    assert_eq!(optimise(&[]), optimise(&["--optimise", "2"]));
+    let both = onnxport(&["optimize", &input, "-o", &output, "--optimise", "1", "--no-optimise"]);
+    assert_eq!(both.status.code(), Some(2), "one of both");
+    assert_eq!(onnxport(&["optimize", &input, "-o", &output, "--optimise", "3"]).status.code(), Some(2));
+}
+
+#[test]
+fn counts_say_what_became_of_the_nodes() {
+    let (_folder, at) = model();
+    let said = json(&["optimize", &at("m.onnx"), "-o", &at("n.onnx"), "--json", "--optimise", "1"]);
+    let done = &said["optimised"];
+    assert_eq!((&done["before"], &done["after"]), (&4.into(), &2.into()));
+    let count =
+        serde_json::json!({ "plugin": "optimise", "name": "negate_twice", "applied": 1, "nodes": -2 });
+    assert_eq!(done["counts"], Value::Array(vec![count]));
+}
+
+#[test]
+fn matches_are_models_of_their_own() {
+    let (_folder, at) = model();
+    let folder = at("matches");
+    let said = json(&[
+        "optimize",
+        &at("m.onnx"),
+        "-o",
+        &at("n.onnx"),
+        "--json",
+        "--optimise",
+        "1",
+        "--dump-matches",
+        &folder,
+    ]);
+    let paths: Vec<&str> =
+        said["matches"].as_array().expect("paths").iter().filter_map(Value::as_str).collect();
+    let [before, after] = paths[..] else { panic!("{paths:?}") };
+    assert!(before.ends_with("matches/0001-negate_twice.before.onnx"), "{before}");
+    let text = |path: &str| import(Path::new(path)).expect("a model").to_text();
+    assert_eq!(text(before).matches("Neg(").count(), 2);
+    assert_eq!(text(after).matches("Neg(").count(), 0);
+    for path in [before, after] {
+        let output = onnxport(&["run", path, "--random", "--executor", "reference", "--json"]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn a_rule_that_the_level_leaves_out_says_so() {
+    let (_folder, at) = model();
+    let explain = |level: &str, rule: &str| {
+        let said = json(&[
+            "optimize",
+            &at("m.onnx"),
+            "-o",
+            &at("n.onnx"),
+            "--json",
+            "--optimise",
+            level,
+            "--explain-rule",
+            rule,
+        ]);
+        said["optimised"]["places"][0]["reason"].as_str().unwrap_or_default().to_owned()
+    };
+    assert_eq!(explain("1", "conv_batch_norm"), "it may change results, which level 1 does not");
+    assert_eq!(explain("1", "negate_twice"), "");
+    let stopped = json(&[
+        "optimize",
+        &at("m.onnx"),
+        "-o",
+        &at("n.onnx"),
+        "--json",
+        "--optimise",
+        "1",
+        "--stop-after",
+        "0",
+    ]);
+    assert_eq!((&stopped["nodes"], &stopped["optimised"]["stopped"]), (&4.into(), &true.into()));
+}

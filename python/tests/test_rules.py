@@ -276,3 +276,38 @@ def test_what_is_kept_of_a_call_is_of_no_use_later(tmp_path):
     for use in (lambda: kept[0].Neg(kept[1]), lambda: kept[1].shape, lambda: kept[2].op):
         with pytest.raises(RuntimeError, match="only during the call"):
             use()
+
+
+def test_levels_choose_by_what_a_rule_states():
+    @onnxport.rule("Sigmoid(x)", bound=1e-6, register=False)
+    def by_tanh(op, x):
+        return op.tanh(x * 0.5) * 0.5 + 0.5
+
+    assert "Tanh" not in kinds(onnxport.optimize(SILU, rules=[by_tanh], optimise=1))
+    assert "Tanh" in kinds(onnxport.optimize(SILU, rules=[by_tanh], optimise=2))
+    assert "Tanh" in kinds(onnxport.optimize(SILU, rules=[by_tanh], optimise="target"))
+    assert "Tanh" not in kinds(onnxport.optimize(SILU, rules=[by_tanh], optimise=False))
+    assert "Tanh" in kinds(onnxport.optimize(SILU, rules=[by_tanh], optimise=True))
+    with pytest.raises(TypeError, match="not both"):
+        onnxport.graph_pass(exact=True, bound=1e-3)
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        onnxport.graph_pass(bound=2.0)
+
+
+def test_what_a_wrong_rule_makes_is_not_written(tmp_path):
+    @onnxport.rule("Sigmoid(x)", exact=True, register=False)
+    def wrong(op, x):
+        return op.tanh(x)
+
+    before, after = tmp_path / "a.onnx", tmp_path / "b.onnx"
+    onnx.save(SILU, before)
+    with pytest.raises(onnxport.MismatchError):
+        onnxport.optimize(before, after, rules=[wrong], verify=True)
+    assert not after.exists()
+    with pytest.raises(onnxport.MismatchError):
+        onnxport.optimize(before, after, rules=[wrong], verify=True, keep_failed=True)
+    assert not after.exists()
+    assert "Tanh" in kinds(onnx.load(tmp_path / "b.failed.onnx"))
+    said = onnxport.optimize(before, after, verify=True)
+    assert said["verification"]["values_compared"]
+    assert after.exists()

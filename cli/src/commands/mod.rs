@@ -9,6 +9,7 @@ pub(crate) mod diff;
 pub(crate) mod explain;
 pub(crate) mod exporting;
 mod histogram;
+mod holding;
 pub(crate) mod inspect;
 pub(crate) mod man;
 mod modules;

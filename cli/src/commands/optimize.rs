@@ -10,8 +10,11 @@ use onnxport_core::optimise::{self, Rewritten};
 use onnxport_core::pipeline;
 use onnxport_core::write::{self, WriteOptions};
 
+use super::holding::HoldingArguments;
 use super::optimising::OptimiseArguments;
+use super::verifying;
 use super::writing::PlaceArguments;
+use crate::exit::Exit;
 use crate::format::{bold, bytes, count};
 use crate::outcome::{CommandResult, Outcome};
 use crate::plugins::{self, PluginArguments};
@@ -33,6 +36,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     places: PlaceArguments,
     #[command(flatten)]
+    holding: HoldingArguments,
+    #[command(flatten)]
     plugins: PluginArguments,
 }
 
@@ -40,6 +45,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     progress.stage("reading the model");
     let host = plugins::host(&arguments.plugins)?;
+    arguments.holding.prepare(&host);
     let model = pipeline::import(&arguments.model)?;
     progress.stage("optimising");
     let Rewritten { model, optimised, diagnostics } =
@@ -57,7 +63,21 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
         weightless: true,
         ..arguments.places.options()
     };
-    let written = write::write(&model, output, &options)?;
+    let mut staged = write::stage(&model, output, &options)?;
+    let mut held = Outcome::ok();
+    if arguments.holding.verify {
+        let readable = staged.readable()?;
+        held = arguments.holding.hold(&host, &arguments.model, readable.path(), progress)?;
+    }
+    progress.go_on()?;
+    let written = match held.exit {
+        Exit::Ok => staged.publish()?,
+        _ if arguments.holding.keep_failed => staged.publish_failed()?,
+        _ => {
+            held.report.diagnostics.push(verifying::withheld(output, None));
+            return Ok(held);
+        }
+    };
     let mut outcome = Outcome::ok();
     outcome.summary =
         format!("{}  {} ({})", bold("wrote"), written.model.display(), bytes(written.model_bytes));
@@ -78,5 +98,9 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     arguments.optimising.describe(&optimised, "", &mut outcome);
     let diagnostics = diagnostics.into_iter().chain(written.diagnostics).collect();
     outcome.report = Report { diagnostics, origins: model.origins };
+    outcome.add(held);
+    if outcome.exit != Exit::Ok {
+        outcome.report.diagnostics.push(verifying::withheld(output, Some(&written.model)));
+    }
     Ok(outcome)
 }

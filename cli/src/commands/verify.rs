@@ -157,7 +157,7 @@ impl RuntimeOptions {
     }
 }
 
-fn parse_rule(text: &str) -> Result<(String, Rule), String> {
+pub(crate) fn parse_rule(text: &str) -> Result<(String, Rule), String> {
     let (name, rule) =
         text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or("expected INPUT=RULE")?;
     Ok((name.to_owned(), rule.parse()?))
@@ -170,7 +170,7 @@ fn parse_option(text: &str) -> Result<(String, String), String> {
     }
 }
 
-fn tolerance(text: &str) -> Result<f64, String> {
+pub(crate) fn tolerance(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number >= 0.0 => Ok(number),
         _ => Err("expected a number that is not negative".to_owned()),

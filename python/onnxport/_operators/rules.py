@@ -157,7 +157,6 @@ def graph_pass(
         name: Its name; by default that of the function.
         register: Use it in every conversion from then on; else only where it is passed on.
     """
-
     if exact and bound is not None:
         raise TypeError("say `exact=True`, or how far results may differ by `bound=`, not both")
     if bound is not None and not 0 < bound < 1:

@@ -6,24 +6,12 @@
 
 use std::fmt::Write;
 
-use onnxport_core::ir::{BlockId, Model, opset, tidy};
+use onnxport_core::ir::{Model, opset, tidy};
 use onnxport_core::ops::infer;
 use onnxport_core::valid::{Stated, validate};
 use onnxport_ir::ops;
 
 use crate::files::{Outcome, Sections, repository};
-
-fn infer_block(model: &mut Model, block: BlockId) {
-    let opset = model.opset();
-    let nodes: Vec<_> = model.graph.order(block).collect();
-    for node in nodes {
-        let inner: Vec<BlockId> = model.graph.nodes[node].blocks().collect();
-        for block in inner {
-            infer_block(model, block);
-        }
-        infer::infer(&mut model.graph, &mut model.symbols, opset, node);
-    }
-}
 
 fn outcome(sections: &Sections) -> Outcome {
     let mut model = match Model::parse(sections.get("input").expect("an input section")) {
@@ -32,8 +20,8 @@ fn outcome(sections: &Sections) -> Outcome {
     };
     match sections.get("step").map(str::trim) {
         Some("infer") => {
-            let main = model.graph.main();
-            infer_block(&mut model, main);
+            let opset = model.opset();
+            infer::infer_all(&mut model.graph, &mut model.symbols, opset);
         }
         Some("tidy") => {
             tidy::tidy(&mut model.graph);

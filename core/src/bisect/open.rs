@@ -9,7 +9,7 @@ use crate::diff::{Alignment, Diff, diff};
 use crate::ir::Model;
 use crate::ir::import::import;
 use crate::onnx::Signature;
-use crate::ops::infer;
+use crate::ops::infer::infer_all;
 use crate::pt2;
 use crate::run::{Computed, Draw, Given, Sizes, inputs};
 use crate::taps::{self, MEMORY, ModelSide, Recorded, Side, Taps};
@@ -110,10 +110,7 @@ pub fn compare(
 fn read(path: &Path) -> Result<Model, Diagnostic> {
     let mut model = import(path)?;
     let opset = model.opset();
-    let graph = &mut model.graph;
-    for node in graph.order(graph.main()).collect::<Vec<_>>() {
-        infer::infer(graph, &mut model.symbols, opset, node);
-    }
+    infer_all(&mut model.graph, &mut model.symbols, opset);
     Ok(model)
 }
 

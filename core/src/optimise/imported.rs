@@ -4,8 +4,8 @@
 use super::{Level, OptimiseOptions, Optimised, optimise};
 use crate::diagnose::{Code, Diagnostic, Report, Severity};
 use crate::host::Host;
-use crate::ir::{BlockId, Initializer, Model, Type, ValueId};
-use crate::ops::infer::{OLDEST_INFERRED, infer};
+use crate::ir::{Initializer, Model, Type, ValueId};
+use crate::ops::infer::{OLDEST_INFERRED, infer_all};
 use crate::tensor::DType;
 use crate::valid::{self, Stated};
 
@@ -46,8 +46,8 @@ pub fn imported(host: &Host, mut model: Model, options: &OptimiseOptions) -> Res
     let recorded: Vec<(ValueId, Type, bool)> = (model.graph.values.iter())
         .map(|(id, value)| (id, value.ty.clone(), model.graph.is_returned(id)))
         .collect();
-    let main = model.graph.main();
-    infer_block(&mut model, main);
+    let opset = model.opset();
+    infer_all(&mut model.graph, &mut model.symbols, opset);
     // With types of its own the graph is checked as one that was made here.
     let header = model.header.take();
     let mut stated = Stated::default();
@@ -73,16 +73,4 @@ fn is_plain(initializer: &Initializer) -> bool {
     let data = &initializer.data;
     let is_list = matches!(data.dtype, DType::I64 | DType::I32) && data.shape.len() <= 1;
     is_list || data.shape.iter().all(|extent| *extent == 1)
-}
-
-fn infer_block(model: &mut Model, block: BlockId) {
-    let opset = model.opset();
-    let nodes: Vec<_> = model.graph.order(block).collect();
-    for node in nodes {
-        let inner: Vec<BlockId> = model.graph.nodes[node].blocks().collect();
-        for block in inner {
-            infer_block(model, block);
-        }
-        infer(&mut model.graph, &mut model.symbols, opset, node);
-    }
 }

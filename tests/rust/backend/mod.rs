@@ -14,7 +14,7 @@ use std::fmt::Write;
 
 use onnxport_core::backend::{self, BackendOptions, Partitioned};
 use onnxport_core::host::Host;
-use onnxport_core::ir::{BlockId, Model};
+use onnxport_core::ir::Model;
 use onnxport_core::ops::infer;
 use onnxport_core::valid::{Stated, validate};
 
@@ -29,23 +29,11 @@ fn options(backends: &[&str]) -> BackendOptions {
     BackendOptions { backends, stem: "m.onnx".to_owned(), ..BackendOptions::default() }
 }
 
-fn infer_block(model: &mut Model, block: BlockId) {
-    let opset = model.opset();
-    let nodes: Vec<_> = model.graph.order(block).collect();
-    for node in nodes {
-        let inner: Vec<BlockId> = model.graph.nodes[node].blocks().collect();
-        for block in inner {
-            infer_block(model, block);
-        }
-        infer::infer(&mut model.graph, &mut model.symbols, opset, node);
-    }
-}
-
 /// A model with the types of all its values.
 fn parse(text: &str) -> Model {
     let mut model = Model::parse(text).unwrap_or_else(|error| panic!("{error}"));
-    let main = model.graph.main();
-    infer_block(&mut model, main);
+    let opset = model.opset();
+    infer::infer_all(&mut model.graph, &mut model.symbols, opset);
     model
 }
 

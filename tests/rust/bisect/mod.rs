@@ -43,10 +43,7 @@ fn around(nodes: &str) -> Model {
 /// The model with the types of its values, as a model that was read and inferred has them.
 fn typed(mut model: Model) -> Model {
     let opset = model.opset();
-    let graph = &mut model.graph;
-    for node in graph.order(graph.main()).collect::<Vec<_>>() {
-        onnxport_core::ops::infer::infer(graph, &mut model.symbols, opset, node);
-    }
+    onnxport_core::ops::infer::infer_all(&mut model.graph, &mut model.symbols, opset);
     model
 }
 

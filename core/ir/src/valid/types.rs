@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use super::{Cx, Stated, describe};
-use crate::ir::{BlockId, Graph, NodeId, Shape, Type};
+use crate::ir::{Graph, NodeId, Shape, Type};
 use crate::ops::infer;
 use crate::sym::{Dim, Symbols};
 
@@ -49,20 +49,8 @@ fn typed<'a>(cx: &mut Cx<'_>, graph: &'a Graph, opset: i64) -> Cow<'a, Graph> {
         return Cow::Borrowed(graph);
     }
     let mut typed = graph.clone();
-    let main = typed.main();
-    infer_block(cx, &mut typed, opset, main);
+    infer::infer_all(&mut typed, &mut cx.symbols, opset);
     Cow::Owned(typed)
-}
-
-fn infer_block(cx: &mut Cx<'_>, graph: &mut Graph, opset: i64, block: BlockId) {
-    let nodes: Vec<NodeId> = graph.order(block).collect();
-    for node in nodes {
-        let inner: Vec<BlockId> = graph.nodes[node].blocks().collect();
-        for block in inner {
-            infer_block(cx, graph, opset, block);
-        }
-        infer::infer(graph, &mut cx.symbols, opset, node);
-    }
 }
 
 /// The inputs of a node in words, with what is known of each.

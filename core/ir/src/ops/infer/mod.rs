@@ -13,7 +13,7 @@ mod tests;
 
 use smallvec::{SmallVec, smallvec};
 
-use crate::ir::{Attr, Graph, MAX_CONTENTS, NodeId, Shape, ShapeValue, Type};
+use crate::ir::{Attr, BlockId, Graph, MAX_CONTENTS, NodeId, Shape, ShapeValue, Type};
 use crate::sym::Symbols;
 use cx::{Contents, Cx, Dtypes, Shapes, Types};
 
@@ -69,6 +69,20 @@ pub fn infer(graph: &mut Graph, symbols: &mut Symbols, opset: i64, node: NodeId)
         if let Some(contents) = contents {
             graph.set_shape_value(value, contents);
         }
+    }
+}
+
+/// Sets the types of what every node gives, those of nested graphs included, in order; see [`infer`].
+pub fn infer_all(graph: &mut Graph, symbols: &mut Symbols, opset: i64) {
+    infer_block(graph, symbols, opset, graph.main());
+}
+
+fn infer_block(graph: &mut Graph, symbols: &mut Symbols, opset: i64, block: BlockId) {
+    for node in graph.order(block).collect::<Vec<_>>() {
+        for inner in graph.nodes[node].blocks().collect::<Vec<_>>() {
+            infer_block(graph, symbols, opset, inner);
+        }
+        infer(graph, symbols, opset, node);
     }
 }
 

@@ -15,6 +15,7 @@ pub mod modules;
 mod open;
 mod origins;
 pub mod passes;
+mod rounding;
 mod suspect;
 
 pub use open::{Options, Reference, bisect, compare};

@@ -9,8 +9,8 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::Options;
-use super::alone::shaken;
 use super::open::fill;
+use super::rounding::{all_shaken, explained};
 use crate::backend::BackendOptions;
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::diff::{Alignment, Diff, diff};
@@ -24,12 +24,9 @@ use crate::pipeline::{self, ConvertOptions};
 use crate::precision::PrecisionOptions;
 use crate::program::Program;
 use crate::run::{Computed, Draw, inputs};
-use crate::taps::{FLOOR, ModelSide, Recorded, distance, unit};
+use crate::taps::{ModelSide, Recorded, distance};
 use crate::verify::Runtime;
 use crate::write::{self, WriteOptions};
-
-/// How many times what a change of the inputs in their last places does to an output is explained by rounding.
-const SENSITIVITY: f64 = 16.0;
 
 /// What is made into a model.
 pub enum Source<'a> {
@@ -181,7 +178,7 @@ impl Search<'_> {
             return Ok(Broken::Folding { nodes: self.nodes(all, &folded)? });
         }
         let target = match self.source {
-            Source::Program(_, options) => format!("{:?}", options.legalise),
+            Source::Program(_, options) => options.legalise.target.to_string(),
             Source::Model(..) => String::new(),
         };
         Ok(Broken::Legalisation { target, nodes: self.nodes(&folded, finished)? })
@@ -235,22 +232,14 @@ impl Search<'_> {
         Ok(found)
     }
 
-    /// What rounding explains at each output: some units, and so many times what it does to change the inputs in their
-    /// last places.
+    /// What rounding explains at each output.
     fn floor(&mut self, model: &Model) -> Result<Vec<f64>, Report> {
-        let changed: Vec<Computed> =
-            self.inputs.iter().map(|input| shaken(input).unwrap_or_else(|| input.clone())).collect();
-        let inputs = std::mem::replace(&mut self.inputs, changed);
+        let inputs = std::mem::take(&mut self.inputs);
+        self.inputs = all_shaken(&inputs);
         let moved = self.outputs(model);
         self.inputs = inputs;
-        let floor = |(moved, expected): (&Computed, &Computed)| {
-            let found = distance(moved, expected);
-            // What stops being a number says nothing about rounding.
-            let is_number = found.difference.as_ref().is_some_and(|difference| difference.not_finite == 0);
-            let sensitivity = if is_number { found.error } else { 0.0 };
-            FLOOR * unit(expected.dtype) + SENSITIVITY * sensitivity
-        };
-        Ok(moved?.iter().zip(&self.expected).map(floor).collect())
+        let outputs = self.expected.iter().zip(moved?);
+        Ok(outputs.map(|(expected, moved)| explained(expected, Some(&moved), 1)).collect())
     }
 
     /// How far the outputs of a model are from what is expected, at most, and how far that one may be.

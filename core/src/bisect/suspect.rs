@@ -2,15 +2,13 @@
 
 use rustc_hash::FxHashMap;
 
-use super::alone::{Part, converted, shaken};
+use super::alone::{Part, converted};
+use super::rounding::{all_shaken, explained};
 use super::{Alone, Fault, Read, Search, State, Wrong, enter};
 use crate::diagnose::Diagnostic;
 use crate::ir::{Def, ValueId};
 use crate::run::Computed;
-use crate::taps::{FLOOR, Row, Tap, Taps, bound, cut, distance, unit};
-
-/// How many times what a change of the inputs in their last places does to the result is explained by rounding.
-const SENSITIVITY: f64 = 16.0;
+use crate::taps::{Row, Tap, Taps, bound, cut, distance};
 
 /// How many times farther off than its inputs a value is that nothing can compute alone, and that is called wrong.
 const SUSPICION: f64 = 1000.0;
@@ -68,20 +66,14 @@ fn alone(
     let border: Vec<(ValueId, &Computed)> = values.iter().map(|(value, given)| (*value, given)).collect();
     let part = Part::new(cut(search.model, &[tap.value], &border))?;
     let inputs: Vec<Computed> = values.iter().map(|(_, given)| given.clone()).collect();
-    let shaken: Vec<Computed> =
-        inputs.iter().map(|input| shaken(input).unwrap_or_else(|| input.clone())).collect();
+    let shaken = all_shaken(&inputs);
     let ran = part.run(side.runtime, &inputs).ok();
     let (got, moved) = match &ran {
         Some(got) => (Some(got.clone()), part.run(side.runtime, &shaken).ok()),
         None => (part.evaluate(&inputs), part.evaluate(&shaken)),
     };
     let Some(got) = got else { return Ok(None) };
-    let sensitivity = moved.map(|moved| distance(&moved, &got)).filter(|found| {
-        // What stops being a number says nothing about rounding.
-        found.difference.as_ref().is_some_and(|difference| difference.not_finite == 0)
-    });
-    let sensitivity = sensitivity.map_or(0.0, |found| found.error);
-    let allowed = FLOOR * unit(got.dtype) * nodes.max(1) as f64 + SENSITIVITY * sensitivity;
+    let allowed = explained(&got, moved.as_ref(), nodes);
     let error = distance(&got, expected).error;
     let mut alone = Alone { error, allowed, evaluator: None, executor_from_evaluator: None };
     if error <= allowed {

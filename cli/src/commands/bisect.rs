@@ -1,12 +1,9 @@
 //! `onnxport bisect`.
 
-use std::ffi::OsString;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use clap::builder::{OsStringValueParser, TypedValueParser};
-use clap_lex::OsStrExt;
 use onnxport_core::bisect::modules;
 use onnxport_core::bisect::passes::{self, Broken, Source, Steps};
 use onnxport_core::bisect::{self, Fault, Found, Options, Reference, Wrong};
@@ -15,11 +12,11 @@ use onnxport_core::ir::opset::DEFAULT_OPSET;
 use onnxport_core::lower::LowerOptions;
 use onnxport_core::optimise::OptimiseOptions;
 use onnxport_core::pipeline::{self, ConvertOptions};
-use onnxport_core::run::Given;
 use onnxport_core::taps::Recorded;
 use onnxport_core::verify::Executor;
 
 use super::diff;
+use super::given::{GivenArguments, parse_size};
 use super::modules::ModuleArguments;
 use super::reports::{Contents, ReportArguments};
 use super::verify::RuntimeArguments;
@@ -65,13 +62,8 @@ pub(crate) struct Arguments {
 /// Arguments about what models are run on.
 #[derive(Debug, Args)]
 pub(crate) struct FedArguments {
-    /// The value of an input: a .npy file, or a file of weights that holds a tensor of this name or one alone;
-    /// can be repeated. What is not given is recorded or drawn
-    #[arg(long = "input", value_name = "NAME=FILE", value_parser = OsStringValueParser::new().try_map(parse_input))]
-    inputs: Vec<(String, PathBuf)>,
-    /// A file with values for inputs by their names, .safetensors or another file of weights
-    #[arg(long = "inputs", value_name = "FILE")]
-    files: Vec<PathBuf>,
+    #[command(flatten)]
+    given: GivenArguments,
     /// What drawn values depend on
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     seed: u64,
@@ -83,35 +75,14 @@ pub(crate) struct FedArguments {
     round_memory: u64,
 }
 
-fn parse_input(text: OsString) -> Result<(String, PathBuf), String> {
-    let (name, path) = text.split_once("=").ok_or("expected NAME=FILE")?;
-    match name.to_str() {
-        Some(name) if !name.is_empty() && !path.is_empty() => Ok((name.to_owned(), path.into())),
-        _ => Err("expected NAME=FILE".to_owned()),
-    }
-}
-
-fn parse_size(text: &str) -> Result<(String, i64), String> {
-    let (name, size) = text.split_once('=').ok_or("expected NAME=SIZE")?;
-    let size: u32 = size.parse().map_err(|_| format!("{size:?} is not a size"))?;
-    if name.is_empty() { Err("expected NAME=SIZE".to_owned()) } else { Ok((name.to_owned(), size.into())) }
-}
-
 impl FedArguments {
     /// What is asked of a comparison.
     ///
     /// # Errors
     /// Those of reading the files.
     pub(crate) fn options(&self) -> Result<Options, Report> {
-        let mut given = Given::default();
-        for path in &self.files {
-            given.add_all(path)?;
-        }
-        for (name, path) in &self.inputs {
-            given.add(name, path)?;
-        }
         Ok(Options {
-            given,
+            given: self.given.read()?,
             sizes: self.sizes.iter().cloned().collect(),
             seed: self.seed,
             memory: self.round_memory,

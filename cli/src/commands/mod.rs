@@ -8,6 +8,7 @@ pub(crate) mod converting;
 pub(crate) mod diff;
 pub(crate) mod explain;
 pub(crate) mod exporting;
+mod given;
 mod histogram;
 mod holding;
 pub(crate) mod inspect;

@@ -3,11 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::{OsStringValueParser, TypedValueParser};
-use clap_lex::OsStrExt;
-use onnxport_core::run::{self, Draw, Given, Number, Run, Sizes, Summary};
-use std::ffi::OsString;
+use onnxport_core::run::{self, Draw, Number, Run, Sizes, Summary};
 
+use super::given::{GivenArguments, parse_size};
 use super::verify::RuntimeArguments;
 use crate::deadline::Deadline;
 use crate::format::{bold, duration, plain, table};
@@ -20,13 +18,8 @@ use crate::progress::Progress;
 pub(crate) struct Arguments {
     /// The ONNX model
     model: PathBuf,
-    /// The value of an input: a .npy file, or a file of weights that holds a tensor of this name or one alone;
-    /// can be repeated
-    #[arg(long = "input", value_name = "NAME=FILE", value_parser = OsStringValueParser::new().try_map(parse_input))]
-    inputs: Vec<(String, PathBuf)>,
-    /// A file with values for inputs by their names: .npz, .safetensors or another file of weights
-    #[arg(long = "inputs", value_name = "FILE")]
-    files: Vec<PathBuf>,
+    #[command(flatten)]
+    given: GivenArguments,
     /// Draw the inputs that are not given: floats between -1 and 1, integers and truth values 0 or 1
     #[arg(long)]
     random: bool,
@@ -45,32 +38,12 @@ pub(crate) struct Arguments {
     plugins: PluginArguments,
 }
 
-fn parse_input(text: OsString) -> Result<(String, PathBuf), String> {
-    let (name, path) = text.split_once("=").ok_or("expected NAME=FILE")?;
-    match name.to_str() {
-        Some(name) if !name.is_empty() && !path.is_empty() => Ok((name.to_owned(), path.into())),
-        _ => Err("expected NAME=FILE".to_owned()),
-    }
-}
-
-fn parse_size(text: &str) -> Result<(String, i64), String> {
-    let (name, size) = text.split_once('=').ok_or("expected NAME=SIZE")?;
-    let size: u32 = size.parse().map_err(|_| format!("{size:?} is not a size"))?;
-    if name.is_empty() { Err("expected NAME=SIZE".to_owned()) } else { Ok((name.to_owned(), size.into())) }
-}
-
 /// Runs a model once, shows what comes out, and writes it.
 pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     let host = plugins::host(&arguments.plugins)?;
     plugins::prepare(&host, &arguments.runtime);
     progress.stage("reading the inputs");
-    let mut given = Given::default();
-    for path in &arguments.files {
-        given.add_all(path)?;
-    }
-    for (name, path) in &arguments.inputs {
-        given.add(name, path)?;
-    }
+    let given = arguments.given.read()?;
     let sizes: Sizes = arguments.sizes.iter().cloned().collect();
     let draw = arguments.random.then_some(Draw { seed: arguments.seed });
     let runtime = plugins::runtime(&host, &arguments.runtime)?;
@@ -119,17 +92,4 @@ fn row(tensor: &Summary) -> Vec<String> {
     let numbers = [tensor.min, tensor.max, tensor.mean].map(number);
     let nan = tensor.nan.to_string();
     [plain(&tensor.name), ty].into_iter().chain(numbers).chain([nan]).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn inputs_and_sizes_have_names() {
-        assert_eq!(parse_input("a=b=c.npy".into()), Ok(("a".to_owned(), "b=c.npy".into())));
-        assert_eq!(parse_size("x:0=3"), Ok(("x:0".to_owned(), 3)));
-        assert!(["a", "=b", "a="].into_iter().all(|text| parse_input(text.into()).is_err()));
-        assert!(["a", "=1", "a=b", "a=-1"].into_iter().all(|text| parse_size(text).is_err()));
-    }
 }

@@ -1,11 +1,13 @@
 //! `floor`: conversions of the programs of `tests/python/models` beside what no conversion can do without.
 
-use std::borrow::Cow;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use onnxport_core::diagnose::Diagnostic;
+use onnxport_core::tensor::MappedFile;
+use onnxport_core::tensor::zip_index::{Region, ZipIndex};
 use serde::Serialize;
 use serde::de::IgnoredAny;
 
@@ -102,14 +104,14 @@ fn copy_to_disk(from: &Path, to: &Path) -> io::Result<()> {
 
 /// The JSON of the program in an archive.
 fn program(archive: &Path) -> io::Result<Vec<u8>> {
-    let mut zip = zip::ZipArchive::new(File::open(archive)?).map_err(io::Error::other)?;
-    let mut programs = zip.file_names().flatten().filter(|name| name.ends_with("models/model.json"));
-    let name = programs.next().map(Cow::into_owned);
-    drop(programs);
-    let name = name.ok_or_else(|| io::Error::other(format!("{} has no program", archive.display())))?;
-    let mut bytes = Vec::new();
-    zip.by_name(&name).map_err(io::Error::other)?.read_to_end(&mut bytes)?;
-    Ok(bytes)
+    let refused =
+        |problem: Diagnostic| io::Error::other(format!("{}: {}", archive.display(), problem.message));
+    let file = Region::whole(MappedFile::open(archive)?);
+    let zip = ZipIndex::open(file, "").map_err(refused)?;
+    let found = zip.iter().find(|(name, _)| name.ends_with("models/model.json"));
+    let (name, entry) =
+        found.ok_or_else(|| io::Error::other(format!("{} has no program", archive.display())))?;
+    Ok(zip.read(name, entry).map_err(refused)?.into_owned())
 }
 
 /// CPU seconds of this thread, those in the kernel included.

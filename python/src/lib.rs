@@ -52,11 +52,14 @@ mod native {
 const START: &str = "import sys; folder = sys.argv.pop(1); sys.path[:] = [p for p in sys.path if p]; \
                      folder in sys.path or sys.path.insert(0, folder); from onnxport._cli import main; sys.exit(main())";
 
-/// Says how the command is started once more: by this Python, with this package.
+/// Says which Python this is, and how the command is started once more: by this Python, with this package.
 fn say_how_to_start(py: Python<'_>) -> PyResult<()> {
     let sys = py.import("sys")?;
     // Empty or `None` inside of a program that embeds Python.
     let Ok(python) = sys.getattr("executable")?.extract::<OsString>() else { return Ok(()) };
+    if !python.is_empty() {
+        onnxport_core::interpreter::running(PathBuf::from(&python));
+    }
     let package = sys
         .getattr("modules")?
         .get_item("onnxport")

@@ -2,6 +2,8 @@
 
 import inspect
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import onnx
@@ -13,6 +15,7 @@ import onnxport  # noqa: E402
 from onnxport import _commands  # noqa: E402
 
 PROGRAM = Path(__file__).parents[2] / "examples/mlp/mlp.pt2"
+PACKAGE = Path(onnxport.__file__).parents[1]
 NAMES = [
     "bisect",
     "convert",
@@ -166,3 +169,17 @@ def test_a_runtime_can_have_a_process_of_its_own(model):
     # What a limit is to end without a process of its own is this process.
     with pytest.raises(onnxport.UsageError, match="another program's"):
         onnxport.run(model, **given, timeout=0.001)
+
+
+def test_the_runtime_of_this_python_is_found_without_its_environment_being_active(tmp_path):
+    pytest.importorskip("onnxruntime")
+    script = (
+        "import onnxport, sys\n"
+        "said = onnxport.convert(sys.argv[1], output=sys.argv[2], require_verified=True)\n"
+        "print(said['verification']['executor'])"
+    )
+    environment = {"HOME": str(tmp_path), "PATH": "", "PYTHONPATH": str(PACKAGE)}
+    command = [sys.executable, "-c", script, PROGRAM, tmp_path / "a.onnx"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "ONNX Runtime" in done.stdout

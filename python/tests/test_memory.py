@@ -6,8 +6,11 @@ import threading
 import weakref
 
 import pytest
+import safetensors.torch
 import torch
 from torch._export.serde import serialize
+
+import onnxport
 
 _native = pytest.importorskip("onnxport._native", reason="run `cargo xtask python`")
 
@@ -181,3 +184,39 @@ def test_two_threads_export_at_once():
         thread.join()
     assert len(found) == 6
     assert len(set(found)) == 1
+
+
+def recording(folder, program, change=lambda values: values):
+    """The bytes of a recording of `program`, its values changed."""
+    path = onnxport.save(program, folder / "recorded.pt2")
+    with safetensors.safe_open(path, framework="pt") as file:
+        values = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+        metadata = file.metadata()
+    return safetensors.torch.save(change(values), metadata)
+
+
+def test_a_model_is_held_against_recorded_calls(tmp_path):
+    program = exported()
+    given = {**parts(program), "recorded": recording(tmp_path, program)}
+    model = _native.Conversion.from_parts(**given).run(json.dumps({"verify": True}))
+    said = json.loads(model.save(tmp_path / "m.onnx", written()))
+    assert [case["name"] for case in said["verification"]["cases"]] == ["traced"]
+
+
+def test_a_model_that_departs_from_recorded_calls_is_not_written(tmp_path):
+    def moved(values):
+        return {key: v + 1 if "/output/0" in key else v for key, v in values.items()}
+
+    program = exported()
+    given = {**parts(program), "recorded": recording(tmp_path, program, moved)}
+    model = _native.Conversion.from_parts(**given).run(json.dumps({"verify": True}))
+    with pytest.raises(_native.Error) as refused:
+        model.save(tmp_path / "m.onnx", written())
+    assert "OP701" in str(refused.value)
+    assert not list(tmp_path.glob("m.onnx*"))
+
+
+def test_a_recording_that_is_none_is_refused():
+    given = {**parts(exported()), "recorded": b"no recording"}
+    with pytest.raises(_native.Error, match="OP704"):
+        _native.Conversion.from_parts(**given)

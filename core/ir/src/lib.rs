@@ -15,6 +15,7 @@
 pub mod arena;
 pub mod diagnose;
 pub mod files;
+pub mod interpreter;
 pub mod ir;
 mod name;
 pub mod onnx;

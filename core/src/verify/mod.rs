@@ -16,7 +16,6 @@ mod made;
 mod model;
 mod nature;
 mod place;
-pub mod python;
 mod reference;
 mod report;
 mod run;

@@ -14,8 +14,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::diagnose::{Code, Diagnostic};
+use crate::interpreter::{self, Python};
 use crate::verify::child::Child;
-use crate::verify::python::{self, Python};
 
 /// What calls `pieces`.
 const SCRIPT: &str = include_str!("pieces.py");
@@ -193,7 +193,7 @@ pub fn modules(
 ) -> Result<Pieces, Diagnostic> {
     let found = match caller {
         Some(call) => request(options).and_then(|request| tree(call(path, &request)?.as_bytes())),
-        None => python::with(&["torch", "onnxport"])
+        None => interpreter::with(&["torch", "onnxport"])
             .and_then(|python| ask(&python, path, options, limit.unwrap_or(PATIENCE))),
     };
     found.map_err(|why| {

@@ -17,8 +17,8 @@ use message::Answer;
 
 use super::child::Child;
 use super::expected::{Against, Case, Expected, Floors, Source};
-use super::python::{self, Python};
 use crate::diagnose::{Code, Diagnostic, Severity};
+use crate::interpreter::{self, Python};
 
 /// What runs the program.
 const SCRIPT: &str = include_str!("program.py");
@@ -84,7 +84,7 @@ impl Against {
     /// Asks a PyTorch that is there, if that is safe.
     fn look(&mut self, limit: Option<Duration>) -> Result<(), String> {
         let Some(path) = self.program.clone() else { return Ok(()) };
-        let found = python::active().into_iter().find(|python| python.package("torch").is_some());
+        let found = interpreter::active().into_iter().find(|python| python.package("torch").is_some());
         let Some(python) = found else { return Ok(()) };
         memory::check(&path)?;
         self.ask(&python, &path, false, limit)
@@ -92,7 +92,7 @@ impl Against {
 
     fn insist(&mut self, limit: Option<Duration>) -> Result<(), String> {
         let path = self.program.clone().ok_or("the values do not belong to a program that it could load")?;
-        self.ask(&python::with(&["torch"])?, &path, true, limit)
+        self.ask(&interpreter::with(&["torch"])?, &path, true, limit)
     }
 
     fn ask(

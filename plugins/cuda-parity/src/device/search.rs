@@ -1,8 +1,7 @@
 //! Where NVRTC is looked for, in this order:
 //!
 //! 1. the path that the user gave (the caller's business);
-//! 2. the packages `nvidia-cuda-nvrtc` of the active Python, which PyTorch brings along: in the folders of
-//!    `VIRTUAL_ENV`, of `CONDA_PREFIX`, and of the `python3` and `python` on `PATH`;
+//! 2. the packages `nvidia-cuda-nvrtc` of the active Python ([`onnxport_ir::interpreter`]), which PyTorch brings along;
 //! 3. the toolkit at `CUDA_HOME` and `CUDA_PATH`, `LD_LIBRARY_PATH`, and the system's folders.
 
 use std::env;
@@ -12,40 +11,17 @@ use std::path::{Path, PathBuf};
 
 /// The first library in the documented order.
 pub(super) fn find() -> Option<PathBuf> {
-    let interpreters = ["python3", "python"].into_iter().filter_map(on_path);
-    // A virtual environment's interpreter is a link out of it, so look at both ends.
-    let installed = interpreters.flat_map(|python| {
-        let real = python.canonicalize().unwrap_or_else(|_| python.clone());
-        [python, real]
-    });
-    let installed = installed.filter_map(|python| Some(python.parent()?.parent()?.to_owned()));
-    let prefixes = ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().filter_map(set).chain(installed);
-    prefixes.flat_map(|prefix| in_prefix(&prefix)).chain(in_system()).find_map(|folder| library_in(&folder))
+    let pythons = onnxport_ir::interpreter::active();
+    let packages = pythons.iter().flat_map(|python| in_packages(&python.packages));
+    packages.chain(in_system()).find_map(|folder| library_in(&folder))
 }
 
 fn set(variable: &str) -> Option<PathBuf> {
     env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-fn on_path(program: &str) -> Option<PathBuf> {
-    let file = format!("{program}{}", env::consts::EXE_SUFFIX);
-    let folders = env::var_os("PATH")?;
-    // What lies in the working folder is not asked.
-    let mut files =
-        env::split_paths(&folders).filter(|folder| folder.is_absolute()).map(|folder| folder.join(&file));
-    files.find(|path| path.is_file())
-}
-
-/// The folders with libraries of NVIDIA's packages in the Python installed at `prefix`.
-fn in_prefix(prefix: &Path) -> Vec<PathBuf> {
-    let mut packages = vec![prefix.join("Lib").join("site-packages")];
-    for lib in ["lib", "lib64", "local/lib"] {
-        for python in entries(&prefix.join(lib)) {
-            if python.file_name().is_some_and(|name| name.to_string_lossy().starts_with("python3")) {
-                packages.extend(["site-packages", "dist-packages"].map(|name| python.join(name)));
-            }
-        }
-    }
+/// The folders with libraries of NVIDIA's packages among the packages of a Python.
+fn in_packages(packages: &[PathBuf]) -> Vec<PathBuf> {
     // One package for each library until CUDA 12, one folder for all of them since.
     let nvidia = packages.iter().flat_map(|packages| entries(&packages.join("nvidia")));
     nvidia.flat_map(|package| ["lib", "bin"].map(|folder| package.join(folder))).collect()
@@ -93,7 +69,7 @@ fn rank(name: &OsStr) -> Option<Vec<u32>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{OsStr, in_prefix, library_in, rank};
+    use super::{OsStr, in_packages, library_in, rank};
 
     #[test]
     fn names_of_the_library_are_told_from_its_neighbours() {
@@ -108,13 +84,14 @@ mod tests {
 
     #[test]
     fn the_packages_of_a_python_are_found() {
-        let prefix = tempfile::tempdir().unwrap();
-        let folder = prefix.path().join("lib/python3.11/site-packages/nvidia/cu13/lib");
+        let packages = tempfile::tempdir().unwrap();
+        let folder = packages.path().join("nvidia/cu13/lib");
         std::fs::create_dir_all(&folder).unwrap();
         for name in ["libnvrtc.so.13", "libnvrtc-builtins.so.13.2"] {
             std::fs::write(folder.join(name), "").unwrap();
         }
-        let found = in_prefix(prefix.path()).iter().find_map(|folder| library_in(folder));
+        let packages = [packages.path().to_owned()];
+        let found = in_packages(&packages).iter().find_map(|folder| library_in(folder));
         assert_eq!(found, Some(folder.join("libnvrtc.so.13")));
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! 1. the path that the user gave (the caller's business);
 //! 2. `ORT_DYLIB_PATH`;
-//! 3. the `onnxruntime` package of the active Python: in the folders of `VIRTUAL_ENV`, of `CONDA_PREFIX`, of the
-//!    `python3` and `python` on `PATH`, and of the user's own packages;
+//! 3. the `onnxruntime` package of the active Python ([`onnxport_ir::interpreter`]), the one that this process is before
+//!    all others;
 //! 4. `LD_LIBRARY_PATH` and the system's library folders;
 //! 5. where these interpreters say that the package is. That starts a process, so that it comes last, goes on while
 //!    a program is converted ([`begin`]), and is remembered.
@@ -41,65 +41,20 @@ pub fn find() -> Option<PathBuf> {
 
 fn look() -> Option<PathBuf> {
     let remember = Settings::get().is_ok_and(|settings| settings.remember);
-    let interpreters = interpreters();
     set("ORT_DYLIB_PATH")
-        .or_else(|| in_prefixes(&interpreters))
+        .or_else(in_packages)
         .or_else(in_system)
-        .or_else(|| python::ask(&interpreters, remember))
+        .or_else(|| python::ask(&onnxport_ir::interpreter::active(), remember))
 }
 
 fn set(variable: &str) -> Option<PathBuf> {
     env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// The interpreters on `PATH`, each once.
-fn interpreters() -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = Vec::new();
-    for python in ["python3", "python"].into_iter().filter_map(on_path) {
-        if found.iter().all(|other| other.canonicalize().ok() != python.canonicalize().ok()) {
-            found.push(python);
-        }
-    }
-    found
-}
-
-fn in_prefixes(interpreters: &[PathBuf]) -> Option<PathBuf> {
-    let active = ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().filter_map(set);
-    let installed = interpreters.iter().flat_map(|python| {
-        // A virtual environment's interpreter is a link out of it, so look at both ends.
-        [python.clone(), python.canonicalize().unwrap_or_else(|_| python.clone())]
-    });
-    let installed = installed.filter_map(|python| Some(python.parent()?.parent()?.to_owned()));
-    // What a user installs without an environment, and what is installed by hand beside the system's Python.
-    let own = env::home_dir().filter(|home| home.is_absolute()).map(|home| home.join(".local"));
-    let others = own.into_iter().chain([PathBuf::from("/usr/local")]).filter(|_| !interpreters.is_empty());
-    active.chain(installed).chain(others).find_map(|prefix| in_prefix(&prefix))
-}
-
-fn on_path(program: &str) -> Option<PathBuf> {
-    let file = format!("{program}{}", env::consts::EXE_SUFFIX);
-    let folders = env::var_os("PATH")?;
-    // What lies in the working folder is not asked.
-    env::split_paths(&folders)
-        .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join(&file))
-        .find(|path| path.is_file())
-}
-
-/// The library in the packages of the Python installed at `prefix`.
-fn in_prefix(prefix: &Path) -> Option<PathBuf> {
-    let mut roots = vec![prefix.join("Lib")];
-    for lib in ["lib", "lib64", "local/lib"] {
-        let Ok(entries) = fs::read_dir(prefix.join(lib)) else { continue };
-        let pythons = entries.flatten().filter(|e| e.file_name().to_string_lossy().starts_with("python3"));
-        let mut pythons: Vec<PathBuf> = pythons.map(|e| e.path()).collect();
-        pythons.sort();
-        roots.extend(pythons.into_iter().rev());
-    }
-    roots
-        .iter()
-        .flat_map(|root| ["site-packages", "dist-packages"].map(|packages| root.join(packages)))
-        .find_map(|packages| library_in(&packages.join("onnxruntime").join("capi")))
+fn in_packages() -> Option<PathBuf> {
+    let pythons = onnxport_ir::interpreter::active();
+    let packages = pythons.iter().flat_map(|python| &python.packages);
+    packages.map(|folder| folder.join("onnxruntime").join("capi")).find_map(|folder| library_in(&folder))
 }
 
 fn in_system() -> Option<PathBuf> {

@@ -10,6 +10,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use onnxport_ir::interpreter::Python;
+
 use super::library_in;
 use super::memory::{Answer, Key, Memory, Watched};
 
@@ -45,9 +47,9 @@ const VARIABLES: [&str; 9] = [
 ];
 
 /// The library of the first interpreter that has one.
-pub(super) fn ask(interpreters: &[PathBuf], remember: bool) -> Option<PathBuf> {
+pub(super) fn ask(pythons: &[Python], remember: bool) -> Option<PathBuf> {
     let memory = if remember { Memory::of_user() } else { None };
-    interpreters.iter().find_map(|python| recall(python, memory.as_ref()))
+    pythons.iter().find_map(|python| recall(&python.interpreter, memory.as_ref()))
 }
 
 fn recall(python: &Path, memory: Option<&Memory>) -> Option<PathBuf> {

@@ -1,12 +1,16 @@
 //! The Python that the user works with, found without starting one.
 //!
-//! Looked at, in this order: the environments that `VIRTUAL_ENV` and `CONDA_PREFIX` name, then the `python3` and
-//! the `python` of `PATH`. What packages one has is seen from its folders.
+//! Looked at, in this order: the Python that this process is, where it is one; the environments that `VIRTUAL_ENV` and
+//! `CONDA_PREFIX` name; the `python3` and the `python` of `PATH`. What packages one has is seen from its folders.
 
 use std::env;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// The interpreter that this process runs, where it runs one.
+static OWN: OnceLock<PathBuf> = OnceLock::new();
 
 /// An installed Python.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,33 +28,49 @@ impl Python {
     }
 }
 
+/// Says which interpreter this process runs: its packages come before those of every other. Said once.
+pub fn running(interpreter: PathBuf) {
+    OWN.get_or_init(|| interpreter);
+}
+
 /// The active Pythons, those that come first in use first; each once.
 pub fn active() -> Vec<Python> {
     let set = |variable| env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
     let path = env::var_os("PATH").unwrap_or_default();
     let home = ["HOME", "USERPROFILE"].into_iter().find_map(set);
-    found([set("VIRTUAL_ENV"), set("CONDA_PREFIX")], &path, home.as_deref())
+    let prefixes = [set("VIRTUAL_ENV"), set("CONDA_PREFIX")];
+    found(OWN.get().cloned(), prefixes, &path, home.as_deref())
+}
+
+/// The folder of a package of the first active Python that has it.
+pub fn package(name: &str) -> Option<PathBuf> {
+    active().iter().find_map(|python| python.package(name))
 }
 
 /// The active Python that lacks least of `packages`: what a launcher's Python has shows when it is started.
 ///
 /// # Errors
 /// A sentence where none is active.
-pub(crate) fn with(packages: &[&str]) -> Result<Python, String> {
+pub fn with(packages: &[&str]) -> Result<Python, String> {
     let mut all = active();
     all.sort_by_key(|python| packages.iter().filter(|name| python.package(name).is_none()).count());
     let none = "no Python is active: neither an environment, nor `python3` on PATH";
     all.into_iter().next().ok_or_else(|| none.to_owned())
 }
 
-fn found(prefixes: [Option<PathBuf>; 2], path: &OsStr, home: Option<&Path>) -> Vec<Python> {
+fn found(
+    own: Option<PathBuf>,
+    prefixes: [Option<PathBuf>; 2],
+    path: &OsStr,
+    home: Option<&Path>,
+) -> Vec<Python> {
     let in_prefixes = prefixes.into_iter().flatten().filter_map(|prefix| interpreter_in(&prefix));
     let on_path = ["python3", "python"].into_iter().filter_map(|name| {
         let file = format!("{name}{}", env::consts::EXE_SUFFIX);
         env::split_paths(path).map(|folder| folder.join(&file)).find(|file| file.is_file())
     });
     let mut all: Vec<Python> = Vec::new();
-    for interpreter in in_prefixes.chain(on_path) {
+    for interpreter in own.into_iter().chain(in_prefixes).chain(on_path) {
         let packages = packages(&interpreter, home);
         let is_known = |known: &Python| known.interpreter == interpreter || known.packages == packages;
         if packages.is_empty() || !all.iter().any(is_known) {
@@ -138,13 +158,16 @@ mod tests {
         install(&venv, "python3.12", &["torch"]);
         install(&system, "python3.11", &[]);
         let path = system.join("bin");
-        let pythons = found([Some(venv.clone()), None], path.as_os_str(), None);
+        let pythons = found(None, [Some(venv.clone()), None], path.as_os_str(), None);
         let interpreters: Vec<PathBuf> = pythons.iter().map(|p| p.interpreter.clone()).collect();
         assert_eq!(interpreters, [venv.join("bin/python3"), path.join("python3")]);
         assert_eq!(pythons[0].package("torch"), Some(venv.join("lib/python3.12/site-packages/torch")));
         assert_eq!(pythons[1].package("torch"), None);
-        let same = found([Some(venv.clone()), None], venv.join("bin").as_os_str(), None);
+        let same = found(None, [Some(venv.clone()), None], venv.join("bin").as_os_str(), None);
         assert_eq!(same.len(), 1);
+        let own = Some(system.join("bin/python3"));
+        let pythons = found(own.clone(), [Some(venv), None], OsStr::new(""), None);
+        assert_eq!(own.as_ref(), pythons.first().map(|python| &python.interpreter));
     }
 
     #[test]
@@ -153,7 +176,7 @@ mod tests {
         let prefix = root.path().join("local");
         install(&prefix, "python3.11", &[]);
         fs::create_dir_all(prefix.join("lib/python3.13/site-packages/torch")).unwrap();
-        let [python] = &found([None, None], prefix.join("bin").as_os_str(), None)[..] else { panic!() };
+        let [python] = &found(None, [None, None], prefix.join("bin").as_os_str(), None)[..] else { panic!() };
         assert_eq!(python.package("torch"), None);
     }
 
@@ -168,7 +191,7 @@ mod tests {
         for (says, sees) in [("false", false), ("true", true)] {
             let config = format!("home = {}\ninclude-system-site-packages = {says}\n", base.display());
             fs::write(venv.join("pyvenv.cfg"), config).unwrap();
-            let pythons = found([Some(venv.clone()), None], OsStr::new(""), None);
+            let pythons = found(None, [Some(venv.clone()), None], OsStr::new(""), None);
             assert_eq!(pythons[0].package("torch").is_some(), sees, "{says}");
         }
     }

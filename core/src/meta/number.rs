@@ -248,8 +248,9 @@ fn joined(name: &str, a: Number, b: Number) -> Option<Number> {
         "mul" => float(|x, y| x * y),
         "truediv" => float(|x, y| x / y),
         "pow" => float(f64::powf),
-        "max" => float(f64::max),
-        "min" => float(f64::min),
+        // As Python has it: of a NaN nothing is known, where `f64::max` leaves it out.
+        "max" => float(|x, y| if y > x { y } else { x }),
+        "min" => float(|x, y| if y < x { y } else { x }),
         "eq" => truth(f64::eq),
         "ne" => truth(f64::ne),
         "lt" => truth(f64::lt),

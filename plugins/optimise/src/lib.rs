@@ -1,7 +1,8 @@
 //! Rewrite rules for every model, as a plugin: what computes nothing goes, and what two operators do in a
-//! row one does. Every rule is exact: the results are the same, bit for bit.
+//! row one does. Every rule is exact, the results are the same, bit for bit, but for those of [`attention`].
 
 mod arithmetic;
+mod attention;
 mod casts;
 mod shapes;
 mod transposes;

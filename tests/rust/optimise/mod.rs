@@ -1,5 +1,5 @@
 //! File tests of optimising: `tests/files/optimise/*.txt`, with the rules and passes of [`plugin`], and
-//! `tests/files/standard/*.txt`, with the rules of `plugins/optimise`.
+//! `tests/files/standard/*.txt` and `tests/files/attention/*.txt`, with the rules of `plugins/optimise`.
 //!
 //! - `options`: `explain NAME`, `level LEVEL` (`target` unless it is stated), `stop-after N`, `sweeps N` and `growth N`, a line each;
 //! - `input`: a model in text form;
@@ -92,6 +92,7 @@ fn outcome(host: &Host, sections: &Sections) -> Expected {
 
 file_tests!("optimise", |sections| outcome(&host(), sections));
 file_tests!("standard", |sections| outcome(&STANDARD, sections));
+file_tests!("attention", |sections| outcome(&STANDARD, sections));
 file_tests!("fusions", |sections| outcome(&FUSIONS, sections));
 
 #[test]

@@ -1,0 +1,66 @@
+//! Masks of truth values around a softmax.
+
+use onnxport_sdk::prelude::*;
+
+rules! {
+    /// A softmax that is masked on both sides, in front of a product: the mask is added to the scores, minus infinity where it
+    /// is closed, and rows that are closed everywhere are made zero behind the product, which is smaller than its
+    /// operand. Nothing changes where the scores are finite; infinities and NaN in closed places come through, as in PyTorch.
+    masked_softmax (class = bounded(relative = 1e-6), opset = 18.., priority = 1):
+        MatMul(
+            Where(mask, Softmax(Where(mask, scores, const low), axis = -1), 0),
+            v: [.., _, _]
+        )
+        if is_lowest(low) && mask.rank().is_some_and(|rank| rank > 0)
+        => masked(cx, scores, mask, v);
+
+    /// A softmax whose rows of NaN, which have no place, are made zero, in front of a product: they are made zero behind the
+    /// product, which is smaller. A row of it is NaN everywhere or nowhere. Nothing changes where the values are finite.
+    guarded_softmax (class = bounded(relative = 1e-6), opset = 13.., priority = 1):
+        let weights = soft @ Softmax(_: [.., S], axis = -1);
+        MatMul(Where(IsNaN(weights), 0, weights), v: [.., _, _])
+        if soft.output(0).and_then(ValueRef::rank).is_some_and(|rank| rank > 1)
+        => guarded(cx, soft, S, v);
+}
+
+/// Whether `low` is so low that its exponential beside a usual score is zero.
+fn is_lowest(low: ValueRef<'_>) -> bool {
+    let dtype = low.dtype();
+    let Some(numbers) = low.constant().and_then(|low| low.floats()) else { return false };
+    let bound = match dtype {
+        Some(DType::F32 | DType::F64 | DType::BF16) => -1e30,
+        Some(DType::F16) => -65504.0,
+        _ => return false,
+    };
+    matches!(numbers.as_slice(), [number] if *number <= bound)
+}
+
+fn masked<'h>(
+    cx: &Rewrite<'h>,
+    scores: ValueRef<'h>,
+    mask: ValueRef<'h>,
+    v: ValueRef<'h>,
+) -> Res<ValueRef<'h>> {
+    let dtype = cx.dtype(scores)?;
+    let bias = cx
+        .op("Where")
+        .input(mask)
+        .input(cx.float(0.0, dtype))
+        .input(cx.float(f64::NEG_INFINITY, dtype))
+        .one();
+    let product = cx.matmul(cx.softmax(cx.add(scores, bias), -1), v);
+    let open = cx.equal(cx.reduce("ReduceMax", bias, &[-1], true), 0.0);
+    Ok(cx.op("Where").input(open).input(product).input(cx.float(0.0, dtype)).one())
+}
+
+/// The product of what `soft` makes and `v`, and zeros where a row of the former is NaN.
+fn guarded<'h>(cx: &Rewrite<'h>, soft: NodeRef<'h>, places: Dim, v: ValueRef<'h>) -> Res<ValueRef<'h>> {
+    let weights = soft.output(0).ok_or("the softmax makes nothing")?;
+    let product = cx.matmul(weights, v);
+    let one = if cx.graph().dim_range(places).min > 0 {
+        cx.slice(weights, -1, 0, 1, 1)
+    } else {
+        cx.reduce("ReduceSum", weights, &[-1], true)
+    };
+    Ok(cx.select(cx.is_nan(one), 0.0, product))
+}

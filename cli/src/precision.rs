@@ -33,12 +33,20 @@ pub(crate) struct PrecisionArguments {
     /// How a quantised weight appears in the graph
     #[arg(long, value_enum, default_value_t = QuantizeForm::Dequantize, value_name = "FORM", requires = "quantize")]
     quantize_form: QuantizeForm,
+    /// In which type MatMulNBits takes its other operand: 1 f32, 2 f16, 3 bf16, 4 8-bit integers, each
+    /// off by up to 1/254 of the largest number of its block; 0 leaves it to the runtime. 4 unless it is given
+    #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=4), requires = "quantize")]
+    accuracy_level: Option<u8>,
     /// Quantise these matrices instead, whatever reads them; can be repeated
     #[arg(long, value_name = "PATTERN", requires = "quantize")]
     quantize_only: Vec<String>,
     /// Weights that are not quantised; can be repeated
     #[arg(long, value_name = "PATTERN", requires = "quantize")]
     quantize_skip: Vec<String>,
+    /// Store weights that products read through a transpose as these take them, with .T behind their names:
+    /// sessions are created faster. Tied weights stay
+    #[arg(long)]
+    turn_weights: bool,
     /// Change weights by the transform of a plugin, before anything else, such as mylib/prune:conv*; can
     /// be repeated
     #[arg(long = "transform", value_name = "PLUGIN/NAME[:PATTERN]", value_parser = parse_transform)]
@@ -112,9 +120,18 @@ impl PrecisionArguments {
                 Beyond::Keep => Overflow::Keep,
                 Beyond::Allow => Overflow::Allow,
             },
-            quantise: self.quantize.clone().map(|scheme| Scheme { form, ..scheme }),
+            quantise: self.quantize.clone().map(|scheme| Scheme {
+                form,
+                // As ONNX Runtime does it when it fuses the other form itself.
+                accuracy_level: self.accuracy_level.unwrap_or(match form {
+                    Form::Dequantize => 0,
+                    Form::MatMulNBits => 4,
+                }),
+                ..scheme
+            }),
             quantise_only: Patterns::new(self.quantize_only.iter().cloned()),
             quantise_skip: Patterns::new(self.quantize_skip.iter().cloned()),
+            turn: self.turn_weights,
             transforms: self.transforms.clone(),
             several: false,
         }

@@ -2,17 +2,21 @@
 //!
 //! The computation keeps its types: a weight that is stored in a lower type goes through a `Cast`, a
 //! quantised one through `DequantizeLinear`, right where the initializer is read, so that a runtime can
-//! fold it. Only `MatMulNBits` takes the place of a product. No weight is held in memory: what happens
-//! to its bytes is a transform of its [`LazyTensor`](crate::tensor::LazyTensor), and the writer streams.
+//! fuse it with the product. Only `MatMulNBits` takes the place of one, and rows that are looked up are restored
+//! by themselves. No weight is held in memory: what happens to its bytes is a transform of its [`LazyTensor`](crate::tensor::LazyTensor), and the writer streams.
 
+mod dequantize;
 mod edit;
 mod foreign;
+mod lookup;
 mod narrow;
+mod nbits;
 mod probe;
-mod products;
 mod quantise;
+mod readers;
 mod scheme;
 mod select;
+mod turned;
 
 #[cfg(test)]
 mod tests;
@@ -44,6 +48,8 @@ pub struct PrecisionOptions {
     pub quantise_only: Patterns,
     /// Weights that are not quantised.
     pub quantise_skip: Patterns,
+    /// Weights that products read through a transpose are stored as they take them.
+    pub turn: bool,
     /// Transforms of plugins, in order. They come before everything else.
     pub transforms: Vec<PluginTransform>,
     /// A pattern may match nothing, which is a warning: it is meant for another program.
@@ -100,7 +106,7 @@ impl Changed {
 impl PrecisionOptions {
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
-        self.dtype.is_none() && self.quantise.is_none() && self.transforms.is_empty()
+        self.dtype.is_none() && self.quantise.is_none() && self.transforms.is_empty() && !self.turn
     }
 }
 
@@ -144,6 +150,9 @@ pub fn apply(
         }
         if let Some(dtype) = options.dtype {
             narrow::apply(model, options, dtype, &mut changed, &mut notes, &mut report.diagnostics);
+        }
+        if options.turn {
+            turned::apply(&mut model.graph);
         }
     }
     if !report.diagnostics.is_empty() {

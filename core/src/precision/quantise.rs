@@ -1,42 +1,39 @@
-//! Weights as codes with scales: `DequantizeLinear` and `MatMulNBits`.
+//! Which weights become codes with scales, and by which scheme.
 
 use rustc_hash::FxHashMap;
 
-use super::products::{Product, products};
+use super::readers::Readers;
 use super::select::weights;
-use super::{Block, Changed, Form, PrecisionOptions, Scheme, edit};
+use super::{Block, Changed, Form, PrecisionOptions, Scheme, dequantize, nbits};
 use crate::diagnose::{Code, Diagnostic, Severity};
 use crate::host::Host;
-use crate::ir::{Attr, Attribute, Graph, Model, NodeId, OpsetImport, ValueId};
+use crate::ir::{Graph, Model, ValueId};
 use crate::tensor::transform::{Bits, Blocks, Part, Quantise, SharedQuantiser};
 use crate::tensor::{DType, LazyTensor, Transform};
 use crate::weights::{Found, quantiser};
 
-/// The domain of ONNX Runtime's own operators.
-const MICROSOFT: &str = "com.microsoft";
-
 /// A weight that is to be quantised.
-struct Target {
-    value: ValueId,
-    name: String,
-    data: LazyTensor,
-    /// The axis that products sum over; the last one where there are none.
-    axis: usize,
-    products: Vec<Product>,
-    /// Whether nothing but products reads it.
-    only_products: bool,
+pub(super) struct Target {
+    pub(super) value: ValueId,
+    pub(super) name: String,
+    pub(super) data: LazyTensor,
+    /// The axis of the blocks: the one that products sum over.
+    pub(super) axis: usize,
+    pub(super) readers: Readers,
+    /// Whether all readers are products and lookups that take the weight apart along this axis.
+    pub(super) is_known: bool,
 }
 
 /// The scheme for one weight.
-struct Plan<'a> {
-    scheme: &'a Scheme,
+pub(super) struct Plan<'a> {
+    pub(super) scheme: &'a Scheme,
     /// Weights of a block.
-    size: u64,
+    pub(super) size: u64,
     quantiser: Option<SharedQuantiser>,
 }
 
 impl Plan<'_> {
-    fn part(&self, blocks: Blocks, part: Part) -> Transform {
+    pub(super) fn part(&self, blocks: Blocks, part: Part) -> Transform {
         let Scheme { bits, symmetric, .. } = *self.scheme;
         Transform::Quantise(Quantise { bits, symmetric, blocks, part, quantiser: self.quantiser.clone() })
     }
@@ -84,6 +81,7 @@ pub(super) fn apply(
         }
     };
     let mut choosers = Choosers::default();
+    let mut products = 0;
     for target in targets(&model.graph, options, notes) {
         let size = match scheme.block {
             Block::Size(size) => size,
@@ -97,20 +95,22 @@ pub(super) fn apply(
         }
         let before = target.data.byte_len().unwrap_or(0);
         let after = match scheme.form {
-            Form::Dequantize => dequantize(model, &target, &plan),
-            Form::MatMulNBits => match matmul_nbits(model, &target, &plan) {
-                Ok(bytes) => bytes,
-                Err(why) => {
-                    notes.push(kept(&target.name, why));
-                    continue;
-                }
-            },
+            Form::Dequantize => dequantize::apply(model, &target, &plan),
+            Form::MatMulNBits => nbits::apply(model, &target, &plan),
         };
-        let Some(after) = after else { continue };
+        let after = match after {
+            Ok(after) => after,
+            Err(why) => {
+                notes.push(kept(&target.name, why));
+                continue;
+            }
+        };
+        products += target.readers.products.len();
         changed.quantised += 1;
         changed.bytes_before += before;
         changed.bytes_after += after;
     }
+    notes.extend(nbits::rounds(scheme, products));
 }
 
 /// Whether the opset and the form have what the scheme asks for.
@@ -118,6 +118,10 @@ fn possible(scheme: &Scheme, opset: i64) -> Result<(), Diagnostic> {
     let refuse =
         |message: String, help: &str| Err(Diagnostic::error(Code::WEIGHT_SCHEME, message).help(help));
     match (scheme.form, scheme.block) {
+        (Form::Dequantize, _) if scheme.accuracy_level > 0 => refuse(
+            "`DequantizeLinear` has no accuracy level".to_owned(),
+            "use --quantize-form matmulnbits, or the session option `session.qdq_matmulnbits_accuracy_level`",
+        ),
         (Form::Dequantize, Block::Size(_)) if opset < 21 => refuse(
             format!("`DequantizeLinear` has no blocks in opset {opset}"),
             "use --opset 21, --quantize-form matmulnbits, or int8:block=channel",
@@ -163,21 +167,21 @@ fn targets(graph: &Graph, options: &PrecisionOptions, notes: &mut Vec<Diagnostic
             notes.push(kept(name, "the model returns it"));
             continue;
         }
-        let (products, only_products) = products(graph, value);
-        let axes: Vec<usize> = products.iter().map(|product| product.axis).collect();
-        let axis = axes.first().copied().unwrap_or(1);
-        let agreed = axes.iter().all(|other| *other == axis);
-        if !chosen && (products.is_empty() || !only_products || !agreed) {
-            if !products.is_empty() {
+        let readers = Readers::of(graph, value);
+        let axis = readers.axis();
+        let is_known = !readers.others && axis.is_some();
+        if !chosen && (readers.products.is_empty() || !is_known) {
+            if !readers.products.is_empty() {
                 notes.push(kept(
                     name,
-                    "other operators read it as well as products, or products in both ways",
+                    "not only products and lookups of rows read it, or they do in both ways",
                 ));
             }
             continue;
         }
+        let first = readers.products.first().map_or(1, |product| product.axis);
         let (name, data) = (name.to_owned(), data.clone());
-        found.push(Target { value, name, data, axis, products, only_products: only_products && agreed });
+        found.push(Target { value, name, data, axis: axis.unwrap_or(first), readers, is_known });
     }
     found
 }
@@ -200,118 +204,4 @@ fn readable(target: &Target) -> Result<(), Diagnostic> {
     let message =
         format!("`{name}` has {} values that are infinite or NaN and cannot be quantised", found.not_finite);
     Err(Diagnostic::error(Code::WEIGHT_VALUE, message).help("leave it out with --quantize-skip"))
-}
-
-/// Puts `DequantizeLinear` in front of everything that reads the weight. Returns the bytes that are
-/// stored.
-fn dequantize(model: &mut Model, target: &Target, plan: &Plan<'_>) -> Option<u64> {
-    let Plan { scheme, size, .. } = *plan;
-    let Target { value, name, data, axis, .. } = target;
-    let extent = data.shape.get(*axis).copied()?;
-    let blocks = Blocks { axis: *axis, size: size.min(extent) };
-    let part = |part| {
-        let made = data.then(plan.part(blocks, part))?;
-        // One scale per output is a vector.
-        let flat = matches!((scheme.block, part), (Block::Channel, Part::Scales | Part::ZeroPoints));
-        if flat { made.reshape(&[made.elements()?]) } else { Some(made) }
-    };
-    let (codes, scales) = (part(Part::Codes)?, part(Part::Scales)?);
-    let zeros = if scheme.symmetric { None } else { Some(part(Part::ZeroPoints)?) };
-    let bytes = [Some(&codes), Some(&scales), zeros.as_ref()].into_iter().flatten();
-    let bytes = bytes.filter_map(LazyTensor::byte_len).sum();
-    let graph = &mut model.graph;
-    let ty = graph.values[*value].ty.clone();
-    let codes = edit::supplant(graph, *value, codes);
-    let mut inputs = vec![codes, graph.add_initializer(Some(format!("{name}_scale").into()), scales)];
-    if let Some(zeros) = zeros {
-        inputs.push(graph.add_initializer(Some(format!("{name}_zero_point").into()), zeros));
-    }
-    let attributes = match scheme.block {
-        Block::Size(_) => vec![("axis", *axis as i64), ("block_size", blocks.size as i64)],
-        Block::Channel => vec![("axis", 1 - *axis as i64)],
-    };
-    let restored = edit::prepend(graph, "DequantizeLinear", &inputs, &attributes, ty)?;
-    graph.replace_uses(*value, restored);
-    Some(bytes)
-}
-
-/// Replaces the products that read the weight. Returns the bytes that are stored, or why it stays.
-fn matmul_nbits(model: &mut Model, target: &Target, plan: &Plan<'_>) -> Result<Option<u64>, &'static str> {
-    let Plan { scheme, size, .. } = *plan;
-    let Target { name, data, axis, products, only_products, .. } = target;
-    if products.is_empty() || !only_products {
-        return Err("something else than a product reads it");
-    }
-    if data.dtype == DType::BF16 {
-        return Err("`MatMulNBits` is not taken for bf16");
-    }
-    for Product { node, .. } in products {
-        let node = &model.graph.nodes[*node];
-        let float = |name: &str| match node.attr(name) {
-            Some(Attr::Float(x)) => *x,
-            _ => 1.0,
-        };
-        if node.is("Gemm")
-            && (node.int("transA").unwrap_or(0) != 0 || float("alpha") != 1.0 || float("beta") != 1.0)
-        {
-            return Err("a `Gemm` transposes or scales its operands");
-        }
-    }
-    // The sum runs over the last axis of `[N, K]`.
-    let rows = if *axis == 1 { Some(data.clone()) } else { data.permute(&[1, 0]) };
-    let rows = rows.ok_or("its bytes cannot be read the other way round")?;
-    let [n, k] = rows.shape[..] else { return Err("it is not a matrix") };
-    let part = |part| {
-        let blocks = Blocks { axis: 1, size };
-        rows.then(plan.part(blocks, part)).ok_or("it cannot be cut into blocks")
-    };
-    let (codes, scales) = (part(Part::MatMulCodes)?, part(Part::Scales)?);
-    let zeros = if scheme.symmetric { None } else { Some(part(Part::MatMulZeroPoints)?) };
-    let bytes = [Some(&codes), Some(&scales), zeros.as_ref()].into_iter().flatten();
-    let bytes = bytes.filter_map(LazyTensor::byte_len).sum();
-    let graph = &mut model.graph;
-    let codes = edit::supplant(graph, target.value, codes);
-    let mut weight = vec![codes, graph.add_initializer(Some(format!("{name}_scale").into()), scales)];
-    if let Some(zeros) = zeros {
-        weight.push(graph.add_initializer(Some(format!("{name}_zero_point").into()), zeros));
-    }
-    let attributes = [
-        ("K", k as i64),
-        ("N", n as i64),
-        ("bits", i64::from(scheme.bits.count())),
-        ("block_size", size as i64),
-    ];
-    for Product { node, .. } in products {
-        replace(graph, *node, &weight, &attributes);
-    }
-    if !model.opsets.iter().any(|import| import.domain == MICROSOFT) {
-        model.opsets.push(OpsetImport { domain: MICROSOFT.to_owned(), version: 1 });
-        model.opsets.sort();
-    }
-    Ok(Some(bytes))
-}
-
-/// Puts `MatMulNBits`, and an `Add` for the third operand of a `Gemm`, in the place of a product.
-fn replace(graph: &mut Graph, old: NodeId, weight: &[ValueId], attributes: &[(&str, i64)]) {
-    let node = graph.nodes[old].clone();
-    let (Some(block), Some(Some(output))) = (node.block, node.outputs.first().copied()) else { return };
-    let ty = graph.values[output].ty.clone();
-    let attributes =
-        attributes.iter().map(|(name, n)| Attribute { name: (*name).into(), value: Attr::Int(*n) });
-    let left = node.inputs.first().copied().flatten();
-    let inputs = std::iter::once(left).chain(weight.iter().copied().map(Some));
-    let product = graph.append(block, MICROSOFT, "MatMulNBits", inputs, attributes.collect(), 1, node.origin);
-    graph.move_before(product, old);
-    let Some(mut result) = graph.nodes[product].outputs.first().copied().flatten() else { return };
-    graph.values[result].ty = ty.clone();
-    if let Some(bias) = node.inputs.get(2).copied().flatten() {
-        let sum = graph.append(block, "", "Add", [Some(result), Some(bias)], Vec::new(), 1, node.origin);
-        graph.move_before(sum, old);
-        let Some(value) = graph.nodes[sum].outputs.first().copied().flatten() else { return };
-        graph.values[value].ty = ty;
-        result = value;
-    }
-    graph.values[result].name = graph.values[output].name.take();
-    graph.replace_uses(output, result);
-    graph.remove(old);
 }

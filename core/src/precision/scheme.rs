@@ -37,6 +37,9 @@ pub struct Scheme {
     pub form: Form,
     /// Who chooses scales and codes; `None` rounds to nearest.
     pub quantiser: Option<QuantiserName>,
+    /// The type in which `MatMulNBits` takes its other operand: 1 f32, 2 f16, 3 bf16, 4 int8; 0 leaves it
+    /// to the runtime.
+    pub accuracy_level: u8,
 }
 
 impl FromStr for Scheme {
@@ -52,8 +55,14 @@ impl FromStr for Scheme {
             "int8" => Bits::Eight,
             _ => return Err(format!("{name:?} is not int4 or int8")),
         };
-        let mut scheme =
-            Self { bits, block: Block::Size(32), symmetric: true, form: Form::default(), quantiser: None };
+        let mut scheme = Self {
+            bits,
+            block: Block::Size(32),
+            symmetric: true,
+            form: Form::default(),
+            quantiser: None,
+            accuracy_level: 0,
+        };
         for word in rest.split(',').map(str::trim).filter(|word| !word.is_empty()) {
             match word.split_once('=') {
                 None if word == "symmetric" => scheme.symmetric = true,

@@ -1,6 +1,7 @@
 use super::{Block, Form, Overflow, Patterns, PrecisionOptions, Scheme, apply};
 use crate::diagnose::Code;
 use crate::ir::Model;
+use crate::ops::{self, Limits, Tensor, Value};
 use crate::tensor::transform::Bits;
 use crate::tensor::{DType, LazyTensor};
 use crate::valid;
@@ -61,6 +62,7 @@ fn descriptions_are_read() {
         symmetric: true,
         form: Form::Dequantize,
         quantiser: None,
+        accuracy_level: 0,
     };
     assert_eq!(scheme("int4"), Ok(plain));
     assert_eq!(
@@ -132,13 +134,13 @@ fn values_that_do_not_fit_are_the_users_choice() {
 }
 
 #[test]
-fn blocks_lie_along_the_axis_of_the_sum() {
+fn codes_lie_as_products_take_them() {
     let mut m = model(LINEAR, 21);
     run(&mut m, &quantise("int4:block=16,asymmetric", Form::Dequantize)).unwrap();
-    assert_eq!(ops(&m), ["DequantizeLinear", "Transpose", "MatMul", "Add"]);
+    assert_eq!(ops(&m), ["DequantizeLinear", "MatMul", "Add"]);
     let types: Vec<(DType, &[u64])> =
         m.graph.initializers.iter().map(|i| (i.data.dtype, i.data.shape.as_slice())).collect();
-    let scales: [&[u64]; 2] = [&[8, 64], &[8, 4]];
+    let scales: [&[u64]; 2] = [&[64, 8], &[4, 8]];
     assert_eq!(
         types,
         [(DType::U4, scales[0]), (DType::F32, &[8]), (DType::F32, scales[1]), (DType::U4, scales[1])]
@@ -153,6 +155,104 @@ fn blocks_lie_along_the_axis_of_the_sum() {
     let mut m = model(direct, 20);
     run(&mut m, &quantise("int8:block=channel", Form::Dequantize)).unwrap();
     assert_eq!(m.graph.initializers[1].data.shape, [8]);
+    let turned = direct.replace("[64, 8]", "[8, 64]").replace("(%x, %w)", "(%x, %w) {transB = 1}");
+    let mut m = model(&turned, 21);
+    run(&mut m, &quantise("int8:block=16", Form::Dequantize)).unwrap();
+    let codes: Vec<&[u64]> = m.graph.initializers.iter().map(|i| i.data.shape.as_slice()).collect();
+    assert_eq!(codes, [[64, 8], [4, 8]]);
+    let graph = &m.graph;
+    assert!(graph.order(graph.main()).all(|node| graph.nodes[node].int("transB").is_none()));
+}
+
+#[test]
+fn every_product_has_an_operator_of_its_own() {
+    let text = "  constant %w: f32[32, 32] = ...
+  input %x: f32[s0, 32]
+  %t: f32[32, 32] = Transpose(%w) {perm = [1, 0]}
+  %y: f32[s0, 32] = MatMul(%x, %t)
+  %u: f32[32, 32] = Transpose(%w) {perm = [1, 0]}
+  %z: f32[s0, 32] = MatMul(%y, %u)
+  output %z as z";
+    let mut m = model(text, 21);
+    run(&mut m, &quantise("int4", Form::Dequantize)).unwrap();
+    assert_eq!(ops(&m), ["DequantizeLinear", "MatMul", "DequantizeLinear", "MatMul"]);
+    let names = m.graph.initializers.iter().map(|i| m.graph.values[i.value].name.as_deref().unwrap());
+    assert_eq!(names.collect::<Vec<_>>(), ["w", "w_scale", "w_2", "w_2_scale"]);
+    let [first, second] = [0, 2].map(|at| &m.graph.initializers[at].data);
+    assert!(first.same_bytes(second), "stored once");
+}
+
+/// A weight of 6 rows that are looked up, and that a product takes as well.
+const TIED: &str = "  constant %w: f32[6, 64] = ...
+  input %i: i64[2, s0]
+  input %x: f32[64, 64]
+  %r: f32[2, s0, 64] = Gather(%w, %i)
+  %t: f32[64, 6] = Transpose(%w) {perm = [1, 0]}
+  %y: f32[64, 6] = MatMul(%x, %t)
+  output %r as r
+  output %y as y";
+
+#[test]
+fn rows_that_are_looked_up_are_those_that_products_take() {
+    let one = |i: usize| f64::from(u8::from(i.is_multiple_of(65)));
+    let identity = Tensor::of_floats(DType::F32, vec![64, 64], (0..4096).map(one).collect()).unwrap();
+    let indices: [i64; 8] = [0, 5, 3, -1, -6, 2, 1, -2];
+    for scheme in [
+        "int4",
+        "int4:asymmetric,block=16",
+        "int8",
+        "int8:asymmetric,block=24",
+        "int8:block=channel",
+        "int8:block=channel,asymmetric",
+        "int4:block=channel",
+        "int4:block=channel,asymmetric",
+    ] {
+        let mut m = model(TIED, 21);
+        assert_eq!(run(&mut m, &quantise(scheme, Form::Dequantize)), Ok(vec![]), "{scheme}");
+        let floats = m.graph.initializers.iter().filter(|i| i.data.dtype.is_float());
+        assert!(floats.map(|i| i.data.elements().unwrap()).max() < Some(6 * 64), "{scheme}");
+        let given = [Tensor::of_longs(vec![2, 4], indices).unwrap(), identity.clone()];
+        let given = given.map(|tensor| Some(Value::Tensor(tensor))).into();
+        let made = ops::run(&m, given, Limits::default()).unwrap();
+        let [rows, columns] = [0, 1].map(|at| made[at].tensor().unwrap().floats().unwrap());
+        assert!(rows.iter().any(|value| *value != 0.0));
+        for (row, index) in rows.chunks(64).zip(indices) {
+            let column = index.rem_euclid(6) as usize;
+            let expected: Vec<f64> = columns.iter().copied().skip(column).step_by(6).collect();
+            assert_eq!(row, expected, "{scheme}: row {index}");
+        }
+    }
+}
+
+#[test]
+fn an_odd_number_of_rows_of_four_bits_stays() {
+    let odd = TIED.replace("[6, 64]", "[7, 64]").replace(", 6]", ", 7]");
+    let mut m = model(&odd, 21);
+    let notes = run(&mut m, &quantise("int4", Form::Dequantize)).unwrap();
+    assert_eq!((notes[0].0.clone(), ops(&m)), (Code::WEIGHT_KEPT, vec!["Gather", "Transpose", "MatMul"]));
+    assert_eq!(run(&mut m, &quantise("int8", Form::Dequantize)), Ok(vec![]));
+    let mut m = model(&odd, 21);
+    assert_eq!(run(&mut m, &quantise("int4", Form::MatMulNBits)), Ok(vec![]));
+    assert_eq!(ops(&m), ["GatherBlockQuantized", "MatMulNBits"]);
+}
+
+#[test]
+fn a_level_is_an_attribute_of_the_product() {
+    let mut options = quantise("int8", Form::MatMulNBits);
+    options.quantise.iter_mut().for_each(|scheme| scheme.accuracy_level = 4);
+    let mut m = model(LINEAR, 20);
+    let notes = run(&mut m, &options).unwrap();
+    assert_eq!(notes[0].0, Code::WEIGHT_OPERAND);
+    let level = |m: &Model| {
+        let graph = &m.graph;
+        graph.order(graph.main()).find_map(|node| graph.nodes[node].int("accuracy_level"))
+    };
+    assert_eq!(level(&m), Some(4));
+    let mut m = model(LINEAR, 20);
+    assert_eq!(run(&mut m, &quantise("int8", Form::MatMulNBits)), Ok(vec![]));
+    assert_eq!(level(&m), None);
+    options.quantise.iter_mut().for_each(|scheme| scheme.form = Form::Dequantize);
+    assert_eq!(run(&mut model(LINEAR, 21), &options), Err(vec![Code::WEIGHT_SCHEME]));
 }
 
 #[test]
@@ -199,13 +299,32 @@ fn what_cannot_be_is_refused_and_what_is_quantised_stays() {
     assert_eq!(run(&mut m, &quantise("int8:block=channel", Form::Dequantize)), Ok(vec![]));
     assert_eq!(run(&mut m, &narrow(DType::F16, Overflow::Refuse)), Ok(vec![]));
     assert_eq!(m.to_text(), before);
-    let tied = LINEAR
-        .replace(
-            "  output %z as z",
-            "  %u: f32[3, 64] = Gather(%w, %i) {axis = 0}\n  output %z as z\n  output %u as u",
-        )
-        .replace("  input %x", "  input %i: i64[3]\n  input %x");
-    let mut m = model(&tied, 21);
+    let added =
+        LINEAR.replace("  output %z as z", "  %u: f32[8, 64] = Neg(%w)\n  output %z as z\n  output %u as u");
+    let mut m = model(&added, 21);
     let notes = run(&mut m, &quantise("int4", Form::Dequantize)).unwrap();
     assert_eq!((notes.len(), m.graph.initializers.len()), (1, 2));
+}
+
+#[test]
+fn weights_are_stored_as_products_take_them() {
+    let turn = PrecisionOptions { turn: true, ..PrecisionOptions::default() };
+    let given = || {
+        let values = (0..6 * 64).map(|i| f64::from(i % 13) - 6.5).collect();
+        Some(Value::Tensor(Tensor::of_floats(DType::F32, vec![2, 3, 64], values).unwrap()))
+    };
+    let plain = model(LINEAR, 20);
+    let mut m = plain.clone();
+    assert_eq!(run(&mut m, &turn), Ok(vec![]));
+    assert_eq!(ops(&m), ["MatMul", "Add"]);
+    let names: Vec<_> =
+        m.graph.initializers.iter().map(|i| m.graph.values[i.value].name.as_deref()).collect();
+    assert_eq!(names, [Some("w.T"), Some("b")]);
+    let results = [&plain, &m].map(|m| ops::run(m, vec![given()], Limits::default()).unwrap());
+    assert_eq!(results[0], results[1]);
+    // What is read in another way as well is stored once, and as it was.
+    let mut m = model(TIED, 20);
+    let before = m.to_text();
+    assert_eq!(run(&mut m, &turn), Ok(vec![]));
+    assert_eq!(m.to_text(), before);
 }

@@ -150,8 +150,9 @@ def test_dequantize(archive, tmp_path, scheme, options, error):
     plain, restored = inlined(model)
     assert set(restored) == set(PRODUCTS)
     for name, value in restored.items():
-        # Half a step of the coarsest block.
-        assert np.abs(value - state(archive)[name]).max() < error * np.abs(value).max(), name
+        # As products take it; half a step of the coarsest block.
+        expected = state(archive)[name] if name == "direct" else state(archive)[name].T
+        assert np.abs(value - expected).max() < error * np.abs(value).max(), name
     assert found.tobytes() == run(plain, optimise=False).tobytes()
 
 
@@ -161,7 +162,6 @@ def product(model: ModelProto, name: str) -> np.ndarray:
         node for node in model.graph.node if node.op_type == "MatMulNBits" and name in node.input
     )
     extent = next(attribute.i for attribute in node.attribute if attribute.name == "K")
-    node.attribute.append(helper.make_attribute("accuracy_level", 1))
     stored = [tensor for tensor in model.graph.initializer if tensor.name in node.input]
     value = helper.make_tensor_value_info
     graph = helper.make_graph(
@@ -183,12 +183,103 @@ def product(model: ModelProto, name: str) -> np.ndarray:
 def test_both_forms_stand_for_the_same_weights(archive, tmp_path, bits, kind, block):
     scheme = ("--quantize", f"int{bits}:block={block},{kind}")
     plain, restored = inlined(converted(archive, tmp_path, *scheme, "--opset", "21"))
-    model = converted(archive, tmp_path, *scheme, "--quantize-form", "matmulnbits")
+    form = ("--quantize-form", "matmulnbits", "--accuracy-level", "1")
+    model = converted(archive, tmp_path, *scheme, *form)
     assert np.abs(run(model) - run(plain)).max() < 1e-3
     for name in PRODUCTS:
-        value = restored[name] if name == "direct" else restored[name].T
         # Adding zeros to a weight changes no bit of it, but for the sign of zero.
-        assert (product(model, name) == value).all(), name
+        assert (product(model, name) == restored[name]).all(), name
+
+
+SCHEMES = [
+    "int4",
+    "int4:asymmetric",
+    "int4:block=channel",
+    "int8",
+    "int8:asymmetric",
+    "int8:block=channel",
+]
+
+
+def optimised(path: Path, folder: Path) -> list[str]:
+    """Return the operators of a model as ONNX Runtime runs it."""
+    options = ort.SessionOptions()
+    options.optimized_model_filepath = str(folder / "optimised.onnx")
+    options.log_severity_level = 3
+    ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    graph = onnx.load(folder / "optimised.onnx", load_external_data=False).graph
+    return [node.op_type for node in graph.node]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_what_is_written_fuses(archive, tmp_path, scheme):
+    model = converted(archive, tmp_path, "--quantize", scheme, "--opset", "21")
+    assert not any(
+        node.op_type == "Transpose" and "weight" in node.input[0] for node in model.graph.node
+    )
+    found = optimised(tmp_path / "model.onnx", tmp_path)
+    assert found.count("MatMulNBits") == len(PRODUCTS)
+    assert "DequantizeLinear" not in found
+
+
+class Tied(nn.Module):
+    """An embedding whose rows are the weight of the head."""
+
+    def __init__(self, rows: int) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(rows, 64)
+        self.head = nn.Linear(64, rows, bias=False)
+        self.head.weight = self.embed.weight
+
+    def forward(self, ids: Tensor) -> tuple[Tensor, Tensor]:
+        """Rows, and what the head makes of them."""
+        rows = self.embed(ids)
+        return rows, self.head(rows)
+
+
+TIED_FORMS = [(scheme, ()) for scheme in SCHEMES] + [
+    (f"int{bits}:{kind}", ("--quantize-form", "matmulnbits", "--accuracy-level", "1"))
+    for bits in (4, 8)
+    for kind in ("symmetric", "asymmetric")
+]
+
+
+@pytest.mark.parametrize(("scheme", "form"), TIED_FORMS)
+def test_a_tied_weight_is_stored_once(tmp_path, scheme, form):
+    torch.manual_seed(0)
+    module = Tied(600).eval()
+    ids = torch.tensor([[0, 599, 7], [300, 1, -1]]) % 600
+    program = torch.export.export(module, (ids,))
+    torch.export.save(program, tmp_path / "tied.pt2")
+    options = ("--quantize", scheme, "--opset", "21", *form, "--external-data", "external")
+    model = converted(tmp_path / "tied.pt2", tmp_path, *options)
+    plain = module.embed.weight.detach().numpy()
+    data = sum(path.stat().st_size for path in tmp_path.glob("model.onnx*"))
+    bits = 4 if scheme.startswith("int4") else 8
+    assert data < plain.size * (bits + 2) / 8
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = ort.InferenceSession(
+        tmp_path / "model.onnx", options, providers=["CPUExecutionProvider"]
+    )
+    rows, logits = session.run(None, {session.get_inputs()[0].name: ids.numpy()})
+    # Every weight is off by half a step of the largest of its block at most.
+    steps = {4: 1 / 7, 8: 1 / 127}[bits]
+    assert np.abs(rows - plain[ids]).max() < steps * np.abs(plain).max()
+    every = session.run(None, {session.get_inputs()[0].name: np.arange(6).reshape(2, 3)})[0]
+    assert every.shape == (2, 3, 64)
+    table = np.concatenate(
+        [
+            session.run(None, {session.get_inputs()[0].name: part.reshape(2, 3)})[0].reshape(6, 64)
+            for part in np.arange(600).reshape(100, 6)
+        ]
+    )
+    # Both read the same numbers; only sums are rounded in another order.
+    expected = rows.astype(np.float64) @ table.T.astype(np.float64)
+    assert np.abs(logits - expected).max() < 1e-4
+    names = [node.op_type for node in model.graph.node]
+    assert ("GatherBlockQuantized" in names) == bool(form)
+    assert optimised(tmp_path / "model.onnx", tmp_path).count("MatMulNBits") == 1
 
 
 def test_all_matrices_on_request(archive, tmp_path):
@@ -207,7 +298,9 @@ def test_all_matrices_on_request(archive, tmp_path):
         for tensor in converted(archive, tmp_path, *options).graph.initializer
     }
     quantised = [name for name, kind in stored.items() if kind == TensorProto.INT4]
-    assert quantised == ["direct", "embed.weight", "project.weight"]
+    assert quantised == ["direct", "project.weight"]
+    # Rows are looked up in bytes.
+    assert stored["embed.weight"] == TensorProto.UINT8
 
 
 def test_overflow_is_the_users_choice(tmp_path):

@@ -195,6 +195,8 @@ codes! {
     WEIGHT_KEPT = "OP664";
     /// A plugin cannot make or change a weight.
     WEIGHT_PLUGIN = "OP665";
+    /// Products round what they multiply quantised weights with.
+    WEIGHT_OPERAND = "OP666";
     /// The outputs differ from the expected values.
     VERIFY_MISMATCH = "OP701";
     /// No executor is available, or it lacks something that the model uses.

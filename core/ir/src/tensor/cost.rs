@@ -26,7 +26,7 @@ pub(super) fn step(tensor: &LazyTensor) -> u64 {
     match &derived.transform {
         Transform::Cast(_) | Transform::Unary(_) => inner,
         Transform::Quantise(quantise) => match quantise.part {
-            Part::Codes | Part::Scales | Part::ZeroPoints => 1,
+            Part::Codes | Part::Scales | Part::ZeroPoints | Part::CodeBytes | Part::ZeroPointBytes => 1,
             Part::MatMulCodes | Part::MatMulZeroPoints => tensor.shape.last().copied().unwrap_or(1).max(1),
         },
         Transform::Foreign(_) => {

@@ -211,6 +211,15 @@ impl<'a, 'r> Maker<'a, 'r> {
         Ok(())
     }
 
+    /// Makes zero points `range`, in the order of the scales.
+    pub(super) fn zero_points(&mut self, range: Range<u64>, out: &mut [u8]) -> Result<(), Error> {
+        self.steps(range, &mut |at, step| {
+            if let Some(place) = out.get_mut(at) {
+                *place = step.zero as u8;
+            }
+        })
+    }
+
     /// The steps of block number `block` of `rows`, however long it is.
     fn slab_steps(&mut self, rows: &Range<u64>, block: u64) -> Result<Vec<Step>, Error> {
         let mut bounds = vec![Bounds::default(); length(rows) as usize];

@@ -73,6 +73,10 @@ pub enum Part {
     Scales,
     /// The zero points in the same shape.
     ZeroPoints,
+    /// The bytes of [`Part::Codes`]: u8, the last axis as long as there are bytes, which must be whole.
+    CodeBytes,
+    /// The bytes of [`Part::ZeroPoints`], in the same way.
+    ZeroPointBytes,
     /// The codes of a weight `[N, K]` as `com.microsoft::MatMulNBits` takes them: unsigned, u8
     /// `[N, blocks, bytes of a block]`, low nibble first, short blocks filled up with the zero point.
     MatMulCodes,
@@ -152,10 +156,18 @@ impl Quantise {
             }
             _ => None,
         };
+        let bytes = |mut shape: Vec<u64>| {
+            let last = shape.last_mut()?;
+            let all = last.checked_mul(bits).filter(|all| all.is_multiple_of(8))?;
+            *last = all / 8;
+            Some(shape)
+        };
         Some(match self.part {
             Part::Codes => (self.code_type(), shape.to_vec()),
             Part::Scales => (dtype, blocks),
             Part::ZeroPoints => (self.code_type(), blocks),
+            Part::CodeBytes => (DType::U8, bytes(shape.to_vec())?),
+            Part::ZeroPointBytes => (DType::U8, bytes(blocks)?),
             Part::MatMulCodes => {
                 (DType::U8, vec![row_wise()?, layout.count, self.blocks.size.checked_mul(bits)? / 8])
             }
@@ -181,10 +193,15 @@ impl Quantise {
         let per_byte = u64::from(8 / self.bits.count());
         let needed = elements.saturating_mul(match self.part {
             Part::Codes => 1,
-            Part::MatMulCodes => per_byte,
+            Part::CodeBytes | Part::MatMulCodes => per_byte,
             Part::Scales | Part::ZeroPoints => size,
-            Part::MatMulZeroPoints => size.saturating_mul(per_byte),
+            Part::ZeroPointBytes | Part::MatMulZeroPoints => size.saturating_mul(per_byte),
         });
+        // Codes are made one by one before they are put together.
+        let apart = match self.part {
+            Part::CodeBytes | Part::ZeroPointBytes => elements.saturating_mul(per_byte),
+            _ => 0,
+        };
         let (together, chosen) = match self.quantiser.as_ref().map(SharedQuantiser::granule) {
             Some(QuantiserGranule::Row) => (extent, 4),
             Some(QuantiserGranule::Block) => (size, 4),
@@ -200,18 +217,25 @@ impl Quantise {
             .saturating_mul(unit + 4 + 1 + chosen)
             .saturating_add((looked_at / size).saturating_mul(16))
             .saturating_add(inner.saturating_mul(16))
+            .saturating_add(apart)
     }
 
     /// How many elements of the part make whole rectangles of the weight: pieces of as many are made
     /// without looking at anything twice.
     pub(in crate::tensor) fn preferred(&self, shape: &[u64]) -> u64 {
         let Some(Layout { extent, inner, size, count, .. }) = self.layout(shape) else { return 1 };
-        let bytes = self.blocks.size.saturating_mul(u64::from(self.bits.count())) / 8;
+        let bits = u64::from(self.bits.count());
+        let bytes = self.blocks.size.saturating_mul(bits) / 8;
+        let of_codes = |codes: u64| (codes.saturating_mul(bits) / 8).max(1);
         match self.part {
             Part::Codes if inner == 1 => extent,
             Part::Codes => size.saturating_mul(inner),
+            Part::CodeBytes if inner == 1 => of_codes(extent),
+            Part::CodeBytes => of_codes(size.saturating_mul(inner)),
             Part::Scales | Part::ZeroPoints if inner == 1 => count,
             Part::Scales | Part::ZeroPoints => inner,
+            Part::ZeroPointBytes if inner == 1 => of_codes(count),
+            Part::ZeroPointBytes => of_codes(inner),
             Part::MatMulCodes => count.saturating_mul(bytes),
             Part::MatMulZeroPoints => 1,
         }
@@ -220,9 +244,9 @@ impl Quantise {
     pub(super) fn describe(&self) -> String {
         let kind = if self.symmetric { "symmetric" } else { "asymmetric" };
         let part = match self.part {
-            Part::Codes | Part::MatMulCodes => "codes",
+            Part::Codes | Part::CodeBytes | Part::MatMulCodes => "codes",
             Part::Scales => "scales",
-            Part::ZeroPoints | Part::MatMulZeroPoints => "zero points",
+            Part::ZeroPoints | Part::ZeroPointBytes | Part::MatMulZeroPoints => "zero points",
         };
         let Blocks { axis, size } = self.blocks;
         let bits = self.bits.count();
@@ -231,6 +255,21 @@ impl Quantise {
             Some(quantiser) => format!("{form}, by {}", quantiser.name()),
             None => form,
         }
+    }
+
+    /// Makes bytes `range` of codes, which `make` makes one by one.
+    fn bytes(
+        &self,
+        range: Range<u64>,
+        out: &mut [u8],
+        make: impl FnOnce(Range<u64>, &mut [u8]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let per_byte = u64::from(8 / self.bits.count());
+        let mut codes = vec![0; out.len() * per_byte as usize];
+        make(range.start * per_byte..range.end * per_byte, &mut codes)?;
+        pack(self.bits.count(), &mut codes);
+        out.copy_from_slice(&codes);
+        Ok(())
     }
 
     fn layout(&self, shape: &[u64]) -> Option<Layout> {
@@ -269,11 +308,9 @@ impl Quantise {
                     }
                 })
             }
-            Part::ZeroPoints => maker.steps(range, &mut |at, step| {
-                if let Some(place) = out.get_mut(at) {
-                    *place = step.zero as u8;
-                }
-            }),
+            Part::ZeroPoints => maker.zero_points(range, out),
+            Part::CodeBytes => self.bytes(range, out, |range, codes| maker.codes(range, kept, codes)),
+            Part::ZeroPointBytes => self.bytes(range, out, |range, zeros| maker.zero_points(range, zeros)),
             Part::MatMulCodes => maker.matmul_codes(range, out),
             Part::MatMulZeroPoints => maker.matmul_zero_points(range, out),
         }?;

@@ -1,0 +1,54 @@
+//! Weights in the order in which products take them.
+//!
+//! PyTorch's linear layers keep a row for each output, so that a `MatMul` reads its weight through a
+//! `Transpose`. A runtime computes that whenever it creates a session; stored as `[K, N]` the weight costs one
+//! pass when it is written, through the same buffers as any other view. A product gives the same bits: its
+//! operands are the same numbers.
+
+use super::edit;
+use super::readers::Readers;
+use super::select::weights;
+use crate::ir::{Graph, ValueId};
+use crate::tensor::LazyTensor;
+
+/// Smaller ones stay: there a pass costs nothing in either place.
+const SMALL_BYTES: u64 = 1024;
+
+/// What the name of a weight that is stored turned ends in.
+const SUFFIX: &str = ".T";
+
+/// A weight that is to be stored turned.
+struct Turned {
+    value: ValueId,
+    name: String,
+    data: LazyTensor,
+    readers: Readers,
+}
+
+/// Stores the weights that nothing but `MatMul`s behind a `Transpose` reads as these take them. One that is read in another way as well stays, so that it is stored once; so does one that has no
+/// bytes yet, which somebody gives as the program has it.
+pub(super) fn apply(graph: &mut Graph) {
+    let found: Vec<Turned> = weights(graph).filter_map(|(value, name)| turned(graph, value, name)).collect();
+    for Turned { value, name, data, readers } in &found {
+        let new = edit::supplant(graph, *value, data.clone());
+        graph.values[new].name = Some(format!("{name}{SUFFIX}").into());
+        for product in &readers.products {
+            graph.set_input(product.node, 1, Some(new));
+        }
+    }
+}
+
+fn turned(graph: &Graph, value: ValueId, name: &str) -> Option<Turned> {
+    let data = graph.initializer(value)?;
+    if data.shape.len() != 2 || data.byte_len()? < SMALL_BYTES || data.unbound().is_some() {
+        return None;
+    }
+    let readers = Readers::of(graph, value);
+    let only_products = !readers.others && readers.lookups.is_empty() && !readers.products.is_empty();
+    let behind_transposes =
+        readers.products.iter().all(|product| product.axis == 1 && graph.nodes[product.node].is("MatMul"));
+    if !only_products || !behind_transposes {
+        return None;
+    }
+    Some(Turned { value, name: name.to_owned(), data: data.permute(&[1, 0])?, readers })
+}

@@ -20,7 +20,7 @@ use crate::lower::{self, LowerOptions};
 use crate::meta::{self, Checked};
 use crate::normalise;
 use crate::onnx::{CHANGED_KEY, FIXED_KEY};
-use crate::optimise::{self, OptimiseOptions, Optimised};
+use crate::optimise::{self, Level, OptimiseOptions, Optimised};
 use crate::precision::{self, Changed, PrecisionOptions};
 use crate::program::Program;
 use crate::provenance;
@@ -174,9 +174,11 @@ pub fn convert(host: &Host, mut program: Program, options: &ConvertOptions) -> R
     let (optimised, found) = optimised?;
     diagnostics.extend(found);
     let mut changed = Changed::default();
-    if !options.precision.is_empty() {
-        let (weights, notes) =
-            clock.time("precision", || precision::apply(host, &mut model, &options.precision))?;
+    // Where nobody else gives weights, they lie as the target takes them.
+    let turn = options.precision.turn || options.optimise.level == Level::Target && !options.separate;
+    let precision = PrecisionOptions { turn, ..options.precision.clone() };
+    if !precision.is_empty() {
+        let (weights, notes) = clock.time("precision", || precision::apply(host, &mut model, &precision))?;
         if weights != Changed::default() {
             model.metadata.push((CHANGED_KEY.to_owned(), weights.to_json()));
             model.metadata.sort();

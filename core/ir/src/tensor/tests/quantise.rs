@@ -95,6 +95,19 @@ fn quantised_forms_follow_their_formulas() {
         assert_eq!(part(Part::Codes), nibbles(&codes, q.bits.count()), "{q:?} of {shape:?}");
         assert_eq!(as_f32(&part(Part::Scales)), scales);
         assert_eq!(part(Part::ZeroPoints), nibbles(&zeros, q.bits.count()));
+        // The same bytes, where rows end with one.
+        let last = shape.len() - 1;
+        let fills = |extent: u64| (extent * u64::from(q.bits.count())).is_multiple_of(8);
+        let bytes = |part| {
+            weight.then(Transform::Quantise(Quantise { part, ..q.clone() })).map(|tensor| tensor.shape)
+        };
+        assert_eq!(bytes(Part::CodeBytes).is_some(), fills(shape[last]));
+        if fills(shape[last]) {
+            assert_eq!(part(Part::CodeBytes), part(Part::Codes));
+        }
+        if bytes(Part::ZeroPointBytes).is_some() {
+            assert_eq!(part(Part::ZeroPointBytes), part(Part::ZeroPoints));
+        }
     }
 }
 

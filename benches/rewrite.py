@@ -4,11 +4,11 @@
     python benches/rewrite.py fusions --gigabytes 10 --plugin target/debug/libonnxport_fusions.so
 
 `onnx` makes an ONNX model whose data file is one hole, and has `onnxport optimize` read, check,
-optimise and write it. `fusions` makes a program of a convolution with a batch normalisation and of three
-products of one value, each with half of the weights, and converts it with the plugin: the first
-weight is scaled, the others are packed. With `--punch` the blocks of the output are given back to
-the disk while it is written; the process under test does the same either way. Other arguments are
-for onnxport. Linux only.
+optimise and write it. `fusions` makes a program of a convolution with a batch normalisation and of
+three products of one value, each with half of the weights, and converts it with the plugin: the
+first weight is scaled, the others are packed. With `--punch` the blocks of the output are given
+back to the disk while it is written; the process under test does the same either way. Other
+arguments are for onnxport. Linux only.
 """
 
 from __future__ import annotations

@@ -301,13 +301,16 @@ def test_what_a_wrong_rule_makes_is_not_written(tmp_path):
 
     before, after = tmp_path / "a.onnx", tmp_path / "b.onnx"
     onnx.save(SILU, before)
+    verified = {"verify": True, "executor": "reference"}
     with pytest.raises(onnxport.MismatchError):
-        onnxport.optimize(before, after, rules=[wrong], verify=True)
+        onnxport.optimize(before, after, rules=[wrong], **verified)
     assert not after.exists()
     with pytest.raises(onnxport.MismatchError):
-        onnxport.optimize(before, after, rules=[wrong], verify=True, keep_failed=True)
+        onnxport.optimize(before, after, rules=[wrong], keep_failed=True, **verified)
     assert not after.exists()
     assert "Tanh" in kinds(onnx.load(tmp_path / "b.failed.onnx"))
-    said = onnxport.optimize(before, after, verify=True)
+    said = onnxport.optimize(before, after, **verified)
     assert said["verification"]["values_compared"]
     assert after.exists()
+    with pytest.raises(onnxport.MismatchError):
+        onnxport.optimize(SILU, rules=[wrong], **verified)

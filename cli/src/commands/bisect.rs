@@ -10,7 +10,7 @@ use onnxport_core::bisect::{self, Fault, Found, Options, Reference, Wrong};
 use onnxport_core::diagnose::{Code, Diagnostic, Report};
 use onnxport_core::ir::opset::DEFAULT_OPSET;
 use onnxport_core::lower::LowerOptions;
-use onnxport_core::optimise::OptimiseOptions;
+use onnxport_core::optimise::Level;
 use onnxport_core::pipeline::{self, ConvertOptions};
 use onnxport_core::taps::Recorded;
 use onnxport_core::verify::Executor;
@@ -18,6 +18,7 @@ use onnxport_core::verify::Executor;
 use super::diff;
 use super::given::{GivenArguments, parse_size};
 use super::modules::ModuleArguments;
+use super::optimising;
 use super::reports::{Contents, ReportArguments};
 use super::verify::RuntimeArguments;
 use crate::deadline::Deadline;
@@ -47,6 +48,9 @@ pub(crate) struct Arguments {
     /// The ONNX opset that a program is converted to for --passes and --modules
     #[arg(long, default_value_t = DEFAULT_OPSET, requires = "converts")]
     opset: i64,
+    /// The level of the optimizer for --passes: 0, 1, 2 or target; 2 where it is not said
+    #[arg(long, value_name = "LEVEL", value_parser = optimising::level(), requires = "passes")]
+    optimise: Option<Level>,
     #[command(flatten)]
     target: TargetArguments,
     #[command(flatten)]
@@ -116,13 +120,15 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
         let recorded = recording.as_deref().map(Recorded::open).transpose()?;
         let search =
             |source: &Source<'_>| passes::passes(&host, source, &runtime, recorded.as_ref(), &options);
+        let optimise = optimising::at(arguments.optimise.unwrap_or_default());
         let steps = if has_extension(&arguments.model, "onnx") {
-            search(&Source::Model(&pipeline::import(&arguments.model)?, &OptimiseOptions::default()))?
+            search(&Source::Model(&pipeline::import(&arguments.model)?, &optimise))?
         } else {
             let archive = pipeline::read(&arguments.model)?;
             let convert = ConvertOptions {
                 lower: LowerOptions { opset: arguments.opset, ..LowerOptions::default() },
                 legalise: arguments.target.options(),
+                optimise,
                 ..ConvertOptions::default()
             };
             search(&Source::Program(&archive.program, &convert))?

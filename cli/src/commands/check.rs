@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 use onnxport_core::diagnose::Report;
 use onnxport_core::ir::opset::DEFAULT_OPSET;
+use onnxport_core::optimise::Level;
 use onnxport_core::pipeline;
 
+use super::optimising;
 use crate::decomposing::DecomposeArguments;
 use crate::exit::Exit;
 use crate::format::{count, good};
@@ -32,7 +34,11 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     let archive = pipeline::read(&arguments.program)?;
     let host = plugins::host(&arguments.plugins)?;
     let calls = archive.program.body.calls.len();
-    let mut options = pipeline::ConvertOptions { validate: true, ..Default::default() };
+    let mut options = pipeline::ConvertOptions {
+        validate: true,
+        optimise: optimising::at(Level::default()),
+        ..Default::default()
+    };
     options.lower.opset = arguments.opset;
     options.decompose = arguments.decomposing.options()?;
     let mut outcome = Outcome::ok().with("opset", arguments.opset).with("calls", calls);

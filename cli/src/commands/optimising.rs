@@ -46,15 +46,13 @@ impl OptimiseArguments {
     /// What is asked of the optimizer.
     pub(crate) fn options(&self) -> OptimiseOptions {
         OptimiseOptions {
-            level: if self.no_optimise { Level::Nothing } else { self.optimise },
-            stated_only: vec![FUSIONS.to_owned()],
             explain: self.explain_rule.clone(),
             keep_matches: self.dump_matches.is_some(),
             stop_after: self.stop_after,
             max_sweeps: self.max_sweeps,
             max_growth: self.max_growth,
             fold: self.fold_budget,
-            ..OptimiseOptions::default()
+            ..at(if self.no_optimise { Level::Nothing } else { self.optimise })
         }
     }
 
@@ -74,10 +72,15 @@ impl OptimiseArguments {
             0 => String::new(),
             n => format!(", {} folded", count(n, "node")),
         };
+        let nodes = if done.before == done.after {
+            String::new()
+        } else {
+            format!(", {} nodes instead of {}", done.after, done.before)
+        };
         // Writing to a String cannot fail.
         let _ = writeln!(
             outcome.summary,
-            "{}  {} in {}{stopped}{folded}{counts}",
+            "{}  {} in {}{stopped}{folded}{nodes}{counts}",
             bold("optimised"),
             if done.applied == 1 { "1 patch".to_owned() } else { format!("{} patches", done.applied) },
             count(done.sweeps, "sweep")
@@ -113,8 +116,13 @@ impl OptimiseArguments {
     }
 }
 
+/// What runs where nobody says otherwise.
+pub(crate) fn at(level: Level) -> OptimiseOptions {
+    OptimiseOptions { level, stated_only: vec![FUSIONS.to_owned()], ..OptimiseOptions::default() }
+}
+
 /// The levels by their names.
-fn level() -> impl TypedValueParser<Value = Level> {
+pub(crate) fn level() -> impl TypedValueParser<Value = Level> {
     PossibleValuesParser::new(Level::NAMES).try_map(|name| name.parse::<Level>())
 }
 

@@ -40,7 +40,7 @@ impl Parse for Rules {
         for attribute in input.call(Attribute::parse_inner)? {
             match &attribute.meta {
                 Meta::NameValue(pair) if pair.path.is_ident("class") => {
-                    class = Some(Class::read(&pair.value)?)
+                    class = Some(Class::read(&pair.value)?);
                 }
                 other => return Err(Error::new_spanned(other, "expected `#![class = exact]`")),
             }

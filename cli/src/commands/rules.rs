@@ -1,5 +1,7 @@
 //! `onnxport rules`.
 
+use std::fmt::Write;
+
 use clap::Args;
 use onnxport_core::diagnose::Diagnostic;
 use onnxport_core::host::Host;
@@ -121,12 +123,13 @@ impl<'h> Known<'h> {
             rows.push(vec!["pattern".to_owned(), (*pattern).to_owned()]);
         }
         let mut text = format!("{} {}\n  {documentation}\n\n{}", self.kind(), bold(name), table(&rows));
-        match &self.example {
+        // Writing to a String cannot fail.
+        let _ = match &self.example {
             Some((before, after)) => {
-                text.push_str(&format!("\n{}\n{before}\n{}\n{after}", bold("before"), bold("after")));
+                write!(text, "\n{}\n{before}\n{}\n{after}", bold("before"), bold("after"))
             }
-            None => text.push_str(&format!("\n{}\n", faint("there is no example of it"))),
-        }
+            None => writeln!(text, "\n{}", faint("there is no example of it")),
+        };
         text
     }
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from onnxport._export.api import export
+    from onnxport._intermediates import record_intermediates
     from onnxport._native import Block, Dim, Emitter, Graph, Nested, Node, Value
     from onnxport._observe import Observer, observe
     from onnxport._onnx_program import ONNXProgram
@@ -87,6 +88,7 @@ _PLACES = {
     "UnverifiedError": "_errors",
     "UsageError": "_errors",
     "export": "_export.api",
+    "record_intermediates": "_intermediates",
     "Observer": "_observe",
     "observe": "_observe",
     "ONNXProgram": "_onnx_program",
@@ -140,6 +142,7 @@ __all__ = [
     "optimize",
     "package",
     "pieces",
+    "record_intermediates",
     "rule",
     "run",
     "save",

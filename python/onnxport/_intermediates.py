@@ -68,6 +68,34 @@ def record(ep: ExportedProgram, inputs: Sequence[Any], path: Path, seed: int) ->
             _Interpreter(ep.graph_module, stream).run(*_arguments(ep, inputs))
 
 
+def record_intermediates(
+    archive: str | os.PathLike[str],
+    target: str | os.PathLike[str] | None = None,
+    *,
+    seed: int = 0,
+) -> Path:
+    """Record what every node of an archive's program gives in its example call; return the path.
+
+    The archive stays as it is. `torch.export.load` reads it, which may run code of it.
+
+    Args:
+        archive: A `.pt2` file with its example inputs.
+        target: Where the values go, by default `model.intermediates.safetensors` beside it.
+        seed: Decides what random operators inside the program give.
+
+    Raises:
+        SaveError: The archive holds no example inputs.
+    """
+    from onnxport._program import SaveError, flatten_inputs
+
+    ep = torch.export.load(archive)
+    if ep.example_inputs is None:
+        raise SaveError(f"`{os.fspath(archive)}` holds no example inputs")
+    path = intermediates_path(archive) if target is None else Path(target)
+    record(ep, flatten_inputs(ep, *ep.example_inputs), path, seed)
+    return path
+
+
 def _user_specs(ep: ExportedProgram) -> list[Any]:
     return [s for s in ep.graph_signature.input_specs if s.kind is InputKind.USER_INPUT]
 

@@ -76,3 +76,14 @@ def test_nothing_is_left_of_a_recording_that_fails(tmp_path, monkeypatch):
 def test_nothing_is_recorded_unless_it_is_asked_for(tmp_path):
     onnxport.save(export(nn.ReLU(), (torch.ones(3),)), tmp_path / "m.pt2")
     assert not (tmp_path / "m.intermediates.safetensors").exists()
+
+
+def test_an_archive_is_recorded_later(tmp_path):
+    program = export(Branches(), (torch.randn(2, 3), 2.0, torch.tensor([True])), strict=False)
+    onnxport.save(program, tmp_path / "a.pt2", intermediates=True)
+    before = (tmp_path / "a.intermediates.safetensors").read_bytes()
+    torch.export.save(program, tmp_path / "a.pt2")
+    assert onnxport.record_intermediates(tmp_path / "a.pt2", tmp_path / "b.safetensors").exists()
+    assert (tmp_path / "b.safetensors").read_bytes() == before
+    found = onnxport.record_intermediates(tmp_path / "a.pt2")
+    assert found == tmp_path / "a.intermediates.safetensors"

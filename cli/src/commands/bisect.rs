@@ -12,7 +12,7 @@ use onnxport_core::ir::opset::DEFAULT_OPSET;
 use onnxport_core::lower::LowerOptions;
 use onnxport_core::optimise::Level;
 use onnxport_core::pipeline::{self, ConvertOptions};
-use onnxport_core::taps::Recorded;
+use onnxport_core::taps::{Recorded, Recording};
 use onnxport_core::verify::Executor;
 
 use super::diff;
@@ -37,6 +37,10 @@ pub(crate) struct Arguments {
     /// ONNX model, or the plugin of another runtime
     #[arg(long, value_name = "PT2|SAFETENSORS|ONNX|PLUGIN", required_unless_present = "converts")]
     against: Option<PathBuf>,
+    /// Have the PyTorch of the active Python run the program, and compare with what it computes, instead of with values
+    /// that were recorded before. PyTorch may run code of the file: ask for it where you would load the file yourself
+    #[arg(long, requires = "against", conflicts_with = "converts")]
+    record: bool,
     /// Find the first rule, pass or form that changes what the model computes
     #[arg(long, group = "converts", conflicts_with = "against")]
     passes: bool,
@@ -139,16 +143,11 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     let found = if has_extension(against, "onnx") {
         bisect::bisect(model, &runtime, &Reference::Model(against, &runtime), &options)?
     } else if has_extension(against, "safetensors") {
-        bisect::bisect(model, &runtime, &Reference::Recording(against), &options)?
+        bisect::bisect(model, &runtime, &Reference::Recording { values: against, program: None }, &options)?
     } else if has_extension(against, "pt2") {
-        let recording = Recorded::beside(against);
-        if !recording.is_file() {
-            let message = format!("there are no recorded intermediate values beside {}", against.display());
-            let help =
-                "`onnxport.save(program, path, intermediates=True)` of the Python package records them";
-            return Err(Diagnostic::error(Code::VERIFY_EXPECTED, message).help(help).into());
-        }
-        bisect::bisect(model, &runtime, &Reference::Recording(&recording), &options)?
+        let recording = recording(against, arguments)?;
+        let reference = Reference::Recording { values: recording.path(), program: Some(against) };
+        bisect::bisect(model, &runtime, &reference, &options)?
     } else {
         let id = against.to_str().unwrap_or_default();
         let other = Executor::find(&host, Some(id))?.open(&[])?;
@@ -162,6 +161,19 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     let sources = [arguments.model.clone(), against.clone()];
     arguments.reports.write(&sources, &contents, &mut outcome)?;
     Ok(outcome)
+}
+
+/// What PyTorch computed of a program: what lies beside it, else what it is asked to record.
+fn recording(program: &Path, arguments: &Arguments) -> Result<Recording, Report> {
+    if arguments.record {
+        return Ok(Recording::make(program, arguments.fed.seed, arguments.runtime.options.timeout)?);
+    }
+    Recording::beside(program).ok_or_else(|| {
+        let message = format!("there are no recorded intermediate values beside {}", program.display());
+        let help = "`--record` has the PyTorch of the active Python record them, as \
+                    `onnxport.save(program, path, intermediates=True)` of the Python package does";
+        Diagnostic::error(Code::VERIFY_EXPECTED, message).help(help).into()
+    })
 }
 
 fn has_extension(path: &Path, extension: &str) -> bool {

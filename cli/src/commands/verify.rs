@@ -236,7 +236,8 @@ fn inside(
     let mut options = SearchOptions { whole: true, ..SearchOptions::default() };
     let recording = arguments.against.as_deref().map(Recorded::beside).filter(|path| path.is_file());
     if let Some(recording) = &recording {
-        return search(&arguments.model, first, &Reference::Recording(recording), &options);
+        let recorded = Reference::Recording { values: recording, program: None };
+        return search(&arguments.model, first, &recorded, &options);
     }
     for (name, tensor) in given {
         options.given.insert(name, tensor);

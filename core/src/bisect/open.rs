@@ -22,7 +22,12 @@ pub enum Reference<'r> {
     /// Another model, and what runs it.
     Model(&'r Path, &'r Runtime),
     /// A recording.
-    Recording(&'r Path),
+    Recording {
+        /// Its file.
+        values: &'r Path,
+        /// The archive that was recorded; where it is not named, the one beside the file.
+        program: Option<&'r Path>,
+    },
 }
 
 /// What the user asks of a search.
@@ -57,7 +62,7 @@ pub fn bisect(
     options: &Options,
 ) -> Result<Found, Report> {
     let recorded = match reference {
-        Reference::Recording(recording) => Some(Recorded::open(recording)?),
+        Reference::Recording { values, .. } => Some(Recorded::open(values)?),
         _ => None,
     };
     let (model, signature, fed) = open(path, recorded.as_ref(), options)?;
@@ -77,8 +82,8 @@ pub fn bisect(
     let search =
         Search { model: &model, ours, theirs, against, memory: options.memory, whole: options.whole };
     let mut found = find(&search)?;
-    if let Reference::Recording(path) = reference
-        && let Some(archive) = Recorded::archive(path)
+    if let Reference::Recording { values, program } = reference
+        && let Some(archive) = program.map(Path::to_owned).or_else(|| Recorded::archive(values))
     {
         locate(&mut found, &pt2::read(&archive)?.program);
     }

@@ -10,6 +10,7 @@
 mod cut;
 mod growth;
 mod places;
+mod record;
 mod recorded;
 mod rounds;
 mod side;
@@ -24,6 +25,7 @@ use crate::tensor::DType;
 pub use cut::{bound, cut};
 pub use growth::{FLOOR, GROWTH, unit};
 pub use places::{Tap, Taps};
+pub use record::Recording;
 pub use recorded::Recorded;
 pub use rounds::{MEMORY, Round, Rounds, compare};
 pub use side::{ModelSide, Side};

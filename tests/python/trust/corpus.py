@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,8 @@ import onnxport as package
 from tests.python.onnx_runtime import binary, library
 from tests.python.trust.faults import Fault, chosen, seed
 from tests.python.trust.networks import program
+
+ROOT = Path(__file__).parents[3]
 
 # What a fault changes in an output, relative to its largest magnitude, to be called one.
 SHOWS = 1e-3
@@ -71,16 +74,22 @@ class Corpus:
 def onnxport(*arguments: Any, check: bool = False) -> subprocess.CompletedProcess[str]:
     """Run the command."""
     line = [str(binary()), *map(str, arguments)]
-    environment = {**os.environ, "ORT_DYLIB_PATH": str(library())}
+    environment = {
+        **os.environ,
+        "ORT_DYLIB_PATH": str(library()),
+        # The Python that records has the package of this repository.
+        "VIRTUAL_ENV": sys.prefix,
+        "PYTHONPATH": str(ROOT / "python"),
+    }
     return subprocess.run(line, capture_output=True, text=True, check=check, env=environment)
 
 
 def bisect(
-    model: Path, against: Path | str, inputs: Path | None = None
+    model: Path, against: Path | str, inputs: Path | None = None, *further: str
 ) -> tuple[dict[str, Any], int]:
     """Return what `onnxport bisect` says, and its exit code."""
     given = [] if inputs is None or against == model.with_suffix(".pt2") else ["--inputs", inputs]
-    done = onnxport("bisect", model, "--against", against, *given, "--json")
+    done = onnxport("bisect", model, "--against", against, *given, *further, "--json")
     return json.loads(done.stdout), done.returncode
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 
 import onnx
@@ -51,6 +52,19 @@ def test_the_node_is_named_where_pytorch_is_right(corpus):
         assert found is not None, fault
         assert fault.node in [node["node"] for node in found["nodes"]], fault
         assert {node["exported"] for node in found["nodes"]} == {exported[fault.node]}, fault
+
+
+def test_pytorch_records_a_program_that_nobody_recorded(corpus, tmp_path):
+    bare = tmp_path / corpus.program.name
+    shutil.copy(corpus.program, bare)
+    said, code = bisect(corpus.model, bare)
+    assert (said["diagnostics"][0]["code"], code) == ("OP704", 6)
+    assert "--record" in said["diagnostics"][0]["help"]
+    fault, path = next(iter(corpus.seeded()))
+    said, code = bisect(path, bare, None, "--record")
+    assert code == 4, said
+    assert fault.node in [node["node"] for node in said["bisect"]["fault"]["nodes"]]
+    assert list(tmp_path.iterdir()) == [bare]
 
 
 def test_what_two_models_differ_in_is_said(corpus):

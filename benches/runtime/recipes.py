@@ -15,6 +15,8 @@ from tests.python.models.registry import Recipe
 from tests.python.models.text import WithCache
 from tests.python.models.vision import images
 
+from .decoders import DECODERS
+
 VOCABULARY = 1000
 LAYERS = 4
 LENGTH = Dim("length", min=2, max=512)
@@ -222,4 +224,5 @@ RECIPES: dict[str, Callable[[], Recipe]] = {
     "mamba": mamba,
     "recurrent": lambda: Recipe(Recurrent(), (torch.randn(4, 50, 256),)),
     "fcos": detection.fcos_resnet18,
+    **DECODERS,
 }

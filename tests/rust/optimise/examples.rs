@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use onnxport_core::host::Host;
 use onnxport_core::ir::Model;
-use onnxport_core::optimise::{Class, Level, Listed, OptimiseOptions, Optimised, optimise};
+use onnxport_core::optimise::{Class, Level, Listed, Matched, OptimiseOptions, Optimised, optimise};
 use onnxport_core::valid::Stated;
 
 use crate::files::{Sections, at, repository};
@@ -37,6 +37,15 @@ fn applied(listed: &Listed, text: &str) -> Option<(Model, Optimised)> {
     (done.applied > 0).then_some((model, done))
 }
 
+/// What rules match in a model when all of them run.
+fn behind_others(text: &str) -> Option<Vec<Matched>> {
+    let mut model = Model::parse(text).ok()?;
+    let options =
+        OptimiseOptions { level: Level::Target, keep_matches: true, fold: 0, ..OptimiseOptions::default() };
+    let (done, _) = optimise(&HOST, &mut model, &mut Stated::default(), &options).ok()?;
+    Some(done.matches)
+}
+
 /// The models of all files whose first section is one.
 fn models() -> Vec<String> {
     let folders = std::fs::read_dir(at("")).expect("the folder of file tests");
@@ -56,14 +65,21 @@ fn models() -> Vec<String> {
     texts
 }
 
-/// The shortest model in which the rule applies: a match of it, or the whole file where it looks further than that.
+/// The shortest model in which the rule applies: a match of it, also behind other rules, or the whole file where it looks
+/// further than that.
 fn cut_out(listed: &Listed, files: &[String]) -> Option<String> {
     let mut found: Vec<String> = Vec::new();
     for file in files {
-        let Some((_, done)) = applied(listed, file) else { continue };
-        let matches = done.matches.iter().map(|matched| matched.before.to_text());
-        let parts: Vec<String> = matches.filter(|text| applied(listed, text).is_some()).collect();
-        found.extend(if parts.is_empty() { vec![file.clone()] } else { parts });
+        let alone = applied(listed, file).map(|(_, done)| done.matches);
+        let behind = behind_others(file);
+        let matches = alone.iter().chain(behind.as_ref()).flatten();
+        let own = matches.filter(|matched| matched.rule == listed.name);
+        let parts = own.map(|matched| matched.before.to_text());
+        let parts: Vec<String> = parts.filter(|text| applied(listed, text).is_some()).collect();
+        match alone {
+            Some(_) if parts.is_empty() => found.push(file.clone()),
+            _ => found.extend(parts),
+        }
     }
     found.into_iter().min_by_key(|text| (text.lines().count(), text.len(), text.clone()))
 }

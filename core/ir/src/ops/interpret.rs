@@ -64,6 +64,8 @@ struct Frame<'f, 'm> {
     /// The nodes after which values are no longer needed.
     deaths: FxHashMap<NodeId, Vec<ValueId>>,
     values: FxHashMap<ValueId, Value>,
+    /// Inputs of the function that the call leaves out: a node that takes one is given nothing there.
+    absent: Vec<ValueId>,
     /// The attributes of the function call.
     attributes: FxHashMap<Name, Attr>,
     depth: usize,
@@ -79,7 +81,8 @@ impl<'f, 'm> Frame<'f, 'm> {
         depth: usize,
     ) -> Self {
         let deaths = deaths(graph);
-        Self { shared, graph, opsets, deaths, values: FxHashMap::default(), attributes, depth, see: None }
+        let (values, absent) = (FxHashMap::default(), Vec::new());
+        Self { shared, graph, opsets, deaths, values, absent, attributes, depth, see: None }
     }
 
     /// Runs a block; its outputs are copied, its inputs are dropped after their last use.
@@ -106,7 +109,10 @@ impl<'f, 'm> Frame<'f, 'm> {
         let inputs: Vec<Option<Value>> = node
             .inputs
             .iter()
-            .map(|input| input.map(|value| self.get(value)).transpose())
+            .map(|input| match input {
+                Some(value) if !self.absent.contains(value) => self.get(*value).map(Some),
+                _ => Ok(None),
+            })
             .collect::<Res<_>>()?;
         let outputs = match self.function(node) {
             Some(function) => self.call(function, node, inputs)?,
@@ -181,9 +187,11 @@ impl<'f, 'm> Frame<'f, 'm> {
         let opsets = function.opsets(self.shared.model);
         let mut frame = Frame::new(self.shared, &function.graph, opsets, attributes, self.depth + 1);
         let body = &function.graph.blocks[function.graph.main()];
-        for (id, value) in body.inputs.iter().zip(inputs) {
-            if let Some(value) = value {
-                frame.set(*id, value)?;
+        let mut inputs = inputs.into_iter();
+        for id in &body.inputs {
+            match inputs.next().flatten() {
+                Some(value) => frame.set(*id, value)?,
+                None => frame.absent.push(*id),
             }
         }
         for node in function.graph.order(function.graph.main()) {

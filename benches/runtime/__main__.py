@@ -200,7 +200,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benches.runtime", description=__doc__)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--opset", type=int, default=20)
-    parser.add_argument("--levels", nargs="*", default=["0", "default"])
+    parser.add_argument("--levels", nargs="*", default=["0", "1", "2", "target"])
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--onnxport", default=str(ROOT / "target" / "release" / "onnxport"))
     parser.add_argument("--folder", help="where models are written")

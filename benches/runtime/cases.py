@@ -14,6 +14,7 @@ class Case:
     fused: str
     plain: str
     sizes: tuple[str, ...] = ("prompt", "token")
+    opset: int = 23
 
 
 def norm(scale: str) -> str:
@@ -76,54 +77,123 @@ CASES = {
         "y = com.microsoft.SkipLayerNormalization<epsilon=0.00001>(x, k, w, b)",
         "s = Add(x, k)\n y = LayerNormalization<epsilon=0.00001>(s, w, b)",
     ),
-    "Sum, LayerNormalization": Case(
+    "LayerNormalization of a Sum": Case(
         ROWS + ", float[1,S,768] k",
         "float[768] w, float[768] b",
         "s = Sum(x, k)\n y = LayerNormalization<epsilon=0.00001>(s, w, b)",
         "s = Add(x, k)\n y = LayerNormalization<epsilon=0.00001>(s, w, b)",
     ),
-    "Sum, SimplifiedLayerNormalization": Case(
-        ROWS + ", float[1,S,768] k",
-        "float[768] w",
-        "s = Sum(x, k)\n y = SimplifiedLayerNormalization<epsilon=0.00001, axis=-1>(s, w)",
-        "s = Add(x, k)\n y = SimplifiedLayerNormalization<epsilon=0.00001, axis=-1>(s, w)",
-    ),
-    "Sum, RMSNormalization": Case(
-        ROWS + ", float[1,S,768] k",
-        "float[768] w",
-        "s = Sum(x, k)\n y = RMSNormalization<epsilon=0.00001, axis=-1>(s, w)",
-        "s = Add(x, k)\n y = RMSNormalization<epsilon=0.00001, axis=-1>(s, w)",
-    ),
-    "Sum, Gelu": Case(
+    "Gelu of a Sum": Case(
         "float[1,S,3072] x",
         "float[3072] b",
         "s = Sum(x, b)\n y = Gelu(s)",
         "s = Add(x, b)\n y = Gelu(s)",
     ),
-    "Sum, Gelu, tanh": Case(
-        "float[1,S,3072] x",
-        "float[3072] b",
-        's = Sum(x, b)\n y = Gelu<approximate="tanh">(s)',
-        's = Add(x, b)\n y = Gelu<approximate="tanh">(s)',
+    "Softplus, written out": Case(
+        IMAGE,
+        "",
+        """a = Abs(x)
+        n = Neg(a)
+        e = Exp(n)
+        o = Constant<value_float=1.0>()
+        s = Add(e, o)
+        l = Log(s)
+        r = Relu(x)
+        y = Add(r, l)""",
+        "y = Softplus(x)",
+        sizes=("prompt",),
     ),
-    "Where, PRelu": Case(
+    "Mish, written out": Case(
+        IMAGE,
+        "",
+        """c = Constant<value_float=20.0>()
+        m = Min(x, c)
+        e = Exp(m)
+        t = Constant<value_float=2.0>()
+        a = Add(e, t)
+        n = Mul(e, a)
+        d = Add(n, t)
+        q = Div(n, d)
+        y = Mul(x, q)""",
+        "y = Mish(x)",
+        sizes=("prompt",),
+    ),
+    "MatMul for Einsum": Case(
+        HEADS,
+        "",
+        "t = Transpose<perm=[0,1,3,2]>(k)\n y = MatMul(q, t)",
+        'y = Einsum<equation="bhid,bhjd->bhij">(q, k)',
+    ),
+    "MatMul for Einsum, weight": Case(
+        ROWS,
+        "float[768,768] w",
+        "y = MatMul(x, w)",
+        'y = Einsum<equation="bid,df->bif">(x, w)',
+    ),
+    "DepthToSpace": Case(
+        IMAGE,
+        "",
+        'y = DepthToSpace<blocksize=2, mode="CRD">(x)',
+        """i = Constant<value_ints=[1,16,2,2,56,56]>()
+        a = Reshape(x, i)
+        b = Transpose<perm=[0,1,4,2,5,3]>(a)
+        j = Constant<value_ints=[1,16,112,112]>()
+        y = Reshape(b, j)""",
+        sizes=("prompt",),
+    ),
+    "Mul for Pow 2": Case(
+        "float[1,S,3072] x",
+        "",
+        "y = Mul(x, x)",
+        "t = Constant<value_float=2.0>()\n y = Pow(x, t)",
+    ),
+    "Mul for Pow 3": Case(
+        "float[1,S,3072] x",
+        "",
+        "q = Mul(x, x)\n y = Mul(x, q)",
+        "t = Constant<value_float=3.0>()\n y = Pow(x, t)",
+    ),
+    "GlobalAveragePool": Case(
+        IMAGE,
+        "",
+        "y = GlobalAveragePool(x)",
+        "a = Constant<value_ints=[2,3]>()\n y = ReduceMean(x, a)",
+        sizes=("prompt",),
+    ),
+    "InstanceNormalization": Case(
+        GROUPS,
+        "float[256] w, float[256] b",
+        "y = InstanceNormalization<epsilon=0.00001>(x, w, b)",
+        """l = Constant<value_ints=[2,3]>()
+        m = ReduceMean(x, l)
+        c = Sub(x, m)
+        q = Mul(c, c)
+        v = ReduceMean(q, l)
+        e = Constant<value_float=0.00001>()
+        a = Add(v, e)
+        r = Sqrt(a)
+        d = Div(c, r)
+        u = Constant<value_ints=[1,2]>()
+        w3 = Unsqueeze(w, u)
+        b3 = Unsqueeze(b, u)
+        n = Mul(d, w3)
+        y = Add(n, b3)""",
+        sizes=("prompt",),
+    ),
+    "com.microsoft.MultiHeadAttention, bias": Case(
+        FLAT + ", float[1,12,S,L] bias",
+        "",
+        'y = com.microsoft.MultiHeadAttention<num_heads=12>(q, k, v, "", "", bias)',
+        SPLIT
+        + PLAIN.replace("Softmax(s)", "Softmax(sb)").replace("p = ", "sb = Add(s, bias)\n p = ")
+        + JOINED,
+    ),
+    "PRelu, written out": Case(
         IMAGE,
         "float[64,1,1] w",
         "z = Constant<value_float=0.0>()\n l = Less(x, z)\n m = Mul(x, w)\n y = Where(l, m, x)",
         "y = PRelu(x, w)",
         sizes=("prompt",),
-    ),
-    "Sigmoid": Case(
-        "float[1,S,3072] x",
-        "",
-        "s = Identity(x)\n y0 = Sigmoid(s)\n y = Mul(x, y0)",
-        "y0 = Sigmoid(x)\n y = Mul(x, y0)",
-    ),
-    "Sum, MatMul": Case(
-        ROWS,
-        "float[768,3072] w, float[3072] b",
-        "t = MatMul(x, w)\n s = Sum(t, b)\n y = Gelu(s)",
-        "t = MatMul(x, w)\n s = Add(t, b)\n y = Gelu(s)",
     ),
     "com.microsoft.SkipSimplifiedLayerNormalization": Case(
         ROWS + ", float[1,S,768] k",
@@ -204,6 +274,13 @@ CASES = {
         "",
         "y = com.microsoft.QuickGelu<alpha=1.0>(x)",
         "s = Sigmoid(x)\n y = Mul(x, s)",
+    ),
+    "Swish": Case(
+        "float[1,S,3072] x",
+        "",
+        "y = Swish(x)",
+        "s = Sigmoid(x)\n y = Mul(x, s)",
+        opset=24,
     ),
     "HardSwish": Case(
         IMAGE,
@@ -314,6 +391,17 @@ CASES = {
         "",
         "y = com.microsoft.MultiHeadAttention<num_heads=12>(q, k, v)",
         SPLIT + PLAIN + JOINED,
+    ),
+    "com.microsoft.MultiHeadAttention, cache": Case(
+        "float[1,S,768] q, float[1,12,L,64] k, float[1,12,L,64] v",
+        "",
+        "y = com.microsoft.MultiHeadAttention<num_heads=12>(q, k, v)",
+        SPLIT.replace("Reshape(k, h)", "Identity(k)")
+        .replace("Reshape(v, h)", "Identity(v)")
+        .replace("kh = Transpose<perm=[0,2,1,3]>(k4)", "kh = Identity(k4)")
+        .replace("vh = Transpose<perm=[0,2,1,3]>(v4)", "vh = Identity(v4)")
+        + PLAIN
+        + JOINED,
     ),
     "Attention": Case(
         HEADS,

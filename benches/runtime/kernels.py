@@ -37,7 +37,7 @@ APART = 2e-3
 def model(case: Case, body: str, sizes: dict[str, int]) -> onnx.ModelProto:
     """Return one form of a case as a model, its weights drawn."""
     declared = ", ".join(part for part in (case.given, case.weights) if part)
-    text = f"""<ir_version: 10, opset_import: ["" : 23, "com.microsoft" : 1]>
+    text = f"""<ir_version: 10, opset_import: ["" : {case.opset}, "com.microsoft" : 1]>
         g ({declared}) => (float y) {{ {body} }}"""
     for symbol, size in sizes.items():
         text = re.sub(rf"(?<=[\[,]){symbol}(?=[,\]])", str(size), text)

@@ -191,7 +191,7 @@ class UNet(nn.Module):
         self.halve = nn.Conv2d(128, 128, 3, stride=2, padding=1)
         self.spatial = Spatial(256)
         self.up = nn.ModuleList([Residual(256, 256), Residual(384, 128)])
-        self.double = nn.Upsample(scale_factor=2)
+        self.larger = nn.Upsample(scale_factor=2)
         self.norm = nn.GroupNorm(32, 128)
         self.leave = nn.Conv2d(128, 4, 3, padding=1)
 
@@ -199,7 +199,7 @@ class UNet(nn.Module):
         """Return the noise of `x`, `[batch, 4, height, width]`."""
         fine = self.down[0](self.enter(x), time)
         hidden = self.spatial(self.down[1](self.halve(fine), time), text)
-        hidden = self.double(self.up[0](hidden, time))
+        hidden = self.larger(self.up[0](hidden, time))
         hidden = self.up[1](torch.cat([hidden, fine], 1), time)
         return self.leave(nn.functional.silu(self.norm(hidden)))
 

@@ -1,28 +1,49 @@
-//! Activations.
+//! Activations: ONNX's own, from the opset that brought them.
 
 use onnxport_sdk::prelude::*;
 
+use crate::exact_type;
+
 rules! {
     /// `x * (1 + erf(x / √2)) / 2` is a GELU.
-    gelu (opset = 20..):
+    gelu (class = bounded(relative = 1e-6), opset = 20..):
         let erf = Erf((Div(x, 1.4142135623730951 ~ 1e-6) | Mul(x, 0.7071067811865476 ~ 1e-6)));
-        (Mul(Mul(x, 0.5), Add(erf, 1)) | Mul(Mul(x, Add(erf, 1)), 0.5) | Mul(x, Mul(Add(erf, 1), 0.5)))
+        let whole = Add(erf, 1);
+        (
+            Mul(Mul(x, 0.5), whole) | Mul(Mul(x, whole), 0.5) | Mul(x, Mul(whole, 0.5))
+            | Div(Mul(x, whole), 2) | Mul(x, Div(whole, 2)) | Mul(Div(x, 2), whole)
+        )
+        if exact_type(x)
         => Gelu(x);
 
-    /// `x * (1 + tanh(√(2/π) * (x + 0.044715 * x³))) / 2` is a GELU by way of `tanh`.
-    gelu_tanh (opset = 20..):
-        let cubic = Mul((Mul(Mul(x, x), x) | Pow(x, 3)), 0.044715 ~ 1e-6);
-        let tanh = Tanh(Mul(Add(x, cubic), 0.7978845608028654 ~ 1e-6));
-        (Mul(Mul(x, 0.5), Add(tanh, 1)) | Mul(Mul(x, Add(tanh, 1)), 0.5) | Mul(x, Mul(Add(tanh, 1), 0.5)))
+    /// `x * (1 + tanh(√(2/π) * (x + 0.044715 * x³))) / 2` is a GELU by way of `tanh`; the cubic has several spellings.
+    gelu_tanh (class = bounded(relative = 1e-6), opset = 20..):
+        let square = (Mul(x, x) | Pow(x, 2));
+        let cube = (Mul(square, x) | Pow(x, 3));
+        let sum = (
+            Add(x, Mul(cube, 0.044715 ~ 1e-6))
+            | Mul(x, Add((Mul(square, 0.044715 ~ 1e-6) | Mul(Mul(x, 0.044715 ~ 1e-6), x)), 1))
+        );
+        let inner = (
+            Mul(sum, 0.7978845608028654 ~ 1e-6)
+            | Mul(x, Add(Mul(square, 0.035677408136300125 ~ 1e-7), 0.7978845608028654 ~ 1e-6))
+            | Mul(
+                Mul(x, 0.7978845608028654 ~ 1e-6),
+                Add((Mul(square, 0.044715 ~ 1e-6) | Mul(Mul(x, 0.044715 ~ 1e-6), x)), 1)
+            )
+        );
+        let whole = Add(Tanh(inner), 1);
+        (Mul(Mul(x, 0.5), whole) | Mul(Mul(x, whole), 0.5) | Mul(x, Mul(whole, 0.5)))
+        if exact_type(x)
         => Gelu(x, approximate = "tanh");
 
-    /// `x * sigmoid(x)` is a SiLU.
-    silu: Mul(x, Sigmoid(x)) if x.dtype() == Some(DType::F32)
-        => "com.microsoft"::QuickGelu(x, alpha = 1.0_f32);
-
     /// `x * clip(x + 3, 0, 6) / 6` is a hard swish.
-    hard_swish (opset = 14..):
+    hard_swish (class = bounded(relative = 1e-6), opset = 14..):
         let six = Clip(Add(x, 3), 0, 6);
         (Mul(x, HardSigmoid(x, alpha = 0.16666667 ~ 1e-6, beta = 0.5)) | Div(Mul(x, six), 6) | Mul(x, Div(six, 6)))
+        if exact_type(x)
         => HardSwish(x);
+
+    /// `x * tanh(log(1 + eˣ))` is a Mish.
+    mish (class = bounded(relative = 1e-6), opset = 18..): Mul(x, Tanh(Softplus(x))) if exact_type(x) => Mish(x);
 }

@@ -1,12 +1,17 @@
-//! Fusions: what several operators compute, one does. Sums and products are rounded in another order than
-//! before, so that results differ in the last places; the plugin is therefore loaded on request.
+//! Fusions: what several operators compute, one does. Sums and products are rounded in another order than before, so that
+//! results differ in the last places; each rule states by how much.
 //!
-//! Operators of ONNX from the opset that brought them, and two of `com.microsoft` where ONNX has none.
+//! Operators of ONNX from the opset that brought them; and forms for ONNX Runtime, which its kernels were measured to be
+//! faster at ([`kernels`]).
 
 mod activations;
 mod attention;
+mod heads;
+mod kernels;
+mod layout;
 mod norms;
 mod products;
+mod runtime;
 
 use onnxport_sdk::prelude::*;
 
@@ -32,5 +37,13 @@ fn is_last(axes: ValueRef<'_>, value: ValueRef<'_>) -> Res<()> {
     match axes.constant().and_then(|axes| axes.ints()).as_deref() {
         Some([axis]) if *axis == -1 || *axis == last => Ok(()),
         _ => Err("it is not about the last axis".into()),
+    }
+}
+
+/// Whether `x` is of a type in which the bounds of rules hold: narrow floats are rounded where an operator ends.
+fn exact_type(x: ValueRef<'_>) -> Res<()> {
+    match x.dtype() {
+        Some(DType::F32 | DType::F64) => Ok(()),
+        _ => Err("it is neither f32 nor f64".into()),
     }
 }

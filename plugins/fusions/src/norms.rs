@@ -1,29 +1,41 @@
-//! Normalisations, and what joins them.
+//! Normalisations that were written out.
 
 use onnxport_sdk::prelude::*;
 
-use crate::{is_last, single};
+use crate::{exact_type, is_last, single};
 
 rules! {
     /// `x / √(mean(x²) + ε)`, scaled, is an RMS normalisation.
-    rms_norm (opset = 23..):
+    rms_norm (class = bounded(relative = 1e-5), opset = 23..):
         let root = Sqrt(Add(ReduceMean((Mul(x: [.., D], x) | Pow(x: [.., D], 2)), const axes), const epsilon));
-        Mul((Div(x, root) | Mul(x, (Reciprocal(root) | Div(1, root)))), scale: [D]) if is_last(axes, x)
+        Mul((Div(x, root) | Mul(x, (Reciprocal(root) | Div(1, root)))), scale: [D])
+        if exact_type(x).and_then(|()| is_last(axes, x))
         => RMSNormalization(x, scale, axis = -1, epsilon = single(epsilon));
 
-    /// A sum and its layer normalisation; the sum is an output, too.
-    layer_norm_with_skip:
-        let sum = Add(x: [B, S, D], skip: [B, S, D]);
-        (LayerNormalization(sum, scale: [D], bias: [D], axis = axis, epsilon = epsilon), sum)
-        if matches!(axis.int(), Some(-1 | 2)) && x.dtype() == Some(DType::F32)
-        => skip_norm(cx, "SkipLayerNormalization", &[x, skip, scale, bias], epsilon);
+    /// `(x - mean(x)) / √(variance(x) + ε)`, scaled and shifted, is a layer normalisation.
+    layer_norm (class = bounded(relative = 1e-5), opset = 18..):
+        let centred = Sub(x: [.., D], ReduceMean(x, const axes));
+        let variance = ReduceMean((Mul(centred, centred) | Pow(centred, 2)), const inner);
+        let root = Sqrt(Add(variance, const epsilon));
+        let unit = (Div(centred, root) | Mul(centred, (Reciprocal(root) | Div(1, root))));
+        Add(Mul(unit, scale: [D]), bias: [D])
+        if exact_type(x).and_then(|()| is_last(axes, x)).and_then(|()| is_last(inner, x))
+        => LayerNormalization(x, scale, bias, axis = -1, epsilon = single(epsilon));
 
-    /// A sum and its RMS normalisation; the sum is an output, too.
-    rms_norm_with_skip (opset = 23..):
-        let sum = Add(x: [B, S, D], skip: [B, S, D]);
-        (RMSNormalization(sum, scale: [D], axis = axis, epsilon = epsilon), sum)
-        if matches!(axis.int(), Some(-1 | 2)) && x.dtype() == Some(DType::F32)
-        => skip_norm(cx, "SkipSimplifiedLayerNormalization", &[x, skip, scale], epsilon);
+    /// The same over the places of an image, with a scale for each channel, is an instance normalisation.
+    instance_norm (class = bounded(relative = 1e-5), opset = 18..):
+        let centred = Sub(x: [_, C, ..], ReduceMean(x, const axes));
+        let variance = ReduceMean((Mul(centred, centred) | Pow(centred, 2)), const inner);
+        let root = Sqrt(Add(variance, const epsilon));
+        let unit = (Div(centred, root) | Mul(centred, (Reciprocal(root) | Div(1, root))));
+        Add(Mul(unit, const scale), const bias)
+        if exact_type(x).and_then(|()| are_places(axes, x)).and_then(|()| are_places(inner, x))
+        => InstanceNormalization(
+            x,
+            by_channel(scale, x, C)?,
+            by_channel(bias, x, C)?,
+            epsilon = single(epsilon)
+        );
 
     /// A batch normalisation behind a convolution goes into its weights, which are made when the model is written:
     /// in f64, rounded once.
@@ -36,16 +48,35 @@ rules! {
         => folded(cx, conv, [scale, bias, mean, variance], epsilon);
 }
 
-fn skip_norm<'h>(
-    cx: &Rewrite<'h>,
-    op: &'static str,
-    inputs: &[ValueRef<'h>],
-    epsilon: &Attribute,
-) -> Vec<ValueRef<'h>> {
-    let node = cx.op_in("com.microsoft", 1, op).set("epsilon", epsilon.clone());
-    let outputs = inputs.iter().copied().fold(node, onnxport_sdk::NodeBuilder::input).many(4);
-    // The mean and the deviation lie in between.
-    vec![outputs[0], outputs[3]]
+/// Whether `axes` are all axes of `value` behind the batch and the channels.
+fn are_places(axes: ValueRef<'_>, value: ValueRef<'_>) -> Res<()> {
+    let rank = value.rank().ok_or("a rank is not known")? as i64;
+    let mut axes = axes.constant().and_then(|axes| axes.ints()).ok_or("the axes are not known")?;
+    axes.iter_mut().filter(|axis| **axis < 0).for_each(|axis| *axis += rank);
+    axes.sort_unstable();
+    if rank > 2 && axes == (2..rank).collect::<Vec<_>>() {
+        Ok(())
+    } else {
+        Err("it is not about the places of an image".into())
+    }
+}
+
+/// `weight`, which has a number for each of the channels of `x` and is 1 along the places, as `[channels]`.
+fn by_channel<'h>(weight: ValueRef<'h>, x: ValueRef<'h>, channels: Dim) -> Res<ValueRef<'h>> {
+    let channels = channels.as_const().ok_or("the channels are not known")?;
+    let rank = x.rank().ok_or("a rank is not known")?;
+    let mut extents = weight.extents().ok_or("a shape is not known")?;
+    if extents.len() == rank && extents.first() == Some(&1) {
+        extents.remove(0);
+    }
+    match extents.as_slice() {
+        [first, places @ ..]
+            if *first == channels && places.len() + 2 == rank && places.iter().all(|n| *n == 1) =>
+        {
+            weight.weight().reshape(&[channels.unsigned_abs()]).value()
+        }
+        _ => Err("there is no number for each channel".into()),
+    }
 }
 
 /// `conv` with its weights times `scale / √(variance + ε)`.

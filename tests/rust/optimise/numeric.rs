@@ -14,43 +14,46 @@ const CONTRIB: &str = "\
 opset 20
 graph {
 }
-function com.microsoft::QuickGelu(alpha) {
-  input %x
-  %0 = Sigmoid(%x)
-  %1 = Mul(%x, %0)
-  output %1
-}
-function com.microsoft::SkipLayerNormalization(epsilon) {
-  constant %none: f32[] = [0.0]
-  input %x
-  input %skip
-  input %scale
+function com.microsoft::MultiHeadAttention(num_heads, scale) {
+  constant %zeros: i64[2] = [0, 0]
+  constant %zero: i64[1] = [0]
+  input %q
+  input %k
+  input %v
+  input %offset
+  input %padding
   input %bias
-  %sum = Add(%x, %skip)
-  %0 = LayerNormalization(%sum, %scale, %bias) {epsilon = ref epsilon}
-  output %0
-  output %none
-  output %none
-  output %sum
-}
-function com.microsoft::SkipSimplifiedLayerNormalization(epsilon) {
-  constant %none: f32[] = [0.0]
-  constant %last: i64[1] = [-1]
-  input %x
-  input %skip
-  input %scale
-  %epsilon = Constant() {value_float = ref epsilon}
-  %sum = Add(%x, %skip)
-  %square = Mul(%sum, %sum)
-  %mean = ReduceMean(%square, %last)
-  %shifted = Add(%mean, %epsilon)
-  %root = Sqrt(%shifted)
-  %unit = Div(%sum, %root)
-  %0 = Mul(%unit, %scale)
-  output %0
-  output %none
-  output %none
-  output %sum
+  %heads = Constant() {value_int = ref num_heads}
+  %number = Unsqueeze(%heads, %zero)
+  %wide = Shape(%q) {start = 2}
+  %each = Div(%wide, %number)
+  %divided = Concat(%zeros, %number, %each) {axis = 0}
+  %wide_value = Shape(%v) {start = 2}
+  %each_value = Div(%wide_value, %number)
+  %divided_value = Concat(%zeros, %number, %each_value) {axis = 0}
+  %joined = Concat(%zeros, %wide_value) {axis = 0}
+  %q4 = Reshape(%q, %divided)
+  %qt = Transpose(%q4) {perm = [0, 2, 1, 3]}
+  %k4 = Reshape(%k, %divided)
+  %kt = Transpose(%k4) {perm = [0, 2, 3, 1]}
+  %v4 = Reshape(%v, %divided_value)
+  %vt = Transpose(%v4) {perm = [0, 2, 1, 3]}
+  %product = MatMul(%qt, %kt)
+  %scale = Constant() {value_float = ref scale}
+  %scores = Mul(%product, %scale)
+  %biased = OptionalHasElement(%bias)
+  %shifted = If(%biased) {else_branch = {
+    %same = Identity(%scores)
+    output %same
+  }, then_branch = {
+    %sum = Add(%scores, %bias)
+    output %sum
+  }}
+  %parts = Softmax(%shifted) {axis = -1}
+  %out = MatMul(%parts, %vt)
+  %turned = Transpose(%out) {perm = [0, 2, 1, 3]}
+  %whole = Reshape(%turned, %joined)
+  output %whole
 }
 ";
 

@@ -6,7 +6,7 @@ use crate::single;
 
 rules! {
     /// `softmax(q kᵀ * scale + mask) v` is an attention.
-    attention (class = bounded(relative = 1e-5), opset = 23..):
+    attention (opset = 23..):
         let scores = MatMul(q: [B, H, _, D], Transpose(k: [B, H, L, D], perm = [0, 1, 3, 2]));
         let scaled = (Mul(scores, const factor) | Div(scores, const root));
         MatMul(Softmax(maybe Add(scaled, mask), axis = -1), v: [B, H, L, _])
@@ -14,7 +14,7 @@ rules! {
 
     /// `x * cos + turned * sin`, where `turned` is `x` with its halves exchanged and one negated, is a rotary
     /// embedding.
-    rotary (class = bounded(relative = 1e-6), opset = 23..):
+    rotary (opset = 23..):
         let angles = shared Concat(half: [B, S, _], half, axis = -1);
         let cos = shared Unsqueeze(shared Cos(angles), 1);
         let sin = shared Unsqueeze(shared Sin(angles), 1);

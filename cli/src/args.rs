@@ -6,8 +6,8 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    bisect, check, completions, convert, diff, explain, inspect, ops, optimize, package, plugin, rules, run,
-    verify, weights,
+    bisect, check, completions, convert, diff, explain, inspect, ops, optimize, package, plugin, report,
+    rules, run, verify, weights,
 };
 use crate::exit;
 
@@ -87,6 +87,8 @@ pub(crate) enum Command {
     Run(run::Arguments),
     /// Read an ONNX model, check it and write it again
     Optimize(optimize::Arguments),
+    /// Say what an ONNX model consists of, as a page or as data
+    Report(report::Arguments),
     /// List the operators that can be converted
     Ops(ops::Arguments),
     /// List the rules and passes of the optimizer, or show what one does
@@ -117,6 +119,7 @@ impl Command {
             Command::Diff(_) => "diff",
             Command::Run(_) => "run",
             Command::Optimize(_) => "optimize",
+            Command::Report(_) => "report",
             Command::Ops(_) => "ops",
             Command::Rules(_) => "rules",
             Command::Plugin(_) => "plugin",
@@ -126,5 +129,15 @@ impl Command {
             Command::Completions(_) => "completions",
             Command::Man => "man",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn arguments_do_not_contradict_each_other() {
+        super::Cli::command().debug_assert();
     }
 }

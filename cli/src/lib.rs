@@ -16,6 +16,7 @@ mod ending;
 mod exit;
 mod format;
 mod guests;
+mod levels;
 mod metadata;
 mod options;
 mod outcome;

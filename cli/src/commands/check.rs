@@ -9,9 +9,11 @@ use onnxport_core::optimise::Level;
 use onnxport_core::pipeline;
 
 use super::optimising;
+use super::reports::ReportArguments;
 use crate::decomposing::DecomposeArguments;
 use crate::exit::Exit;
 use crate::format::{count, good};
+use crate::levels::LevelArguments;
 use crate::outcome::{CommandResult, Outcome};
 use crate::plugins::{self, PluginArguments};
 
@@ -24,13 +26,27 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = DEFAULT_OPSET)]
     opset: i64,
     #[command(flatten)]
+    reports: ReportArguments,
+    #[command(flatten)]
     decomposing: DecomposeArguments,
+    #[command(flatten)]
+    levels: LevelArguments,
     #[command(flatten)]
     plugins: PluginArguments,
 }
 
-/// Finds everything that cannot be converted.
+/// Finds everything that cannot be converted, and reports it.
 pub(crate) fn run(arguments: &Arguments) -> CommandResult {
+    arguments.reports.check()?;
+    arguments.levels.check()?;
+    let mut result = check(arguments);
+    let (Ok(outcome) | Err(outcome)) = &mut result;
+    arguments.levels.judge(outcome);
+    arguments.reports.write_model("check", &arguments.program, None, outcome)?;
+    result
+}
+
+fn check(arguments: &Arguments) -> CommandResult {
     let archive = pipeline::read(&arguments.program)?;
     let host = plugins::host(&arguments.plugins)?;
     let calls = archive.program.body.calls.len();

@@ -9,6 +9,7 @@ use onnxport_core::normalise::normalise;
 use onnxport_core::pipeline;
 
 use super::exporting::{ExportArguments, Prepared, Purpose};
+use super::reports::ReportArguments;
 use crate::backends;
 use crate::outcome::{CommandResult, Outcome};
 use crate::progress::Progress;
@@ -28,6 +29,8 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "backends", conflicts_with_all = ["output", "emit"], help_heading = "Backends")]
     explain_partition: bool,
     #[command(flatten)]
+    reports: ReportArguments,
+    #[command(flatten)]
     export: ExportArguments,
 }
 
@@ -42,8 +45,17 @@ enum Form {
     Ir,
 }
 
-/// Converts, writes and verifies.
+/// Converts, writes, verifies and reports.
 pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
+    arguments.reports.check()?;
+    let mut result = convert(arguments, progress);
+    let (Ok(outcome) | Err(outcome)) = &mut result;
+    let model = arguments.output.as_deref().filter(|_| outcome.json.contains_key("files"));
+    arguments.reports.write_model("convert", &arguments.program, model, outcome)?;
+    result
+}
+
+fn convert(arguments: &Arguments, progress: &Progress) -> CommandResult {
     let start = Instant::now();
     progress.stage("reading the program");
     let conversion = Conversion::open(&arguments.program)?;

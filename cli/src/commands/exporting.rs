@@ -20,6 +20,7 @@ use super::written::{self, Facts};
 use crate::backends;
 use crate::decomposing;
 use crate::exit::Exit;
+use crate::levels::LevelArguments;
 use crate::outcome::{CommandResult, Outcome};
 use crate::plugins;
 use crate::precision;
@@ -45,6 +46,8 @@ pub(crate) struct ExportArguments {
     pub writing: WriteArguments,
     #[command(flatten)]
     weights: WeightArguments,
+    #[command(flatten)]
+    pub levels: LevelArguments,
 }
 
 impl ExportArguments {
@@ -82,6 +85,7 @@ impl Prepared {
         start: Instant,
     ) -> Result<Self, Report> {
         let converting = &arguments.converting;
+        arguments.levels.check()?;
         let host = plugins::host(&converting.plugins)?;
         let reweighted = arguments.weights.bind(&host, &mut conversion)?;
         let reading = start.elapsed();
@@ -144,6 +148,7 @@ impl Made {
         let mut outcome = Outcome::ok();
         let (diagnostics, origins) = (converted.diagnostics.clone(), converted.model.origins.clone());
         outcome.report = Report { diagnostics, origins };
+        arguments.levels.judge(&mut outcome);
         if let Some(partitioned) = &converted.partitioned {
             outcome.summary.push_str(&backends::summary(partitioned));
             outcome.put("backends", &partitioned.backends);
@@ -181,11 +186,15 @@ impl Made {
         if let Some(planned) = write.plan() {
             return writing::plan(program, path, &options, planned);
         }
+        let found = self.describe(arguments);
+        if found.exit != Exit::Ok {
+            return Ok(found);
+        }
         let bar = progress.bytes("writing");
         let options = WriteOptions { progress: Some(Arc::new(bar)), ..options };
         let mut staged = program.stage(path, &options)?;
         let writing_took = writing.elapsed();
-        let checked = match &program.calls {
+        let mut checked = match &program.calls {
             Some(_) if write.no_initializers || staged.files.unbound() > 0 => {
                 let why = "the model is written without its weights";
                 let mut outcome = Outcome::ok();
@@ -198,6 +207,7 @@ impl Made {
             }
             None => Outcome::ok(),
         };
+        arguments.levels.judge(&mut checked);
         progress.go_on()?;
         let publishing = Instant::now();
         let written = match checked.exit {
@@ -225,6 +235,7 @@ impl Made {
         if outcome.exit != Exit::Ok {
             outcome.report.diagnostics.push(verifying::withheld(path, Some(&written.model)));
         }
+        arguments.levels.judge(&mut outcome);
         Ok(outcome)
     }
 }

@@ -19,6 +19,7 @@ pub(crate) mod optimising;
 pub(crate) mod optimize;
 pub(crate) mod package;
 pub(crate) mod plugin;
+pub(crate) mod report;
 mod reports;
 pub(crate) mod rules;
 pub(crate) mod run;
@@ -44,6 +45,7 @@ pub(crate) fn run(command: &Command, progress: &Progress) -> CommandResult {
         Command::Diff(arguments) => diff::run(arguments, progress),
         Command::Run(arguments) => run::run(arguments, progress),
         Command::Optimize(arguments) => optimize::run(arguments, progress),
+        Command::Report(arguments) => report::run(arguments),
         Command::Ops(arguments) => ops::run(arguments),
         Command::Rules(arguments) => rules::run(arguments),
         Command::Plugin(arguments) => plugin::run(arguments),

@@ -20,7 +20,7 @@ pub(crate) struct ModuleArguments {
     /// the file: ask for it where you would load the file yourself
     #[arg(long, group = "converts", conflicts_with_all = [
         "against", "inputs", "files", "seed", "sizes", "round_memory", "executor", "executor_options",
-        "ort_library", "isolate", "target", "choices", "options", "project", "plugin_allow", "paths",
+        "ort_library", "isolate", "target", "choices", "options", "project", "plugin_allow", "reports",
     ])]
     pub(crate) modules: bool,
     /// Let one module stand for all of equal code, settings and shapes, whatever their weights

@@ -1,11 +1,13 @@
-//! What a command found, in files: as text, as JSON, or as a page.
+//! What a command found, in files: as text, as data, as a page, or for tools that review code.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use onnxport_core::diagnose::{Code, Diagnostic, Report};
+use onnxport_core::diagnose::{Code, Diagnostic, Report, render};
+use onnxport_core::inspect::ModelParts;
 use onnxport_core::write;
+use onnxport_report::model::{self, Form};
 
 use crate::format::unstyled;
 use crate::outcome::Outcome;
@@ -13,25 +15,40 @@ use crate::outcome::Outcome;
 /// Arguments about reports.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArguments {
-    /// Write what was found to this file as well, .txt, .json or .html; can be repeated
-    #[arg(long = "report", value_name = "FILE")]
+    /// Write what was found to this file as well: .txt, .md, .json, .html, or .sarif for the problems alone; can be
+    /// repeated
+    #[arg(long = "report", id = "reports", value_name = "FILE")]
     paths: Vec<PathBuf>,
 }
 
 /// The formats of reports.
-#[derive(Clone, Copy)]
-enum Format {
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
     Text,
     Json,
     Html,
+    Markdown,
+    Sarif,
 }
 
 impl Format {
-    fn of(path: &Path) -> Option<Self> {
+    /// The form of a model's report, for those that it has.
+    pub(crate) const fn form(self) -> Option<Form> {
+        match self {
+            Self::Json => Some(Form::Json),
+            Self::Html => Some(Form::Html),
+            Self::Markdown => Some(Form::Markdown),
+            Self::Text | Self::Sarif => None,
+        }
+    }
+
+    pub(crate) fn of(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()? {
             "txt" => Some(Self::Text),
             "json" => Some(Self::Json),
             "html" => Some(Self::Html),
+            "md" => Some(Self::Markdown),
+            "sarif" => Some(Self::Sarif),
             _ => None,
         }
     }
@@ -56,7 +73,8 @@ impl ReportArguments {
         match self.paths.iter().find(|path| Format::of(path).is_none()) {
             Some(path) => {
                 let path = path.display();
-                let message = format!("a report is .txt, .json or .html, and `{path}` is none of them");
+                let message =
+                    format!("a report is .txt, .md, .json, .html or .sarif, and `{path}` is none of them");
                 Err(Diagnostic::error(Code::USAGE, message))
             }
             None => Ok(()),
@@ -73,12 +91,56 @@ impl ReportArguments {
         contents: &Contents<'_>,
         outcome: &mut Outcome,
     ) -> Result<(), Report> {
+        self.put(sources, outcome, |format, outcome| match format {
+            Format::Json => format!("{:#}\n", outcome.json(contents.command)),
+            Format::Html => (contents.page)(),
+            Format::Markdown => {
+                let problems = match outcome.report.diagnostics.as_slice() {
+                    [] => String::new(),
+                    _ => render::markdown(&outcome.report),
+                };
+                format!("```text\n{}```\n\n{problems}", unstyled(contents.text))
+            }
+            Format::Sarif => sarif(&outcome.report),
+            Format::Text => format!("{}{}", unstyled(contents.text), unstyled(&outcome.problem())),
+        })
+    }
+
+    /// Writes the reports of what the command called `command` made of `source`: the model at `model`, if it made one.
+    ///
+    /// # Errors
+    /// `OP601`, `OP603`, and those of a model that cannot be read.
+    pub(crate) fn write_model(
+        &self,
+        command: &str,
+        source: &Path,
+        model: Option<&Path>,
+        outcome: &mut Outcome,
+    ) -> Result<(), Report> {
+        if self.paths.is_empty() {
+            return Ok(());
+        }
+        let parts = model.map(ModelParts::read).transpose()?;
+        let name = model.unwrap_or(source).file_name().unwrap_or_default().to_string_lossy();
+        let data = model::data(&name, parts.as_ref(), Some(&outcome.json(command)));
+        let text = format!("{}{}", outcome.summary, outcome.text);
+        let sources: Vec<PathBuf> = [Some(source), model].into_iter().flatten().map(Path::to_owned).collect();
+        self.put(&sources, outcome, |format, outcome| match format.form() {
+            Some(form) => model::render(&data, form),
+            None if format == Format::Sarif => sarif(&outcome.report),
+            None => format!("{}{}", unstyled(&text), unstyled(&outcome.problem())),
+        })
+    }
+
+    /// Writes a file for each report, with what `text` gives for its format.
+    fn put(
+        &self,
+        sources: &[PathBuf],
+        outcome: &mut Outcome,
+        text: impl Fn(Format, &Outcome) -> String,
+    ) -> Result<(), Report> {
         for path in &self.paths {
-            let text = match Format::of(path) {
-                Some(Format::Json) => format!("{:#}\n", outcome.json(contents.command)),
-                Some(Format::Html) => (contents.page)(),
-                _ => format!("{}{}", unstyled(contents.text), unstyled(&outcome.problem())),
-            };
+            let text = text(Format::of(path).unwrap_or(Format::Text), outcome);
             write::file(path, sources, |file| file.write_all(text.as_bytes()))?;
         }
         if !self.paths.is_empty() {
@@ -87,4 +149,10 @@ impl ReportArguments {
         }
         Ok(())
     }
+}
+
+/// Problems for tools that review code; files below the folder that the command runs in are named relative to it.
+fn sarif(report: &Report) -> String {
+    let root = std::env::current_dir().unwrap_or_default();
+    format!("{:#}\n", render::sarif(report, &root.to_string_lossy()))
 }

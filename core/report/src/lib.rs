@@ -1,9 +1,10 @@
-//! Pages that one looks at: what a verification found, and what the values inside of a model are, each as one HTML
-//! file that needs no network. [`verification`] and [`values`] make them of what `onnxport-core` found; [`page`] and
-//! [`chart`] know nothing of models.
+//! Pages that one looks at: what a verification found, what the values inside of a model are, and what a model consists
+//! of, each as one HTML file that needs no network. [`verification`] and [`values`] make them of what `onnxport-core` found,
+//! [`model`] also as Markdown and JSON; [`page`] and [`chart`] know nothing of models.
 
 mod along;
 pub mod chart;
+pub mod model;
 mod outputs;
 pub mod page;
 

@@ -2,6 +2,7 @@
 
 mod kind;
 mod model;
+mod parts;
 mod program;
 mod weights;
 
@@ -11,4 +12,5 @@ pub use crate::table::{
 };
 pub use kind::FileKind;
 pub use model::ModelSummary;
+pub use parts::{ModelParts, ModuleParts, NodePart, TypeParts};
 pub use program::{DimSummary, InputSummary, NORMALISER, OpSummary, ProgramSummary, ValueSummary};

@@ -155,6 +155,8 @@ codes! {
     WRITE_NAME = "OP616";
     /// The system starts no thread: a limit on processes or memory is reached.
     THREAD = "OP617";
+    /// A report does not say what the model is: it, or the model, was changed.
+    WRITE_REPORT = "OP618";
     /// A program or a model has no bytes for some of its weights: it was exported with fake tensors or on
     /// the meta device, or they were taken out. Give them with `--weights` or `onnxport weights bind`.
     WEIGHTS_MISSING = "OP630";

@@ -19,6 +19,9 @@ pub struct DiagnosticJson {
     /// The line there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
+    /// The text of this line, where the program recorded it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
     /// The path of the module; empty for the root.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub module: Option<String>,
@@ -50,6 +53,7 @@ pub fn json(report: &Report) -> Vec<DiagnosticJson> {
             message: d.message.clone(),
             file: frame.map(|f| f.file.clone()),
             line: frame.map(|f| f.line),
+            source: frame.map(|f| f.code.clone()).filter(|code| !code.is_empty()),
             module: origin.map(|o| o.module.to_string()),
             node: origin.map(|o| o.node.to_string()),
             target: origin.map(|o| o.target.to_string()),

@@ -3,8 +3,10 @@
 mod group;
 mod json;
 mod markdown;
+mod sarif;
 mod text;
 
 pub use json::{DiagnosticJson, json};
 pub use markdown::markdown;
+pub use sarif::sarif;
 pub use text::{Palette, printable, text};

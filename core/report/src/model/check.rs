@@ -1,0 +1,83 @@
+//! Reports that are read back.
+
+use std::fmt::Write;
+
+use onnxport_core::inspect::ModelParts;
+use serde_json::Value;
+
+use super::{Form, page, render};
+
+/// How many differences are named.
+const NAMED: usize = 10;
+
+/// Holds a report against the model that it is about; what is wrong with it, if anything is.
+///
+/// # Errors
+/// What was changed: numbers that are not the model's, or a page that does not show what its data says.
+pub fn check(report: &str, form: Form, model: &ModelParts) -> Result<(), Vec<String>> {
+    let text = match form {
+        Form::Json => Some(report),
+        Form::Html => between(report, page::DATA, "</script>"),
+        Form::Markdown => report
+            .rsplit_once(super::markdown::DATA)
+            .and_then(|(_, rest)| rest.split_once(" -->"))
+            .map(|(text, _)| text),
+    };
+    let text = text.ok_or_else(|| vec!["it holds no data of a report".to_owned()])?;
+    let data: Value =
+        serde_json::from_str(text).map_err(|error| vec![format!("its data cannot be read: {error}")])?;
+    let Ok(expected) = serde_json::to_value(model) else {
+        return Err(vec!["the model has no form".to_owned()]);
+    };
+    let mut wrong = Vec::new();
+    differences(&data["model"], &expected, &mut String::new(), &mut wrong);
+    if let Some(said) = data["conversion"].get("nodes")
+        && *said != expected["nodes"]
+        && data["conversion"]["ok"] == true
+    {
+        // Nodes inside of others count there.
+        let inner = said.as_u64() < expected["nodes"].as_u64();
+        wrong.extend(inner.then(|| format!("conversion.nodes is {said}, fewer than the model has")));
+    }
+    if wrong.is_empty() && render(&data, form) != report {
+        wrong.push("it does not show what its data says".to_owned());
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong) }
+}
+
+fn between<'t>(text: &'t str, before: &str, behind: &str) -> Option<&'t str> {
+    text.split_once(before)?.1.split_once(behind).map(|(text, _)| text)
+}
+
+/// Where `said` and `is` differ.
+fn differences(said: &Value, is: &Value, path: &mut String, found: &mut Vec<String>) {
+    if said == is || found.len() >= NAMED {
+        return;
+    }
+    let len = path.len();
+    match (said, is) {
+        (Value::Object(a), Value::Object(b)) => {
+            let mut keys: Vec<&String> = a.keys().chain(b.keys()).collect();
+            keys.sort_unstable();
+            keys.dedup();
+            for key in keys {
+                path.push('.');
+                path.push_str(key);
+                differences(&said[key.as_str()], &is[key.as_str()], path, found);
+                path.truncate(len);
+            }
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            for (at, (a, b)) in a.iter().zip(b).enumerate() {
+                // Writing to a String cannot fail.
+                let _ = write!(path, "[{at}]");
+                differences(a, b, path, found);
+                path.truncate(len);
+            }
+        }
+        (Value::Array(a), Value::Array(b)) => {
+            found.push(format!("model{path} has {} entries, the model {}", a.len(), b.len()));
+        }
+        _ => found.push(format!("model{path} is {said}, in the model {is}")),
+    }
+}

@@ -1,0 +1,67 @@
+//! The report of a model: what it consists of, and how it was made.
+//!
+//! A report is data, an object of JSON, and pages show nothing else: each holds the data, so that [`check()`] can read them
+//! back, hold their numbers against the model, and show the page again to see that nothing else stands there.
+
+mod check;
+mod markdown;
+mod page;
+mod tables;
+
+pub use check::check;
+pub use markdown::markdown;
+pub use page::page;
+
+use onnxport_core::inspect::ModelParts;
+use serde_json::{Map, Value, json};
+
+/// The version of the data.
+const FORMAT: u64 = 1;
+
+/// What a conversion says of itself that belongs to the machine that it ran on.
+const OF_THE_MACHINE: [&str; 5] = ["against", "command", "files", "reports", "sources"];
+
+/// A form of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// The data itself.
+    Json,
+    /// Tables, for reviews.
+    Markdown,
+    /// A page that one looks at.
+    Html,
+}
+
+/// The data of a report of the model called `name`: what it consists of, if there is one, and what `convert --json`
+/// says of its conversion, if that is known.
+pub fn data(name: &str, model: Option<&ModelParts>, conversion: Option<&Value>) -> Value {
+    let mut told: Map<String, Value> = conversion.and_then(Value::as_object).cloned().unwrap_or_default();
+    for key in OF_THE_MACHINE {
+        told.remove(key);
+    }
+    if let Some(executor) = told.get_mut("verification").and_then(|v| v.get_mut("executor")) {
+        *executor = executor.as_str().map(crate::short).into();
+    }
+    let model = model.map(|model| serde_json::to_value(model).unwrap_or_default());
+    json!({
+        "onnxport": env!("CARGO_PKG_VERSION"),
+        "format": FORMAT,
+        "name": name,
+        "model": model,
+        "conversion": conversion.map(|_| told),
+    })
+}
+
+/// The report in a form.
+pub fn render(data: &Value, form: Form) -> String {
+    match form {
+        Form::Json => format!("{data:#}\n"),
+        Form::Markdown => markdown(data),
+        Form::Html => page(data),
+    }
+}
+
+/// `data` as text that can stand inside of a page or a comment: no sign of it ends either.
+fn embedded(data: &Value) -> String {
+    data.to_string().replace('<', "\\u003c").replace('>', "\\u003e").replace("--", "-\\u002d")
+}

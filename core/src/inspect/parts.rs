@@ -1,0 +1,152 @@
+//! What a model consists of, in numbers: its parameters, its modules, its operators and its graph.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use onnxport_proto::{NodeProto, StringStringEntryProto};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+use super::ModelSummary;
+use crate::diagnose::Diagnostic;
+use crate::onnx::{OnnxFile, torch};
+
+/// What a model consists of. Nothing here depends on where the file lies.
+#[derive(Clone, Debug, Serialize)]
+pub struct ModelParts {
+    /// The interface, the operator sets and the operators.
+    pub summary: ModelSummary,
+    /// What the main graph states of the program that it comes from: its signature, its ranges, its guards.
+    pub program: BTreeMap<&'static str, String>,
+    /// The nodes of the main graph.
+    pub nodes: usize,
+    /// How many of them name a module, or are the root module's.
+    pub with_module: usize,
+    /// How many of them name a line of the user's code.
+    pub with_line: usize,
+    /// The initializers of each element type, the largest first.
+    pub types: Vec<TypeParts>,
+    /// What modules hold themselves, those inside of them left out; sorted by path.
+    pub modules: Vec<ModuleParts>,
+    /// The nodes of the main graph, in order.
+    pub graph: Vec<NodePart>,
+}
+
+/// The initializers of an element type.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct TypeParts {
+    /// The element type.
+    pub dtype: String,
+    /// How many there are.
+    pub tensors: usize,
+    /// Their elements.
+    pub elements: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// What a module holds.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ModuleParts {
+    /// The path, with dots; empty for the root.
+    pub path: String,
+    /// Its nodes.
+    pub nodes: usize,
+    /// The initializers that are called after it.
+    pub tensors: usize,
+    /// Their elements.
+    pub elements: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// A node.
+#[derive(Clone, Debug, Serialize)]
+pub struct NodePart {
+    /// Its name.
+    pub name: String,
+    /// Its operator, with the domain where that is not ONNX's.
+    pub operator: String,
+    /// The path of its module; empty for the root, or where the model does not say.
+    pub module: String,
+    /// The line of the user's code, `folder/file.py:12`; empty where the model does not say.
+    pub source: String,
+    /// The places in the list of the nodes that it reads, in order, each once.
+    pub reads: Vec<usize>,
+    /// The inputs and initializers that it reads.
+    pub takes: Vec<String>,
+}
+
+impl ModelParts {
+    /// Reads the model at `path`; no weight is read.
+    ///
+    /// # Errors
+    /// `OP101` and `OP110` for a file that is not readable or not a model.
+    pub fn read(path: &Path) -> Result<Self, Diagnostic> {
+        let summary = ModelSummary::read(path)?;
+        let file = OnnxFile::open(path)?;
+        let nodes = file.graph().map(|graph| graph.node.as_slice()).unwrap_or_default();
+        let graph = graph(nodes);
+        let mut modules: BTreeMap<&str, ModuleParts> = BTreeMap::new();
+        for node in &graph {
+            modules.entry(&node.module).or_default().nodes += 1;
+        }
+        let mut types: BTreeMap<&str, TypeParts> = BTreeMap::new();
+        for weight in &file.weights {
+            let dtype = weight.dtype.map_or("unknown", crate::DType::as_str);
+            let elements = weight.dims.iter().fold(1u64, |n, d| n.saturating_mul(*d));
+            let row = types.entry(dtype).or_default();
+            row.tensors += 1;
+            row.elements = row.elements.saturating_add(elements);
+            row.bytes = row.bytes.saturating_add(weight.bytes);
+            let module = weight.name.rsplit_once('.').map_or("", |(module, _)| module);
+            let row = modules.entry(module).or_default();
+            row.tensors += 1;
+            row.elements = row.elements.saturating_add(elements);
+            row.bytes = row.bytes.saturating_add(weight.bytes);
+        }
+        let mut types: Vec<TypeParts> =
+            types.into_iter().map(|(dtype, row)| TypeParts { dtype: dtype.to_owned(), ..row }).collect();
+        types.sort_by_key(|row| std::cmp::Reverse(row.bytes));
+        let modules =
+            modules.into_iter().map(|(path, row)| ModuleParts { path: path.to_owned(), ..row }).collect();
+        let stated = file.graph().map(|graph| graph.metadata_props.as_slice()).unwrap_or_default();
+        let stated =
+            |key: &str| stated.iter().find(|entry| entry.key() == key).map(|entry| entry.value().to_owned());
+        let names = [("signature", torch::SIGNATURE), ("ranges", torch::RANGES), ("guards", torch::GUARDS)];
+        let program = names.into_iter().filter_map(|(name, key)| Some((name, stated(key)?))).collect();
+        let with_module = nodes.iter().filter(|node| said(node, torch::NAMESPACE).is_some()).count();
+        let with_line = graph.iter().filter(|node| !node.source.is_empty()).count();
+        Ok(Self { summary, program, nodes: nodes.len(), with_module, with_line, types, modules, graph })
+    }
+}
+
+fn said<'n>(node: &'n NodeProto, key: &str) -> Option<&'n str> {
+    node.metadata_props.iter().find(|entry| entry.key() == key).map(StringStringEntryProto::value)
+}
+
+fn graph(nodes: &[NodeProto]) -> Vec<NodePart> {
+    let mut made: FxHashMap<&str, usize> = FxHashMap::default();
+    for (at, node) in nodes.iter().enumerate() {
+        made.extend(node.output.iter().filter(|name| !name.is_empty()).map(|name| (name.as_str(), at)));
+    }
+    let part = |node: &NodeProto| {
+        let (module, source) = torch::place(|key| said(node, key));
+        let (mut reads, mut takes) = (Vec::new(), Vec::new());
+        for name in node.input.iter().filter(|name| !name.is_empty()) {
+            match made.get(name.as_str()) {
+                Some(at) if !reads.contains(at) => reads.push(*at),
+                Some(_) => {}
+                None => takes.push(name.clone()),
+            }
+        }
+        let result = node.output.iter().find(|name| !name.is_empty());
+        let name = Some(node.name()).filter(|name| !name.is_empty()).or(result.map(String::as_str));
+        let operator = match node.domain() {
+            "" => node.op_type().to_owned(),
+            domain => format!("{domain}::{}", node.op_type()),
+        };
+        NodePart { name: name.unwrap_or_default().to_owned(), operator, module, source, reads, takes }
+    };
+    nodes.iter().map(part).collect()
+}

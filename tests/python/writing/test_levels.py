@@ -1,0 +1,45 @@
+"""How bad what a conversion finds is held to be."""
+
+import subprocess
+
+import pytest
+import torch
+
+from tests.python.onnx_runtime import binary
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.erf(x.double())
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory):
+    path = tmp_path_factory.mktemp("levels") / "model.pt2"
+    torch.export.save(torch.export.export(Model(), (torch.randn(3),)), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "shown"),
+    [
+        ((), 0, "note[OP408]"),
+        (("--warnings-as-errors",), 0, "note[OP408]"),
+        (("-A", "OP408"), 0, None),
+        (("--warn", "op408"), 0, "warning[OP408]"),
+        (("-W", "OP408", "--warnings-as-errors"), 0, "warning[OP408]"),
+        (("-D", "OP408"), 3, "error[OP408]"),
+        (("-D", "OP408", "-A", "OP408"), 2, "error[OP001]"),
+        (("-D", "OP9"), 2, "there is no such code"),
+    ],
+)
+def test_a_code_is_as_bad_as_the_user_says(archive, tmp_path, options, code, shown):
+    model = tmp_path / "model.onnx"
+    command = [binary(), "convert", archive, "-o", model, "--no-verify", *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    assert model.exists() == (code == 0)
+    if shown is None:
+        assert "OP408" not in done.stderr
+    else:
+        assert shown in done.stderr

@@ -30,6 +30,7 @@ use crate::valid;
 use crate::weights;
 
 /// What the user asks of a conversion.
+#[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 #[derive(Clone, Debug, Default)]
 pub struct ConvertOptions {
     /// The opset and the model's interface.

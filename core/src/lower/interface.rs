@@ -113,9 +113,9 @@ impl Driver<'_> {
                 self.bind(scope, val, value);
                 Some(value)
             }
-            ValueType::SymInt(_) => self.number_input(scope, val, name, DType::I64),
-            ValueType::SymFloat => self.number_input(scope, val, name, DType::F64),
-            ValueType::SymBool => self.number_input(scope, val, name, DType::Bool),
+            ValueType::SymInt(_) => Some(self.number_input(scope, val, name, DType::I64)),
+            ValueType::SymFloat => Some(self.number_input(scope, val, name, DType::F64)),
+            ValueType::SymBool => Some(self.number_input(scope, val, name, DType::Bool)),
             ValueType::Token | ValueType::Custom(_) => {
                 scope.bind(val, Bound::Poisoned);
                 None
@@ -124,14 +124,14 @@ impl Driver<'_> {
     }
 
     /// A number that the user passes: a 0-d input, a value of shape `[1]` inside.
-    fn number_input(&mut self, scope: &mut Scope, val: Val, name: String, dtype: DType) -> Option<ValueId> {
+    fn number_input(&mut self, scope: &mut Scope, val: Val, name: String, dtype: DType) -> ValueId {
         let block = self.model.graph.main();
         let ty = Type::tensor(dtype, Shape::of([]));
         let input = self.model.graph.add_input(block, Some(name.into()), ty);
         let axes = self.int_constant(&[0]);
         let value = self.append("Unsqueeze", &[input, axes]);
         self.bind(scope, val, value);
-        Some(input)
+        input
     }
 
     /// Makes a weight, or an input for one that is written; returns it.

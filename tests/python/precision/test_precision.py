@@ -282,6 +282,23 @@ def test_a_tied_weight_is_stored_once(tmp_path, scheme, form):
     assert optimised(tmp_path / "model.onnx", tmp_path).count("MatMulNBits") == 1
 
 
+@pytest.mark.parametrize("option", [("--turn-weights",), ("--optimise", "target")])
+def test_weights_are_turned_on_request(archive, tmp_path, option):
+    (tmp_path / "plain").mkdir()
+    plain = converted(archive, tmp_path / "plain")
+    model = converted(archive, tmp_path, *option)
+    stored, own = weights(model), state(archive)
+    for name in ("project.weight", "back.weight"):
+        assert name not in stored
+        assert np.array_equal(stored[f"{name}.T"], own[name].T)
+    assert np.array_equal(stored["embed.weight"], own["embed.weight"])
+    read = {name for node in model.graph.node if node.op_type == "Transpose" for name in node.input}
+    assert not read & set(stored)
+    # The products are of the same numbers; kernels for the two layouts may add in another order.
+    assert np.abs(run(model, optimise=False) - run(plain, optimise=False)).max() < 1e-5
+    assert np.abs(run(model) - run(plain)).max() < 1e-5
+
+
 def test_all_matrices_on_request(archive, tmp_path):
     options = (
         "--quantize",

@@ -33,7 +33,7 @@ pub(crate) struct PrecisionArguments {
     /// How a quantised weight appears in the graph
     #[arg(long, value_enum, default_value_t = QuantizeForm::Dequantize, value_name = "FORM", requires = "quantize")]
     quantize_form: QuantizeForm,
-    /// In which type MatMulNBits takes its other operand: 1 f32, 2 f16, 3 bf16, 4 8-bit integers, each
+    /// In which type `MatMulNBits` takes its other operand: 1 f32, 2 f16, 3 bf16, 4 8-bit integers, each
     /// off by up to 1/254 of the largest number of its block; 0 leaves it to the runtime. 4 unless it is given
     #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=4), requires = "quantize")]
     accuracy_level: Option<u8>,

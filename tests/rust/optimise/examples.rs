@@ -109,8 +109,8 @@ fn every_rule_has_an_example_in_which_it_applies() {
     }
     assert!(lacking.is_empty(), "no file of `tests/files` has a place for {}", lacking.join(", "));
     if std::env::var_os("UPDATE").is_some() {
-        let text: String = current.iter().map(|(name, text)| format!("=== {name}\n{text}")).collect();
-        std::fs::write(path(), text).expect("a writable file");
+        let parts: Vec<String> = current.iter().map(|(name, text)| format!("=== {name}\n{text}")).collect();
+        std::fs::write(path(), parts.concat()).expect("a writable file");
     } else {
         assert!(current == known, "the examples of `onnxport rules` are not current: UPDATE=1 writes them");
     }

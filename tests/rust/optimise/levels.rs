@@ -1,5 +1,6 @@
 //! What runs at which level.
 
+use std::fmt::Write;
 use std::sync::LazyLock;
 
 use onnxport_core::host::Host;
@@ -74,9 +75,9 @@ fn left(options: &OptimiseOptions) -> String {
     let operators = ["Abs", "Ceil", "Cos", "Erf", "Floor", "Round", "Sign", "Sin", "Sqrt"];
     let mut text = "opset 20\ngraph {\n  input %v0: f32[2]\n".to_owned();
     for (at, op) in operators.iter().enumerate() {
-        text.push_str(&format!("  %v{}: f32[2] = {op}(%v{at})\n", at + 1));
+        let _ = writeln!(text, "  %v{}: f32[2] = {op}(%v{at})", at + 1);
     }
-    text.push_str(&format!("  output %v{} as y\n}}\n", operators.len()));
+    let _ = writeln!(text, "  output %v{} as y\n}}", operators.len());
     let mut model = Model::parse(&text).expect("a model");
     let (_, found) = optimise(&HOST, &mut model, &mut Stated::default(), options).expect("it runs");
     assert!(found.is_empty(), "{found:?}");

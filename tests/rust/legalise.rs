@@ -16,7 +16,7 @@ use onnxport_core::sym::Symbols;
 use onnxport_core::tensor::DType;
 
 use crate::files::{Outcome, Sections, at, errors, repository};
-use crate::optimise::numeric::{Random, agree, inputs};
+use crate::optimise::draw::{Random, agree, inputs};
 
 /// Infers the types of what the nodes of a block return, those in its inner blocks first.
 fn type_block(graph: &mut Graph, symbols: &mut Symbols, opset: i64, block: BlockId) {

@@ -1,7 +1,8 @@
-//! Arithmetic that changes nothing.
+//! Arithmetic that changes nothing, or that one operator does.
 
 use onnxport_sdk::prelude::*;
 
+use crate::rewriting::inner;
 use crate::shapes::keeps_shape;
 
 rules! {
@@ -19,19 +20,76 @@ rules! {
     /// A difference of integers and zeros, where the shape stays.
     subtract_zero: Sub(x, 0) if integers_of_one_shape(matched, x) => x;
 
+    /// A power of exponent 1, where the shape stays.
+    power_of_one: Pow(x, 1) if keeps_shape(matched, x) => x;
+
     /// The negative of a negative.
     negate_twice: Neg(Neg(x)) => x;
 
-    /// The opposite of an opposite.
-    not_twice: Not(Not(x)) => x;
-
     /// A relu of a relu.
     relu_twice: Relu(Relu(x)) => Relu(x);
+
+    /// A magnitude does not see a sign.
+    magnitude_of_signed: Abs((Neg(x) | Abs(x))) => Abs(x);
+
+    /// A sign of a sign.
+    sign_twice: Sign(Sign(x)) => Sign(x);
+
+    /// Rounding what is rounded.
+    round_twice:
+        let rounded = (Floor(_x) | Ceil(_x) | Round(_x));
+        (Floor(rounded) | Ceil(rounded) | Round(rounded)) => inner_value(cx);
+
+    /// A sum with a negative is a difference.
+    add_negative: Add(x, Neg(y)) => Sub(x, y);
+
+    /// A difference to a negative is a sum.
+    subtract_negative: Sub(x, Neg(y)) => Add(x, y);
+
+    /// A product of negatives.
+    multiply_negatives: Mul(Neg(x), Neg(y)) => Mul(x, y);
+
+    /// A quotient of negatives; that of integers may overflow.
+    divide_negatives: Div(Neg(x), Neg(y)) if floats(x) => Div(x, y);
+
+    /// The negative of a difference of integers; of floats, it is another zero.
+    negate_difference: Neg(Sub(x, y)) if integers(x) => Sub(y, x);
+
+    /// Two integers that are added one after the other are added at once.
+    add_twice: Add(Add(x, const a), const b) if integers(x) => Add(x, Add(a, b));
+
+    /// Two integers that multiply one after the other multiply at once.
+    multiply_twice: Mul(Mul(x, const a), const b) if integers(x) => Mul(x, Mul(a, b));
+
+    /// The largest, the smallest or the sum of one tensor.
+    one_operand: (Max(x) | Min(x) | Sum(x) | Mean(x)) => x;
+
+    /// The larger or the smaller of equals.
+    extreme_of_equals: (Max(x, x) | Min(x, x)) => x;
+}
+
+/// Whether `x` holds floats.
+fn floats(x: ValueRef<'_>) -> Res<()> {
+    match x.dtype() {
+        Some(dtype) if dtype.is_float() => Ok(()),
+        _ => Err("the operand is not of floats".into()),
+    }
+}
+
+/// Whether `x` holds integers.
+fn integers(x: ValueRef<'_>) -> Res<()> {
+    match x.dtype() {
+        Some(dtype) if dtype.is_int() => Ok(()),
+        _ => Err("the operand is not of integers".into()),
+    }
 }
 
 fn integers_of_one_shape(matched: &Matched<'_>, x: ValueRef<'_>) -> Res<()> {
-    if !x.dtype().is_some_and(DType::is_int) {
-        return Err("the operand is not of integers".into());
-    }
+    integers(x)?;
     keeps_shape(matched, x)
+}
+
+/// What the inner node makes.
+fn inner_value<'h>(cx: &Rewrite<'h>) -> Res<ValueRef<'h>> {
+    Ok(inner(cx.matched())?.output(0).ok_or("it makes nothing")?)
 }

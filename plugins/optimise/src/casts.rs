@@ -10,6 +10,9 @@ rules! {
 
     /// A cast of a cast whose type holds every number of the first one.
     cast_cast: Cast(Cast(x, to = inner), to = outer) if loses_nothing(x, inner) => Cast(x, to = outer);
+
+    /// A cast to the type of another tensor, which the operand has.
+    cast_like_itself: CastLike(x, like, ..) if of_one_type(x, like) => x;
 }
 
 fn dtype(to: &Attribute) -> Option<DType> {
@@ -21,6 +24,13 @@ fn is_of(x: ValueRef<'_>, to: &Attribute) -> Res<()> {
         (Some(is), Some(to)) if is == to => Ok(()),
         (Some(is), Some(to)) => Err(format!("it casts {is} to {to}").into()),
         _ => Err("a type is not known".into()),
+    }
+}
+
+fn of_one_type(x: ValueRef<'_>, like: ValueRef<'_>) -> Res<()> {
+    match (x.dtype(), like.dtype()) {
+        (Some(is), Some(to)) if is == to => Ok(()),
+        _ => Err("the types differ, or are not known".into()),
     }
 }
 

@@ -3,8 +3,16 @@
 
 mod arithmetic;
 mod attention;
+mod axes;
 mod casts;
+mod expands;
+mod logic;
+mod pieces;
+mod rewriting;
+mod scatter;
+mod sequences;
 mod shapes;
+mod slices;
 mod transposes;
 
 onnxport_sdk::export_plugin! { id: "optimise", rules: true }

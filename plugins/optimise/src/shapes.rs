@@ -1,6 +1,8 @@
-//! Operators that give a tensor the shape that it has.
+//! Operators that give a tensor the shape that it has, and those that give it several in a row.
 
 use onnxport_sdk::prelude::*;
+
+use crate::rewriting::{inner, is_one, known};
 
 rules! {
     #![class = exact]
@@ -8,26 +10,26 @@ rules! {
     /// An identity.
     identity: Identity(x) => x;
 
+    /// A dropout outside of training, whose mask nobody reads.
+    dropout: Dropout(x, _ratio?, training?, ..) if is_idle(matched, training) => x;
+
     /// A reshape to the shape that the operand has.
     reshape_to_itself: Reshape(x, _, ..) if keeps_shape(matched, x) => x;
 
-    /// An expansion to the shape that the operand has.
-    expand_to_itself: Expand(x, _) if keeps_shape(matched, x) => x;
-
-    /// A slice of everything, forwards.
-    slice_of_all: Slice(x, _, _, axes?, steps?) if is_whole(matched, x, steps) => x;
+    /// A flattening of what is flat.
+    flatten_to_itself: Flatten(x, ..) if keeps_shape(matched, x) => x;
 
     /// Two reshapes in a row, of which the second does not look at the first.
     reshape_reshape: Reshape(Reshape(x, _, ..), const shape) if states_all(shape) => Reshape(x, shape);
 
-    /// New axes that go again.
-    unsqueeze_squeeze: Squeeze(Unsqueeze(x, const inner), const outer) if same(inner, outer) => x;
+    /// A reshape to a shape that is computed, and known all the same.
+    reshape_by_facts: Reshape(x, shape, ..) if is_computed(shape) => to_known_shape(cx, x);
 
-    /// Axes that go and come again.
-    squeeze_unsqueeze: Unsqueeze(Squeeze(x, const inner), const outer) if keeps_shape(matched, x) => x;
-
-    /// One tensor, joined with nothing.
-    concat_of_one: Concat(x, axis = _axis) => x;
+    /// Several operators in a row that only give a tensor other shapes.
+    reshaped_twice (priority = -1):
+        let inner = (Reshape(x, _, ..) | Flatten(x, ..) | Squeeze(x, ..) | Unsqueeze(x, ..));
+        (Reshape(inner, _, ..) | Flatten(inner, ..) | Squeeze(inner, ..) | Unsqueeze(inner, ..))
+        => to_known_shape(cx, operand(cx)?);
 }
 
 /// Whether the root gives `x` the shape that it has: all extents are known and equal.
@@ -46,14 +48,18 @@ pub(crate) fn keeps_shape(matched: &Matched<'_>, x: ValueRef<'_>) -> Res<()> {
     }
 }
 
-fn is_whole(matched: &Matched<'_>, x: ValueRef<'_>, steps: Option<ValueRef<'_>>) -> Res<()> {
-    if let Some(steps) = steps {
-        let steps = steps.constant().and_then(|literal| literal.ints());
-        if !steps.is_some_and(|steps| steps.iter().all(|step| *step == 1)) {
-            return Err("the steps are not 1".into());
-        }
+/// Whether a dropout lets everything through.
+fn is_idle(matched: &Matched<'_>, training: Option<ValueRef<'_>>) -> Res<()> {
+    let idle = training.is_none_or(|flag| {
+        flag.constant().and_then(|flag| flag.ints()).is_some_and(|flags| flags.iter().all(|flag| *flag == 0))
+    });
+    if !idle {
+        return Err("it may be in training".into());
     }
-    keeps_shape(matched, x)
+    match matched.root().outputs().len() {
+        1 => Ok(()),
+        _ => Err("its mask is an output".into()),
+    }
 }
 
 /// Whether a shape to reshape to says the same of every operand: no extent is copied from it.
@@ -65,7 +71,47 @@ fn states_all(shape: ValueRef<'_>) -> Res<()> {
     }
 }
 
-fn same(a: ValueRef<'_>, b: ValueRef<'_>) -> Res<()> {
-    let axes = |value: ValueRef<'_>| value.constant().and_then(|literal| literal.ints());
-    if axes(a).is_some() && axes(a) == axes(b) { Ok(()) } else { Err("they name other axes".into()) }
+fn is_computed(shape: ValueRef<'_>) -> Res<()> {
+    if shape.producer().is_some() { Ok(()) } else { Err("the shape is not computed".into()) }
+}
+
+/// The operand of the inner node of two.
+fn operand<'h>(cx: &Rewrite<'h>) -> Res<ValueRef<'h>> {
+    Ok(inner(cx.matched())?.input(0).ok_or("it has no operand")?)
+}
+
+/// `x` in the shape of the root, which a constant states.
+fn to_known_shape<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>) -> Res<ValueRef<'h>> {
+    let output = cx.matched().root().output(0).ok_or("it makes nothing")?;
+    let shape = reshaping(x, &known(output)?)?;
+    Ok(cx.reshape(x, &shape))
+}
+
+/// What makes `Reshape` give `x` the extents `to`: numbers, 0 for extents that stay in their places, -1 for one more. The
+/// last is told by the others, so that none of these may be 0.
+///
+/// # Errors
+/// When a constant cannot say it.
+pub(crate) fn reshaping(x: ValueRef<'_>, to: &[Dim]) -> Res<Vec<i64>> {
+    let from = x.shape().unwrap_or_default();
+    let stays = |place: usize, dim: Dim| from.get(place).is_some_and(|is| is_one(*is, dim));
+    let mut open = None;
+    let mut shape = Vec::with_capacity(to.len());
+    for (place, dim) in to.iter().copied().enumerate() {
+        shape.push(match dim {
+            Dim::Const(n) if n > 0 => n,
+            dim if stays(place, dim) => 0,
+            Dim::Const(_) => return Err("an extent is 0".into()),
+            _ if open.is_none() => {
+                open = Some(place);
+                -1
+            }
+            _ => return Err("several extents are computed".into()),
+        });
+    }
+    let positive = |dim: Dim| dim.as_const().map_or_else(|| x.graph().dim_range(dim).min > 0, |n| n > 0);
+    if open.is_some_and(|open| to.iter().enumerate().any(|(at, dim)| at != open && !positive(*dim))) {
+        return Err("an extent may be 0, and then the open one cannot be told".into());
+    }
+    Ok(shape)
 }

@@ -6,6 +6,7 @@
 //! - `output`: the model that comes out, then what was applied, what was found wrong, and what is said
 //!   about the rule in `explain`.
 
+pub(crate) mod draw;
 mod examples;
 mod levels;
 pub(crate) mod numeric;
@@ -19,6 +20,7 @@ use cpu_time::ThreadTime;
 use onnxport_core::diagnose::Code;
 use onnxport_core::host::Host;
 use onnxport_core::ir::Model;
+use onnxport_core::ops::infer::infer_all;
 use onnxport_core::optimise::{Level, OptimiseOptions, Outcome, optimise};
 use onnxport_core::valid::{Stated, validate};
 
@@ -53,9 +55,25 @@ fn options(text: &str) -> OptimiseOptions {
     options
 }
 
-fn outcome(host: &Host, sections: &Sections) -> Expected {
+fn parsed(text: &str) -> Model {
+    Model::parse(text).unwrap_or_else(|error| panic!("input:{error}"))
+}
+
+/// The model that a text describes, with what can be inferred of it.
+fn read(text: &str) -> Model {
+    let mut model = parsed(text);
+    inferred(&mut model);
+    model
+}
+
+fn inferred(model: &mut Model) {
+    let opset = model.opset();
+    infer_all(&mut model.graph, &mut model.symbols, opset);
+}
+
+fn outcome(host: &Host, sections: &Sections, read: fn(&str) -> Model) -> Expected {
     let input = sections.get("input").expect("an input section");
-    let mut model = Model::parse(input).unwrap_or_else(|error| panic!("input:{error}"));
+    let mut model = read(input);
     let sound = validate(&model, &Stated::default()).is_empty();
     let options = options(sections.get("options").unwrap_or_default());
     let (done, found) = match optimise(host, &mut model, &mut Stated::default(), &options) {
@@ -90,10 +108,10 @@ fn outcome(host: &Host, sections: &Sections) -> Expected {
     ("output", text)
 }
 
-file_tests!("optimise", |sections| outcome(&host(), sections));
-file_tests!("standard", |sections| outcome(&STANDARD, sections));
-file_tests!("attention", |sections| outcome(&STANDARD, sections));
-file_tests!("fusions", |sections| outcome(&FUSIONS, sections));
+file_tests!("optimise", |sections| outcome(&host(), sections, parsed));
+file_tests!("standard", |sections| outcome(&STANDARD, sections, read));
+file_tests!("attention", |sections| outcome(&STANDARD, sections, parsed));
+file_tests!("fusions", |sections| outcome(&FUSIONS, sections, parsed));
 
 #[test]
 fn nothing_happens_unless_it_is_enabled() {

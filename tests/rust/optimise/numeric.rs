@@ -1,13 +1,21 @@
 //! What rules compute: each file of `tests/files/standard` and `tests/files/fusions` before and after, by the evaluator.
+//!
+//! A file is a generator: its model is drawn at the sizes of its symbols, 0 and 1 included, with symbols and with
+//! numbers in their places, and, for exact rules, with every element type that its operators take. A rule that is applied in
+//! none of them is judged by nobody, and fails.
 
+use std::collections::BTreeSet;
+
+use super::draw::Random;
+use super::draw::{agree, fixed, of_types, sizes, values};
 use super::{FUSIONS, STANDARD};
 use crate::files::{self, Outcome, Sections};
 use onnxport_core::host::Host;
 use onnxport_core::ir::Model;
-use onnxport_core::optimise::{Level, OptimiseOptions, optimise};
-use onnxport_core::tensor::{DType, Kind};
-use onnxport_core::valid::Stated;
-use onnxport_ir::ops::{Limits, Tensor, Value, run};
+use onnxport_core::optimise::{Level, OptimiseOptions, Optimised, optimise};
+use onnxport_core::sym::SymId;
+use onnxport_core::valid::{Stated, validate};
+use onnxport_ir::ops::{Limits, Value, run};
 
 /// What the operators of `com.microsoft` that fusions emit mean.
 const CONTRIB: &str = "\
@@ -57,106 +65,94 @@ function com.microsoft::MultiHeadAttention(num_heads, scale) {
 }
 ";
 
-/// Sizes of symbols, one per run.
-const SIZES: [i64; 4] = [1, 2, 5, 0];
+/// How often the extents of a model are drawn.
+const ROUNDS: usize = 12;
 
-/// Draws numbers; the same every time.
-pub(crate) struct Random(pub(crate) u64);
+/// How often values are drawn for each of them.
+const VALUES: usize = 4;
 
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        self.0 >> 33
+/// The models that a file stands for.
+fn models(sections: &Sections, exact: bool) -> Vec<Model> {
+    let text = sections.get("input").expect("an input section");
+    let mut models = vec![super::read(text)];
+    if exact {
+        models.extend(of_types(text).into_iter().skip(1));
     }
-
-    /// Between -4 and 4; where `special`, also what arithmetic treats in its own way.
-    fn float(&mut self, special: bool) -> f64 {
-        const SPECIAL: [f64; 5] = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 0.0];
-        let drawn = self.next();
-        if special && drawn.is_multiple_of(6) {
-            return SPECIAL[self.next() as usize % SPECIAL.len()];
-        }
-        f64::from((drawn % 8001) as u32) / 1000.0 - 4.0
-    }
-
-    fn tensor(&mut self, dtype: DType, shape: Vec<usize>, special: bool) -> Tensor {
-        let count: usize = shape.iter().product();
-        let made = match dtype.kind() {
-            Kind::Bool => {
-                Tensor::of_bools(shape, (0..count).map(|_| self.next().is_multiple_of(2)).collect())
-            }
-            Kind::Int => Tensor::of_ints(
-                dtype,
-                shape,
-                (0..count).map(|_| i128::from(self.next() % 100) - 50).collect(),
-            ),
-            _ => Tensor::of_floats(dtype, shape, (0..count).map(|_| self.float(special)).collect()),
-        };
-        made.expect("a tensor")
-    }
+    // With another element type a file may be no model.
+    models.retain(|model| validate(model, &Stated::default()).is_empty());
+    models
 }
 
-/// A value for every input of `model`, whose symbols all have this size.
-pub(crate) fn inputs(model: &Model, size: i64, special: bool, random: &mut Random) -> Vec<Option<Value>> {
-    let block = &model.graph.blocks[model.graph.main()];
-    let drawn = block.inputs.iter().map(|input| {
-        let ty = &model.graph.values[*input].ty;
-        let shape = ty.shape().and_then(|shape| shape.dims()).expect("a rank");
-        let extent = |dim: &Option<_>| model.symbols.eval(dim.expect("an extent"), &|_| Some(size));
-        let shape = shape.iter().map(|dim| extent(dim).expect("a size") as usize).collect();
-        Some(Value::Tensor(random.tensor(ty.dtype().expect("a type"), shape, special)))
-    });
-    drawn.collect()
-}
-
-/// Whether `found` is `wanted` but for `tolerance`, relative to the larger of 1 and the number.
-pub(crate) fn agree(wanted: &Tensor, found: &Tensor, tolerance: f64) -> bool {
-    if (wanted.dtype(), wanted.shape()) != (found.dtype(), found.shape()) {
-        return false;
-    }
-    let (Ok(wanted_floats), Ok(found_floats)) = (wanted.floats(), found.floats()) else {
-        return wanted == found;
-    };
-    let close = |a: f64, b: f64| {
-        let is_same = a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
-        is_same || tolerance > 0.0 && (a == b || (a - b).abs() <= tolerance * a.abs().max(1.0))
-    };
-    wanted_floats.into_iter().zip(found_floats).all(|(a, b)| close(a, b))
-}
-
-/// The model of a file before and after the rules of `host`, and how often one was applied.
-fn optimised(host: &Host, sections: &Sections) -> (Model, Model, usize) {
-    let before = Model::parse(sections.get("input").expect("an input section")).expect("a model");
+/// A model after the rules of `host`, and what was done.
+fn optimised(host: &Host, before: &Model, level: Level, stop_after: Option<usize>) -> (Model, Optimised) {
     let mut after = before.clone();
-    let options = OptimiseOptions { level: Level::Target, ..OptimiseOptions::default() };
-    let (done, _) = optimise(host, &mut after, &mut Stated::default(), &options).expect("it runs");
-    (before, after, done.applied)
+    let options = OptimiseOptions { level, stop_after, ..OptimiseOptions::default() };
+    let (done, found) = optimise(host, &mut after, &mut Stated::default(), &options).expect("it runs");
+    assert!(found.is_empty(), "{found:?}");
+    (after, done)
+}
+
+/// Checks the model after every single patch.
+fn sound(host: &Host, before: &Model, level: Level) {
+    let (_, done) = optimised(host, before, level, None);
+    for patch in 1..=done.applied {
+        let (after, _) = optimised(host, before, level, Some(patch));
+        let found = validate(&after, &Stated::default());
+        assert!(found.is_empty(), "patch {patch}: {found:?}\n{}", after.to_text());
+    }
+}
+
+/// Holds what `after` computes against `before`; whether there was something to hold.
+fn same(before: &Model, after: &Model, given: &[Option<Value>], tolerance: f64) -> bool {
+    // What does not run before, at sizes that do not fit each other, says nothing.
+    let Ok(wanted) = run(before, given.to_vec(), Limits::default()) else { return false };
+    let found = run(after, given.to_vec(), Limits::default());
+    let found = found.unwrap_or_else(|error| panic!("after: {error:?}\n{}", after.to_text()));
+    for (at, (wanted, found)) in wanted.iter().zip(&found).enumerate() {
+        let (Some(wanted), Some(found)) = (wanted.tensor(), found.tensor()) else { continue };
+        assert!(
+            agree(wanted, found, tolerance),
+            "output {at}: {wanted:?}, then {found:?}\n{}\nbecame\n{}",
+            before.to_text(),
+            after.to_text()
+        );
+    }
+    true
 }
 
 /// Holds a file to `tolerance` under the rules of `host`. Its text is compared elsewhere.
 fn hold(host: &Host, sections: &Sections, tolerance: f64) -> Outcome {
-    let (before, mut after, _) = optimised(host, sections);
-    after.functions.extend(Model::parse(CONTRIB).expect("functions").functions);
     let mut random = Random(7);
-    let symbolic = before.symbols.iter().next().is_some();
-    for (round, size) in SIZES.into_iter().cycle().take(24).enumerate() {
-        let is_possible = before.symbols.iter().all(|(_, symbol)| symbol.range.contains(size));
-        if size == 0 && !symbolic || !is_possible {
-            continue;
+    let mut held = 0;
+    let level = if tolerance == 0.0 { Level::Exact } else { Level::Target };
+    let all = models(sections, tolerance == 0.0);
+    for (at, before) in all.iter().enumerate() {
+        if at == 0 {
+            sound(host, before, level);
         }
-        let given = inputs(&before, size, tolerance == 0.0 && round % 2 == 1, &mut random);
-        let wanted = match run(&before, given.clone(), Limits::default()) {
-            Ok(wanted) => wanted,
-            // Without elements the open extent of a `Reshape` is anything.
-            Err(_) if size == 0 => continue,
-            Err(error) => panic!("the model does not run: {error:?}"),
+        let with_contrib = |mut model: Model| {
+            model.functions.extend(Model::parse(CONTRIB).expect("functions").functions);
+            model
         };
-        let found = run(&after, given, Limits::default()).expect("the optimised model runs");
-        for (at, (wanted, found)) in wanted.iter().zip(&found).enumerate() {
-            let (wanted, found) = (wanted.tensor().expect("a tensor"), found.tensor().expect("a tensor"));
-            assert!(agree(wanted, found, tolerance), "output {at} at size {size}: {wanted:?}, {found:?}");
+        let symbolic = with_contrib(optimised(host, before, level, None).0);
+        for _ in 0..ROUNDS {
+            let sizes = sizes(before, &mut random);
+            let size = |symbol: SymId| sizes.get(symbol.index()).copied();
+            let numbers = fixed(before, &sizes);
+            // Extents that are numbers may contradict each other where symbols did not.
+            let concrete = validate(&numbers, &Stated::default())
+                .is_empty()
+                .then(|| with_contrib(optimised(host, &numbers, level, None).0));
+            for draw in 0..VALUES {
+                let given = values(before, &size, tolerance == 0.0 && draw % 2 == 1, &mut random);
+                held += usize::from(same(before, &symbolic, &given, tolerance));
+                if let Some(concrete) = &concrete {
+                    held += usize::from(same(&numbers, concrete, &given, tolerance));
+                }
+            }
         }
     }
+    assert!(held > 0, "the model ran at no size");
     ("output", sections.get("output").unwrap_or_default().to_owned())
 }
 
@@ -166,14 +162,21 @@ file_tests!("optimise::numeric::attention", "attention", |sections| hold(&STANDA
 file_tests!("optimise::numeric::fusions", "fusions", |sections| hold(&FUSIONS, sections, 1e-5));
 
 #[test]
-fn the_files_have_rules_to_judge() {
-    for (folder, host) in [("standard", &*STANDARD), ("attention", &*STANDARD), ("fusions", &*FUSIONS)] {
-        let paths =
-            std::fs::read_dir(files::at(folder)).expect("the folder").map(|entry| entry.expect("it").path());
-        let applied = paths.map(|path| {
-            let text = std::fs::read_to_string(path).expect("a readable file");
-            optimised(host, &Sections::of(&text)).2
-        });
-        assert!(applied.sum::<usize>() > 0, "no rule was applied in `{folder}`");
+fn every_rule_is_judged_by_a_file() {
+    for (folders, host) in [(&["standard", "attention"][..], &*STANDARD), (&["fusions"], &*FUSIONS)] {
+        let mut applied = BTreeSet::new();
+        for folder in folders {
+            let entries = std::fs::read_dir(files::at(folder)).expect("the folder");
+            for path in entries.map(|entry| entry.expect("it").path()) {
+                let sections = Sections::of(&std::fs::read_to_string(path).expect("a readable file"));
+                for model in models(&sections, *folder == "standard") {
+                    let (_, done) = optimised(host, &model, Level::Target, None);
+                    applied.extend(done.counts.into_iter().map(|count| count.name));
+                }
+            }
+        }
+        let rules = host.catalog.listed().iter().map(|rule| rule.name.to_owned());
+        let unjudged: Vec<String> = rules.filter(|rule| !applied.contains(rule)).collect();
+        assert!(unjudged.is_empty(), "no file of {folders:?} applies {}", unjudged.join(", "));
     }
 }

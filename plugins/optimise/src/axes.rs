@@ -1,0 +1,121 @@
+//! Axes that come and go.
+
+use onnxport_sdk::prelude::*;
+
+use crate::rewriting::{axes_of, inner, ints, operands, with};
+use crate::shapes::keeps_shape;
+
+rules! {
+    /// New axes that go again.
+    unsqueeze_squeeze (priority = 1): Squeeze(Unsqueeze(x, const inner), const outer) if same(matched, inner, outer) => x;
+
+    /// Axes that go and come again.
+    squeeze_unsqueeze (priority = 1): Unsqueeze(Squeeze(x, ..), _) if keeps_shape(matched, x) => x;
+
+    /// New axes, and more of them.
+    unsqueeze_twice:
+        Unsqueeze(Unsqueeze(x, const first), const second) => Unsqueeze(x, merged_new(cx, x, first, second)?);
+
+    /// Axes that go, and more of them.
+    squeeze_twice:
+        Squeeze(Squeeze(x, const first), const second) => Squeeze(x, merged_gone(cx, x, first, second)?);
+
+    /// Axes that a reduction keeps, and that go.
+    squeeze_of_reduction (opset = 18..):
+        let inner = (
+            ReduceSum(x, const axes, ..) | ReduceMean(x, const axes, ..) | ReduceMax(x, const axes, ..)
+            | ReduceMin(x, const axes, ..) | ReduceProd(x, const axes, ..) | ReduceL1(x, const axes, ..)
+            | ReduceL2(x, const axes, ..) | ReduceSumSquare(x, const axes, ..) | ReduceLogSumExp(x, const axes, ..)
+        );
+        Squeeze(inner, const gone) => reduced(cx, gone, 0);
+
+    /// Axes that a reduction takes away, and that come again.
+    unsqueeze_of_reduction (opset = 18..):
+        let inner = (
+            ReduceSum(x, const axes, ..) | ReduceMean(x, const axes, ..) | ReduceMax(x, const axes, ..)
+            | ReduceMin(x, const axes, ..) | ReduceProd(x, const axes, ..) | ReduceL1(x, const axes, ..)
+            | ReduceL2(x, const axes, ..) | ReduceSumSquare(x, const axes, ..) | ReduceLogSumExp(x, const axes, ..)
+        );
+        Unsqueeze(inner, const new) => reduced(cx, new, 1);
+
+    /// A reduction along no axis. A sum turns -0 into 0.
+    reduction_of_nothing (opset = 18..):
+        (
+            ReduceMax(x, const axes?, noop_with_empty_axes = 1, ..) | ReduceMin(x, const axes?, noop_with_empty_axes = 1, ..)
+            | ReduceProd(x, const axes?, noop_with_empty_axes = 1, ..)
+        ) if is_empty(axes) => x;
+}
+
+/// Whether both name the same axes of the tensor with the new ones.
+fn same(matched: &Matched<'_>, inner_axes: ValueRef<'_>, outer: ValueRef<'_>) -> Res<()> {
+    let made = inner(matched)?.output(0);
+    let (inner_axes, outer) = (ints(inner_axes)?, ints(outer)?);
+    if inner_axes == outer {
+        return Ok(());
+    }
+    let rank = made.and_then(ValueRef::rank).ok_or("the rank is not known")?;
+    if axes_of(&inner_axes, rank)? == axes_of(&outer, rank)? {
+        return Ok(());
+    }
+    Err("they name other axes".into())
+}
+
+/// The new axes of both.
+fn merged_new<'h>(
+    cx: &Rewrite<'h>,
+    x: ValueRef<'h>,
+    first: ValueRef<'h>,
+    second: ValueRef<'h>,
+) -> Res<ValueRef<'h>> {
+    let (first, second) = (ints(first)?, ints(second)?);
+    let rank = x.rank().ok_or("the rank is not known")? + first.len();
+    let first = axes_of(&first, rank)?;
+    let second = axes_of(&second, rank + second.len())?;
+    // The axes of the inner result take the places that the outer ones leave.
+    let places: Vec<usize> = (0..rank + second.len()).filter(|place| !second.contains(place)).collect();
+    let moved = first.iter().filter_map(|axis| places.get(*axis).copied());
+    Ok(cx.ints(&sorted(moved.chain(second.iter().copied()))))
+}
+
+/// The axes that go in both.
+fn merged_gone<'h>(
+    cx: &Rewrite<'h>,
+    x: ValueRef<'h>,
+    first: ValueRef<'h>,
+    second: ValueRef<'h>,
+) -> Res<ValueRef<'h>> {
+    let rank = x.rank().ok_or("the rank is not known")?;
+    let first = axes_of(&ints(first)?, rank)?;
+    let left: Vec<usize> = (0..rank).filter(|axis| !first.contains(axis)).collect();
+    let second = axes_of(&ints(second)?, left.len())?;
+    let moved = second.iter().filter_map(|axis| left.get(*axis).copied());
+    Ok(cx.ints(&sorted(first.iter().copied().chain(moved))))
+}
+
+fn sorted(axes: impl Iterator<Item = usize>) -> Vec<i64> {
+    let mut axes: Vec<i64> = axes.map(|axis| axis as i64).collect();
+    axes.sort_unstable();
+    axes
+}
+
+/// The inner reduction with `keepdims`, where it has the opposite and `axes` are those that it reduces.
+fn reduced<'h>(cx: &Rewrite<'h>, axes: ValueRef<'h>, keepdims: i64) -> Res<ValueRef<'h>> {
+    let node = inner(cx.matched())?;
+    if node.int("keepdims").unwrap_or(1) == keepdims {
+        return Err("the axes are not those of the reduction".into());
+    }
+    let [x, of, ..] = operands(node)?[..] else { return Err("it has no axes".into()) };
+    let rank = x.rank().ok_or("the rank is not known")?;
+    let of = axes_of(&ints(of)?, rank)?;
+    if of.is_empty() || of != axes_of(&ints(axes)?, rank)? {
+        return Err("it reduces other axes".into());
+    }
+    Ok(with(cx, node, operands(node)?, &[("keepdims", Attribute::Int(keepdims))]))
+}
+
+fn is_empty(axes: Option<ValueRef<'_>>) -> Res<()> {
+    match axes.map(ints).transpose()? {
+        Some(axes) if !axes.is_empty() => Err("it reduces axes".into()),
+        _ => Ok(()),
+    }
+}

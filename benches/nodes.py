@@ -2,7 +2,7 @@
 
     python -m tests.python.models make
     python benches/nodes.py target/models --keep target/peers
-    python benches/nodes.py target/models --keep target/peers -- llama resnet18
+    python benches/nodes.py target/models llama resnet18 --keep target/peers
 
 Every archive is converted by onnxport and by `torch.onnx.export(optimize=True)`, both
 at the same opset; onnxslim and onnxsim work on what the latter wrote, where they are installed.
@@ -108,7 +108,7 @@ def main() -> None:
     parser.add_argument("--onnxport", type=Path, default=ROOT / "target/release/onnxport")
     parser.add_argument("--option", action="append", default=[], help="handed on to onnxport")
     parser.add_argument("names", nargs="*", help="models; all of the folder unless some are named")
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     sys.path.insert(0, str(ROOT))
     with tempfile.TemporaryDirectory() as folder:
         keep = arguments.keep or Path(folder)

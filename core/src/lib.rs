@@ -131,4 +131,4 @@ pub use write::{ExternalData, Metadata, WriteOptions, WritePlan, WriteReport};
 
 pub(crate) use onnxport_ir::{Name, arena, files, python, random, table, text};
 #[doc(hidden)]
-pub use onnxport_ir::{diagnose, interpreter, ir, onnx, ops, sym, tensor, valid, write};
+pub use onnxport_ir::{clean, diagnose, interpreter, ir, onnx, ops, sym, tensor, valid, write};

@@ -68,10 +68,11 @@ impl OptimiseArguments {
             done.counts.iter().map(|c| format!("{} {} ({})", c.name, c.applied, c.plugin)).collect();
         let counts = if counts.is_empty() { String::new() } else { format!(": {}", counts.join(", ")) };
         let stopped = if done.stopped { ", stopped" } else { "" };
-        let folded = match done.folded {
-            0 => String::new(),
-            n => format!(", {} folded", count(n, "node")),
-        };
+        let cleaned = [(done.folded, "folded"), (done.merged, "merged"), (done.decided, "decided")];
+        let cleaned: Vec<String> = (cleaned.into_iter().filter(|(n, _)| *n > 0))
+            .map(|(n, what)| format!(", {} {what}", count(n, "node")))
+            .collect();
+        let cleaned = cleaned.concat();
         let nodes = if done.before == done.after {
             String::new()
         } else {
@@ -80,7 +81,7 @@ impl OptimiseArguments {
         // Writing to a String cannot fail.
         let _ = writeln!(
             outcome.summary,
-            "{}  {} in {}{stopped}{folded}{nodes}{counts}",
+            "{}  {} in {}{stopped}{cleaned}{nodes}{counts}",
             bold("optimised"),
             if done.applied == 1 { "1 patch".to_owned() } else { format!("{} patches", done.applied) },
             count(done.sweeps, "sweep")

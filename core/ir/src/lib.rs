@@ -2,6 +2,7 @@
 //!
 //! - [`ir`] is the graph: arenas, symbolic dimensions, a text form;
 //! - [`ops`] is what operators mean: inference and evaluation; [`valid`] checks that a model is one;
+//! - [`clean`] takes away what is known before a model runs, and what is computed twice;
 //! - [`tensor`] holds the bytes behind initializers, which stay on disk until they are written;
 //! - [`onnx`] reads ONNX files, [`write`](mod@write) plans, streams and publishes them;
 //! - [`diagnose`] says what is wrong, with a stable code and the line that it comes from.
@@ -13,6 +14,7 @@
 )]
 
 pub mod arena;
+pub mod clean;
 pub mod diagnose;
 pub mod files;
 pub mod interpreter;

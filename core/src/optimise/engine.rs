@@ -14,6 +14,7 @@ use super::matcher::{self, Match};
 use super::origin::Merged;
 use super::report::{Count, Optimised, Outcome};
 use super::{OptimiseOptions, growth, patch, versions};
+use crate::clean::Cleaned;
 use crate::diagnose::{Code, Diagnostic, OriginId};
 use crate::graph_access::{self, Access, Frame};
 use crate::host::{Host, Site, cross};
@@ -26,7 +27,7 @@ pub(super) struct Engine<'a> {
     pub(super) host: &'a Host,
     pub(super) model: &'a mut Model,
     pub(super) stated: &'a mut Stated,
-    options: &'a OptimiseOptions,
+    pub(super) options: &'a OptimiseOptions,
     /// How many plugins the host had set aside at the start.
     set_aside: usize,
     pub(super) explanation: Explanation,
@@ -51,6 +52,9 @@ pub(super) struct Engine<'a> {
     /// Rules of which a rejected patch was reported.
     reported: FxHashSet<usize>,
     merged: Merged,
+    /// What was done between sweeps, and how often.
+    pub(super) cleaned: Cleaned,
+    pub(super) cleanings: usize,
 }
 
 /// How a rule is asked.
@@ -101,6 +105,8 @@ impl<'a> Engine<'a> {
             rejected: FxHashSet::default(),
             reported: FxHashSet::default(),
             merged: Merged::default(),
+            cleaned: Cleaned::default(),
+            cleanings: 0,
         }
     }
 
@@ -128,7 +134,7 @@ impl<'a> Engine<'a> {
             let before = self.applied;
             let main = self.model.graph.main();
             self.sweep(main);
-            if self.applied == before {
+            if self.applied == before && !self.clean() {
                 return;
             }
         }
@@ -169,7 +175,7 @@ impl<'a> Engine<'a> {
     }
 
     pub(super) fn finish(self) -> (Optimised, Vec<Diagnostic>) {
-        let Self { host, mut diagnostics, explanation, counts, .. } = self;
+        let Self { host, mut diagnostics, explanation, counts, cleaned, .. } = self;
         diagnostics.extend(host.set_aside());
         let counts = counts.into_iter().map(|((plugin, is_pass, position), (applied, nodes))| Count {
             plugin: host.plugins.get(plugin).map_or("unknown", |p| p.id).to_owned(),
@@ -181,17 +187,20 @@ impl<'a> Engine<'a> {
             applied,
             nodes,
         });
-        let done = Optimised {
+        let mut done = Optimised {
             counts: counts.collect(),
             applied: self.applied,
             before: 0,
             after: 0,
             folded: 0,
+            merged: 0,
+            decided: 0,
             sweeps: self.sweeps,
             stopped: self.stopped,
             places: explanation.finish(),
             matches: self.matches,
         };
+        done.add(cleaned);
         (done, diagnostics)
     }
 

@@ -4,10 +4,11 @@
 //! the plugin for a condition and a patch ([`callbacks`]), checks the patch and applies it ([`patch`]).
 //! Rules go over the graph until nothing changes, serially and in node order ([`engine`]). A pass edits
 //! the graph as a whole, in a transaction ([`pass`]). Whatever is not sound is taken back and reported;
-//! the model is then as good as without it. At the end, nodes that hang on small constants alone become what they compute
-//! ([`fold`]).
+//! the model is then as good as without it. Between sweeps, nodes that hang on small constants alone become what they compute,
+//! and what is computed twice is computed once ([`clean`](crate::clean)).
 
 mod callbacks;
+mod cleaning;
 mod edit;
 mod engine;
 mod explain;
@@ -37,7 +38,6 @@ pub(crate) use pass::host_table as pass_table;
 use crate::diagnose::{Code, Diagnostic};
 use crate::host::Host;
 use crate::ir::{Model, tidy};
-use crate::ops::fold;
 use crate::valid::Stated;
 
 /// How often the rules go over a graph unless the user says otherwise.
@@ -121,10 +121,8 @@ pub fn optimise(
     } else {
         rewrite(host, model, stated, options)
     };
-    if options.fold > 0 && options.stop_after.is_none() {
-        done.folded = fold(model, options.fold);
-    }
-    if done.applied > 0 || done.folded > 0 {
+    done.add(cleaning::run(model, options));
+    if done.applied + done.folded + done.merged + done.decided > 0 {
         tidy::model(model);
     }
     (done.before, done.after) = (before, model.graph.node_count());

@@ -58,8 +58,12 @@ pub struct Optimised {
     pub counts: Vec<Count>,
     /// How many patches were applied, passes included.
     pub applied: usize,
-    /// How many nodes were computed in advance, because they hang on constants alone.
+    /// How many nodes were computed in advance, because they hang on constants alone, or compute sizes that are known.
     pub folded: usize,
+    /// How many nodes went because an earlier one computes the same.
+    pub merged: usize,
+    /// How many branches and loops went because their course is known.
+    pub decided: usize,
     /// How many times the rules went through the graph.
     pub sweeps: usize,
     /// Whether it ended early because the user asked for it.

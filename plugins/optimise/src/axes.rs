@@ -6,6 +6,8 @@ use crate::rewriting::{axes_of, inner, ints, operands, with};
 use crate::shapes::keeps_shape;
 
 rules! {
+    #![class = exact]
+
     /// New axes that go again.
     unsqueeze_squeeze (priority = 1): Squeeze(Unsqueeze(x, const inner), const outer) if same(matched, inner, outer) => x;
 

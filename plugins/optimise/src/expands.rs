@@ -6,6 +6,8 @@ use crate::rewriting::{again, ints, is_one, known, made, operands};
 use crate::shapes::keeps_shape;
 
 rules! {
+    #![class = exact]
+
     /// An expansion to the shape that the operand has.
     expand_to_itself: Expand(x, _) if keeps_shape(matched, x) => x;
 

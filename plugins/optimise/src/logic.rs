@@ -5,6 +5,8 @@ use onnxport_sdk::prelude::*;
 use crate::shapes::keeps_shape;
 
 rules! {
+    #![class = exact]
+
     /// The opposite of an opposite.
     not_twice: Not(Not(x)) => x;
 

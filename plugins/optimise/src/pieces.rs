@@ -6,6 +6,8 @@ use crate::rewriting::{axis_of, is_one, made, operands};
 use crate::shapes::keeps_shape;
 
 rules! {
+    #![class = exact]
+
     /// One tensor, joined with nothing.
     concat_of_one (priority = 1): Concat(x, axis = _axis) => x;
 

@@ -6,6 +6,8 @@ use crate::rewriting::{axis_of, ints};
 use crate::shapes::keeps_shape;
 
 rules! {
+    #![class = exact]
+
     /// Rows that are all replaced, in order.
     scatter_rows: ScatterND(_data, const indices, updates, ..)
         if no_reduction(matched) && keeps_shape(matched, updates).is_ok() && is_ascending(indices) => updates;

@@ -5,6 +5,8 @@ use onnxport_sdk::prelude::*;
 use crate::rewriting::{inner, ints, operands};
 
 rules! {
+    #![class = exact]
+
     /// An item of a sequence that was made of tensors.
     item_of_sequence: SequenceAt(shared SequenceConstruct(_, ..), const place) => item(cx, place);
 

@@ -7,6 +7,8 @@ use crate::rewriting::{axes_of, axis_of, ints, known};
 use crate::shapes::keeps_shape;
 
 rules! {
+    #![class = exact]
+
     /// A slice of everything, forwards.
     slice_of_all: Slice(x, _, _, _axes?, const steps?) if is_whole(matched, x, steps) => x;
 

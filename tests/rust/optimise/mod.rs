@@ -8,6 +8,7 @@
 
 pub(crate) mod draw;
 mod examples;
+mod generated;
 mod levels;
 pub(crate) mod numeric;
 mod plugin;

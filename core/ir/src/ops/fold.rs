@@ -1,10 +1,13 @@
 //! Computing what does not depend on the inputs.
 
+use rustc_hash::FxHashSet;
+
 use super::budget::{Budget, Limits};
 use super::call::{Call, Scope};
 use super::error::unsupported;
 use super::{Res, Tensor, Value};
 use crate::ir::{Attr, BlockId, Def, Graph, Model, Node, NodeId, Type, ValueId};
+use crate::name::Name;
 use crate::tensor::LazyTensor;
 
 /// A node on its own has no blocks to run, and nothing around it.
@@ -65,28 +68,52 @@ fn constant(graph: &Graph, value: ValueId, bytes: u64) -> Option<Value> {
     }
 }
 
+/// How much constants may take when nodes are computed in advance.
+#[derive(Clone, Copy, Debug)]
+pub struct Folding {
+    /// What a single one that is read or made takes at most, in bytes.
+    each: u64,
+    /// By how many bytes all may still grow.
+    left: u64,
+}
+
+impl Folding {
+    /// All constants may grow by `bytes`, and no one takes more.
+    pub fn within(bytes: u64) -> Self {
+        Self { each: bytes, left: bytes }
+    }
+
+    /// Whether `bytes` more fit; they are taken away then.
+    pub fn takes(&mut self, bytes: u64) -> bool {
+        let rest = (bytes <= self.each).then(|| self.left.checked_sub(bytes)).flatten();
+        self.left = rest.unwrap_or(self.left);
+        rest.is_some()
+    }
+}
+
+/// Local functions, by domain and name.
+type Local = FxHashSet<(Name, Name)>;
+
 /// Whether a node may be computed in advance. What is random may not; quantising and dequantising stay, because runtimes
 /// compute with the codes between them.
-fn foldable(model: &Model, node: &Node) -> bool {
+fn foldable(graph: &Graph, node: &Node, local: &Local) -> bool {
     const KEPT: [&str; 4] = ["Constant", "DequantizeLinear", "DynamicQuantizeLinear", "QuantizeLinear"];
     let plain =
         node.attributes.iter().all(|a| !matches!(a.value, Attr::Ref(..)) && a.value.blocks().is_empty());
     let random = super::lookup(&node.domain, &node.op).is_some_and(super::Op::is_random);
-    let local = || model.functions.iter().any(|f| f.domain == node.domain && f.name == node.op);
     plain
         && !random
         && node.domain.is_empty()
         && !node.inputs.is_empty()
         && !KEPT.contains(&node.op.as_str())
-        && !node.outputs.iter().flatten().any(|v| model.graph.is_returned(*v))
-        && !local()
+        && !node.outputs.iter().flatten().any(|v| graph.is_returned(*v))
+        && (local.is_empty() || !local.contains(&(node.domain.clone(), node.op.clone())))
 }
 
 /// The results of a node as constants, when all its inputs are and each result takes at most `bytes`.
-fn folded(model: &Model, node: NodeId, bytes: u64) -> Option<Vec<LazyTensor>> {
-    let graph = &model.graph;
+fn folded(graph: &Graph, opset: i64, node: NodeId, local: &Local, bytes: u64) -> Option<Vec<LazyTensor>> {
     let data = &graph.nodes[node];
-    if !foldable(model, data) {
+    if !foldable(graph, data, local) {
         return None;
     }
     let input = |value: &Option<ValueId>| match value {
@@ -96,7 +123,7 @@ fn folded(model: &Model, node: NodeId, bytes: u64) -> Option<Vec<LazyTensor>> {
     let inputs: Vec<Option<Value>> = data.inputs.iter().map(input).collect::<Option<_>>()?;
     // A result of the widest elements takes sixteen times the bytes of one of the narrowest.
     let limits = Limits { bytes: bytes.saturating_mul(16), steps: bytes.saturating_mul(64).max(1 << 16) };
-    let outputs = evaluate(data, model.opset(), inputs, limits).ok()?;
+    let outputs = evaluate(data, opset, inputs, limits).ok()?;
     if outputs.len() < data.outputs.len() {
         return None;
     }
@@ -132,27 +159,38 @@ fn freed(graph: &Graph, node: NodeId) -> u64 {
 /// most `bytes` more afterwards, and no one that is read or made takes more than that. Weights are left alone, and so are
 /// what is random, quantisation, and what the model returns.
 pub fn fold(model: &mut Model, bytes: u64) -> usize {
-    let (mut count, mut left) = (0, bytes);
-    let blocks: Vec<BlockId> = model.graph.blocks.ids().collect();
+    let local = model.functions.iter().map(|f| (f.domain.as_str().into(), f.name.as_str().into())).collect();
+    let opset = model.opset();
+    fold_graph(&mut model.graph, opset, &local, &mut Folding::within(bytes))
+}
+
+/// [`fold`] for one graph, of a model or of a function, with the blocks inside; `local` are the functions of the model, which
+/// an operator of ONNX may be as well.
+pub fn fold_graph(
+    graph: &mut Graph,
+    opset: i64,
+    local: &FxHashSet<(Name, Name)>,
+    folding: &mut Folding,
+) -> usize {
+    let mut count = 0;
+    let blocks: Vec<BlockId> = graph.blocks.ids().collect();
     for block in blocks {
-        let order: Vec<NodeId> = model.graph.order(block).collect();
+        let order: Vec<NodeId> = graph.order(block).collect();
         for node in order {
-            let Some(results) = folded(model, node, bytes) else { continue };
-            let outputs = model.graph.nodes[node].outputs.clone();
+            let Some(results) = folded(graph, opset, node, local, folding.each) else { continue };
+            let outputs = graph.nodes[node].outputs.clone();
             let made: Vec<(ValueId, LazyTensor)> = (outputs.into_iter().zip(results))
-                .filter_map(|(output, data)| Some((output.filter(|v| model.graph.is_read(*v))?, data)))
+                .filter_map(|(output, data)| Some((output.filter(|v| graph.is_read(*v))?, data)))
                 .collect();
             let sum = made.iter().try_fold(0u64, |sum, (_, data)| sum.checked_add(data.byte_len()?));
-            let Some(rest) = sum.and_then(|n| left.saturating_add(freed(&model.graph, node)).checked_sub(n))
-            else {
-                continue;
-            };
-            left = rest;
+            let rest = sum.and_then(|n| folding.left.saturating_add(freed(graph, node)).checked_sub(n));
+            let Some(rest) = rest else { continue };
+            folding.left = rest;
             for (output, data) in made {
-                let constant = model.graph.add_initializer(None, data);
-                model.graph.replace_uses(output, constant);
+                let constant = graph.add_initializer(None, data);
+                graph.replace_uses(output, constant);
             }
-            model.graph.remove(node);
+            graph.remove(node);
             count += 1;
         }
     }

@@ -1,0 +1,88 @@
+//! Cleaning: what is known before a model runs is not computed when it runs, and what is computed twice is computed once.
+//!
+//! Everything here is exact: the results of a model stay the same, bit for bit. What is random stays as often as it stands
+//! there, and so do quantising and dequantising, between which runtimes compute with codes. The time is linear in the size
+//! of the graph, and the result depends on the model alone.
+
+mod common;
+mod decide;
+mod known;
+
+#[cfg(test)]
+mod tests;
+
+use std::ops::AddAssign;
+
+use rustc_hash::FxHashSet;
+
+use crate::ir::{Graph, Model, tidy};
+use crate::ops::{Folding, fold_graph};
+
+/// How often the steps are taken at most. What one leaves for another is mostly gone after the second time.
+const ROUNDS: usize = 4;
+
+/// What was done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cleaned {
+    /// Nodes that were computed in advance.
+    pub folded: usize,
+    /// Nodes that compute sizes, which are known.
+    pub known: usize,
+    /// Nodes that compute what an earlier one computes.
+    pub merged: usize,
+    /// Branches, and loops that run once or never, of which that is known.
+    pub decided: usize,
+}
+
+impl Cleaned {
+    /// All that was done.
+    pub fn total(self) -> usize {
+        self.folded + self.known + self.merged + self.decided
+    }
+}
+
+impl AddAssign for Cleaned {
+    fn add_assign(&mut self, more: Self) {
+        self.folded += more.folded;
+        self.known += more.known;
+        self.merged += more.merged;
+        self.decided += more.decided;
+    }
+}
+
+/// Cleans a model and its functions; removes what nothing needs any more. The constants of the model take at most `bytes`
+/// more afterwards. Names of its inputs, outputs, weights and states stay.
+pub fn clean(model: &mut Model, bytes: u64) -> Cleaned {
+    let mut done = Cleaned::default();
+    let local: FxHashSet<_> =
+        model.functions.iter().map(|f| (f.domain.as_str().into(), f.name.as_str().into())).collect();
+    let mut folding = Folding::within(bytes);
+    for _ in 0..ROUNDS {
+        let before = done.total();
+        let opset = model.opset();
+        graph(&mut model.graph, opset, &local, &mut folding, &mut done);
+        let opsets: Vec<i64> = model.functions.iter().map(|function| function.opset(model)).collect();
+        for (function, opset) in model.functions.iter_mut().zip(opsets) {
+            graph(&mut function.graph, opset, &local, &mut folding, &mut done);
+            tidy::tidy(&mut function.graph);
+        }
+        if done.total() == before {
+            break;
+        }
+        tidy::model(model);
+    }
+    done
+}
+
+fn graph(
+    graph: &mut Graph,
+    opset: i64,
+    local: &FxHashSet<(crate::Name, crate::Name)>,
+    folding: &mut Folding,
+    done: &mut Cleaned,
+) {
+    done.decided += decide::graph(graph);
+    done.known += known::sizes(graph, folding);
+    done.folded += fold_graph(graph, opset, local, folding);
+    done.merged += common::graph(graph);
+}

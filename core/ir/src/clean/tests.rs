@@ -1,0 +1,68 @@
+use super::{Cleaned, clean};
+use crate::ir::Model;
+use crate::ops::infer::infer_all;
+
+/// What is left of a model, and what was done.
+fn cleaned(text: &str) -> (String, Cleaned) {
+    let mut model = Model::parse(text).unwrap();
+    let opset = model.opset();
+    infer_all(&mut model.graph, &mut model.symbols, opset);
+    let done = clean(&mut model, 1 << 14);
+    let found = crate::valid::validate(&model, &crate::valid::Stated::default());
+    assert!(found.is_empty(), "{found:?}\n{}", model.to_text());
+    (model.to_text(), done)
+}
+
+#[test]
+fn equal_computations_stand_once_also_in_blocks() {
+    let (text, done) = cleaned(
+        "opset 20\ngraph {\n  input %x: f32[n, 3]\n  input %c: bool[]\n  %a: f32[n, 3] = Exp(%x)\n  %b: f32[n, 3] = Exp(%x)\n  %d: f32[n, 3] = Add(%a, %b)\n  %e: f32[n, 3] = If(%c) {else_branch = {\n    %f: f32[n, 3] = Exp(%x)\n    %g: f32[n, 3] = Neg(%f)\n    output %g\n  }, then_branch = {\n    %h: f32[n, 3] = Sin(%x)\n    %i: f32[n, 3] = Sin(%x)\n    %j: f32[n, 3] = Mul(%h, %i)\n    output %j\n  }}\n  %k: f32[n, 3] = Sin(%x)\n  output %d as d\n  output %e as e\n  output %k as k\n}\n"
+            .replace("opset 20\n", "opset 20\nsymbol n 0..\n")
+            .as_str(),
+    );
+    // What a branch computes is not seen behind it.
+    assert_eq!((done.merged, text.matches("Exp").count(), text.matches("Sin").count()), (3, 1, 2), "{text}");
+}
+
+#[test]
+fn what_is_random_or_returned_twice_or_differs_stays() {
+    let (text, done) = cleaned(
+        "opset 20\nsymbol n 0..\ngraph {\n  input %x: f32[n, 3]\n  %a: f32[n, 3] = RandomUniformLike(%x)\n  %b: f32[n, 3] = RandomUniformLike(%x)\n  %c: f32[n, 3] = Sub(%a, %b)\n  %d: f32[n, 3] = Exp(%x)\n  %e: f32[n, 3] = Exp(%x)\n  %f: f32[n, 3] = LeakyRelu(%x) {alpha = 0.5}\n  %g: f32[n, 3] = LeakyRelu(%x) {alpha = 0.25}\n  %h: f32[n, 3] = Add(%f, %g)\n  output %c as c\n  output %d as d\n  output %e as e\n  output %h as h\n}\n",
+    );
+    assert_eq!(done, Cleaned::default(), "{text}");
+}
+
+#[test]
+fn sizes_are_equal_when_their_expressions_are() {
+    let (text, done) = cleaned(
+        "opset 20\nsymbol n 0..\ngraph {\n  constant %zero: i64[] = [0]\n  constant %one: i64[] = [1]\n  constant %axis: i64[1] = [0]\n  input %x: f32[n, 3]\n  input %y: f32[5, n]\n  input %z: f32[n, 3]\n  %a = Shape(%x)\n  %b = Gather(%a, %zero) {axis = 0}\n  %c = Shape(%y)\n  %d = Gather(%c, %one) {axis = 0}\n  %e = Mul(%b, %d)\n  %f = Gather(%a, %one) {axis = 0}\n  %g = Mul(%e, %f)\n  %h = Unsqueeze(%g, %axis)\n  %i: f32[?] = ConstantOfShape(%h)\n  output %i as i\n}\n",
+    );
+    // 3 is a number, and the second `n` is the first one.
+    assert_eq!((done.known, done.merged), (1, 1), "{text}");
+    assert_eq!((text.matches("Shape(").count(), text.matches("Gather").count()), (2, 1), "{text}");
+}
+
+#[test]
+fn branches_and_loops_of_known_course_go() {
+    let (text, done) = cleaned(
+        "opset 20\nsymbol n 0..\ngraph {\n  constant %yes: bool[] = [true]\n  constant %no: bool[] = [false]\n  constant %one: i64[] = [1]\n  constant %many: i64[] = [4]\n  input %x: f32[n]\n  %a: f32[n] = If(%yes) {else_branch = {\n    %b: f32[n] = Neg(%x)\n    output %b\n  }, then_branch = {\n    constant %two: f32[] = [2.0]\n    %b: f32[n] = Mul(%x, %two)\n    output %b\n  }}\n  %c: f32[n], %d: f32[1, n] = Loop(%one, %yes, %a) {body = {\n    input %i: i64[]\n    input %go: bool[]\n    input %v: f32[n]\n    %f: f32[] = Cast(%i) {to = 1}\n    %w: f32[n] = Add(%v, %f)\n    output %go\n    output %w\n    output %v\n  }}\n  %e: f32[n] = Loop(%many, %no, %c) {body = {\n    input %i: i64[]\n    input %go: bool[]\n    input %v: f32[n]\n    %w: f32[n] = Exp(%v)\n    output %go\n    output %w\n  }}\n  output %d as d\n  output %e as e\n}\n",
+    );
+    assert_eq!(done.decided, 3, "{text}");
+    assert!(!text.contains("If(") && !text.contains("Loop(") && text.contains("Unsqueeze"), "{text}");
+}
+
+#[test]
+fn a_loop_hands_on_what_it_does_not_change() {
+    let (text, _) = cleaned(
+        "opset 20\nsymbol n 0..\ngraph {\n  input %m: i64[]\n  input %x: f32[n]\n  input %y: f32[n]\n  %a: f32[n], %b: f32[n] = Loop(%m, _, %x, %y) {body = {\n    input %i: i64[]\n    input %go: bool[]\n    input %v: f32[n]\n    input %w: f32[n]\n    %u: f32[n] = Add(%v, %w)\n    output %go\n    output %u\n    output %w\n  }}\n  %c: f32[n] = Exp(%b)\n  output %a as a\n  output %c as c\n}\n",
+    );
+    assert!(text.contains("Add(%v, %y)") && text.contains("Exp(%y)"), "{text}");
+}
+
+#[test]
+fn functions_are_cleaned_with_their_own_opset() {
+    let (text, done) = cleaned(
+        "opset 20\nopset local 1\ngraph {\n  input %x: f32[3]\n  %y: f32[3] = local::F(%x)\n  output %y as y\n}\nfunction local::F() {\n  constant %one: f32[] = [1.0]\n  input %x\n  %0 = Exp(%one)\n  %1 = Sin(%x)\n  %2 = Sin(%x)\n  %3 = Add(%1, %2)\n  %4 = Mul(%3, %0)\n  %5 = Cos(%x)\n  output %4\n}\n",
+    );
+    assert_eq!((done.folded, done.merged, text.contains("Cos")), (1, 1, false), "{text}");
+}

@@ -1,0 +1,41 @@
+//! Cleaning between sweeps: what rules leave is computed in advance or merged, and what that leaves is for rules again.
+
+use super::OptimiseOptions;
+use super::engine::Engine;
+use super::report::Optimised;
+use crate::clean::{Cleaned, clean};
+use crate::ir::Model;
+
+/// How often the rules begin again at most.
+const ROUNDS: usize = 3;
+
+/// Cleans a model as far as the options allow. A run that stops after some patches is not cleaned, so that the patches of two
+/// such runs can be compared.
+pub(super) fn run(model: &mut Model, options: &OptimiseOptions) -> Cleaned {
+    if options.fold == 0 || options.stop_after.is_some() {
+        return Cleaned::default();
+    }
+    clean(model, options.fold)
+}
+
+impl Engine<'_> {
+    /// Cleans the model; whether there is something new for the rules.
+    pub(super) fn clean(&mut self) -> bool {
+        if self.cleanings == ROUNDS {
+            return false;
+        }
+        self.cleanings += 1;
+        let done = run(self.model, self.options);
+        self.cleaned += done;
+        done.total() > 0
+    }
+}
+
+impl Optimised {
+    /// Counts what cleaning did.
+    pub(super) fn add(&mut self, done: Cleaned) {
+        self.folded += done.folded + done.known;
+        self.merged += done.merged;
+        self.decided += done.decided;
+    }
+}

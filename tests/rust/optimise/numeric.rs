@@ -75,6 +75,8 @@ const VALUES: usize = 4;
 fn models(sections: &Sections, exact: bool) -> Vec<Model> {
     let text = sections.get("input").expect("an input section");
     let mut models = vec![super::read(text)];
+    let found = validate(&models[0], &Stated::default());
+    assert!(found.is_empty(), "the file holds no model: {found:?}");
     if exact {
         models.extend(of_types(text).into_iter().skip(1));
     }

@@ -23,7 +23,7 @@ rules! {
     reshape_reshape: Reshape(Reshape(x, _, ..), const shape) if states_all(shape) => Reshape(x, shape);
 
     /// A reshape to a shape that is computed, and known all the same.
-    reshape_by_facts: Reshape(x, shape, ..) if is_computed(shape) => to_known_shape(cx, x);
+    reshape_by_facts: Reshape(x, shape, ..) if is_computed(matched, shape) => to_known_shape(cx, x);
 
     /// Several operators in a row that only give a tensor other shapes.
     reshaped_twice (priority = -1):
@@ -71,8 +71,19 @@ fn states_all(shape: ValueRef<'_>) -> Res<()> {
     }
 }
 
-fn is_computed(shape: ValueRef<'_>) -> Res<()> {
-    if shape.producer().is_some() { Ok(()) } else { Err("the shape is not computed".into()) }
+/// Whether a shape is computed, and not part of what [`crate::attention`] knows as a turn of the last two axes.
+fn is_computed(matched: &Matched<'_>, shape: ValueRef<'_>) -> Res<()> {
+    if shape.producer().is_none() {
+        return Err("the shape is not computed".into());
+    }
+    let reader =
+        |node: NodeRef<'_>| node.output(0).and_then(ValueRef::only_use).map(|(reader, _)| reader.id());
+    let graph = matched.graph();
+    let turned = reader(matched.root())
+        .map(|id| graph.node(id))
+        .filter(|node| node.is("Transpose") && node.ints("perm").as_deref() == Some(&[0, 2, 1][..]));
+    let shaped = turned.and_then(reader).is_some_and(|id| graph.node(id).is("Reshape"));
+    if shaped { Err("it turns the last two axes together with what follows".into()) } else { Ok(()) }
 }
 
 /// The operand of the inner node of two.

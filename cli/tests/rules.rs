@@ -50,9 +50,9 @@ fn page(rules: &[Value]) -> String {
     }
     for rule in rules {
         let _ = write!(page, "\n## {}\n\n{}\n\n", text(rule, "name"), text(rule, "documentation"));
-        let _ = write!(
+        let _ = writeln!(
             page,
-            "A {} of `{}`, level {}, {}, {}.\n",
+            "A {} of `{}`, level {}, {}, {}.",
             text(rule, "kind"),
             text(rule, "plugin"),
             level(rule),

@@ -41,11 +41,12 @@ impl Random {
 
     /// Mostly small; where `special`, also the ends of the type.
     fn int(&mut self, dtype: DType, special: bool) -> i128 {
-        let bits = u32::from(dtype.bits());
+        let bits = dtype.bits();
         let signed = !matches!(dtype, DType::U8 | DType::U16 | DType::U32 | DType::U64);
-        let (least, most) = match signed {
-            true => (-(1_i128 << (bits - 1)), (1_i128 << (bits - 1)) - 1),
-            false => (0, (1_i128 << bits) - 1),
+        let (least, most) = if signed {
+            (-(1_i128 << (bits - 1)), (1_i128 << (bits - 1)) - 1)
+        } else {
+            (0, (1_i128 << bits) - 1)
         };
         let drawn = self.next();
         if special && drawn.is_multiple_of(5) {

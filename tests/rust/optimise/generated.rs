@@ -208,9 +208,9 @@ impl Graph {
                 let keep = self.random.below(2);
                 let mut shape = same;
                 if keep == 1 {
-                    shape[at] = "1"
+                    shape[at] = "1";
                 } else {
-                    _ = shape.remove(at)
+                    shape.remove(at);
                 }
                 self.node(&format!("ReduceMax(%{x}, %{axes}) {{keepdims = {keep}}}"), a.dtype, shape);
             }

@@ -13,10 +13,8 @@ mod tests;
 
 use std::ops::AddAssign;
 
-use rustc_hash::FxHashSet;
-
 use crate::ir::{Graph, Model, tidy};
-use crate::ops::{Folding, fold_graph};
+use crate::ops::{Folding, Local, fold_graph};
 
 /// How often the steps are taken at most. What one leaves for another is mostly gone after the second time.
 const ROUNDS: usize = 4;
@@ -54,8 +52,7 @@ impl AddAssign for Cleaned {
 /// more afterwards. Names of its inputs, outputs, weights and states stay.
 pub fn clean(model: &mut Model, bytes: u64) -> Cleaned {
     let mut done = Cleaned::default();
-    let local: FxHashSet<_> =
-        model.functions.iter().map(|f| (f.domain.as_str().into(), f.name.as_str().into())).collect();
+    let local = Local::of(model);
     let mut folding = Folding::within(bytes);
     for _ in 0..ROUNDS {
         let before = done.total();
@@ -74,13 +71,7 @@ pub fn clean(model: &mut Model, bytes: u64) -> Cleaned {
     done
 }
 
-fn graph(
-    graph: &mut Graph,
-    opset: i64,
-    local: &FxHashSet<(crate::Name, crate::Name)>,
-    folding: &mut Folding,
-    done: &mut Cleaned,
-) {
+fn graph(graph: &mut Graph, opset: i64, local: &Local, folding: &mut Folding, done: &mut Cleaned) {
     done.decided += decide::graph(graph);
     done.known += known::sizes(graph, folding);
     done.folded += fold_graph(graph, opset, local, folding);

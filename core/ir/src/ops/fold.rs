@@ -91,8 +91,20 @@ impl Folding {
     }
 }
 
-/// Local functions, by domain and name.
-type Local = FxHashSet<(Name, Name)>;
+/// The functions of a model, which an operator of ONNX may be as well.
+#[derive(Clone, Debug, Default)]
+pub struct Local(FxHashSet<(Name, Name)>);
+
+impl Local {
+    /// Those of `model`, by domain and name.
+    pub fn of(model: &Model) -> Self {
+        Self(model.functions.iter().map(|f| (f.domain.as_str().into(), f.name.as_str().into())).collect())
+    }
+
+    fn has(&self, node: &Node) -> bool {
+        !self.0.is_empty() && self.0.contains(&(node.domain.clone(), node.op.clone()))
+    }
+}
 
 /// Whether a node may be computed in advance. What is random may not; quantising and dequantising stay, because runtimes
 /// compute with the codes between them.
@@ -107,7 +119,7 @@ fn foldable(graph: &Graph, node: &Node, local: &Local) -> bool {
         && !node.inputs.is_empty()
         && !KEPT.contains(&node.op.as_str())
         && !node.outputs.iter().flatten().any(|v| graph.is_returned(*v))
-        && (local.is_empty() || !local.contains(&(node.domain.clone(), node.op.clone())))
+        && !local.has(node)
 }
 
 /// The results of a node as constants, when all its inputs are and each result takes at most `bytes`.
@@ -159,19 +171,13 @@ fn freed(graph: &Graph, node: NodeId) -> u64 {
 /// most `bytes` more afterwards, and no one that is read or made takes more than that. Weights are left alone, and so are
 /// what is random, quantisation, and what the model returns.
 pub fn fold(model: &mut Model, bytes: u64) -> usize {
-    let local = model.functions.iter().map(|f| (f.domain.as_str().into(), f.name.as_str().into())).collect();
+    let local = Local::of(model);
     let opset = model.opset();
     fold_graph(&mut model.graph, opset, &local, &mut Folding::within(bytes))
 }
 
-/// [`fold`] for one graph, of a model or of a function, with the blocks inside; `local` are the functions of the model, which
-/// an operator of ONNX may be as well.
-pub fn fold_graph(
-    graph: &mut Graph,
-    opset: i64,
-    local: &FxHashSet<(Name, Name)>,
-    folding: &mut Folding,
-) -> usize {
+/// [`fold`] for one graph, of a model or of a function, with the blocks inside.
+pub fn fold_graph(graph: &mut Graph, opset: i64, local: &Local, folding: &mut Folding) -> usize {
     let mut count = 0;
     let blocks: Vec<BlockId> = graph.blocks.ids().collect();
     for block in blocks {

@@ -35,6 +35,7 @@ pub use trial::{Trial, Verdict};
 pub(crate) use callbacks::{rules_table, rules2_table};
 pub(crate) use pass::host_table as pass_table;
 
+use crate::clean::apart;
 use crate::diagnose::{Code, Diagnostic};
 use crate::host::Host;
 use crate::ir::{Model, tidy};
@@ -124,6 +125,7 @@ pub fn optimise(
     done.add(cleaning::run(model, options));
     if done.applied + done.folded + done.merged + done.decided > 0 {
         tidy::model(model);
+        apart(&mut model.graph);
     }
     (done.before, done.after) = (before, model.graph.node_count());
     Ok((done, diagnostics))

@@ -20,10 +20,16 @@ def test_the_exact_rules_change_no_bit_of_what_converters_write(tmp_path):
     pytest.importorskip("skl2onnx", reason="pip install skl2onnx onnxmltools xgboost lightgbm")
     known = converters.write(tmp_path)
     assert len(known) >= 100
-    counts = same.judge_all(known, optimise=True)
+    counts, problems = same.judge_each(known, optimise=True)
+    # Some converters state types of outputs that their models contradict.
+    wrong = [problem for problem in problems if "error[OP110]" not in problem]
+    assert not wrong, "\n".join(wrong)
     assert counts["equal"] >= 0.9 * len(known)
+    refused = {problem.split(":")[0] for problem in problems}
     before = after = 0
     for name, source, _ in known:
+        if name in refused:
+            continue
         target = tmp_path / "shorter.onnx"
         same.copy(source, target, optimise=True)
         assert nodes(target) <= nodes(source), name

@@ -4,6 +4,7 @@
 //! there, and so do quantising and dequantising, between which runtimes compute with codes. The time is linear in the size
 //! of the graph, and the result depends on the model alone.
 
+mod apart;
 mod common;
 mod decide;
 mod known;
@@ -12,6 +13,8 @@ mod known;
 mod tests;
 
 use std::ops::AddAssign;
+
+pub use apart::apart;
 
 use crate::ir::{Graph, Model, tidy};
 use crate::ops::{Folding, Local, fold_graph};

@@ -12,6 +12,9 @@ from tests.python.models.registry import load_all
 from tests.python.onnx_runtime import convert, read_cases
 
 MODELS = load_all()
+# They give `Range` vectors of one where ONNX wants numbers. ONNX Runtime sees that only when these
+# are constants, and refuses them then.
+BREACHES = {"test_affine_grid_2d_expanded", "test_affine_grid_2d_align_corners_expanded"}
 KNOWN = known_failures.load(Path(__file__).parents[1] / "models/known_failures.toml")
 
 
@@ -33,6 +36,7 @@ def test_models_of_the_onnx_package():
 
 def test_the_standard_rules_change_no_bit_of_models_of_others():
     known = list(chain(*sources.of_package().values(), *sources.of_torch(False).values()))
+    known = [source for source in known if source[0] not in BREACHES]
     counts = same.judge_all(known, optimise=True)
     assert counts["equal"] > 0.6 * len(known)
 

@@ -93,7 +93,7 @@ static const onnxport_lowering_table lowerings = {
     .lower = lower,
 };
 
-/* ---- rules/2: the absolute value of a negation is that of the number ---- */
+/* ---- rules/2: an absolute value has no negative part ---- */
 
 static const uint64_t rules_host_prints[] = ONNXPORT_RULES2_HOST_LAYOUT;
 
@@ -128,9 +128,9 @@ static const onnxport_str values[] = {ONNXPORT_TEXT("x")};
 
 static const onnxport_rules2_rule_text rules[] = {
     {
-        .name = ONNXPORT_TEXT("abs_neg"),
-        .documentation = ONNXPORT_TEXT("|-x| is |x|."),
-        .pattern = ONNXPORT_TEXT("Abs(Neg(x))"),
+        .name = ONNXPORT_TEXT("relu_abs"),
+        .documentation = ONNXPORT_TEXT("The positive part of |x| is |x|."),
+        .pattern = ONNXPORT_TEXT("Relu(Abs(x))"),
         .min_opset = 13,
         .max_opset = UINT32_MAX,
         .values = {values, COUNT(values)},

@@ -69,7 +69,7 @@ def test_rules_of_a_plugin_and_of_python_meet(library, module):
 def test_optimize_takes_plugins(library, tmp_path):
     class Module(torch.nn.Module):
         def forward(self, x):
-            return torch.abs(-x)
+            return torch.relu(torch.abs(x))
 
     path = tmp_path / "m.onnx"
     onnxport.export(Module(), (X,)).save(path)

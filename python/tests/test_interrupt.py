@@ -40,15 +40,24 @@ def test_an_interrupt_leaves_no_file(large, tmp_path):
 
     def begun(stage, done, total):
         # Told from this thread, which waits: the signal is there long before the last byte.
-        if 0 < done < total and not writes.is_set():
+        if 0 < done < total // 2 and not writes.is_set():
             writes.set()
             sent.wait()
 
-    thread = threading.Thread(target=interrupt)
+    thread = threading.Thread(target=interrupt, daemon=True)
     thread.start()
-    # The signal comes when the writing has begun.
-    with pytest.raises(KeyboardInterrupt):
-        large.save(tmp_path / "m.onnx", progress=begun)
+    path = tmp_path / "m.onnx"
+    for _ in range(5):
+        try:
+            large.save(path, progress=begun)
+        except KeyboardInterrupt:
+            break
+        # Nothing was told before half of it was written, as happens on a busy machine.
+        assert not writes.is_set(), "the interrupt was lost"
+        path.unlink()
+        path.with_name("m.onnx.data").unlink()
+    else:
+        pytest.skip("progress was told too late five times")
     thread.join()
     assert list(tmp_path.iterdir()) == []
 

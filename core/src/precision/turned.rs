@@ -25,8 +25,9 @@ struct Turned {
     readers: Readers,
 }
 
-/// Stores the weights that nothing but `MatMul`s behind a `Transpose` reads as these take them. One that is read in another way as well stays, so that it is stored once; so does one that has no
-/// bytes yet, which somebody gives as the program has it.
+/// Stores the weights that nothing but `MatMul`s behind a `Transpose` reads as these take them. One that is read in
+/// another way as well stays, so that it is stored once; so does one that has no bytes yet, which somebody gives as
+/// the program has it.
 pub(super) fn apply(graph: &mut Graph) {
     let found: Vec<Turned> = weights(graph).filter_map(|(value, name)| turned(graph, value, name)).collect();
     for Turned { value, name, data, readers } in &found {

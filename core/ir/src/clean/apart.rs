@@ -2,8 +2,8 @@
 
 use crate::ir::{Def, Graph, NodeId, ValueId};
 
-/// Puts an `Identity` where the body of a `Scan` returns an input of its own. ONNX allows it, but ONNX Runtime 1.31 hands out
-/// memory then that nothing was written to.
+/// Puts an `Identity` where the body of a `Scan` returns an input of its own. ONNX allows it, but ONNX Runtime 1.31
+/// hands out memory then that nothing was written to.
 pub fn apart(graph: &mut Graph) {
     let scans: Vec<NodeId> = graph
         .nodes

@@ -45,8 +45,8 @@ fn headed<'h>(cx: &Rewrite<'h>, flat: Option<ValueRef<'h>>) -> Option<ValueRef<'
     Some(cx.transpose(flat?, &[0, 2, 1, 3]))
 }
 
-/// `Attention` of the query, the keys, the values and a bias, all with four axes but the last. Its heads were made rows by `rows` and
-/// `wide`, if they were.
+/// `Attention` of the query, the keys, the values and a bias, all with four axes but the last. Its heads were made
+/// rows by `rows` and `wide`, if they were.
 fn attention<'h>(
     cx: &Rewrite<'h>,
     operands: [Option<ValueRef<'h>>; 4],

@@ -3,13 +3,13 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
 
 use clap::{CommandFactory, FromArgMatches};
 use onnxport_core::diagnose::{Code, Diagnostic};
 use onnxport_core::host::log;
+use onnxport_core::trace::{self, stage};
 use onnxport_core::write;
-use onnxport_core::{Conversion, ConvertedProgram, WriteOptions};
+use onnxport_core::{Conversion, ConvertedProgram, Trace, WriteOptions};
 
 use crate::args::{self, Cli};
 use crate::commands::exporting::{ExportArguments, Made, Prepared, Purpose};
@@ -78,13 +78,17 @@ impl Export {
     ) -> Result<Exported, Outcome> {
         guarded(|| {
             let purpose = Purpose::Write(output);
-            let (made, messages) = log::collect(|| -> Result<Made, Outcome> {
-                let prepared = Prepared::new(conversion, &self.arguments, purpose, Instant::now())?;
+            let trace = self.arguments.profile.trace();
+            let work = || -> Result<Made, Outcome> {
+                let _span = trace::span("command", "convert");
+                let prepared = Prepared::new(conversion, &self.arguments, purpose, stage("read"))?;
                 Ok(prepared.convert(source, &Progress::watched(watch))?)
-            });
+            };
+            let (made, messages) = log::collect(|| trace::within(trace.as_ref(), work));
+            self.arguments.profile.write(trace.as_ref(), &[])?;
             let mut made = made?;
             made.program.converted.diagnostics.extend(messages);
-            Ok(Exported { export: self, made })
+            Ok(Exported { export: self, made, trace })
         })
     }
 }
@@ -93,6 +97,8 @@ impl Export {
 pub struct Exported {
     export: Export,
     made: Made,
+    /// What was recorded, where that was asked for.
+    trace: Option<Trace>,
 }
 
 impl Exported {
@@ -148,8 +154,11 @@ impl Exported {
         let write = self.writing(options)?;
         guarded(|| {
             let progress = Progress::watched(watch);
-            let (result, messages) =
-                log::collect(|| self.made.save(path, &self.export.arguments, &write, &progress));
+            let arguments = &self.export.arguments;
+            let save = || self.made.save(path, arguments, &write, &progress);
+            let (result, messages) = log::collect(|| {
+                arguments.profile.around_in(self.trace.as_ref(), "save", &[path.to_owned()], save)
+            });
             let mut outcome = result?;
             outcome.report.diagnostics.extend(messages);
             finish(outcome)

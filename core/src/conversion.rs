@@ -13,6 +13,7 @@ use crate::pt2::{self, Archive, Parts};
 use crate::sizes::AxisSize;
 use crate::table::WeightTable;
 use crate::tensor::MappedFile;
+use crate::trace;
 use crate::verify::{self, Against, Drawing, Runtime, Verification};
 use crate::weights::{self, BindOptions, NameMap, WeightSet};
 use crate::write::{self, Unpublished, WriteOptions, WritePlan, WriteReport};
@@ -202,7 +203,9 @@ impl Conversion {
     /// A report of every problem of the first stage that has any.
     pub fn run(mut self, host: &Host) -> Result<ConvertedProgram, Report> {
         pipeline::fix(host, &mut self.archive.program, &self.options)?;
+        let looking = trace::span("verify", "looking for calls");
         let calls = if self.looks_for_calls { Some(self.calls(host)) } else { None };
+        drop(looking);
         let Archive { program, file, .. } = self.archive;
         let mut converted = pipeline::convert(host, program, &self.options)?;
         converted.diagnostics.splice(0..0, self.diagnostics);

@@ -43,6 +43,22 @@
 //!
 //! [`run_model`] runs any ONNX model on values that are given or drawn.
 //!
+//! How long the parts of all this take is recorded by a [`Trace`], on the threads that are inside of it and nowhere else:
+//!
+//! ```
+//! use onnxport_core::{Conversion, Host, Report, Trace};
+//!
+//! # fn main() -> Result<(), Report> {
+//! let trace = Trace::new();
+//! let host = Host::new(&[&onnxport_aten::ROOT])?;
+//! trace.record(|| Conversion::open("../examples/mlp/mlp.pt2")?.run(&host))?;
+//! let mut text = Vec::new();
+//! trace.write_chrome(&mut text).unwrap();
+//! assert!(String::from_utf8(text).unwrap().contains("aten.linear.default"));
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! Errors are [`Report`]s: every problem at once, each a [`Diagnostic`] with a stable [`Code`], the line of the
 //! user's own program and a next step. Their `Display` is the text that the command prints.
 //!
@@ -123,6 +139,7 @@ pub use pipeline::{ConvertOptions, Converted};
 pub use precision::PrecisionOptions;
 pub use run::{Computed, Draw, Given, Run, Sizes, Summary, run as run_model};
 pub use tensor::{DType, LazyTensor};
+pub use trace::Trace;
 pub use verify::{
     Against, CaseReport, Executor, Options as VerifyOptions, OutputReport, Runtime, Verification,
 };
@@ -131,4 +148,4 @@ pub use write::{ExternalData, Metadata, WriteOptions, WritePlan, WriteReport};
 
 pub(crate) use onnxport_ir::{Name, arena, files, python, random, table, text};
 #[doc(hidden)]
-pub use onnxport_ir::{clean, diagnose, interpreter, ir, onnx, ops, sym, tensor, valid, write};
+pub use onnxport_ir::{clean, diagnose, interpreter, ir, onnx, ops, sym, tensor, trace, valid, write};

@@ -7,7 +7,6 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use crate::backend::{self, BackendOptions, Partitioned};
 use crate::decompose::{self, DecomposeOptions, Decomposed};
@@ -26,6 +25,7 @@ use crate::program::Program;
 use crate::provenance;
 use crate::pt2::{self, Archive};
 use crate::sizes::{self, AxisSize};
+use crate::trace::{self, Stage};
 use crate::valid;
 use crate::weights;
 
@@ -74,15 +74,6 @@ pub const STAGES: [&str; 12] = [
     "write",
 ];
 
-/// A stage and how long it took.
-#[derive(Clone, Copy, Debug)]
-pub struct Stage {
-    /// One of [`STAGES`].
-    pub name: &'static str,
-    /// Wall time.
-    pub time: Duration,
-}
-
 /// A converted model, ready to be written.
 #[derive(Debug)]
 pub struct Converted {
@@ -102,7 +93,7 @@ pub struct Converted {
     pub legalised: Legalised,
     /// What backends took; `None` when there was none to ask.
     pub partitioned: Option<Partitioned>,
-    /// What was done, in order.
+    /// What was done, in order; names are those of [`STAGES`].
     pub stages: Vec<Stage>,
 }
 
@@ -284,9 +275,9 @@ struct Clock {
 impl Clock {
     fn time<T>(&mut self, name: &'static str, work: impl FnOnce() -> T) -> T {
         debug_assert!(STAGES.contains(&name), "{name} is not among the stages");
-        let start = Instant::now();
+        let stage = trace::stage(name);
         let result = work();
-        self.stages.push(Stage { name, time: start.elapsed() });
+        self.stages.push(stage.end());
         result
     }
 }

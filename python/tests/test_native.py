@@ -68,6 +68,20 @@ def test_the_report_is_there_without_a_file(model):
     assert "graph {" in model.text()
 
 
+def test_a_trace_goes_on_where_the_model_is_saved(tmp_path):
+    trace = tmp_path / "trace.json"
+
+    def stages():
+        events = json.loads(trace.read_text())["traceEvents"]
+        return {event["name"] for event in events if event.get("cat") == "stage"}
+
+    model = _native.Conversion.open(PROGRAM).run(options(profile=str(trace), verify=False))
+    assert {"read", "lower", "optimise"} <= stages()
+    assert "write" not in stages()
+    model.save(tmp_path / "a.onnx")
+    assert {"read", "lower", "write"} <= stages()
+
+
 @pytest.mark.parametrize(
     ("said", "why"),
     [

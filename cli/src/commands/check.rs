@@ -7,8 +7,10 @@ use onnxport_core::diagnose::Report;
 use onnxport_core::ir::opset::DEFAULT_OPSET;
 use onnxport_core::optimise::Level;
 use onnxport_core::pipeline;
+use onnxport_core::trace::stage;
 
 use super::optimising;
+use super::profiled::ProfileArguments;
 use super::reports::ReportArguments;
 use crate::decomposing::DecomposeArguments;
 use crate::exit::Exit;
@@ -32,6 +34,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     levels: LevelArguments,
     #[command(flatten)]
+    profile: ProfileArguments,
+    #[command(flatten)]
     plugins: PluginArguments,
 }
 
@@ -39,7 +43,8 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     arguments.reports.check()?;
     arguments.levels.check()?;
-    let mut result = check(arguments);
+    let sources = std::slice::from_ref(&arguments.program);
+    let mut result = arguments.profile.around("check", sources, || check(arguments));
     let (Ok(outcome) | Err(outcome)) = &mut result;
     arguments.levels.judge(outcome);
     arguments.reports.write_model("check", &arguments.program, None, outcome)?;
@@ -47,8 +52,10 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
 }
 
 fn check(arguments: &Arguments) -> CommandResult {
+    let reading = stage("read");
     let archive = pipeline::read(&arguments.program)?;
     let host = plugins::host(&arguments.plugins)?;
+    drop(reading);
     let calls = archive.program.body.calls.len();
     let mut options = pipeline::ConvertOptions {
         validate: true,

@@ -1,12 +1,12 @@
 //! `onnxport convert`.
 
 use std::path::PathBuf;
-use std::time::Instant;
 
 use clap::{Args, ValueEnum};
-use onnxport_core::Conversion;
 use onnxport_core::normalise::normalise;
 use onnxport_core::pipeline;
+use onnxport_core::trace::stage;
+use onnxport_core::{Conversion, Trace};
 
 use super::exporting::{ExportArguments, Prepared, Purpose};
 use super::reports::ReportArguments;
@@ -48,7 +48,12 @@ enum Form {
 /// Converts, writes, verifies and reports.
 pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     arguments.reports.check()?;
-    let mut result = convert(arguments, progress);
+    // Reports say what memory stages took, which a trace knows.
+    let profile = &arguments.export.profile;
+    let trace = profile.trace().or_else(|| arguments.reports.are_asked().then(Trace::new));
+    let others: Vec<PathBuf> =
+        std::iter::once(&arguments.program).chain(&arguments.output).cloned().collect();
+    let mut result = profile.around_in(trace.as_ref(), "convert", &others, || convert(arguments, progress));
     let (Ok(outcome) | Err(outcome)) = &mut result;
     let model = arguments.output.as_deref().filter(|_| outcome.json.contains_key("files"));
     arguments.reports.write_model("convert", &arguments.program, model, outcome)?;
@@ -56,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
 }
 
 fn convert(arguments: &Arguments, progress: &Progress) -> CommandResult {
-    let start = Instant::now();
+    let reading = stage("read");
     progress.stage("reading the program");
     let conversion = Conversion::open(&arguments.program)?;
     let source = arguments.program.display().to_string();
@@ -65,7 +70,7 @@ fn convert(arguments: &Arguments, progress: &Progress) -> CommandResult {
         (Some(path), None) => Purpose::Write(Some(path)),
         _ => Purpose::Show,
     };
-    let prepared = Prepared::new(conversion, &arguments.export, purpose, start)?;
+    let prepared = Prepared::new(conversion, &arguments.export, purpose, reading)?;
     match (&arguments.output, arguments.emit) {
         _ if arguments.explain_partition => {
             let Prepared { host, conversion, options, .. } = prepared;

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use clap::Args;
 use onnxport_core::backend::BackendOptions;
@@ -10,10 +9,12 @@ use onnxport_core::diagnose::{Code, Diagnostic, Report};
 use onnxport_core::host::Host;
 use onnxport_core::lower::{LowerOptions, Names};
 use onnxport_core::pipeline::ConvertOptions;
+use onnxport_core::trace::{OpenStage, Stage, stage};
 use onnxport_core::verify::Signature;
 use onnxport_core::{Conversion, ConvertedProgram, WriteOptions};
 
 use super::converting::{self, Axis, ConvertingArguments};
+use super::profiled::ProfileArguments;
 use super::verifying;
 use super::writing::{self, WriteArguments};
 use super::written::{self, Facts};
@@ -48,6 +49,8 @@ pub(crate) struct ExportArguments {
     weights: WeightArguments,
     #[command(flatten)]
     pub levels: LevelArguments,
+    #[command(flatten)]
+    pub profile: ProfileArguments,
 }
 
 impl ExportArguments {
@@ -73,22 +76,22 @@ pub(crate) struct Prepared {
     pub host: Host,
     pub conversion: Conversion,
     pub options: ConvertOptions,
-    reading: Duration,
+    reading: Stage,
 }
 
 impl Prepared {
-    /// Gives the program the weights and the options that were asked for; it has been read since `start`.
+    /// Gives the program the weights and the options that were asked for; `reading` began when it was read.
     pub(crate) fn new(
         mut conversion: Conversion,
         arguments: &ExportArguments,
         purpose: Purpose<'_>,
-        start: Instant,
+        reading: OpenStage,
     ) -> Result<Self, Report> {
         let converting = &arguments.converting;
         arguments.levels.check()?;
         let host = plugins::host(&converting.plugins)?;
         let reweighted = arguments.weights.bind(&host, &mut conversion)?;
-        let reading = start.elapsed();
+        let reading = reading.end();
         let output = if let Purpose::Write(path) = purpose { path } else { None };
         let options = converting.options(output)?;
         let (dims, fixed) = converting::axes(&arguments.dims);
@@ -132,14 +135,13 @@ pub(crate) struct Made {
     pub program: ConvertedProgram,
     source: String,
     opset: i64,
-    reading: Duration,
+    reading: Stage,
 }
 
 impl Made {
-    fn stages(&self) -> Vec<(&'static str, Duration)> {
-        let converted = &self.program.converted;
-        let stages = converted.stages.iter().map(|stage| (stage.name, stage.time));
-        std::iter::once(("read", self.reading)).chain(stages).collect()
+    fn stages(&self) -> Vec<Stage> {
+        let stages = self.program.converted.stages.iter().copied();
+        std::iter::once(self.reading).chain(stages).collect()
     }
 
     /// What there is to say of a model that is in no file yet.
@@ -166,7 +168,7 @@ impl Made {
         arguments.converting.optimising.describe(&converted.optimised, "", &mut outcome);
         outcome.put("opset", self.opset);
         outcome.put("nodes", converted.model.graph.node_count());
-        outcome.put("seconds", written::seconds(&self.stages()));
+        written::put_stages(&self.stages(), &mut outcome);
         outcome
     }
 
@@ -178,7 +180,7 @@ impl Made {
         write: &WriteArguments,
         progress: &Progress,
     ) -> CommandResult {
-        let writing = Instant::now();
+        let writing = stage("write");
         let verifying = &arguments.converting.verifying;
         let program = &self.program;
         let options = WriteOptions { weightless: arguments.is_weightless(), ..write.options() };
@@ -193,7 +195,7 @@ impl Made {
         let bar = progress.bytes("writing");
         let options = WriteOptions { progress: Some(Arc::new(bar)), ..options };
         let mut staged = program.stage(path, &options)?;
-        let writing_took = writing.elapsed();
+        let writing = writing.end();
         let mut checked = match &program.calls {
             Some(_) if write.no_initializers || staged.files.unbound() > 0 => {
                 let why = "the model is written without its weights";
@@ -202,6 +204,7 @@ impl Made {
                 outcome
             }
             Some(calls) => {
+                let _stage = stage("verify");
                 let readable = staged.files.readable()?;
                 verifying.verify(&self.host, readable.path(), calls.clone(), progress)
             }
@@ -209,7 +212,7 @@ impl Made {
         };
         arguments.levels.judge(&mut checked);
         progress.go_on()?;
-        let publishing = Instant::now();
+        let publishing = stage("write");
         let written = match checked.exit {
             Exit::Ok => staged.publish()?,
             _ if verifying.keep_failed => staged.files.publish_failed()?,
@@ -222,7 +225,7 @@ impl Made {
         let converted = &program.converted;
         let nodes = converted.model.graph.node_count();
         let mut stages = self.stages();
-        stages.push(("write", writing_took + publishing.elapsed()));
+        stages.push(writing.and(publishing.end()));
 
         let mut outcome = self.describe(arguments);
         outcome.report.diagnostics.extend(written.diagnostics.iter().cloned());

@@ -19,6 +19,7 @@ pub(crate) mod optimising;
 pub(crate) mod optimize;
 pub(crate) mod package;
 pub(crate) mod plugin;
+pub(crate) mod profiled;
 pub(crate) mod report;
 mod reports;
 pub(crate) mod rules;

@@ -8,10 +8,12 @@ use clap::Args;
 use onnxport_core::diagnose::Report;
 use onnxport_core::optimise::{self, Rewritten};
 use onnxport_core::pipeline;
+use onnxport_core::trace::stage;
 use onnxport_core::write::{self, WriteOptions};
 
 use super::holding::HoldingArguments;
 use super::optimising::OptimiseArguments;
+use super::profiled::ProfileArguments;
 use super::verifying;
 use super::writing::PlaceArguments;
 use crate::exit::Exit;
@@ -38,18 +40,29 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     holding: HoldingArguments,
     #[command(flatten)]
+    profile: ProfileArguments,
+    #[command(flatten)]
     plugins: PluginArguments,
 }
 
 /// Reads, checks, optimises and writes a model.
 pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
+    let others: Vec<PathBuf> = std::iter::once(&arguments.model).chain(&arguments.output).cloned().collect();
+    arguments.profile.around("optimize", &others, || optimize(arguments, progress))
+}
+
+fn optimize(arguments: &Arguments, progress: &Progress) -> CommandResult {
     progress.stage("reading the model");
+    let reading = stage("read");
     let host = plugins::host(&arguments.plugins)?;
     arguments.holding.prepare(&host);
     let model = pipeline::import(&arguments.model)?;
+    drop(reading);
     progress.stage("optimising");
+    let optimising = stage("optimise");
     let Rewritten { model, optimised, diagnostics } =
         optimise::imported(&host, model, &arguments.optimising.options())?;
+    drop(optimising);
     progress.go_on()?;
     let Some(output) = arguments.output.as_ref().filter(|_| !arguments.emit) else {
         let mut outcome = Outcome::text(model.to_text());
@@ -63,13 +76,17 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
         weightless: true,
         ..arguments.places.options()
     };
+    let writing = stage("write");
     let mut staged = write::stage(&model, output, &options)?;
+    drop(writing);
     let mut held = Outcome::ok();
     if arguments.holding.verify {
+        let _stage = stage("verify");
         let readable = staged.readable()?;
         held = arguments.holding.hold(&host, &arguments.model, readable.path(), progress)?;
     }
     progress.go_on()?;
+    let _publishing = stage("write");
     let written = match held.exit {
         Exit::Ok => staged.publish()?,
         _ if arguments.holding.keep_failed => staged.publish_failed()?,

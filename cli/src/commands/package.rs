@@ -13,11 +13,13 @@ use onnxport_core::diagnose::{Code, Diagnostic, Origins, Report};
 use onnxport_core::ir::Model;
 use onnxport_core::lower::{LowerOptions, Names};
 use onnxport_core::precision::PrecisionOptions;
+use onnxport_core::trace;
 use onnxport_core::write::{self, PackageReport};
 use onnxport_core::{BindOptions, Calls, Conversion, ConvertOptions, Host, NameMap, WeightSet, WriteOptions};
 use serde_json::Value;
 
 use super::converting::{self, Axis, ConvertingArguments};
+use super::profiled::ProfileArguments;
 use super::verifying;
 use super::writing::{self, FileArguments, PlanArguments};
 use crate::backends;
@@ -59,6 +61,8 @@ pub(crate) struct Arguments {
     planning: PlanArguments,
     #[command(flatten)]
     weights: SharedWeights,
+    #[command(flatten)]
+    profile: ProfileArguments,
 }
 
 fn parse_member(text: OsString) -> Result<(String, PathBuf), String> {
@@ -85,6 +89,11 @@ fn parse_names(text: &str) -> Result<(String, Names), String> {
 
 /// Converts all programs, writes them into one folder and verifies them there.
 pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
+    let sources: Vec<PathBuf> = arguments.programs.iter().map(|(_, path)| path.clone()).collect();
+    arguments.profile.around("package", &sources, || package(arguments, progress))
+}
+
+fn package(arguments: &Arguments, progress: &Progress) -> CommandResult {
     refuse_names(arguments)?;
     refuse_existing(arguments)?;
     let converting = &arguments.converting;
@@ -97,6 +106,7 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     let mut failures: Vec<(&str, Report)> = Vec::new();
     for (name, path) in &arguments.programs {
         progress.stage(format!("converting {name}"));
+        let _span = trace::span_of("program", || name.clone());
         match convert(arguments, &host, given.as_ref(), name, path) {
             Ok(member) => members.push(member),
             Err(report) => failures.push((name, report)),
@@ -129,10 +139,13 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     }
     let bar = progress.bytes("writing");
     let options = WriteOptions { progress: Some(Arc::new(bar)), ..options };
+    let writing = trace::stage("write");
     let staged = write::stage_package(models, &arguments.output, &options)?;
+    drop(writing);
     let mut members = Vec::with_capacity(rest.len());
     for (path, (name, mut own, calls)) in staged.models().zip(rest) {
         if let Some(calls) = calls {
+            let _stage = trace::stage("verify");
             let mut checked = converting.verifying.verify(&host, &path, calls, progress);
             say_where(checked.report.diagnostics.iter_mut(), &name);
             own.add(checked);
@@ -257,7 +270,9 @@ fn convert(
     path: &Path,
 ) -> Result<Member, Report> {
     let converting = &arguments.converting;
+    let reading = trace::stage("read");
     let mut conversion = Conversion::open(path)?;
+    drop(reading);
     let mut reweighted = false;
     if let Some((set, names)) = given {
         let options = BindOptions { several: true, ..arguments.weights.options() };

@@ -65,6 +65,11 @@ pub(crate) struct Contents<'a> {
 }
 
 impl ReportArguments {
+    /// Whether there are any.
+    pub(crate) fn are_asked(&self) -> bool {
+        !self.paths.is_empty()
+    }
+
     /// Fails where a report cannot be written in the format that the name of its file asks for.
     ///
     /// # Errors

@@ -12,6 +12,7 @@ use onnxport_core::tensor::LazyTensor;
 use onnxport_core::verify::{Against, Chosen, Drawing, Options, Rule, Runtime, Signature, Verification};
 
 use super::histogram::histograms;
+use super::profiled::ProfileArguments;
 use super::reports::{Contents, ReportArguments};
 use super::{bisect, verified};
 use crate::args;
@@ -74,6 +75,8 @@ pub(crate) struct Arguments {
     taps: bool,
     #[command(flatten)]
     reports: ReportArguments,
+    #[command(flatten)]
+    profile: ProfileArguments,
     #[command(flatten)]
     plugins: PluginArguments,
 }
@@ -179,6 +182,11 @@ pub(crate) fn tolerance(text: &str) -> Result<f64, String> {
 
 /// Verifies a model.
 pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
+    let others: Vec<PathBuf> = std::iter::once(&arguments.model).chain(&arguments.against).cloned().collect();
+    arguments.profile.around("verify", &others, || verify(arguments, progress))
+}
+
+fn verify(arguments: &Arguments, progress: &Progress) -> CommandResult {
     if !arguments.model.is_file() {
         let message = format!("there is no file {}", arguments.model.display());
         return Err(Diagnostic::error(Code::READ_IO, message).into());

@@ -1,11 +1,11 @@
 //! What is said of a model that was written.
 
 use std::fmt::Write;
-use std::time::Duration;
 
 use onnxport_core::WriteReport;
+use onnxport_core::trace::Stage;
 use onnxport_core::verify::{Port, Signature};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::format::{bold, bytes, count, duration, faint, table};
 use crate::outcome::Outcome;
@@ -21,7 +21,7 @@ pub(super) struct Facts<'a> {
     pub(super) signature: &'a Signature,
     pub(super) written: &'a WriteReport,
     pub(super) nodes: usize,
-    pub(super) stages: &'a [(&'static str, Duration)],
+    pub(super) stages: &'a [Stage],
 }
 
 impl Facts<'_> {
@@ -81,8 +81,12 @@ impl Facts<'_> {
         }
         let _ = writeln!(out, "{}  {files}", bold("files"));
         let stages: Vec<String> =
-            self.stages.iter().map(|(name, time)| format!("{name} {}", duration(*time))).collect();
+            self.stages.iter().map(|stage| format!("{} {}", stage.name, duration(stage.time))).collect();
         let _ = writeln!(out, "{}  {}", bold("time"), stages.join(", "));
+        let memory: Vec<String> = self.stages.iter().filter_map(held).collect();
+        if !memory.is_empty() {
+            let _ = writeln!(out, "{}  {}", bold("memory"), memory.join(", "));
+        }
         out
     }
 
@@ -111,13 +115,32 @@ impl Facts<'_> {
         outcome.put("sources", &self.written.sources);
         outcome.put("source_bytes", self.written.source_bytes);
         outcome.put("files", files);
-        outcome.put("seconds", seconds(self.stages));
+        put_stages(self.stages, outcome);
     }
 }
 
-/// The seconds that each stage took.
-pub(super) fn seconds(stages: &[(&'static str, Duration)]) -> Map<String, Value> {
-    stages.iter().map(|(name, time)| ((*name).to_owned(), time.as_secs_f64().into())).collect()
+/// Adds the seconds that each stage took, and the anonymous memory where that was recorded, in bytes.
+pub(super) fn put_stages(stages: &[Stage], outcome: &mut Outcome) {
+    let seconds: Map<String, Value> =
+        stages.iter().map(|stage| (stage.name.to_owned(), stage.time.as_secs_f64().into())).collect();
+    outcome.put("seconds", seconds);
+    let memory = |stage: &Stage| {
+        let memory = stage.memory?;
+        let told = json!({ "growth": memory.growth, "end": memory.end, "peak": memory.peak });
+        Some((stage.name.to_owned(), told))
+    };
+    let memory: Map<String, Value> = stages.iter().filter_map(memory).collect();
+    if !memory.is_empty() {
+        outcome.put("memory", memory);
+    }
+}
+
+/// How the anonymous memory grew in a stage, and the most that it was.
+fn held(stage: &Stage) -> Option<String> {
+    let memory = stage.memory?;
+    let sign = if memory.growth < 0 { "-" } else { "+" };
+    let growth = bytes(memory.growth.unsigned_abs());
+    Some(format!("{} {sign}{growth} (peak {})", stage.name, bytes(memory.peak)))
 }
 
 fn ports<'a>(title: &str, ports: impl Iterator<Item = &'a Port>) -> String {

@@ -5,6 +5,7 @@
 //! - [`clean`] takes away what is known before a model runs, and what is computed twice;
 //! - [`tensor`] holds the bytes behind initializers, which stay on disk until they are written;
 //! - [`onnx`] reads ONNX files, [`write`](mod@write) plans, streams and publishes them;
+//! - [`trace`] records how long parts of the work take, for whoever asks;
 //! - [`diagnose`] says what is wrong, with a stable code and the line that it comes from.
 
 // What comes from outside never panics; tests may.
@@ -31,6 +32,7 @@ pub mod sym;
 pub mod table;
 pub mod tensor;
 pub mod text;
+pub mod trace;
 pub mod valid;
 pub mod write;
 

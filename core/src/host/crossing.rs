@@ -8,6 +8,8 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use crate::trace;
+
 /// A call into a plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Site {
@@ -115,6 +117,8 @@ thread_local! {
 /// Runs `call`, which goes into a plugin.
 pub fn cross<T>(site: Site, call: impl FnOnce() -> T) -> T {
     let _crossing = Crossing { outer: SITE.replace(Some(site)) };
+    let name = if site.subject.is_empty() { site.task } else { site.subject };
+    let _span = trace::span("plugin", name).with("plugin", site.plugin).with("task", site.task);
     publish(Some(site), 1);
     call()
 }

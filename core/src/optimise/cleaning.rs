@@ -5,6 +5,7 @@ use super::engine::Engine;
 use super::report::Optimised;
 use crate::clean::{Cleaned, clean};
 use crate::ir::Model;
+use crate::trace;
 
 /// How often the rules begin again at most.
 const ROUNDS: usize = 3;
@@ -15,6 +16,7 @@ pub(super) fn run(model: &mut Model, options: &OptimiseOptions) -> Cleaned {
     if options.fold == 0 || options.stop_after.is_some() {
         return Cleaned::default();
     }
+    let _span = trace::span("rules", "folding");
     clean(model, options.fold)
 }
 

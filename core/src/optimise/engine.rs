@@ -20,6 +20,7 @@ use crate::graph_access::{self, Access, Frame};
 use crate::host::{Host, Site, cross};
 use crate::ir::{BlockId, Model, NodeId};
 use crate::rules::{Class, Revision, Rule};
+use crate::trace;
 use crate::valid::Stated;
 
 /// The state of a run.
@@ -133,7 +134,9 @@ impl<'a> Engine<'a> {
             self.explanation.sweep(self.sweeps);
             let before = self.applied;
             let main = self.model.graph.main();
+            let span = trace::span_of("rules", || format!("sweep {}", self.sweeps));
             self.sweep(main);
+            drop(span);
             if self.applied == before && !self.clean() {
                 return;
             }

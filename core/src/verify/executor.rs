@@ -11,6 +11,7 @@ use crate::diagnose::{Code, Diagnostic};
 pub use crate::host::Output;
 use crate::host::{CONTRACT, Call, Host, Known, Plugin};
 use crate::tensor::DType;
+use crate::trace;
 
 /// A plugin that runs ONNX models.
 #[derive(Clone, Copy)]
@@ -147,6 +148,7 @@ impl Runtime {
     /// Loads the model at `path`.
     pub fn load(&self, path: &Path) -> Result<Session<'_>, Diagnostic> {
         let place = Place::of(path)?;
+        let _span = trace::span("plugin", "loading the model").with("plugin", self.executor.id);
         let runtime = match &self.seat {
             Seat::Here(handle) => *handle,
             Seat::Apart(remote) => return Ok(Session::apart(self, remote.load(place.text(), None)?, place)),
@@ -177,6 +179,7 @@ impl Runtime {
             return Err(problem);
         };
         let place = Place::of(path)?;
+        let _span = trace::span("plugin", "loading the model").with("plugin", id);
         let runtime = match &self.seat {
             Seat::Here(handle) => *handle,
             Seat::Apart(remote) => {
@@ -228,6 +231,7 @@ impl<'r> Session<'r> {
 
     /// Runs the model; `take` is given every output in the model's order.
     pub fn run(&mut self, feeds: &[Feed<'_>], take: &mut dyn FnMut(Output<'_>)) -> Result<(), Diagnostic> {
+        let _span = trace::span("plugin", "running the model").with("plugin", self.runtime.executor.id);
         let handle = match &mut self.seat {
             Loaded::Here(handle) => *handle,
             Loaded::Apart(session) => return session.run(feeds, take),

@@ -38,7 +38,7 @@ def export(
     report: bool = False,
     optimize: bool = True,
     verify: bool = False,
-    profile: bool = False,
+    profile: bool | str | os.PathLike[str] = False,
     dump_exported_program: bool = False,
     artifacts_dir: str | os.PathLike[str] = ".",
     export_params: bool = True,
@@ -81,7 +81,7 @@ def export(
         report: Write a report in Markdown into `artifacts_dir`, also when the export fails.
         optimize: Apply the standard rules, which never change a result, and fold constants.
         verify: Run the model on the example call before it is written, and compare.
-        profile: Print how long each stage took.
+        profile: Print how long each stage took; at a path, write a trace of the conversion.
         dump_exported_program: Write the exported program into `artifacts_dir`.
         artifacts_dir: Where the report and the exported program go.
         export_params: When false, the model is written without the data of its weights.
@@ -126,13 +126,14 @@ def export(
             "output_names": list(output_names) if output_names is not None else None,
             "opset": opset_version,
             "optimize": optimize,
+            "profile": None if isinstance(profile, bool) else os.fspath(profile),
             **(options or {}),
         },
         plugins=tuple(map(os.fspath, plugins)),
         custom=Custom.of(custom_translation_table, rules, passes),
         verbose=bool(verbose),
         report=report,
-        profile=profile,
+        profile=profile is True,
         dump=dump_exported_program,
     )
     with work.reported():

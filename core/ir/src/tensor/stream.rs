@@ -13,6 +13,7 @@ use super::evaluate::{Scratch, evaluate};
 use super::joined::Extent;
 use super::transform::quantise::{self, pack};
 use super::{Error, LazyTensor, Source, threads};
+use crate::trace;
 
 /// What takes the bytes of a tensor, in order.
 pub type Sink<'a> = dyn FnMut(&[u8]) -> io::Result<()> + Send + 'a;
@@ -159,6 +160,7 @@ impl<'a> Pieces<'a> {
         let start = *next;
         let pieces = (self.all.end - start).div_ceil(self.size).min(buffers.len() as u64) as usize;
         let piece = |(index, scratch): (usize, &mut Scratch)| {
+            let _span = trace::span("write", "making a piece");
             let first = start + index as u64 * self.size;
             let range = first..self.all.end.min(first + self.size);
             let mut result = std::mem::take(&mut scratch.result);
@@ -172,7 +174,11 @@ impl<'a> Pieces<'a> {
         };
         match buffers.get_mut(..pieces).unwrap_or_default() {
             [scratch] => piece((0, scratch))?,
-            buffers => buffers.par_iter_mut().enumerate().try_for_each(piece)?,
+            buffers => {
+                let trace = trace::current();
+                let shared = |part| trace::within(trace.as_ref(), || piece(part));
+                buffers.par_iter_mut().enumerate().try_for_each(shared)?;
+            }
         }
         *next = self.all.end.min(start + pieces as u64 * self.size);
         Ok(pieces)

@@ -5,6 +5,8 @@ use std::sync::LazyLock;
 
 use rayon::ThreadPoolBuilder;
 
+use crate::trace;
+
 /// Whether there is a pool. Asked before it is used: one that cannot be started is a panic by then.
 static POOL: LazyLock<bool> = LazyLock::new(|| match ThreadPoolBuilder::new().build_global() {
     Ok(()) => true,
@@ -19,5 +21,5 @@ pub(crate) fn count() -> usize {
 
 /// Does both, side by side where there is a pool.
 pub(crate) fn join<A: Send, B: Send>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send) -> (A, B) {
-    if *POOL { rayon::join(a, b) } else { (a(), b()) }
+    if *POOL { rayon::join(trace::along(a), trace::along(b)) } else { (a(), b()) }
 }

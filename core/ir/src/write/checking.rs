@@ -17,6 +17,7 @@ use super::WriteOptions;
 use super::plan::{Place, Plan, Weight};
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::tensor::{Checksum, MappedFile, threads};
+use crate::trace;
 
 /// Ranges of the program up to this length are checked also if no weight is made of them: their values may
 /// have become part of the graph.
@@ -45,7 +46,10 @@ impl Checking {
         checking.all = of(weights, places, options);
         if !checking.all.is_empty() {
             let (stop, all) = (Arc::clone(&checking.stop), checking.all.clone());
-            let check = move || check(&all, &stop);
+            let check = trace::along(move || {
+                let _span = trace::span("write", "checking");
+                check(&all, &stop)
+            });
             checking.thread = thread::Builder::new().name("check".to_owned()).spawn(check).ok();
         }
         checking

@@ -6,6 +6,8 @@ use std::io;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
+use crate::trace;
+
 /// Bytes between two flushes.
 pub(super) const STEP: u64 = 32 << 20;
 
@@ -25,7 +27,12 @@ impl Flusher {
         }
         let file = file.try_clone().ok()?;
         let (wake, woken) = sync_channel(1);
-        let flush = move || woken.into_iter().try_for_each(|()| file.sync_data());
+        let flush = trace::along(move || {
+            woken.into_iter().try_for_each(|()| {
+                let _span = trace::span("write", "flushing");
+                file.sync_data()
+            })
+        });
         let thread = thread::Builder::new().name("flush".to_owned()).spawn(flush).ok()?;
         Some(Self { wake, thread, pending: 0 })
     }

@@ -47,6 +47,7 @@ use crate::ir::{Artefact, Model};
 use crate::onnx::{SOURCES_KEY, SourceFile, UNBOUND_KEY};
 use crate::table::WeightTable;
 use crate::tensor::{LazyTensor, MappedFile};
+use crate::trace;
 
 use checking::Checking;
 
@@ -297,8 +298,11 @@ pub fn write(model: &Model, path: &Path, options: &WriteOptions) -> Result<Write
 /// # Errors
 /// Those of [`write()`].
 pub fn stage(model: &Model, path: &Path, options: &WriteOptions) -> Result<Unpublished, Report> {
+    let planning = trace::span("write", "planning");
     let names = names::Names::of(model);
-    complete(Prepared::of(model, &names, path, options)?, &model.artefacts, options)
+    let prepared = Prepared::of(model, &names, path, options)?;
+    drop(planning);
+    complete(prepared, &model.artefacts, options)
 }
 
 /// Writes a model that was decoded from a file, with other weights: `initializers` by name, in order,
@@ -344,7 +348,9 @@ fn complete(
     let mut data = Vec::new();
     for (path, file) in target.data.iter().zip(&places.files) {
         let mut staged = target.stage(path)?;
+        let span = trace::span("write", "data file");
         let hash = fill(staged.file(), file, &weights, &meter, options.manifest);
+        drop(span);
         let hash = hash.map_err(|e| publish::failed(path, &e))?;
         note(&mut manifest, path, hash);
         data.push(staged);
@@ -355,7 +361,9 @@ fn complete(
     }
     let path = &target.model;
     let mut staged = target.stage(path)?;
+    let span = trace::span("write", "model file");
     let hash = fill_model(staged.file(), &message, &meter, options.manifest);
+    drop(span);
     note(&mut manifest, path, hash.map_err(|e| publish::failed(path, &e))?);
     refuse_changed(options.program.as_ref(), &weights)?;
     checking.finish()?;

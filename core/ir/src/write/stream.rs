@@ -11,6 +11,7 @@ use super::flush::{self, Flusher};
 use super::plan::Weight;
 use super::sync;
 use crate::tensor::{Error, LazyTensor, Source, Workspace};
+use crate::trace;
 
 /// The memory in bytes that copying takes unless less is allowed.
 const BUFFER: u64 = 1 << 20;
@@ -126,6 +127,7 @@ impl Write for Out<'_> {
 
 /// Appends the dense bytes of `weight` to `out`. An error names it.
 pub(super) fn weight(weight: &Weight<'_>, out: &mut Out<'_>, meter: &Meter) -> io::Result<()> {
+    let _span = trace::span_of("write", || weight.name.to_owned());
     Ok(tensor(weight.data, out, meter).map_err(|error| Error::from(error).of(weight.name))?)
 }
 

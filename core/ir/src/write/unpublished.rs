@@ -11,6 +11,7 @@ use super::sync;
 use crate::diagnose::Report;
 use crate::onnx::redirect::redirect;
 use crate::tensor::MappedFile;
+use crate::trace;
 
 /// A model whose files are complete and on disk, and which nobody sees yet. It vanishes unless it is
 /// published.
@@ -72,6 +73,7 @@ impl Unpublished {
     /// `OP601`, `OP612`. After an error the files are as they were.
     pub fn publish(self) -> Result<WriteReport, Report> {
         let Self { target, ready, beside, report, .. } = self;
+        let _span = trace::span("write", "publishing");
         let publishing = interrupt::publishing();
         target.publish(ready, &publishing)?;
         Ok(WriteReport { artefacts: beside.keep(), ..report })

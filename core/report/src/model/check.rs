@@ -10,6 +10,9 @@ use super::{Form, page, render};
 /// How many differences are named.
 const NAMED: usize = 10;
 
+/// The stage that another one, verification, interrupts.
+const PARTED: &str = "write";
+
 /// Holds a report against the model that it is about; what is wrong with it, if anything is.
 ///
 /// # Errors
@@ -39,10 +42,31 @@ pub fn check(report: &str, form: Form, model: &ModelParts) -> Result<(), Vec<Str
         let inner = said.as_u64() < expected["nodes"].as_u64();
         wrong.extend(inner.then(|| format!("conversion.nodes is {said}, fewer than the model has")));
     }
+    memory(&data["conversion"], &mut wrong);
     if wrong.is_empty() && render(&data, form) != report {
         wrong.push("it does not show what its data says".to_owned());
     }
     if wrong.is_empty() { Ok(()) } else { Err(wrong) }
+}
+
+/// What is told of the memory of stages can be true: each took time, and its peak is no less than what it held.
+fn memory(conversion: &Value, wrong: &mut Vec<String>) {
+    for (stage, memory) in conversion["memory"].as_object().into_iter().flatten() {
+        let path = format!("conversion.memory.{stage}");
+        if conversion["seconds"].get(stage).is_none() {
+            wrong.push(format!("{path} is no stage that took time"));
+        }
+        let numbers = (memory["growth"].as_i64(), memory["end"].as_u64(), memory["peak"].as_u64());
+        let (Some(growth), Some(end), Some(peak)) = numbers else {
+            wrong.push(format!("{path} holds no numbers"));
+            continue;
+        };
+        // A stage that another one interrupted grew in two parts.
+        let start = if stage == PARTED { end } else { end.saturating_add_signed(growth.saturating_neg()) };
+        if peak < end || peak < start {
+            wrong.push(format!("{path} has a peak below what it held"));
+        }
+    }
 }
 
 fn between<'t>(text: &'t str, before: &str, behind: &str) -> Option<&'t str> {

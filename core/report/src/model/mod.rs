@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 const FORMAT: u64 = 1;
 
 /// What a conversion says of itself that belongs to the machine that it ran on.
-const OF_THE_MACHINE: [&str; 5] = ["against", "command", "files", "reports", "sources"];
+const OF_THE_MACHINE: [&str; 6] = ["against", "command", "files", "profile", "reports", "sources"];
 
 /// A form of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

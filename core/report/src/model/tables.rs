@@ -115,16 +115,30 @@ fn problems(conversion: &Value) -> Table {
 }
 
 fn stages(conversion: &Value) -> Table {
+    let recorded = conversion["memory"].is_object();
     let row = |stage: &str| {
         let seconds = conversion["seconds"].get(stage)?.as_f64()?;
-        Some(vec![stage.to_owned(), format!("{:.1}", seconds * 1e3)])
+        let mut row = vec![stage.to_owned(), format!("{:.1}", seconds * 1e3)];
+        if recorded {
+            let memory = &conversion["memory"][stage];
+            let growth = memory["growth"].as_i64().map(|n| {
+                let sign = if n < 0 { "-" } else { "+" };
+                format!("{sign}{}", bytes(Some(n.unsigned_abs())))
+            });
+            row.extend([
+                growth.unwrap_or_default(),
+                bytes(memory["end"].as_u64()),
+                bytes(memory["peak"].as_u64()),
+            ]);
+        }
+        Some(row)
     };
-    Table {
-        id: "stages",
-        title: "Stages",
-        head: vec![("Stage", false), ("Milliseconds", true)],
-        rows: STAGES.iter().filter_map(|stage| row(stage)).collect(),
+    let mut head = vec![("Stage", false), ("Milliseconds", true)];
+    if recorded {
+        head.extend([("Memory", true), ("At its end", true), ("Peak", true)]);
     }
+    let rows = STAGES.iter().filter_map(|stage| row(stage)).collect();
+    Table { id: "stages", title: "Stages", head, rows }
 }
 
 fn interface(summary: &Value) -> Table {

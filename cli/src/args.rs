@@ -7,8 +7,9 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
     bisect, check, completions, convert, diff, explain, inspect, ops, optimize, package, plugin, report,
-    rules, run, verify, weights,
+    rules, run, schema, verify, weights,
 };
+use crate::config::ConfigArguments;
 use crate::exit;
 
 const STYLES: Styles = Styles::styled()
@@ -23,6 +24,8 @@ const STYLES: Styles = Styles::styled()
 pub(crate) struct Cli {
     #[command(flatten)]
     pub global: Global,
+    #[command(flatten)]
+    pub config: ConfigArguments,
     #[command(subcommand)]
     pub command: Command,
 }
@@ -99,6 +102,8 @@ pub(crate) enum Command {
     Package(Box<package::Arguments>),
     /// Give a model weights
     Weights(weights::Arguments),
+    /// Print the JSON schema of options in a file, or of what a command prints with --json
+    Schema(schema::Arguments),
     /// Explain a diagnostic code
     Explain(explain::Arguments),
     /// Print a completion script for a shell
@@ -125,6 +130,7 @@ impl Command {
             Command::Plugin(_) => "plugin",
             Command::Package(_) => "package",
             Command::Weights(_) => "weights",
+            Command::Schema(_) => "schema",
             Command::Explain(_) => "explain",
             Command::Completions(_) => "completions",
             Command::Man => "man",

@@ -4,16 +4,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
-use clap::{CommandFactory, FromArgMatches};
+use clap::{Args, CommandFactory, FromArgMatches};
 use onnxport_core::diagnose::{Code, Diagnostic};
 use onnxport_core::host::log;
 use onnxport_core::trace::{self, stage};
 use onnxport_core::write;
 use onnxport_core::{Conversion, ConvertedProgram, Trace, WriteOptions};
+use serde_json::{Map, Value};
 
 use crate::args::{self, Cli};
 use crate::commands::exporting::{ExportArguments, Made, Prepared, Purpose};
 use crate::commands::{self, writing::WriteArguments};
+use crate::config::{self, Joined, Object};
 use crate::describe;
 use crate::exit::Exit;
 use crate::options;
@@ -29,18 +31,23 @@ use crate::progress::{Progress, Watch};
 /// A failure of the command.
 pub fn command(name: &str, options: &str, watch: &Watch) -> CommandResult {
     guarded(|| {
-        let command = parse(name, options)?;
-        finish(commands::run(&command, &Progress::watched(watch))?)
+        let (object, joined) = match config::object(name, options::parse(options)?, |_| true)? {
+            Object::Run(object, joined) => (object, joined),
+            Object::Show(outcome) => return Ok(*outcome),
+        };
+        let mut outcome = commands::run(&parse(name, &object)?, &Progress::watched(watch))?;
+        joined.describe(&mut outcome);
+        finish(outcome)
     })
 }
 
-fn parse(name: &str, json: &str) -> Result<args::Command, Diagnostic> {
+fn parse(name: &str, object: &Map<String, Value>) -> Result<args::Command, Diagnostic> {
     let mut cli = Cli::command();
     cli.build();
     let command = describe::find(&mut cli, name)?;
     let mut line: Vec<String> =
         std::iter::once("onnxport").chain(name.split(' ')).map(str::to_owned).collect();
-    line.extend(options::line(command, json)?);
+    line.extend(options::line(command, object)?);
     let matches = Cli::command().try_get_matches_from(line).map_err(|error| options::refused(&error))?;
     let cli = Cli::from_arg_matches(&matches).map_err(|error| options::refused(&error))?;
     Ok(cli.command)
@@ -49,17 +56,31 @@ fn parse(name: &str, json: &str) -> Result<args::Command, Diagnostic> {
 /// How a program is to be exported.
 pub struct Export {
     arguments: ExportArguments,
+    /// Those of a file included.
     options: String,
+    joined: Joined,
 }
 
 impl Export {
-    /// Reads options: those of `onnxport convert`, as a JSON object with `_` for `-` in their names.
+    /// Reads options: those of `onnxport convert`, as a JSON object with `_` for `-` in their names. `config`, `no_config`,
+    /// `preset` and `unset` say which file they are joined with, as the command joins its own.
     ///
     /// # Errors
-    /// A key that is no option, and what the command line would refuse.
+    /// A key that is no option, what the command line would refuse, and what is wrong in a file.
     pub fn new(options: &str) -> Result<Self, Outcome> {
-        let arguments = options::read("convert", options)?;
-        Ok(Self { arguments, options: options.to_owned() })
+        let known = ExportArguments::augment_args(clap::Command::new("convert"));
+        let is_known = |long: &str| known.get_arguments().any(|arg| arg.get_long() == Some(long));
+        match config::object("convert", options::parse(options)?, is_known)? {
+            Object::Run(object, joined) => {
+                let options = Value::Object(object).to_string();
+                let arguments = options::read("convert", &options)?;
+                Ok(Self { arguments, options, joined })
+            }
+            Object::Show(_) => {
+                let message = "`print_config` is an option of commands, not of exports";
+                Err(Diagnostic::error(Code::USAGE, message).into())
+            }
+        }
     }
 
     /// Converts a program. `source` is what the user calls it, `output` the path to which the model will be written, if
@@ -109,7 +130,9 @@ impl Exported {
 
     /// What is said of the conversion, as far as it is known without a file.
     pub fn report(&self) -> Outcome {
-        self.made.describe(&self.export.arguments)
+        let mut outcome = self.made.describe(&self.export.arguments);
+        self.export.joined.clone().describe(&mut outcome);
+        outcome
     }
 
     /// The model with its weights as one message, of at most `limit` bytes.
@@ -161,6 +184,7 @@ impl Exported {
             });
             let mut outcome = result?;
             outcome.report.diagnostics.extend(messages);
+            self.export.joined.clone().describe(&mut outcome);
             finish(outcome)
         })
     }

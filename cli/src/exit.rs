@@ -55,6 +55,10 @@ impl Exit {
     fn of_code(code: &Code) -> Self {
         let usage = [
             Code::USAGE,
+            Code::CONFIG_KEY,
+            Code::CONFIG_VALUE,
+            Code::CONFIG_TRUST,
+            Code::CONFIG_PRESET,
             Code::RUN_INPUT,
             Code::LOWER_OPSET,
             Code::LOWER_NAME,
@@ -76,6 +80,7 @@ impl Exit {
             return Exit::Unverified;
         }
         let unusable = [
+            Code::CONFIG_FILE,
             Code::PLUGIN_FILE,
             Code::PLUGIN_VERSION,
             Code::PLUGIN_MANIFEST,

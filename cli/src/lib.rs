@@ -7,6 +7,7 @@ mod again;
 mod args;
 mod backends;
 mod commands;
+mod config;
 mod crash;
 mod deadline;
 mod decomposing;

@@ -1,6 +1,6 @@
 //! The arguments about what models say of where their parts come from.
 
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, ValueHint};
 use onnxport_core::{Metadata, WriteOptions};
 
 /// Arguments about metadata, of every command that converts.
@@ -11,7 +11,7 @@ pub(crate) struct MetadataArguments {
     #[arg(long, value_enum, default_value_t = Amount::Names, value_name = "AMOUNT")]
     metadata: Amount,
     /// The folder that files in Python's stacks are named relative to, with `--metadata full`
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     source_root: Option<String>,
 }
 

@@ -42,13 +42,13 @@ pub(crate) fn read_over<A: Args>(name: &'static str, under: &str, over: &str) ->
     read(name, &Value::Object(object).to_string())
 }
 
-/// The command line of `command` with the options of the object `json`.
+/// The command line of `command` with the options of `object`.
 ///
 /// # Errors
 /// As [`read`].
-pub(crate) fn line(command: &mut Command, json: &str) -> Result<Vec<String>, Diagnostic> {
+pub(crate) fn line(command: &mut Command, object: &Map<String, Value>) -> Result<Vec<String>, Diagnostic> {
     command.build();
-    words(command, &parse(json)?)
+    words(command, object)
 }
 
 /// What clap refused, without advice for somebody at a terminal.
@@ -62,7 +62,11 @@ fn wrong(message: String) -> Diagnostic {
     Diagnostic::error(Code::USAGE, message)
 }
 
-fn parse(json: &str) -> Result<Map<String, Value>, Diagnostic> {
+/// The object `json`.
+///
+/// # Errors
+/// `OP001` when it is none.
+pub(crate) fn parse(json: &str) -> Result<Map<String, Value>, Diagnostic> {
     serde_json::from_str(json)
         .map_err(|error| wrong(format!("the options are not an object in JSON: {error}")))
 }
@@ -99,8 +103,28 @@ pub(crate) fn key_of(long: &str) -> String {
     long.replace('-', "_")
 }
 
+/// The option `--long` of a key.
+pub(crate) fn long_of(key: &str) -> String {
+    key.replace('_', "-")
+}
+
+/// The option that `key` says something about, and whether that gives it; `None` where nothing is said.
+pub(crate) fn says(command: &Command, key: &str, value: &Value) -> Option<(String, bool)> {
+    let (arg, is_opposite) = resolve(command, key)?;
+    let long = |arg: &Arg| arg.get_long().map(str::to_owned);
+    match value {
+        Value::Null => None,
+        Value::Bool(value) if !is_opposite && !is_flag(arg) => match opposite(command, key) {
+            Some(off) => Some((long(off)?, !value)),
+            None => Some((long(arg)?, *value)),
+        },
+        Value::Bool(value) => Some((long(arg)?, *value != is_opposite)),
+        _ => Some((long(arg)?, true)),
+    }
+}
+
 /// The option that `key` names, and whether it says the opposite.
-fn resolve<'c>(command: &'c Command, key: &str) -> Option<(&'c Arg, bool)> {
+pub(crate) fn resolve<'c>(command: &'c Command, key: &str) -> Option<(&'c Arg, bool)> {
     let long = key.replace('_', "-");
     let find = |long: &str| command.get_arguments().find(|arg| arg.get_long() == Some(long));
     find(&long).map(|arg| (arg, false)).or_else(|| Some((opposite(command, key)?, true)))
@@ -116,12 +140,12 @@ fn id(arg: &Arg) -> &str {
     arg.get_id().as_str()
 }
 
-fn is_flag(arg: &Arg) -> bool {
+pub(crate) fn is_flag(arg: &Arg) -> bool {
     matches!(arg.get_action(), ArgAction::SetTrue)
 }
 
 /// Adds the words of one option.
-fn push(words: &mut Vec<String>, key: &str, arg: &Arg, value: &Value) -> Result<(), Diagnostic> {
+pub(crate) fn push(words: &mut Vec<String>, key: &str, arg: &Arg, value: &Value) -> Result<(), Diagnostic> {
     let long = arg.get_long().unwrap_or_default();
     let is_optional = arg.get_num_args().is_some_and(|count| count.min_values() == 0);
     match (arg.get_action(), value) {
@@ -178,7 +202,7 @@ mod tests {
 
     fn line(json: &str) -> Result<Vec<String>, String> {
         let mut command = ExportArguments::augment_args(Command::new("export"));
-        super::line(&mut command, json).map_err(|problem| problem.message)
+        parse(json).and_then(|object| super::line(&mut command, &object)).map_err(|problem| problem.message)
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub struct Outcome {
     pub(crate) summary: String,
     /// The same as data.
     pub(crate) json: Map<String, Value>,
+    /// The options of a file that had a part in it.
+    pub(crate) config: Option<Value>,
     /// Errors, warnings and notes, for standard error.
     pub report: Report,
 }
@@ -44,6 +46,7 @@ impl Outcome {
             text: String::new(),
             summary: String::new(),
             json: Map::new(),
+            config: None,
             report: Report::default(),
         }
     }

@@ -12,6 +12,7 @@ use onnxport_core::verify::{Apart, Executor, Runtime};
 
 use crate::again;
 use crate::commands::verify::{RuntimeArguments, RuntimeOptions};
+use crate::config;
 use crate::guests::{Guests, guests};
 use crate::outcome::{CommandResult, Outcome};
 
@@ -30,7 +31,7 @@ pub(crate) struct PluginArguments {
     /// An option of a plugin; can be repeated. `onnxport plugin info` lists what there is
     #[arg(long = "plugin-option", value_name = "ID.NAME=VALUE", value_parser = parse_option)]
     options: Vec<(String, String, String)>,
-    /// A project file, onnxport.toml, with plugins and choices; none is read unless it is named here
+    /// A file, onnxport.toml, whose plugins and choices are used; none are unless it is named here or by --config
     #[arg(long, value_name = "FILE")]
     project: Option<PathBuf>,
     /// A list of the libraries that may be loaded, id = "SHA-256"; without one, those that are named
@@ -99,6 +100,7 @@ pub(crate) fn host(arguments: &PluginArguments) -> Result<Host, Report> {
     let search = Search {
         plugins: arguments.plugins.clone(),
         project: arguments.project.clone(),
+        sections: config::sections(),
         // The last one counts: the command's own.
         choices: choices.into_iter().chain(arguments.choices.iter().cloned()).collect(),
         options: arguments.options.clone(),

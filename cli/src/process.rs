@@ -12,6 +12,7 @@ use onnxport_core::host::watch;
 use onnxport_core::write::interrupt;
 
 use crate::args::{Cli, Color, Command};
+use crate::config::{self, Line};
 use crate::exit::Exit;
 use crate::outcome::{CommandResult, Outcome};
 use crate::progress::Progress;
@@ -37,16 +38,23 @@ fn run(arguments: Vec<OsString>) -> Exit {
             *slot = Some(info.to_string());
         }
     }));
+    let line = catch_unwind(AssertUnwindSafe(|| config::line(arguments.clone())));
+    let (arguments, joined) = match line {
+        Ok(Ok(Line::Run(arguments, joined))) => (arguments, joined),
+        Ok(Ok(Line::Show(name, outcome))) => return usage::show(Some(&name), &outcome, &arguments),
+        Ok(Err(report)) => return usage::refuse(report, &arguments),
+        Err(_) => return usage::show(None, &defect(), &arguments),
+    };
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return usage::answer(&error, arguments.get(1..).unwrap_or_default()),
+        Err(error) => return usage::answer(&error, &arguments, joined.used.as_ref()),
     };
     match cli.global.color {
         Color::Auto => {}
         Color::Always => anstream::ColorChoice::Always.write_global(),
         Color::Never => anstream::ColorChoice::Never.write_global(),
     }
-    let Cli { global, command } = cli;
+    let Cli { global, command, .. } = cli;
     if STARTED.swap(true, Ordering::AcqRel) {
         let problem = Diagnostic::error(Code::USAGE, "a process runs one command, and this is the second");
         let outcome = Outcome::from(problem);
@@ -71,11 +79,12 @@ fn run(arguments: Vec<OsString>) -> Exit {
     // A thread that was left behind may own hidden files.
     let _stopped = result.is_err().then(interrupt::stop);
     progress.clear();
-    let outcome = match result {
+    let mut outcome = match result {
         Ok(Ok(Ok(outcome) | Err(outcome))) => outcome,
         Ok(Err(_)) => defect(),
         Err(problem) => problem.into(),
     };
+    joined.describe(&mut outcome);
     let exit = render::exit(&render::print(name, &outcome, global), &outcome);
     crash::done();
     exit

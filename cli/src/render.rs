@@ -16,15 +16,20 @@ pub(crate) fn print(name: &str, outcome: &Outcome, global: Global) -> io::Result
     if global.json {
         return print_json(Some(name), outcome);
     }
+    print_text(outcome, global.quiet)
+}
+
+/// Prints the outcome as text; `quiet` for nothing but results and problems.
+pub(crate) fn print_text(outcome: &Outcome, quiet: bool) -> io::Result<()> {
     // These streams drop colours where they do not belong.
     let mut out = anstream::stdout().lock();
     out.write_all(painted(&outcome.text).as_bytes())?;
-    if !global.quiet {
+    if !quiet {
         out.write_all(painted(&outcome.summary).as_bytes())?;
     }
     out.flush()?;
     let mut report = outcome.report.clone();
-    if global.quiet {
+    if quiet {
         report.diagnostics.retain(|d| d.severity == Severity::Error);
     }
     anstream::stderr().write_all(render::text(&report, Palette::COLOR).as_bytes())
@@ -57,6 +62,9 @@ pub(crate) fn json(name: Option<&str>, outcome: &Outcome) -> Value {
     object.extend(outcome.json.clone());
     if !outcome.text.is_empty() && outcome.json.is_empty() {
         object.insert("text".to_owned(), unstyled(&outcome.text).into());
+    }
+    if let Some(config) = &outcome.config {
+        object.insert("config".to_owned(), config.clone());
     }
     object.insert("diagnostics".to_owned(), diagnostics(outcome));
     Value::Object(object)

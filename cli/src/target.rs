@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use clap::Args;
+use clap::{Args, ValueHint};
 use onnxport_core::legalise::{BUILT_IN, LegaliseOptions, Legalised, Target};
 
 use crate::format::{bold, count};
@@ -16,7 +16,7 @@ pub(crate) struct TargetArguments {
     /// What is to run the model: onnxruntime, onnxruntime-cpu, onnx (what ONNX means, whatever runs it), or a
     /// file that says what a runtime takes. Named, it must run the model; unnamed, it is onnxruntime, and
     /// what it does not run is a note
-    #[arg(long, value_name = "NAME|FILE", value_parser = open)]
+    #[arg(long, value_name = "NAME|FILE", value_parser = open, value_hint = ValueHint::FilePath)]
     target: Option<Arc<Target>>,
 }
 

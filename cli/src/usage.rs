@@ -1,38 +1,65 @@
 //! Command lines that cannot be understood: text as clap prints it, or one JSON object.
 
 use std::ffi::{OsStr, OsString};
+use std::io::Write as _;
 
 use clap::CommandFactory;
 use clap::error::ErrorKind;
-use onnxport_core::diagnose::{Code, Diagnostic};
+use onnxport_core::diagnose::{Code, Diagnostic, Report};
 
 use crate::args::Cli;
+use crate::config::Used;
 use crate::exit::Exit;
 use crate::outcome::Outcome;
 use crate::render;
 
-/// Answers what clap did not take for a command, in `arguments` behind the program's name.
-pub(crate) fn answer(error: &clap::Error, arguments: &[OsString]) -> Exit {
+/// Answers what clap did not take for a command, in `arguments`, the name of the program first; `used` are options among
+/// them that stand in a file.
+pub(crate) fn answer(error: &clap::Error, arguments: &[OsString], used: Option<&Used>) -> Exit {
+    let note = used.and_then(|used| used.note(&error.to_string()));
     // What is asked for by `--help` and `--version` is text.
     if !error.use_stderr() || !wants_json(arguments) {
         // Nobody is left to be told that it cannot be printed.
         let _ = error.print();
+        if let Some(note) = note {
+            let _ = writeln!(anstream::stderr(), "\nnote: {note}");
+        }
         return if error.use_stderr() { Exit::Usage } else { Exit::Ok };
     }
-    let outcome = Outcome::from(diagnostic(error));
-    render::exit(&render::print_json(command(arguments).as_deref(), &outcome), &outcome)
+    let mut diagnostic = diagnostic(error);
+    diagnostic.notes.extend(note);
+    show(command(arguments).as_deref(), &diagnostic.into(), arguments)
+}
+
+/// Answers with what is wrong before a command line is read.
+pub(crate) fn refuse(report: Report, arguments: &[OsString]) -> Exit {
+    show(command(arguments).as_deref(), &report.into(), arguments)
+}
+
+/// Prints `outcome` in the form that `arguments` ask for.
+pub(crate) fn show(name: Option<&str>, outcome: &Outcome, arguments: &[OsString]) -> Exit {
+    let printed = if wants_json(arguments) {
+        render::print_json(name, outcome)
+    } else {
+        render::print_text(outcome, false)
+    };
+    render::exit(&printed, outcome)
 }
 
 /// Whether `--json` is among the options, as far as that can be told of a command line that is wrong.
 fn wants_json(arguments: &[OsString]) -> bool {
-    arguments.iter().take_while(|argument| *argument != OsStr::new("--")).any(|argument| argument == "--json")
+    arguments
+        .iter()
+        .skip(1)
+        .take_while(|argument| *argument != OsStr::new("--"))
+        .any(|argument| argument == "--json")
 }
 
 /// The command that was meant, if it is one.
 fn command(arguments: &[OsString]) -> Option<String> {
     let known = Cli::command();
     let named = |argument: &OsString| Some(known.find_subcommand(argument)?.get_name().to_owned());
-    arguments.iter().find_map(named)
+    arguments.iter().skip(1).find_map(named)
 }
 
 /// What clap says, in parts: the problem, tips, and how the command is used.
@@ -82,10 +109,13 @@ mod tests {
 
     #[test]
     fn a_command_is_found_among_options() {
-        let of = |arguments: &[&str]| command(&arguments.iter().map(OsString::from).collect::<Vec<_>>());
+        let line = |arguments: &[&str]| -> Vec<OsString> {
+            std::iter::once(&"onnxport").chain(arguments).map(OsString::from).collect()
+        };
+        let of = |arguments: &[&str]| command(&line(arguments));
         assert_eq!(of(&["--color", "never", "inspect", "--x"]).as_deref(), Some("inspect"));
         assert_eq!(of(&["inspct"]), None);
-        let json = |arguments: &[&str]| wants_json(&arguments.iter().map(OsString::from).collect::<Vec<_>>());
+        let json = |arguments: &[&str]| wants_json(&line(arguments));
         assert!(json(&["x", "--json"]) && !json(&["x", "--", "--json"]) && !json(&["x"]));
     }
 }

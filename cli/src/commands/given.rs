@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::{Args, ValueHint};
 use clap_lex::OsStrExt;
 use onnxport_core::diagnose::Report;
 use onnxport_core::run::Given;
@@ -14,7 +14,12 @@ use onnxport_core::run::Given;
 pub(crate) struct GivenArguments {
     /// The value of an input: a .npy file, or a file of weights that holds a tensor of this name or one alone;
     /// can be repeated
-    #[arg(long = "input", value_name = "NAME=FILE", value_parser = OsStringValueParser::new().try_map(parse_input))]
+    #[arg(
+        long = "input",
+        value_name = "NAME=FILE",
+        value_parser = OsStringValueParser::new().try_map(parse_input),
+        value_hint = ValueHint::FilePath
+    )]
     inputs: Vec<(String, PathBuf)>,
     /// A file with values for inputs by their names: .npz, .safetensors or another file of weights
     #[arg(long = "inputs", value_name = "FILE")]

@@ -24,6 +24,7 @@ pub(crate) mod report;
 mod reports;
 pub(crate) mod rules;
 pub(crate) mod run;
+pub(crate) mod schema;
 pub(crate) mod verified;
 pub(crate) mod verify;
 pub(crate) mod verifying;
@@ -52,6 +53,7 @@ pub(crate) fn run(command: &Command, progress: &Progress) -> CommandResult {
         Command::Plugin(arguments) => plugin::run(arguments),
         Command::Package(arguments) => package::run(arguments, progress),
         Command::Weights(arguments) => weights::run(arguments, progress),
+        Command::Schema(arguments) => schema::run(arguments),
         Command::Explain(arguments) => explain::run(arguments),
         Command::Completions(arguments) => Ok(completions::run(arguments)),
         Command::Man => man::run(),

@@ -53,6 +53,8 @@ pub struct Search {
     pub environment: Vec<PathBuf>,
     /// The project file.
     pub project: Option<PathBuf>,
+    /// Tables of the project file that are not about plugins, and which somebody else reads.
+    pub sections: Vec<String>,
     /// The user's folder of plugins, searched when it exists.
     pub user: Option<PathBuf>,
     /// Operators and the plugins that must lower them; these go before those of the project file.
@@ -108,9 +110,8 @@ pub(super) struct Wanted {
     pub allow: AllowLists,
 }
 
-/// `onnxport.toml`.
+/// What `onnxport.toml` says about plugins. What else stands in it is not read here.
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Project {
     /// Libraries or folders, relative to the file.
     #[serde(default)]
@@ -123,6 +124,9 @@ struct Project {
     options: BTreeMap<String, BTreeMap<String, Setting>>,
     /// The libraries that may be loaded.
     allow: Option<Hashes>,
+    /// The rest.
+    #[serde(flatten)]
+    others: BTreeMap<String, toml::Value>,
 }
 
 /// The value of an option, as TOML writes it.
@@ -159,7 +163,7 @@ fn options(project: BTreeMap<String, BTreeMap<String, Setting>>, search: &Search
 
 /// Finds the libraries that `search` asks for.
 pub(super) fn wanted(search: &Search, problems: &mut Vec<Diagnostic>) -> Wanted {
-    let project = match search.project.as_deref().map(project) {
+    let project = match search.project.as_deref().map(|path| project(path, &search.sections)) {
         Some(Ok(project)) => project,
         Some(Err(problem)) => {
             problems.push(problem);
@@ -238,7 +242,7 @@ fn libraries(path: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
     Ok(found)
 }
 
-fn project(path: &Path) -> Result<Project, Diagnostic> {
+fn project(path: &Path, sections: &[String]) -> Result<Project, Diagnostic> {
     let problem = |why: &str| {
         let why = why.lines().next().unwrap_or_default();
         let message = format!("the project file {} cannot be read: {why}", path.display());
@@ -246,6 +250,9 @@ fn project(path: &Path) -> Result<Project, Diagnostic> {
     };
     let text = files::text(path, MAX_TEXT).map_err(|error| problem(&error.to_string()))?;
     let mut project: Project = toml::from_str(&text).map_err(|error| problem(error.message()))?;
+    if let Some(name) = project.others.keys().find(|name| !sections.contains(name)) {
+        return Err(problem(&format!("unknown key `{name}`, expected plugins, use, options or allow")));
+    }
     let folder = path.parent().unwrap_or(Path::new(""));
     for plugin in &mut project.plugins {
         *plugin = folder.join(&plugin);

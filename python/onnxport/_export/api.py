@@ -51,6 +51,8 @@ def export(
     export_modules_as_functions: Any = False,
     autograd_inlining: bool = True,
     options: Mapping[str, Any] | None = None,
+    config: str | os.PathLike[str] | bool | None = None,
+    preset: str | None = None,
     plugins: Sequence[str | os.PathLike[str]] = (),
     rules: Sequence[Rule] = (),
     passes: Sequence[Pass] = (),
@@ -94,6 +96,9 @@ def export(
         export_modules_as_functions: Deprecated: modules are not kept as functions.
         autograd_inlining: Deprecated: `torch.export` always inlines.
         options: Further options of `onnxport convert` by their names, such as `{"target": "onnx"}`.
+        config: A file whose table `[convert]` holds further options, as `onnxport.toml`. One is
+            looked for, as the command does it (`docs/options.md`); `False` reads none.
+        preset: The preset of that file to use.
         plugins: Paths of plugins to load.
         rules: Rules that join the standard ones: what `@onnxport.rule` makes.
         passes: Passes over the graph: what `@onnxport.graph_pass` makes.
@@ -125,8 +130,11 @@ def export(
             "input_names": list(input_names) if input_names is not None else None,
             "output_names": list(output_names) if output_names is not None else None,
             "opset": opset_version,
-            "optimize": optimize,
             "profile": None if isinstance(profile, bool) else os.fspath(profile),
+            # The default leaves it to the file.
+            "optimize": None if optimize else False,
+            "config": os.fspath(config) if isinstance(config, os.PathLike) else config,
+            "preset": preset,
             **(options or {}),
         },
         plugins=tuple(map(os.fspath, plugins)),

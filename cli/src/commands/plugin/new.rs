@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, ValueHint};
 use onnxport_project::{self as project, Kind, Sdk};
 
 use crate::format::{bold, faint, good};
@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
     kind: KindArgument,
     /// The plugin SDK: the folder `plugin-sdk` of onnxport's sources, or the address of their git repository
     /// [default: a copy of the sources that this program was built with, in the project]
-    #[arg(long, value_name = "PATH|URL")]
+    #[arg(long, value_name = "PATH|URL", value_hint = ValueHint::AnyPath)]
     sdk: Option<String>,
 }
 

@@ -42,6 +42,16 @@ impl fmt::Display for Code {
 codes! {
     /// The command line cannot be understood.
     USAGE = "OP001";
+    /// A file of options, onnxport.toml, cannot be read, or is not TOML.
+    CONFIG_FILE = "OP002";
+    /// A file of options has a table of no command, or a key that is no option.
+    CONFIG_KEY = "OP003";
+    /// An option in a file has a value that it does not take.
+    CONFIG_VALUE = "OP004";
+    /// A file of options that was found, and not named, says what can run code or writes outside of its folder.
+    CONFIG_TRUST = "OP005";
+    /// There is no preset of this name.
+    CONFIG_PRESET = "OP006";
     /// The file cannot be opened or read.
     READ_IO = "OP101";
     /// The file is not a zip archive, or the archive is damaged.

@@ -5,6 +5,7 @@ use super::Code;
 
 /// The texts. Each begins with a line that is its code.
 const TEXTS: &[&str] = &[
+    include_str!("explain/options.txt"),
     include_str!("explain/reading.txt"),
     include_str!("explain/lowering.txt"),
     include_str!("explain/optimising.txt"),

@@ -62,3 +62,22 @@ fn what_is_missing_is_an_error() {
     let codes: Vec<_> = problems.into_iter().map(|problem| problem.code).collect();
     assert_eq!(codes, [Code::PLUGIN_PROJECT, Code::PLUGIN_FILE]);
 }
+
+#[test]
+fn tables_of_others_are_left_to_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let project = folder.path().join("onnxport.toml");
+    let own = touch(folder.path(), "own.so");
+    fs::write(&project, "plugins = ['own.so']\n[convert]\nopset = 18\n").expect("a file");
+    let search = Search { project: Some(project), ..Search::default() };
+    let mut problems = Vec::new();
+    wanted(&search, &mut problems);
+    assert!(problems[0].message.contains("unknown key `convert`"), "{problems:?}");
+    let search = Search { sections: vec!["convert".to_owned()], ..search };
+    let mut problems = Vec::new();
+    assert_eq!(
+        wanted(&search, &mut problems).candidates,
+        [Candidate { library: own, source: Source::Project }]
+    );
+    assert!(problems.is_empty(), "{problems:?}");
+}

@@ -1,0 +1,268 @@
+//! What a file of options may hold: the command line's own options, and what is known of their values.
+
+use std::any::TypeId;
+
+use clap::builder::ValueHint;
+use clap::{Arg, ArgAction, Command};
+
+use crate::options;
+
+/// Options about the file itself, and what clap adds.
+const ABOUT_FILES: &[&str] = &["config", "no-config", "preset", "print-config", "unset", "help", "version"];
+
+/// Commands that only talk about onnxport, or that it starts itself: a file that is wrong must not stop them.
+const WITHOUT: &[&str] = &["completions", "explain", "help", "man", "probe", "schema", "serve"];
+
+/// Tables and keys of the file that are about plugins, as `--project` reads them.
+pub(crate) const ABOUT_PLUGINS: &[&str] = &["plugins", "use", "options", "allow"];
+
+/// The table for every command.
+pub(crate) const ALL: &str = "all";
+
+/// The table of presets.
+pub(crate) const PRESET: &str = "preset";
+
+/// What an option can do that a file does not do which was merely found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// It loads code, or has code run. With a value, only that value does.
+    Code(Option<&'static str>),
+    /// It says where something is written.
+    Writes,
+}
+
+/// The options that reach further than reading, by their names. A test holds every option that takes a path to this list
+/// or to that of options which are read.
+const FAR: &[(&str, Reach)] = &[
+    ("plugin", Reach::Code(None)),
+    ("project", Reach::Code(None)),
+    ("plugin-option", Reach::Code(None)),
+    ("ort-library", Reach::Code(None)),
+    ("executor-option", Reach::Code(None)),
+    ("comparer-option", Reach::Code(None)),
+    ("reference", Reach::Code(Some("torch"))),
+    ("sdk", Reach::Code(None)),
+    ("record", Reach::Code(None)),
+    ("modules", Reach::Code(None)),
+    ("output", Reach::Writes),
+    ("report", Reach::Writes),
+    ("dump-matches", Reach::Writes),
+    ("profile", Reach::Writes),
+    ("path", Reach::Writes),
+];
+
+/// Options that a variable of the environment sets as well, which goes before a file.
+const VARIABLES: &[(&str, &str)] = &[
+    ("color", "NO_COLOR"),
+    ("ort-library", "ORT_DYLIB_PATH"),
+    ("plugin", "ONNXPORT_PLUGIN_PATH"),
+    ("reference", "ONNXPORT_REFERENCE"),
+];
+
+/// What values an option takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// True or false.
+    Flag,
+    /// How often it is given.
+    Count,
+    Integer,
+    Number,
+    /// One of these.
+    Choice(Vec<String>),
+    Text,
+    /// A path; with `Some`, of what `NAME=PATH` says, or what may be no path.
+    Path(Paths),
+    /// What its parser takes: text, a number, or lists and tables where it reads JSON.
+    Free,
+}
+
+/// Where the path is in a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Paths {
+    /// The value is one.
+    Whole,
+    /// It stands behind the first `=`.
+    Behind,
+    /// The value may be a name; it is a path where something is there.
+    Perhaps,
+}
+
+/// The options of `command` that a file may hold. The command line was built.
+pub(crate) fn options(command: &Command) -> impl Iterator<Item = &Arg> {
+    command.get_arguments().filter(|arg| arg.get_long().is_some_and(|long| !ABOUT_FILES.contains(&long)))
+}
+
+/// Whether `command` takes options from a file.
+pub(crate) fn takes(command: &Command) -> bool {
+    !command.is_hide_set() && !WITHOUT.contains(&command.get_name())
+}
+
+/// The commands that take options from a file, each by its words; the command line was built.
+pub(crate) fn commands(cli: &Command) -> Vec<(Vec<String>, &Command)> {
+    let mut found = Vec::new();
+    for command in cli.get_subcommands().filter(|command| takes(command)) {
+        let name = command.get_name().to_owned();
+        if command.has_subcommands() {
+            for (words, below) in commands(command) {
+                found.push((std::iter::once(name.clone()).chain(words).collect(), below));
+            }
+        } else {
+            found.push((vec![name], command));
+        }
+    }
+    found
+}
+
+/// The name of an option.
+pub(crate) fn long(arg: &Arg) -> &str {
+    arg.get_long().unwrap_or_default()
+}
+
+/// Whether it can be given more than once.
+pub(crate) fn is_list(arg: &Arg) -> bool {
+    matches!(arg.get_action(), ArgAction::Append)
+}
+
+/// Whether it may stand without a value.
+pub(crate) fn is_optional(arg: &Arg) -> bool {
+    arg.get_num_args().is_some_and(|count| count.min_values() == 0) && !options::is_flag(arg)
+}
+
+/// What values `arg` takes.
+pub(crate) fn kind(arg: &Arg) -> Kind {
+    match arg.get_action() {
+        ArgAction::SetTrue | ArgAction::SetFalse => return Kind::Flag,
+        ArgAction::Count => return Kind::Count,
+        _ => {}
+    }
+    let values = arg.get_possible_values();
+    if !values.is_empty() {
+        return Kind::Choice(values.iter().map(|value| value.get_name().to_owned()).collect());
+    }
+    let stated = arg.get_value_names().and_then(|names| names.first()).map_or("", |name| name.as_str());
+    let is_of = |id: TypeId| arg.get_value_parser().type_id() == id;
+    if arg.get_value_hint() != ValueHint::Unknown {
+        let may_be_other =
+            ["NAME", "PLUGIN", "URL"].iter().any(|other| stated.split('|').any(|part| part == *other));
+        return Kind::Path(match stated.contains('=') {
+            true => Paths::Behind,
+            false if may_be_other => Paths::Perhaps,
+            false => Paths::Whole,
+        });
+    }
+    let integers = [TypeId::of::<i64>(), TypeId::of::<u64>(), TypeId::of::<usize>(), TypeId::of::<u8>()];
+    // A size is a number of bytes with its unit.
+    if integers.into_iter().any(is_of) && stated != "SIZE" {
+        return Kind::Integer;
+    }
+    if is_of(TypeId::of::<f64>()) {
+        return Kind::Number;
+    }
+    if is_of(TypeId::of::<String>()) { Kind::Text } else { Kind::Free }
+}
+
+/// How far `arg` reaches.
+pub(crate) fn reach(arg: &Arg) -> Option<Reach> {
+    FAR.iter().find(|(name, _)| arg.get_long() == Some(name)).map(|(_, reach)| *reach)
+}
+
+/// The variable of the environment that sets `arg` as well.
+pub(crate) fn variable(arg: &Arg) -> Option<&'static str> {
+    VARIABLES.iter().find(|(name, _)| arg.get_long() == Some(name)).map(|(_, variable)| *variable)
+}
+
+/// Whether two options exclude each other.
+pub(crate) fn conflict(command: &Command, a: &Arg, b: &Arg) -> bool {
+    let against = |a: &Arg, b: &Arg| {
+        !a.is_global_set() && command.get_arg_conflicts_with(a).iter().any(|arg| arg.get_id() == b.get_id())
+    };
+    let loud = ["quiet", "verbose"];
+    let are_loud = loud.contains(&long(a)) && loud.contains(&long(b)) && a.get_id() != b.get_id();
+    against(a, b) || against(b, a) || are_loud
+}
+
+/// The name among `names` that is most like `name`.
+pub(crate) fn nearest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    let likeness = |known: &'n str| (strsim::jaro(known, name), known);
+    let near = names.into_iter().map(likeness).filter(|(likeness, _)| *likeness > 0.75);
+    near.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, known)| known)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::args::Cli;
+
+    /// Options with paths that are only read.
+    const READ: &[&str] = &[
+        "against",
+        "decompositions",
+        "from",
+        "input",
+        "inputs",
+        "plugin-allow",
+        "source-root",
+        "target",
+        "weights",
+        "weights-map",
+        "check",
+    ];
+
+    #[test]
+    fn each_path_is_read_or_reaches_further() {
+        let mut cli = Cli::command();
+        cli.build();
+        for (words, command) in commands(&cli) {
+            for arg in options(command) {
+                let is_path = matches!(kind(arg), Kind::Path(_));
+                let is_known = reach(arg).is_some() != READ.contains(&long(arg));
+                assert!(
+                    !is_path || is_known,
+                    "{words:?} --{}: is it read, or does it reach further?",
+                    long(arg)
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_listed_exists() {
+        let mut cli = Cli::command();
+        cli.build();
+        let all = commands(&cli);
+        let exists =
+            |name: &str| all.iter().any(|(_, command)| options(command).any(|arg| long(arg) == name));
+        for name in FAR.iter().map(|(name, _)| name).chain(READ).chain(VARIABLES.iter().map(|(name, _)| name))
+        {
+            assert!(exists(name), "--{name}");
+        }
+        let tables = ABOUT_PLUGINS.iter().chain(&[ALL, PRESET]);
+        assert!(tables.into_iter().all(|table| cli.find_subcommand(table).is_none()));
+    }
+
+    #[test]
+    fn kinds_follow_from_the_command_line() {
+        let mut cli = Cli::command();
+        cli.build();
+        let kind = |command: &str, name: &str| {
+            let command = cli.find_subcommand(command).unwrap();
+            super::kind(options(command).find(|arg| long(arg) == name).unwrap())
+        };
+        assert_eq!(kind("convert", "validate"), Kind::Flag);
+        assert_eq!(kind("convert", "opset"), Kind::Integer);
+        assert_eq!(kind("convert", "accuracy-level"), Kind::Integer);
+        assert_eq!(kind("convert", "max-growth"), Kind::Integer);
+        assert_eq!(kind("convert", "max-memory"), Kind::Free);
+        assert_eq!(kind("verify", "rtol"), Kind::Number);
+        assert_eq!(kind("convert", "output"), Kind::Path(Paths::Whole));
+        assert_eq!(kind("convert", "target"), Kind::Path(Paths::Perhaps));
+        assert_eq!(kind("bisect", "against"), Kind::Path(Paths::Perhaps));
+        assert_eq!(kind("verify", "against"), Kind::Path(Paths::Whole));
+        assert_eq!(kind("run", "input"), Kind::Path(Paths::Behind));
+        assert_eq!(kind("convert", "dim"), Kind::Free);
+        assert_eq!(kind("convert", "weights-prefix"), Kind::Text);
+    }
+}

@@ -1,0 +1,392 @@
+//! Options in a file, `onnxport.toml`: found or named, held against the command line, and joined with what the user says.
+//!
+//! There is one list of options, the command line's. [`known`] derives from it what a file may hold, [`check`] holds a file
+//! against that, and [`merge`] turns what is left into arguments, which the parser reads with the user's own. So options of
+//! a file have the meanings, the defaults and the conflicts of the command line.
+
+mod check;
+mod document;
+mod known;
+mod locate;
+mod merge;
+#[cfg(test)]
+mod page;
+mod print;
+mod schema;
+mod sketch;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Command, CommandFactory};
+use onnxport_core::diagnose::{Code, Diagnostic, Report, Severity};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+pub(crate) use schema::schema;
+
+use crate::args::Cli;
+use crate::format::bold;
+use crate::options;
+use crate::outcome::Outcome;
+use check::Entry;
+use locate::Wanted;
+use merge::{Merged, Said};
+use print::From;
+
+/// Arguments about options in a file.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Options in a file")]
+pub(crate) struct ConfigArguments {
+    /// Read options from this file, instead of an onnxport.toml in the working directory or in a folder around it, up to
+    /// the root of the repository. Also `ONNXPORT_CONFIG`
+    #[arg(long, global = true, value_name = "FILE", conflicts_with = "no_config")]
+    config: Option<PathBuf>,
+    /// Read no options from a file
+    #[arg(long, global = true)]
+    no_config: bool,
+    /// Use the options below [preset.NAME] of the file as well, which go before the others. Also `ONNXPORT_PRESET`
+    #[arg(long, global = true, value_name = "NAME")]
+    preset: Option<String>,
+    /// Leave an option as it is by default, whatever the file says; can be repeated
+    #[arg(long, global = true, value_name = "OPTION")]
+    unset: Vec<String>,
+    /// Print the options that count, and where each comes from, instead of running the command
+    #[arg(long, global = true)]
+    print_config: bool,
+}
+
+/// Names of the options about the file.
+const CONFIG: &str = "config";
+const NO_CONFIG: &str = "no_config";
+const PRESET: &str = "preset";
+const UNSET: &str = "unset";
+const PRINT: &str = "print_config";
+
+/// The options of a file that count for a command.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct Used {
+    file: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    preset: Option<String>,
+    options: Vec<UsedOption>,
+}
+
+/// An option of a file.
+#[derive(Clone, Debug, Serialize)]
+struct UsedOption {
+    name: String,
+    place: String,
+}
+
+impl Used {
+    /// Adds to `outcome` that a file has a part in it.
+    pub(crate) fn describe(&self, outcome: &mut Outcome) {
+        outcome.config = serde_json::to_value(self).ok();
+        if !outcome.summary.is_empty() {
+            let names: Vec<&str> = self.options.iter().map(|option| option.name.as_str()).collect();
+            let of = self.preset.as_ref().map(|name| format!(", preset {name}")).unwrap_or_default();
+            let line = format!("{}  {} of {}{of}\n", bold("options"), names.join(", "), self.file);
+            outcome.summary.push_str(&line);
+        }
+    }
+
+    /// Which of the options a `problem` of the command line is about, as a note.
+    pub(crate) fn note(&self, problem: &str) -> Option<String> {
+        let is_named = |option: &&UsedOption| {
+            let word = format!("--{}", option.name);
+            problem.split(|c: char| !(c.is_alphanumeric() || c == '-')).any(|part| part == word)
+        };
+        let named: Vec<String> = self
+            .options
+            .iter()
+            .filter(is_named)
+            .map(|option| format!("`{}` is said at {}", option.name, option.place))
+            .collect();
+        (!named.is_empty()).then(|| named.join(", "))
+    }
+}
+
+/// What is to be done with a command line.
+pub(crate) enum Line {
+    /// The command is run, with these arguments.
+    Run(Vec<OsString>, Joined),
+    /// This is the answer.
+    Show(String, Box<Outcome>),
+}
+
+/// What a file has to do with a command line.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Joined {
+    /// The options that it gave.
+    pub(crate) used: Option<Used>,
+    /// What there is to say.
+    pub(crate) notes: Vec<Diagnostic>,
+}
+
+impl Joined {
+    /// Adds to `outcome` what a file has to do with it.
+    pub(crate) fn describe(self, outcome: &mut Outcome) {
+        outcome.report.diagnostics.extend(self.notes);
+        if let Some(used) = self.used {
+            used.describe(outcome);
+        }
+    }
+}
+
+/// Puts the options of the file that counts among `arguments`, the name of the program first.
+///
+/// # Errors
+/// `OP001` to `OP006`.
+pub(crate) fn line(arguments: Vec<OsString>) -> Result<Line, Report> {
+    let asks = |argument: &OsString| {
+        let text = argument.to_string_lossy();
+        ["--config", "--preset", "--unset", "--print-config"].iter().any(|option| text.starts_with(option))
+    };
+    let is_about_files = arguments.iter().any(asks) || locate::variable(locate::PRESET).is_some();
+    if !is_about_files && locate::file(Wanted::Search).is_none() {
+        return Ok(Line::Run(arguments, Joined::default()));
+    }
+    let mut cli = Cli::command();
+    cli.build();
+    let Some(said) = sketch::read(&cli, &arguments) else {
+        return Ok(Line::Run(arguments, Joined::default()));
+    };
+    let wanted = match said.values(CONFIG).pop() {
+        _ if said.matches.get_flag(NO_CONFIG) => Wanted::Nothing,
+        Some(path) => Wanted::File(path.into()),
+        None => Wanted::Search,
+    };
+    let request = Request {
+        command: said.command,
+        words: &said.words,
+        said: known::options(said.command)
+            .filter(|arg| said.says(arg))
+            .map(|arg| (known::long(arg).to_owned(), true))
+            .collect(),
+        wanted,
+        preset: said.values(PRESET).pop(),
+        unset: said.values(UNSET),
+        is_asked: said.matches.get_flag(PRINT),
+    };
+    let Some(joined) = request.join(&cli)? else { return Ok(Line::Run(arguments, Joined::default())) };
+    if request.is_asked {
+        let values = |arg: &clap::Arg| said.says(arg).then(|| print::given(arg, &said));
+        return Ok(Line::Show(said.words.join(" "), Box::new(joined.print(&request, values))));
+    }
+    let mut words = Vec::new();
+    for entry in &joined.merged.entries {
+        push(&mut words, said.command, entry)?;
+    }
+    if let Some(path) = &joined.project {
+        words.push(format!("--project={path}"));
+    }
+    let (before, behind) = arguments.split_at(said.behind.min(arguments.len()));
+    let line =
+        before.iter().cloned().chain(words.into_iter().map(OsString::from)).chain(behind.iter().cloned());
+    Ok(Line::Run(line.collect(), joined.told(&request)))
+}
+
+fn push(words: &mut Vec<String>, command: &Command, entry: &Entry) -> Result<(), Diagnostic> {
+    match known::options(command).find(|arg| known::long(arg) == entry.long) {
+        Some(arg) => options::push(words, &entry.long, arg, &entry.value),
+        None => Ok(()),
+    }
+}
+
+/// What is to be done with options in JSON.
+pub(crate) enum Object {
+    /// The command is run, with these options.
+    Run(Map<String, Value>, Joined),
+    /// This is the answer.
+    Show(Box<Outcome>),
+}
+
+/// Puts the options of the file that counts among those of `object`, for the command called `name` of which only the
+/// options of `taken` are wanted.
+///
+/// # Errors
+/// `OP001` to `OP006`.
+pub(crate) fn object(
+    name: &str,
+    mut object: Map<String, Value>,
+    taken: impl Fn(&str) -> bool,
+) -> Result<Object, Report> {
+    let mut cli = Cli::command();
+    cli.build();
+    let command = name.split(' ').try_fold(&cli, |command, word| command.find_subcommand(word));
+    let unknown = || Diagnostic::error(Code::USAGE, format!("there is no command `{name}`"));
+    let command = command.ok_or_else(unknown)?;
+    let words: Vec<String> = name.split(' ').map(str::to_owned).collect();
+    let wanted = match (object.remove(CONFIG), object.remove(NO_CONFIG)) {
+        (Some(Value::Bool(false)), _) | (_, Some(Value::Bool(true))) => Wanted::Nothing,
+        (Some(Value::String(path)), _) => Wanted::File(path.into()),
+        (None | Some(Value::Null), _) => Wanted::Search,
+        (Some(other), _) => {
+            let message = format!("`config` is a path, or false for none, not {other}");
+            return Err(Diagnostic::error(Code::USAGE, message).into());
+        }
+    };
+    let preset = match object.remove(PRESET) {
+        Some(Value::String(name)) => Some(name),
+        None | Some(Value::Null) => None,
+        Some(other) => {
+            let message = format!("`preset` is a name, not {other}");
+            return Err(Diagnostic::error(Code::USAGE, message).into());
+        }
+    };
+    let unset = match object.remove(UNSET) {
+        Some(Value::Array(all)) => all.iter().filter_map(Value::as_str).map(options::long_of).collect(),
+        Some(Value::String(one)) => vec![options::long_of(&one)],
+        _ => Vec::new(),
+    };
+    let is_asked = object.remove(PRINT) == Some(Value::Bool(true));
+    let said: Said = object.iter().filter_map(|(key, value)| options::says(command, key, value)).collect();
+    let request = Request { command, words: &words, said, wanted, preset, unset, is_asked };
+    let Some(joined) = request.join(&cli)? else { return Ok(Object::Run(object, Joined::default())) };
+    if request.is_asked {
+        let values = |arg: &clap::Arg| {
+            let key = options::key_of(known::long(arg));
+            object.get(&key).filter(|value| !value.is_null()).cloned()
+        };
+        return Ok(Object::Show(Box::new(joined.print(&request, values))));
+    }
+    for entry in joined.merged.entries.iter().filter(|entry| taken(&entry.long)) {
+        object.insert(options::key_of(&entry.long), entry.value.clone());
+    }
+    if let Some(path) = joined.project.as_ref().filter(|_| taken("project")) {
+        object.insert("project".to_owned(), path.as_str().into());
+    }
+    Ok(Object::Run(object, joined.told(&request)))
+}
+
+/// The tables of a file that hold options.
+pub(crate) fn sections() -> Vec<String> {
+    let mut cli = Cli::command();
+    cli.build();
+    let commands = known::commands(&cli).into_iter().filter_map(|(words, _)| words.into_iter().next());
+    commands.chain([known::ALL, known::PRESET].map(str::to_owned)).collect()
+}
+
+/// A command, and what the user says of it.
+struct Request<'c> {
+    command: &'c Command,
+    words: &'c [String],
+    said: Said,
+    wanted: Wanted,
+    preset: Option<String>,
+    unset: Vec<String>,
+    /// Whether the options are to be printed.
+    is_asked: bool,
+}
+
+/// What the file that counts says for a command.
+struct Found {
+    place: Option<locate::Place>,
+    preset: Option<String>,
+    merged: Merged,
+    /// The file as a project file with plugins.
+    project: Option<String>,
+    notes: Vec<Diagnostic>,
+}
+
+impl Request<'_> {
+    /// Reads the file that counts. `None` where the command takes none, and nothing is asked of it.
+    fn join(&self, cli: &Command) -> Result<Option<Found>, Report> {
+        let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
+        if known::commands(cli).iter().all(|(known, _)| known != self.words) {
+            if self.is_asked {
+                let message = format!("`onnxport {}` takes no options from a file", words.join(" "));
+                return Err(Diagnostic::error(Code::USAGE, message).into());
+            }
+            return Ok(None);
+        }
+        let of_environment = || Some(locate::variable(locate::PRESET)?.to_string_lossy().into_owned());
+        let wants_none = self.wanted == Wanted::Nothing;
+        let preset = self.preset.clone().or_else(|| of_environment().filter(|_| !wants_none));
+        let mut found =
+            Found { place: None, preset, merged: Merged::default(), project: None, notes: Vec::new() };
+        let Some(place) = locate::file(self.wanted.clone()) else {
+            if let Some(name) = &found.preset {
+                return Err(check::no_preset(name, &[]).into());
+            }
+            merge::refuse_unknown(self.command, &self.unset)?;
+            return Ok(Some(found));
+        };
+        let keys = document::read(&place.path)?;
+        let checked = check::check(&keys, cli, &words, found.preset.as_deref())?;
+        found.merged = merge::merge(self.command, checked.entries, &self.said, &self.unset, &place)?;
+        let is_said = |name: &str| {
+            self.said.contains_key(name) || found.merged.entries.iter().any(|entry| entry.long == name)
+        };
+        let takes_plugins = known::options(self.command).any(|arg| known::long(arg) == "project");
+        if checked.plugins && takes_plugins && !is_said("project") {
+            if place.named {
+                found.project = Some(place.path.display().to_string());
+            } else {
+                let message =
+                    format!("the plugins of {} are not used: it was found, not named", place.path.display());
+                let help = format!(
+                    "`--project {0}` uses its plugins, `--config {0}` all of it",
+                    place.path.display()
+                );
+                let note = Diagnostic::error(Code::CONFIG_TRUST, message).help(help);
+                found.notes.push(Diagnostic { severity: Severity::Note, ..note });
+            }
+        }
+        found.place = Some(place);
+        Ok(Some(found))
+    }
+}
+
+impl Found {
+    fn told(self, request: &Request<'_>) -> Joined {
+        let is_given = |entry: &&Entry| entry.is_given();
+        let options: Vec<UsedOption> = self.merged.entries.iter().filter(is_given).map(used).collect();
+        let options: Vec<UsedOption> = options
+            .into_iter()
+            .chain(
+                self.project
+                    .iter()
+                    .map(|path| UsedOption { name: "project".to_owned(), place: path.clone() }),
+            )
+            .collect();
+        let preset = self.preset.filter(|_| !request.words.is_empty());
+        let used = self.place.filter(|_| !options.is_empty()).map(|place| Used {
+            file: place.path.display().to_string(),
+            preset,
+            options,
+        });
+        Joined { used, notes: self.notes }
+    }
+
+    /// What counts, with what the user gives.
+    fn print(self, request: &Request<'_>, said: impl Fn(&clap::Arg) -> Option<Value>) -> Outcome {
+        let mut rows = Vec::new();
+        for arg in known::options(request.command) {
+            let long = known::long(arg);
+            let entry = self.merged.entries.iter().find(|entry| entry.long == long);
+            let variable = self.merged.variables.iter().find(|(name, _)| name == long);
+            let variable = variable
+                .map(|(_, name)| *name)
+                .or_else(|| known::variable(arg).filter(|name| locate::variable(name).is_some()));
+            let unset = request.unset.iter().any(|name| name == long);
+            let row = match (said(arg), variable, entry) {
+                (Some(value), _, _) => Some((value, From::CommandLine)),
+                (None, Some(name), _) => Some((Value::Null, From::Environment(name))),
+                (None, None, Some(entry)) => Some((entry.value.clone(), From::File(entry.clone()))),
+                (None, None, None) if unset => Some((print::default(arg).unwrap_or_default(), From::Unset)),
+                (None, None, None) => print::default(arg).map(|value| (value, From::Default)),
+            };
+            rows.extend(row.map(|(value, from)| print::Row { arg, value, from }));
+        }
+        let file = self.place.as_ref().map(|place| place.path.display().to_string());
+        let mut outcome = print::outcome(request.words, file, self.preset.as_deref(), &rows);
+        outcome.report.diagnostics = self.notes;
+        outcome
+    }
+}
+
+fn used(entry: &Entry) -> UsedOption {
+    UsedOption { name: entry.long.clone(), place: entry.place.to_string() }
+}

@@ -1,0 +1,123 @@
+//! `--print-config`: the options that count, and where each comes from, as a file could hold them.
+
+use std::fmt::Write;
+
+use clap::{Arg, ArgAction};
+use serde_json::{Value, json};
+
+use super::check::Entry;
+use super::known::{self, Kind};
+use super::sketch;
+use crate::format::faint;
+use crate::outcome::Outcome;
+
+/// Where an option comes from.
+pub(super) enum From {
+    CommandLine,
+    /// A variable, whose value belongs to whoever reads it.
+    Environment(&'static str),
+    File(Entry),
+    /// `--unset` leaves it as it is.
+    Unset,
+    Default,
+}
+
+impl From {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::CommandLine => "command line",
+            Self::Environment(_) => "environment",
+            Self::File(entry) if entry.layer.preset().is_some() => "preset",
+            Self::File(_) => "file",
+            Self::Unset => "unset",
+            Self::Default => "default",
+        }
+    }
+
+    /// The place or the variable.
+    fn place(&self) -> Option<String> {
+        match self {
+            Self::Environment(name) => Some((*name).to_owned()),
+            Self::File(entry) => Some(entry.place.to_string()),
+            _ => None,
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::File(entry) => match entry.layer.preset() {
+                Some(name) => format!("preset {name}, {}", entry.place),
+                None => entry.place.to_string(),
+            },
+            Self::Environment(name) => format!("environment: {name}"),
+            other => other.name().to_owned(),
+        }
+    }
+}
+
+/// An option.
+pub(super) struct Row<'a> {
+    pub(super) arg: &'a Arg,
+    pub(super) value: Value,
+    pub(super) from: From,
+}
+
+/// What the user gives on the command line, in JSON.
+pub(super) fn given(arg: &Arg, line: &sketch::Line<'_>) -> Value {
+    let id = arg.get_id().as_str();
+    match arg.get_action() {
+        ArgAction::SetTrue => Value::Bool(true),
+        ArgAction::Count => line.matches.get_count(id).into(),
+        ArgAction::Append => line.values(id).iter().map(|text| of_text(arg, text)).collect(),
+        _ => line.values(id).first().map_or(Value::Bool(true), |text| of_text(arg, text)),
+    }
+}
+
+/// What counts where nobody says anything.
+pub(super) fn default(arg: &Arg) -> Option<Value> {
+    let text = arg.get_default_values().first()?.to_str()?;
+    // The defaults of flags are those of every flag.
+    arg.get_action().takes_values().then(|| of_text(arg, text))
+}
+
+fn of_text(arg: &Arg, text: &str) -> Value {
+    let is_number = matches!(known::kind(arg), Kind::Integer | Kind::Number);
+    let number = || serde_json::from_str(text).ok().filter(Value::is_number);
+    is_number.then(number).flatten().unwrap_or_else(|| text.into())
+}
+
+/// The answer.
+pub(super) fn outcome(
+    words: &[String],
+    file: Option<String>,
+    preset: Option<&str>,
+    rows: &[Row<'_>],
+) -> Outcome {
+    // Paths are relative to the working directory by now.
+    let mut text = faint("# as an onnxport.toml in the working directory can hold it");
+    let _ = writeln!(text, "\n[{}]", words.join("."));
+    let mut lines = Vec::new();
+    for Row { arg, value, from } in rows {
+        let long = known::long(arg);
+        let line = match toml::Value::try_from(value) {
+            Ok(shown) if !value.is_null() => format!("{long} = {shown}"),
+            _ => format!("{long} ="),
+        };
+        // What a file need not say would be said with it: some options ask for others.
+        let is_said = matches!(from, From::CommandLine | From::File(_));
+        lines.push((if is_said { line } else { format!("# {line}") }, from.text(), is_said));
+    }
+    lines.sort_by_key(|(_, _, is_said)| !is_said);
+    let width = lines.iter().map(|(line, _, _)| line.chars().count()).max().unwrap_or_default().min(40);
+    for (line, from, _) in &lines {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{line:width$}  {}", faint(&format!("# {from}")));
+    }
+    let options: Vec<Value> = rows
+        .iter()
+        .map(|Row { arg, value, from }| {
+            json!({ "name": known::long(arg), "value": value, "from": from.name(), "place": from.place() })
+        })
+        .collect();
+    Outcome::text(text).with("file", file).with("preset", preset).with("options", options)
+}

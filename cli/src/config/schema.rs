@@ -1,0 +1,125 @@
+//! The JSON schema of `onnxport.toml`, made of the command line's own definition.
+
+use clap::{Arg, Command, CommandFactory};
+use serde_json::{Map, Value, json};
+
+use super::check;
+use super::known::{self, Kind};
+use crate::args::Cli;
+
+/// The schema, of draft 2020-12.
+pub(crate) fn schema() -> Value {
+    let mut cli = Cli::command();
+    cli.build();
+    let mut tables = tables(&cli);
+    let below: Map<String, Value> = tables.clone();
+    let project = [
+        (
+            "plugins",
+            json!({ "type": "array", "items": { "type": "string" }, "description": "Plugins to load, relative to the file" }),
+        ),
+        (
+            "use",
+            json!({ "type": "object", "additionalProperties": { "type": "string" }, "description": "Operators, and the plugins that lower them" }),
+        ),
+        (
+            "options",
+            json!({ "type": "object", "additionalProperties": { "type": "object" }, "description": "Options of plugins" }),
+        ),
+        (
+            "allow",
+            json!({ "type": "object", "additionalProperties": { "type": "string" }, "description": "The libraries that may be loaded, by SHA-256" }),
+        ),
+    ];
+    tables.extend(project.into_iter().map(|(name, value)| (name.to_owned(), value)));
+    let presets = json!({
+        "type": "object",
+        "description": "Tables that count when --preset names them",
+        "additionalProperties": closed(below),
+    });
+    tables.insert(known::PRESET.to_owned(), presets);
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "onnxport.toml",
+        "description": "Options of onnxport",
+        "type": "object",
+        "properties": tables,
+        "additionalProperties": false,
+    })
+}
+
+fn closed(properties: Map<String, Value>) -> Value {
+    json!({ "type": "object", "properties": properties, "additionalProperties": false })
+}
+
+/// A table for every command, and that of all.
+fn tables(cli: &Command) -> Map<String, Value> {
+    let commands = known::commands(cli);
+    let mut tables = Map::new();
+    let mut all = Map::new();
+    for (words, command) in &commands {
+        let table = closed(properties(command));
+        for (name, value) in properties(command) {
+            let known = all.entry(name).or_insert_with(|| value.clone());
+            if *known != value && known["type"] != value["type"] {
+                *known = json!({});
+            }
+        }
+        match words.as_slice() {
+            [one] => drop(tables.insert(one.clone(), table)),
+            [first, second, ..] => {
+                let group = tables.entry(first.clone()).or_insert_with(|| closed(Map::new()));
+                if let Some(group) = group["properties"].as_object_mut() {
+                    group.insert(second.clone(), table);
+                }
+            }
+            [] => {}
+        }
+    }
+    tables.insert(known::ALL.to_owned(), closed(all));
+    tables
+}
+
+fn properties(command: &Command) -> Map<String, Value> {
+    let mut properties = Map::new();
+    for arg in known::options(command) {
+        properties.insert(known::long(arg).to_owned(), option(command, arg));
+        let is_flag = known::kind(arg) == Kind::Flag;
+        let Some(positive) = known::long(arg).strip_prefix("no-").filter(|_| is_flag) else { continue };
+        if known::options(command).all(|other| known::long(other) != positive) {
+            let help = format!("false is what no-{positive} = true says");
+            properties.insert(positive.to_owned(), json!({ "type": "boolean", "description": help }));
+        }
+    }
+    properties
+}
+
+fn option(command: &Command, arg: &Arg) -> Value {
+    let mut one = match known::kind(arg) {
+        Kind::Flag => json!({ "type": "boolean" }),
+        Kind::Count => json!({ "type": "integer", "minimum": 0, "maximum": 255 }),
+        Kind::Integer => json!({ "type": "integer" }),
+        Kind::Number => json!({ "type": "number" }),
+        Kind::Choice(values) => {
+            let numbers = values.iter().filter_map(|value| value.parse::<i64>().ok()).map(Value::from);
+            json!({ "enum": values.iter().cloned().map(Value::from).chain(numbers).collect::<Vec<_>>() })
+        }
+        Kind::Text | Kind::Path(_) => json!({ "type": "string" }),
+        Kind::Free => json!({ "type": ["string", "number", "array", "object"] }),
+    };
+    let may_be_switched = known::is_optional(arg)
+        || known::kind(arg) != Kind::Flag && check::opposite(command, known::long(arg)).is_some();
+    if may_be_switched {
+        one = json!({ "anyOf": [one, { "type": "boolean" }] });
+    }
+    if known::is_list(arg) {
+        one = json!({ "anyOf": [one.clone(), { "type": "array", "items": one }] });
+    }
+    if let (Some(object), Some(help)) = (one.as_object_mut(), arg.get_help()) {
+        object.insert("description".to_owned(), help.to_string().into());
+        if let Some(default) = super::print::default(arg) {
+            object.insert("default".to_owned(), default);
+        }
+    }
+    one
+}

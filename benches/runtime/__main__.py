@@ -1,14 +1,17 @@
 """What models take in ONNX Runtime: ours at each level beside what others write.
 
-    python -m benches.runtime [NAMES…] [--opset 20] [--levels 0 1 2 target] [--rounds 15]
+    python -m benches.runtime [NAMES…] [--kind KIND] [--opset 20] [--levels 2 target] [--rounds 15]
 
 The others are `torch.onnx.export(optimize=True)`, the same behind `onnxruntime.transformers`'
-optimizer (`ort`), and behind onnxslim (`slim`). All are timed in one process in rounds, in another
-order each time: CPU milliseconds of a run, all threads, medians. Threads that wait do not spin.
-Sessions are created in rounds, too. The memory is by how much anonymous memory grew for a session
-and one run, in a process of its own. A variant whose outputs are not PyTorch's is named, and its
-times do not count. Prints a Markdown table, and the geometric means of what ours take of the
-exporter's time.
+optimizer (`ort`) and behind onnxslim (`slim`), and the exporter of transformers, plain (`hf`) and
+with its fusions for ONNX Runtime on the CPU (`hf_ort`). All are timed in one process in rounds, in
+another order each time: CPU milliseconds of a run, all threads, medians. A ratio is the median of
+what a variant takes of `torch` in the same round; `again` is the file of `torch` once more, and
+tells the noise. Threads that wait do not spin. Sessions are created in rounds, too. The memory is
+by how much anonymous memory grew for a session and one run, in a process of its own. A variant
+whose outputs are not PyTorch's is named, and its times do not count. Prints a Markdown table, and
+for each kind the geometric means of ours by the exporter, and where ours is slower than the fastest
+of the others.
 """
 
 from __future__ import annotations
@@ -32,8 +35,6 @@ sys.path[:0] = [str(ROOT), str(ROOT / "python")]
 
 # What a round of one variant takes at least, in seconds: short runs are repeated.
 ROUND = 0.02
-# How far outputs may be from PyTorch's, in parts of the largest number.
-APART = 2e-3
 
 
 def session(path: Path, threads: int) -> onnxruntime.InferenceSession:
@@ -53,8 +54,19 @@ def values(folder: Path, kind: str) -> list[np.ndarray]:
 
 def feeds(made: onnxruntime.InferenceSession, folder: Path) -> dict[str, np.ndarray]:
     """Return the recorded inputs under the names of a session."""
-    given = values(folder, "i")
-    return {put.name: value for put, value in zip(made.get_inputs(), given, strict=True)}
+    given, places = values(folder, "i"), made.get_inputs()
+    if len(places) == len(given):
+        return {put.name: value for put, value in zip(places, given, strict=True)}
+    # Some leave out inputs that nothing reads.
+    names = json.loads((folder / "inputs.json").read_text())
+    named = dict(zip(names, given, strict=True))
+    return {put.name: named[put.name] for put in places}
+
+
+def recorded(path: Path) -> Path:
+    """Return the folder of what was recorded for a model: its own, or that of all variants."""
+    own = path.parent
+    return own if (own / "io.npz").exists() else own.parent
 
 
 def distance(found: list[np.ndarray], wanted: list[np.ndarray]) -> float:
@@ -69,51 +81,76 @@ def distance(found: list[np.ndarray], wanted: list[np.ndarray]) -> float:
     return max(apart, default=0.0)
 
 
-def timed(paths: dict[str, Path], folder: Path, threads: int, rounds: int) -> dict[str, Any]:
-    """Time the runs and the sessions of the variants, in turn."""
-    created: dict[str, list[float]] = {name: [] for name in paths}
+def opened(paths: dict[str, Path], threads: int) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return session, inputs and distance of each variant, and why others do not run."""
+    ready, failed = {}, {}
+    for name, path in paths.items():
+        try:
+            made = session(path, threads)
+            given = feeds(made, recorded(path))
+            apart = distance(made.run(None, given), values(recorded(path), "o"))
+            ready[name] = (made, given, apart)
+        except Exception as error:  # a peer's model that does not run is a row of its own
+            failed[name] = f"{type(error).__name__}: {error}".splitlines()[0]
+    return ready, failed
+
+
+def created(paths: dict[str, Path]) -> dict[str, float]:
+    """Return what creating a session takes, in turn, medians."""
     spent: dict[str, list[float]] = {name: [] for name in paths}
     for turn in range(5):
         for name in sorted(paths, reverse=turn % 2 == 1):
             start = time.process_time()
-            made = session(paths[name], threads)
-            created[name].append(time.process_time() - start)
+            made = session(paths[name], 1)
+            spent[name].append(time.process_time() - start)
             del made
     gc.collect()
-    sessions = {name: session(path, threads) for name, path in paths.items()}
-    given = {name: feeds(made, folder) for name, made in sessions.items()}
-    wanted = values(folder, "o")
-    apart = {name: distance(made.run(None, given[name]), wanted) for name, made in sessions.items()}
+    return {name: statistics.median(times) for name, times in spent.items()}
+
+
+def timed(paths: dict[str, Path], threads: int, rounds: int) -> dict[str, Any]:
+    """Time the runs and the sessions of the variants, in turn."""
+    if "torch" in paths:
+        paths = {**paths, "again": paths["torch"]}
+    ready, failed = opened(paths, threads)
+    base = "torch" if "torch" in ready else next(iter(ready))
+    spent: dict[str, list[float]] = {name: [] for name in ready}
     repeat = 1
-    for name, made in sessions.items():
+    for made, given, _ in ready.values():
         start = time.process_time()
-        made.run(None, given[name])
+        made.run(None, given)
         repeat = max(repeat, min(50, int(ROUND / max(1e-4, time.process_time() - start))))
-    order = list(sessions)
+    order = list(ready)
     for _ in range(rounds):
         order = [*order[1:], order[0]]
         for name in order:
+            made, given, _ = ready[name]
             start = time.process_time()
             for _ in range(repeat):
-                sessions[name].run(None, given[name])
+                made.run(None, given)
             spent[name].append((time.process_time() - start) / repeat)
-    return {
-        name: {
+    found: dict[str, Any] = {name: {"failed": why} for name, why in failed.items()}
+    for name in ready:
+        ratios = [one / other for one, other in zip(spent[name], spent[base], strict=True)]
+        found[name] = {
             "run": statistics.median(spent[name]),
-            "session": statistics.median(created[name]),
-            "apart": apart[name],
+            "ratio": statistics.median(ratios),
+            "apart": ready[name][2],
         }
-        for name in paths
-    }
+    if threads == 1:
+        made = created({name: paths[name] for name in ready})
+        for name, seconds in made.items():
+            found[name]["session"] = seconds
+    return found
 
 
-def grown(path: Path, folder: Path) -> float:
+def grown(path: Path) -> float:
     """Return by how many MiB anonymous memory grows for a session and one run."""
     from benches.live import Peak
 
     with Peak() as peak:
         made = session(path, 1)
-        made.run(None, feeds(made, folder))
+        made.run(None, feeds(made, recorded(path)))
     return peak.grown
 
 
@@ -129,19 +166,23 @@ def child(*arguments: object) -> Any:
 def rows(name: str, options: argparse.Namespace) -> dict[str, dict[str, Any]]:
     """Measure a model and return what was found of each variant."""
     with tempfile.TemporaryDirectory(dir=options.folder) as place:
-        folder = Path(place)
-        common = [name, "--folder", folder, "--rounds", options.rounds]
+        common = [name, "--folder", place, "--rounds", options.rounds]
         levels = ["--levels", *options.levels, "--opset", options.opset]
         made = child(*common, "--step", "write", "--onnxport", options.onnxport, *levels)
-        found: dict[str, dict[str, Any]] = {}
+        found = {
+            name: {"failed": it} if isinstance(it, str) else {"nodes": it}
+            for name, it in made.items()
+        }
+        found["again"] = {"nodes": made["torch"]}
         for threads in (1, 2):
             step = child(*common, "--step", "time", "--threads", threads)
             for variant, numbers in step.items():
-                found.setdefault(variant, {"nodes": made[variant]})[str(threads)] = numbers
+                found[variant][str(threads)] = numbers
+                found[variant] |= {"failed": numbers["failed"]} if "failed" in numbers else {}
         for variant in found:
-            found[variant]["grown"] = child(*common, "--step", "grow", "--variant", variant)
-        failed = {name: {"failed": why} for name, why in made.items() if isinstance(why, str)}
-        return {variant: found.get(variant) or failed[variant] for variant in made}
+            if "failed" not in found[variant] and (variant == "torch" or "onnxport" in variant):
+                found[variant]["grown"] = child(*common, "--step", "grow", "--variant", variant)
+    return {variant: it for variant, it in found.items() if "1" in it or "failed" in it}
 
 
 def step(options: argparse.Namespace) -> Any:
@@ -155,82 +196,51 @@ def step(options: argparse.Namespace) -> Any:
         return {name: count(it) if isinstance(it, Path) else it for name, it in made.items()}
     found = {path.parent.name: path for path in sorted(folder.glob("*/model.onnx"))}
     if options.step == "grow":
-        return grown(found[options.variant], folder)
-    return timed(found, folder, options.threads, options.rounds)
-
-
-def lines(name: str, found: dict[str, dict[str, Any]]) -> list[str]:
-    """Return the lines of a model."""
-    base = found["torch"]
-    made = []
-    for variant, it in found.items():
-        if "failed" in it:
-            made.append(f"| {name} | {variant} | {it['failed'][:60]} |")
-            continue
-        cells = [name, variant, str(it["nodes"])]
-        for threads in ("1", "2"):
-            run = it[threads]["run"]
-            against = f"{run / base[threads]['run']:.2f}" if "1" in base else ""
-            cells += [f"{run * 1e3:.2f}", against if is_right(it) else "wrong"]
-        cells += [f"{it['1']['session'] * 1e3:.0f}", f"{it['grown']:.0f}"]
-        made.append(f"| {' | '.join(cells)} |")
-    return made
-
-
-def is_right(it: dict[str, Any]) -> bool:
-    """Whether a variant computes what PyTorch does."""
-    return it["1"]["apart"] <= APART
-
-
-def means(measured: dict[str, dict[str, Any]], variant: str, base: str) -> list[float]:
-    """Return geometric means of what `variant` takes of `base`: one thread, two, session."""
-    ratios = []
-    for threads, what in (("1", "run"), ("2", "run"), ("1", "session")):
-        pairs = [
-            found[variant][threads][what] / found[base][threads][what]
-            for found in measured.values()
-            if all("1" in found.get(v, {}) and is_right(found[v]) for v in (variant, base))
-        ]
-        ratios.append(statistics.geometric_mean(pairs) if pairs else float("nan"))
-    return ratios
+        return grown(found[options.variant])
+    return timed(found, options.threads, options.rounds)
 
 
 def main() -> int:
     """Run the command line and return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m benches.runtime", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benches.runtime",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("names", nargs="*")
+    parser.add_argument("--kind", help="all models of a kind, as their table calls it")
     parser.add_argument("--opset", type=int, default=20)
-    parser.add_argument("--levels", nargs="*", default=["0", "1", "2", "target"])
+    parser.add_argument("--levels", nargs="*", default=["2", "target"])
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--onnxport", default=str(ROOT / "target" / "release" / "onnxport"))
     parser.add_argument("--folder", help="where models are written")
-    parser.add_argument("--json", type=Path, help="a file for all numbers")
+    parser.add_argument("--json", type=Path, help="a file for all numbers, which are added to it")
     for hidden in ("--step", "--variant"):
         parser.add_argument(hidden, help=argparse.SUPPRESS)
     parser.add_argument("--threads", type=int, default=1, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.step:
-        print(json.dumps(step(options)))
+        said = step(options)
+        print("\n" + json.dumps(said))
         return 0
-    from .recipes import RECIPES
+    from .recipes import KINDS, RECIPES
+    from .table import HEAD, lines, summary
 
-    heads = "nodes | 1 thread, ms | ratio | 2 threads, ms | ratio | session, ms | MiB"
-    print(f"| model | variant | {heads} |")
-    print("|---|---|--:|--:|--:|--:|--:|--:|--:|")
+    print(HEAD)
     measured = {}
-    for name in options.names or RECIPES:
+    if options.json and options.json.exists():
+        measured = json.loads(options.json.read_text())
+    for name in options.names or (KINDS[options.kind] if options.kind else RECIPES):
         try:
-            measured[name] = rows(name, options)
+            found = rows(name, options)
         except RuntimeError as error:
             print(f"| {name} | {error} |", flush=True)
             continue
-        print("\n".join(lines(name, measured[name])), flush=True)
-    for level in options.levels:
-        ratios = means(measured, f"onnxport_{level}", "torch")
-        text = ", ".join(f"{ratio:.3f}" for ratio in ratios)
-        print(f"\nLevel {level} by the exporter (one thread, two, session): {text}.")
-    if options.json:
-        options.json.write_text(json.dumps(measured, indent=1) + "\n")
+        measured[name] = found
+        print("\n".join(lines(name, found)), flush=True)
+        if options.json:
+            options.json.write_text(json.dumps(measured, indent=1) + "\n")
+    print(summary(measured, {kind: list(models) for kind, models in KINDS.items()}))
     return 0
 
 

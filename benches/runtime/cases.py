@@ -66,6 +66,57 @@ TURNED = """
         a = Mul(x, cc)
         b = Mul(turned, ss)
         y = Add(a, b)"""
+GROUPED = """
+        kk = Concat<axis=2>(pk, k)
+        vv = Concat<axis=2>(pv, v)
+        f = Constant<value_float=0.125>()
+        qs = Mul(q, f)
+        g = Constant<value_ints=[0,4,4,64]>()
+        rows = Reshape(qs, g)
+        kt = Transpose<perm=[0,1,3,2]>(kk)
+        m = MatMul(rows, kt)
+        w = Constant<value_ints=[0,16,1,0]>()
+        s = Reshape(m, w)
+        sb = Add(s, bias)
+        p = Softmax(sb)
+        z = Constant<value_ints=[0,4,4,0]>()
+        p4 = Reshape(p, z)
+        o = MatMul(p4, vv)
+        oo = Reshape(o, w)
+        y = Identity(oo)"""
+OWN = """
+        kk = Concat<axis=2>(pk, k)
+        vv = Concat<axis=2>(pv, v)
+        f = Constant<value_float=0.125>()
+        qs = Mul(q, f)
+        kt = Transpose<perm=[0,1,3,2]>(kk)
+        s = MatMul(qs, kt)
+        sb = Add(s, bias)
+        p = Softmax(sb)
+        o = MatMul(p, vv)
+        y = Identity(o)"""
+
+
+def cached(heads: int, kept: int) -> str:
+    """Return the attention of one token to itself and a cache, as ONNX Runtime's operator."""
+    counts = f"num_heads={heads}, kv_num_heads={kept}, scale=0.125"
+    operands = 'q3, k3, v3, pk, pv, past, total, "", "", "", bias'
+    return f"""
+        flat = Constant<value_ints=[0,1,{64 * heads}]>()
+        less = Constant<value_ints=[0,1,{64 * kept}]>()
+        wide = Constant<value_ints=[0,{heads},1,64]>()
+        q3 = Reshape(q, flat)
+        k3 = Reshape(k, less)
+        v3 = Reshape(v, less)
+        n = Shape<start=2, end=3>(pk)
+        past = Cast<to=6>(n)
+        one = Constant<value_ints=[1]>()
+        t = Add(n, one)
+        total = Cast<to=6>(t)
+        o, kk, vv = com.microsoft.GroupQueryAttention<{counts}>({operands})
+        y = Reshape(o, wide)"""
+
+
 CONV = 'x, w<auto_pad="NOTSET", pads=[1,1,1,1]>'
 IMAGE = "float[1,64,56,56] x"
 GROUPS = "float[1,256,32,32] x"
@@ -402,6 +453,22 @@ CASES = {
         .replace("vh = Transpose<perm=[0,2,1,3]>(v4)", "vh = Identity(v4)")
         + PLAIN
         + JOINED,
+    ),
+    "com.microsoft.GroupQueryAttention": Case(
+        "float[1,16,1,64] q, float[1,4,1,64] k, float[1,4,1,64] v, float[1,4,L,64] pk, "
+        "float[1,4,L,64] pv, float[1,1,1,M] bias",
+        "",
+        cached(16, 4),
+        GROUPED,
+        sizes=("early", "token", "late"),
+    ),
+    "com.microsoft.GroupQueryAttention, own keys": Case(
+        "float[1,12,1,64] q, float[1,12,1,64] k, float[1,12,1,64] v, float[1,12,L,64] pk, "
+        "float[1,12,L,64] pv, float[1,1,1,M] bias",
+        "",
+        cached(12, 12),
+        OWN,
+        sizes=("early", "token", "late"),
     ),
     "Attention": Case(
         HEADS,

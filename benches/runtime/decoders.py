@@ -1,4 +1,4 @@
-"""Decoders with caches: one new token, or several, after what was read before."""
+"""Decoders: a prompt without a cache, or new tokens after what was read before."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from transformers import DynamicCache, EncoderDecoderCache
 from tests.python.models.registry import Recipe
 from tests.python.models.text import WithCache
 
-VOCABULARY = 1000
-LAYERS = 4
+from .encoders import LAYERS, LENGTH, VOCABULARY, sentences
+
 PAST, SOURCE = Dim("past", min=2, max=2000), Dim("source", min=2, max=2000)
 
 
@@ -29,7 +29,7 @@ def after(inner: nn.Module, heads: int, width: int, past: int, new: int) -> Reci
     """Return a recipe for `new` tokens after `past` cached ones."""
     mask = torch.ones(1, past + new, dtype=torch.int64)
     tokens = torch.randint(3, VOCABULARY, (1, new))
-    length = {1: Dim("length", min=2, max=512)} if new > 1 else {}
+    length = {1: LENGTH} if new > 1 else {}
     shapes = (length, {1: Dim.DYNAMIC}, [({2: PAST}, {2: PAST})] * LAYERS)
     return Recipe(WithCache(inner), (tokens, mask, pairs(heads, past, width)), shapes=shapes)
 
@@ -62,29 +62,59 @@ def crossed(inner: nn.Module, head: nn.Module, heads: int, width: int, source: i
     return Recipe(Half(inner, head), args, shapes=({}, {1: SOURCE}, own, other))
 
 
-def llama() -> nn.Module:
-    """Return Llama at a width of 512, four queries to a key."""
+def gpt2(use_cache: bool = True) -> nn.Module:
+    """Return GPT-2 at its own width."""
+    config = transformers.GPT2Config(
+        vocab_size=VOCABULARY,
+        n_layer=LAYERS,
+        bos_token_id=1,
+        eos_token_id=2,
+        use_cache=use_cache,
+    )
+    return transformers.GPT2LMHeadModel(config)
+
+
+def llama(use_cache: bool = True) -> nn.Module:
+    """Return Llama at a width of 1024, four queries to a key."""
     config = transformers.LlamaConfig(
         vocab_size=VOCABULARY,
-        hidden_size=512,
-        intermediate_size=1376,
+        hidden_size=1024,
+        intermediate_size=2816,
         num_hidden_layers=LAYERS,
         num_attention_heads=16,
         num_key_value_heads=4,
+        max_position_embeddings=2048,
+        use_cache=use_cache,
     )
     return transformers.LlamaForCausalLM(config)
 
 
-def qwen3() -> nn.Module:
+def mistral() -> nn.Module:
+    """Return Mistral, whose places see a window of 256 before them."""
+    config = transformers.MistralConfig(
+        vocab_size=VOCABULARY,
+        hidden_size=1024,
+        intermediate_size=2816,
+        num_hidden_layers=LAYERS,
+        num_attention_heads=16,
+        num_key_value_heads=4,
+        sliding_window=256,
+        use_cache=False,
+    )
+    return transformers.MistralForCausalLM(config)
+
+
+def qwen3(use_cache: bool = True) -> nn.Module:
     """Return Qwen 3, which normalises queries and keys."""
     config = transformers.Qwen3Config(
         vocab_size=VOCABULARY,
-        hidden_size=512,
-        intermediate_size=1376,
+        hidden_size=1024,
+        intermediate_size=2816,
         num_hidden_layers=LAYERS,
-        num_attention_heads=8,
-        num_key_value_heads=2,
+        num_attention_heads=16,
+        num_key_value_heads=4,
         head_dim=64,
+        use_cache=use_cache,
     )
     return transformers.Qwen3ForCausalLM(config)
 
@@ -132,9 +162,65 @@ def whisper() -> Recipe:
     return crossed(model.model.decoder, model.proj_out, 8, 64, 1500)
 
 
+def t5_whole() -> Recipe:
+    """Return both halves of T5 at the width of its small form."""
+    config = transformers.T5Config(
+        vocab_size=VOCABULARY, num_layers=LAYERS, num_decoder_layers=LAYERS, use_cache=False
+    )
+    kwargs = {
+        "input_ids": torch.randint(3, VOCABULARY, (1, 256)),
+        "attention_mask": torch.ones(1, 256, dtype=torch.int64),
+        "decoder_input_ids": torch.randint(3, VOCABULARY, (1, 64)),
+    }
+    target = {1: Dim("target", min=2, max=512)}
+    shapes = {**{key: {1: LENGTH} for key in kwargs}, "decoder_input_ids": target}
+    return Recipe(transformers.T5ForConditionalGeneration(config), kwargs=kwargs, shapes=shapes)
+
+
+def whisper_whole() -> Recipe:
+    """Return both halves of Whisper at the width of its tiny form, with half of its layers."""
+    config = transformers.WhisperConfig(
+        d_model=384,
+        encoder_layers=2,
+        decoder_layers=2,
+        encoder_attention_heads=6,
+        decoder_attention_heads=6,
+        encoder_ffn_dim=1536,
+        decoder_ffn_dim=1536,
+        use_cache=False,
+    )
+    kwargs = {
+        "input_features": torch.randn(1, 80, 3000),
+        "decoder_input_ids": torch.randint(3, VOCABULARY, (1, 32)),
+    }
+    shapes = {"input_features": {}, "decoder_input_ids": {1: Dim("target", min=2, max=256)}}
+    module = transformers.WhisperForConditionalGeneration(config)
+    return Recipe(module, kwargs=kwargs, shapes=shapes)
+
+
+def mamba() -> Recipe:
+    """Return Mamba; its scan is a step for each token, so that the length is fixed."""
+    config = transformers.MambaConfig(
+        vocab_size=VOCABULARY, hidden_size=768, num_hidden_layers=2, use_cache=False
+    )
+    tokens = torch.randint(3, VOCABULARY, (1, 16))
+    return Recipe(transformers.MambaForCausalLM(config), kwargs={"input_ids": tokens})
+
+
+PROMPTS: dict[str, Callable[[], Recipe]] = {
+    "gpt2": lambda: sentences(gpt2(use_cache=False), 512),
+    "llama": lambda: sentences(llama(use_cache=False), 512),
+    "qwen3": lambda: sentences(qwen3(use_cache=False), 512),
+    "mistral": lambda: sentences(mistral(), 512),
+    "t5": t5_whole,
+    "whisper": whisper_whole,
+    "mamba": mamba,
+}
 DECODERS: dict[str, Callable[[], Recipe]] = {
-    "llama_64": lambda: after(llama(), 4, 32, 256, 64),
-    "qwen3_900": lambda: after(qwen3(), 2, 64, 900, 1),
+    "gpt2_900": lambda: after(gpt2(), 12, 64, 900, 1),
+    "llama_900": lambda: after(llama(), 4, 64, 900, 1),
+    "llama_64": lambda: after(llama(), 4, 64, 256, 64),
+    "qwen3_900": lambda: after(qwen3(), 4, 64, 900, 1),
     "gemma2_900": lambda: after(gemma2(), 4, 64, 900, 1),
     "t5_200": t5,
     "whisper_200": whisper,

@@ -28,8 +28,13 @@ from .cases import CASES, Case
 
 # What a round of one form takes at least, in seconds.
 ROUND = 0.01
-# Symbols of the cases: a prompt, and one new token.
-SIZES = {"prompt": {"S": 512, "L": 512}, "token": {"S": 1, "L": 512}}
+# Symbols of the cases: a prompt, and one new token behind others, "early" and "late" ones too.
+SIZES = {
+    "prompt": {"S": 512, "L": 512},
+    "token": {"S": 1, "L": 512, "M": 513},
+    "early": {"S": 1, "L": 64, "M": 65},
+    "late": {"S": 1, "L": 1024, "M": 1025},
+}
 # Sums in another order, and the tanh form that some kernels compute in their own way.
 APART = 2e-3
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import warnings
 from collections.abc import Callable
@@ -14,7 +15,9 @@ import torch
 from torch.utils import _pytree as pytree
 
 import onnxport
+from tests.python.models.registry import Recipe
 
+from . import native
 from .recipes import RECIPES
 
 # Where the optimizer knows the model by another name than BERT; that of U-Nets is for GPUs.
@@ -29,22 +32,24 @@ def count(path: Path) -> int:
     return sum(node.op_type != "Constant" for node in nodes)
 
 
-def capture(name: str, folder: Path) -> torch.export.ExportedProgram:
-    """Capture a model. Writes `program.pt2`, and its inputs and outputs to `io.npz`."""
-    torch.manual_seed(0)
-    recipe = RECIPES[name]()
+def record(folder: Path, given: Any, results: Any) -> None:
+    """Write inputs and outputs to `io.npz`, in the order of their leaves."""
+    named = {f"i{at}": value.numpy() for at, value in enumerate(pytree.tree_leaves(given))}
+    wanted = pytree.tree_leaves(dict(results) if isinstance(results, dict) else results)
+    wanted = [value for value in wanted if isinstance(value, torch.Tensor)]
+    named |= {f"o{at}": value.detach().numpy() for at, value in enumerate(wanted)}
+    np.savez(folder / "io.npz", **named)
+
+
+def capture(recipe: Recipe, folder: Path) -> torch.export.ExportedProgram:
+    """Capture a model. Writes `program.pt2`, and its inputs and outputs."""
     module = recipe.module.eval()
     with torch.no_grad():
         program = torch.export.export(
             module, recipe.args, dict(recipe.kwargs), dynamic_shapes=recipe.shapes, strict=False
         )
         results = module(*recipe.args, **recipe.kwargs)
-    given = pytree.tree_leaves((recipe.args, dict(recipe.kwargs)))
-    named = {f"i{at}": value.numpy() for at, value in enumerate(given)}
-    wanted = pytree.tree_leaves(dict(results) if isinstance(results, dict) else results)
-    wanted = [value for value in wanted if isinstance(value, torch.Tensor)]
-    named |= {f"o{at}": value.numpy() for at, value in enumerate(wanted)}
-    np.savez(folder / "io.npz", **named)
+    record(folder, (recipe.args, dict(recipe.kwargs)), results)
     onnxport.save(program, folder / "program.pt2")
     return program
 
@@ -89,7 +94,11 @@ def prepare(
 ) -> dict[str, Path | str]:
     """Write every variant of a model. What fails stands as the reason, a text."""
     warnings.simplefilter("ignore")
-    program = capture(name, folder)
+    # Threads that spin while they wait count as time of others.
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    recipe = RECIPES[name]()
+    program = capture(recipe, folder)
     made: dict[str, Path | str] = {}
 
     def attempt(variant: str, write: Callable[[Path], Any]) -> None:
@@ -105,8 +114,25 @@ def prepare(
     attempt("torch", lambda path: exported(program, opset, path))
     source = made["torch"]
     if isinstance(source, Path):
+        inputs = [put.name for put in ir.load(source).graph.inputs]
+        (folder / "inputs.json").write_text(json.dumps(inputs))
         attempt("ort", lambda path: fused(source, name, path))
         attempt("slim", lambda path: slimmed(source, path))
     for level in levels:
         made[f"onnxport_{level}"] = ours(binary, opset, level, folder)
+    if native.is_native(recipe):
+        kept: list[Any] = []
+
+        def plain(path: Path) -> None:
+            given, results, model = native.written(recipe, opset, path)
+            record(path.parent, given, results)
+            kept.extend([given, results, model])
+
+        def for_runtime(path: Path) -> None:
+            given, results, model = kept
+            native.fused(model, path)
+            record(path.parent, given, results)
+
+        attempt("hf", plain)
+        attempt("hf_ort", for_runtime)
     return made

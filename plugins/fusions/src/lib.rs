@@ -11,6 +11,7 @@ mod kernels;
 mod layout;
 mod norms;
 mod products;
+mod rotary;
 mod runtime;
 
 use onnxport_sdk::prelude::*;

@@ -14,5 +14,6 @@ mod sequences;
 mod shapes;
 mod slices;
 mod transposes;
+mod units;
 
 onnxport_sdk::export_plugin! { id: "optimise", rules: true }

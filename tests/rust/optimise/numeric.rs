@@ -63,6 +63,26 @@ function com.microsoft::MultiHeadAttention(num_heads, scale) {
   %whole = Reshape(%turned, %joined)
   output %whole
 }
+function com.microsoft::RotaryEmbedding() {
+  constant %zero: i64[1] = [0]
+  constant %last: i64[1] = [-1]
+  constant %end: i64[1] = [9223372036854775807]
+  input %x
+  input %place
+  input %cos
+  input %sin
+  %ends = Shape(%cos) {start = 1}
+  %lower = Slice(%x, %zero, %ends, %last)
+  %upper = Slice(%x, %ends, %end, %last)
+  %lower_cos = Mul(%lower, %cos)
+  %upper_sin = Mul(%upper, %sin)
+  %first = Sub(%lower_cos, %upper_sin)
+  %upper_cos = Mul(%upper, %cos)
+  %lower_sin = Mul(%lower, %sin)
+  %second = Add(%upper_cos, %lower_sin)
+  %y = Concat(%first, %second) {axis = -1}
+  output %y
+}
 ";
 
 /// How often the extents of a model are drawn.

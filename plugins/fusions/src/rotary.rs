@@ -1,0 +1,64 @@
+//! Rotations of queries and keys by their positions, as ONNX Runtime's operator.
+
+use onnxport_sdk::prelude::*;
+
+use crate::runtime::single_precision;
+
+rules! {
+    /// `x * cos + turned * sin`, where `turned` is `x` with its halves exchanged and one negated, and all rows of the
+    /// batch have the same positions: the same products and sums, at every opset.
+    rotary_of_runtime (class = target("onnxruntime", relative = 1e-6)):
+        let angles = shared Concat(half: [1, S, W], half, axis = last);
+        let cos = shared Unsqueeze(shared Cos(angles), 1);
+        let sin = shared Unsqueeze(shared Sin(angles), 1);
+        let upper = Slice(x, const middle, const end, const axis, step?);
+        let lower = Slice(x, 0, const middle, const axis, step?);
+        Add(Mul(x: [B, H, S, D], cos), Mul(Concat(Neg(upper), lower, axis = turn), sin))
+        if rotates(x, [W, D], [last, turn], [middle, end, axis], step)
+        => rotated(cx, x, half);
+}
+
+/// Whether `width` is half of the extent `whole` of the last axis of `x`, along which it is divided in the middle and
+/// joined again, and the operator is faster.
+fn rotates(
+    x: ValueRef<'_>,
+    [width, whole]: [Dim; 2],
+    [last, turn]: [&Attribute; 2],
+    bounds: [ValueRef<'_>; 3],
+    step: Option<ValueRef<'_>>,
+) -> Res<()> {
+    single_precision(x, "com.microsoft.RotaryEmbedding")?;
+    let only = |value: ValueRef<'_>| match value.constant()?.ints()?.as_slice() {
+        [only] => Some(*only),
+        _ => None,
+    };
+    let (Some(width), Some(whole)) = (width.as_const(), whole.as_const()) else {
+        return Err("the width of a head is not known".into());
+    };
+    let [middle, end, axis] = bounds.map(only);
+    let along = matches!(last.int(), Some(-1 | 2)) && matches!(turn.int(), Some(-1 | 3));
+    let forward = step.is_none_or(|step| only(step) == Some(1));
+    let divided =
+        middle == Some(width) && end.is_some_and(|end| end >= whole) && matches!(axis, Some(-1 | 3));
+    if along && forward && divided && width > 0 && Some(whole) == width.checked_mul(2) {
+        Ok(())
+    } else {
+        Err("it is not the last axis, divided in the middle".into())
+    }
+}
+
+/// `x: [B, H, S, D]`, rotated by the angles `half: [1, S, D / 2]`.
+fn rotated<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, half: ValueRef<'h>) -> Res<ValueRef<'h>> {
+    let angles = cx.squeeze(half, &[0]);
+    // One position counts the rows of the tables from there on.
+    let made = cx
+        .op_in("com.microsoft", 1, "RotaryEmbedding")
+        .input(x)
+        .input(cx.ints(&[0]))
+        .input(cx.op("Cos").input(angles).one())
+        .input(cx.op("Sin").input(angles).one())
+        .one();
+    let shape = cx.shape(x)?;
+    cx.set_type(made, DType::F32, Some(&shape));
+    Ok(made)
+}

@@ -1,0 +1,49 @@
+//! Turns that move nothing but axes of one element: the bytes stay where they are, so that a reshape does the same.
+
+use onnxport_sdk::prelude::*;
+
+use crate::rewriting::known;
+use crate::shapes::reshaping;
+
+rules! {
+    #![class = exact]
+
+    /// A reshape, and a turn behind it that moves axes of one element only: the reshape does both.
+    turned_units (priority = -1): Transpose(inner @ Reshape(x, _, ..), perm = p)
+        if moves_units(inner.output(0), p)
+        => reshaped(cx, x);
+
+    /// The same in front of a reshape.
+    units_turned (priority = -1): Reshape(Transpose(x, perm = p), _, ..)
+        if moves_units(Some(x), p)
+        => reshaped(cx, x);
+}
+
+/// Whether axes move, and those of `x` of more than one element keep their order.
+fn moves_units(x: Option<ValueRef<'_>>, perm: &Attribute) -> Res<()> {
+    let shape = known(x.ok_or("nothing is turned")?)?;
+    let perm = perm.ints().ok_or("there is no permutation")?;
+    if perm.iter().zip(0..).all(|(axis, place)| *axis == place) {
+        return Err("no axis moves".into());
+    }
+    let mut last = -1;
+    for axis in perm {
+        let extent =
+            usize::try_from(*axis).ok().and_then(|axis| shape.get(axis)).ok_or("there is no such axis")?;
+        if extent.is(1) {
+            continue;
+        }
+        if *axis < last {
+            return Err("an axis of several elements moves".into());
+        }
+        last = *axis;
+    }
+    Ok(())
+}
+
+/// `x` in the shape of the root, which a constant states.
+fn reshaped<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>) -> Res<ValueRef<'h>> {
+    let output = cx.matched().root().output(0).ok_or("it makes nothing")?;
+    let shape = reshaping(x, &known(output)?)?;
+    Ok(cx.reshape(x, &shape))
+}

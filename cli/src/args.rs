@@ -6,8 +6,8 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    bisect, check, completions, convert, diff, explain, inspect, ops, optimize, package, plugin, report,
-    rules, run, schema, verify, weights,
+    bisect, check, completions, convert, diff, draw, explain, inspect, ops, optimize, package, plugin,
+    report, rules, run, schema, verify, weights,
 };
 use crate::config::ConfigArguments;
 use crate::exit;
@@ -92,6 +92,8 @@ pub(crate) enum Command {
     Optimize(optimize::Arguments),
     /// Say what an ONNX model consists of, as a page or as data
     Report(report::Arguments),
+    /// Draw the graph of a program, a model or a rule, folded by module
+    Draw(draw::Arguments),
     /// List the operators that can be converted
     Ops(ops::Arguments),
     /// List the rules and passes of the optimizer, or show what one does
@@ -125,6 +127,7 @@ impl Command {
             Command::Run(_) => "run",
             Command::Optimize(_) => "optimize",
             Command::Report(_) => "report",
+            Command::Draw(_) => "draw",
             Command::Ops(_) => "ops",
             Command::Rules(_) => "rules",
             Command::Plugin(_) => "plugin",

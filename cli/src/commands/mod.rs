@@ -6,6 +6,7 @@ pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod converting;
 pub(crate) mod diff;
+pub(crate) mod draw;
 pub(crate) mod explain;
 pub(crate) mod exporting;
 mod given;
@@ -48,6 +49,7 @@ pub(crate) fn run(command: &Command, progress: &Progress) -> CommandResult {
         Command::Run(arguments) => run::run(arguments, progress),
         Command::Optimize(arguments) => optimize::run(arguments, progress),
         Command::Report(arguments) => report::run(arguments),
+        Command::Draw(arguments) => draw::run(arguments),
         Command::Ops(arguments) => ops::run(arguments),
         Command::Rules(arguments) => rules::run(arguments),
         Command::Plugin(arguments) => plugin::run(arguments),

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use clap::Args;
-use onnxport_core::diagnose::Diagnostic;
+use onnxport_core::diagnose::{Code, Diagnostic};
 use onnxport_core::host::Host;
 use onnxport_core::ir::Model;
 use onnxport_core::optimise::{self, Bound, Class, Level, Listed, OptimiseOptions};
@@ -164,12 +164,39 @@ impl<'h> Known<'h> {
     }
 }
 
+/// The example of a rule, and what the rule makes of it, as models.
+///
+/// # Errors
+/// `OP407` where there is no such rule, or no example of it.
+pub(crate) fn models(host: &Host, name: &str) -> Result<(Model, Model), Diagnostic> {
+    optimise::known(host, name)?;
+    let listed = host.catalog.listed();
+    for rule in listed.iter().filter(|listed| listed.name == name) {
+        let plugin = host.plugins.get(rule.plugin).map_or("unknown", |plugin| plugin.id);
+        if let Some(((_, before), after)) = sides(host, plugin, rule)? {
+            return Ok((before, after));
+        }
+    }
+    let message = format!("there is no example of the rule `{name}`");
+    let help =
+        "convert a model to which it applies with `--dump-matches DIR`, and draw the files that this writes";
+    Err(Diagnostic::error(Code::OPTIMISE_NAME, message).help(help))
+}
+
 /// The example of a rule, and what the rule makes of it; `None` where there is none.
 fn example(host: &Host, plugin: &str, listed: &Listed) -> Result<Option<(String, String)>, Diagnostic> {
+    Ok(sides(host, plugin, listed)?.map(|((before, _), after)| (before.to_owned(), after.to_text())))
+}
+
+/// A model as text and as a model, and what becomes of it.
+type Sides = ((&'static str, Model), Model);
+
+fn sides(host: &Host, plugin: &str, listed: &Listed) -> Result<Option<Sides>, Diagnostic> {
     let head = format!("{plugin} {}", listed.name);
     let mut sections = EXAMPLES.split("=== ").filter_map(|section| section.split_once('\n'));
-    let Some((_, before)) = sections.find(|(name, _)| *name == head) else { return Ok(None) };
-    let Ok(mut model) = Model::parse(before) else { return Ok(None) };
+    let Some((_, text)) = sections.find(|(name, _)| *name == head) else { return Ok(None) };
+    let Ok(before) = Model::parse(text) else { return Ok(None) };
+    let mut after = before.clone();
     let mut options = OptimiseOptions {
         level: Level::Target,
         only: Some(listed.name.to_owned()),
@@ -179,6 +206,6 @@ fn example(host: &Host, plugin: &str, listed: &Listed) -> Result<Option<(String,
     if let Class::Target { target, .. } = &listed.class {
         options.target.clone_from(target);
     }
-    let (done, _) = optimise::optimise(host, &mut model, &mut Stated::default(), &options)?;
-    Ok((done.applied > 0).then(|| (before.to_owned(), model.to_text())))
+    let (done, _) = optimise::optimise(host, &mut after, &mut Stated::default(), &options)?;
+    Ok((done.applied > 0).then_some(((text, before), after)))
 }

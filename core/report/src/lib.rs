@@ -4,6 +4,7 @@
 
 mod along;
 pub mod chart;
+pub mod draw;
 pub mod model;
 mod outputs;
 pub mod page;

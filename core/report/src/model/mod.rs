@@ -62,6 +62,6 @@ pub fn render(data: &Value, form: Form) -> String {
 }
 
 /// `data` as text that can stand inside of a page or a comment: no sign of it ends either.
-fn embedded(data: &Value) -> String {
+pub(crate) fn embedded(data: &Value) -> String {
     data.to_string().replace('<', "\\u003c").replace('>', "\\u003e").replace("--", "-\\u002d")
 }

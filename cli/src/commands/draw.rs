@@ -1,0 +1,140 @@
+//! `onnxport draw`.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use onnxport_core::diagnose::{Code, Diagnostic, Report};
+use onnxport_core::inspect::FileKind;
+use onnxport_core::ir::Model;
+use onnxport_core::{pipeline, write};
+use onnxport_report::draw::{self, Folding, Scene};
+
+use super::rules;
+use crate::format::{bold, count};
+use crate::outcome::{CommandResult, Outcome};
+use crate::plugins::{self, PluginArguments};
+
+/// Arguments of `draw`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// A .pt2 or .onnx file; two .onnx files are drawn beside each other
+    #[arg(num_args = 1..=2, required_unless_present = "rule")]
+    files: Vec<PathBuf>,
+    /// The picture to write, .svg or .html; can be repeated
+    #[arg(short, long = "output", value_name = "FILE", required = true)]
+    outputs: Vec<PathBuf>,
+    /// How deep modules are opened: at 1 those of the whole are closed boxes. Without it, as deep as one can still read
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    depth: Option<u16>,
+    /// Open the modules with such a path as well: `*` stands for any part of a name between dots, `**` for any part of
+    /// a path; can be repeated
+    #[arg(long = "module", value_name = "PATTERN")]
+    modules: Vec<String>,
+    /// Draw nothing but the module with this path
+    #[arg(long, value_name = "MODULE", conflicts_with = "rule")]
+    only: Option<String>,
+    /// Draw what a rule of the optimizer does, before and after, on the example of `onnxport rules NAME`
+    #[arg(long, value_name = "NAME", conflicts_with = "files")]
+    rule: Option<String>,
+    #[command(flatten)]
+    plugins: PluginArguments,
+}
+
+/// A format of pictures.
+#[derive(Clone, Copy)]
+enum Format {
+    Svg,
+    Html,
+}
+
+impl Format {
+    fn of(path: &Path) -> Result<Self, Diagnostic> {
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("svg") => Ok(Self::Svg),
+            Some("html") => Ok(Self::Html),
+            _ => {
+                let path = path.display();
+                let message = format!("a picture is .svg or .html, and `{path}` is neither");
+                Err(Diagnostic::error(Code::USAGE, message).help("choose a name that ends in one of them"))
+            }
+        }
+    }
+}
+
+/// Draws a graph.
+pub(crate) fn run(arguments: &Arguments) -> CommandResult {
+    let formats: Vec<(&PathBuf, Format)> = (arguments.outputs.iter())
+        .map(|path| Ok((path, Format::of(path)?)))
+        .collect::<Result<_, Diagnostic>>()?;
+    let mut scene = scene(arguments)?;
+    if let Some(path) = &arguments.only {
+        scene = scene.only(path).ok_or_else(|| unknown(path, &scene))?;
+    }
+    let mut folding = Folding::depth(&scene, arguments.depth.map(usize::from));
+    for pattern in &arguments.modules {
+        if folding.open(&scene, pattern) == 0 {
+            return Err(unknown(pattern, &scene).into());
+        }
+    }
+    for (path, format) in &formats {
+        let text = match format {
+            Format::Svg => draw::svg(&scene, &folding),
+            Format::Html => draw::html(&scene, &folding),
+        };
+        write::file(path, &arguments.files, |file| file.write_all(text.as_bytes()))?;
+    }
+    let (nodes, modules, closed) = (scene.nodes(), scene.modules().len(), folding.closed(&scene));
+    let mut outcome = Outcome::ok();
+    let pictures: Vec<String> = formats.iter().map(|(path, _)| path.display().to_string()).collect();
+    outcome.summary = format!(
+        "{}  {}: {}, {}, {} closed\n",
+        bold("drawn"),
+        pictures.join(", "),
+        count(nodes, "node"),
+        count(modules, "module"),
+        count(closed, "box").replace("boxs", "boxes"),
+    );
+    Ok(outcome
+        .with("pictures", pictures)
+        .with("nodes", nodes)
+        .with("modules", modules)
+        .with("closed", closed))
+}
+
+fn scene(arguments: &Arguments) -> Result<Scene, Report> {
+    if let Some(name) = &arguments.rule {
+        let host = plugins::host(&arguments.plugins)?;
+        let (before, after) = rules::models(&host, name)?;
+        let sides = vec![("before".to_owned(), before), ("after".to_owned(), after)];
+        return Ok(Scene::beside(name, sides));
+    }
+    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    match arguments.files.as_slice() {
+        [file] if FileKind::of(file) == FileKind::Program => {
+            Ok(Scene::program(&name(file), &pipeline::read(file)?.program))
+        }
+        [file] => Ok(Scene::model(&name(file), &mut pipeline::import(file)?)),
+        files => {
+            let side = |path: &PathBuf| Ok((name(path), pipeline::import(path)?));
+            let sides: Vec<(String, Model)> = files.iter().map(side).collect::<Result<_, Report>>()?;
+            let title = sides.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(" and ");
+            Ok(Scene::beside(&title, sides))
+        }
+    }
+}
+
+/// That a picture has no such module, and which are nearest.
+fn unknown(pattern: &str, scene: &Scene) -> Diagnostic {
+    let message = format!("no module is called `{pattern}`");
+    let mut near: Vec<(f64, &str)> =
+        scene.modules().into_iter().map(|path| (strsim::jaro_winkler(pattern, path), path)).collect();
+    near.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+    let names: Vec<&str> = near.iter().take(5).map(|(_, path)| *path).collect();
+    let help = match names.as_slice() {
+        [] => "the file names no modules: a model of onnxport has them unless it was written with `--metadata none`"
+            .to_owned(),
+        names => format!("there are {}", names.join(", ")),
+    };
+    Diagnostic::error(Code::USAGE, message).help(help)
+}

@@ -7,7 +7,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
     bisect, check, completions, convert, diff, draw, explain, inspect, ops, optimize, package, plugin,
-    report, rules, run, schema, verify, weights,
+    profile, report, rules, run, schema, verify, weights,
 };
 use crate::config::ConfigArguments;
 use crate::exit;
@@ -88,6 +88,8 @@ pub(crate) enum Command {
     Diff(Box<diff::Arguments>),
     /// Run an ONNX model once, and show or write what comes out
     Run(run::Arguments),
+    /// Say where the time of a model goes in ONNX Runtime, or what is slower in another one
+    Profile(Box<profile::Arguments>),
     /// Read an ONNX model, check it and write it again
     Optimize(optimize::Arguments),
     /// Say what an ONNX model consists of, as a page or as data
@@ -125,6 +127,7 @@ impl Command {
             Command::Bisect(_) => "bisect",
             Command::Diff(_) => "diff",
             Command::Run(_) => "run",
+            Command::Profile(_) => "profile",
             Command::Optimize(_) => "optimize",
             Command::Report(_) => "report",
             Command::Draw(_) => "draw",

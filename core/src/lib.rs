@@ -106,6 +106,8 @@ pub mod pipeline;
 #[doc(hidden)]
 pub mod precision;
 #[doc(hidden)]
+pub mod profile;
+#[doc(hidden)]
 pub mod program;
 #[doc(hidden)]
 pub mod provenance;

@@ -26,6 +26,7 @@ NAMES = [
     "run",
     "ops",
     "package",
+    "profile",
     "weights_bind",
 ]
 

@@ -20,6 +20,7 @@ pub(crate) mod optimising;
 pub(crate) mod optimize;
 pub(crate) mod package;
 pub(crate) mod plugin;
+pub(crate) mod profile;
 pub(crate) mod profiled;
 pub(crate) mod report;
 mod reports;
@@ -47,6 +48,7 @@ pub(crate) fn run(command: &Command, progress: &Progress) -> CommandResult {
         Command::Bisect(arguments) => bisect::run(arguments, progress),
         Command::Diff(arguments) => diff::run(arguments, progress),
         Command::Run(arguments) => run::run(arguments, progress),
+        Command::Profile(arguments) => profile::run(arguments, progress),
         Command::Optimize(arguments) => optimize::run(arguments, progress),
         Command::Report(arguments) => report::run(arguments),
         Command::Draw(arguments) => draw::run(arguments),

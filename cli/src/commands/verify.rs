@@ -347,6 +347,12 @@ fn judged(
 }
 
 impl RuntimeOptions {
+    /// These with `more` options of the runtime.
+    pub(crate) fn with(&self, more: Vec<(String, String)>) -> Self {
+        let executor_options = self.executor_options.iter().cloned().chain(more).collect();
+        Self { ort_library: self.ort_library.clone(), executor_options, ..*self }
+    }
+
     /// Those of an executor that is not ONNX Runtime.
     fn without_library(&self) -> Self {
         Self { ort_library: None, executor_options: self.executor_options.clone(), ..*self }

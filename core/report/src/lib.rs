@@ -8,6 +8,7 @@ pub mod draw;
 pub mod model;
 mod outputs;
 pub mod page;
+pub mod profile;
 
 use onnxport_core::bisect::Found;
 use onnxport_core::verify::Verification;

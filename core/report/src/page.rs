@@ -14,6 +14,8 @@ pub enum Verdict {
     Failed,
     /// Nothing was found, and not everything was looked at.
     Open,
+    /// It is neither right nor wrong.
+    Told,
 }
 
 impl Verdict {
@@ -23,6 +25,7 @@ impl Verdict {
             Self::Passed => "good",
             Self::Failed => "bad",
             Self::Open => "open",
+            Self::Told => "plain",
         }
     }
 }

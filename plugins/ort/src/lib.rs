@@ -5,6 +5,7 @@
 
 pub mod discover;
 mod options;
+mod profiled;
 mod provider;
 mod session;
 mod tapped;
@@ -89,7 +90,7 @@ impl OnnxRuntime {
     /// Loads a model, or its twin in float32 where the CPU has no kernels for it.
     fn load_or_widen(&self, path: &Path, values: Option<&[&str]>) -> Result<session::OrtSession, Failure> {
         let refused = match self.commit(path, values) {
-            Ok(session) => return Ok(session::OrtSession::new(session, None)),
+            Ok(session) => return Ok(session::OrtSession::new(session, None, self.chosen.is_profiled())),
             Err(failure) => failure,
         };
         let Settings { upcast, provider, .. } = &self.chosen.settings;
@@ -99,16 +100,20 @@ impl OnnxRuntime {
         // Why the twin is not taken either says less than why the model is not.
         let Some(twin) = twin::make(path)? else { return Err(refused) };
         let Ok(session) = self.commit(&twin.path, values) else { return Err(refused) };
+        let is_profiled = self.chosen.is_profiled();
         onnxport_sdk::log::warn!(
             "this processor has no kernels for the {} of the model, which is computed in float32; what comes out is rounded",
             twin.narrow.describe()
         );
-        Ok(session::OrtSession::new(session, Some(twin)))
+        Ok(session::OrtSession::new(session, Some(twin), is_profiled))
     }
 
     /// The model at `path` as a session, whose runs also give `values`.
     fn commit(&self, path: &Path, values: Option<&[&str]>) -> Result<Session, Failure> {
         let Some(values) = values else {
+            if let Some(folder) = &self.chosen.settings.profile {
+                return profiled::commit(path, folder, || self.builder(), |e| self.refused(e));
+            }
             return self.builder()?.commit_from_file(path).map_err(|e| self.refused(&e));
         };
         let model = tapped::model(path, values)?;

@@ -24,6 +24,8 @@ onnxport_sdk::options! {
         upcast: bool = true,
         /// The ONNX Runtime library; otherwise it is searched for.
         library: Option<PathBuf>,
+        /// A folder into which each session writes how long its nodes took, and the graph that it ran, when it ends.
+        profile: Option<PathBuf>,
         /// Whether what `python3` says about where the library is, is kept in the user's cache folder.
         remember: bool = true,
     }
@@ -47,6 +49,11 @@ pub(crate) struct Chosen {
 }
 
 impl Chosen {
+    /// Whether sessions write how long their nodes take.
+    pub(crate) fn is_profiled(&self) -> bool {
+        self.settings.profile.is_some()
+    }
+
     /// What `options` say, or else the settings of the process.
     ///
     /// # Errors

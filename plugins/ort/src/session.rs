@@ -17,11 +17,22 @@ pub(crate) struct OrtSession {
     inner: ort::session::Session,
     /// What it loaded in place of the model; weights may be read from it later.
     twin: Option<Twin>,
+    /// Whether it writes how long nodes took.
+    is_profiled: bool,
 }
 
 impl OrtSession {
-    pub(crate) fn new(inner: ort::session::Session, twin: Option<Twin>) -> Self {
-        Self { inner, twin }
+    pub(crate) fn new(inner: ort::session::Session, twin: Option<Twin>, is_profiled: bool) -> Self {
+        Self { inner, twin, is_profiled }
+    }
+}
+
+impl Drop for OrtSession {
+    fn drop(&mut self) {
+        if self.is_profiled {
+            // Whoever asked for the file sees that it is not there.
+            let _ = self.inner.end_profiling();
+        }
     }
 }
 

@@ -233,6 +233,8 @@ codes! {
     VERIFY_STEP = "OP711";
     /// A module of a program does not convert, or computes something else.
     VERIFY_MODULE = "OP712";
+    /// A profile cannot be read, or says nothing of what is asked.
+    RUN_PROFILE = "OP713";
     /// No plugin compares tensors under that name, or it cannot compare these.
     VERIFY_COMPARER = "OP720";
     /// A plugin broke the contract.

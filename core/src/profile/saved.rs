@@ -1,0 +1,35 @@
+//! Profiles that were written as JSON.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{FORMAT, Profile};
+use crate::diagnose::{Code, Diagnostic};
+
+/// Reads a profile.
+pub(super) fn read(path: &Path) -> Result<Profile, Diagnostic> {
+    let shown = path.display();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Diagnostic::error(Code::READ_IO, format!("cannot read `{shown}`: {error}")))?;
+    let wrong = |why: String| {
+        Diagnostic::error(Code::RUN_PROFILE, format!("`{shown}` holds no profile: {why}"))
+            .help("write one with `onnxport profile MODEL --report FILE.json`")
+    };
+    let mut value: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    if let Some(inner) = value.get_mut("profile") {
+        value = inner.take();
+    }
+    match value.get("format").and_then(Value::as_u64) {
+        Some(format) if format == u64::from(FORMAT) => {}
+        Some(format) => return Err(wrong(format!("its format is {format}, and {FORMAT} is what is read"))),
+        None => return Err(wrong("it states no format".to_owned())),
+    }
+    let profile = Profile::deserialize(value).map_err(|error| wrong(error.to_string()))?;
+    let sound = |runs: &[f64]| runs.len() == profile.runs && runs.iter().all(|time| *time >= 0.0);
+    if profile.runs == 0 || !profile.nodes.iter().all(|node| sound(&node.runs)) {
+        return Err(wrong("its times are not those of its runs".to_owned()));
+    }
+    Ok(profile)
+}

@@ -73,7 +73,7 @@ impl Exit {
         if usage.contains(code) {
             return Exit::Usage;
         }
-        if [Code::WEIGHT_VALUE, Code::WEIGHT_PLUGIN].contains(code) {
+        if [Code::WEIGHT_VALUE, Code::WEIGHT_PLUGIN, Code::TARGET_LACKS].contains(code) {
             return Exit::Unsupported;
         }
         if [Code::VERIFY_NO_EXECUTOR, Code::VERIFY_EXPECTED, Code::VERIFY_REFERENCE].contains(code) {
@@ -86,6 +86,7 @@ impl Exit {
             Code::PLUGIN_MANIFEST,
             Code::PLUGIN_PROJECT,
             Code::PLUGIN_ALLOW,
+            Code::TARGET_FILE,
         ];
         if unusable.contains(code) {
             return Exit::Io;

@@ -12,7 +12,7 @@ use crate::backend::{self, BackendOptions, Partitioned};
 use crate::decompose::{self, DecomposeOptions, Decomposed};
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::host::Host;
-use crate::ir::opset::{MAX_OPSET, MIN_OPSET};
+use crate::ir::opset::{DEFAULT_OPSET, MAX_OPSET, MIN_OPSET};
 use crate::ir::{self, Model};
 use crate::legalise::{self, LegaliseOptions, Legalised};
 use crate::lower::{self, LowerOptions};
@@ -264,7 +264,18 @@ fn check_opset(opset: i64) -> Result<(), Report> {
         return Ok(());
     }
     let message = format!("opset {opset} is not one of {MIN_OPSET} to {MAX_OPSET}");
-    Err(Diagnostic::error(Code::LOWER_OPSET, message).help("choose an opset in this range").into())
+    let nearest = opset.clamp(MIN_OPSET, MAX_OPSET);
+    let help = if opset < nearest {
+        format!(
+            "convert with opset {nearest}, or leave it out: {DEFAULT_OPSET} is what released runtimes take; for a \
+             runtime that is older than that, bring the model down with `onnx.version_converter`"
+        )
+    } else {
+        format!(
+            "convert with opset {nearest}, or leave it out: {DEFAULT_OPSET} is what released runtimes take"
+        )
+    };
+    Err(Diagnostic::error(Code::LOWER_OPSET, message).help(help).into())
 }
 
 #[derive(Default)]

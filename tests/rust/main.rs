@@ -28,6 +28,7 @@ mod optimise;
 mod overloads;
 mod plugins;
 mod quantiser_plugin;
+mod suggested;
 mod testkit;
 mod weight_graph;
 mod weights;

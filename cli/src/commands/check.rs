@@ -1,9 +1,11 @@
 //! `onnxport check`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
+use onnxport_core::decompose::DecomposeOptions;
 use onnxport_core::diagnose::Report;
+use onnxport_core::host::Host;
 use onnxport_core::ir::opset::DEFAULT_OPSET;
 use onnxport_core::optimise::Level;
 use onnxport_core::pipeline;
@@ -12,6 +14,7 @@ use onnxport_core::trace::stage;
 use super::optimising;
 use super::profiled::ProfileArguments;
 use super::reports::ReportArguments;
+use super::suggesting::{self, Wanted};
 use crate::decomposing::DecomposeArguments;
 use crate::exit::Exit;
 use crate::format::{count, good};
@@ -27,6 +30,9 @@ pub(crate) struct Arguments {
     /// The opset to check for
     #[arg(long, default_value_t = DEFAULT_OPSET)]
     opset: i64,
+    /// Print what can be pasted to go on: lowerings of missing operators, modules in the place of others
+    #[arg(long, value_enum, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
+    suggest: Option<Wanted>,
     #[command(flatten)]
     reports: ReportArguments,
     #[command(flatten)]
@@ -47,33 +53,37 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     let mut result = arguments.profile.around("check", sources, || check(arguments));
     let (Ok(outcome) | Err(outcome)) = &mut result;
     arguments.levels.judge(outcome);
+    if let Some(wanted) = arguments.suggest {
+        outcome.text.push_str(&suggesting::text(&outcome.report, wanted));
+    }
     arguments.reports.write_model("check", &arguments.program, None, outcome)?;
     result
 }
 
 fn check(arguments: &Arguments) -> CommandResult {
-    let reading = stage("read");
-    let archive = pipeline::read(&arguments.program)?;
     let host = plugins::host(&arguments.plugins)?;
+    look(&host, &arguments.program, arguments.opset, arguments.decomposing.options()?)
+}
+
+/// Looks for what keeps the program at `path` from being converted.
+pub(crate) fn look(host: &Host, path: &Path, opset: i64, decompose: DecomposeOptions) -> CommandResult {
+    let reading = stage("read");
+    let archive = pipeline::read(path)?;
     drop(reading);
     let calls = archive.program.body.calls.len();
     let mut options = pipeline::ConvertOptions {
+        decompose,
         validate: true,
         optimise: optimising::at(Level::default()),
         ..Default::default()
     };
-    options.lower.opset = arguments.opset;
-    options.decompose = arguments.decomposing.options()?;
-    let mut outcome = Outcome::ok().with("opset", arguments.opset).with("calls", calls);
-    match pipeline::check(&host, archive.program, &options) {
+    options.lower.opset = opset;
+    let mut outcome = Outcome::ok().with("opset", opset).with("calls", calls);
+    match pipeline::check(host, archive.program, &options) {
         Ok(converted) => {
             outcome.report = Report { diagnostics: converted.diagnostics, origins: converted.model.origins };
-            outcome.summary = format!(
-                "{}  all of {} at opset {}\n",
-                good("convertible"),
-                count(calls, "call"),
-                arguments.opset
-            );
+            outcome.summary =
+                format!("{}  all of {} at opset {}\n", good("convertible"), count(calls, "call"), opset);
         }
         Err(report) => {
             outcome.exit = Exit::of(&report);

@@ -1,19 +1,34 @@
 //! `onnxport explain CODE`.
 
 use std::fmt::Write;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
+use onnxport_core::decompose::DecomposeOptions;
+use onnxport_core::diagnose::render::{self, Palette};
 use onnxport_core::diagnose::{Code, Explanation, explanation};
+use onnxport_core::ir::opset::DEFAULT_OPSET;
 
+use super::check;
+use super::suggesting::{self, Wanted};
 use crate::exit::Exit;
 use crate::format::{bold, table};
 use crate::outcome::{CommandResult, Outcome};
+use crate::plugins::{self, PluginArguments};
 
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The code, such as OP301; all of them when it is left out
     code: Option<String>,
+    /// A program: shows where the code arises in it, and what can be pasted to go on
+    #[arg(requires = "code")]
+    program: Option<PathBuf>,
+    /// The opset to check the program for
+    #[arg(long, default_value_t = DEFAULT_OPSET, requires = "program")]
+    opset: i64,
+    #[command(flatten)]
+    plugins: PluginArguments,
 }
 
 /// Looks the code up.
@@ -49,7 +64,29 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
             table(&codes.iter().map(|(code, text)| vec![bold(code), (*text).to_owned()]).collect::<Vec<_>>())
         }
     };
-    Ok(Outcome::text(text).with("codes", json))
+    let mut outcome = Outcome::text(text).with("codes", json);
+    if let (Some(path), Some(wanted)) = (&arguments.program, &wanted) {
+        show(arguments, path, wanted, &mut outcome)?;
+    }
+    Ok(outcome)
+}
+
+/// Adds where the code `wanted` arises in the program at `path`.
+fn show(arguments: &Arguments, path: &Path, wanted: &str, outcome: &mut Outcome) -> Result<(), Outcome> {
+    let host = plugins::host(&arguments.plugins)?;
+    let mut found = check::look(&host, path, arguments.opset, DecomposeOptions::default())?;
+    found.report.diagnostics.retain(|one| one.code.as_str() == wanted);
+    let shown = path.display();
+    // Writing to a String cannot fail.
+    let _ = if found.report.diagnostics.is_empty() {
+        writeln!(outcome.text, "\n{}\n  `onnxport check` finds none", bold(&format!("In {shown}")))
+    } else {
+        let text = render::text(&found.report, Palette::PLAIN);
+        writeln!(outcome.text, "\n{}\n{text}", bold(&format!("In {shown}")))
+    };
+    outcome.text.push_str(&suggesting::text(&found.report, Wanted::All));
+    outcome.put("found", render::json(&found.report));
+    Ok(())
 }
 
 /// All there is to know about one code.

@@ -27,6 +27,7 @@ mod reports;
 pub(crate) mod rules;
 pub(crate) mod run;
 pub(crate) mod schema;
+mod suggesting;
 pub(crate) mod verified;
 pub(crate) mod verify;
 pub(crate) mod verifying;

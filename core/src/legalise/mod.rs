@@ -22,6 +22,7 @@ use serde::Serialize;
 
 use crate::Name;
 use crate::diagnose::{Code, Diagnostic, OriginId, Report, Severity};
+use crate::ir::opset::{self, MAX_OPSET, MIN_OPSET};
 use crate::ir::{Graph, Model, NodeId, tidy};
 use crate::sym::Symbols;
 use crate::tensor::DType;
@@ -139,7 +140,7 @@ pub fn legalise(
     }
     let narrowed: Vec<bool> = done.changes.keys().map(|(_, of, within)| within.bits() < of.bits()).collect();
     let done = summary(target, done);
-    let diagnostics = report(&done, &narrowed, options);
+    let diagnostics = report(&done, &narrowed, options, model.opset());
     let report = Report { diagnostics, origins: model.origins.clone() };
     if report.has_errors() { Err(report) } else { Ok((done, report.diagnostics)) }
 }
@@ -240,7 +241,7 @@ fn summary(target: &Target, done: Done) -> Legalised {
 }
 
 /// Says where precision is lost, and what does not run.
-fn report(done: &Legalised, narrowed: &[bool], options: &LegaliseOptions) -> Vec<Diagnostic> {
+fn report(done: &Legalised, narrowed: &[bool], options: &LegaliseOptions, opset: i64) -> Vec<Diagnostic> {
     let target = options.target.to_string();
     let place = |diagnostic: Diagnostic, origin: Option<OriginId>| match origin {
         Some(origin) => diagnostic.at(origin),
@@ -280,11 +281,35 @@ fn report(done: &Legalised, narrowed: &[bool], options: &LegaliseOptions) -> Vec
             count(lacking.nodes),
         );
         let found = if options.demanded {
-            Diagnostic::error(Code::TARGET_LACKS, message).help("choose another opset or another target")
+            Diagnostic::error(Code::TARGET_LACKS, message)
         } else {
             note(Code::TARGET_LACKS, message)
         };
-        out.push(place(found, lacking.origin));
+        let help = match other_opset(&options.target, lacking, opset) {
+            Some(opset) => {
+                format!("convert with opset {opset}, whose `{}` it has kernels for", lacking.operator)
+            }
+            None => {
+                "compute it by other operators in this line, or run the model elsewhere (`--target onnx`)"
+                    .to_owned()
+            }
+        };
+        out.push(place(found.help(help), lacking.origin));
     }
     out
+}
+
+/// The opset nearest to `opset` whose version of the operator the target has kernels for; `None` where it has some for the
+/// version at hand, which are for other types, or none at all.
+fn other_opset(target: &Target, lacking: &Lacking, opset: i64) -> Option<i64> {
+    let has = |opset: i64| {
+        let since = opset::lookup(&lacking.operator, opset).map(|schema| i64::from(schema.since))?;
+        Some(target.kernels(&lacking.operator, since).is_none_or(|kernels| !kernels.is_empty()))
+    };
+    if has(opset) == Some(true) {
+        return None;
+    }
+    (MIN_OPSET..=MAX_OPSET)
+        .filter(|other| has(*other) == Some(true))
+        .min_by_key(|other| (opset - other).abs())
 }

@@ -2,21 +2,22 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use onnxport_abi::lowering::Context;
 use onnxport_abi::status;
 
 use super::callbacks::host_table;
 use super::interface::{real_type, rename_dims};
-use super::{LowerOptions, Lowered};
+use super::{LowerOptions, Lowered, suggest};
+use crate::Name;
 use crate::diagnose::{Code, Diagnostic, OriginId, Origins, Report, Severity};
 use crate::host::Known;
 use crate::host::{Host, Site, cross, log};
 use crate::ir::{self, Attribute, BlockId, Model, OpsetImport, Shape, ValueId};
 use crate::ops::infer;
 use crate::program::{Arg, Body, Call, Output, Program, TensorType, Val, ValueType};
-use crate::registry::Resolved;
+use crate::registry::{Provider, Resolved};
 use crate::sym::Dim;
 use crate::tensor::{DType, LazyTensor};
 use crate::valid::Stated;
@@ -79,6 +80,8 @@ pub(super) struct Driver<'p> {
     diagnostics: Vec<Diagnostic>,
     /// How many plugins the host had set aside at the start.
     set_aside: usize,
+    /// Operators for which a lowering was suggested.
+    suggested: FxHashSet<Name>,
 }
 
 /// Runs a lowering of `program`; the driver borrows it for as long as plugins read it.
@@ -106,6 +109,7 @@ pub(super) fn run(
         functions: Vec::new(),
         diagnostics: Vec::new(),
         set_aside: host.quarantine.len(),
+        suggested: FxHashSet::default(),
     };
     rename_dims(&mut driver, options);
     let mut scope = Scope::default();
@@ -294,7 +298,7 @@ impl<'p> Driver<'p> {
         let opset = self.model.opset();
         let provider = match self.host.registry.resolve(&call.target, opset, complex, &self.host.choice) {
             Resolved::Use(provider) => provider,
-            other => return Err(Some(Box::new(self.unresolved(call, other)))),
+            other => return Err(Some(Box::new(self.unresolved(body, call, other)))),
         };
         let plugin = self.host.plugin_id(&provider);
         let table = self.host.plugins.get(provider.plugin).and_then(|p| p.lowering);
@@ -350,9 +354,9 @@ impl<'p> Driver<'p> {
         }
     }
 
-    fn unresolved(&self, call: &Call, resolved: Resolved) -> Diagnostic {
+    fn unresolved(&mut self, body: &Body, call: &Call, resolved: Resolved) -> Diagnostic {
         let (target, opset) = (&call.target, self.model.opset());
-        let name = |p: &crate::registry::Provider| self.host.plugin_id(p);
+        let name = |p: &Provider| self.host.plugin_id(p);
         let (code, message, help) = match resolved {
             Resolved::Conflict(a, b) => (
                 Code::LOWER_CONFLICT,
@@ -362,20 +366,31 @@ impl<'p> Driver<'p> {
             Resolved::OtherOpset(p) => (
                 Code::LOWER_UNSUPPORTED,
                 format!("`{target}` has no lowering at opset {opset}"),
-                format!("`{}` lowers it at opsets {} to {}", name(&p), p.min_opset, p.max_opset),
+                other_opset(name(&p), &p, opset),
             ),
             Resolved::RealOnly(p) => (
                 Code::LOWER_UNSUPPORTED,
                 format!("`{target}` has no lowering for complex tensors"),
-                format!("`{}` lowers it for real tensors", name(&p)),
+                format!(
+                    "`{}` lowers it for real tensors: compute with the real and the imaginary part here, as \
+                     `torch.view_as_real` gives them",
+                    name(&p)
+                ),
             ),
             Resolved::Missing | Resolved::Use(_) => (
                 Code::LOWER_UNSUPPORTED,
                 format!("`{target}` has no lowering"),
-                "`onnxport ops` lists what is covered; a plugin can add the operator".to_owned(),
+                "compute it by other operators in this line, or write a lowering: `onnxport check --suggest` \
+                 prints one to begin with"
+                    .to_owned(),
             ),
         };
-        Diagnostic::error(code, message).at(call.origin).help(help)
+        let mut suggestions = Vec::new();
+        if code == Code::LOWER_UNSUPPORTED && self.suggested.insert(target.clone()) {
+            suggestions.extend(suggest::lowerings(&self.host.schemas, &self.model.symbols, body, call));
+            suggestions.extend(suggest::module(self.model.origins.get(call.origin)));
+        }
+        Diagnostic::error(code, message).at(call.origin).help(help).suggest(suggestions)
     }
 
     /// Lowers a nested body into the current block.
@@ -488,4 +503,15 @@ fn is_complex(body: &Body, call: &Call) -> bool {
     call.args.iter().for_each(|a| a.arg.each_value(&mut visit));
     call.outputs.iter().for_each(|o| o.each_value(&mut visit));
     complex
+}
+
+/// What helps where a lowering is for other opsets than `opset`.
+fn other_opset(plugin: &str, provider: &Provider, opset: i64) -> String {
+    let (least, most) = (provider.min_opset, provider.max_opset);
+    let range = match most {
+        u32::MAX => format!("{least} and later"),
+        _ => format!("{least} to {most}"),
+    };
+    let nearest = if opset < i64::from(least) { least } else { most };
+    format!("convert with `--opset {nearest}`: `{plugin}` lowers it at opsets {range}")
 }

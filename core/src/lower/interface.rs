@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::driver::{Bound, Driver, Scope, not_computed};
 use super::names::error as name_error;
-use super::{LowerOptions, Names};
+use super::{LowerOptions, Names, suggest};
 use crate::diagnose::{Code, Diagnostic};
 use crate::ir::{Shape, State, Type, ValueId};
 use crate::program::{Arg, InputKind, InputSpec, OutputKind, Program, Val, ValueType};
@@ -315,7 +315,11 @@ pub(super) fn rename_dims(driver: &mut Driver<'_>, options: &LowerOptions) {
         let problem = match dim {
             None => format!("there is no input `{input}` with an axis {axis}"),
             Some(dim) => match symbols.as_symbol(dim) {
-                None => format!("axis {axis} of `{input}` is {}, not a free dimension", symbols.display(dim)),
+                None => {
+                    let problem = not_free(program, symbols, &options.input_names, (input, *axis), dim);
+                    driver.report(problem);
+                    continue;
+                }
                 Some(symbol) => match (symbols.find(name), named.insert(symbol, name)) {
                     (Some(other), _) if other != symbol => {
                         format!("the dimension name `{name}` is already taken by another dimension")
@@ -331,6 +335,38 @@ pub(super) fn rename_dims(driver: &mut Driver<'_>, options: &LowerOptions) {
             },
         };
         driver.report(name_error(problem, "`onnxport inspect` lists the inputs and their free dimensions"));
+    }
+}
+
+/// An axis that is to have a name is `dim`, which is no symbol.
+fn not_free(
+    program: &Program,
+    symbols: &Symbols,
+    names: &Names,
+    (input, axis): (&str, usize),
+    dim: Dim,
+) -> Diagnostic {
+    let size = symbols.display(dim);
+    if !matches!(dim, Dim::Const(_)) {
+        let problem = format!("axis {axis} of `{input}` is {size}, which follows from other dimensions");
+        return name_error(
+            problem,
+            "name a dimension that it follows from, on an axis that is nothing but this",
+        );
+    }
+    let problem = format!(
+        "axis {axis} of `{input}` is always {size}: it was not dynamic when the program was exported"
+    );
+    let own = program_input(program, names, input).map_or(input, |(own, _)| own);
+    match suggest::dynamic(program, own, axis) {
+        Some(shapes) => {
+            let help = format!("export the program again, and name the axis then:\n{}", shapes.text);
+            name_error(problem, help).suggest([shapes])
+        }
+        None => name_error(
+            problem,
+            "export the program again with `dynamic_shapes` in which this axis is dynamic",
+        ),
     }
 }
 

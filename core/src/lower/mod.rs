@@ -13,6 +13,7 @@ mod frame;
 mod functions;
 mod interface;
 mod names;
+mod suggest;
 
 pub(crate) use callbacks::{host_table, origin_of};
 pub use interface::{DimName, program_input};

@@ -87,6 +87,14 @@ codes! {
     CAPTURE_DRAFT = "OP211";
     /// The memory of a tensor of the module cannot be read.
     CAPTURE_TENSOR = "OP212";
+    /// An argument of the module is of a class that PyTorch does not look into.
+    CAPTURE_CLASS = "OP213";
+    /// PyTorch cannot export the module, since a value decides in Python what is computed.
+    CAPTURE_DATA = "OP214";
+    /// An operator has no fake kernel, or one that says something else than the operator does.
+    CAPTURE_KERNEL = "OP215";
+    /// A dimension that was to be dynamic is not, or not for every size.
+    CAPTURE_SIZE = "OP216";
     /// An operator has no lowering for the requested opset.
     LOWER_UNSUPPORTED = "OP301";
     /// A lowering refused a call: an argument or a dtype that it cannot express.

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::render::{self, Palette};
-use super::{Code, OriginId, Origins};
+use super::{Code, OriginId, Origins, Suggestion};
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -36,6 +36,8 @@ pub struct Diagnostic {
     pub help: Option<String>,
     /// The plugin that reported it, if one did.
     pub provider: Option<String>,
+    /// What can be pasted to go on, the likeliest first.
+    pub suggestions: Vec<Suggestion>,
 }
 
 impl Diagnostic {
@@ -49,6 +51,7 @@ impl Diagnostic {
             notes: Vec::new(),
             help: None,
             provider: None,
+            suggestions: Vec::new(),
         }
     }
 
@@ -68,6 +71,13 @@ impl Diagnostic {
     #[must_use]
     pub fn note(mut self, note: impl Into<String>) -> Self {
         self.notes.push(note.into());
+        self
+    }
+
+    /// Adds what can be pasted.
+    #[must_use]
+    pub fn suggest(mut self, suggestions: impl IntoIterator<Item = Suggestion>) -> Self {
+        self.suggestions.extend(suggestions);
         self
     }
 

@@ -6,9 +6,11 @@ pub mod explain;
 mod origin;
 pub mod render;
 mod stack;
+mod suggestion;
 
 pub use code::Code;
 pub use diagnostic::{Diagnostic, Report, Severity};
 pub use explain::{Explanation, explanation};
 pub use origin::{Frame, ModuleCall, Origin, OriginId, Origins, Place};
 pub use stack::{frames, module_path};
+pub use suggestion::{Insert, Subject, Suggestion};

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::diagnose::{Report, Severity};
+use crate::diagnose::{Report, Severity, Subject, Suggestion};
 
 /// A diagnostic with its place spelled out.
 #[derive(Clone, Debug, Serialize)]
@@ -40,6 +40,39 @@ pub struct DiagnosticJson {
     /// The plugin that reported it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
+    /// What can be pasted to go on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub suggestions: Vec<SuggestionJson>,
+}
+
+/// Something to paste.
+#[derive(Clone, Debug, Serialize)]
+pub struct SuggestionJson {
+    /// What it is about.
+    pub subject: Subject,
+    /// What it is and where it goes.
+    pub title: String,
+    /// Whole lines of Python, or of Rust for a plugin.
+    pub text: String,
+    /// The file that it goes into, if that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line that it is inserted in front of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+}
+
+impl From<&Suggestion> for SuggestionJson {
+    fn from(suggestion: &Suggestion) -> Self {
+        let Suggestion { subject, title, text, insert } = suggestion;
+        Self {
+            subject: *subject,
+            title: title.clone(),
+            text: text.clone(),
+            file: insert.as_ref().map(|place| place.file.clone()),
+            line: insert.as_ref().map(|place| place.line),
+        }
+    }
 }
 
 /// The report's diagnostics as records, in order and ungrouped.
@@ -60,6 +93,7 @@ pub fn json(report: &Report) -> Vec<DiagnosticJson> {
             notes: d.notes.clone(),
             help: d.help.clone(),
             provider: d.provider.clone(),
+            suggestions: d.suggestions.iter().map(SuggestionJson::from).collect(),
         }
     };
     report.diagnostics.iter().map(record).collect()

@@ -6,7 +6,7 @@ mod markdown;
 mod sarif;
 mod text;
 
-pub use json::{DiagnosticJson, json};
+pub use json::{DiagnosticJson, SuggestionJson, json};
 pub use markdown::markdown;
 pub use sarif::sarif;
 pub use text::{Palette, printable, text};

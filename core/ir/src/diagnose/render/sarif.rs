@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value, json};
 
-use crate::diagnose::{Code, Diagnostic, Explanation, Origin, Report, Severity, explanation};
+use crate::diagnose::{Code, Diagnostic, Explanation, Origin, Report, Severity, Suggestion, explanation};
 
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
@@ -83,7 +83,26 @@ fn result(report: &Report, diagnostic: &Diagnostic, rule: Option<usize>, root: &
     if let Some(origin) = diagnostic.origin {
         put("locations", json!([location(report.origins.get(origin), root)]));
     }
+    let fixes: Vec<Value> = diagnostic.suggestions.iter().filter_map(|one| fix(one, root)).collect();
+    if !fixes.is_empty() {
+        put("fixes", fixes.into());
+    }
     Value::Object(result)
+}
+
+/// A suggestion whose place is known, as an insertion of whole lines.
+fn fix(suggestion: &Suggestion, root: &str) -> Option<Value> {
+    let place = suggestion.insert.as_ref()?;
+    let line = place.line.max(1);
+    let here = json!({ "startLine": line, "startColumn": 1, "endLine": line, "endColumn": 1 });
+    let lines = json!({ "text": format!("{}\n", suggestion.text) });
+    Some(json!({
+        "description": { "text": suggestion.title },
+        "artifactChanges": [{
+            "artifactLocation": artifact(&place.file, root),
+            "replacements": [{ "deletedRegion": here, "insertedContent": lines }],
+        }],
+    }))
 }
 
 fn location(origin: &Origin, root: &str) -> Value {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap_lex::OsStrExt;
-use onnxport_core::diagnose::{Code, Diagnostic, Origins, Report};
+use onnxport_core::diagnose::{Code, Diagnostic, Report};
 use onnxport_core::ir::Model;
 use onnxport_core::lower::{LowerOptions, Names};
 use onnxport_core::precision::PrecisionOptions;
@@ -20,12 +20,14 @@ use serde_json::Value;
 
 use super::converting::{self, Axis, ConvertingArguments};
 use super::profiled::ProfileArguments;
+use super::reports::{Contents, ReportArguments};
 use super::verifying;
 use super::writing::{self, FileArguments, PlanArguments};
 use crate::backends;
 use crate::decomposing;
 use crate::exit::Exit;
 use crate::format::{bold, bytes, table};
+use crate::levels::LevelArguments;
 use crate::outcome::{CommandResult, Outcome};
 use crate::plugins;
 use crate::precision;
@@ -63,6 +65,10 @@ pub(crate) struct Arguments {
     weights: SharedWeights,
     #[command(flatten)]
     profile: ProfileArguments,
+    #[command(flatten)]
+    reports: ReportArguments,
+    #[command(flatten)]
+    levels: LevelArguments,
 }
 
 fn parse_member(text: OsString) -> Result<(String, PathBuf), String> {
@@ -89,8 +95,15 @@ fn parse_names(text: &str) -> Result<(String, Names), String> {
 
 /// Converts all programs, writes them into one folder and verifies them there.
 pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
+    arguments.reports.check_several()?;
+    arguments.levels.check()?;
     let sources: Vec<PathBuf> = arguments.programs.iter().map(|(_, path)| path.clone()).collect();
-    arguments.profile.around("package", &sources, || package(arguments, progress))
+    let mut result = arguments.profile.around("package", &sources, || package(arguments, progress));
+    let (Ok(outcome) | Err(outcome)) = &mut result;
+    let text = format!("{}{}", outcome.summary, outcome.text);
+    let contents = Contents { command: "package", text: &text, page: &String::new };
+    arguments.reports.write(&sources, &contents, outcome)?;
+    result
 }
 
 fn package(arguments: &Arguments, progress: &Progress) -> CommandResult {
@@ -125,6 +138,12 @@ fn package(arguments: &Arguments, progress: &Progress) -> CommandResult {
         }
     }
     refuse_patterns(&mut members)?;
+    for member in &mut members {
+        arguments.levels.judge(&mut member.outcome);
+    }
+    if members.iter().any(|member| member.outcome.exit != Exit::Ok) {
+        return Err(refused(members));
+    }
     let options = arguments.converting.metadata.write(arguments.files.options());
     let (mut models, mut rest) = (Vec::new(), Vec::new());
     for Member { name, model, outcome, calls, .. } in members {
@@ -134,7 +153,9 @@ fn package(arguments: &Arguments, progress: &Progress) -> CommandResult {
     if let Some(shown) = arguments.planning.plan {
         let plan = write::plan_package(models, &arguments.output, &options)?;
         let mut report = Report::default();
-        report.diagnostics.extend(rest.into_iter().flat_map(|(_, own, _)| own.report.diagnostics));
+        for (name, own, _) in rest {
+            gather(&mut report, own.report, &name);
+        }
         return Ok(writing::planned(&plan, &options, shown, report));
     }
     let bar = progress.bytes("writing");
@@ -146,9 +167,8 @@ fn package(arguments: &Arguments, progress: &Progress) -> CommandResult {
     for (path, (name, mut own, calls)) in staged.models().zip(rest) {
         if let Some(calls) = calls {
             let _stage = trace::stage("verify");
-            let mut checked = converting.verifying.verify(&host, &path, calls, progress);
-            say_where(checked.report.diagnostics.iter_mut(), &name);
-            own.add(checked);
+            own.add(converting.verifying.verify(&host, &path, calls, progress));
+            arguments.levels.judge(&mut own);
         }
         members.push((name, own));
     }
@@ -171,7 +191,7 @@ fn package(arguments: &Arguments, progress: &Progress) -> CommandResult {
             own.put("bytes", size);
         }
         listed.push(Value::Object(own.json));
-        outcome.report.diagnostics.extend(own.report.diagnostics);
+        gather(&mut outcome.report, own.report, &name);
     }
     outcome.put("models", listed);
     outcome.exit = exit;
@@ -182,35 +202,32 @@ fn package(arguments: &Arguments, progress: &Progress) -> CommandResult {
     Ok(outcome)
 }
 
-/// Adds the name of the model to what is said about it.
-fn say_where<'a>(diagnostics: impl Iterator<Item = &'a mut Diagnostic>, name: &str) {
-    for diagnostic in diagnostics {
-        diagnostic.notes.push(format!("in `{name}`"));
+/// Adds what is said about the model `name` to what is said about all.
+fn gather(all: &mut Report, own: Report, name: &str) {
+    for mut found in own.diagnostics {
+        found.origin = found.origin.map(|id| all.origins.push(own.origins.get(id).clone()));
+        found.notes.push(format!("in `{name}`"));
+        all.diagnostics.push(found);
     }
 }
 
-/// What a diagnostic says about a place in a program, said of that program; it can stand beside others.
-fn located(diagnostics: Vec<Diagnostic>, origins: &Origins, name: &str) -> Vec<Diagnostic> {
-    let locate = |mut diagnostic: Diagnostic| {
-        if let Some(origin) = diagnostic.origin.take() {
-            diagnostic.notes.push(format!("at `{}`", origins.get(origin).node));
-        }
-        diagnostic
-    };
-    let mut located: Vec<Diagnostic> = diagnostics.into_iter().map(locate).collect();
-    say_where(located.iter_mut(), name);
-    located
+/// The report of the programs that cannot be converted.
+fn failed(failures: Vec<(&str, Report)>) -> Report {
+    let mut all = Report::default();
+    for (name, report) in failures {
+        gather(&mut all, report, name);
+    }
+    all
 }
 
-/// The report of the programs that cannot be converted; that of a single one keeps its source lines.
-fn failed(mut failures: Vec<(&str, Report)>) -> Report {
-    if let [(name, report)] = failures.as_mut_slice() {
-        say_where(report.diagnostics.iter_mut(), name);
-        return std::mem::take(report);
+/// What is said of models of which one has something that the user does not let pass.
+fn refused(members: Vec<Member>) -> Outcome {
+    let mut outcome = Outcome::ok();
+    for Member { name, outcome: own, .. } in members {
+        outcome.exit = outcome.exit.max(own.exit);
+        gather(&mut outcome.report, own.report, &name);
     }
-    let all =
-        failures.into_iter().flat_map(|(name, report)| located(report.diagnostics, &report.origins, name));
-    Report { diagnostics: all.collect(), ..Report::default() }
+    outcome
 }
 
 /// Fails when two models have one name, or a dimension is that of none.
@@ -301,7 +318,7 @@ fn convert(
     // What one program does not take of the weights, another one may.
     let found = converted.diagnostics.into_iter().filter(|found| found.code != Code::WEIGHTS_EXTRA).collect();
     let mut outcome = Outcome::ok();
-    outcome.report.diagnostics = located(found, &converted.model.origins, name);
+    outcome.report = Report { diagnostics: found, origins: converted.model.origins.clone() };
     if let Some(partitioned) = &converted.partitioned {
         outcome.summary.push_str(&backends::summary(partitioned));
         outcome.put("backends", &partitioned.backends);

@@ -86,6 +86,22 @@ impl ReportArguments {
         }
     }
 
+    /// The same for what is about several models.
+    ///
+    /// # Errors
+    /// `OP001`.
+    pub(crate) fn check_several(&self) -> Result<(), Diagnostic> {
+        self.check()?;
+        match self.paths.iter().find(|path| Format::of(path) == Some(Format::Html)) {
+            Some(path) => {
+                let message = format!("`{}` would be a page, and a page shows one model", path.display());
+                let help = "write .md, .json, .sarif or .txt; `onnxport report` makes the page of each model";
+                Err(Diagnostic::error(Code::USAGE, message).help(help))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Writes the reports, none of which takes the place of one of `sources`.
     ///
     /// # Errors

@@ -10,13 +10,41 @@ from typing import Any, Literal
 
 Severity = Literal["error", "warning", "note"]
 
+# What is shown with the error itself: it goes into the script that failed.
+_IN_PYTHON = ("lowering", "class", "kernel")
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """Something to paste: it makes the next step, or a begin of it.
+
+    `subject` says what it is about: `lowering`, `plugin` (the same in Rust), `module`, `shapes`,
+    `class`, `kernel`. `text` goes in front of `line` of `file`, where these are known.
+    """
+
+    subject: str
+    title: str
+    text: str
+    file: str | None = None
+    line: int | None = None
+
+    @classmethod
+    def read(cls, record: Mapping[str, Any]) -> Suggestion:
+        """Return the suggestion of a JSON record."""
+        known = {field.name for field in dataclasses.fields(cls)}
+        return cls(**{key: value for key, value in record.items() if key in known})
+
+    def __str__(self) -> str:
+        return f"{'//' if self.subject == 'plugin' else '#'} {self.title}\n{self.text}"
+
 
 @dataclass(frozen=True)
 class Diagnostic:
     """A problem, or a note.
 
     `code` is stable: `onnxport explain CODE` teaches about it. `file` and `line` are the deepest
-    line of the user's own code, `module` the path of the module there, `target` the operator.
+    line of the user's own code and `source` its text, `module` the path of the module there,
+    `target` the operator. `suggestions` can be pasted.
     """
 
     severity: Severity
@@ -30,23 +58,29 @@ class Diagnostic:
     notes: tuple[str, ...] = ()
     help: str | None = None
     provider: str | None = None
+    source: str | None = None
+    suggestions: tuple[Suggestion, ...] = ()
 
     @classmethod
     def read(cls, record: Mapping[str, Any]) -> Diagnostic:
         """Return the diagnostic of a JSON record; keys that are not known are passed over."""
         known = {field.name for field in dataclasses.fields(cls)}
         values = {key: value for key, value in record.items() if key in known}
-        return cls(**{**values, "notes": tuple(record.get("notes", ()))})
+        values["notes"] = tuple(record.get("notes", ()))
+        values["suggestions"] = tuple(map(Suggestion.read, record.get("suggestions", ())))
+        return cls(**values)
 
     def __str__(self) -> str:
         lines = [f"{self.severity}[{self.code}]: {self.message}"]
         if self.file is not None:
-            lines.append(f"  at {self.file}:{self.line}")
-        if self.module or self.target:
-            lines.append(f"  in {' '.join(filter(None, (self.module, self.target)))}")
-        lines += [f"  {note}" for note in self.notes]
+            lines.append(f"  --> {self.file}:{self.line}")
+        if self.source:
+            lines.append(f"   |  {self.source.strip()}")
+        if self.module:
+            lines.append(f"  = in {' '.join(filter(None, (self.module, self.target)))}")
+        lines += [f"  = {note}".replace("\n", "\n    ") for note in self.notes]
         if self.help:
-            lines.append(f"  help: {self.help}")
+            lines.append(f"  help: {self.help}".replace("\n", "\n    "))
         return "\n".join(lines)
 
 
@@ -59,6 +93,7 @@ def read(text: str) -> tuple[Diagnostic, ...]:
 
 def text(diagnostics: Iterable[Diagnostic]) -> str:
     """Return what a terminal shows. Those that differ only in their place are shown once."""
+    diagnostics = tuple(diagnostics)
     groups: dict[tuple[str, str, str], list[Diagnostic]] = {}
     for one in diagnostics:
         groups.setdefault((one.severity, one.code, one.message), []).append(one)
@@ -66,4 +101,14 @@ def text(diagnostics: Iterable[Diagnostic]) -> str:
     for first, *others in groups.values():
         more = f"\n  and {len(others)} more places" if others else ""
         shown.append(f"{first}{more}")
-    return "\n\n".join(shown)
+    return "\n\n".join(shown) + to_paste(diagnostics)
+
+
+def to_paste(diagnostics: Iterable[Diagnostic], most: int = 3) -> str:
+    """Return the first suggestions for the user's own script, each once, below an empty line."""
+    all = (s for one in diagnostics for s in one.suggestions if s.subject in _IN_PYTHON)
+    found = list(dict.fromkeys(all))
+    shown = [f"\n\n{suggestion}" for suggestion in found[:most]]
+    if len(found) > most:
+        shown.append(f"\n\n# and {len(found) - most} more in `diagnostics` of this error")
+    return "".join(shown)

@@ -105,6 +105,10 @@ BY_EXIT: dict[int, type[Error]] = {
     )
 }
 
+# Tracebacks name them as users do.
+for _kind in (Error, CaptureError, *BY_EXIT.values()):
+    _kind.__module__ = "onnxport"
+
 INTERRUPTED = 130
 
 
@@ -139,4 +143,5 @@ def usage(message: str, help: str | None = None) -> UsageError:
 
 def raise_native(error: Any, cause: BaseException | None = None) -> NoReturn:
     """Raise the public exception for one of the extension module's."""
-    raise of_exit(error.exit, _diagnostics.read(error.diagnostics), str(error)) from cause
+    found = _diagnostics.read(error.diagnostics)
+    raise of_exit(error.exit, found, f"{error}{_diagnostics.to_paste(found)}") from cause

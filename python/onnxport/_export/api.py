@@ -144,14 +144,20 @@ def export(
         profile=profile is True,
         dump=dump_exported_program,
     )
-    with work.reported():
-        program = work.run(model, args, kwargs, dynamic_shapes, dynamic_axes)
-        if verify:
-            work.say("verifying")
-            program.verify()
-        if f is not None:
-            work.say("writing")
-            _write(program, f, export_params, keep_initializers_as_inputs, external_data)
+    try:
+        with work.reported():
+            program = work.run(model, args, kwargs, dynamic_shapes, dynamic_axes)
+            if verify:
+                work.say("verifying")
+                program.verify()
+            if f is not None:
+                work.say("writing")
+                _write(program, f, export_params, keep_initializers_as_inputs, external_data)
+    except _errors.InternalError:
+        raise
+    except _errors.Error as error:
+        # The way through this package says nothing about the user's program.
+        raise error.with_traceback(None) from error.__cause__
     return program
 
 

@@ -13,7 +13,8 @@ from torch.export import ExportedProgram
 
 from onnxport import _errors
 from onnxport._diagnostics import Diagnostic
-from onnxport._export import draft, trees
+from onnxport._export import causes, draft, trees
+from onnxport._export.quiet import quiet
 from onnxport._export.shapes import Wanted
 
 Strategy = Literal["non-strict", "strict", "draft"]
@@ -32,7 +33,7 @@ class Attempt:
     def __str__(self) -> str:
         if self.error is None:
             return f"{self.strategy}: succeeded in {self.seconds:.1f} s"
-        return f"{self.strategy}: {type(self.error).__name__}: {_first_line(self.error)}"
+        return f"{self.strategy}: {type(self.error).__name__}: {causes.first_line(self.error)}"
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,12 @@ def capture(
     wanted: Wanted,
     say: Callable[[str], None] = lambda _: None,
     strategies: tuple[Strategy, ...] = STRATEGIES,
+    verbose: bool = False,
 ) -> tuple[ExportedProgram, Capture]:
     """Export `model` by the first strategy that succeeds.
+
+    What PyTorch logs meanwhile is shown where that is asked for: what it says of failures is told
+    as diagnostics.
 
     Raises:
         CaptureError: None does.
@@ -70,7 +75,8 @@ def capture(
         say(f"{strategy} export of {type(model).__name__}")
         start = time.perf_counter()
         try:
-            program, findings = _run(strategy, module, args, kwargs, wanted)
+            with quiet(not verbose):
+                program, findings = _run(strategy, module, args, kwargs, wanted)
         except Exception as error:
             attempts.append(Attempt(strategy, time.perf_counter() - start, error))
             say(str(attempts[-1]))
@@ -78,21 +84,19 @@ def capture(
         attempts.append(Attempt(strategy, time.perf_counter() - start))
         say(str(attempts[-1]))
         return program, Capture(strategy, tuple(attempts), findings)
-    raise _refused(type(model).__name__, attempts)
+    raise _refused(type(model).__name__, module, args, kwargs, attempts)
 
 
-def _refused(name: str, attempts: list[Attempt]) -> _errors.CaptureError:
-    first = attempts[0].error
-    problem = Diagnostic(
-        "error",
-        "OP210",
-        f"PyTorch cannot export {name}: {type(first).__name__}: {_first_line(first)}",
-        **draft.place(first),
-        notes=tuple(map(str, attempts)),
-        help="`.attempts` of this error has what each strategy of torch.export failed with",
-    )
-    error = _errors.CaptureError(diagnostics=[problem], attempts=attempts)
-    error.__cause__ = first
+def _refused(
+    name: str,
+    module: torch.nn.Module,
+    args: trees.Args,
+    kwargs: trees.Kwargs,
+    attempts: list[Attempt],
+) -> _errors.CaptureError:
+    problems = causes.diagnostics(module, name, args, kwargs, attempts)
+    error = _errors.CaptureError(diagnostics=problems, attempts=attempts)
+    error.__cause__ = attempts[0].error
     return error
 
 
@@ -182,7 +186,3 @@ def _enter_recurrent(stack: contextlib.ExitStack) -> None:
         stack.callback(cache.clear)
     stack.enter_context(lstm())
     stack.enter_context(gru())
-
-
-def _first_line(error: BaseException | None) -> str:
-    return str(error).strip().split("\n", 1)[0]

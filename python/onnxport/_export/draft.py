@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import traceback
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import torch
 from torch._logging import structured
 from torch.export import ExportedProgram
 
 from onnxport._diagnostics import Diagnostic
-
-HELP = {
-    "MISSING_FAKE_KERNEL": "register a fake kernel for it with `torch.library.register_fake`",
-    "MISMATCHED_FAKE_KERNEL": "correct the fake kernel that is registered for it",
-    "DATA_DEPENDENT_ERROR": "state the assumption in the model with `torch._check(...)`",
-    "GUARD_ADDED": "leave the dimension to PyTorch with `torch.export.Dim.AUTO`, or fix it",
-}
+from onnxport._export import branches, kernels, places
 
 
 def findings(program: ExportedProgram) -> tuple[Diagnostic, ...]:
@@ -37,48 +29,50 @@ def _findings(report: Any) -> Iterator[Diagnostic]:
         if failure.xfail:
             continue
         kind, data = failure.failure_type.name, failure.data
-        yield Diagnostic(
-            "warning",
-            "OP211",
-            _message(kind, data),
-            **_line(data.get("user_stack") or (), files),
-            target=data.get("op"),
-            help=HELP.get(kind),
-        )
+        stack = data.get("user_stack") or ()
+        place = places.of_stack((files.get(frame["filename"]), frame["line"]) for frame in stack)
+        if kind == "DATA_DEPENDENT_ERROR":
+            yield _assumed(data, place)
+        elif kind == "GUARD_ADDED":
+            yield _restricted(data, place)
+        elif kind in ("MISSING_FAKE_KERNEL", "MISMATCHED_FAKE_KERNEL"):
+            profiles = report.op_profiles.get(data["op"], ())
+            yield kernels.problem("warning", data["op"], data.get("reason"), profiles)
+        else:
+            yield Diagnostic("warning", "OP211", f"draft export reports {kind}", **place)
 
 
-def _message(kind: str, data: Mapping[str, Any]) -> str:
-    if kind == "MISSING_FAKE_KERNEL":
-        return f"`{data['op']}` has no fake kernel: the types of its results are those of one call"
-    if kind == "MISMATCHED_FAKE_KERNEL":
-        return f"the fake kernel of `{data['op']}` is wrong: {data['reason']}"
-    if kind == "DATA_DEPENDENT_ERROR":
-        return f"the program takes `{data['expr']}` to be {data['result']} for all data, as traced"
-    if kind == "GUARD_ADDED":
-        return f"the program takes `{data['expr']}` to hold, which restricts the dynamic dimensions"
-    return f"draft export reports {kind}"
+def _assumed(data: Mapping[str, Any], place: dict[str, Any]) -> Diagnostic:
+    """Say that a value of data decided something in Python."""
+    message = (
+        "a value decides in this line, and the model always goes the way of the example: "
+        f"it takes `{data['expr']}` to be {data['result']} for all data"
+    )
+    return Diagnostic("warning", "OP211", message, **place, help=branches.help(place.get("source")))
 
 
-def _line(stack: Any, names: Mapping[int, str]) -> dict[str, Any]:
-    """Return the deepest line of the user's code in a stack of draft export."""
-    for frame in reversed(stack):
-        file = names.get(frame["filename"])
-        if file is not None and _is_own(file):
-            return {"file": file, "line": frame["line"]}
-    return {}
+def _restricted(data: Mapping[str, Any], place: dict[str, Any]) -> Diagnostic:
+    """Say that a line holds only for some sizes."""
+    needs = condition(data["expr"], data["symbol_to_sources"])
+    message = f"this line does not take every size: it needs `{needs}`"
+    return Diagnostic(
+        "warning",
+        "OP216",
+        message,
+        **place,
+        help="write sizes as those of a tensor, such as `x.shape[0]`, where a number stands; "
+        "or leave the dimension fixed",
+    )
 
 
-def place(error: BaseException | None) -> dict[str, Any]:
-    """Return the deepest line of the user's code in the traceback of `error`."""
-    frames = traceback.extract_tb(error.__traceback__) if error is not None else []
-    for frame in reversed(frames):
-        if _is_own(frame.filename):
-            return {"file": frame.filename, "line": frame.lineno}
-    return {}
-
-
-_LIBRARIES = (os.path.dirname(torch.__file__), os.path.dirname(os.path.dirname(__file__)))
-
-
-def _is_own(file: str) -> bool:
-    return not file.startswith(("<", *_LIBRARIES)) and os.path.dirname(os.__file__) not in file
+def condition(expr: str, sources: Mapping[str, str]) -> str:
+    """Return a condition on sizes in the names of the user's arguments."""
+    for symbol, source in sources.items():
+        found = re.fullmatch(r"L\['(\w+)'\](.*)\.size\(\)\[(\d+)\]", source)
+        own = f"{found[1]}{found[2]}.shape[{found[3]}]" if found else source
+        expr = re.sub(rf"\b{symbol}\b", lambda _, own=own: own, expr)
+    expr = re.sub(r"Mod\(([^(),]+), ([^(),]+)\)", r"\1 % \2", expr)
+    relation = re.fullmatch(r"(Eq|Ne)\(([^()]*), ([^()]*)\)", expr)
+    if relation:
+        expr = f"{relation[2]} {'==' if relation[1] == 'Eq' else '!='} {relation[3]}"
+    return expr

@@ -6,14 +6,14 @@ import contextlib
 import os
 import sys
 import time
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from onnxport import _errors
+from onnxport import _diagnostics, _errors
+from onnxport._diagnostics import Diagnostic
 from onnxport._onnx_program import ONNXProgram, conversion
 from onnxport._operators.functions import Custom
 
@@ -76,7 +76,7 @@ class Job:
         from torch.export import ExportedProgram
 
         from onnxport._export import axes as dynamic_axes
-        from onnxport._export import caches, serialize
+        from onnxport._export import caches, places, serialize
         from onnxport._export import capture as capturing
         from onnxport._export import shapes as dynamic
 
@@ -108,12 +108,16 @@ class Job:
                     raise _errors.usage(message, "leave out `dynamic_axes`, which is deprecated")
                 wanted = dynamic.read(model, args, kwargs, shapes)
                 with self.timed("capture"):
-                    program, how = capturing.capture(model, args, kwargs, wanted, self.say)
+                    program, how = capturing.capture(
+                        model, args, kwargs, wanted, self.say, verbose=self.verbose
+                    )
             for finding in how.diagnostics:
-                warnings.warn(str(finding), UserWarning, stacklevel=5)
+                # Which dimensions a line fixes is said of the dimensions.
+                if finding.code != "OP216":
+                    places.warn(said(finding))
             if self.dump:
                 self._dump(program)
-            named = dynamic.names(program, wanted)
+            named = dynamic.names(program, wanted, how.diagnostics)
             self.say("converting")
             with self.timed("hand over"):
                 parts = serialize.parts(program)
@@ -156,6 +160,11 @@ class Job:
         self.folder.mkdir(parents=True, exist_ok=True)
         path.write_text(markdown.report(self.program, self.seconds, error))
         self.say(f"the report is at {path}")
+
+
+def said(finding: Diagnostic) -> str:
+    """Return a finding as a warning shows it, with what can be pasted."""
+    return _diagnostics.text([finding])
 
 
 def _arguments(
@@ -210,6 +219,8 @@ def _with_all_names(options: Mapping[str, Any], program: Any) -> dict[str, Any]:
 
 def warn_of_training(model: Any) -> None:
     """Warn if a module is in training mode."""
+    from onnxport._export import places
+
     if getattr(model, "training", False) and hasattr(model, "eval"):
         message = "the model is in training mode: call `model.eval()` unless that is meant"
-        warnings.warn(message, UserWarning, stacklevel=6)
+        places.warn(message)

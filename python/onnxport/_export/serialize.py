@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,12 @@ from torch.export import ExportedProgram
 
 from onnxport import _errors
 from onnxport._diagnostics import Diagnostic
+
+# What makes a plain tensor of one, by what is said of it.
+_INSTEAD = {
+    "quantised": "model.{0} = model.{0}.dequantize()",
+    "sparse": "model.{0} = model.{0}.to_dense()",
+}
 
 
 @dataclass(frozen=True)
@@ -55,7 +62,10 @@ def parts(program: ExportedProgram) -> Parts:
         UnsupportedError: It holds a tensor whose memory cannot be read.
     """
     weights, constants = _buffers(program.state_dict, program.constants)
-    return Parts(to_json(program), weights, constants)
+    try:
+        return Parts(to_json(program), weights, constants)
+    except NotImplementedError as error:
+        raise _errors.UnsupportedError(diagnostics=[_unnamed(error)]) from error
 
 
 def replaced(parts: Parts, tensors: Mapping[str, Any]) -> tuple[Parts, list[str]]:
@@ -90,14 +100,35 @@ def _buffers(*tables: Mapping[str, Any]) -> list[dict[str, Buffer | None]]:
         if (reason := unreadable(tensor)) is not None
     }
     if reasons:
-        help = "replace it by a plain tensor before the export"
-        problems = [
-            Diagnostic("error", "OP212", f"`{name}` cannot be read: {reason}", help=help)
-            for name, reason in reasons.items()
-        ]
+        problems = [problem(name, reason) for name, reason in reasons.items()]
         raise _errors.UnsupportedError(diagnostics=problems)
     storages: dict[int, Any] = {}
     return [{name: buffer(tensor, storages) for name, tensor in table.items()} for table in tables]
+
+
+def problem(name: str, reason: str) -> Diagnostic:
+    """Return the error for a tensor that cannot be read, for this reason."""
+    instead = next((text for text in _INSTEAD if text in reason), None)
+    help = (
+        f"make it a plain tensor before the export: `{_INSTEAD[instead].format(name)}`"
+        if instead
+        else "replace it by a plain tensor before the export"
+    )
+    return Diagnostic("error", "OP212", f"`{name}` cannot be read: {reason}", help=help)
+
+
+def _unnamed(error: NotImplementedError) -> Diagnostic:
+    """Return the error for what PyTorch's serializer does not write."""
+    found = re.search(r"(?:for|Serializing) <class '([^']+)'>", str(error))
+    if found is None:
+        return Diagnostic("error", "OP210", f"the program cannot be written: {error}")
+    name = found[1]
+    return Diagnostic(
+        "error",
+        "OP213",
+        f"`{name}` is registered without a name under which programs can state it",
+        help=f'give its registration the argument `serialized_type_name="{name}"`',
+    )
 
 
 def to_json(program: ExportedProgram) -> bytes:

@@ -7,7 +7,6 @@ of its own.
 
 from __future__ import annotations
 
-import warnings
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,8 @@ import torch
 from torch.export import Dim, ExportedProgram
 
 from onnxport import _errors
-from onnxport._export import trees
+from onnxport._diagnostics import Diagnostic
+from onnxport._export import places, trees
 from onnxport._program import dim_names, user_inputs
 
 Shapes = Mapping[str, Any] | Sequence[Any] | None
@@ -67,8 +67,13 @@ def read(model: Any, args: trees.Args, kwargs: trees.Kwargs, shapes: Shapes) -> 
     return Wanted(tuple(candidates), axes)
 
 
-def names(program: ExportedProgram, wanted: Wanted) -> dict[str, str]:
-    """Return the names of the program's symbols; a name that cannot be kept is warned about."""
+def names(
+    program: ExportedProgram, wanted: Wanted, findings: Sequence[Diagnostic] = ()
+) -> dict[str, str]:
+    """Return the names of the program's symbols; a name that cannot be kept is warned about.
+
+    `findings` of draft export say where sizes are decided.
+    """
     named = {**_roots(program), **dim_names(program)}
     inputs = list(user_inputs(program))
     for axis in wanted.axes:
@@ -77,7 +82,7 @@ def names(program: ExportedProgram, wanted: Wanted) -> dict[str, str]:
         size = inputs[axis.leaf].shape[axis.axis]
         place = f"axis {axis.axis} of `{axis.path}`"
         if size.is_Integer:
-            _warn(f"{place} is not dynamic: the program fixes it at {size}")
+            _warn(str(fixed(axis, size, findings)))
         elif axis.name is None or not size.is_Symbol:
             if axis.name is not None:
                 _warn(f"{place} is {size}, and not called `{axis.name}`")
@@ -85,6 +90,24 @@ def names(program: ExportedProgram, wanted: Wanted) -> dict[str, str]:
             other = named[str(size)]
             _warn(f"{place} is not called `{axis.name}`: it is the same dimension as `{other}`")
     return _distinct(named)
+
+
+def fixed(axis: Axis, size: Any, findings: Sequence[Diagnostic] = ()) -> Diagnostic:
+    """Return the warning for an axis that is not dynamic, though it was to be."""
+    own = f"{axis.path}.shape[{axis.axis}]"
+    line = next((one for one in findings if one.code == "OP216" and own in one.message), None)
+    asked = f"`dynamic_shapes` without axis {axis.axis} of `{axis.path}`"
+    return Diagnostic(
+        "warning",
+        "OP216",
+        f"axis {axis.axis} of `{axis.path}` is not dynamic: the program fixes it at {size}",
+        file=line.file if line else None,
+        line=line.line if line else None,
+        source=line.source if line else None,
+        notes=(line.message,) if line else (),
+        help=f"write `{own}` where the module means this size, and not {size}; if {size} is meant, "
+        f"give {asked}",
+    )
 
 
 def _roots(program: ExportedProgram) -> dict[str, str]:
@@ -194,4 +217,4 @@ def _replaced(
 
 
 def _warn(message: str) -> None:
-    warnings.warn(message, UserWarning, stacklevel=5)
+    places.warn(message)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from onnxport import _errors
 from onnxport._diagnostics import Diagnostic
+from onnxport._export import places
 from onnxport._onnx_program import html, irmodel, values
 from onnxport._onnx_program.conversion import Source, public_errors
 from onnxport._onnx_program.held import HeldModel
@@ -59,9 +60,10 @@ class ONNXProgram(HeldModel):
         program = cls(source.convert(options), exported_program)
         program._source, program._options, program._path = source, dict(options), path
         program.capture, program._example = capture, example
-        for one in program.diagnostics:
+        # What was found while the program was captured has been said.
+        for one in map(Diagnostic.read, program.report["diagnostics"]):
             if one.severity == "warning":
-                warnings.warn(str(one), UserWarning, stacklevel=6)
+                places.warn(str(one))
         return program
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import json
 import tempfile
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from onnxport import _errors
+from onnxport._diagnostics import Diagnostic
 from onnxport._onnx_program import values
 from onnxport._onnx_program.ports import STATES, Ports
 from onnxport._onnx_program.sessions import (
@@ -50,6 +52,8 @@ class Runner:
             unknown = [name for name in wanted or () if f"({name})" in str(error)]
             if unknown:
                 raise _errors.usage(f"the graph has no value `{unknown[0]}`") from error
+            if type(error).__module__.partition(".")[0] == "onnxruntime":
+                raise _refused(program, error) from error
             raise
         kept = json.loads(self.session.metadata.get(STATES, "[]"))
         self.kept = [state for state in kept if state["kind"] != "input"]
@@ -119,3 +123,17 @@ class Runner:
         if self._folder is not None:
             self._folder.cleanup()
             self._folder = None
+
+
+def _refused(program: ONNXProgram, error: Exception) -> _errors.UnverifiedError:
+    """Return the error for a model that ONNX Runtime does not load."""
+    said = str(error).strip().split("\n", 1)[0]
+    lacking = [one for one in program.diagnostics if one.code == "OP409"]
+    if not lacking:
+        help = "try another `opset_version`, or a newer version of ONNX Runtime"
+        problem = Diagnostic("error", "OP703", f"ONNX Runtime does not load it: {said}", help=help)
+        return _errors.UnverifiedError(diagnostics=[problem])
+    problems = [
+        dataclasses.replace(one, severity="error", notes=(*one.notes, said)) for one in lacking
+    ]
+    return _errors.UnverifiedError(diagnostics=problems)

@@ -81,6 +81,7 @@ def test_draft_export_comes_last_and_its_findings_are_diagnostics():
     (finding,) = how.diagnostics
     assert (finding.severity, finding.code) == ("warning", "OP211")
     assert "to be True for all data" in finding.message
+    assert "torch.where(x.sum() > 0, x + 1, x - 1)" in finding.help
     source, first = inspect.getsourcelines(Branch.forward)
     assert finding.file == __file__
     assert finding.line == first + len(source) - 1

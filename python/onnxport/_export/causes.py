@@ -1,0 +1,90 @@
+"""Why PyTorch cannot export a module, from what its attempts failed with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import torch
+
+from onnxport._diagnostics import Diagnostic
+from onnxport._export import branches, classes, kernels, places, serialize, trees
+
+_NO_KERNEL = re.compile(r"no fake impl registered for <CustomOpDef\((?P<name>[\w.:]+)\)>")
+_BY_DATA = re.compile(r"data-dependent (expression|branching)|Data-dependent", re.IGNORECASE)
+
+
+def diagnostics(
+    module: Any,
+    name: str,
+    args: trees.Args,
+    kwargs: trees.Kwargs,
+    attempts: Sequence[Any],
+) -> tuple[Diagnostic, ...]:
+    """Return what to tell the user, who calls the module `name`; `attempts` all failed."""
+    errors = [attempt.error for attempt in attempts if attempt.error is not None]
+    found = classes.problem(module, args, kwargs) or _by_kernel(errors)
+    if found is not None:
+        return (found,)
+    if unreadable := tuple(_unreadable(module)):
+        return unreadable
+    return (_by_data(name, errors) or _general(name, attempts),)
+
+
+def _by_kernel(errors: Iterable[BaseException]) -> Diagnostic | None:
+    """Look for a custom operator of which PyTorch does not know what its results look like."""
+    for error in errors:
+        func = getattr(error, "func", None)
+        if type(error).__name__ == "UnsupportedOperatorException" and func is not None:
+            return kernels.problem("error", str(func))
+        if found := _NO_KERNEL.search(str(error)):
+            return kernels.problem("error", found["name"])
+    return None
+
+
+def _unreadable(module: Any) -> Iterator[Diagnostic]:
+    """Weights of a kind that PyTorch does not trace."""
+    tensors = [*module.named_parameters(), *module.named_buffers()]
+    for name, tensor in tensors:
+        if tensor.is_quantized or tensor.layout is not torch.strided:
+            yield serialize.problem(name, serialize.unreadable(tensor) or "")
+
+
+def _by_data(name: str, errors: Iterable[BaseException]) -> Diagnostic | None:
+    """Look for a decision in Python that depends on values."""
+    for error in errors:
+        if _BY_DATA.search(str(error)):
+            place = places.of_error(error)
+            message = (
+                f"PyTorch cannot export {name}: a value decides in this line, "
+                "and a graph has no values yet"
+            )
+            return Diagnostic(
+                "error", "OP214", message, **place, help=branches.help(place.get("source"))
+            )
+    return None
+
+
+def _general(name: str, attempts: Sequence[Any]) -> Diagnostic:
+    first = attempts[0].error
+    return Diagnostic(
+        "error",
+        "OP210",
+        f"PyTorch cannot export {name}: {type(first).__name__}: {first_line(first)}",
+        **places.of_error(first),
+        notes=tuple(f"{attempt}{_explained(attempt.error)}" for attempt in attempts),
+        help="call the module with these arguments first: it has to work as it is; then change "
+        "what the notes name (`.attempts` of this error has all that PyTorch said)",
+    )
+
+
+def first_line(error: BaseException | None) -> str:
+    """Return the first line of what an error says."""
+    return str(error).strip().split("\n", 1)[0]
+
+
+def _explained(error: BaseException | None) -> str:
+    """Return what Dynamo explains below its first line."""
+    found = re.search(r"^\s*Explanation: (.+)$", str(error), re.MULTILINE)
+    return f": {found[1].strip()}" if found else ""

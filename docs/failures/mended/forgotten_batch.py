@@ -1,0 +1,12 @@
+import torch
+
+
+class Mean(torch.nn.Module):
+    def forward(self, tokens, scale):
+        return tokens.mean(1) * scale
+
+
+model, args = Mean().eval(), (torch.randn(4, 5, 8), torch.ones(8))
+dynamic = {"tokens": {0: torch.export.Dim.DYNAMIC}, "scale": None}
+program = torch.export.export(model, args, dynamic_shapes=dynamic)
+torch.export.save(program, "mean.pt2")

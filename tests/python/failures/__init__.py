@@ -1,0 +1,1 @@
+"""The page of the most frequent failures, and what its messages suggest."""

@@ -81,6 +81,8 @@ class Diagnostic:
         lines += [f"  = {note}".replace("\n", "\n    ") for note in self.notes]
         if self.help:
             lines.append(f"  help: {self.help}".replace("\n", "\n    "))
+        elif self.severity == "error" and self.code.startswith("OP"):
+            lines.append(f"  help: `onnxport explain {self.code}` lists ways out")
         return "\n".join(lines)
 
 
@@ -89,6 +91,14 @@ def read(text: str) -> tuple[Diagnostic, ...]:
     data = json.loads(text) if text else []
     records = data.get("diagnostics", []) if isinstance(data, Mapping) else data
     return tuple(Diagnostic.read(record) for record in records)
+
+
+def sarif(diagnostics: Iterable[Diagnostic], root: str) -> str:
+    """Return a SARIF log; files below the folder `root` are named relative to it."""
+    from onnxport import _native
+
+    records = [dataclasses.asdict(one) for one in diagnostics]
+    return _native.sarif(json.dumps(records), root)
 
 
 def text(diagnostics: Iterable[Diagnostic]) -> str:

@@ -243,6 +243,12 @@ def try_rule(
     Returns whether it was applied, and what is wrong; `None` where both sides agree.
     """
 
+def sarif(diagnostics: str, root: str) -> str:
+    """Return diagnostics, a JSON list of records, as a SARIF log.
+
+    Files below the folder `root` are named relative to it.
+    """
+
 def names(pattern: str) -> list[list[str]]:
     """Tell the names in a pattern: of nodes, values, extents and attributes."""
 

@@ -14,6 +14,7 @@ mod work;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use onnxport_core::diagnose::render;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -36,7 +37,7 @@ mod native {
     #[pymodule_export]
     use super::tensor::Tensor;
     #[pymodule_export]
-    use super::{command, describe, main, names};
+    use super::{command, describe, main, names, sarif};
     use pyo3::prelude::*;
 
     #[pymodule_init]
@@ -113,6 +114,13 @@ fn pieces(path: &Path, options: &str) -> Result<String, String> {
 #[pyfunction]
 fn describe(py: Python<'_>, name: &str) -> PyResult<String> {
     onnxport::describe(name).map(|known| known.to_string()).map_err(|outcome| error::raised(py, &outcome))
+}
+
+/// Diagnostics, a JSON list of records, as a SARIF log; files below the folder `root` are named relative to it.
+#[pyfunction]
+fn sarif(diagnostics: &str, root: &str) -> PyResult<String> {
+    let report = render::report(diagnostics).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok(format!("{:#}\n", render::sarif(&report, root)))
 }
 
 /// What the names in the pattern of a rule stand for: nodes, values, extents, attributes.

@@ -35,7 +35,7 @@ def export(
     dynamic_shapes: Any = None,
     custom_translation_table: Mapping[Any, Callable[..., Any] | Sequence[Callable[..., Any]]]
     | None = None,
-    report: bool = False,
+    report: bool | str | os.PathLike[str] = False,
     optimize: bool = True,
     verify: bool = False,
     profile: bool | str | os.PathLike[str] = False,
@@ -80,7 +80,8 @@ def export(
             makes it dynamic and names it.
         custom_translation_table: Functions that lower operators: of your own, or in the place of
             the lowerings that onnxport has. `docs/python.md` says how they are written.
-        report: Write a report in Markdown into `artifacts_dir`, also when the export fails.
+        report: Write a report in Markdown into `artifacts_dir`, also when the export fails. A path
+            is that of the report: `.md`, or `.sarif` for what is wrong, beside the code.
         optimize: Apply the standard rules, which never change a result, and fold constants.
         verify: Run the model on the example call before it is written, and compare.
         profile: Print how long each stage took; at a path, write a trace of the conversion.
@@ -113,6 +114,7 @@ def export(
         MismatchError: `verify` found other values; nothing was written.
         FileError: A file cannot be read or written.
     """
+    refused.check_report(report)
     refused.check(
         dynamo=dynamo,
         training=training,

@@ -46,6 +46,9 @@ def _by_kernel(errors: Iterable[BaseException]) -> Diagnostic | None:
 def _unreadable(module: Any) -> Iterator[Diagnostic]:
     """Weights of a kind that PyTorch does not trace."""
     tensors = [*module.named_parameters(), *module.named_buffers()]
+    for path, part in module.named_modules():
+        plain = ((name, one) for name, one in vars(part).items() if isinstance(one, torch.Tensor))
+        tensors += [(f"{path}.{name}" if path else name, one) for name, one in plain]
     for name, tensor in tensors:
         if tensor.is_quantized or tensor.layout is not torch.strided:
             yield serialize.problem(name, serialize.unreadable(tensor) or "")

@@ -27,7 +27,7 @@ class Job:
     plugins: tuple[str, ...] = ()
     custom: Custom = field(default_factory=Custom)
     verbose: bool = False
-    report: bool = False
+    report: bool | str | os.PathLike[str] = False
     profile: bool = False
     dump: bool = False
     seconds: dict[str, float] = field(default_factory=dict)
@@ -155,11 +155,22 @@ class Job:
     def _report(self, error: BaseException | None) -> None:
         from onnxport._export import markdown
 
-        state = "success" if error is None else "failure"
-        path = self.folder / f"onnx_export_{self.stamp}_{state}.md"
-        self.folder.mkdir(parents=True, exist_ok=True)
-        path.write_text(markdown.report(self.program, self.seconds, error))
+        if isinstance(self.report, bool):
+            state = "success" if error is None else "failure"
+            path = self.folder / f"onnx_export_{self.stamp}_{state}.md"
+        else:
+            path = Path(self.report)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix == ".sarif":
+            path.write_text(_diagnostics.sarif(self._found(error), os.getcwd()), encoding="utf-8")
+        else:
+            text = markdown.report(self.program, self.seconds, error)
+            path.write_text(text, encoding="utf-8")
         self.say(f"the report is at {path}")
+
+    def _found(self, error: BaseException | None) -> list[Diagnostic]:
+        found = list(getattr(error, "diagnostics", ()))
+        return found if self.program is None else [*found, *self.program.diagnostics]
 
 
 def said(finding: Diagnostic) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from onnxport import _errors
@@ -36,3 +37,10 @@ def check(**arguments: Any) -> None:
         nothing, instead = _RULES[name]
         if str(value) not in nothing:
             raise _errors.usage(f"`{name}={value!r}` has no meaning here", instead)
+
+
+def check_report(report: Any) -> None:
+    """Raise for a report that cannot be written in the format of its name."""
+    if isinstance(report, bool) or os.path.splitext(report)[1] in (".md", ".sarif"):
+        return
+    raise _errors.usage(f"a report is .md or .sarif, and `{report}` is neither")

@@ -1,6 +1,9 @@
 """What PyTorch finds, in the words of diagnostics: code, line, next step."""
 
 import inspect
+import json
+import os
+from pathlib import Path
 
 import pytest
 import torch
@@ -9,6 +12,8 @@ pytest.importorskip("onnxport._native", reason="run `cargo xtask python`")
 
 import onnxport
 from onnxport._export import branches, draft, kernels
+
+SCHEMA = Path(os.environ.get("SARIF_SCHEMA", "sarif-schema-2.1.0.json"))
 
 
 def line_of(function, text):
@@ -193,3 +198,32 @@ def test_what_the_module_prints_is_shown(capfd):
 
     onnxport.export(Loud(), (torch.ones(3),))
     assert "here\n" in capfd.readouterr().err
+
+
+def test_a_report_for_tools_that_review_code(tmp_path, monkeypatch):
+    class Odd:
+        def __init__(self, x):
+            self.x = x
+
+    class Inner(torch.nn.Module):
+        def forward(self, odd):
+            return odd.x + 1
+
+    path = tmp_path / "deep" / "found.sarif"
+    monkeypatch.chdir(Path(__file__).parent)
+    with pytest.raises(onnxport.CaptureError):
+        onnxport.export(Inner().eval(), (Odd(torch.ones(2)),), report=path)
+    log = json.loads(path.read_text())
+    (result,) = log["runs"][0]["results"]
+    assert result["ruleId"] == "OP213"
+    place = result["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"] == {"uri": "test_said.py", "uriBaseId": "%SRCROOT%"}
+    (change,) = result["fixes"][0]["artifactChanges"]
+    (replacement,) = change["replacements"]
+    assert replacement["insertedContent"]["text"].startswith("torch.utils._pytree.register")
+    lines = Path(__file__).read_text().splitlines()
+    assert lines[replacement["deletedRegion"]["startLine"] - 2].strip() == "self.x = x"
+    if SCHEMA.exists():
+        pytest.importorskip("jsonschema").validate(log, json.loads(SCHEMA.read_text()))
+    with pytest.raises(onnxport.UsageError, match="neither"):
+        onnxport.export(Inner().eval(), (torch.ones(2),), report="found.txt")

@@ -467,7 +467,7 @@ class TestErrors:
             assert isinstance(error, torch.onnx.OnnxExporterError)
             assert error.exit == exit
             assert error.diagnostics[0].code == "OP301"
-            assert str(error) == "error[OP301]: no"
+            assert str(error).startswith("error[OP301]: no\n  help: ")
         assert isinstance(_errors.of_exit(130, []), KeyboardInterrupt)
 
     def test_handlers_of_pytorch_catch_it(self):

@@ -1,5 +1,6 @@
 """How bad what a conversion finds is held to be."""
 
+import json
 import subprocess
 
 import pytest
@@ -20,7 +21,7 @@ def archive(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize(
+CASES = pytest.mark.parametrize(
     ("options", "code", "shown"),
     [
         ((), 0, "note[OP408]"),
@@ -33,6 +34,9 @@ def archive(tmp_path_factory):
         (("-D", "OP9"), 2, "there is no such code"),
     ],
 )
+
+
+@CASES
 def test_a_code_is_as_bad_as_the_user_says(archive, tmp_path, options, code, shown):
     model = tmp_path / "model.onnx"
     command = [binary(), "convert", archive, "-o", model, "--no-verify", *options]
@@ -43,3 +47,34 @@ def test_a_code_is_as_bad_as_the_user_says(archive, tmp_path, options, code, sho
         assert "OP408" not in done.stderr
     else:
         assert shown in done.stderr
+
+
+@CASES
+def test_a_code_is_as_bad_for_a_package(archive, tmp_path, options, code, shown):
+    package, report = tmp_path / "package", tmp_path / "found.sarif"
+    command = [binary(), "package", f"a={archive}", f"b={archive}", "-o", package, "--no-verify"]
+    command += ["--report", report, *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    assert package.exists() == (code == 0)
+    if shown is None:
+        assert "OP408" not in done.stderr
+    else:
+        assert shown in done.stderr
+    assert report.exists() == (code != 2)
+    if code == 2:
+        return
+    results = json.loads(report.read_text())["runs"][0]["results"]
+    assert [one["ruleId"] for one in results] == (["OP408"] * 2 if shown else [])
+    for name, result in zip("ab", results, strict=False):
+        assert f"in `{name}`" in result["message"]["text"]
+        place = result["locations"][0]["physicalLocation"]
+        assert place["region"]["snippet"]["text"] == "return torch.erf(x.double())"
+
+
+def test_a_package_has_no_page(archive, tmp_path):
+    package = tmp_path / "package"
+    command = [binary(), "package", archive, "-o", package, "--report", tmp_path / "a.html"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "a page shows one model" in done.stderr

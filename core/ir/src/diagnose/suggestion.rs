@@ -1,9 +1,9 @@
 //! What a user can paste to go on.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What a suggestion is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Subject {
     /// A lowering in Python, for a missing operator.

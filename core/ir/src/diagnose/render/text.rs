@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use super::group::{Group, groups};
-use crate::diagnose::{Origin, Report, Severity};
+use crate::diagnose::{Origin, Report, Severity, explanation};
 
 /// How many places of one problem are shown.
 const PLACES: usize = 3;
@@ -83,10 +83,14 @@ fn write_group(out: &mut String, group: &Group<'_>, palette: Palette) -> std::fm
     if let Some(provider) = &diagnostic.provider {
         writeln!(out, "  {faint}={reset} reported by the plugin `{}`", printable(provider))?;
     }
-    if let Some(help) = &diagnostic.help {
-        writeln!(out, "  {note}help{reset}: {}", indent(help))?;
+    match &diagnostic.help {
+        Some(help) => writeln!(out, "  {note}help{reset}: {}", indent(help)),
+        // Nobody is left without a next step.
+        None if diagnostic.severity == Severity::Error && explanation(&diagnostic.code).is_some() => {
+            writeln!(out, "  {note}help{reset}: `onnxport explain {}` lists ways out", diagnostic.code)
+        }
+        None => Ok(()),
     }
-    Ok(())
 }
 
 fn write_place(out: &mut String, origin: &Origin, palette: Palette) -> std::fmt::Result {
@@ -206,7 +210,8 @@ warning[OP401]: odd
     fn quoted_names_do_not_move_the_cursor() {
         let hostile = Diagnostic::error(Code::VALIDATE, "`a\u{1b}[2Jb`").note("c\rd\ne");
         let shown = text(&hostile.into(), Palette::PLAIN);
-        assert_eq!(shown, "error[OP401]: `a\\u{1b}[2Jb`\n  = c\\rd\n    e\n");
+        let help = "  help: `onnxport explain OP401` lists ways out\n";
+        assert_eq!(shown, format!("error[OP401]: `a\\u{{1b}}[2Jb`\n  = c\\rd\n    e\n{help}"));
     }
 
     #[test]

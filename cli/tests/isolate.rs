@@ -184,3 +184,22 @@ fn a_verification_tells_what_an_executor_does() {
         assert_eq!((exit, &said["diagnostics"][0]["code"]), (Some(4), &code.into()), "{said}");
     }
 }
+
+#[test]
+fn a_profile_tells_what_an_executor_does() {
+    let (model, library) = (at("m.onnx"), at("faulty.so"));
+    let cases = [
+        ("right", Some(6), "OP702"),
+        ("refuse", Some(4), "OP703"),
+        ("load-segv", Some(4), "OP708"),
+        ("run-abort", Some(4), "OP708"),
+        ("run-hang", Some(4), "OP705"),
+    ];
+    for (does, exit, code) in cases {
+        let option = format!("does={does}");
+        let start = ["profile", &model, "--plugin", &library, "--executor", "faulty", "--runs", "2"];
+        let more = ["--executor-option", &option, "--isolate", "--timeout", "0.5"];
+        let (ended, said) = onnxport(&[&start[..], &more].concat());
+        assert_eq!((ended, &said["diagnostics"][0]["code"]), (exit, &code.into()), "{does}: {said}");
+    }
+}

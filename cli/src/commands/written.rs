@@ -1,11 +1,12 @@
 //! What is said of a model that was written.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use onnxport_core::WriteReport;
-use onnxport_core::trace::Stage;
+use onnxport_core::trace::{Stage, StageMemory};
 use onnxport_core::verify::{Port, Signature};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::format::{bold, bytes, count, duration, faint, table};
 use crate::outcome::Outcome;
@@ -124,12 +125,8 @@ pub(super) fn put_stages(stages: &[Stage], outcome: &mut Outcome) {
     let seconds: Map<String, Value> =
         stages.iter().map(|stage| (stage.name.to_owned(), stage.time.as_secs_f64().into())).collect();
     outcome.put("seconds", seconds);
-    let memory = |stage: &Stage| {
-        let memory = stage.memory?;
-        let told = json!({ "growth": memory.growth, "end": memory.end, "peak": memory.peak });
-        Some((stage.name.to_owned(), told))
-    };
-    let memory: Map<String, Value> = stages.iter().filter_map(memory).collect();
+    let memory: BTreeMap<&str, StageMemory> =
+        stages.iter().filter_map(|stage| Some((stage.name, stage.memory?))).collect();
     if !memory.is_empty() {
         outcome.put("memory", memory);
     }

@@ -3,6 +3,8 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
+
 use super::{Span, current, span_since};
 
 /// A stage, how long it took, and what memory it took.
@@ -17,7 +19,7 @@ pub struct Stage {
 }
 
 /// The anonymous memory of the process during a stage, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct StageMemory {
     /// At the end, less what it was at the start.
     pub growth: i64,

@@ -81,6 +81,8 @@ pub struct Converted {
     pub model: Model,
     /// What was decomposed.
     pub decomposed: Decomposed,
+    /// Which plugin lowered what.
+    pub provided: Vec<lower::Provided>,
     /// What rules and passes did.
     pub optimised: Optimised,
     /// Warnings and notes.
@@ -198,6 +200,7 @@ pub fn convert(host: &Host, mut program: Program, options: &ConvertOptions) -> R
     Ok(Converted {
         model,
         decomposed,
+        provided: lowered.provided,
         optimised,
         diagnostics,
         checked,

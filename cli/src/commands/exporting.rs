@@ -7,6 +7,7 @@ use clap::Args;
 use onnxport_core::backend::BackendOptions;
 use onnxport_core::diagnose::{Code, Diagnostic, Report};
 use onnxport_core::host::Host;
+use onnxport_core::inspect::WeightForm;
 use onnxport_core::lower::{LowerOptions, Names};
 use onnxport_core::pipeline::ConvertOptions;
 use onnxport_core::trace::{OpenStage, Stage, stage};
@@ -165,6 +166,8 @@ impl Made {
             }),
         );
         decomposing::describe(&converted.decomposed, &mut outcome);
+        outcome.put("lowered", &converted.provided);
+        outcome.put("weight_forms", WeightForm::of(&converted.model));
         arguments.converting.optimising.describe(&converted.optimised, "", &mut outcome);
         outcome.put("opset", self.opset);
         outcome.put("nodes", converted.model.graph.node_count());

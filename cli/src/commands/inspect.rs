@@ -1,5 +1,7 @@
 //! `onnxport inspect`.
 
+mod beside;
+
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -28,6 +30,9 @@ pub(crate) struct Arguments {
     /// A .pt2 or .onnx file, or weights: .safetensors, an index of shards, a checkpoint of torch.save,
     /// a folder of these
     file: PathBuf,
+    /// Another file, to see beside each other where what they hold differs; `--all` shows the rest as well
+    #[arg(conflicts_with_all = ["weights", "manifest"])]
+    other: Option<PathBuf>,
     /// Show every operator, guard and tensor
     #[arg(long)]
     all: bool,
@@ -51,6 +56,10 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
         return check(&arguments.file);
     }
     let shown = if arguments.all { usize::MAX } else { SHOWN };
+    if let Some(other) = &arguments.other {
+        let host = plugins::host(&arguments.plugins)?;
+        return Ok(beside::compare((&arguments.file, other), &host, shown, arguments.all)?);
+    }
     let kind = FileKind::of(&arguments.file);
     if arguments.weights || kind == FileKind::Weights {
         return weights(arguments, kind, shown);

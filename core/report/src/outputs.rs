@@ -1,7 +1,7 @@
 //! The outputs of a model in every call, and the calls.
 
 use maud::{Markup, html};
-use onnxport_core::compare::{Difference, Spread, decade_edges};
+use onnxport_core::compare::{Difference, decade_edges};
 use onnxport_core::verify::{CaseReport, OutputReport, Source, TensorReport, Verification};
 
 use crate::chart::{Bar, bars};
@@ -86,15 +86,21 @@ fn numbers(name: &str, difference: &Difference) -> Markup {
         td.number { (difference.wrong) " of " (difference.elements) }
         td {
             @match &difference.spread {
-                Some(spread) => (bars(&histogram(spread, difference), &format!("differences of {name}"))),
+                Some(spread) => {
+                    (bars(
+                        &histogram(&spread.decades, spread.nan.saturating_add(spread.infinite), difference.allowed.atol),
+                        &format!("differences of {name}"),
+                    ))
+                }
                 None => span.note { "not known" },
             }
         }
     }
 }
 
-/// The buckets of a spread between the first and the last that hold anything, and what is equal and what is lost.
-fn histogram(spread: &Spread, difference: &Difference) -> Vec<Bar> {
+/// The buckets of a spread between the first and the last that hold anything, and what is equal and what is lost: NaN or
+/// infinite on one side. Buckets beyond `atol` are wrong.
+pub(crate) fn histogram(decades: &[u64], lost: u64, atol: f64) -> Vec<Bar> {
     let edges: Vec<f64> = decade_edges().collect();
     let bar = |at: usize, count: u64| {
         let low = at.checked_sub(2).and_then(|below| edges.get(below)).copied();
@@ -105,16 +111,15 @@ fn histogram(spread: &Spread, difference: &Difference) -> Vec<Bar> {
             (None, Some(high)) => format!("below {high:e}"),
             (None, None) => "equal".to_owned(),
         };
-        let is_wrong = at > 0 && low.unwrap_or(0.0) >= difference.allowed.atol;
+        let is_wrong = at > 0 && low.unwrap_or(0.0) >= atol;
         Bar { label, count, is_wrong }
     };
     let filled = |count: &u64| *count > 0;
-    let rest = spread.decades.get(1..).unwrap_or_default();
+    let rest = decades.get(1..).unwrap_or_default();
     let first = rest.iter().position(filled).unwrap_or(0);
     let last = rest.iter().rposition(filled).map_or(0, |at| at + 1);
-    let mut found = vec![bar(0, spread.decades.first().copied().unwrap_or(0))];
+    let mut found = vec![bar(0, decades.first().copied().unwrap_or(0))];
     found.extend(rest.iter().enumerate().take(last).skip(first).map(|(at, count)| bar(at + 1, *count)));
-    let lost = spread.nan.saturating_add(spread.infinite);
     if lost > 0 {
         found.push(Bar { label: "NaN or infinite on one side".to_owned(), count: lost, is_wrong: true });
     }

@@ -1,5 +1,6 @@
 //! What a file holds, as data: for people who want to know before they convert or after.
 
+mod forms;
 mod kind;
 mod model;
 mod parts;
@@ -10,7 +11,8 @@ pub use crate::table::{
     PartSummary, PlaceSummary, ProblemSummary, SharedStorage, SourceSummary, TensorKind, TensorSummary,
     ViewSummary, WeightTable,
 };
+pub use forms::WeightForm;
 pub use kind::FileKind;
 pub use model::ModelSummary;
-pub use parts::{ModelParts, ModuleParts, NodePart, TypeParts};
+pub use parts::{LargePart, ModelParts, ModuleParts, NodePart, TypeParts, WeightParts};
 pub use program::{DimSummary, InputSummary, NORMALISER, OpSummary, ProgramSummary, ValueSummary};

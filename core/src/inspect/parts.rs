@@ -7,7 +7,7 @@ use onnxport_proto::{NodeProto, StringStringEntryProto};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::ModelSummary;
+use super::{ModelSummary, WeightTable};
 use crate::diagnose::Diagnostic;
 use crate::onnx::{OnnxFile, torch};
 
@@ -26,6 +26,8 @@ pub struct ModelParts {
     pub with_line: usize,
     /// The initializers of each element type, the largest first.
     pub types: Vec<TypeParts>,
+    /// Which weights are shared, and the largest ones.
+    pub weights: WeightParts,
     /// What modules hold themselves, those inside of them left out; sorted by path.
     pub modules: Vec<ModuleParts>,
     /// The nodes of the main graph, in order.
@@ -43,6 +45,64 @@ pub struct TypeParts {
     pub elements: u64,
     /// Their bytes.
     pub bytes: u64,
+}
+
+/// The initializers, nested graphs included.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct WeightParts {
+    /// How many there are.
+    pub tensors: usize,
+    /// The bytes of all, each by itself.
+    pub bytes: u64,
+    /// The bytes that are in the files: what several show counts once.
+    pub distinct_bytes: u64,
+    /// The names of those that show the same storage, group by group.
+    pub shared: Vec<Vec<String>>,
+    /// The largest ones, at most [`LARGE`].
+    pub largest: Vec<LargePart>,
+}
+
+/// A large initializer.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct LargePart {
+    /// Its name.
+    pub name: String,
+    /// Its type, `f32[512, 512]`.
+    #[serde(rename = "type")]
+    pub ty: String,
+    /// Its bytes.
+    pub bytes: u64,
+}
+
+/// So many initializers count as the largest ones.
+const LARGE: usize = 20;
+
+impl From<&WeightTable> for WeightParts {
+    fn from(table: &WeightTable) -> Self {
+        let mut shared: Vec<Vec<String>> = vec![Vec::new(); table.shared.len()];
+        for tensor in &table.tensors {
+            if let Some(group) = tensor.shared.and_then(|at| shared.get_mut(at)) {
+                group.push(tensor.name.clone());
+            }
+        }
+        let mut order: Vec<_> = table.tensors.iter().collect();
+        order.sort_by(|a, b| b.bytes.cmp(&a.bytes).then(a.name.cmp(&b.name)));
+        let large = order.into_iter().take(LARGE).map(|tensor| {
+            let extents = tensor.shape.as_ref().map_or_else(|| "?".to_owned(), |shape| format!("{shape:?}"));
+            LargePart {
+                name: tensor.name.clone(),
+                ty: format!("{}{extents}", tensor.dtype),
+                bytes: tensor.bytes,
+            }
+        });
+        Self {
+            tensors: table.tensors.len(),
+            bytes: table.bytes,
+            distinct_bytes: table.distinct_bytes,
+            shared,
+            largest: large.collect(),
+        }
+    }
 }
 
 /// What a module holds.
@@ -85,6 +145,7 @@ impl ModelParts {
     pub fn read(path: &Path) -> Result<Self, Diagnostic> {
         let summary = ModelSummary::read(path)?;
         let file = OnnxFile::open(path)?;
+        let weights = WeightParts::from(&WeightTable::read_model(path)?);
         let nodes = file.graph().map(|graph| graph.node.as_slice()).unwrap_or_default();
         let graph = graph(nodes);
         let mut modules: BTreeMap<&str, ModuleParts> = BTreeMap::new();
@@ -117,7 +178,17 @@ impl ModelParts {
         let program = names.into_iter().filter_map(|(name, key)| Some((name, stated(key)?))).collect();
         let with_module = nodes.iter().filter(|node| said(node, torch::NAMESPACE).is_some()).count();
         let with_line = graph.iter().filter(|node| !node.source.is_empty()).count();
-        Ok(Self { summary, program, nodes: nodes.len(), with_module, with_line, types, modules, graph })
+        Ok(Self {
+            summary,
+            program,
+            nodes: nodes.len(),
+            with_module,
+            with_line,
+            types,
+            weights,
+            modules,
+            graph,
+        })
     }
 }
 

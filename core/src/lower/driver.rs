@@ -9,7 +9,7 @@ use onnxport_abi::status;
 
 use super::callbacks::host_table;
 use super::interface::{real_type, rename_dims};
-use super::{LowerOptions, Lowered, suggest};
+use super::{LowerOptions, Lowered, Provided, suggest};
 use crate::Name;
 use crate::diagnose::{Code, Diagnostic, OriginId, Origins, Report, Severity};
 use crate::host::Known;
@@ -78,6 +78,8 @@ pub(super) struct Driver<'p> {
     /// Bodies of functions that are being stated, the innermost last.
     pub(super) functions: Vec<super::functions::Open>,
     diagnostics: Vec<Diagnostic>,
+    /// How many calls of an operator each plugin lowered.
+    provided: FxHashMap<(usize, Name), usize>,
     /// How many plugins the host had set aside at the start.
     set_aside: usize,
     /// Operators for which a lowering was suggested.
@@ -108,6 +110,7 @@ pub(super) fn run(
         constants: Constants::default(),
         functions: Vec::new(),
         diagnostics: Vec::new(),
+        provided: FxHashMap::default(),
         set_aside: host.quarantine.len(),
         suggested: FxHashSet::default(),
     };
@@ -117,7 +120,7 @@ pub(super) fn run(
     let ((), messages) = log::collect(|| driver.consume(&program.body, calls, &mut scope));
     driver.origin = None;
     driver.make_outputs(&scope, options, output_names);
-    let Driver { mut model, stated, mut diagnostics, .. } = driver;
+    let Driver { mut model, stated, mut diagnostics, provided, .. } = driver;
     diagnostics.extend(messages);
     let mut set_aside = host.set_aside();
     if !diagnostics.iter().any(|d| d.severity == Severity::Error) {
@@ -131,7 +134,14 @@ pub(super) fn run(
     if diagnostics.iter().any(|d| d.severity == Severity::Error) {
         return Err(Report { diagnostics, origins: model.origins });
     }
-    Ok(Lowered { model, stated, diagnostics })
+    let mut provided: Vec<Provided> = (provided.into_iter())
+        .map(|((plugin, operator), calls)| {
+            let plugin = host.plugins.get(plugin).map_or("", |plugin| plugin.id).to_owned();
+            Provided { plugin, operator: operator.to_string(), calls }
+        })
+        .collect();
+    provided.sort();
+    Ok(Lowered { model, stated, diagnostics, provided })
 }
 
 impl<'p> Driver<'p> {
@@ -335,7 +345,10 @@ impl<'p> Driver<'p> {
             Err(Some(Box::new(diagnostic)))
         };
         match (answer, frame.answer.take()) {
-            (status::OK, Some(values)) => Ok(values),
+            (status::OK, Some(values)) => {
+                *self.provided.entry((provider.plugin, call.target.clone())).or_default() += 1;
+                Ok(values)
+            }
             (status::REFUSED, _) => {
                 let code = if code.is_empty() { Code::LOWER_REFUSED } else { Code::of_plugin(plugin, &code) };
                 error(code, format!("`{}` cannot be lowered: {text}", call.target))

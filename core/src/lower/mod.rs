@@ -63,6 +63,19 @@ pub struct Lowered {
     pub stated: Stated,
     /// Warnings.
     pub diagnostics: Vec<Diagnostic>,
+    /// Which plugin lowered what, sorted.
+    pub provided: Vec<Provided>,
+}
+
+/// An operator, and the plugin that lowered its calls.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+pub struct Provided {
+    /// The plugin.
+    pub plugin: String,
+    /// The operator, `aten.add.Tensor`.
+    pub operator: String,
+    /// How many calls of it there were, nested graphs included.
+    pub calls: usize,
 }
 
 /// The names that an exported program gives its user outputs, in order; empty where it gives none.

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import subprocess
+import time
 from pathlib import Path
 
 import numpy as np
@@ -108,6 +109,88 @@ def test_a_report_that_was_changed_is_refused(converted, tmp_path, form):
     assert "OP618" in run("report", converted, "--check", changed, code=5).stderr
 
 
+# A number of each section, and how one would change it.
+SECTIONS = {
+    "stages": lambda said: said["conversion"]["seconds"].update(lower=99.5),
+    "interface": lambda said: said["model"]["summary"]["inputs"][0].update(type="f32[1]"),
+    "program": lambda said: said["model"]["program"].update(ranges="{}"),
+    "types": lambda said: said["model"]["types"][0].update(elements=1),
+    "modules": lambda said: said["model"]["modules"][0].update(nodes=99),
+    "operators": lambda said: said["model"]["summary"]["ops"][0].update(count=99),
+    "weights": lambda said: said["model"]["weights"]["largest"][0].update(bytes=1),
+    "forms": lambda said: said["conversion"]["weight_forms"][0].update(tensors=99),
+    "lowered": lambda said: said["conversion"]["lowered"][0].update(calls=99),
+    "rules": lambda said: said["conversion"]["optimised"].update(before=99),
+    "target": lambda said: said["conversion"]["target"].update(version="0.0"),
+    "verification": lambda said: said["conversion"]["verification"]["cases"][0]["outputs"][0][
+        "difference"
+    ].update(max_abs=0.5),
+    "graph": lambda said: said["model"]["graph"][0].update(operator="Abs"),
+}
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_each_section_is_held_against_what_was_written(converted, tmp_path, section):
+    said = json.loads((converted.parent / "report.json").read_text())
+    before = json.dumps(said)
+    SECTIONS[section](said)
+    assert json.dumps(said) != before
+    changed = tmp_path / "changed.json"
+    # As the program writes it, so that nothing but the number is another one.
+    changed.write_text(json.dumps(said, indent=2, ensure_ascii=False, sort_keys=True) + "\n")
+    told = run("report", converted, "--check", changed, code=5).stderr
+    assert "OP618" in told
+    assert "digest" in told or "model." in told
+
+
+def test_sections_of_a_conversion(converted):
+    said = json.loads((converted.parent / "report.json").read_text())
+    lowered = {row["operator"]: row for row in said["conversion"]["lowered"]}
+    assert lowered["aten.linear.default"] == {
+        "plugin": "aten",
+        "operator": "aten.linear.default",
+        "calls": 6,
+    }
+    forms = said["conversion"]["weight_forms"]
+    assert sum(row["tensors"] for row in forms) == len(onnx.load(converted).graph.initializer)
+    weights = said["model"]["weights"]
+    assert weights["tensors"] == len(onnx.load(converted).graph.initializer)
+    assert weights["largest"][0]["bytes"] == max(row["bytes"] for row in weights["largest"])
+    page = (converted.parent / "report.html").read_text()
+    assert '<svg class="bars"' in page
+    text = (converted.parent / "report.md").read_text()
+    for title in ("Weights", "What happened to weights", "Operators by plugin", "Optimisation"):
+        assert f"## {title}\n" in text
+    assert re.search(r"\| (equal|below 1e-20|1e-\d+ to 1e-\d+): \d+", text)
+    optimised = said["conversion"]["optimised"]
+    assert f"|  | before |  | {optimised['before']} |" in text
+    assert f"|  | after |  | {optimised['after']} |" in text
+
+
+def test_shared_weights_are_named(tmp_path):
+    (tmp_path / "m.data").write_bytes(bytes(64))
+    weights = []
+    for name in ("first", "second"):
+        tensor = TensorProto(name=name, data_type=TensorProto.FLOAT, dims=[4, 4])
+        tensor.data_location = TensorProto.EXTERNAL
+        for key, value in (("location", "m.data"), ("offset", "0"), ("length", "64")):
+            tensor.external_data.add(key=key, value=value)
+        weights.append(tensor)
+    ends = [helper.make_tensor_value_info(end, TensorProto.FLOAT, [4, 4]) for end in "xy"]
+    nodes = [
+        helper.make_node("Add", ["x", "first"], ["h"]),
+        helper.make_node("Mul", ["h", "second"], ["y"]),
+    ]
+    graph = helper.make_graph(nodes, "g", ends[:1], ends[1:], weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    said = json.loads(run("report", tmp_path / "m.onnx", "--json").stdout)["report"]["model"]
+    parts = said["weights"]
+    assert (parts["bytes"], parts["distinct_bytes"]) == (128, 64)
+    assert parts["shared"] == [["first", "second"]]
+    assert "| shared: first, second |" in run("report", tmp_path / "m.onnx").stdout
+
+
 def test_a_report_of_another_model_is_refused(converted, tmp_path):
     model = onnx.load(converted)
     tensor = next(t for t in model.graph.initializer if t.name == "blocks.0.first.bias")
@@ -200,3 +283,13 @@ def test_a_page_of_3000_nodes_is_small(tmp_path):
     assert len(onnx.load(model).graph.node) >= 3000
     assert page.stat().st_size < 3_000_000
     assert 'class="node here"' in browser.document(page)
+    # Opening it costs little more than opening nothing: the best of a few, one after the other.
+    empty = tmp_path / "empty.html"
+    empty.write_text("<!doctype html><title>nothing</title>")
+    times = {empty: [], page: []}
+    for _ in range(4):
+        for opened, found in times.items():
+            before = time.perf_counter()
+            browser.document(opened)
+            found.append(time.perf_counter() - before)
+    assert min(times[page]) < 4 * min(times[empty])

@@ -43,10 +43,39 @@ pub fn check(report: &str, form: Form, model: &ModelParts) -> Result<(), Vec<Str
         wrong.extend(inner.then(|| format!("conversion.nodes is {said}, fewer than the model has")));
     }
     memory(&data["conversion"], &mut wrong);
+    counts(&data["conversion"], &mut wrong);
+    if data["digest"] != super::digest(&data["conversion"]) {
+        wrong
+            .push("what it says of the conversion is not what was written: its digest is another".to_owned());
+    }
     if wrong.is_empty() && render(&data, form) != report {
         wrong.push("it does not show what its data says".to_owned());
     }
     if wrong.is_empty() { Ok(()) } else { Err(wrong) }
+}
+
+/// What is told of rules and of the verification adds up.
+fn counts(conversion: &Value, wrong: &mut Vec<String>) {
+    let optimised = &conversion["optimised"];
+    let sum = |rows: &Value, key: &str| -> u64 {
+        let rows = rows.as_array().into_iter().flatten();
+        rows.filter_map(|row| row[key].as_u64()).fold(0, u64::saturating_add)
+    };
+    if optimised["applied"].as_u64().is_some_and(|applied| applied != sum(&optimised["counts"], "applied")) {
+        wrong.push("conversion.optimised.applied is not the sum over rules and passes".to_owned());
+    }
+    for case in conversion["verification"]["cases"].as_array().into_iter().flatten() {
+        for output in case["outputs"].as_array().into_iter().flatten() {
+            let difference = &output["difference"];
+            let Some(decades) = difference["spread"]["decades"].as_array() else { continue };
+            let spread = ["nan", "infinite"].iter().filter_map(|key| difference["spread"][key].as_u64());
+            let counted = decades.iter().filter_map(Value::as_u64).chain(spread).fold(0, u64::saturating_add);
+            if difference["elements"].as_u64().is_some_and(|elements| elements != counted) {
+                wrong
+                    .push(format!("the differences of `{}` are not as many as its elements", output["name"]));
+            }
+        }
+    }
 }
 
 /// What is told of the memory of stages can be true: each took time, and its peak is no less than what it held.

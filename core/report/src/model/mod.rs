@@ -14,6 +14,7 @@ pub use page::page;
 
 use onnxport_core::inspect::ModelParts;
 use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
 
 /// The version of the data.
 const FORMAT: u64 = 1;
@@ -43,13 +44,21 @@ pub fn data(name: &str, model: Option<&ModelParts>, conversion: Option<&Value>) 
         *executor = executor.as_str().map(crate::short).into();
     }
     let model = model.map(|model| serde_json::to_value(model).unwrap_or_default());
+    let conversion = conversion.map(|_| Value::Object(told)).unwrap_or_default();
     json!({
         "onnxport": env!("CARGO_PKG_VERSION"),
         "format": FORMAT,
         "name": name,
         "model": model,
-        "conversion": conversion.map(|_| told),
+        "digest": digest(&conversion),
+        "conversion": conversion,
     })
+}
+
+/// The SHA-256 of what a report says of a conversion, which no model can be asked for again.
+fn digest(conversion: &Value) -> String {
+    let hash = Sha256::digest(conversion.to_string());
+    hash.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
 }
 
 /// The report in a form.

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::embedded;
 use super::tables::{Table, facts, tables, text};
+use crate::chart::bars;
 use crate::page::{Page, Section, Verdict, render};
 
 const SCRIPT: &str = include_str!("../assets/model.js");
@@ -73,9 +74,14 @@ fn shown(table: &Table) -> Markup {
     html! {
         div.scroll { table {
             thead { tr { @for (name, number) in &table.head { th.number[*number] { (name) } } } }
-            tbody { @for row in &table.rows {
-                tr { @for (text, (_, number)) in row.iter().zip(&table.head) {
-                    td.number[*number] { @if text.contains('\n') { pre { (text.trim()) } } @else { (text) } }
+            tbody { @for (at, row) in table.rows.iter().enumerate() {
+                tr { @for (column, (text, (_, number))) in row.iter().zip(&table.head).enumerate() {
+                    @let drawn = table.bars.get(at).filter(|bars| column + 1 == row.len() && !bars.is_empty());
+                    td.number[*number] {
+                        @if let Some(drawn) = drawn { (bars(drawn, text)) }
+                        @else if text.contains('\n') { pre { (text.trim()) } }
+                        @else { (text) }
+                    }
                 } }
             } }
         } }

@@ -3,6 +3,9 @@
 use onnxport_core::pipeline::STAGES;
 use serde_json::Value;
 
+use crate::chart::Bar;
+use crate::outputs::histogram;
+
 /// A table.
 pub(super) struct Table {
     pub(super) id: &'static str,
@@ -10,6 +13,8 @@ pub(super) struct Table {
     /// The names of the columns, and whether they hold numbers.
     pub(super) head: Vec<(&'static str, bool)>,
     pub(super) rows: Vec<Vec<String>>,
+    /// What a page draws in place of the last column, row by row; empty where it draws nothing.
+    pub(super) bars: Vec<Vec<Bar>>,
 }
 
 /// The facts at the head of a report.
@@ -63,6 +68,7 @@ pub(super) fn tables(data: &Value) -> Vec<Table> {
             title: "Parameters by element type",
             head: vec![("Type", false), ("Tensors", true), ("Elements", true), ("Bytes", true)],
             rows: rows(&model["types"], &["dtype", "tensors", "elements", "bytes"]),
+            bars: Vec::new(),
         },
         Table {
             id: "modules",
@@ -75,20 +81,38 @@ pub(super) fn tables(data: &Value) -> Vec<Table> {
                 ("Bytes", true),
             ],
             rows: rows(&model["modules"], &["path", "nodes", "tensors", "elements", "bytes"]),
+            bars: Vec::new(),
         },
         Table {
             id: "operators",
             title: "Operators",
             head: vec![("Operator", false), ("Nodes", true)],
             rows: rows(&model["summary"]["ops"], &["target", "count"]),
+            bars: Vec::new(),
+        },
+        Table {
+            id: "weights",
+            title: "Weights",
+            head: vec![("What", false), ("Type", false), ("Bytes", true)],
+            rows: weights(&model["weights"]),
+            bars: Vec::new(),
+        },
+        Table {
+            id: "forms",
+            title: "What happened to weights",
+            head: vec![("What", false), ("Tensors", true), ("Bytes", true)],
+            rows: rows(&conversion["weight_forms"], &["form", "tensors", "bytes"]),
+            bars: Vec::new(),
+        },
+        Table {
+            id: "lowered",
+            title: "Operators by plugin",
+            head: vec![("Plugin", false), ("Operator", false), ("Calls", true)],
+            rows: rows(&conversion["lowered"], &["plugin", "operator", "calls"]),
+            bars: Vec::new(),
         },
         counted("decompositions", "Decompositions", "Operator", &conversion["decomposed"]),
-        Table {
-            id: "rules",
-            title: "Optimisation",
-            head: vec![("Plugin", false), ("Rule or pass", false), ("Applied", true)],
-            rows: rows(&conversion["optimised"]["counts"], &["plugin", "name", "applied"]),
-        },
+        optimised(&conversion["optimised"]),
         target(&conversion["target"]),
         verification(&conversion["verification"]),
     ];
@@ -111,6 +135,7 @@ fn problems(conversion: &Value) -> Table {
         title: "Problems",
         head: ["Code", "", "What", "Where", "Line", "What to do"].map(|name| (name, false)).into(),
         rows: list(&conversion["diagnostics"]).iter().map(row).collect(),
+        bars: Vec::new(),
     }
 }
 
@@ -138,7 +163,7 @@ fn stages(conversion: &Value) -> Table {
         head.extend([("Memory", true), ("At its end", true), ("Peak", true)]);
     }
     let rows = STAGES.iter().filter_map(|stage| row(stage)).collect();
-    Table { id: "stages", title: "Stages", head, rows }
+    Table { id: "stages", title: "Stages", head, rows, bars: Vec::new() }
 }
 
 fn interface(summary: &Value) -> Table {
@@ -153,6 +178,7 @@ fn interface(summary: &Value) -> Table {
         title: "Interface",
         head: ["", "Name", "Type"].map(|name| (name, false)).into(),
         rows: found,
+        bars: Vec::new(),
     }
 }
 
@@ -163,6 +189,7 @@ fn program(model: &Value) -> Table {
         title: "The program",
         head: vec![("What it states", false), ("", false)],
         rows: entries.map(|(key, value)| vec![key.clone(), text(value)]).collect(),
+        bars: Vec::new(),
     }
 }
 
@@ -174,6 +201,7 @@ fn counted(id: &'static str, title: &'static str, name: &'static str, counts: &V
         title,
         head: vec![(name, false), ("Calls", true)],
         rows: entries.map(|(name, count)| vec![name.clone(), text(count)]).collect(),
+        bars: Vec::new(),
     }
 }
 
@@ -189,17 +217,19 @@ fn target(target: &Value) -> Table {
         }
     }
     let head = vec![("Operator", false), ("", false), ("", false), ("Nodes", true)];
-    Table { id: "target", title: "Made fit for the target", head, rows: found }
+    Table { id: "target", title: "Made fit for the target", head, rows: found, bars: Vec::new() }
 }
 
 fn verification(verification: &Value) -> Table {
-    let mut found = Vec::new();
+    let (mut found, mut bars) = (Vec::new(), Vec::new());
     for case in list(&verification["cases"]) {
         for output in list(&case["outputs"]) {
             let difference = &output["difference"];
             let number = |key: &str| difference[key].as_f64().map(|x| format!("{x:.3e}")).unwrap_or_default();
             let outcome =
                 if output["problem"].is_null() { "agrees".to_owned() } else { text(&output["problem"]) };
+            let errors = errors(difference);
+            let counts = errors.iter().filter(|bar| bar.count > 0);
             found.push(vec![
                 text(&case["name"]),
                 text(&output["name"]),
@@ -208,8 +238,9 @@ fn verification(verification: &Value) -> Table {
                 number("max_rel"),
                 difference["cosine"].as_f64().map(|x| format!("{x:.9}")).unwrap_or_default(),
                 text(&difference["wrong"]),
-                errors(difference),
+                counts.map(|bar| format!("{}: {}", bar.label, bar.count)).collect::<Vec<_>>().join(", "),
             ]);
+            bars.push(errors);
         }
     }
     let head = vec![
@@ -220,15 +251,71 @@ fn verification(verification: &Value) -> Table {
         ("Relative", true),
         ("Cosine", true),
         ("Wrong", true),
-        ("Elements by power of ten, equal ones first", false),
+        ("Elements by size of the difference", false),
     ];
-    Table { id: "verification", title: "Verification", head, rows: found }
+    Table { id: "verification", title: "Verification", head, rows: found, bars }
 }
 
-/// How many elements differ by which power of ten, as the counts in order.
-fn errors(difference: &Value) -> String {
-    let counts = list(&difference["spread"]["decades"]).iter().map(text);
-    counts.collect::<Vec<_>>().join(" ")
+/// How many elements differ by how much.
+fn errors(difference: &Value) -> Vec<Bar> {
+    let spread = &difference["spread"];
+    let decades: Vec<u64> = list(&spread["decades"]).iter().filter_map(Value::as_u64).collect();
+    if decades.is_empty() {
+        return Vec::new();
+    }
+    let lost = ["nan", "infinite"].iter().filter_map(|key| spread[key].as_u64());
+    let atol = difference["allowed"]["atol"].as_f64().unwrap_or(0.0);
+    histogram(&decades, lost.fold(0, u64::saturating_add), atol)
+}
+
+/// What rules and passes did, and how many nodes there were before and after all of it.
+fn optimised(optimised: &Value) -> Table {
+    let mut found = Vec::new();
+    let mut line = |plugin: String, name: String, applied: String, nodes: String| {
+        found.push(vec![plugin, name, applied, nodes]);
+    };
+    if optimised.is_object() {
+        line(String::new(), "before".to_owned(), String::new(), text(&optimised["before"]));
+        for row in list(&optimised["counts"]) {
+            let nodes = row["nodes"].as_i64().map(|n| format!("{n:+}")).unwrap_or_default();
+            line(text(&row["plugin"]), text(&row["name"]), text(&row["applied"]), nodes);
+        }
+        for (key, name) in [
+            ("folded", "nodes computed in advance"),
+            ("merged", "nodes that compute what others do"),
+            ("decided", "branches and loops of known course"),
+        ] {
+            if optimised[key].as_u64().is_some_and(|count| count > 0) {
+                line(String::new(), name.to_owned(), text(&optimised[key]), String::new());
+            }
+        }
+        line(String::new(), "after".to_owned(), String::new(), text(&optimised["after"]));
+    }
+    Table {
+        id: "rules",
+        title: "Optimisation",
+        head: vec![("Plugin", false), ("Rule or pass", false), ("Applied", true), ("Nodes", true)],
+        rows: found,
+        bars: Vec::new(),
+    }
+}
+
+/// How much weights take, which are shared, and the largest.
+fn weights(weights: &Value) -> Vec<Vec<String>> {
+    if list(&weights["largest"]).is_empty() {
+        return Vec::new();
+    }
+    let whole = |what: String, bytes: &Value| vec![what, String::new(), text(bytes)];
+    let mut found = vec![
+        whole(format!("all {}", text(&weights["tensors"])), &weights["bytes"]),
+        whole("without what is shared".to_owned(), &weights["distinct_bytes"]),
+    ];
+    for group in list(&weights["shared"]) {
+        let names: Vec<String> = list(group).iter().map(text).collect();
+        found.push(vec![format!("shared: {}", names.join(", ")), String::new(), String::new()]);
+    }
+    found.extend(rows(&weights["largest"], &["name", "type", "bytes"]));
+    found
 }
 
 fn rows(values: &Value, keys: &[&str]) -> Vec<Vec<String>> {

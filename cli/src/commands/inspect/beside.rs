@@ -1,0 +1,181 @@
+//! What two files hold, beside each other.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+
+use onnxport_core::diagnose::Report;
+use onnxport_core::inspect::{
+    FileKind, InputSummary, ModelSummary, ProgramSummary, ValueSummary, WeightTable,
+};
+use onnxport_core::ir::opset::DEFAULT_OPSET;
+use onnxport_core::weights::WeightSet;
+use onnxport_core::{Host, pipeline};
+use serde::Serialize;
+
+use crate::format::{bold, count, faint, limited, plain};
+use crate::outcome::Outcome;
+
+/// Something that a file holds.
+struct Fact {
+    section: &'static str,
+    name: String,
+    value: String,
+}
+
+/// A line of the comparison.
+#[derive(Serialize)]
+struct Row {
+    section: &'static str,
+    name: String,
+    /// What the first file says; `None` where it says nothing.
+    a: Option<String>,
+    /// What the second one says.
+    b: Option<String>,
+}
+
+/// The sections, in the order in which they are shown.
+const SECTIONS: [&str; 12] = [
+    "file",
+    "operator sets",
+    "inputs",
+    "outputs",
+    "state",
+    "dynamic dimensions",
+    "weights",
+    "tensors",
+    "guards",
+    "functions",
+    "metadata",
+    "operators",
+];
+
+/// Compares what two files hold; rows that are the same are shown with `all`.
+pub(super) fn compare(
+    (a, b): (&Path, &Path),
+    host: &Host,
+    shown: usize,
+    all: bool,
+) -> Result<Outcome, Report> {
+    let (rows, same) = paired(facts(a, host)?, facts(b, host)?);
+    let differing = rows.iter().filter(|row| row.a != row.b).count();
+    let mut out = String::new();
+    // Writing to a String cannot fail.
+    let _ = writeln!(out, "{}  {}", bold("a"), a.display());
+    let _ = writeln!(out, "{}  {}", bold("b"), b.display());
+    for section in SECTIONS {
+        let side = |side: &Option<String>| side.as_deref().map_or_else(|| faint("-"), plain);
+        let listed = rows.iter().filter(|row| row.section == section && (all || row.a != row.b));
+        let lines: Vec<Vec<String>> =
+            listed.map(|row| vec![plain(&row.name), side(&row.a), side(&row.b)]).collect();
+        limited(&mut out, section, lines.into_iter(), shown);
+    }
+    let _ = writeln!(out, "{}, {same} the same", count(differing, "difference"));
+    let differences: Vec<&Row> = rows.iter().filter(|row| row.a != row.b).collect();
+    let files = [a, b].map(|path| path.display().to_string());
+    Ok(Outcome::text(out).with("files", files).with("differences", differences).with("same", same))
+}
+
+/// Facts of the same section and name in a row, those of the first file first, and how many are equal.
+fn paired(a: Vec<Fact>, b: Vec<Fact>) -> (Vec<Row>, usize) {
+    let mut rows: Vec<Row> = Vec::new();
+    let mut places: BTreeMap<(&'static str, String), usize> = BTreeMap::new();
+    for Fact { section, name, value } in a {
+        places.insert((section, name.clone()), rows.len());
+        rows.push(Row { section, name, a: Some(value), b: None });
+    }
+    for Fact { section, name, value } in b {
+        match places.get(&(section, name.clone())).and_then(|at| rows.get_mut(*at)) {
+            Some(row) => row.b = Some(value),
+            None => rows.push(Row { section, name, a: None, b: Some(value) }),
+        }
+    }
+    let same = rows.iter().filter(|row| row.a == row.b).count();
+    (rows, same)
+}
+
+fn facts(path: &Path, host: &Host) -> Result<Vec<Fact>, Report> {
+    let mut facts = Vec::new();
+    let mut fact = |section: &'static str, name: &str, value: String| {
+        facts.push(Fact { section, name: name.to_owned(), value });
+    };
+    match FileKind::of(path) {
+        FileKind::Model => {
+            let model = ModelSummary::read(path)?;
+            fact("file", "made by", model.producer);
+            fact("file", "IR version", model.ir_version.to_string());
+            for (domain, version) in model.opsets {
+                fact("operator sets", if domain.is_empty() { "ONNX" } else { &domain }, version.to_string());
+            }
+            interface(&mut fact, &model.inputs, &model.outputs);
+            states(&mut fact, &model.states);
+            fact("weights", "initializers", model.initializers.to_string());
+            fact("weights", "bytes", model.weight_bytes.to_string());
+            fact("weights", "data files", model.data_files.join(", "));
+            for function in model.functions {
+                fact("functions", &function, "there".to_owned());
+            }
+            for (key, value) in model.metadata {
+                fact("metadata", &key, value);
+            }
+            for op in model.ops {
+                fact("operators", &op.target, op.count.to_string());
+            }
+        }
+        FileKind::Program => {
+            let archive = pipeline::read(path)?;
+            let program = ProgramSummary::of(&archive, host, DEFAULT_OPSET);
+            fact("file", "made by", format!("PyTorch {}", program.torch));
+            fact("file", "schema", program.schema);
+            let inputs: Vec<ValueSummary> = (program.inputs.iter())
+                .map(|input| ValueSummary { name: input.name.clone(), ty: input.ty.clone() })
+                .collect();
+            interface(&mut fact, &inputs, &program.outputs);
+            states(&mut fact, &program.states);
+            for dim in program.dims {
+                let bound = |n: Option<i64>| n.map_or_else(|| "..".to_owned(), |n| n.to_string());
+                let range = format!("{} to {}", bound(dim.min), bound(dim.max));
+                fact("dynamic dimensions", &dim.name, format!("{range} {}", dim.axes.join(" ")));
+            }
+            fact("weights", "parameters", program.parameters.to_string());
+            fact("weights", "buffers", program.buffers.to_string());
+            fact("weights", "constants", program.constants.to_string());
+            fact("weights", "bytes", program.weight_bytes.to_string());
+            for guard in program.guards {
+                fact("guards", &guard, "there".to_owned());
+            }
+            for op in program.ops {
+                fact("operators", &op.target, op.count.to_string());
+            }
+        }
+        FileKind::Weights => {
+            let table = WeightTable::from(&WeightSet::open(&[path.to_owned()], None)?);
+            fact("weights", "tensors", table.tensors.len().to_string());
+            fact("weights", "bytes", table.bytes.to_string());
+            fact("weights", "different bytes", table.distinct_bytes.to_string());
+            for tensor in table.tensors {
+                let extents = tensor.shape.map_or_else(|| "?".to_owned(), |shape| format!("{shape:?}"));
+                fact("tensors", &tensor.name, format!("{}{extents}", tensor.dtype));
+            }
+        }
+    }
+    Ok(facts)
+}
+
+fn interface(
+    fact: &mut impl FnMut(&'static str, &str, String),
+    inputs: &[ValueSummary],
+    outputs: &[ValueSummary],
+) {
+    for (section, values) in [("inputs", inputs), ("outputs", outputs)] {
+        for value in values {
+            fact(section, &value.name, value.ty.clone());
+        }
+    }
+}
+
+fn states(fact: &mut impl FnMut(&'static str, &str, String), states: &[InputSummary]) {
+    for state in states {
+        fact("state", &state.name, format!("{} {}", state.kind, state.ty));
+    }
+}

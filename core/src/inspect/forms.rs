@@ -1,0 +1,38 @@
+//! What happens to weights on their way into a model.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::ir::Model;
+
+/// Weights to which the same happens.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WeightForm {
+    /// What happens, first to last: `cast f16`; `as it is`, or `a view of it`, where nothing is computed.
+    pub form: String,
+    /// How many there are.
+    pub tensors: usize,
+    /// Their bytes in the model.
+    pub bytes: u64,
+}
+
+impl WeightForm {
+    /// Of the initializers of a model that is to be written, sorted by form.
+    pub fn of(model: &Model) -> Vec<Self> {
+        let mut found: BTreeMap<String, (usize, u64)> = BTreeMap::new();
+        for initializer in &model.graph.initializers {
+            let (base, transforms) = initializer.data.transforms();
+            let mut steps: Vec<String> = transforms.iter().map(|transform| transform.describe()).collect();
+            if steps.is_empty() {
+                let is_view = base.strides.is_some() || base.offset > 0;
+                steps.push(if is_view { "a view of it" } else { "as it is" }.to_owned());
+            }
+            let row = found.entry(steps.join(", ")).or_default();
+            row.0 += 1;
+            row.1 = row.1.saturating_add(initializer.data.byte_len().unwrap_or(0));
+        }
+        let form = |(form, (tensors, bytes))| Self { form, tensors, bytes };
+        found.into_iter().map(form).collect()
+    }
+}

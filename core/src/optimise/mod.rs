@@ -158,11 +158,13 @@ pub fn known(host: &Host, name: &str) -> Result<(), Diagnostic> {
     if listed.iter().any(|rule| rule.name == name) {
         return Ok(());
     }
-    let names: Vec<&str> = listed.iter().map(|rule| rule.name).collect();
-    let help = if names.is_empty() {
-        "no plugin has rules or passes".to_owned()
-    } else {
-        format!("there are {}", names.join(", "))
+    let near = listed.iter().map(|rule| (strsim::jaro_winkler(rule.name, name), rule.name));
+    let help = match near.max_by(|(a, _), (b, _)| a.total_cmp(b)) {
+        None => "no plugin has rules or passes".to_owned(),
+        Some((likeness, nearest)) if likeness > 0.8 => {
+            format!("there is `{nearest}`; `onnxport rules` lists all")
+        }
+        Some(_) => "`onnxport rules` lists them".to_owned(),
     };
     let message = format!("there is no rule or pass `{name}`");
     Err(Diagnostic::error(Code::OPTIMISE_NAME, message).help(help))

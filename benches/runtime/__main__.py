@@ -7,7 +7,7 @@ optimizer (`ort`) and behind onnxslim (`slim`), and the exporter of transformers
 with its fusions for ONNX Runtime on the CPU (`hf_ort`). All are timed in one process in rounds, in
 another order each time: CPU milliseconds of a run, all threads, medians. A ratio is the median of
 what a variant takes of `torch` in the same round; `again` is the file of `torch` once more, and
-tells the noise. Threads that wait do not spin. Sessions are created in rounds, too. The memory is
+tells the noise. Threads that wait do not spin. Sessions are created anew in between. The memory is
 by how much anonymous memory grew for a session and one run, in a process of its own. A variant
 whose outputs are not PyTorch's is named, and its times do not count. Prints a Markdown table, and
 for each kind the geometric means of ours by the exporter, and where ours is slower than the fastest
@@ -33,6 +33,8 @@ import onnxruntime
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "python")]
 
+# How often sessions are created anew.
+SESSIONS = 3
 # What a round of one variant takes at least, in seconds: short runs are repeated.
 ROUND = 0.02
 
@@ -82,65 +84,63 @@ def distance(found: list[np.ndarray], wanted: list[np.ndarray]) -> float:
 
 
 def opened(paths: dict[str, Path], threads: int) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return session, inputs and distance of each variant, and why others do not run."""
+    """Return session, inputs, distance and creation time of variants, and why others do not run."""
     ready, failed = {}, {}
     for name, path in paths.items():
         try:
+            start = time.process_time()
             made = session(path, threads)
+            seconds = time.process_time() - start
             given = feeds(made, recorded(path))
             apart = distance(made.run(None, given), values(recorded(path), "o"))
-            ready[name] = (made, given, apart)
+            ready[name] = (made, given, apart, seconds)
         except Exception as error:  # a peer's model that does not run is a row of its own
             failed[name] = f"{type(error).__name__}: {error}".splitlines()[0]
     return ready, failed
 
 
-def created(paths: dict[str, Path]) -> dict[str, float]:
-    """Return what creating a session takes, in turn, medians."""
-    spent: dict[str, list[float]] = {name: [] for name in paths}
-    for turn in range(5):
-        for name in sorted(paths, reverse=turn % 2 == 1):
-            start = time.process_time()
-            made = session(paths[name], 1)
-            spent[name].append(time.process_time() - start)
-            del made
-    gc.collect()
-    return {name: statistics.median(times) for name, times in spent.items()}
-
-
 def timed(paths: dict[str, Path], threads: int, rounds: int) -> dict[str, Any]:
-    """Time the runs and the sessions of the variants, in turn."""
+    """Time the runs and the sessions of the variants, in turn, with new sessions now and then.
+
+    Where a session puts its weights is chance, and worth several percent to what reads each once.
+    """
     if "torch" in paths:
         paths = {**paths, "again": paths["torch"]}
-    ready, failed = opened(paths, threads)
-    base = "torch" if "torch" in ready else next(iter(ready))
-    spent: dict[str, list[float]] = {name: [] for name in ready}
-    repeat = 1
-    for made, given, _ in ready.values():
-        start = time.process_time()
-        made.run(None, given)
-        repeat = max(repeat, min(50, int(ROUND / max(1e-4, time.process_time() - start))))
-    order = list(ready)
-    for _ in range(rounds):
-        order = [*order[1:], order[0]]
+    spent: dict[str, list[float]] = {}
+    created: dict[str, list[float]] = {}
+    apart: dict[str, float] = {}
+    found: dict[str, Any] = {}
+    repeat, order = 1, list(paths)
+    for _ in range(SESSIONS):
+        order.reverse()
+        ready, failed = opened({name: paths[name] for name in order}, threads)
+        found |= {name: {"failed": why} for name, why in failed.items()}
+        order = [name for name in order if name in ready]
         for name in order:
-            made, given, _ = ready[name]
+            made, given, apart[name], seconds = ready[name]
+            created.setdefault(name, []).append(seconds)
             start = time.process_time()
-            for _ in range(repeat):
-                made.run(None, given)
-            spent[name].append((time.process_time() - start) / repeat)
-    found: dict[str, Any] = {name: {"failed": why} for name, why in failed.items()}
-    for name in ready:
+            made.run(None, given)
+            repeat = max(repeat, min(50, int(ROUND / max(1e-4, time.process_time() - start))))
+        for _ in range(-(-rounds // SESSIONS)):
+            order = [*order[1:], order[0]]
+            for name in order:
+                made, given, *_ = ready[name]
+                start = time.process_time()
+                for _ in range(repeat):
+                    made.run(None, given)
+                spent.setdefault(name, []).append((time.process_time() - start) / repeat)
+        del ready
+        gc.collect()
+    base = "torch" if "torch" in spent else next(iter(spent))
+    for name in spent:
         ratios = [one / other for one, other in zip(spent[name], spent[base], strict=True)]
         found[name] = {
             "run": statistics.median(spent[name]),
             "ratio": statistics.median(ratios),
-            "apart": ready[name][2],
+            "session": statistics.median(created[name]),
+            "apart": apart[name],
         }
-    if threads == 1:
-        made = created({name: paths[name] for name in ready})
-        for name, seconds in made.items():
-            found[name]["session"] = seconds
     return found
 
 

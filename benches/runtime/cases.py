@@ -454,6 +454,23 @@ CASES = {
         + PLAIN
         + JOINED,
     ),
+    "Scale behind a Reshape": Case(
+        "float[1,16,1,64] q, float[1,4,L,64] k",
+        "",
+        """g = Constant<value_ints=[0,4,4,64]>()
+        rows = Reshape(q, g)
+        f = Constant<value_float=0.125>()
+        qs = Mul(rows, f)
+        kt = Transpose<perm=[0,1,3,2]>(k)
+        y = MatMul(qs, kt)""",
+        """f = Constant<value_float=0.125>()
+        qs = Mul(q, f)
+        g = Constant<value_ints=[0,4,4,64]>()
+        rows = Reshape(qs, g)
+        kt = Transpose<perm=[0,1,3,2]>(k)
+        y = MatMul(rows, kt)""",
+        sizes=("early", "token", "late"),
+    ),
     "com.microsoft.GroupQueryAttention": Case(
         "float[1,16,1,64] q, float[1,4,1,64] k, float[1,4,1,64] v, float[1,4,L,64] pk, "
         "float[1,4,L,64] pv, float[1,1,1,M] bias",

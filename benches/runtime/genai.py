@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 import onnxruntime
 
-from .__main__ import ROOT, distance, session
+from .__main__ import ROOT, SESSIONS, distance, session
 
 VOCABULARY = 8192
 # The width of a head.
@@ -176,25 +176,29 @@ def expected(made: Any, tokens: np.ndarray, past: list[np.ndarray]) -> np.ndarra
 
 
 def measured(
-    what: str, threads: int, rounds: int, paths: dict[str, Path], made: Any, case: tuple[int, int]
+    what: str, threads: int, rounds: int, paths: dict[str, Path], inner: Any, case: tuple[int, int]
 ) -> None:
     """Print a row for each model."""
     new, length = case
     tokens = np.random.default_rng(1).integers(3, VOCABULARY, (1, new))
-    past = cache(made, length)
-    wanted = expected(made, tokens, past)
-    sessions = {name: session(path, threads) for name, path in paths.items()}
-    given = {name: feeds(ready, tokens, past) for name, ready in sessions.items()}
+    past = cache(inner, length)
+    wanted = expected(inner, tokens, past)
     spent: dict[str, list[float]] = {name: [] for name in paths}
-    found = {name: ready.run(None, given[name])[0] for name, ready in sessions.items()}
-    order = list(paths)
-    for _ in range(rounds):
-        order = [*order[1:], order[0]]
-        for name in order:
-            start = time.process_time()
-            for _ in range(1 if new > 1 else 4):
-                sessions[name].run(None, given[name])
-            spent[name].append((time.process_time() - start) / (1 if new > 1 else 4))
+    found: dict[str, np.ndarray] = {}
+    order, repeat = list(paths), 1 if new > 1 else 4
+    for _ in range(SESSIONS):
+        order.reverse()
+        ready = {name: session(paths[name], threads) for name in order}
+        given = {name: feeds(made, tokens, past) for name, made in ready.items()}
+        found = {name: made.run(None, given[name])[0] for name, made in ready.items()}
+        for _ in range(-(-rounds // SESSIONS)):
+            order = [*order[1:], order[0]]
+            for name in order:
+                start = time.process_time()
+                for _ in range(repeat):
+                    ready[name].run(None, given[name])
+                spent[name].append((time.process_time() - start) / repeat)
+        del ready
     for name in paths:
         ratios = [one / other for one, other in zip(spent[name], spent["genai"], strict=True)]
         apart = distance([found[name]], [wanted])
@@ -213,6 +217,7 @@ def main() -> int:
     parser.add_argument("--onnxport", default=str(ROOT / "target" / "release" / "onnxport"))
     parser.add_argument("--levels", nargs="*", default=["2", "target"])
     parser.add_argument("--forms", nargs="*", default=list(FORMS))
+    parser.add_argument("--cases", nargs="*", default=list(CASES), choices=list(CASES))
     parser.add_argument("--threads", type=int, nargs="*", default=[1, 2])
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--width", type=int, default=1024, help="a multiple of 256")
@@ -231,7 +236,8 @@ def main() -> int:
             theirs = folder / f"genai-{form}" / "model.onnx"
             if not theirs.exists():
                 theirs = built(options.builder, folder / "source", form, theirs.parent)
-            for case, sizes in CASES.items():
+            for case in options.cases:
+                sizes = CASES[case]
                 program = archives["decode" if sizes[1] else "prompt"]
                 paths = {"genai": theirs, "again": theirs}
                 for level in options.levels:

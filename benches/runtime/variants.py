@@ -41,9 +41,18 @@ def record(folder: Path, given: Any, results: Any) -> None:
     np.savez(folder / "io.npz", **named)
 
 
+def drawn(module: torch.nn.Module) -> torch.nn.Module:
+    """Draw weights that are zero, as biases are at first: some drop what adds zeros."""
+    with torch.no_grad():
+        for weight in module.parameters():
+            if not weight.any():
+                weight.normal_(std=0.02)
+    return module.eval()
+
+
 def capture(recipe: Recipe, folder: Path) -> torch.export.ExportedProgram:
     """Capture a model. Writes `program.pt2`, and its inputs and outputs."""
-    module = recipe.module.eval()
+    module = drawn(recipe.module)
     with torch.no_grad():
         program = torch.export.export(
             module, recipe.args, dict(recipe.kwargs), dynamic_shapes=recipe.shapes, strict=False

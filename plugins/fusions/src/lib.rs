@@ -13,6 +13,7 @@ mod norms;
 mod products;
 mod rotary;
 mod runtime;
+mod scales;
 
 use onnxport_sdk::prelude::*;
 

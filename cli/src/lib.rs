@@ -12,6 +12,7 @@ mod crash;
 mod deadline;
 mod decomposing;
 mod describe;
+mod documents;
 mod embedded;
 mod ending;
 mod exit;

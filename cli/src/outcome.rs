@@ -3,6 +3,7 @@
 use onnxport_core::diagnose::{Code, Diagnostic, Report};
 use serde_json::{Map, Value};
 
+use crate::documents::ConfigJson;
 use crate::exit::Exit;
 use crate::render;
 
@@ -18,7 +19,7 @@ pub struct Outcome {
     /// The same as data.
     pub(crate) json: Map<String, Value>,
     /// The options of a file that had a part in it.
-    pub(crate) config: Option<Value>,
+    pub(crate) config: Option<ConfigJson>,
     /// Errors, warnings and notes, for standard error.
     pub report: Report,
 }

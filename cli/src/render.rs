@@ -64,7 +64,7 @@ pub(crate) fn json(name: Option<&str>, outcome: &Outcome) -> Value {
         object.insert("text".to_owned(), unstyled(&outcome.text).into());
     }
     if let Some(config) = &outcome.config {
-        object.insert("config".to_owned(), config.clone());
+        object.insert("config".to_owned(), serde_json::to_value(config).unwrap_or_default());
     }
     object.insert("diagnostics".to_owned(), diagnostics(outcome));
     Value::Object(object)

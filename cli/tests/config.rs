@@ -47,7 +47,7 @@ fn text(bytes: &[u8]) -> String {
 /// What `--print-config --json` says of an option: its value and where it comes from.
 fn effective(output: &Output, name: &str) -> (Value, String, Option<String>) {
     let said: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
-    let options = said["options"].as_array().expect("a list");
+    let options = said["config"]["options"].as_array().expect("a list");
     let found = options.iter().find(|option| option["name"] == name);
     let found = found.unwrap_or_else(|| panic!("{name} is not in {said:#}"));
     let place = found["place"].as_str().map(str::to_owned);
@@ -96,7 +96,7 @@ fn the_stronger_says_what_counts() {
     assert_eq!(of(&[], "color"), is("never".into(), "file"));
     assert_eq!(of(&[], "dtype-overflow"), is("refuse".into(), "default"));
     assert_eq!(of(&["--preset", "mobile"], "opset"), is(21.into(), "preset"));
-    assert_eq!(of(&["--preset", "mobile", "--opset", "20"], "opset"), is(20.into(), "command line"));
+    assert_eq!(of(&["--preset", "mobile", "--opset", "20"], "opset"), is(20.into(), "command-line"));
     assert_eq!(of(&["--preset", "mobile"], "decompose"), is("all".into(), "preset"));
     assert_eq!(of(&["--unset", "opset"], "opset"), is(20.into(), "unset"));
     assert_eq!(of(&["--no-config"], "opset"), is(20.into(), "default"));
@@ -106,7 +106,7 @@ fn the_stronger_says_what_counts() {
     assert_eq!(effective(&mobile, "optimise").1, "default");
     assert_eq!(effective(&mobile, "manifest").0, false);
     let plain = printed(folder, &["--no-optimise"]);
-    assert_eq!(effective(&plain, "no-optimise").1, "command line");
+    assert_eq!(effective(&plain, "no-optimise").1, "command-line");
     assert_eq!(effective(&plain, "optimise").1, "default");
     let (_, _, place) = effective(&printed(folder, &[]), "opset");
     assert_eq!(place.as_deref(), Some("onnxport.toml:7:1"));

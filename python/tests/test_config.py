@@ -62,9 +62,9 @@ def test_a_path_names_the_file(folder):
 
 def test_what_is_printed_says_where_it_comes_from(folder):
     said = onnxport.convert(preset="new", shard_size="1MB", print_config=True)
-    found = {option["name"]: option for option in said.options}
+    found = {option["name"]: option for option in said.config["options"]}
     assert (found["opset"]["value"], found["opset"]["from"]) == (21, "preset")
-    assert found["shard-size"]["from"] == "command line"
+    assert found["shard-size"]["from"] == "command-line"
     assert found["manifest"]["place"] == "onnxport.toml:5:1"
 
 

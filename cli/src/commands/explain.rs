@@ -11,6 +11,7 @@ use onnxport_core::ir::opset::DEFAULT_OPSET;
 
 use super::check;
 use super::suggesting::{self, Wanted};
+use crate::documents::CodeJson;
 use crate::exit::Exit;
 use crate::format::{bold, table};
 use crate::outcome::{CommandResult, Outcome};
@@ -47,9 +48,15 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
         .iter()
         .map(|(code, text)| {
             let Explanation { means, why, ways_out, example } = known(code).unwrap_or_default();
-            serde_json::json!({
-                "code": code, "text": text, "means": means, "why": why, "ways_out": ways_out, "example": example,
-            })
+            let owned = |lines: Vec<&str>| lines.into_iter().map(str::to_owned).collect();
+            CodeJson {
+                code: (*code).to_owned(),
+                text: (*text).to_owned(),
+                means: means.to_owned(),
+                why: why.to_owned(),
+                ways_out: owned(ways_out),
+                example: owned(example),
+            }
         })
         .collect();
     let text = match (codes.as_slice(), &wanted) {

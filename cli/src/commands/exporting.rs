@@ -21,6 +21,7 @@ use super::writing::{self, WriteArguments};
 use super::written::{self, Facts};
 use crate::backends;
 use crate::decomposing;
+use crate::documents::UncheckedJson;
 use crate::exit::Exit;
 use crate::levels::LevelArguments;
 use crate::outcome::{CommandResult, Outcome};
@@ -160,10 +161,10 @@ impl Made {
         target::describe(&converted.legalised, &mut outcome);
         outcome.put(
             "unchecked",
-            serde_json::json!({
-                "calls": converted.checked.unknown,
-                "operators": converted.checked.operators,
-            }),
+            UncheckedJson {
+                calls: converted.checked.unknown,
+                operators: converted.checked.operators.iter().cloned().collect(),
+            },
         );
         decomposing::describe(&converted.decomposed, &mut outcome);
         outcome.put("lowered", &converted.provided);

@@ -1,6 +1,6 @@
 //! `onnxport inspect`.
 
-mod beside;
+pub(crate) mod beside;
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

@@ -3,6 +3,7 @@
 use clap::Args;
 use onnxport_core::ir::opset::{MAX_OPSET, MIN_OPSET};
 
+use crate::documents::OpJson;
 use crate::format::{bold, count, table};
 use crate::outcome::{CommandResult, Outcome};
 use crate::plugins::{self, PluginArguments};
@@ -30,13 +31,13 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
                 (i64::from(provider.min_opset).max(MIN_OPSET), i64::from(provider.max_opset).min(MAX_OPSET));
             let plugin = host.plugin_id(provider);
             rows.push(vec![target.to_owned(), plugin.to_owned(), format!("{low}-{high}")]);
-            json.push(serde_json::json!({
-                "target": target,
-                "provider": plugin,
-                "min_opset": low,
-                "max_opset": high,
-                "priority": provider.priority,
-            }));
+            json.push(OpJson {
+                target: target.to_owned(),
+                provider: plugin.to_owned(),
+                min_opset: low,
+                max_opset: high,
+                priority: provider.priority,
+            });
         }
     }
     let mut outcome = Outcome::ok().with("ops", json);

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use onnxport_core::diagnose::{Code, Diagnostic};
 use onnxport_core::host::{self, Manifest, Plugin, manifest};
-use onnxport_core::weights::WeightsPlugin;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
+use crate::documents::{LibraryJson, PluginJson};
 use crate::format::{bold, count, faint, table};
 use crate::outcome::{CommandResult, Outcome};
 use crate::plugins::{self, PluginArguments};
@@ -78,7 +78,8 @@ fn list(arguments: &ListArguments) -> CommandResult {
             ]
         })
         .collect();
-    let mut outcome = Outcome::ok().with("plugins", host.plugins.iter().map(json).collect::<Vec<_>>());
+    let mut outcome =
+        Outcome::ok().with("plugins", host.plugins.iter().map(PluginJson::from).collect::<Vec<_>>());
     outcome.summary = format!("{}\n", bold(&count(rows.len(), "plugin")));
     outcome.text = table(&rows);
     Ok(outcome)
@@ -123,10 +124,11 @@ fn info(arguments: &InfoArguments) -> CommandResult {
     rows.retain(|(_, value)| !value.is_empty());
     let rows: Vec<Vec<String>> = rows.into_iter().map(|(name, value)| vec![bold(name), value]).collect();
     let mut outcome = Outcome::text(table(&rows));
-    outcome.json = json(&plugin);
-    outcome.put("sha256", sha256);
-    outcome.put("target", manifest::TARGET);
-    outcome.put("manifest", stated);
+    let target = manifest::TARGET.to_owned();
+    let library = LibraryJson { plugin: PluginJson::from(&plugin), sha256, target, manifest: stated };
+    if let Ok(Value::Object(object)) = serde_json::to_value(library) {
+        outcome.json = object;
+    }
     Ok(outcome)
 }
 
@@ -148,32 +150,4 @@ fn provides(plugin: &Plugin) -> String {
         _ => (*name).to_owned(),
     };
     plugin.provides.iter().map(interface).collect::<Vec<_>>().join(", ")
-}
-
-fn json(plugin: &Plugin) -> Map<String, Value> {
-    let lowerings = plugin.lowering.map_or(0, |table| table.entries.len());
-    let weights = || plugin.weights.iter();
-    let tensors: Vec<&str> = weights().flat_map(WeightsPlugin::tensors).collect();
-    let transforms: Vec<&str> = weights().flat_map(WeightsPlugin::transforms).collect();
-    let quantisers = weights().flat_map(WeightsPlugin::quantisers);
-    let quantisers: Vec<Value> = quantisers.map(|(name, doc)| json!({ "name": name, "doc": doc })).collect();
-    let value = json!({
-        "id": plugin.id,
-        "version": plugin.version,
-        "description": plugin.description,
-        "contract": plugin.contract.to_string(),
-        "provides": plugin.provides,
-        "lowerings": lowerings,
-        "tensors": tensors,
-        "transforms": transforms,
-        "quantisers": quantisers,
-        "options": plugin.options,
-        "source": plugin.source,
-        "library": plugin.library.as_ref().map(|path| path.display().to_string()),
-        "replaces_linked": plugin.replaces_linked,
-    });
-    match value {
-        Value::Object(object) => object,
-        _ => Map::new(),
-    }
 }

@@ -8,8 +8,8 @@ use onnxport_core::host::Host;
 use onnxport_core::ir::Model;
 use onnxport_core::optimise::{self, Bound, Class, Level, Listed, OptimiseOptions};
 use onnxport_core::valid::Stated;
-use serde_json::{Value, json};
 
+use crate::documents::{BoundJson, RuleJson};
 use crate::format::{bold, count, faint, table};
 use crate::outcome::{CommandResult, Outcome};
 use crate::plugins::{self, FUSIONS, PluginArguments};
@@ -133,7 +133,7 @@ impl<'h> Known<'h> {
         text
     }
 
-    fn json(&self) -> Value {
+    fn json(&self) -> RuleJson {
         let Listed { name, documentation, class, opsets, pattern, .. } = self.listed;
         let target = match class {
             Class::Target { target, .. } => Some(target),
@@ -146,21 +146,21 @@ impl<'h> Known<'h> {
             Class::Target { .. } => Some("target"),
         };
         let bound = class.bound().filter(|bound| !bound.is_none());
-        json!({
-            "name": name,
-            "kind": self.kind(),
-            "plugin": self.plugin,
-            "documentation": documentation,
-            "class": class_name,
-            "target": target,
-            "bound": bound.map(|Bound { relative, ulps }| json!({ "relative": relative, "ulps": ulps })),
-            "level": self.level.map(|level| level.to_string()),
-            "min_opset": opsets.start(),
-            "max_opset": (*opsets.end() != i64::from(u32::MAX)).then_some(opsets.end()),
-            "pattern": (!pattern.is_empty()).then_some(pattern),
-            "before": self.example.as_ref().map(|(before, _)| before),
-            "after": self.example.as_ref().map(|(_, after)| after),
-        })
+        RuleJson {
+            name: (*name).to_owned(),
+            kind: self.kind().to_owned(),
+            plugin: self.plugin.to_owned(),
+            documentation: (*documentation).to_owned(),
+            class: class_name.map(str::to_owned),
+            target: target.map(ToOwned::to_owned),
+            bound: bound.map(|Bound { relative, ulps }| BoundJson { relative, ulps }),
+            level: self.level.map(|level| level.to_string()),
+            min_opset: *opsets.start(),
+            max_opset: (*opsets.end() != i64::from(u32::MAX)).then_some(*opsets.end()),
+            pattern: (!pattern.is_empty()).then(|| (*pattern).to_owned()),
+            before: self.example.as_ref().map(|(before, _)| before.clone()),
+            after: self.example.as_ref().map(|(_, after)| after.clone()),
+        }
     }
 }
 

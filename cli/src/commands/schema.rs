@@ -4,6 +4,7 @@ use clap::Args;
 use onnxport_core::diagnose::{Code, Diagnostic};
 
 use crate::config;
+use crate::documents;
 use crate::outcome::{CommandResult, Outcome};
 
 /// The file whose schema is that of options.
@@ -12,20 +13,27 @@ const FILE: &str = "onnxport.toml";
 /// Arguments of `schema`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Whose schema: onnxport.toml
-    #[arg(required = true, value_name = "WHAT")]
+    /// Whose schema: onnxport.toml, or a command such as convert or weights bind; all are listed when it is left out
+    #[arg(value_name = "WHAT")]
     what: Vec<String>,
 }
 
 /// Prints a schema.
 pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     let what = arguments.what.join(" ");
+    let all: Vec<&str> = std::iter::once(FILE).chain(documents::names()).collect();
     let schema = match what.as_str() {
-        FILE => config::schema(),
-        _ => {
-            let message = format!("there is no schema of `{what}`");
-            return Err(Diagnostic::error(Code::USAGE, message).help(format!("there is {FILE}")).into());
-        }
+        "" => return Ok(Outcome::text(format!("{}\n", all.join("\n"))).with("schemas", all)),
+        FILE => Some(config::schema()),
+        name => documents::schema(name),
+    };
+    let Some(schema) = schema else {
+        let message = format!("there is no schema of `{what}`");
+        let help = match config::nearest(&what, all) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "`onnxport schema` lists all".to_owned(),
+        };
+        return Err(Diagnostic::error(Code::USAGE, message).help(help).into());
     };
     let text = serde_json::to_string_pretty(&schema).unwrap_or_default();
     Ok(Outcome::text(format!("{text}\n")).with("schema", schema))

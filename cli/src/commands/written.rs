@@ -8,6 +8,7 @@ use onnxport_core::trace::{Stage, StageMemory};
 use onnxport_core::verify::{Port, Signature};
 use serde_json::{Map, Value};
 
+use crate::documents::{PortJson, StateJson};
 use crate::format::{bold, bytes, count, duration, faint, table};
 use crate::outcome::Outcome;
 
@@ -92,13 +93,7 @@ impl Facts<'_> {
     }
 
     pub(super) fn json(&self, outcome: &mut Outcome) {
-        let port = |port: &Port| serde_json::json!({ "name": port.name, "type": port.type_text() });
-        let states: Vec<_> = self
-            .signature
-            .states
-            .iter()
-            .map(|s| serde_json::json!({ "name": s.name, "kind": s.kind, "input": s.input, "output": s.output }))
-            .collect();
+        let states: Vec<StateJson> = self.signature.states.iter().map(StateJson::from).collect();
         let files: Vec<String> = std::iter::once(&self.written.model)
             .chain(&self.written.data)
             .chain(&self.written.manifest)
@@ -106,8 +101,8 @@ impl Facts<'_> {
             .map(|path| path.display().to_string())
             .collect();
         outcome.put("opset", self.opset);
-        outcome.put("inputs", self.signature.user_inputs().map(port).collect::<Vec<_>>());
-        outcome.put("outputs", self.signature.outputs.iter().map(port).collect::<Vec<_>>());
+        outcome.put("inputs", self.signature.user_inputs().map(PortJson::from).collect::<Vec<_>>());
+        outcome.put("outputs", self.signature.outputs.iter().map(PortJson::from).collect::<Vec<_>>());
         outcome.put("states", states);
         outcome.put("nodes", self.nodes);
         outcome.put("initializers", self.written.tensors);

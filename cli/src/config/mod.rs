@@ -20,12 +20,13 @@ use std::path::PathBuf;
 
 use clap::{Args, Command, CommandFactory};
 use onnxport_core::diagnose::{Code, Diagnostic, Report, Severity};
-use serde::Serialize;
 use serde_json::{Map, Value};
 
+pub(crate) use known::nearest;
 pub(crate) use schema::schema;
 
 use crate::args::Cli;
+use crate::documents::{ConfigJson, OptionJson, Origin};
 use crate::format::bold;
 use crate::options;
 use crate::outcome::Outcome;
@@ -64,44 +65,32 @@ const UNSET: &str = "unset";
 const PRINT: &str = "print_config";
 
 /// The options of a file that count for a command.
-#[derive(Clone, Debug, Default, Serialize)]
-pub(crate) struct Used {
-    file: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    preset: Option<String>,
-    options: Vec<UsedOption>,
-}
-
-/// An option of a file.
-#[derive(Clone, Debug, Serialize)]
-struct UsedOption {
-    name: String,
-    place: String,
-}
+#[derive(Clone, Debug)]
+pub(crate) struct Used(ConfigJson);
 
 impl Used {
     /// Adds to `outcome` that a file has a part in it.
-    pub(crate) fn describe(&self, outcome: &mut Outcome) {
-        outcome.config = serde_json::to_value(self).ok();
+    fn describe(self, outcome: &mut Outcome) {
+        let Self(ConfigJson { file, preset, options }) = &self;
         if !outcome.summary.is_empty() {
-            let names: Vec<&str> = self.options.iter().map(|option| option.name.as_str()).collect();
-            let of = self.preset.as_ref().map(|name| format!(", preset {name}")).unwrap_or_default();
-            let line = format!("{}  {} of {}{of}\n", bold("options"), names.join(", "), self.file);
+            let names: Vec<&str> = options.iter().map(|option| option.name.as_str()).collect();
+            let file = file.as_deref().unwrap_or_default();
+            let of = preset.as_ref().map(|name| format!(", preset {name}")).unwrap_or_default();
+            let line = format!("{}  {} of {file}{of}\n", bold("options"), names.join(", "));
             outcome.summary.push_str(&line);
         }
+        outcome.config = Some(self.0);
     }
 
     /// Which of the options a `problem` of the command line is about, as a note.
     pub(crate) fn note(&self, problem: &str) -> Option<String> {
-        let is_named = |option: &&UsedOption| {
+        let is_named = |option: &&OptionJson| {
             let word = format!("--{}", option.name);
             problem.split(|c: char| !(c.is_alphanumeric() || c == '-')).any(|part| part == word)
         };
-        let named: Vec<String> = self
-            .options
-            .iter()
-            .filter(is_named)
-            .map(|option| format!("`{}` is said at {}", option.name, option.place))
+        let place = |option: &OptionJson| option.place.clone().unwrap_or_default();
+        let named: Vec<String> = (self.0.options.iter().filter(is_named))
+            .map(|option| format!("`{}` is said at {}", option.name, place(option)))
             .collect();
         (!named.is_empty()).then(|| named.join(", "))
     }
@@ -184,7 +173,7 @@ pub(crate) fn line(arguments: Vec<OsString>) -> Result<Line, Report> {
     let (before, behind) = arguments.split_at(said.behind.min(arguments.len()));
     let line =
         before.iter().cloned().chain(words.into_iter().map(OsString::from)).chain(behind.iter().cloned());
-    Ok(Line::Run(line.collect(), joined.told(&request)))
+    Ok(Line::Run(line.collect(), joined.told()))
 }
 
 fn push(words: &mut Vec<String>, command: &Command, entry: &Entry) -> Result<(), Diagnostic> {
@@ -257,7 +246,7 @@ pub(crate) fn object(
     if let Some(path) = joined.project.as_ref().filter(|_| taken("project")) {
         object.insert("project".to_owned(), path.as_str().into());
     }
-    Ok(Object::Run(object, joined.told(&request)))
+    Ok(Object::Run(object, joined.told()))
 }
 
 /// The tables of a file that hold options.
@@ -340,22 +329,18 @@ impl Request<'_> {
 }
 
 impl Found {
-    fn told(self, request: &Request<'_>) -> Joined {
-        let is_given = |entry: &&Entry| entry.is_given();
-        let options: Vec<UsedOption> = self.merged.entries.iter().filter(is_given).map(used).collect();
-        let options: Vec<UsedOption> = options
-            .into_iter()
-            .chain(
-                self.project
-                    .iter()
-                    .map(|path| UsedOption { name: "project".to_owned(), place: path.clone() }),
-            )
-            .collect();
-        let preset = self.preset.filter(|_| !request.words.is_empty());
-        let used = self.place.filter(|_| !options.is_empty()).map(|place| Used {
-            file: place.path.display().to_string(),
-            preset,
-            options,
+    fn told(self) -> Joined {
+        let given = self.merged.entries.iter().filter(|entry| entry.is_given());
+        let project = |path: &String| OptionJson {
+            name: "project".to_owned(),
+            value: path.as_str().into(),
+            from: Origin::File,
+            place: Some(path.clone()),
+        };
+        let options: Vec<OptionJson> = given.map(option).chain(self.project.iter().map(project)).collect();
+        let used = self.place.filter(|_| !options.is_empty()).map(|place| {
+            let file = Some(place.path.display().to_string());
+            Used(ConfigJson { file, preset: self.preset, options })
         });
         Joined { used, notes: self.notes }
     }
@@ -387,6 +372,13 @@ impl Found {
     }
 }
 
-fn used(entry: &Entry) -> UsedOption {
-    UsedOption { name: entry.long.clone(), place: entry.place.to_string() }
+/// An option as a file says it.
+fn option(entry: &Entry) -> OptionJson {
+    let from = if entry.layer.preset().is_some() { Origin::Preset } else { Origin::File };
+    OptionJson {
+        name: entry.long.clone(),
+        value: entry.value.clone(),
+        from,
+        place: Some(entry.place.to_string()),
+    }
 }

@@ -3,11 +3,12 @@
 use std::fmt::Write;
 
 use clap::{Arg, ArgAction};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::check::Entry;
 use super::known::{self, Kind};
 use super::sketch;
+use crate::documents::{ConfigJson, OptionJson, Origin};
 use crate::format::faint;
 use crate::outcome::Outcome;
 
@@ -23,14 +24,14 @@ pub(super) enum From {
 }
 
 impl From {
-    fn name(&self) -> &'static str {
+    fn origin(&self) -> Origin {
         match self {
-            Self::CommandLine => "command line",
-            Self::Environment(_) => "environment",
-            Self::File(entry) if entry.layer.preset().is_some() => "preset",
-            Self::File(_) => "file",
-            Self::Unset => "unset",
-            Self::Default => "default",
+            Self::CommandLine => Origin::CommandLine,
+            Self::Environment(_) => Origin::Environment,
+            Self::File(entry) if entry.layer.preset().is_some() => Origin::Preset,
+            Self::File(_) => Origin::File,
+            Self::Unset => Origin::Unset,
+            Self::Default => Origin::Default,
         }
     }
 
@@ -50,7 +51,9 @@ impl From {
                 None => entry.place.to_string(),
             },
             Self::Environment(name) => format!("environment: {name}"),
-            other => other.name().to_owned(),
+            Self::CommandLine => "command line".to_owned(),
+            Self::Unset => "unset".to_owned(),
+            Self::Default => "default".to_owned(),
         }
     }
 }
@@ -113,11 +116,13 @@ pub(super) fn outcome(
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{line:width$}  {}", faint(&format!("# {from}")));
     }
-    let options: Vec<Value> = rows
-        .iter()
-        .map(|Row { arg, value, from }| {
-            json!({ "name": known::long(arg), "value": value, "from": from.name(), "place": from.place() })
-        })
-        .collect();
-    Outcome::text(text).with("file", file).with("preset", preset).with("options", options)
+    let option = |Row { arg, value, from }: &Row<'_>| OptionJson {
+        name: known::long(arg).to_owned(),
+        value: value.clone(),
+        from: from.origin(),
+        place: from.place(),
+    };
+    let options = rows.iter().map(option).collect();
+    let config = ConfigJson { file, preset: preset.map(str::to_owned), options };
+    Outcome { config: Some(config), ..Outcome::text(text) }
 }

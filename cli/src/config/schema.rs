@@ -11,8 +11,10 @@ use crate::args::Cli;
 pub(crate) fn schema() -> Value {
     let mut cli = Cli::command();
     cli.build();
-    let mut tables = tables(&cli);
-    let below: Map<String, Value> = tables.clone();
+    let definitions = tables(&cli);
+    let refer = |name: &String| (name.clone(), json!({ "$ref": format!("#/$defs/{name}") }));
+    let mut tables: Map<String, Value> = definitions.keys().map(refer).collect();
+    let below = tables.clone();
     let project = [
         (
             "plugins",
@@ -45,6 +47,7 @@ pub(crate) fn schema() -> Value {
         "type": "object",
         "properties": tables,
         "additionalProperties": false,
+        "$defs": definitions,
     })
 }
 

@@ -1,11 +1,12 @@
 //! What one check says.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use onnxport_core::diagnose::{Code, Diagnostic};
 
 /// How a check ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// The library does what it must.
@@ -17,7 +18,7 @@ pub enum Verdict {
 }
 
 /// What one check found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Finding {
     /// What was checked.
     pub check: String,

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::ir::{Model, NodeId};
 
 /// The outcome of partitioning a model, as data.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct Partitioned {
     /// By backend, in the order in which they claimed.
     pub backends: Vec<BackendReport>,
@@ -18,7 +19,7 @@ pub struct Partitioned {
 }
 
 /// What one backend took, and what it did not.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct BackendReport {
     /// Its id.
     pub id: String,
@@ -31,7 +32,7 @@ pub struct BackendReport {
 }
 
 /// A region.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct RegionReport {
     /// Its name.
     pub name: String,
@@ -57,7 +58,7 @@ pub struct RegionReport {
 }
 
 /// Nodes of one operator that are in no region, for one reason.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct RefusalReport {
     /// The operator, with its domain.
     pub op: String,
@@ -72,7 +73,7 @@ pub struct RefusalReport {
 }
 
 /// Who keeps a node out of a region.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stage {
     /// The host, by what the backend says that it can take.

@@ -21,6 +21,7 @@ mod suspect;
 pub use open::{Options, Reference, bisect, compare};
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::diagnose::Diagnostic;
@@ -63,7 +64,7 @@ pub enum Against<'a> {
 }
 
 /// What a search found.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Found {
     /// The first node that computes something else; `None` where there is none.
     pub fault: Option<Fault>,
@@ -77,7 +78,7 @@ pub struct Found {
 }
 
 /// A node that computes something else than the reference.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Fault {
     /// The value that is off.
     pub row: Row,
@@ -95,7 +96,7 @@ pub struct Fault {
 }
 
 /// A value that a suspect reads.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Read {
     /// Its name.
     pub value: String,
@@ -104,7 +105,7 @@ pub struct Read {
 }
 
 /// What is wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wrong {
     /// The model: onnxport's evaluator computes of it what the runtime computes.
@@ -118,7 +119,7 @@ pub enum Wrong {
 }
 
 /// What came of computing a suspect on the reference's values.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Alone {
     /// How far the runtime is from the reference.
     pub error: f64,
@@ -131,7 +132,7 @@ pub struct Alone {
 }
 
 /// A search inside of a node.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Inside {
     /// What was entered: `then_branch`, `iteration 3`, `the function custom::f`.
     pub what: String,

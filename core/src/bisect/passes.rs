@@ -6,6 +6,7 @@
 
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Options;
@@ -37,7 +38,7 @@ pub enum Source<'a> {
 }
 
 /// What broke parity.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "step")]
 pub enum Broken {
     /// A patch of a rule, or a pass.
@@ -64,7 +65,7 @@ pub enum Broken {
 }
 
 /// What a search among the steps found.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Steps {
     /// The first step after which the model computes something else; `None` where none does.
     pub broken: Option<Broken>,

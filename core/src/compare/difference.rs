@@ -1,6 +1,7 @@
 //! What a comparison found.
 
 use onnxport_abi::compare::{DECADE_BUCKETS, FIRST_DECADE, ULP_BUCKETS};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::tolerance::Tolerance;
@@ -11,7 +12,7 @@ pub(super) const ULPS: usize = ULP_BUCKETS as usize;
 pub(super) const DECADES: usize = DECADE_BUCKETS as usize;
 
 /// What a comparison found. Complex numbers are two elements.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Difference {
     /// The largest `|got - expected|` over the finite elements; at most the largest `f64`.
     pub max_abs: f64,
@@ -40,7 +41,7 @@ pub struct Difference {
 }
 
 /// An element outside of the tolerance.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Wrong {
     /// Its position along every axis.
     pub index: Vec<u64>,
@@ -55,7 +56,7 @@ pub struct Wrong {
 /// Elements that agree as NaN or as infinities count as equal in both histograms. Those that are NaN or infinite in
 /// one tensor only stand in none of them, so that each sums up to the elements less [`Spread::nan`] and
 /// [`Spread::infinite`].
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Spread {
     /// The mean of `|got - expected|` over the elements that are finite in both; 0 where there are none.
     pub mean: f64,

@@ -1,5 +1,6 @@
 //! How far a value may be from the expected one.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::tensor::DType;
@@ -8,7 +9,7 @@ use crate::tensor::DType;
 pub(super) const SCALE: (f64, f64) = (1.0, 1e3);
 
 /// How far a value may be from the expected one: `|got - expected| <= atol + rtol * |expected|`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Tolerance {
     /// The relative part.
     pub rtol: f64,

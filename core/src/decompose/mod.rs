@@ -7,6 +7,7 @@ mod apply;
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use crate::registry::Decompositions;
@@ -38,7 +39,7 @@ pub struct DecomposeOptions {
 }
 
 /// What was done.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Decomposed {
     /// How many calls of an operator were replaced.
     pub operators: BTreeMap<String, usize>,

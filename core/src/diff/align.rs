@@ -1,6 +1,7 @@
 //! Which node of a model is which of another.
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::place::metadata;
@@ -9,7 +10,7 @@ use crate::ir::{Def, Graph, Model, NodeId, ValueId};
 use crate::onnx::NODE_KEY;
 
 /// How a pair of nodes was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum How {
     /// They have the same name.

@@ -1,12 +1,13 @@
 //! Where a node stands.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::ir::{Model, NodeId};
 use crate::onnx::{NODE_KEY, torch};
 
 /// Where a node stands: in the graph, in the program, and in the user's code.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Place {
     /// The node's name in the model; that of its first result where it has none.
     pub node: String,

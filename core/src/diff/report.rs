@@ -1,6 +1,7 @@
 //! What differs between two models.
 
 use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -12,7 +13,7 @@ use crate::table::type_of;
 use crate::tensor::LazyTensor;
 
 /// What differs between two models.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct Diff {
     /// Pairs of nodes that do the same.
     pub same: usize,
@@ -29,7 +30,7 @@ pub struct Diff {
 }
 
 /// A pair of nodes that differ.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Changed {
     /// The node of the first model.
     pub before: Place,
@@ -42,7 +43,7 @@ pub struct Changed {
 }
 
 /// A difference.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Change {
     /// What differs: `attribute axis`, `input 1`, `output 0`, `weight fc.bias`.
     pub what: String,

@@ -8,6 +8,7 @@ use std::env;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::allow::{AllowLists, Hashes};
@@ -17,7 +18,7 @@ use crate::diagnose::{Code, Diagnostic};
 use crate::files;
 
 /// Who asked for a plugin; of two with the same id the earlier source counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
     /// The command line.

@@ -8,6 +8,7 @@ use onnxport_abi::about::{AboutTable, OptionEntry, option_kind};
 use onnxport_abi::executor::{OptionRecord, Sink, TensorView};
 use onnxport_abi::status;
 use onnxport_abi::{RSlice, RStr};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{CONTRACT, Plugin, Site, cross};
@@ -18,7 +19,7 @@ use crate::incoming::list;
 const SINCE: Version = Version { major: 1, minor: 1 };
 
 /// What a value must be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OptionKind {
     /// Any text.
@@ -68,7 +69,7 @@ impl OptionKind {
 }
 
 /// An option that a plugin takes.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct PluginOption {
     /// The name.
     pub name: &'static str,

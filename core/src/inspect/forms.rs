@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::ir::Model;
 
 /// Weights to which the same happens.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct WeightForm {
     /// What happens, first to last: `cast f16`; `as it is`, or `a view of it`, where nothing is computed.
     pub form: String,

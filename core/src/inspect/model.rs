@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use onnxport_proto::FunctionProto;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::program::{InputSummary, OpSummary, ValueSummary};
@@ -12,7 +13,7 @@ use crate::onnx::OnnxFile;
 use crate::verify::{Port, Signature};
 
 /// What an ONNX file holds.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct ModelSummary {
     /// What wrote the file.
     pub producer: String,

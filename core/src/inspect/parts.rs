@@ -5,6 +5,7 @@ use std::path::Path;
 
 use onnxport_proto::{NodeProto, StringStringEntryProto};
 use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{ModelSummary, WeightTable};
@@ -12,7 +13,7 @@ use crate::diagnose::Diagnostic;
 use crate::onnx::{OnnxFile, torch};
 
 /// What a model consists of. Nothing here depends on where the file lies.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct ModelParts {
     /// The interface, the operator sets and the operators.
     pub summary: ModelSummary,
@@ -35,7 +36,7 @@ pub struct ModelParts {
 }
 
 /// The initializers of an element type.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct TypeParts {
     /// The element type.
     pub dtype: String,
@@ -48,7 +49,7 @@ pub struct TypeParts {
 }
 
 /// The initializers, nested graphs included.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct WeightParts {
     /// How many there are.
     pub tensors: usize,
@@ -63,7 +64,7 @@ pub struct WeightParts {
 }
 
 /// A large initializer.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct LargePart {
     /// Its name.
     pub name: String,
@@ -106,7 +107,7 @@ impl From<&WeightTable> for WeightParts {
 }
 
 /// What a module holds.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct ModuleParts {
     /// The path, with dots; empty for the root.
     pub path: String,
@@ -121,7 +122,7 @@ pub struct ModuleParts {
 }
 
 /// A node.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct NodePart {
     /// Its name.
     pub name: String,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::host::Host;
@@ -12,7 +13,7 @@ use crate::registry::Resolved;
 use crate::sym::{Range, Symbols};
 
 /// What an exported program holds.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct ProgramSummary {
     /// PyTorch's version.
     pub torch: String,
@@ -41,7 +42,7 @@ pub struct ProgramSummary {
 }
 
 /// An input or a state.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct InputSummary {
     /// The name.
     pub name: String,
@@ -53,7 +54,7 @@ pub struct InputSummary {
 }
 
 /// An output.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct ValueSummary {
     /// The name.
     pub name: String,
@@ -63,7 +64,7 @@ pub struct ValueSummary {
 }
 
 /// A dynamic dimension.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct DimSummary {
     /// The symbol.
     pub name: String,
@@ -81,7 +82,7 @@ pub struct DimSummary {
 pub const NORMALISER: &str = "normaliser";
 
 /// An operator.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct OpSummary {
     /// The overload.
     pub target: String,

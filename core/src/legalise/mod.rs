@@ -18,6 +18,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Name;
@@ -50,7 +51,7 @@ impl Default for LegaliseOptions {
 }
 
 /// What was done for the target.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct Legalised {
     /// The name of the target.
     pub target: String,
@@ -65,7 +66,7 @@ pub struct Legalised {
 }
 
 /// Nodes that compute in another type than they were given.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Computed {
     /// The operator.
     pub operator: String,
@@ -80,7 +81,7 @@ pub struct Computed {
 }
 
 /// Nodes that other operators stand for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Replaced {
     /// The operator.
     pub operator: String,
@@ -93,7 +94,7 @@ pub struct Replaced {
 }
 
 /// Nodes that the target has no kernel for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Lacking {
     /// The operator.
     pub operator: String,

@@ -68,7 +68,7 @@ pub struct Lowered {
 }
 
 /// An operator, and the plugin that lowered its calls.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, schemars::JsonSchema, serde::Serialize)]
 pub struct Provided {
     /// The plugin.
     pub plugin: String,

@@ -1,11 +1,12 @@
 //! What optimising did, as data.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::matched::Matched;
 
 /// How often a rule or pass was applied.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Count {
     /// The plugin.
     pub plugin: String,
@@ -19,7 +20,7 @@ pub struct Count {
 }
 
 /// What became of a rule or pass at one place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// Its patch was applied.
@@ -35,7 +36,7 @@ pub enum Outcome {
 }
 
 /// Why a rule was applied at a place, or was not.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Place {
     /// The plugin.
     pub plugin: String,
@@ -48,7 +49,7 @@ pub struct Place {
 }
 
 /// What optimising did.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct Optimised {
     /// How many nodes there were, nested ones included.
     pub before: usize,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Profile, Row, Times};
@@ -10,7 +11,7 @@ use super::{Profile, Row, Times};
 const FEWEST: usize = 5;
 
 /// What differs between two profiles.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 pub struct Changes {
     /// The model that came first.
     pub before: String,
@@ -29,7 +30,7 @@ pub struct Changes {
 }
 
 /// What became of the time of some nodes. In microseconds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 pub struct Change {
     /// What they have in common; `None` for those that nothing is known of.
     pub key: Option<String>,
@@ -44,7 +45,7 @@ pub struct Change {
 }
 
 /// Whether a change is more than noise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Three quarters of the runs take longer than three quarters of those before.

@@ -16,6 +16,7 @@ mod saved;
 mod tests;
 mod times;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use compare::{Change, Changes, Verdict, compare};
@@ -27,7 +28,7 @@ pub use times::Times;
 const FORMAT: u32 = 1;
 
 /// How long the parts of a model took in a runtime. Times are in microseconds of wall time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
     /// The version of this data.
@@ -57,7 +58,7 @@ pub struct Profile {
 }
 
 /// What tells which module a node belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ModulesFrom {
     /// The metadata of nodes.
@@ -69,7 +70,7 @@ pub enum ModulesFrom {
 }
 
 /// Shares of the medians of all nodes, between 0 and 1, by what tells the node of the model.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Attributed {
     /// The node kept its name.
@@ -85,7 +86,7 @@ pub struct Attributed {
 }
 
 /// What tells the node of the model that a node of the runtime stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum How {
     /// It kept its name.
@@ -99,7 +100,7 @@ pub enum How {
 }
 
 /// How long a node of the runtime took.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct NodeTimes {
     /// What the runtime calls it.

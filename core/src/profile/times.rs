@@ -1,9 +1,10 @@
 //! What is said of the times of several runs.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The median of several runs, and the bounds of their middle half. In microseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Times {
     /// The median.

@@ -4,12 +4,13 @@ use std::fmt;
 
 use onnxport_abi::rules2::{ClassRecord, class};
 use onnxport_abi::{RStr, status};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::incoming::Known;
 
 /// By how much results may differ: by the larger of both.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, JsonSchema, Serialize)]
 pub struct Bound {
     /// As a part of the larger of 1 and the magnitude of the result; 0 where it is not stated.
     pub relative: f64,
@@ -36,7 +37,7 @@ impl fmt::Display for Bound {
 }
 
 /// How exact a rule or pass is.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 #[serde(tag = "class", rename_all = "kebab-case")]
 pub enum Class {
     /// It says nothing of results, or is older than classes.

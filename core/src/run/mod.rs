@@ -14,6 +14,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use bytes::Bytes;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::diagnose::{Code, Diagnostic};
@@ -27,7 +28,7 @@ pub use given::{Given, Sizes};
 pub use summary::{Number, Summary};
 
 /// What a run gave.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct Run {
     /// What ran the model.
     pub executor: String,

@@ -1,5 +1,8 @@
 //! What a tensor holds, in a few numbers.
 
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
 use super::Computed;
@@ -7,7 +10,7 @@ use crate::diagnose::{Code, Diagnostic};
 use crate::ops::{Elements, Tensor};
 
 /// A tensor in a line.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Summary {
     /// The name in the model.
     pub name: String,
@@ -32,6 +35,16 @@ pub enum Number {
     Int(i128),
     /// Every other one.
     Float(f64),
+}
+
+impl JsonSchema for Number {
+    fn schema_name() -> Cow<'static, str> {
+        "Number".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["number", "string"] })
+    }
 }
 
 impl Serialize for Number {

@@ -16,6 +16,7 @@ mod rounds;
 mod side;
 mod tensors;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::compare::Difference;
@@ -32,7 +33,7 @@ pub use side::{ModelSide, Side};
 pub use tensors::{Distance, distance};
 
 /// What is to be said of a value.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "is", content = "why")]
 pub enum Verdict {
     /// It is what the reference has, or no farther from it than its inputs and rounding explain.
@@ -44,7 +45,7 @@ pub enum Verdict {
 }
 
 /// A value of the model.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Row {
     /// Its name.
     pub value: String,
@@ -78,7 +79,7 @@ pub struct Row {
 }
 
 /// The values of a model beside those of a reference.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Report {
     /// What computed the model's values.
     pub model: String,

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use onnxport_proto::{NodeProto, StringStringEntryProto, TensorProto};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::executor::{Feed, Output};
@@ -40,7 +41,7 @@ fn place(program: &Program, call: &Call) -> (String, String) {
 }
 
 /// A branch that no case is known to have entered.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct NotEntered {
     /// The call in the program, or the node in the model.
     pub name: String,

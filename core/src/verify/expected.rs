@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use safetensors::SafeTensors;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::floor::Floor;
@@ -83,7 +84,7 @@ impl Case {
 }
 
 /// Where expected values come from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
     /// Nowhere: only types and shapes are known.

@@ -4,6 +4,7 @@
 //! other approximations of functions make that some times more; a wrong axis, a lost bias or a lost cast make it
 //! thousands of times more.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::compare::Tolerance;
@@ -20,7 +21,7 @@ pub const MULTIPLE: f64 = 32.0;
 const LONG: f64 = 65536.0;
 
 /// The noise of an output, and what it allows.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Floor {
     /// The largest distance of an element from that of float64, at least half a unit in the last place of the largest.
     pub noise: f64,

@@ -1,11 +1,12 @@
 //! What the values of an output are like, whatever they should be: two tensors that agree may both be worthless.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::tensor::DType;
 
 /// What the elements of a tensor are like. Complex numbers are two elements.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Nature {
     /// How many there are.
     pub elements: u64,

@@ -1,5 +1,6 @@
 //! What a verification found, as data.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::branches::NotEntered;
@@ -10,7 +11,7 @@ use crate::compare::Difference;
 use crate::diagnose::{Code, Diagnostic, Severity};
 
 /// The outcome of running a model on every case.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Verification {
     /// What ran the model.
     pub executor: String,
@@ -39,7 +40,7 @@ pub struct Verification {
 }
 
 /// Where the tolerances of a verification come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Judged {
     /// From element types.
@@ -51,7 +52,7 @@ pub enum Judged {
 }
 
 /// The outcome of one call.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct CaseReport {
     /// The name of the case.
     pub name: String,
@@ -79,7 +80,7 @@ pub struct CaseReport {
 }
 
 /// A tensor's name and type.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct TensorReport {
     /// The name in the model.
     pub name: String,
@@ -90,7 +91,7 @@ pub struct TensorReport {
 }
 
 /// The outcome for one output.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct OutputReport {
     /// The name and type of what came out.
     #[serde(flatten)]

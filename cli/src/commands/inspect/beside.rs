@@ -11,6 +11,7 @@ use onnxport_core::inspect::{
 use onnxport_core::ir::opset::DEFAULT_OPSET;
 use onnxport_core::weights::WeightSet;
 use onnxport_core::{Host, pipeline};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::format::{bold, count, faint, limited, plain};
@@ -24,8 +25,8 @@ struct Fact {
 }
 
 /// A line of the comparison.
-#[derive(Serialize)]
-struct Row {
+#[derive(JsonSchema, Serialize)]
+pub(crate) struct Row {
     section: &'static str,
     name: String,
     /// What the first file says; `None` where it says nothing.

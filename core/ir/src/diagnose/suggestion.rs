@@ -1,9 +1,10 @@
 //! What a user can paste to go on.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a suggestion is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Subject {
     /// A lowering in Python, for a missing operator.

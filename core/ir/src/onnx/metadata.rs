@@ -1,5 +1,6 @@
 //! What onnxport says in the metadata of a model about its states and about weights that lie elsewhere.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The key under which a model lists its states.
@@ -29,7 +30,7 @@ pub const SOURCE_KEY: &str = "onnxport.source";
 pub const UNBOUND_LOCATION: &str = "weights-are-missing--run--onnxport-weights-bind";
 
 /// An initializer without bytes, as the metadata of a model describes it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct UnboundEntry {
     /// The name of the initializer.
     pub initializer: String,
@@ -45,7 +46,7 @@ pub struct UnboundEntry {
 }
 
 /// A file that a model points into and does not own.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct SourceFile {
     /// Its path, relative to the model's folder, with `/` between the parts.
     pub location: String,
@@ -54,7 +55,7 @@ pub struct SourceFile {
 }
 
 /// The size of an axis of an input: `x:0=8`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct AxisSize {
     /// The name of the input; in the metadata of a model, the program's.
     pub input: String,

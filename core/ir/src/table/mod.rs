@@ -20,6 +20,7 @@ pub use summary::{
     ViewSummary,
 };
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::diagnose::{Code, Diagnostic, Report};
@@ -29,7 +30,7 @@ use crate::onnx::OnnxFile;
 const NAMED: usize = 20;
 
 /// The tensors of a file, of several, or of a model that is to be written. No weight is read for it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct WeightTable {
     /// The tensors, in the order of their source.
     pub tensors: Vec<TensorSummary>,

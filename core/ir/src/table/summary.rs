@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 /// A tensor: what it is, where its bytes are and what happens to them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct TensorSummary {
     /// The name.
     pub name: String,
@@ -35,7 +36,7 @@ pub struct TensorSummary {
 }
 
 /// What a tensor is in its file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TensorKind {
     /// A parameter of a program.
@@ -81,7 +82,7 @@ pub fn shown<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Erro
 }
 
 /// Where the bytes of a tensor are.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum SourceSummary {
     /// In a file.
@@ -132,7 +133,7 @@ pub enum SourceSummary {
 }
 
 /// A tensor that goes into another one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct PartSummary {
     /// The type of its elements, after the transforms.
     pub dtype: String,
@@ -147,7 +148,7 @@ pub struct PartSummary {
 }
 
 /// Which elements of a storage a tensor shows.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ViewSummary {
     /// All of them, in order.
@@ -167,7 +168,7 @@ pub enum ViewSummary {
 }
 
 /// Where a tensor goes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum PlaceSummary {
     /// Into a data file.
@@ -201,7 +202,7 @@ pub enum PlaceSummary {
 }
 
 /// Why the bytes of a tensor cannot be had.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct ProblemSummary {
     /// The code.
     pub code: String,
@@ -210,7 +211,7 @@ pub struct ProblemSummary {
 }
 
 /// A storage that several tensors show.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct SharedStorage {
     /// The views; the tensors of each show exactly the same elements.
     pub views: Vec<Vec<String>>,

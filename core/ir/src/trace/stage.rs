@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Span, current, span_since};
@@ -19,7 +20,7 @@ pub struct Stage {
 }
 
 /// The anonymous memory of the process during a stage, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct StageMemory {
     /// At the end, less what it was at the start.
     pub growth: i64,

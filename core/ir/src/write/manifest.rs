@@ -6,6 +6,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -140,7 +141,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// A file that a manifest lists.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Listed {
     /// The name, relative to the manifest, as it can be shown.
     pub name: String,

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::plan::{Place, Plan};
@@ -24,7 +25,7 @@ const fn allocated(buffers: u64) -> u64 {
 }
 
 /// A file that would be written.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct PlannedFile {
     /// Where.
     #[serde(serialize_with = "shown")]
@@ -36,7 +37,7 @@ pub struct PlannedFile {
 }
 
 /// Where the tensors go.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct TensorCounts {
     /// Into data files, bytes of their own.
     pub stored: usize,
@@ -53,7 +54,7 @@ pub struct TensorCounts {
 }
 
 /// What a call of [`write`](super::write()) does.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct WritePlan {
     /// The model, then its data files; all models of a package, then theirs; then the files of backends.
     /// Lists of hashes are not among them.

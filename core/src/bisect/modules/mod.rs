@@ -11,6 +11,7 @@ mod tests;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::diagnose::{Code, Diagnostic};
@@ -23,7 +24,7 @@ const SCRIPT: &str = include_str!("pieces.py");
 const PATIENCE: Duration = Duration::from_hours(1);
 
 /// How modules are looked at: keywords of `onnxport.pieces`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Options {
     /// The opset that they are converted to.
     #[serde(rename = "opset_version")]
@@ -41,7 +42,7 @@ pub struct Options {
 pub type Caller = fn(&Path, &str) -> Result<String, String>;
 
 /// What became of a module.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 pub enum Verdict {
     /// It converts, and computes what the module does.
     #[serde(rename = "agrees")]
@@ -86,7 +87,7 @@ impl Verdict {
 }
 
 /// A difference; what JSON has no number for is a text.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(untagged)]
 pub enum Measure {
     /// A finite number.
@@ -96,7 +97,7 @@ pub enum Measure {
 }
 
 /// What was said when a module was converted by itself.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 pub struct Said {
     /// `error`, `warning` or `note`.
     pub severity: String,
@@ -110,7 +111,7 @@ pub struct Said {
 }
 
 /// A module.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 pub struct Node {
     /// Where it is in the program, such as `layers.3.norm`; empty for the program itself.
     pub path: String,
@@ -151,7 +152,7 @@ impl Node {
 }
 
 /// The modules of a program.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 pub struct Pieces {
     /// Whether the whole program converts and agrees.
     pub ok: bool,

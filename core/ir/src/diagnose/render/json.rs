@@ -1,11 +1,12 @@
 //! Diagnostics as flat records for tools.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::diagnose::{Report, Severity, Subject, Suggestion};
 
 /// A diagnostic with its place spelled out.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct DiagnosticJson {
     /// The stable code.
     pub code: String,
@@ -46,7 +47,7 @@ pub struct DiagnosticJson {
 }
 
 /// Something to paste.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct SuggestionJson {
     /// What it is about.
     pub subject: Subject,

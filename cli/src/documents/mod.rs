@@ -1,0 +1,298 @@
+//! What each command prints with `--json`: one object, whose schema is generated from the types that are printed.
+//!
+//! A document is what every command says, and the parts of its own. Which parts a run has depends on its options and on how it
+//! ended, so none is required; a key that stands in no part is against the schema.
+
+mod parts;
+
+use std::collections::BTreeMap;
+
+use onnxport_check::Finding;
+use onnxport_core::backend::BackendReport;
+use onnxport_core::bisect::modules::Pieces;
+use onnxport_core::bisect::{self, passes::Steps};
+use onnxport_core::diagnose::render::DiagnosticJson;
+use onnxport_core::diff::Diff;
+use onnxport_core::inspect::{ModelParts, ModelSummary, ProgramSummary, WeightForm, WeightTable};
+use onnxport_core::legalise::Legalised;
+use onnxport_core::lower::Provided;
+use onnxport_core::onnx::SourceFile;
+use onnxport_core::optimise::Optimised;
+use onnxport_core::profile::{Changes, Profile};
+use onnxport_core::trace::StageMemory;
+use onnxport_core::verify::Verification;
+use onnxport_core::write::manifest::Listed;
+use onnxport_core::{Run, WritePlan, taps};
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+
+pub(crate) use parts::*;
+
+use crate::commands::inspect::beside::Row;
+
+/// Makes the schema of a part: its properties.
+type Part = fn(&mut SchemaGenerator) -> Schema;
+
+/// A field of a document, with the type of its value.
+type Field = (&'static str, Part);
+
+macro_rules! fields {
+    ($($name:ident { $($key:literal: $type:ty),* $(,)? })*) => {
+        $(const $name: &[Field] = &[$(($key, |generator| generator.subschema_for::<$type>())),*];)*
+    };
+}
+
+fields! {
+    EVERY {
+        "command": Option<String>,
+        "ok": bool,
+        "exit": u8,
+        "text": String,
+        "config": ConfigJson,
+        "diagnostics": Vec<DiagnosticJson>,
+    }
+    PORTS {
+        "inputs": Vec<PortJson>,
+        "outputs": Vec<PortJson>,
+        "states": Vec<StateJson>,
+        "weight_bytes": u64,
+    }
+    FILES { "files": Vec<String>, "initializers": usize }
+    SOURCES { "sources": Vec<SourceFile>, "source_bytes": u64 }
+    GRAPH { "nodes": usize, "unbound": usize }
+    MADE {
+        "opset": i64,
+        "unchecked": UncheckedJson,
+        "seconds": BTreeMap<String, f64>,
+        "memory": BTreeMap<String, StageMemory>,
+        "lowered": Vec<Provided>,
+        "weight_forms": Vec<WeightForm>,
+    }
+    CONVERTED {
+        "target": Legalised,
+        "decomposed": BTreeMap<String, usize>,
+        "backends": Vec<BackendReport>,
+        "weights_quantised": usize,
+        "weights_narrowed": usize,
+        "weights_changed_by_plugins": usize,
+        "changed_weight_bytes": u64,
+    }
+    OPTIMISED { "optimised": Optimised, "matches": Vec<String> }
+    PARTITIONED { "left": usize }
+    PLANNED { "plan": WritePlan, "weights": WeightTable }
+    VERIFIED { "verification": Verification, "against": String }
+    COMPARED_ALL { "executors": Vec<Verification> }
+    SKIPPED { "not_verified": String }
+    FAULT { "bisect": bisect::Found }
+    REPORTS { "reports": Vec<String> }
+    PROFILE { "profile": String }
+    CHECKED { "opset": i64, "calls": usize, "gaps": usize }
+    INSPECTED {
+        "model": ModelSummary,
+        "program": ProgramSummary,
+        "weights": WeightTable,
+        "manifest": Vec<Listed>,
+        "files": Vec<String>,
+        "differences": Vec<Row>,
+        "same": usize,
+    }
+    BISECTED { "passes": Steps, "modules": Pieces }
+    COMPARED { "diff": Diff, "same": bool, "values": taps::Report }
+    RAN { "run": Run, "files": Vec<String> }
+    REPORT { "report": ReportJson }
+    OPS { "ops": Vec<OpJson> }
+    RULES { "rules": Vec<RuleJson> }
+    PLUGINS { "plugins": Vec<PluginJson> }
+    PROBED {
+        "library": String,
+        "passed": usize,
+        "failed": usize,
+        "skipped": usize,
+        "checks": Vec<Finding>,
+    }
+    MADE_PLUGIN { "folder": String, "library": String, "next": Vec<String> }
+    PACKAGED {
+        "data": Vec<String>,
+        "data_bytes": u64,
+        "separate_bytes": u64,
+        "manifests": Vec<String>,
+    }
+    MEMBER { "name": String, "path": String, "bytes": u64 }
+    EXPLAINED { "codes": Vec<CodeJson>, "found": Vec<DiagnosticJson> }
+    DRAWN { "pictures": Vec<String>, "nodes": usize, "modules": usize, "closed": usize }
+    MEASURED { "profile": Profile, "against": Profile, "changes": Changes }
+    SCHEMA { "schema": Map<String, Value>, "schemas": Vec<String> }
+    NOTHING {}
+}
+
+/// The report of a model.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "it is put together by the crate of reports; this is its schema")]
+struct ReportJson {
+    onnxport: String,
+    format: u64,
+    name: String,
+    model: Option<ModelParts>,
+    conversion: Option<Map<String, Value>>,
+    digest: String,
+}
+
+/// The commands, each with what it says. A test holds the list to the command line.
+const DOCUMENTS: &[(&str, &[&[Field]])] = &[
+    (
+        "convert",
+        &[
+            PORTS,
+            FILES,
+            SOURCES,
+            GRAPH,
+            MADE,
+            CONVERTED,
+            OPTIMISED,
+            PARTITIONED,
+            PLANNED,
+            VERIFIED,
+            SKIPPED,
+            REPORTS,
+            PROFILE,
+        ],
+    ),
+    ("check", &[CHECKED, REPORTS, PROFILE]),
+    ("inspect", &[INSPECTED]),
+    ("verify", &[VERIFIED, COMPARED_ALL, FAULT, REPORTS, PROFILE]),
+    ("bisect", &[FAULT, BISECTED, REPORTS]),
+    ("diff", &[COMPARED]),
+    ("run", &[RAN]),
+    ("optimize", &[FILES, GRAPH, OPTIMISED, VERIFIED, PROFILE]),
+    ("report", &[REPORT, REPORTS]),
+    ("ops", &[OPS]),
+    ("rules", &[RULES]),
+    ("plugin list", &[PLUGINS]),
+    ("plugin info", &[NOTHING]),
+    ("plugin check", &[PROBED]),
+    ("plugin new", &[MADE_PLUGIN]),
+    ("draw", &[DRAWN]),
+    ("profile", &[MEASURED, REPORTS]),
+    ("package", &[PACKAGED, PLANNED, REPORTS, PROFILE]),
+    ("weights bind", &[FILES, SOURCES]),
+    ("explain", &[EXPLAINED]),
+    ("schema", &[SCHEMA]),
+    ("completions", &[NOTHING]),
+    ("man", &[NOTHING]),
+];
+
+/// What `package` says of a model.
+const MODEL: &[&[Field]] = &[MEMBER, CONVERTED, OPTIMISED, VERIFIED, SKIPPED];
+
+/// The commands that have a schema.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    DOCUMENTS.iter().map(|(name, _)| *name)
+}
+
+/// The schema of what the command called `name` prints with `--json`, of draft 2020-12.
+pub(crate) fn schema(name: &str) -> Option<Value> {
+    let (name, parts) = DOCUMENTS.iter().find(|(known, _)| *known == name)?;
+    let mut generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
+    let mut properties = fields(&mut generator, [EVERY].iter().chain(*parts));
+    match *name {
+        "package" => {
+            let model = fields(&mut generator, MODEL);
+            let model = json!({ "type": "object", "properties": model, "additionalProperties": false });
+            properties.insert("models".to_owned(), json!({ "type": "array", "items": model }));
+        }
+        "plugin info" => {
+            let library = generator.root_schema_for::<LibraryJson>().to_value();
+            for (key, value) in library["properties"].as_object().into_iter().flatten() {
+                properties.insert(key.clone(), value.clone());
+            }
+        }
+        _ => {}
+    }
+    let mut schema = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": format!("onnxport {name} --json"),
+        "type": "object",
+        "properties": properties,
+        "required": ["command", "ok", "exit", "diagnostics"],
+        "additionalProperties": false,
+        "$defs": generator.take_definitions(true),
+    });
+    close(&mut schema);
+    Some(schema)
+}
+
+fn fields<'a>(
+    generator: &mut SchemaGenerator,
+    parts: impl IntoIterator<Item = &'a &'static [Field]>,
+) -> Map<String, Value> {
+    let fields = parts.into_iter().flat_map(|part| part.iter());
+    fields.map(|(key, part)| ((*key).to_owned(), part(generator).to_value())).collect()
+}
+
+/// Closes the objects of a schema, so that a key which it does not have is against it, and lets numbers be null that are
+/// not finite, for which JSON has no other word.
+fn close(schema: &mut Value) {
+    match schema {
+        Value::Array(all) => all.iter_mut().for_each(close),
+        Value::Object(object) => {
+            if object.contains_key("properties") && object.get("type").is_some() {
+                object.entry("additionalProperties").or_insert(Value::Bool(false));
+            }
+            if object.get("format").and_then(Value::as_str) == Some("double") {
+                object.remove("format");
+                object.insert("type".to_owned(), json!(["number", "null"]));
+            }
+            object.values_mut().for_each(close);
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use clap::{Command, CommandFactory};
+
+    use super::*;
+    use crate::args::Cli;
+
+    fn commands(command: &Command, before: &str, found: &mut BTreeSet<String>) {
+        for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
+            let name = format!("{before}{}", below.get_name());
+            if below.has_subcommands() {
+                commands(below, &format!("{name} "), found);
+            } else {
+                found.insert(name);
+            }
+        }
+    }
+
+    #[test]
+    fn each_command_has_a_schema() {
+        let mut found = BTreeSet::new();
+        commands(&Cli::command(), "", &mut found);
+        assert_eq!(names().map(str::to_owned).collect::<BTreeSet<_>>(), found);
+    }
+
+    /// `UPDATE=1` writes the schemas.
+    #[test]
+    fn the_schemas_are_those_that_are_published() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/schemas");
+        let update = std::env::var_os("UPDATE").is_some();
+        let config = ("onnxport.toml".to_owned(), crate::config::schema());
+        let all = names().filter_map(|name| Some((name.replace(' ', "-"), schema(name)?)));
+        for (name, schema) in all.chain([config]) {
+            let path = folder.join(format!("{name}.json"));
+            let text = format!("{schema:#}\n");
+            if update {
+                std::fs::create_dir_all(&folder).expect("a folder");
+                std::fs::write(&path, &text).expect("the schema is writable");
+            }
+            let published = std::fs::read_to_string(&path).unwrap_or_default();
+            assert!(published == text, "UPDATE=1 writes {}", path.display());
+        }
+    }
+}

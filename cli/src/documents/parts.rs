@@ -1,6 +1,6 @@
 //! What commands say with `--json`, besides what the library's own types say.
 
-use onnxport_core::host::{Manifest, Plugin, PluginOption, Source};
+use onnxport_core::host::{Manifest, Plugin, PluginOption, Source, WeightsPlugin};
 use onnxport_core::onnx::{Port, State};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -135,9 +135,9 @@ impl From<&Plugin> for PluginJson {
             contract: plugin.contract.to_string(),
             provides: plugin.provides.iter().map(|name| (*name).to_owned()).collect(),
             lowerings: plugin.lowering.map_or(0, |table| table.entries.len()),
-            tensors: weights().flat_map(|w| w.tensors()).map(str::to_owned).collect(),
-            transforms: weights().flat_map(|w| w.transforms()).map(str::to_owned).collect(),
-            quantisers: weights().flat_map(|w| w.quantisers()).map(quantiser).collect(),
+            tensors: weights().flat_map(WeightsPlugin::tensors).map(str::to_owned).collect(),
+            transforms: weights().flat_map(WeightsPlugin::transforms).map(str::to_owned).collect(),
+            quantisers: weights().flat_map(WeightsPlugin::quantisers).map(quantiser).collect(),
             options: plugin.options.clone(),
             source: plugin.source,
             library: plugin.library.as_ref().map(|path| path.display().to_string()),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from . import steps
+
 
 @dataclass(frozen=True)
 class Case:
@@ -191,6 +193,59 @@ CASES = {
         j = Constant<value_ints=[1,16,112,112]>()
         y = Reshape(b, j)""",
         sizes=("prompt",),
+    ),
+    "SpaceToDepth": Case(
+        IMAGE,
+        "",
+        "y = SpaceToDepth<blocksize=2>(x)",
+        """i = Constant<value_ints=[1,64,28,2,28,2]>()
+        a = Reshape(x, i)
+        b = Transpose<perm=[0,3,5,1,2,4]>(a)
+        j = Constant<value_ints=[1,256,28,28]>()
+        y = Reshape(b, j)""",
+        sizes=("prompt",),
+    ),
+    "TopK of a sort": Case(
+        ROWS,
+        "",
+        """k = Constant<value_ints=[8]>()
+        y, i = TopK(x, k)""",
+        """k = Constant<value_ints=[768]>()
+        s, i = TopK(x, k)
+        from = Constant<value_ints=[0]>()
+        to = Constant<value_ints=[8]>()
+        ax = Constant<value_ints=[-1]>()
+        y = Slice(s, from, to, ax)""",
+    ),
+    "MatMul for Einsum, broadcast": Case(
+        "float[1,12,S,64] x",
+        "float[12,64,64] w",
+        "t = Transpose<perm=[0,2,1]>(w)\n y = MatMul(x, t)",
+        'y = Einsum<equation="bhsc,hkc->bhsk">(x, w)',
+    ),
+    "LSTM of 3 steps": Case(
+        "float[3,S,256] x, float[S,256] h",
+        steps.weights("LSTM"),
+        steps.layer("LSTM"),
+        steps.steps("LSTM", 3),
+    ),
+    "LSTM of 8 steps": Case(
+        "float[8,S,256] x, float[S,256] h",
+        steps.weights("LSTM"),
+        steps.layer("LSTM"),
+        steps.steps("LSTM", 8),
+    ),
+    "GRU of 3 steps": Case(
+        "float[3,S,256] x, float[S,256] h",
+        steps.weights("GRU"),
+        steps.layer("GRU"),
+        steps.steps("GRU", 3),
+    ),
+    "GRU of 8 steps": Case(
+        "float[8,S,256] x, float[S,256] h",
+        steps.weights("GRU"),
+        steps.layer("GRU"),
+        steps.steps("GRU", 8),
     ),
     "Mul for Pow 2": Case(
         "float[1,S,3072] x",

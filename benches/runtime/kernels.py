@@ -17,6 +17,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,8 @@ SIZES = {
     "early": {"S": 1, "L": 64, "M": 65},
     "late": {"S": 1, "L": 1024, "M": 1025},
 }
+# So many operators are listed one by one.
+MANY = 16
 # Sums in another order, and the tanh form that some kernels compute in their own way.
 APART = 2e-3
 
@@ -69,8 +72,11 @@ def session(made: onnx.ModelProto, written: Path) -> onnxruntime.InferenceSessio
 
 
 def operators(path: Path) -> str:
-    """Return the operators that a session runs, as a text."""
-    return "+".join(node.op_type for node in onnx.load(path).graph.node)
+    """Return the operators that a session runs, as a text; of many each once, and how often."""
+    ran = [node.op_type for node in onnx.load(path).graph.node]
+    if len(ran) > MANY:
+        ran = [f"{count} {op}" for op, count in Counter(ran).items()]
+    return "+".join(ran)
 
 
 def drawn(made: onnxruntime.InferenceSession) -> dict[str, np.ndarray]:

@@ -34,16 +34,20 @@ fn page(rules: &[Value]) -> String {
          What the optimizer has that comes with onnxport: the rules of `plugins/optimise` and `plugins/fusions`, the level from\n\
          which on each runs, and how exact it is ([optimizer plugins](optimizer-plugins.md#classes)). `onnxport rules` lists\n\
          them with those of other plugins, `onnxport rules NAME` shows one. The examples are models in text form, and what the\n\
-         rule alone makes of them. `UPDATE=1 cargo test -p onnxport --test rules` writes this page.\n\n\
-         | rule | plugin | level | class | what it is about |\n|---|---|---|---|---|\n"
+         rule alone makes of them. `UPDATE=1 cargo test -p onnxport --test rules` writes this page.\n\
+         Places are those where a rule was applied in the models of `tests/python/models` at `--optimise target`, as\n\
+         `python -m tests.python.models applied` counted them.\n\n\
+         | rule | plugin | level | class | places | models | what it is about |\n|---|---|---|---|--:|--:|---|\n"
         .to_owned();
     for rule in rules {
         let _ = writeln!(
             page,
-            "| [`{name}`](#{name}) | {} | {} | {} | {} |",
+            "| [`{name}`](#{name}) | {} | {} | {} | {} | {} | {} |",
             text(rule, "plugin"),
             level(rule),
             exactness(rule),
+            rule["applied"]["places"],
+            rule["applied"]["models"],
             text(rule, "documentation").replace('|', "\\|"),
             name = text(rule, "name"),
         );
@@ -77,7 +81,11 @@ fn exactness(rule: &Value) -> String {
     if let Some(ulps) = rule["bound"]["ulps"].as_f64().filter(|bound| *bound > 0.0) {
         bounds.push(format!("{ulps} ulps"));
     }
-    let bound = if bounds.is_empty() { String::new() } else { format!(" within {}", bounds.join(" or ")) };
+    let mut bound =
+        if bounds.is_empty() { String::new() } else { format!(" within {}", bounds.join(" or ")) };
+    if rule["bound"]["finite"] == true {
+        bound.push_str(", of finite values");
+    }
     match (rule["class"].as_str(), rule["target"].as_str()) {
         (Some(_), Some(target)) => format!("for {target}{bound}"),
         (Some("exact"), _) => "exact".to_owned(),
@@ -104,6 +112,29 @@ fn the_page_of_rules_is_current() {
     }
     let written = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(written == page, "docs/rules.md is not current: UPDATE=1 writes it");
+}
+
+#[test]
+fn what_was_counted_is_about_rules_that_there_are() {
+    let said = json(&["rules", "--json"]);
+    let rules = said["rules"].as_array().expect("a list");
+    let known =
+        |plugin: &str, name: &str| rules.iter().any(|rule| rule["plugin"] == plugin && rule["name"] == name);
+    let counted =
+        std::fs::read_to_string(repository().join("cli/src/commands/rules/applied.txt")).expect("counts");
+    let lines: Vec<&str> = counted.lines().skip(1).collect();
+    assert!(lines.is_sorted() && lines.len() > 20, "{counted}");
+    for line in lines {
+        let [plugin, name, models, places] = line.split(' ').collect::<Vec<_>>()[..] else {
+            panic!("{line}")
+        };
+        assert!(
+            known(plugin, name),
+            "there is no {name}: `python -m tests.python.models applied` counts anew"
+        );
+        let [models, places] = [models, places].map(|number| number.parse::<u64>().expect("a number"));
+        assert!(0 < models && models <= places, "{line}");
+    }
 }
 
 #[test]

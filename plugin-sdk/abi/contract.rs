@@ -1083,7 +1083,7 @@ pub mod rules2 {
     }
 
     /// How exact a rule or a pass is. A result may differ from what it was by the larger of what `relative` and `ulps`
-    /// allow; infinities stay what they are, and NaN stays NaN.
+    /// allow; infinities stay what they are, and NaN stays NaN, unless `finite` is 1.
     pub struct ClassRecord {
         /// One of [`class`].
         pub kind: u32,
@@ -1093,6 +1093,8 @@ pub mod rules2 {
         pub ulps: f64,
         /// The target whose own operators a rule of class [`class::TARGET`] emits: `onnxruntime`. Empty for the others.
         pub target: RStr<'static>,
+        /// 1 where all of this holds as long as the values that go in are finite; 0 where it always does.
+        pub finite: u32,
     }
 
     /// Classes of [`ClassRecord`].

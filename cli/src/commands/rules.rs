@@ -9,7 +9,7 @@ use onnxport_core::ir::Model;
 use onnxport_core::optimise::{self, Bound, Class, Level, Listed, OptimiseOptions};
 use onnxport_core::valid::Stated;
 
-use crate::documents::{BoundJson, RuleJson};
+use crate::documents::{AppliedJson, BoundJson, RuleJson};
 use crate::format::{bold, count, faint, table};
 use crate::outcome::{CommandResult, Outcome};
 use crate::plugins::{self, FUSIONS, PluginArguments};
@@ -17,6 +17,10 @@ use crate::plugins::{self, FUSIONS, PluginArguments};
 /// A model for each rule that is linked in, in which it applies: `=== PLUGIN RULE`, then the text of the model. A test
 /// (`optimise::examples`) cuts them out of the files that rules are tested with.
 const EXAMPLES: &str = include_str!("rules/examples.txt");
+
+/// In how many models of the tests each rule is applied, and at how many places: `PLUGIN RULE MODELS PLACES`, which
+/// `python -m tests.python.models applied` counts.
+const APPLIED: &str = include_str!("rules/applied.txt");
 
 /// Arguments of `rules`.
 #[derive(Debug, Args)]
@@ -36,6 +40,8 @@ struct Known<'h> {
     level: Option<Level>,
     /// A model in which it applies, and what becomes of that.
     example: Option<(String, String)>,
+    /// In how many models it was applied, and at how many places.
+    applied: (u64, u64),
 }
 
 /// Lists rules and passes, or tells about one.
@@ -73,7 +79,13 @@ impl<'h> Known<'h> {
             Class::Bounded { .. } | Class::Unstated => Some(Level::Bounded),
             Class::Target { .. } => Some(Level::Target),
         };
-        Ok(Self { listed, plugin: id, level, example: example(host, id, listed)? })
+        Ok(Self {
+            listed,
+            plugin: id,
+            level,
+            example: example(host, id, listed)?,
+            applied: applied(id, listed.name),
+        })
     }
 
     fn kind(&self) -> &'static str {
@@ -119,6 +131,13 @@ impl<'h> Known<'h> {
             vec!["runs at".to_owned(), runs],
             vec!["opsets".to_owned(), optimise::versions(opsets)],
         ];
+        if self.applied.0 > 0 {
+            let (models, places) = self.applied;
+            rows.push(vec![
+                "applied".to_owned(),
+                format!("at {places} places of {models} models of the tests"),
+            ]);
+        }
         if !pattern.is_empty() {
             rows.push(vec!["pattern".to_owned(), (*pattern).to_owned()]);
         }
@@ -153,13 +172,14 @@ impl<'h> Known<'h> {
             documentation: (*documentation).to_owned(),
             class: class_name.map(str::to_owned),
             target: target.map(ToOwned::to_owned),
-            bound: bound.map(|Bound { relative, ulps }| BoundJson { relative, ulps }),
+            bound: bound.map(|Bound { relative, ulps, finite }| BoundJson { relative, ulps, finite }),
             level: self.level.map(|level| level.to_string()),
             min_opset: *opsets.start(),
             max_opset: (*opsets.end() != i64::from(u32::MAX)).then_some(*opsets.end()),
             pattern: (!pattern.is_empty()).then(|| (*pattern).to_owned()),
             before: self.example.as_ref().map(|(before, _)| before.clone()),
             after: self.example.as_ref().map(|(_, after)| after.clone()),
+            applied: AppliedJson { models: self.applied.0, places: self.applied.1 },
         }
     }
 }
@@ -181,6 +201,17 @@ pub(crate) fn models(host: &Host, name: &str) -> Result<(Model, Model), Diagnost
     let help =
         "convert a model to which it applies with `--dump-matches DIR`, and draw the files that this writes";
     Err(Diagnostic::error(Code::OPTIMISE_NAME, message).help(help))
+}
+
+/// In how many models of the tests a rule was applied, and at how many places.
+fn applied(plugin: &str, rule: &str) -> (u64, u64) {
+    let counts = APPLIED.lines().filter_map(|line| {
+        let mut cells = line.split(' ');
+        let own = (cells.next()?, cells.next()?) == (plugin, rule);
+        let mut number = || cells.next()?.parse().ok();
+        own.then(|| Some((number()?, number()?)))?
+    });
+    counts.into_iter().next().unwrap_or_default()
 }
 
 /// The example of a rule, and what the rule makes of it; `None` where there is none.

@@ -86,6 +86,14 @@ pub(crate) struct RuleJson {
     /// An example, and what becomes of it.
     pub(crate) before: Option<String>,
     pub(crate) after: Option<String>,
+    pub(crate) applied: AppliedJson,
+}
+
+/// In how many models of the tests a rule was applied, and at how many places.
+#[derive(Debug, JsonSchema, Serialize)]
+pub(crate) struct AppliedJson {
+    pub(crate) models: u64,
+    pub(crate) places: u64,
 }
 
 /// By how much results may differ.
@@ -93,6 +101,8 @@ pub(crate) struct RuleJson {
 pub(crate) struct BoundJson {
     pub(crate) relative: f64,
     pub(crate) ulps: f64,
+    /// Whether it holds for finite values only.
+    pub(crate) finite: bool,
 }
 
 /// A plugin.

@@ -1,13 +1,14 @@
 //! What a rule matched and what it put there, as models of their own.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::edit::Journal;
 use super::matcher::Match;
 use crate::diagnose::{Code, Diagnostic, Report};
-use crate::ir::{Attr, Def, Model, NodeId, OpsetImport, ValueId};
+use crate::ir::{Attr, BlockId, Def, Model, NodeId, OpsetImport, ValueId};
 use crate::write::{self, ExternalData, WriteOptions};
 
 /// A weight of at most so many bytes stays what it is; a larger one, or one that is not there, becomes an input. What a
@@ -52,7 +53,7 @@ impl Matched {
 }
 
 /// Both sides of a match whose patch was made and not applied: `journal` has its nodes, `answer` stands for the outputs of
-/// the roots. `None` where a node holds graphs or calls a function, or a value is no tensor.
+/// the roots. `None` where a value is no tensor.
 pub(super) fn models(
     model: &Model,
     matched: &Match,
@@ -97,12 +98,22 @@ struct Part<'a> {
     values: FxHashMap<ValueId, ValueId>,
     /// The values that are given, in the order of the inputs.
     inputs: Vec<ValueId>,
+    /// The functions that are called, in the order of the other model: each calls those before it.
+    functions: BTreeSet<usize>,
 }
 
 impl<'a> Part<'a> {
     fn new(from: &'a Model, nodes: &'a [NodeId], made: &'a dyn Fn(ValueId) -> bool) -> Self {
         let model = Model { opsets: from.opsets.clone(), symbols: from.symbols.clone(), ..Model::default() };
-        Self { from, nodes, made, model, values: FxHashMap::default(), inputs: Vec::new() }
+        Self {
+            from,
+            nodes,
+            made,
+            model,
+            values: FxHashMap::default(),
+            inputs: Vec::new(),
+            functions: BTreeSet::new(),
+        }
     }
 
     /// What stands for `value`: it is computed where its node belongs to the part, and given otherwise. A node is added
@@ -113,7 +124,7 @@ impl<'a> Part<'a> {
         }
         match self.from.graph.values[value].def {
             Def::Node(node, _) if self.nodes.contains(&node) => {
-                self.node(node)?;
+                self.node(node, self.model.graph.main())?;
                 self.values.get(&value).copied()
             }
             Def::Initializer(_) => self.initializer(value),
@@ -121,26 +132,24 @@ impl<'a> Part<'a> {
         }
     }
 
-    fn node(&mut self, id: NodeId) -> Option<()> {
-        let node = &self.from.graph.nodes[id];
-        let stands_alone = |value: &Attr| !matches!(value, Attr::Block(_) | Attr::Ref(..));
-        let calls = (self.from.functions.iter()).any(|f| f.domain == *node.domain && f.name == *node.op);
-        if calls || !node.attributes.iter().all(|attribute| stands_alone(&attribute.value)) {
-            return None;
+    /// Adds a node to `home`, with what its graphs read of outside in front of it.
+    fn node(&mut self, id: NodeId, home: BlockId) -> Option<()> {
+        let from = self.from;
+        let node = &from.graph.nodes[id];
+        self.function(&node.domain, &node.op);
+        let mut attributes = node.attributes.clone();
+        for attribute in &mut attributes {
+            match &mut attribute.value {
+                Attr::Block(block) => *block = self.block(*block, home)?,
+                Attr::Ref(..) => return None,
+                _ => {}
+            }
         }
         let inputs: Vec<Option<ValueId>> = (node.inputs.iter())
             .map(|input| input.map_or(Some(None), |value| self.value(value).map(Some)))
             .collect::<Option<_>>()?;
-        let (main, count) = (self.model.graph.main(), node.outputs.len());
-        let made = self.model.graph.append(
-            main,
-            &node.domain,
-            &node.op,
-            inputs,
-            node.attributes.clone(),
-            count,
-            None,
-        );
+        let count = node.outputs.len();
+        let made = self.model.graph.append(home, &node.domain, &node.op, inputs, attributes, count, None);
         let outputs = self.model.graph.nodes[made].outputs.clone();
         for (old, new) in node.outputs.iter().zip(outputs) {
             let (Some(old), Some(new)) = (*old, new) else { continue };
@@ -148,6 +157,37 @@ impl<'a> Part<'a> {
             self.values.insert(old, new);
         }
         Some(())
+    }
+
+    /// A graph inside of a node of `home`.
+    fn block(&mut self, id: BlockId, home: BlockId) -> Option<BlockId> {
+        let from = &self.from.graph;
+        let made = self.model.graph.add_block(home);
+        for input in &from.blocks[id].inputs {
+            let is = &from.values[*input];
+            let own = self.model.graph.add_input(made, is.name.clone(), is.ty.clone());
+            self.values.insert(*input, own);
+        }
+        for node in from.order(id) {
+            self.node(node, made)?;
+        }
+        let outputs = from.blocks[id].outputs().iter();
+        let outputs: Vec<ValueId> = outputs.map(|value| self.value(*value)).collect::<Option<_>>()?;
+        self.model.graph.set_outputs(made, outputs);
+        Some(made)
+    }
+
+    /// Takes over the local functions of this name, and those that they call.
+    fn function(&mut self, domain: &str, name: &str) {
+        let from = self.from;
+        let own = from.functions.iter().enumerate().filter(|(_, f)| f.domain == domain && f.name == name);
+        for (index, function) in own {
+            if self.functions.insert(index) {
+                for (_, node) in function.graph.nodes.iter() {
+                    self.function(&node.domain, &node.op);
+                }
+            }
+        }
     }
 
     fn initializer(&mut self, value: ValueId) -> Option<ValueId> {
@@ -184,9 +224,11 @@ impl<'a> Part<'a> {
         let main = self.model.graph.main();
         self.model.graph.set_outputs(main, returned);
         self.model.output_names = names;
-        let nodes = self.model.graph.order(main);
-        let domains: Vec<String> =
-            nodes.map(|node| self.model.graph.nodes[node].domain.to_string()).collect();
+        let functions = self.functions.iter().filter_map(|index| self.from.functions.get(*index));
+        self.model.functions.extend(functions.cloned());
+        let graphs = self.model.functions.iter().map(|f| &f.graph).chain([&self.model.graph]);
+        let domains: FxHashSet<String> =
+            graphs.flat_map(|graph| graph.nodes.iter().map(|(_, node)| node.domain.to_string())).collect();
         self.model.opsets.retain(|OpsetImport { domain, .. }| domain.is_empty() || domains.contains(domain));
         Some(self.model)
     }

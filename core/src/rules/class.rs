@@ -14,8 +14,10 @@ use crate::incoming::Known;
 pub struct Bound {
     /// As a part of the larger of 1 and the magnitude of the result; 0 where it is not stated.
     pub relative: f64,
-    /// In units in the last place of the result's element type; 0 where it is not stated.
+    /// In units in the last place of the result's element type, or of 1 where it is smaller; 0 where it is not stated.
     pub ulps: f64,
+    /// Whether it holds only as long as the values that go in are finite.
+    pub finite: bool,
 }
 
 impl Bound {
@@ -32,7 +34,8 @@ impl fmt::Display for Bound {
             (true, false) => write!(f, "{:e}", self.relative),
             (false, true) => write!(f, "{} ulps", self.ulps),
             (false, false) => f.write_str("none"),
-        }
+        }?;
+        f.write_str(if self.finite { ", of finite values" } else { "" })
     }
 }
 
@@ -68,8 +71,13 @@ impl Class {
         ask: Option<extern "C" fn(u32, &mut ClassRecord) -> u32>,
     ) -> Result<Self, String> {
         let Some(ask) = ask else { return Ok(Self::Unstated) };
-        let mut record =
-            ClassRecord { kind: class::UNSTATED, relative: 0.0, ulps: 0.0, target: RStr::from_str("") };
+        let mut record = ClassRecord {
+            kind: class::UNSTATED,
+            relative: 0.0,
+            ulps: 0.0,
+            target: RStr::from_str(""),
+            finite: 0,
+        };
         match ask(index, &mut record) {
             status::OK => Self::read(&record),
             _ => Err("the plugin does not say how exact it is".to_owned()),
@@ -77,14 +85,14 @@ impl Class {
     }
 
     fn read(record: &ClassRecord) -> Result<Self, String> {
-        let bound = Bound { relative: record.relative, ulps: record.ulps };
+        let bound = Bound { relative: record.relative, ulps: record.ulps, finite: record.finite != 0 };
         let is_number = |number: f64| number >= 0.0 && number.is_finite();
         if !is_number(bound.relative) || !is_number(bound.ulps) || bound.relative >= 1.0 {
             return Err(format!("it states the bound {bound}"));
         }
         match record.kind {
             class::UNSTATED => Ok(Self::Unstated),
-            class::EXACT if bound.is_none() => Ok(Self::Exact),
+            class::EXACT if bound == Bound::default() => Ok(Self::Exact),
             class::EXACT => Err("it says that it is exact, and states a bound".to_owned()),
             class::BOUNDED if bound.is_none() => {
                 Err("it says that it has a bound, and states none".to_owned())

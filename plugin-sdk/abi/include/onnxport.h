@@ -432,7 +432,7 @@ enum {
     UINT64_C(0xaec8e6c17b26bc1e), /* 1.3 rules */ \
     UINT64_C(0x23cadc6c8458357e), /* 1.3 check */ \
     UINT64_C(0x85bb4997e0364412), /* 1.3 build */ \
-    UINT64_C(0x2c063e172e8e314a), /* 1.4 class_of */ \
+    UINT64_C(0x49164e8f2d606217), /* 1.4 class_of */ \
 }
 enum {
     ONNXPORT_RULES2_TABLE_RULES,
@@ -467,7 +467,7 @@ enum {
 #define ONNXPORT_PASS_TABLE_LAYOUT { \
     UINT64_C(0xb1f1056456155313), /* 1.1 passes */ \
     UINT64_C(0x8999aebb94201536), /* 1.1 run */ \
-    UINT64_C(0xfa45577ec41c406e), /* 1.4 class_of */ \
+    UINT64_C(0x72874b9f11ad6bf3), /* 1.4 class_of */ \
 }
 enum {
     ONNXPORT_PASS_TABLE_PASSES,
@@ -1591,7 +1591,7 @@ struct onnxport_rules2_table {
 };
 
 /* How exact a rule or a pass is. A result may differ from what it was by the larger of what `relative` and `ulps`
- * allow; infinities stay what they are, and NaN stays NaN. */
+ * allow; infinities stay what they are, and NaN stays NaN, unless `finite` is 1. */
 struct onnxport_rules2_class_record {
     /* One of `class`. */
     uint32_t kind;
@@ -1601,6 +1601,8 @@ struct onnxport_rules2_class_record {
     double ulps;
     /* The target whose own operators a rule of class `class::TARGET` emits: `onnxruntime`. Empty for the others. */
     onnxport_str target;
+    /* 1 where all of this holds as long as the values that go in are finite; 0 where it always does. */
+    uint32_t finite;
 };
 
 /* A rule: what it looks for, and what is said about it. */

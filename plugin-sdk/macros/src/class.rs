@@ -13,6 +13,7 @@ pub(crate) struct Class {
     kind: Kind,
     relative: f64,
     ulps: f64,
+    finite: bool,
 }
 
 #[derive(Clone)]
@@ -25,7 +26,7 @@ enum Kind {
 
 impl Class {
     /// What a rule has that says nothing.
-    pub(crate) const UNSTATED: Self = Self { kind: Kind::Unstated, relative: 0.0, ulps: 0.0 };
+    pub(crate) const UNSTATED: Self = Self { kind: Kind::Unstated, relative: 0.0, ulps: 0.0, finite: false };
 
     /// Reads what stands behind `class =`.
     pub(crate) fn read(written: &Expr) -> Result<Self> {
@@ -63,9 +64,15 @@ impl Class {
         Ok(class)
     }
 
-    /// Reads `relative = 1e-6` or `ulps = 4`.
+    /// Reads `relative = 1e-6`, `ulps = 4` or `finite`.
     fn bound(&mut self, argument: &Expr) -> Result<()> {
-        let expected = || Error::new_spanned(argument, "expected `relative = 1e-6` or `ulps = 4`");
+        if let Expr::Path(path) = argument
+            && name(path).is_some_and(|name| name == "finite")
+        {
+            self.finite = true;
+            return Ok(());
+        }
+        let expected = || Error::new_spanned(argument, "expected `relative = 1e-6`, `ulps = 4` or `finite`");
         let Expr::Assign(assign) = argument else { return Err(expected()) };
         let Expr::Path(path) = &*assign.left else { return Err(expected()) };
         let number = match &*assign.right {
@@ -90,7 +97,8 @@ impl Class {
 
     /// The record of the contract.
     pub(crate) fn record(&self) -> TokenStream {
-        let Self { kind, relative, ulps } = self;
+        let Self { kind, relative, ulps, finite } = self;
+        let finite = u32::from(*finite);
         let (class, target) = match kind {
             Kind::Unstated => (quote!(UNSTATED), ""),
             Kind::Exact => (quote!(EXACT), ""),
@@ -103,6 +111,7 @@ impl Class {
                 relative: #relative,
                 ulps: #ulps,
                 target: ::onnxport_sdk::text(#target),
+                finite: #finite,
             }
         }
     }

@@ -81,7 +81,8 @@ pub fn simple(item: TokenStream) -> TokenStream {
 /// |---|---|
 /// | `exact` | stay the same, bit for bit |
 /// | `bounded(relative = 1e-6)` | differ by at most this part of the larger of 1 and their magnitude |
-/// | `bounded(ulps = 4)` | differ by at most so many units in the last place of their type |
+/// | `bounded(ulps = 4)` | differ by at most so many units in the last place of their type, or of 1 where they are smaller |
+/// | `bounded(ulps = 4, finite)` | the same, as long as no value that goes in is infinite or NaN |
 /// | `target("onnxruntime", ulps = 4)` | the same, and the operators are the target's own; exact without a bound |
 ///
 /// Of two bounds the larger counts. A rule that says nothing may differ by anything: it does not run at

@@ -20,7 +20,7 @@ rules! {
         let sin = shared Unsqueeze(shared Sin(angles), 1);
         let upper = Slice(x, const middle, _, const axis, _?);
         let lower = Slice(x, 0, const middle, const axis, _?);
-        Add(Mul(x: [B, _, S, D], cos), Mul(Concat(Neg(upper), lower, axis = -1), sin)) if halves(D, middle, axis)
+        Add(Mul(x: [B, _, S, D], cos), Mul(Concat(Neg(upper), lower, axis = -1), sin)) if halves(x, D, middle, axis)
         => RotaryEmbedding(x, Cos(half), Sin(half));
 }
 
@@ -32,12 +32,15 @@ fn scale(factor: Option<ValueRef<'_>>, root: Option<ValueRef<'_>>) -> Res<f32> {
     }
 }
 
-/// Whether `middle` halves the last of four axes.
-fn halves(extent: Dim, middle: ValueRef<'_>, axis: ValueRef<'_>) -> Res<()> {
+/// Whether `middle` halves the last of four axes of `x`, and its type is one of the operator's.
+fn halves(x: ValueRef<'_>, extent: Dim, middle: ValueRef<'_>, axis: ValueRef<'_>) -> Res<()> {
     let only = |value: ValueRef<'_>| match value.constant()?.ints()?.as_slice() {
         [only] => Some(*only),
         _ => None,
     };
+    if x.dtype() == Some(DType::F64) {
+        return Err("it is of f64, which the operator does not take".into());
+    }
     match (extent.as_const(), only(middle), only(axis)) {
         (Some(extent), Some(middle), Some(-1 | 3)) if extent == 2 * middle => Ok(()),
         _ => Err("it is not divided in the middle".into()),

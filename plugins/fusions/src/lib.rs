@@ -6,18 +6,22 @@
 
 mod activations;
 mod attention;
+mod blocks;
+mod half;
 mod heads;
 mod kernels;
 mod layout;
 mod norms;
 mod products;
+mod recurrent;
 mod rotary;
 mod runtime;
 mod scales;
+mod sorts;
 
 use onnxport_sdk::prelude::*;
 
-onnxport_sdk::export_plugin! { id: "fusions", rules: true }
+onnxport_sdk::export_plugin! { id: "fusions", rules: true, passes: true }
 
 /// The number of a constant with one element.
 fn scalar(value: ValueRef<'_>) -> Res<f64> {
@@ -42,10 +46,11 @@ fn is_last(axes: ValueRef<'_>, value: ValueRef<'_>) -> Res<()> {
     }
 }
 
-/// Whether `x` is of a type in which the bounds of rules hold: narrow floats are rounded where an operator ends.
-fn exact_type(x: ValueRef<'_>) -> Res<()> {
+/// Whether `x` is of floats that an operator takes which knows bf16 from the opset `brain` on.
+fn is_float(x: ValueRef<'_>, brain: i64) -> Res<()> {
     match x.dtype() {
-        Some(DType::F32 | DType::F64) => Ok(()),
-        _ => Err("it is neither f32 nor f64".into()),
+        Some(DType::F16 | DType::F32 | DType::F64) => Ok(()),
+        Some(DType::BF16) if x.graph().opset_of("") >= brain => Ok(()),
+        _ => Err("the operator does not take this type".into()),
     }
 }

@@ -2,34 +2,34 @@
 
 use onnxport_sdk::prelude::*;
 
-use crate::{exact_type, is_last, single};
+use crate::{is_float, is_last, single};
 
 rules! {
     /// `x / √(mean(x²) + ε)`, scaled, is an RMS normalisation.
-    rms_norm (class = bounded(relative = 1e-5), opset = 23..):
+    rms_norm (class = bounded(relative = 1e-5, ulps = 16), opset = 23..):
         let root = Sqrt(Add(ReduceMean((Mul(x: [.., D], x) | Pow(x: [.., D], 2)), const axes), const epsilon));
         Mul((Div(x, root) | Mul(x, (Reciprocal(root) | Div(1, root)))), scale: [D])
-        if exact_type(x).and_then(|()| is_last(axes, x))
+        if is_float(x, 17).and_then(|()| is_last(axes, x)).and_then(|()| is_whole(matched, x))
         => RMSNormalization(x, scale, axis = -1, epsilon = single(epsilon));
 
     /// `(x - mean(x)) / √(variance(x) + ε)`, scaled and shifted, is a layer normalisation.
-    layer_norm (class = bounded(relative = 1e-5), opset = 18..):
+    layer_norm (class = bounded(relative = 1e-5, ulps = 16), opset = 18..):
         let centred = Sub(x: [.., D], ReduceMean(x, const axes));
         let variance = ReduceMean((Mul(centred, centred) | Pow(centred, 2)), const inner);
         let root = Sqrt(Add(variance, const epsilon));
         let unit = (Div(centred, root) | Mul(centred, (Reciprocal(root) | Div(1, root))));
         Add(Mul(unit, scale: [D]), bias: [D])
-        if exact_type(x).and_then(|()| is_last(axes, x)).and_then(|()| is_last(inner, x))
+        if is_float(x, 17).and_then(|()| is_last(axes, x)).and_then(|()| is_last(inner, x))
         => LayerNormalization(x, scale, bias, axis = -1, epsilon = single(epsilon));
 
     /// The same over the places of an image, with a scale for each channel, is an instance normalisation.
-    instance_norm (class = bounded(relative = 1e-5), opset = 18..):
+    instance_norm (class = bounded(relative = 1e-5, ulps = 16), opset = 18..):
         let centred = Sub(x: [_, C, ..], ReduceMean(x, const axes));
         let variance = ReduceMean((Mul(centred, centred) | Pow(centred, 2)), const inner);
         let root = Sqrt(Add(variance, const epsilon));
         let unit = (Div(centred, root) | Mul(centred, (Reciprocal(root) | Div(1, root))));
         Add(Mul(unit, const scale), const bias)
-        if exact_type(x).and_then(|()| are_places(axes, x)).and_then(|()| are_places(inner, x))
+        if is_float(x, 22).and_then(|()| are_places(axes, x)).and_then(|()| are_places(inner, x))
         => InstanceNormalization(
             x,
             by_channel(scale, x, C)?,
@@ -46,6 +46,18 @@ rules! {
             epsilon = epsilon, momentum = _momentum
         )
         => folded(cx, conv, [scale, bias, mean, variance], epsilon);
+}
+
+/// Whether an RMS normalisation of `x` is no part of a layer normalisation: `x` is centred, and the result shifted.
+fn is_whole(matched: &Matched<'_>, x: ValueRef<'_>) -> Res<()> {
+    let made_by = |value: Option<ValueRef<'_>>, op: &str| {
+        value.and_then(ValueRef::producer).is_some_and(|(node, _)| node.is(op))
+    };
+    let centred =
+        made_by(Some(x), "Sub") && x.producer().is_some_and(|(node, _)| made_by(node.input(1), "ReduceMean"));
+    let shifted =
+        matched.root().output(0).and_then(ValueRef::only_use).is_some_and(|(node, _)| node.is("Add"));
+    if centred && shifted { Err("it is a part of a layer normalisation".into()) } else { Ok(()) }
 }
 
 /// Whether `axes` are all axes of `value` behind the batch and the channels.

@@ -3,13 +3,13 @@
 use onnxport_sdk::Weight;
 use onnxport_sdk::prelude::*;
 
-use crate::exact_type;
+use crate::is_float;
 
 rules! {
     /// A product of two tensors, summed along one axis, is a product of matrices: axes are exchanged where the
     /// equation has them in another order.
-    einsum_product (class = bounded(relative = 1e-5), opset = 13..):
-        Einsum(a, b, equation = equation) if exact_type(a) => product(cx, a, b, equation);
+    einsum_product (class = bounded(relative = 1e-5, ulps = 4), opset = 13..):
+        Einsum(a, b, equation = equation) if is_float(a, 13) => product(cx, a, b, equation);
 
     /// The products of a value with three weights are one product, which is split. The packed weight is made when
     /// the model is written. It gains nothing by itself, and runs where it is asked for.
@@ -57,17 +57,18 @@ fn product<'h>(
     let rows: Vec<char> = left.iter().copied().filter(|c| !right.contains(c)).collect();
     let columns: Vec<char> = right.iter().copied().filter(|c| !left.contains(c)).collect();
     let summed: Vec<char> = left.iter().copied().filter(|c| both(c) && !made.contains(c)).collect();
-    let fits = summed.len() == 1
-        && columns.len() == 1
-        && if stacked.is_empty() { !rows.is_empty() } else { rows.len() == 1 };
-    if !fits || rows.iter().chain(&columns).any(|c| !made.contains(c)) {
+    // What is in front of the last row is stacked as well; the right side is repeated along it.
+    let (Some((row, outer)), true) = (rows.split_last(), summed.len() == 1 && columns.len() == 1) else {
+        return Err("it is not one product of matrices".into());
+    };
+    if rows.iter().chain(&columns).any(|c| !made.contains(c)) {
         return Err("it is not one product of matrices".into());
     }
     let product = cx.matmul(
-        ordered(cx, a, &left, &[&stacked[..], &rows, &summed].concat()),
+        ordered(cx, a, &left, &[outer, &stacked[..], &[*row], &summed].concat()),
         ordered(cx, b, &right, &[&stacked[..], &summed, &columns].concat()),
     );
-    Ok(ordered(cx, product, &[&stacked[..], &rows, &columns].concat(), &made))
+    Ok(ordered(cx, product, &[outer, &stacked[..], &[*row], &columns].concat(), &made))
 }
 
 /// The axes of both operands and of the result, none of them twice in one.

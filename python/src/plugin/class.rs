@@ -5,7 +5,7 @@ use onnxport_sdk::abi::rules2::{ClassRecord, class};
 
 /// What says nothing.
 pub(super) const UNSTATED: ClassRecord =
-    ClassRecord { kind: class::UNSTATED, relative: 0.0, ulps: 0.0, target: RStr::from_str("") };
+    ClassRecord { kind: class::UNSTATED, relative: 0.0, ulps: 0.0, target: RStr::from_str(""), finite: 0 };
 
 /// Results differ by at most `bound`, relative to the larger of 1 and the value; 0 for not at all.
 pub(super) fn within(bound: f64) -> ClassRecord {

@@ -1,9 +1,11 @@
-"""`python -m tests.python.models`: list the models, make their archives, count their operators."""
+"""`python -m tests.python.models`: list models, make their archives, count operators and rules."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import subprocess
+import tempfile
 import time
 import zipfile
 from collections import Counter, defaultdict
@@ -12,6 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.python.models.registry import CACHE, load_all
+from tests.python.onnx_runtime import binary
+
+APPLIED = Path(__file__).parents[3] / "cli/src/commands/rules/applied.txt"
 
 
 def calls(graph_module: Any) -> Iterator[str]:
@@ -41,6 +46,29 @@ def census(folder: Path) -> Iterator[str]:
         yield f"{len(users[target]):3} {counts[target]:6} {target}  {models}"
 
 
+def applied(folder: Path) -> str:
+    """Return how often rules are applied: plugin, rule, models, places."""
+    places: Counter[str] = Counter()
+    users: Counter[str] = Counter()
+    converted = 0
+    with tempfile.TemporaryDirectory() as room:
+        for path in sorted(folder.glob("*.pt2")):
+            target = Path(room, path.stem).with_suffix(".onnx")
+            command = [binary(), "convert", path, "-o", target, "--no-verify", "--no-initializers"]
+            command += ["--optimise", "target", "--json"]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            # Known failures say nothing about rules.
+            if done.returncode:
+                continue
+            converted += 1
+            for count in json.loads(done.stdout).get("optimised", {}).get("counts", []):
+                name = f"{count['plugin']} {count['name']}"
+                places[name] += count["applied"]
+                users[name] += 1
+    lines = [f"{name} {users[name]} {places[name]}\n" for name in sorted(places)]
+    return f"# {converted} models, at --optimise target\n" + "".join(lines)
+
+
 def main() -> int:
     """Run the command line and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.python.models", description=__doc__)
@@ -52,6 +80,8 @@ def main() -> int:
     make.add_argument("names", nargs="*")
     count = commands.add_parser("census", help="count the operators of the archives in a folder")
     count.add_argument("folder", type=Path, nargs="?", default=CACHE)
+    rules = commands.add_parser("applied", help="count the places of rules, for `onnxport rules`")
+    rules.add_argument("folder", type=Path, nargs="?", default=CACHE)
     options = parser.parse_args()
     models = load_all()
     if options.command == "list":
@@ -60,6 +90,9 @@ def main() -> int:
         return 0
     if options.command == "census":
         print("\n".join(census(options.folder)))
+        return 0
+    if options.command == "applied":
+        APPLIED.write_text(applied(options.folder))
         return 0
     failed = 0
     for name in models if options.all else options.names:

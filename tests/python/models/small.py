@@ -38,6 +38,29 @@ def lstm_classifier():
     return Recipe(LstmClassifier(), (torch.randint(0, 100, (2, 9)),), shapes=({0: BATCH},))
 
 
+class RecurrentCells(nn.Module):
+    """Two layers of cells that a loop of Python goes over, the second one above the first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lower, self.upper = nn.LSTMCell(6, 12), nn.GRUCell(12, 8)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        h = c = x.new_zeros(x.shape[0], 12)
+        state = x.new_zeros(x.shape[0], 8)
+        states = []
+        for place in range(x.shape[1]):
+            h, c = self.lower(x[:, place], (h, c))
+            state = self.upper(h, state)
+            states.append(state)
+        return torch.stack(states, 1), h, c
+
+
+@model("recurrent_cells", static="the loop over the sequence is unrolled; batch is dynamic")
+def recurrent_cells():
+    return Recipe(RecurrentCells(), (torch.randn(3, 5, 6),), shapes=({0: BATCH},))
+
+
 class RunningMean(nn.Module):
     def __init__(self) -> None:
         super().__init__()

@@ -26,7 +26,7 @@ mod plugin {
         of_target_class (class = target("onnxruntime")): Round(x) => Neg(x);
 
         /// With an operator that something else has.
-        of_another_target (class = target("npu", ulps = 2)): Sign(x) => Neg(x);
+        of_another_target (class = target("npu", ulps = 2, finite)): Sign(x) => Neg(x);
     }
 
     mod spoken_for {
@@ -135,13 +135,14 @@ fn classes_and_bounds_cross_the_contract() {
         let listed = HOST.catalog.listed().iter().find(|rule| rule.name == name);
         listed.unwrap_or_else(|| panic!("there is no {name}")).class.clone()
     };
-    let bound = |relative, ulps| Bound { relative, ulps };
+    let bound = |relative, ulps| Bound { relative, ulps, finite: false };
+    let finite = |bound| Bound { finite: true, ..bound };
     assert_eq!(class("of_unknown_class"), Class::Unstated);
     assert_eq!(class("of_exact_class"), Class::Exact);
     assert_eq!(class("of_bounded_class"), Class::Bounded { bound: bound(1e-6, 4.0) });
     let target = |target: &str, bound| Class::Target { target: target.to_owned(), bound };
     assert_eq!(class("of_target_class"), target("onnxruntime", bound(0.0, 0.0)));
-    assert_eq!(class("of_another_target"), target("npu", bound(0.0, 2.0)));
+    assert_eq!(class("of_another_target"), target("npu", finite(bound(0.0, 2.0))));
     assert_eq!(class("says_nothing_itself"), Class::Exact);
     assert_eq!(class("speaks_for_itself"), Class::Bounded { bound: bound(0.0, 1.0) });
     assert_eq!(class("pass_of_unknown_class"), Class::Unstated);

@@ -142,6 +142,29 @@ fn what_the_program_states_moves_with_the_values() {
 }
 
 #[test]
+fn a_match_takes_its_graphs_and_functions_along() {
+    let text = "opset 20\nopset t 1\nsymbol n 0..\ngraph {\n  input %c: bool[]\n  input %x: f32[n]\n  %w: f32[n] = Exp(%x)\n  %a: f32[n] = If(%c) {else_branch = {\n    %b: f32[n] = Neg(%w)\n    output %b\n  }, then_branch = {\n    %d: f32[n] = t::Within(%x)\n    output %d\n  }}\n  %e: f32[n] = t::Through(%a)\n  output %e as y\n}\nfunction t::Within() {\n  input %x\n  %y = Identity(%x)\n  output %y\n}\nfunction t::Through() {\n  input %x\n  %y = t::Within(%x)\n  output %y\n}\nfunction t::Idle() {\n  input %x\n  %y = Neg(%x)\n  output %y\n}\n";
+    let mut model = Model::parse(text).unwrap_or_else(|error| panic!("{error}"));
+    let options = OptimiseOptions { keep_matches: true, ..OptimiseOptions::default() };
+    let (done, found) = optimise(&host(), &mut model, &mut Stated::default(), &options).expect("it runs");
+    assert!(found.is_empty(), "{found:?}");
+    let [matched] = &done.matches[..] else { panic!("{} matches", done.matches.len()) };
+    let names = |model: &Model| model.functions.iter().map(|f| f.name.clone()).collect::<Vec<_>>();
+    assert_eq!(
+        (names(&matched.before), names(&matched.after)),
+        (vec!["Within".into(), "Through".into()], Vec::new())
+    );
+    for side in [&matched.before, &matched.after] {
+        let found = validate(side, &Stated::default());
+        assert!(found.is_empty(), "{found:?}\n{}", side.to_text());
+    }
+    // What the branch reads of outside is given; what nobody matched is not computed.
+    let before = matched.before.to_text();
+    assert!(before.contains("If(") && before.contains("Neg(%w)") && !before.contains("Exp"), "{before}");
+    assert_eq!(Model::parse(&before).map(|model| model.to_text()).ok(), Some(before));
+}
+
+#[test]
 fn a_panic_sets_the_plugin_aside() {
     let text = "opset 20\nopset t 1\ngraph {\n  input %x: f32[2]\n  %a: f32[2] = t::Panics(%x)\n  %b: f32[2] = Relu(%a)\n  %c: f32[2] = Relu(%b)\n  output %c as y\n}\n";
     let mut model = Model::parse(text).expect("a model");

@@ -52,6 +52,9 @@ rules! {
     /// Asks about a node that is not there.
     stale: "t"::Stale(x) => { cx.op("Relu").input(cx.graph().inputs()[0]).maybe(None).one() };
 
+    /// A choice that goes through an operator of another domain.
+    through: "t"::Through(choice @ If(_, ..)) => choice;
+
     /// Ping becomes pong.
     ping: "t"::Ping(x) => "t"::Pong(x);
 

@@ -4,9 +4,11 @@
 //! there, and so do quantising and dequantising, between which runtimes compute with codes. The time is linear in the size
 //! of the graph, and the result depends on the model alone.
 
+mod affine;
 mod apart;
 mod common;
 mod decide;
+mod guards;
 mod known;
 
 #[cfg(test)]
@@ -31,7 +33,7 @@ pub struct Cleaned {
     pub known: usize,
     /// Nodes that compute what an earlier one computes.
     pub merged: usize,
-    /// Branches, and loops that run once or never, of which that is known.
+    /// Branches, loops that run once or never, and guards against what cannot be, of which that is known.
     pub decided: usize,
 }
 
@@ -61,6 +63,7 @@ pub fn clean(model: &mut Model, bytes: u64) -> Cleaned {
         let before = done.total();
         let opset = model.opset();
         graph(&mut model.graph, opset, &local, &mut folding, &mut done);
+        done.decided += guards::graph(&mut model.graph, &mut model.symbols);
         let opsets: Vec<i64> = model.functions.iter().map(|function| function.opset(model)).collect();
         for (function, opset) in model.functions.iter_mut().zip(opsets) {
             graph(&mut function.graph, opset, &local, &mut folding, &mut done);

@@ -66,3 +66,53 @@ fn functions_are_cleaned_with_their_own_opset() {
     );
     assert_eq!((done.folded, done.merged, text.contains("Cos")), (1, 1, false), "{text}");
 }
+
+/// A guarded product with a mask of positions: `key` and `query` are counted to these, `mask` compares them.
+fn guarded(key: &str, query: &str, past: &str, mask: &str) -> String {
+    format!(
+        "opset 20\nsymbol s 0..\nsymbol p 0..\ngraph {{\n  constant %start: i64[] = [0]\n  constant %step: i64[] = [1]\n  \
+         constant %window: i64[] = [3]\n  constant %rows: i64[1] = [1]\n  constant %last: i64[1] = [-1]\n  \
+         constant %zero: f32[] = [0.0]\n  constant %low: f32[] = [-inf]\n  input %x: f32[2, s, {key}]\n  \
+         input %v: f32[2, {key}, 4]\n  input %old: f32[p]\n  %shape: i64[3] = Shape(%x)\n  \
+         %places: i64[] = Gather(%shape, %two)\n  %lines: i64[] = Gather(%shape, %step)\n  \
+         %before: i64[1] = Shape(%old)\n  %key: i64[{key}] = Range(%start, %places, %step)\n  \
+         %own: i64[{query}] = Range(%start, %lines, %step)\n  %moved: i64[{query}] = Add(%own, {past})\n  \
+         %query: i64[{query}, 1] = Unsqueeze(%moved, %rows)\n{mask}  %bias: f32[s, {key}] = Where(%mask, %zero, %low)\n  \
+         %scores: f32[2, s, {key}] = Add(%x, %bias)\n  %soft: f32[2, s, {key}] = Softmax(%scores)\n  \
+         %product: f32[2, s, 4] = MatMul(%soft, %v)\n  %most: f32[s, 1] = ReduceMax(%bias, %last)\n  \
+         %open: bool[s, 1] = Equal(%most, %zero)\n  %y: f32[2, s, 4] = Where(%open, %product, %zero)\n  \
+         output %y as y\n}}\n"
+    )
+    .replace("  constant %rows", "  constant %two: i64[] = [2]\n  constant %rows")
+}
+
+#[test]
+fn guards_go_where_no_row_can_be_closed() {
+    let causal = |extent: &str| format!("  %mask: bool[s, {extent}] = LessOrEqual(%key, %query)\n");
+    let window = "  %near: i64[s, 1] = Sub(%query, %window)\n  %young: bool[s, p + s] = Greater(%key, %near)\n  %past: bool[s, p + s] = LessOrEqual(%key, %query)\n  %mask: bool[s, p + s] = And(%young, %past)\n";
+    for text in [
+        guarded("s", "s", "%start", &causal("s")),
+        guarded("p + s", "s", "%before", &causal("p + s")),
+        guarded("p + s", "s", "%before", window),
+    ] {
+        let (after, done) = cleaned(&text);
+        assert!(done.decided == 1 && !after.contains("ReduceMax"), "{after}");
+    }
+}
+
+#[test]
+fn guards_stay_where_a_row_may_be_closed() {
+    let of = |mask: &str| guarded("p + s", "s", "%before", mask);
+    let strict = "  %mask: bool[s, s] = Less(%key, %query)\n";
+    let apart = "  %near: i64[s, 1] = Sub(%query, %window)\n  %young: bool[s, p + s] = Greater(%key, %query)\n  %past: bool[s, p + s] = LessOrEqual(%key, %near)\n  %mask: bool[s, p + s] = And(%young, %past)\n";
+    let beyond = "  %mask: bool[s, p + s] = Greater(%key, %query)\n";
+    for text in [
+        guarded("s", "s", "%start", strict),
+        of(apart),
+        of(beyond),
+        guarded("p", "s", "%start", "  %mask: bool[s, p] = LessOrEqual(%key, %query)\n"),
+    ] {
+        let (after, done) = cleaned(&text);
+        assert!(done.decided == 0 && after.contains("ReduceMax"), "{after}");
+    }
+}

@@ -56,7 +56,7 @@ pub struct Rules2Table {
 crate::table::interface!(Rules2Table, INTERFACE, base: 3);
 
 /// How exact a rule or a pass is. A result may differ from what it was by the larger of what `relative` and `ulps`
-/// allow; infinities stay what they are, and NaN stays NaN.
+/// allow; infinities stay what they are, and NaN stays NaN, unless `finite` is 1.
 #[repr(C)]
 #[derive(Clone, Copy, StableAbi)]
 pub struct ClassRecord {
@@ -68,6 +68,8 @@ pub struct ClassRecord {
     pub ulps: f64,
     /// The target whose own operators a rule of class [`class::TARGET`] emits: `onnxruntime`. Empty for the others.
     pub target: RStr<'static>,
+    /// 1 where all of this holds as long as the values that go in are finite; 0 where it always does.
+    pub finite: u32,
 }
 
 /// Classes of [`ClassRecord`].

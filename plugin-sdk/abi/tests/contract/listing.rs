@@ -475,6 +475,7 @@ pub(crate) fn structs() -> Vec<Struct> {
                 ("relative", offset_of!(onnxport_abi::rules2::ClassRecord, relative)),
                 ("ulps", offset_of!(onnxport_abi::rules2::ClassRecord, ulps)),
                 ("target", offset_of!(onnxport_abi::rules2::ClassRecord, target)),
+                ("finite", offset_of!(onnxport_abi::rules2::ClassRecord, finite)),
             ],
         },
         Struct {

@@ -15,7 +15,7 @@ rules! {
         => turned(cx, x);
 
     /// Keys that are scaled as the query is: the query is scaled by both numbers, which is rounded once less.
-    scaled_keys (class = bounded(relative = 1e-5), opset = 13..):
+    scaled_keys (class = bounded(relative = 1e-5, ulps = 8), opset = 13..):
         MatMul(Mul(q, const a), Mul(keys, const b))
         => scaled(cx, q, keys, [a, b]);
 }

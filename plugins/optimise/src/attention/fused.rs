@@ -3,7 +3,7 @@
 use onnxport_sdk::prelude::*;
 
 rules! {
-    #![class = bounded(relative = 1e-5)]
+    #![class = bounded(relative = 1e-5, ulps = 32, finite)]
 
     /// Masked scores, their softmax, its product with the values, and zeros in rows that are closed everywhere are an
     /// attention: it makes zeros of such rows as well. Heads that share keys are left to it, too.

@@ -6,13 +6,13 @@ use onnxport_sdk::prelude::*;
 rules! {
     /// The scores of heads that share keys, without repeating the keys: the heads of a group are rows of one product.
     /// Every score is the same sum of products; a runtime may add them up in another order.
-    grouped_scores (class = bounded(relative = 1e-6), opset = 15..):
+    grouped_scores (class = bounded(relative = 1e-6, ulps = 4), opset = 15..):
         let repeated = Reshape(grown @ Expand(Unsqueeze(k: [B, N, S, D], const axes), _), _, ..);
         MatMul(q: [B, H, L, D], Transpose(repeated, perm = [0, 1, 3, 2])) if is_repeated(grown, axes, [B, N, H, S, D])
         => scores(cx, q, k, N, H);
 
     /// What heads that share values make of them, without repeating the values, likewise.
-    grouped_values (class = bounded(relative = 1e-6), opset = 15..):
+    grouped_values (class = bounded(relative = 1e-6, ulps = 4), opset = 15..):
         let repeated = Reshape(grown @ Expand(Unsqueeze(v: [B, N, S, D], const axes), _), _, ..);
         MatMul(weights: [B, H, L, S], repeated) if is_repeated(grown, axes, [B, N, H, S, D])
         => product(cx, weights, v, N, H);

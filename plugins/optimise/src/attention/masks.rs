@@ -6,7 +6,7 @@ rules! {
     /// A softmax that is masked on both sides, in front of a product: the mask is added to the scores, minus infinity where it
     /// is closed, and rows that are closed everywhere are made zero behind the product, which is smaller than its
     /// operand. Nothing changes where the scores are finite; infinities and NaN in closed places come through, as in PyTorch.
-    masked_softmax (class = bounded(relative = 1e-6), opset = 18.., priority = 1):
+    masked_softmax (class = bounded(relative = 1e-6, ulps = 4, finite), opset = 18.., priority = 1):
         MatMul(
             Where(mask, Softmax(Where(mask, scores, const low), axis = -1), 0),
             v: [.., _, _]
@@ -16,7 +16,7 @@ rules! {
 
     /// A softmax whose rows of NaN, which have no place, are made zero, in front of a product: they are made zero behind the
     /// product, which is smaller. A row of it is NaN everywhere or nowhere. Nothing changes where the values are finite.
-    guarded_softmax (class = bounded(relative = 1e-6), opset = 13.., priority = 1):
+    guarded_softmax (class = bounded(relative = 1e-6, ulps = 4, finite), opset = 13.., priority = 1):
         let weights = soft @ Softmax(_: [.., S], axis = -1);
         MatMul(Where(IsNaN(weights), 0, weights), v: [.., _, _])
         if soft.output(0).and_then(ValueRef::rank).is_some_and(|rank| rank > 1)

@@ -1,0 +1,183 @@
+//! Guards against rows of a mask that are closed everywhere, where no row can be.
+//!
+//! Attention makes zeros of such rows: `Where(ReduceMax(bias) == 0, product, 0)` with `bias = Where(mask, 0, -inf)`. A mask of
+//! comparisons of positions, such as `key <= query`, leaves a place open in every row if for some column, which may depend
+//! on the row, all comparisons hold. That column is guessed (the first one, the last one, and where a comparison
+//! holds just so), and shown to be right for all sizes.
+
+use super::affine::{Affine, dims, fits, maker};
+use crate::ir::{Attr, Def, Graph, NodeId, ValueId};
+use crate::sym::{Dim, Symbols};
+
+/// How deep conjunctions are followed, and how many comparisons.
+const DEPTH: usize = 16;
+const MAX_COMPARISONS: usize = 16;
+
+/// Removes what chooses by a guard that is open throughout; returns how many nodes went.
+pub(super) fn graph(graph: &mut Graph, symbols: &mut Symbols) -> usize {
+    let mut count = 0;
+    let nodes: Vec<NodeId> = graph.nodes.ids().filter(|node| graph.nodes[*node].block.is_some()).collect();
+    for node in nodes {
+        let Some((output, kept)) = idle(graph, symbols, node) else { continue };
+        graph.replace_uses(output, kept);
+        graph.remove(node);
+        count += 1;
+    }
+    count
+}
+
+/// The output of a choice that always takes the same value, and this value.
+fn idle(graph: &Graph, symbols: &mut Symbols, node: NodeId) -> Option<(ValueId, ValueId)> {
+    let data = &graph.nodes[node];
+    if !data.is("Where") {
+        return None;
+    }
+    let ([Some(condition), Some(kept), Some(_)], [Some(output)]) = (&data.inputs[..], &data.outputs[..])
+    else {
+        return None;
+    };
+    let alike = dims(graph, *kept).filter(|shape| dims(graph, *output).as_ref() == Some(shape));
+    // No block returns a value twice, nor one that it was given.
+    let is_own = |value| match graph.values[value].def {
+        Def::Node(node, _) => graph.nodes[node].block == data.block && !graph.is_returned(value),
+        _ => false,
+    };
+    if alike.is_none() || graph.is_returned(*output) && !is_own(*kept) {
+        return None;
+    }
+    let bias = greatest_is_zero(graph, *condition)?;
+    let mask = zero_where(graph, bias)?;
+    // Of a mask that is repeated along the places there may be none.
+    (dims(graph, mask)?.last() == dims(graph, bias)?.last()).then_some(())?;
+    let mut comparisons = Vec::new();
+    conjuncts(graph, symbols, mask, DEPTH, &mut comparisons)?;
+    is_open(symbols, &dims(graph, mask)?, &comparisons).then_some((*output, *kept))
+}
+
+/// `bias` of `ReduceMax(bias, -1) == 0`.
+fn greatest_is_zero(graph: &Graph, condition: ValueId) -> Option<ValueId> {
+    let equal = maker(graph, condition).filter(|node| node.is("Equal"))?;
+    let [Some(a), Some(b)] = equal.inputs[..] else { return None };
+    let greatest = if number(graph, b) == Some(0.0) { a } else { (number(graph, a)? == 0.0).then_some(b)? };
+    let reduction = maker(graph, greatest).filter(|node| node.is("ReduceMax"))?;
+    let bias = reduction.inputs.first().copied().flatten()?;
+    let axes: Vec<i64> = match (reduction.inputs.get(1).copied().flatten(), reduction.attr("axes")) {
+        (Some(axes), _) => graph.shape_value(axes)?.into_iter().map(Dim::as_const).collect::<Option<_>>()?,
+        (None, Some(Attr::Ints(axes))) => axes.clone(),
+        _ => return None,
+    };
+    let last = i64::try_from(dims(graph, bias)?.len()).ok()? - 1;
+    matches!(axes[..], [axis] if axis == -1 || axis == last).then_some(bias)
+}
+
+/// `mask` of `Where(mask, 0, low)`, where `low` is below 0.
+fn zero_where(graph: &Graph, bias: ValueId) -> Option<ValueId> {
+    let choice = maker(graph, bias).filter(|node| node.is("Where"))?;
+    let [Some(mask), Some(open), Some(closed)] = choice.inputs[..] else { return None };
+    (number(graph, open)? == 0.0 && number(graph, closed)? < 0.0).then_some(mask)
+}
+
+/// The only element of a small constant of floats.
+fn number(graph: &Graph, value: ValueId) -> Option<f64> {
+    let data = graph.initializer(value).filter(|_| !graph.is_weight(value))?;
+    (data.elements() == Some(1)).then_some(())?;
+    crate::ops::Tensor::read(data).ok()?.floats().ok()?.first().copied()
+}
+
+/// What has to be 0 or more for `mask` to be open.
+fn conjuncts(
+    graph: &Graph,
+    symbols: &mut Symbols,
+    mask: ValueId,
+    depth: usize,
+    found: &mut Vec<Affine>,
+) -> Option<()> {
+    let depth = depth.checked_sub(1)?;
+    let node = maker(graph, mask)?;
+    let input = |at: usize| node.inputs.get(at).copied().flatten();
+    let op = node.op.as_str();
+    match op {
+        "And" => {
+            for at in 0..2 {
+                fits(graph, input(at)?, mask)?;
+                conjuncts(graph, symbols, input(at)?, depth, found)?;
+            }
+        }
+        "LessOrEqual" | "Less" | "GreaterOrEqual" | "Greater" => {
+            let (a, b) = (input(0)?, input(1)?);
+            fits(graph, a, mask)?;
+            fits(graph, b, mask)?;
+            let (low, high) = if op.starts_with("Less") { (a, b) } else { (b, a) };
+            let (low, high) = (Affine::of(graph, symbols, low)?, Affine::of(graph, symbols, high)?);
+            let mut gap = high.minus(&low, symbols)?;
+            if !op.ends_with("OrEqual") {
+                gap.base = symbols.add(gap.base, Dim::Const(-1));
+            }
+            (found.len() < MAX_COMPARISONS).then(|| found.push(gap))?;
+        }
+        _ => {
+            let x = input(0)?;
+            if op == "Expand" {
+                fits(graph, x, mask)?;
+            }
+            let mut inner = Vec::new();
+            conjuncts(graph, symbols, x, depth, &mut inner)?;
+            for one in inner {
+                (found.len() < MAX_COMPARISONS).then_some(())?;
+                found.push(one.arranged(graph, node)?);
+            }
+        }
+    }
+    Some(())
+}
+
+/// Whether every row of a mask of this shape has a column in which all `comparisons` are 0 or more.
+fn is_open(symbols: &mut Symbols, shape: &[Dim], comparisons: &[Affine]) -> bool {
+    let Some((places, rows)) = shape.split_last() else { return false };
+    let rows: Vec<Dim> = rows.iter().rev().copied().collect();
+    let last = symbols.add(*places, Dim::Const(-1));
+    let fixed = |base: Dim| Affine { base, steps: Vec::new() };
+    let mut columns = vec![fixed(Dim::Const(0)), fixed(last)];
+    for one in comparisons {
+        // `base + step * j + rows = 0`.
+        let step = one.steps.first().copied().unwrap_or(0);
+        if step == 1 || step == -1 {
+            let mut rest = one.clone();
+            rest.steps.iter_mut().take(1).for_each(|step| *step = 0);
+            columns.extend(fixed(Dim::Const(0)).with(&rest, -step, symbols));
+        }
+    }
+    columns.into_iter().any(|column| {
+        let within = [Some(column.clone()), fixed(last).minus(&column, symbols)];
+        let held = comparisons.iter().map(|one| {
+            let step = one.steps.first().copied().unwrap_or(0);
+            let mut rest = one.clone();
+            rest.steps.iter_mut().take(1).for_each(|step| *step = 0);
+            rest.with(&column, step, symbols)
+        });
+        let all: Vec<Option<Affine>> = held.collect();
+        within.into_iter().chain(all).all(|one| one.is_some_and(|one| is_natural(symbols, &rows, &one)))
+    })
+}
+
+/// Whether `one`, which does not change along the last axis, is 0 or more in each of `rows`; their extents are stated from the
+/// last one on.
+fn is_natural(symbols: &mut Symbols, rows: &[Dim], one: &Affine) -> bool {
+    let mut least = one.base;
+    for (step, extent) in one.steps.iter().skip(1).zip(rows) {
+        if *step < 0 {
+            let end = symbols.add(*extent, Dim::Const(-1));
+            let change = symbols.mul(Dim::Const(*step), end);
+            least = symbols.add(least, change);
+        }
+    }
+    if symbols.range(least).min.is_some_and(|least| least >= 0) {
+        return true;
+    }
+    // Where there is a row, its axis has at least one.
+    rows.iter().any(|extent| {
+        let end = symbols.add(*extent, Dim::Const(-1));
+        let more = symbols.sub(least, end);
+        symbols.range(more).min.is_some_and(|more| more >= 0)
+    })
+}

@@ -1,0 +1,69 @@
+//! Values that are places of a sequence.
+
+use onnxport_sdk::prelude::*;
+
+use super::cells::made_by;
+
+/// One place of a tensor with three axes along one of the first two.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place<'h> {
+    pub(super) x: ValueRef<'h>,
+    pub(super) axis: i64,
+    pub(super) index: i64,
+}
+
+impl<'h> Place<'h> {
+    /// The place that `value` is: gathered, one of equal parts, or the last state of a layer.
+    pub(super) fn of(value: ValueRef<'h>) -> Option<Self> {
+        let found = gathered(value).or_else(|| part(value)).or_else(|| last(value))?;
+        let fits = found.x.rank() == Some(3) && (0..2).contains(&found.axis) && found.index >= 0;
+        fits.then_some(found)
+    }
+}
+
+/// The only element of a constant.
+fn only(value: ValueRef<'_>) -> Option<i64> {
+    match value.constant()?.ints()?[..] {
+        [only] => Some(only),
+        _ => None,
+    }
+}
+
+fn gathered(value: ValueRef<'_>) -> Option<Place<'_>> {
+    let gather = made_by(value, "Gather")?;
+    let (x, index) = (gather.input(0)?, gather.input(1)?);
+    // An index with an axis keeps the axis.
+    (index.rank() == Some(0)).then_some(())?;
+    Some(Place { x, axis: gather.int("axis").unwrap_or(0), index: only(index)? })
+}
+
+/// What is left of the only place of a part.
+fn part(value: ValueRef<'_>) -> Option<Place<'_>> {
+    let squeeze = made_by(value, "Squeeze")?;
+    let (split, at) = squeeze.input(0)?.producer().filter(|(node, _)| node.is("Split"))?;
+    let axis = split.int("axis").unwrap_or(0);
+    let each = |part: Option<ValueRef<'_>>| {
+        let extent = part?.shape()?.get(usize::try_from(axis).ok()?)?.as_const()?;
+        (extent == 1).then_some(())
+    };
+    split.outputs().into_iter().try_for_each(each)?;
+    (only(squeeze.input(1)?)? == axis).then_some(())?;
+    Some(Place { x: split.input(0)?, axis, index: i64::try_from(at).ok()? })
+}
+
+/// The last state of a layer, whose states are all there as well.
+fn last(value: ValueRef<'_>) -> Option<Place<'_>> {
+    let squeeze = made_by(value, "Squeeze")?;
+    let (layer, at) = squeeze.input(0)?.producer()?;
+    let forward = layer.str("direction").is_none_or(|to| to == "forward");
+    // Sequences of other lengths end before the last step.
+    if at != 1 || !(layer.is("LSTM") || layer.is("GRU")) || !forward || layer.input(4).is_some() {
+        return None;
+    }
+    let all = layer.output(0)?.uses().into_iter().find_map(|(node, _)| {
+        let turned = node.is("Squeeze") && only(node.input(1)?)? == 1;
+        turned.then(|| node.output(0))?
+    })?;
+    let steps = all.shape()?.first()?.as_const()?;
+    Some(Place { x: all, axis: 0, index: steps.checked_sub(1)? })
+}

@@ -57,8 +57,7 @@ impl<'a> Work<'a> {
         if !body.calls.iter().any(|call| self.is_wanted(call, &body.values)) {
             return;
         }
-        let calls = std::mem::take(&mut body.calls);
-        let mut editor = Editor::new(body);
+        let (mut editor, calls) = Editor::rewrite(body);
         let mut replaced = FxHashMap::default();
         for mut call in calls {
             call.args.iter_mut().for_each(|arg| substitute(&mut arg.arg, &replaced));

@@ -171,7 +171,7 @@ impl<'p> Driver<'p> {
                     self.dims.offer_axis(&self.model.symbols, self.block, *dim, value, axis);
                 }
                 self.model.graph.values[value].ty.fill(real.0, &real.1);
-                self.stated.entry(value).or_insert(real);
+                self.stated.offer(value, real);
             }
             ValueType::SymInt(dim) => {
                 self.dims.offer_value(self.block, *dim, value);

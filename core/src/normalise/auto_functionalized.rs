@@ -29,8 +29,7 @@ fn unwrap(body: &mut Body, cx: &mut Context<'_>) {
     if !body.calls.iter().any(is_wrapper) {
         return;
     }
-    let calls = std::mem::take(&mut body.calls);
-    let mut editor = Editor::new(body);
+    let (mut editor, calls) = Editor::rewrite(body);
     for call in calls {
         if !is_wrapper(&call) {
             editor.calls.push(call);

@@ -20,11 +20,14 @@ pub(crate) struct Editor {
 }
 
 impl Editor {
-    /// Takes the values of `body`; give them back with [`Editor::finish`].
-    pub(crate) fn new(body: &mut Body) -> Self {
+    /// Takes the values of `body`, and its calls, which are returned to be rewritten; give them back with
+    /// [`Editor::finish`].
+    pub(crate) fn rewrite(body: &mut Body) -> (Self, Vec<Call>) {
         let values = std::mem::take(&mut body.values);
         let names = values.iter().map(|(_, v)| (v.name.clone(), 1)).collect();
-        Self { values, calls: Vec::with_capacity(body.calls.len()), names }
+        let calls = std::mem::take(&mut body.calls);
+        // A list that grows is held twice whenever it moves.
+        (Self { values, calls: Vec::with_capacity(calls.len()), names }, calls)
     }
 
     /// Puts the values and the new calls into `body`.

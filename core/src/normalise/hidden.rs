@@ -22,8 +22,7 @@ fn spell(body: &mut Body, symbols: &mut Symbols, cx: &mut Context<'_>) {
     if body.calls.iter().all(|call| schemas.writes(&call.target).is_ok_and(|found| found.is_empty())) {
         return;
     }
-    let calls = std::mem::take(&mut body.calls);
-    let mut editor = Editor::new(body);
+    let (mut editor, calls) = Editor::rewrite(body);
     let mut replaced = FxHashMap::default();
     for mut call in calls {
         call.args.iter_mut().for_each(|arg| substitute(&mut arg.arg, &replaced));

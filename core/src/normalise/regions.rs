@@ -21,8 +21,7 @@ fn inline(body: &mut Body, mode: Option<Autocast>, cx: &mut Context<'_>) {
     if mode.is_none() && body.calls.iter().all(is_plain) {
         return;
     }
-    let calls = std::mem::take(&mut body.calls);
-    let mut editor = Editor::new(body);
+    let (mut editor, calls) = Editor::rewrite(body);
     let mut replaced = FxHashMap::default();
     for mut call in calls {
         for arg in &mut call.args {

@@ -122,8 +122,8 @@ pub(super) fn replace(model: &mut Model, stated: &mut Stated, old: ValueId, new:
     if let (Some(contents), None) = (model.graph.shape_value(old), model.graph.shape_value(new)) {
         model.graph.set_shape_value(new, contents);
     }
-    if let Some(says) = stated.get(&old).cloned() {
-        stated.entry(new).or_insert(says);
+    if let Some(says) = stated.get(old).cloned() {
+        stated.offer(new, says);
     }
     if fresh && model.graph.values[new].name.is_none() {
         model.graph.values[new].name = model.graph.values[old].name.take();

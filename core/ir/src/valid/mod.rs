@@ -4,6 +4,7 @@
 
 mod names;
 mod schema;
+mod stated;
 mod topology;
 mod training;
 mod types;
@@ -11,19 +12,14 @@ mod types;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
-
 use rustc_hash::FxHashMap;
+pub use stated::Stated;
 pub use types::dims_differ;
 
 use crate::diagnose::{Code, Diagnostic, Origins};
 use crate::ir::opset::{MAX_OPSET, MIN_OPSET};
-use crate::ir::{Graph, Model, NodeId, OpsetImport, Shape, Type, ValueId};
+use crate::ir::{Graph, Model, NodeId, OpsetImport, Type, ValueId};
 use crate::sym::Symbols;
-use crate::tensor::DType;
-
-/// What the exported program states about values of the main graph.
-pub type Stated = FxHashMap<ValueId, Arc<(DType, Shape)>>;
 
 /// Everything that is wrong with `model`; `stated` is what the program says about its values.
 pub fn validate(model: &Model, stated: &Stated) -> Vec<Diagnostic> {

@@ -30,7 +30,7 @@ pub(super) fn check(cx: &mut Cx<'_>, graph: &Graph, stated: &Stated, nodes: impl
                 cx.at(graph, id, &about(&message));
                 continue;
             }
-            let Some((dtype, shape)) = stated.get(&value).map(|ty| &**ty) else { continue };
+            let Some((dtype, shape)) = stated.get(value).map(|ty| &**ty) else { continue };
             let program = Type::tensor(*dtype, shape.clone());
             for ty in [recorded, &inferred.ty] {
                 if let Some((says, found)) = differs(&mut cx.symbols, &program, ty) {

@@ -92,12 +92,12 @@ fn functionalise(body: &mut Body, symbols: &mut Symbols, cx: &mut Context<'_>) -
         check_unknown(call, cx);
     }
     let Some(families) = &mut families else { return Vec::new() };
-    let calls = std::mem::take(&mut body.calls);
+    let (editor, calls) = Editor::rewrite(body);
     let limit = calls.len().saturating_mul(MAX_GROWTH).max(MIN_GROWTH);
-    let mut tracked = Vec::with_capacity(body.values.len());
-    tracked.extend(body.values.ids().map(|v| families.is_written(v)));
-    let memory = Memory::new(body.values.len());
-    let mut rewriter = Rewriter { editor: Editor::new(body), memory, tracked, symbols, cx };
+    let mut tracked = Vec::with_capacity(editor.values.len());
+    tracked.extend(editor.values.ids().map(|v| families.is_written(v)));
+    let memory = Memory::new(editor.values.len());
+    let mut rewriter = Rewriter { editor, memory, tracked, symbols, cx };
     let inputs: Vec<Val> = body.inputs.iter().filter_map(Arg::as_value).collect();
     rewriter.track_roots(inputs.iter().copied());
     for call in calls {

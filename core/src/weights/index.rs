@@ -91,7 +91,7 @@ pub(super) fn read(path: &Path, key: Option<&str>) -> Result<WeightSet, Report> 
     }
     if !absent.is_empty() {
         let count = absent.len();
-        let mut diagnostic = wrong(format!("lists {count} tensors that are not in their shards"));
+        let mut diagnostic = wrong(format!("lists tensors that are not in their shards: {count}"));
         diagnostic.notes = crate::table::grouped(absent);
         problems.push(diagnostic.help("the shards may belong to another release of the model"));
     }

@@ -125,7 +125,7 @@ pub(super) fn find(
     }
     let failed = !diagnostics.is_empty();
     if !extra.is_empty() {
-        let message = format!("{} tensors of the files are not in the program", extra.len());
+        let message = format!("tensors of the files that are not in the program: {}", extra.len());
         let mut diagnostic = Diagnostic::warning(Code::WEIGHTS_EXTRA, message);
         let names = extra.iter().filter_map(|name| Some(((*name).to_owned(), type_of(set.get(name)?))));
         diagnostic.notes = grouped(names.collect());

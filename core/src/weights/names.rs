@@ -125,7 +125,7 @@ impl NameMap {
         if rules.is_empty() {
             return None;
         }
-        let message = format!("{} rules for names meet nothing in the program", rules.len());
+        let message = format!("rules for names that meet nothing in the program: {}", rules.len());
         let mut diagnostic = Diagnostic::error(Code::WEIGHTS_MAP, message);
         diagnostic.notes = rules;
         Some(

@@ -39,6 +39,7 @@ impl Bench {
 
     fn state(&mut self, dtype: DType, dims: &[&str]) {
         let dims: Vec<Dim> = dims.iter().map(|d| self.model.symbols.parse(d).unwrap()).collect();
+        self.stated = Stated::default();
         self.stated.offer(self.y, (dtype, Shape::of(dims)).into());
     }
 }

@@ -186,7 +186,8 @@ fn torn(program: &Program, found: &[Option<LazyTensor>]) -> Result<(), Report> {
     if lines.is_empty() {
         return Ok(());
     }
-    let message = format!("tensors that share memory with given ones are missing from the files: {}", lines.len());
+    let message =
+        format!("tensors that share memory with given ones are missing from the files: {}", lines.len());
     let mut diagnostic = Diagnostic::error(Code::WEIGHTS_KEYS, message);
     diagnostic.notes = grouped(lines);
     Err(diagnostic.help("give all of the tensors that share memory, or none").into())

@@ -104,7 +104,8 @@ pub(super) fn remarks(weights: &[Weight<'_>], plan: &Plan, options: &WriteOption
     let copied: Vec<&Weight<'_>> =
         plan.files.iter().flat_map(|f| &f.stored).filter_map(|(index, _)| weights.get(*index)).collect();
     if !copied.is_empty() {
-        let message = format!("tensors that had to be copied: {}, {} bytes in all", copied.len(), plan.stored_bytes());
+        let message =
+            format!("tensors that had to be copied: {}, {} bytes in all", copied.len(), plan.stored_bytes());
         let mut diagnostic = note(Code::REFERENCE_COPIED, message);
         diagnostic.notes =
             copied.iter().take(NAMED).map(|w| format!("`{}`: {}", w.name, reason(w.data))).collect();

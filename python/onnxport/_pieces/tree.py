@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from collections.abc import Iterator
@@ -63,7 +64,7 @@ class Node:
             "max_rel_diff": self.max_rel_diff,
             "like": self.like,
             "begins": self.begins,
-            "diagnostics": [vars(one) for one in self.diagnostics],
+            "diagnostics": [dataclasses.asdict(one) for one in self.diagnostics],
         }
         return {**said, "children": [child.record() for child in self.children]}
 

@@ -49,6 +49,9 @@ def interrupted(model, path):
     thread.start()
     try:
         model.save(path, progress=begun)
+        if writes.is_set():
+            # The signal came with the last byte: what follows is interrupted.
+            time.sleep(5)
     except KeyboardInterrupt:
         thread.join()
         return True

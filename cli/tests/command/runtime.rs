@@ -3,10 +3,11 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
 use serde_json::Value;
+
+use crate::program::{command, json, mlp};
 
 /// A user with a `python3` that counts its starts, and nothing else.
 struct User {
@@ -43,16 +44,15 @@ impl User {
     /// Converts a model; returns the exit code, what was said, and how often Python was started for it.
     fn convert(&self, more: &[&str]) -> (Option<i32>, Value, usize) {
         let _ = fs::remove_file(self.at("starts"));
-        let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/mlp/mlp.pt2");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_onnxport"));
-        command.arg("convert").arg(program).args(["-o", "m.onnx", "--json"]).args(more);
+        let mut command = command(self.folder.path(), &["convert"]);
+        command.arg(mlp()).args(["-o", "m.onnx", "--json"]).args(more);
         for variable in ["VIRTUAL_ENV", "CONDA_PREFIX", "ORT_DYLIB_PATH", "LD_LIBRARY_PATH", "PYENV_ROOT"] {
             command.env_remove(variable);
         }
-        command.env("PATH", self.at("bin")).env("HOME", self.folder.path()).current_dir(self.folder.path());
+        command.env("PATH", self.at("bin")).env("HOME", self.folder.path());
         let output = command.env("XDG_CACHE_HOME", self.at("cache")).output().expect("the binary starts");
         let starts = fs::read_to_string(self.at("starts")).map_or(0, |text| text.lines().count());
-        (output.status.code(), serde_json::from_slice(&output.stdout).expect("JSON"), starts)
+        (output.status.code(), json(&output), starts)
     }
 
     /// How often Python is started by a conversion that ends well.

@@ -5,27 +5,21 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
 
-const NAME: &[u8] = b"m\xff.onnx";
+use crate::program::{has_runtime, json, twins};
 
-fn example() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/files/data/twins.pt2")
-}
+const NAME: &[u8] = b"m\xff.onnx";
 
 fn onnxport<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Output {
     Command::new(env!("CARGO_BIN_EXE_onnxport")).args(arguments).arg("--json").output().expect("a start")
 }
 
-fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).expect("JSON")
-}
-
 fn convert(path: &Path, more: &[&str]) -> Output {
-    let fixed = [OsString::from("convert"), example().into(), "-o".into(), path.into()];
+    let fixed = [OsString::from("convert"), twins().into(), "-o".into(), path.into()];
     onnxport(fixed.into_iter().chain(more.iter().map(OsString::from)))
 }
 
@@ -33,14 +27,6 @@ fn convert(path: &Path, more: &[&str]) -> Output {
 fn listing(folder: &Path) -> BTreeMap<OsString, Vec<u8>> {
     let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry"));
     entries.map(|entry| (entry.file_name(), fs::read(entry.path()).expect("a file"))).collect()
-}
-
-fn has_runtime() -> bool {
-    let found = onnxport_ort::discover::find().is_some();
-    if !found {
-        onnxport_harness::note("no ONNX Runtime library was found");
-    }
-    found
 }
 
 #[test]
@@ -102,7 +88,7 @@ fn a_package_can_have_any_name() {
     let parent = tempfile::tempdir().expect("a folder");
     let programs = parent.path().join(OsStr::from_bytes(b"p\xff"));
     fs::create_dir(&programs).expect("a folder");
-    fs::copy(example(), programs.join("a.pt2")).expect("a copy");
+    fs::copy(twins(), programs.join("a.pt2")).expect("a copy");
     let folder = parent.path().join(OsStr::from_bytes(b"d\xff"));
     let plain = parent.path().join("plain");
     let verified: &[&str] = if has_runtime() { &[] } else { &["--no-verify"] };
@@ -126,7 +112,7 @@ fn what_is_no_regular_file_is_refused_with_a_code_and_nobody_waits() {
     let pipe = folder.path().join("pipe.so");
     assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo starts").success());
     for endless in [pipe.as_path(), Path::new("/dev/zero")] {
-        let program = example();
+        let program = twins();
         let fixed = [
             "convert".as_ref(),
             program.as_os_str(),

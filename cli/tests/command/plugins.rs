@@ -1,12 +1,12 @@
 //! Plugins from outside: what is listed, and what is refused with which exit code.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
+
+use crate::program::{command, json};
 
 fn onnxport(arguments: &[&str], folder: &Path) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_onnxport"))
-        .args(arguments)
-        .current_dir(folder)
+    command(folder, arguments)
         .env_remove("ONNXPORT_PLUGIN_PATH")
         // The user's own plugins are none of a test's business.
         .env("XDG_DATA_HOME", folder)
@@ -14,10 +14,6 @@ fn onnxport(arguments: &[&str], folder: &Path) -> Output {
         .env("APPDATA", folder)
         .output()
         .expect("the binary starts")
-}
-
-fn json(output: &Output) -> serde_json::Value {
-    serde_json::from_slice(&output.stdout).expect("one JSON object")
 }
 
 #[test]

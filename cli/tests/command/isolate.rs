@@ -1,41 +1,22 @@
 //! Executors that crash, hang, are killed or answer wrongly: each is told as what it is, and the program goes on.
 #![cfg(unix)]
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 use std::sync::LazyLock;
 
-use onnxport_core::ir::Model;
-use onnxport_core::write::{WriteOptions, write};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
+
+use crate::library::compile;
+use crate::program::{answer, repository, write_model};
 
 const MODEL: &str =
     "opset 20\ngraph {\n  input %x: f32[2, 3]\n  %y: f32[2, 3] = Identity(%x)\n  output %y as y\n}\n";
 
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace").to_owned()
-}
-
 /// A folder with `faulty.so`, and a model whose output is its input.
 static FOLDER: LazyLock<TempDir> = LazyLock::new(|| {
     let folder = tempfile::tempdir().expect("a folder");
-    let mut cc = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
-    cc.args([
-        "-std=c11",
-        "-D_POSIX_C_SOURCE=200809L",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-shared",
-        "-fPIC",
-        "-I",
-    ]);
-    cc.arg(repository().join("plugin-sdk/abi/include")).arg("-o").arg(folder.path().join("faulty.so"));
-    cc.arg(repository().join("cli/tests/faulty.c"));
-    assert!(cc.status().expect("the C compiler starts; Rust links with it").success(), "{cc:?}");
-    let model = Model::parse(MODEL).expect("a model");
-    write(&model, &folder.path().join("m.onnx"), &WriteOptions::default()).expect("it is written");
+    compile("faulty.c", &folder.path().join("faulty.so"), &["-D_POSIX_C_SOURCE=200809L"]);
+    write_model(folder.path().join("m.onnx"), MODEL);
     std::fs::write(folder.path().join("m.expected.safetensors"), expected()).expect("it is written");
     folder
 });
@@ -57,17 +38,6 @@ fn expected() -> Vec<u8> {
     (header.len() as u64).to_le_bytes().into_iter().chain(header).chain(values).collect()
 }
 
-fn onnxport(arguments: &[&str]) -> (Option<i32>, Value) {
-    let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_onnxport"))
-        .args(arguments)
-        .arg("--json")
-        .current_dir(repository())
-        .output()
-        .expect("the binary starts");
-    let said = serde_json::from_slice(&stdout);
-    (status.code(), said.unwrap_or_else(|_| panic!("{status}: {}", String::from_utf8_lossy(&stderr))))
-}
-
 fn at(name: &str) -> String {
     FOLDER.path().join(name).to_str().expect("UTF-8").to_owned()
 }
@@ -77,7 +47,7 @@ fn at(name: &str) -> String {
 fn run(does: &str, more: &[&str]) -> (Option<i32>, String, String) {
     let (model, library, does) = (at("m.onnx"), at("faulty.so"), format!("does={does}"));
     let start = ["run", &model, "--random", "--plugin", &library, "--executor", "faulty"];
-    let (exit, said) = onnxport(&[&start[..], &["--executor-option", &does], more].concat());
+    let (exit, said) = answer(repository(), &[&start[..], &["--executor-option", &does], more].concat());
     let first = &said["diagnostics"][0];
     let text = |key: &str| first[key].as_str().unwrap_or_default().to_owned();
     (exit, text("code"), text("message"))
@@ -93,7 +63,7 @@ fn what_is_right_is_the_same_in_a_process_of_its_own() {
     let (model, values) = (at("m.onnx"), [at("here.safetensors"), at("apart.safetensors")]);
     for (values, more) in values.iter().zip([&[][..], APART]) {
         let start = ["run", &model, "--random", "--executor", "reference", "--output", values];
-        let (exit, said) = onnxport(&[&start[..], more].concat());
+        let (exit, said) = answer(repository(), &[&start[..], more].concat());
         assert_eq!(exit, Some(0), "{said}");
         let by = said["run"]["executor"].as_str().expect("what ran it");
         assert_eq!(by.ends_with(", in a process of its own"), !more.is_empty(), "{by}");
@@ -167,7 +137,7 @@ fn a_verification_tells_what_an_executor_does() {
     let verify = |does: &str, more: &[&str]| {
         let does = format!("does={does}");
         let start = ["verify", &model, "--against", &against, "--plugin", &library, "--executor", "faulty"];
-        onnxport(&[&start[..], &["--executor-option", &does], more].concat())
+        answer(repository(), &[&start[..], &["--executor-option", &does], more].concat())
     };
     for more in [&[][..], APART] {
         let (exit, said) = verify("right", more);
@@ -199,7 +169,7 @@ fn a_profile_tells_what_an_executor_does() {
         let option = format!("does={does}");
         let start = ["profile", &model, "--plugin", &library, "--executor", "faulty", "--runs", "2"];
         let more = ["--executor-option", &option, "--isolate", "--timeout", "0.5"];
-        let (ended, said) = onnxport(&[&start[..], &more].concat());
+        let (ended, said) = answer(repository(), &[&start[..], &more].concat());
         assert_eq!((ended, &said["diagnostics"][0]["code"]), (exit, &code.into()), "{does}: {said}");
     }
 }

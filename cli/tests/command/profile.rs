@@ -1,36 +1,13 @@
 //! `--profile`: what the trace of a command says.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
+use crate::program::{folder, mlp, onnxport, succeed};
+
 /// Microseconds by which times may differ that were rounded.
 const ROUNDED: f64 = 2e-3;
-
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace").to_owned()
-}
-
-fn onnxport(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_onnxport"));
-    command.args(arguments).current_dir(repository()).output().expect("the binary starts")
-}
-
-fn succeed(arguments: &[&str]) -> Value {
-    let output = onnxport(&[arguments, &["--json"]].concat());
-    let said = serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
-    assert!(output.status.success(), "{said}");
-    said
-}
-
-fn folder() -> (tempfile::TempDir, impl Fn(&str) -> String) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let place = folder.path().to_owned();
-    (folder, move |name: &str| place.join(name).to_str().expect("UTF-8").to_owned())
-}
 
 #[derive(Debug)]
 struct Span {
@@ -200,7 +177,7 @@ fn a_failure_has_a_trace_and_no_source_is_replaced() {
     assert_eq!(trace(&profile).0.iter().filter(|span| span.category == "command").count(), 1);
 
     let program = at("p.pt2");
-    std::fs::copy(repository().join("examples/mlp/mlp.pt2"), &program).expect("a copy");
+    std::fs::copy(mlp(), &program).expect("a copy");
     let before = std::fs::read(&program).expect("it is read");
     let model = at("m.onnx");
     for taken in [&program, &model] {

@@ -2,46 +2,18 @@
 //! the check finds in libraries that misbehave. Libraries are built without optimisation, and kept.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
 use serde_json::Value;
 
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace").to_owned()
-}
-
-fn onnxport(arguments: &[&str], folder: &Path) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_onnxport"))
-        .args(arguments)
-        .current_dir(folder)
-        .output()
-        .expect("the binary starts")
-}
-
-/// Where everything is built, so that the builds of dependencies are shared.
-fn target() -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("a target folder").to_owned()
-}
-
-fn cargo(arguments: &[&str], folder: &Path) -> Output {
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(arguments).arg("--target-dir").arg(target()).current_dir(folder);
-    let output = cargo.output().expect("cargo starts");
-    assert!(output.status.success(), "{cargo:?}: {}", String::from_utf8_lossy(&output.stderr));
-    output
-}
-
-/// A library that lies where cargo puts it.
-fn library(name: &str) -> PathBuf {
-    let file = format!("{}{name}{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
-    target().join("debug").join(file)
-}
+#[cfg(unix)]
+use crate::library::compile;
+use crate::library::{build, built, cargo};
+use crate::program::{answer, onnxport_in, repository};
 
 /// The exit code of a check and what it says.
 fn check(library: &Path, more: &[&str]) -> (Option<i32>, Value) {
     let path = library.to_str().expect("UTF-8");
-    let output = onnxport(&[&["plugin", "check", path, "--json"], more].concat(), &repository());
-    (output.status.code(), serde_json::from_slice(&output.stdout).expect("one JSON object"))
+    answer(repository(), &[&["plugin", "check", path], more].concat())
 }
 
 /// The findings with this verdict: check and reason.
@@ -56,17 +28,17 @@ fn a_new_project_tests_itself_and_passes_the_check() {
     let folder = tempfile::tempdir().expect("a folder");
     let sdk = repository().join("plugin-sdk");
     let sdk = sdk.to_str().expect("UTF-8");
-    let made = onnxport(&["plugin", "new", "fresh-ops", "--sdk", sdk, "--json"], folder.path());
+    let made = onnxport_in(folder.path(), &["plugin", "new", "fresh-ops", "--sdk", sdk, "--json"]);
     assert_eq!(made.status.code(), Some(0), "{}", String::from_utf8_lossy(&made.stdout));
     let project = folder.path().join("fresh-ops");
     // The versions that this workspace has are there already.
     std::fs::copy(repository().join("Cargo.lock"), project.join("Cargo.lock")).expect("a copy");
-    let tests = cargo(&["test", "--offline"], &project);
+    let tests = cargo(&project, &["test", "--offline"]);
     let said = String::from_utf8_lossy(&tests.stdout).into_owned();
     assert!(said.contains("3 passed; 0 failed"), "{said}");
-    cargo(&["build", "--offline", "--quiet"], &project);
+    cargo(&project, &["build", "--offline", "--quiet"]);
     let library = folder.path().join("libfresh_ops.so");
-    std::fs::copy(self::library("fresh_ops"), &library).expect("a copy");
+    std::fs::copy(built("fresh_ops", "dev"), &library).expect("a copy");
     let (exit, checked) = check(&library, &["--write-manifest"]);
     assert_eq!((exit, of(&checked, "fail"), of(&checked, "skip")), (Some(0), vec![], vec![]));
     assert!(checked["passed"].as_u64().is_some_and(|n| n >= 20), "{checked:#}");
@@ -80,7 +52,7 @@ fn a_new_project_tests_itself_and_passes_the_check() {
     let wrong = ("manifest".to_owned(), "version is `0.2.0` where the library has `0.1.0`".to_owned());
     assert_eq!((exit, of(&checked, "fail")), (Some(70), vec![wrong]));
     // A second one is not written over the first.
-    let again = onnxport(&["plugin", "new", "fresh-ops", "--sdk", sdk, "--json"], folder.path());
+    let again = onnxport_in(folder.path(), &["plugin", "new", "fresh-ops", "--sdk", sdk, "--json"]);
     assert_eq!(again.status.code(), Some(2));
 }
 
@@ -94,15 +66,15 @@ fn a_project_of_every_kind_tests_itself_and_passes_the_check() {
     for kind in ["rules", "backend", "weights", "executor"] {
         let name = format!("of-{kind}");
         let made = ["plugin", "new", &name, "--kind", kind, "--sdk", "onnxport/sdk"];
-        let made = onnxport(&made, folder.path());
+        let made = onnxport_in(folder.path(), &made);
         assert_eq!(made.status.code(), Some(0), "{}", String::from_utf8_lossy(&made.stderr));
         let project = folder.path().join(&name);
         std::fs::copy(repository().join("Cargo.lock"), project.join("Cargo.lock")).expect("a copy");
-        let tests = cargo(&["test", "--offline"], &project);
+        let tests = cargo(&project, &["test", "--offline"]);
         let said = String::from_utf8_lossy(&tests.stdout).into_owned();
         assert!(said.contains("2 passed; 0 failed"), "{kind}: {said}");
-        cargo(&["build", "--offline", "--quiet"], &project);
-        let (exit, checked) = check(&library(&name.replace('-', "_")), &[]);
+        cargo(&project, &["build", "--offline", "--quiet"]);
+        let (exit, checked) = check(&built(&name.replace('-', "_"), "dev"), &[]);
         assert_eq!((exit, of(&checked, "fail")), (Some(0), vec![]), "{kind}");
         assert!(checked["passed"].as_u64().is_some_and(|n| n >= 14), "{kind}: {checked:#}");
     }
@@ -111,33 +83,32 @@ fn a_project_of_every_kind_tests_itself_and_passes_the_check() {
 #[test]
 fn a_project_without_an_sdk_builds_with_the_one_that_travels_with_the_program() {
     let folder = tempfile::tempdir().expect("a folder");
-    let made = onnxport(&["plugin", "new", "alone"], folder.path());
+    let made = onnxport_in(folder.path(), &["plugin", "new", "alone"]);
     assert_eq!(made.status.code(), Some(0), "{}", String::from_utf8_lossy(&made.stderr));
     let project = folder.path().join("alone");
     // Moved, it still finds its SDK.
     let moved = folder.path().join("elsewhere");
     std::fs::rename(&project, &moved).expect("it is moved");
     std::fs::copy(repository().join("Cargo.lock"), moved.join("Cargo.lock")).expect("a copy");
-    cargo(&["build", "--offline", "--quiet"], &moved);
-    let (exit, checked) = check(&library("alone"), &[]);
+    cargo(&moved, &["build", "--offline", "--quiet"]);
+    let (exit, checked) = check(&built("alone", "dev"), &[]);
     assert_eq!((exit, of(&checked, "fail")), (Some(0), vec![]));
 }
 
 #[test]
 fn the_plugins_of_this_repository_pass() {
     for (package, name) in [("onnxport-aten", "onnxport_aten"), ("onnxport-ort", "onnxport_ort")] {
-        let build =
+        let cdylib =
             ["rustc", "--quiet", "-p", package, "--lib", "--crate-type", "cdylib", "--features", "cdylib"];
-        cargo(&build, &repository());
-        let (exit, checked) = check(&library(name), &["--timeout", "60"]);
+        cargo(repository(), &cdylib);
+        let (exit, checked) = check(&built(name, "dev"), &["--timeout", "60"]);
         assert_eq!((exit, of(&checked, "fail")), (Some(0), vec![]), "{package}");
     }
     for (folder, name, step) in [
         ("examples/optimizer", "optimizer", "rules/2 patterns"),
         ("examples/vendor-backend", "npu_plugin", "backend/1 claims, no graph"),
     ] {
-        cargo(&["build", "--quiet"], &repository().join(folder));
-        let (exit, checked) = check(&library(name), &[]);
+        let (exit, checked) = check(&build(folder, name, "dev"), &[]);
         assert_eq!((exit, of(&checked, "fail")), (Some(0), vec![]), "{name}");
         assert!(of(&checked, "pass").iter().any(|(check, _)| check == step), "{checked:#}");
     }
@@ -145,8 +116,8 @@ fn the_plugins_of_this_repository_pass() {
 
 #[test]
 fn a_panic_is_named_with_its_lowering() {
-    cargo(&["build", "--quiet"], &repository().join("tests/rust/faults/plugin"));
-    let (exit, checked) = check(&library("faulty"), &[]);
+    let library = build("tests/rust/faults/plugin", "faulty", "dev");
+    let (exit, checked) = check(&library, &[]);
     assert_eq!(exit, Some(70));
     let failures = of(&checked, "fail");
     let expected =
@@ -161,11 +132,11 @@ fn a_panic_is_named_with_its_lowering() {
 #[cfg(unix)]
 #[test]
 fn what_ends_or_holds_up_the_process_is_a_finding() {
-    cargo(&["build", "--quiet"], &repository().join("tests/rust/faults/wild"));
+    let library = build("tests/rust/faults/wild", "wild", "dev");
     let folder = tempfile::tempdir().expect("a folder");
     let wild = |mode: &str| {
         let copy = folder.path().join(format!("libwild.{mode}.so"));
-        std::fs::copy(library("wild"), &copy).expect("a copy");
+        std::fs::copy(&library, &copy).expect("a copy");
         let (exit, checked) = check(&copy, &["--timeout", "4"]);
         assert_eq!(exit, Some(70), "{mode}");
         (of(&checked, "fail"), of(&checked, "pass").len())
@@ -202,11 +173,7 @@ fn what_is_no_plugin_is_said() {
 #[cfg(unix)]
 fn restless(folder: &Path, define: &str) -> PathBuf {
     let library = folder.join(format!("{define}.so"));
-    let mut cc = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
-    cc.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-I"]);
-    cc.arg(repository().join("plugin-sdk/abi/include")).arg(format!("-D{define}")).arg("-o").arg(&library);
-    cc.arg(repository().join("cli/tests/restless.c"));
-    assert!(cc.status().expect("the C compiler starts; Rust links with it").success(), "{cc:?}");
+    compile("restless.c", &library, &[&format!("-D{define}")]);
     library
 }
 

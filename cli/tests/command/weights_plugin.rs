@@ -2,50 +2,36 @@
 //! quantisers each break a promise.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 use std::sync::OnceLock;
 
 use onnxport_proto::{ModelProto, TensorProto};
 use prost::Message;
 
-fn repository() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace")
-}
-
-/// Builds the crate in `folder` and returns its library, which is called `name`.
-fn build(folder: &str, name: &str) -> PathBuf {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("a target folder");
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["build", "--quiet", "--target-dir"]).arg(target);
-    cargo.current_dir(repository().join(folder));
-    assert!(cargo.status().expect("cargo starts").success(), "{cargo:?}");
-    let (prefix, suffix) = (std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
-    target.join("debug").join(format!("{prefix}{name}{suffix}"))
-}
+use crate::library::build;
+use crate::program::{command, json, mlp};
 
 fn binary() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARY.get_or_init(|| build("examples/weights", "binary"))
+    LIBRARY.get_or_init(|| build("examples/weights", "binary", "dev"))
 }
 
 fn hasty() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARY.get_or_init(|| build("tests/rust/faults/weights", "hasty"))
+    LIBRARY.get_or_init(|| build("tests/rust/faults/weights", "hasty", "dev"))
 }
 
 fn onnxport(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_onnxport"))
-        .args(arguments)
+    command(folder, arguments)
         .env_remove("ONNXPORT_PLUGIN_PATH")
         .env("XDG_DATA_HOME", folder)
-        .current_dir(folder)
         .output()
         .expect("the binary starts")
 }
 
 /// Converts `examples/mlp` into `folder` with these options.
 fn run(folder: &Path, library: &Path, options: &[&str]) -> Output {
-    let program = repository().join("examples/mlp/mlp.pt2");
+    let program = mlp();
     let [program, library] = [&*program, library].map(|path| path.to_str().expect("UTF-8"));
     let convert = ["convert", program, "-o", "model.onnx", "--no-verify", "--external-data", "inline"];
     onnxport(folder, &[&convert[..], &["--plugin", library], options].concat())
@@ -94,7 +80,7 @@ fn a_plan_names_what_plugins_make_and_change() {
     let options = ["--weights-plugin", "binary", "--transform", "binary/signs", "--quantize", scheme];
     let output = run(folder.path(), binary(), &[&options[..], &["--plan", "--json"]].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let said: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one object");
+    let said: serde_json::Value = json(&output);
     let rows = said["weights"]["tensors"].as_array().expect("rows");
     let made: Vec<_> = rows.iter().filter(|row| row["source"]["kind"] == "made").collect();
     assert_eq!(made.len(), 3, "the codes and the scales of a weight, and a bias: {said}");
@@ -157,7 +143,7 @@ fn quantisers_are_listed_and_checked() {
     let json = |arguments: &[&str], exit| {
         let output = onnxport(folder.path(), &[arguments, &["--json"]].concat());
         assert_eq!(output.status.code(), Some(exit), "{}", String::from_utf8_lossy(&output.stderr));
-        serde_json::from_slice::<serde_json::Value>(&output.stdout).expect("one JSON object")
+        json(&output)
     };
     let library = binary().to_str().expect("UTF-8");
     let info = json(&["plugin", "info", library], 0);

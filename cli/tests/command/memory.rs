@@ -9,6 +9,8 @@ use std::time::Duration;
 use onnxport_benches::chain::Chain;
 use onnxport_benches::llama::Llama;
 
+use crate::program::command;
+
 /// The anonymous memory of a process in bytes; `None` once it is gone.
 fn anonymous(child: &Child) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
@@ -37,8 +39,8 @@ fn a_call_more_takes_little_memory_more() {
     let of = |nodes: usize| {
         let archive = folder.path().join("chain.pt2");
         Chain::new(nodes).write(&archive).expect("an archive");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_onnxport"));
-        command.args(["convert", "--no-verify", "--quiet"]).arg(&archive).arg("-o");
+        let mut command = command(folder.path(), &["convert", "--no-verify", "--quiet"]);
+        command.arg(&archive).arg("-o");
         // What was freed goes back to the system at once, so that it does not count.
         peak(command.arg(folder.path().join("chain.onnx")).env("MIMALLOC_PURGE_DELAY", "0"))
     };
@@ -54,8 +56,8 @@ fn weights_are_never_held_in_memory() {
     let llama = Llama::of_bytes(300_000_000);
     llama.write(&archive).expect("an archive");
     let model = folder.path().join("llama.onnx");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_onnxport"));
-    command.args(["convert", "--no-verify", "--quiet", "--max-memory", "64MiB"]);
+    let convert = ["convert", "--no-verify", "--quiet", "--max-memory", "64MiB"];
+    let mut command = command(folder.path(), &convert);
     let peak = peak(command.arg(&archive).arg("-o").arg(&model));
     assert!(peak > 0 && peak < 64 << 20, "{peak} bytes of anonymous memory");
     let data = fs::metadata(folder.path().join("llama.onnx.data")).expect("a data file").len();
@@ -75,12 +77,8 @@ fn a_package_that_is_ended_leaves_nothing() {
             fs::read_dir(folder.path()).expect("a folder").map(|entry| entry.expect("an entry").file_name());
         entries.filter(|name| name.to_string_lossy().starts_with('.')).count()
     };
-    let mut command = Command::new(env!("CARGO_BIN_EXE_onnxport"));
-    command
-        .args(["package", "--no-verify", "--quiet"])
-        .arg(&archive)
-        .arg("-o")
-        .arg(folder.path().join("out"));
+    let mut command = command(folder.path(), &["package", "--no-verify", "--quiet"]);
+    command.arg(&archive).args(["-o", "out"]);
     let mut child = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().expect("a start");
     while hidden() == 0 {
         assert_eq!(child.try_wait().expect("a process"), None, "it is made before it has a name");

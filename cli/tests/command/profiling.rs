@@ -1,54 +1,25 @@
 //! `onnxport profile`: where the time of a model goes.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
 
 use onnxport_core::profile::{Profile, Times};
 use serde::Deserialize;
 use serde_json::Value;
 
-const MLP: &str = "examples/mlp/mlp.pt2";
-
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace").to_owned()
-}
-
-fn onnxport(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_onnxport"));
-    command.args(arguments).current_dir(repository()).output().expect("the binary starts")
-}
-
-fn succeed(arguments: &[&str]) -> Value {
-    let output = onnxport(&[arguments, &["--json"]].concat());
-    let said = serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
-    assert!(output.status.success(), "{said}");
-    said
-}
+use crate::program::{MLP, answer, folder, has_runtime, onnxport, repository, succeed};
 
 /// The code that a command fails with, and its exit code.
 fn refused(arguments: &[&str]) -> (String, Option<i32>) {
-    let output = onnxport(&[arguments, &["--json"]].concat());
-    let said: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let (exit, said) = answer(repository(), arguments);
     assert_eq!(said["ok"], false, "{said}");
     let errors = said["diagnostics"].as_array().into_iter().flatten().filter(|d| d["severity"] == "error");
     let code = errors.map(|error| error["code"].as_str().unwrap_or_default()).next().unwrap_or_default();
-    (code.to_owned(), output.status.code())
-}
-
-fn has_runtime() -> bool {
-    let found = onnxport_ort::discover::find().is_some();
-    if !found {
-        onnxport_harness::note("no ONNX Runtime library was found");
-    }
-    found
+    (code.to_owned(), exit)
 }
 
 /// A folder with the MLP as `m.onnx`, which says so much of its program.
 fn mlp(metadata: &str) -> (tempfile::TempDir, impl Fn(&str) -> String + use<>) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let place = folder.path().to_owned();
-    let at = move |name: &str| place.join(name).to_str().expect("UTF-8").to_owned();
+    let (folder, at) = folder();
     succeed(&["convert", MLP, "-o", &at("m.onnx"), "--no-verify", "--metadata", metadata]);
     (folder, at)
 }

@@ -3,7 +3,9 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Command, Output};
+use std::process::Output;
+
+use crate::program::{command, json};
 
 const TREE: &str = r#"{"ok": false, "conversions": 3, "found": ["layers.1"], "root": {"path": "", "kind": "Deep",
     "calls": 1, "verdict": "disagrees", "reason": null, "max_abs_diff": 0.25, "max_rel_diff": "inf", "like": null,
@@ -16,20 +18,28 @@ const TREE: &str = r#"{"ok": false, "conversions": 3, "found": ["layers.1"], "ro
 
 /// Runs the command with a `python3` that answers `messages`.
 fn bisect(messages: &[&str], more: &[&str]) -> Output {
-    let folder = tempfile::tempdir().expect("a folder");
+    bisect_in(&tempfile::tempdir().expect("a folder"), messages, more)
+}
+
+/// The same in `folder`, where the file `request` holds what is asked afterwards.
+fn bisect_in(folder: &tempfile::TempDir, messages: &[&str], more: &[&str]) -> Output {
     let [answers, python] = ["answers", "python3"].map(|name| folder.path().join(name));
     let message = |text: &&str| [&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat();
     fs::write(&answers, messages.iter().flat_map(message).collect::<Vec<u8>>()).expect("a file");
-    fs::write(&python, format!("#!/bin/sh\n/bin/cat '{}'\n", answers.display())).expect("a script");
+    fs::write(&python, format!("{ASKED}/bin/cat '{}'\n", answers.display())).expect("a script");
     fs::set_permissions(&python, fs::Permissions::from_mode(0o755)).expect("a script");
     fs::write(folder.path().join("m.pt2"), "").expect("a file");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_onnxport"));
-    command.args(["bisect", "--modules", "m.pt2"]).args(more).current_dir(folder.path());
+    let mut command = command(folder.path(), &["bisect", "--modules", "m.pt2"]);
+    command.args(more);
     for variable in ["VIRTUAL_ENV", "CONDA_PREFIX"] {
         command.env_remove(variable);
     }
     command.env("PATH", folder.path()).env("HOME", folder.path()).output().expect("the binary starts")
 }
+
+/// The length of the request is one read, the request the next.
+const ASKED: &str =
+    "#!/bin/sh\n/bin/dd bs=1 count=8 of=length 2>&-\n/bin/dd bs=4096 count=1 of=request 2>&-\n";
 
 const GREETING: &str = r#"{"torch": "2.15.0", "onnxport": "1.0"}"#;
 
@@ -54,13 +64,46 @@ fn the_tree_is_printed() {
 #[test]
 fn the_tree_is_data() {
     let output = bisect(&[GREETING, TREE], &["--json"]);
-    let said: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let said = json(&output);
     let root = &said["modules"]["root"];
     assert_eq!((&root["max_rel_diff"], &said["exit"]), (&"inf".into(), &4.into()));
     assert_eq!(root["children"][1]["diagnostics"][0]["code"], "OP301");
     let sound =
         TREE.replace("\"ok\": false", "\"ok\": true").replace("\"begins\": true", "\"begins\": false");
     assert_eq!(bisect(&[GREETING, &sound], &[]).status.code(), Some(0));
+}
+
+#[test]
+fn the_tree_is_a_page() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let step = r#"{"step": "converting layers.1"}"#;
+    let more = ["--report", "tree.html", "--report", "tree.json", "--report", "tree.txt"];
+    let output = bisect_in(&folder, &[GREETING, step, TREE], &more);
+    assert_eq!(output.status.code(), Some(4));
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).expect("a report");
+    let page = read("tree.html");
+    assert!(
+        page.contains("layers.1 does not convert") && page.contains("`aten.frexp.Tensor` has no lowering")
+    );
+    assert!(!page.contains("http://") && !page.contains("https://"));
+    assert!(read("tree.txt").contains("it begins here"));
+    let said: serde_json::Value = serde_json::from_str(&read("tree.json")).expect("JSON");
+    assert_eq!(said["modules"]["root"]["children"][1]["begins"], true);
+}
+
+#[test]
+fn options_of_plugins_are_handed_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let more =
+        ["--use", "aten.add.Tensor=mine", "--plugin-option", "mine.depth=3", "--on-plugin-panic", "stop"];
+    let output = bisect_in(&folder, &[GREETING, TREE], &more);
+    assert_eq!(output.status.code(), Some(4), "{}", String::from_utf8_lossy(&output.stderr));
+    let request = fs::read(folder.path().join("request")).expect("a request");
+    let said: serde_json::Value = serde_json::from_slice(&request).expect("JSON");
+    let expected = serde_json::json!({
+        "use": ["aten.add.Tensor=mine"], "plugin_option": ["mine.depth=3"], "on_plugin_panic": "stop",
+    });
+    assert_eq!(said["options"], expected);
 }
 
 #[test]
@@ -79,7 +122,7 @@ fn options_of_other_searches_are_refused() {
         &["--against", "a.onnx"],
         &["--seed", "3"],
         &["--executor", "ort"],
-        &["--report", "a.txt"],
+        &["--target", "onnx"],
     ] {
         let output = bisect(&[], more);
         assert_eq!(output.status.code(), Some(2), "{more:?}");

@@ -1,7 +1,6 @@
 //! Conversion and verification from outside. What needs ONNX Runtime is left out where there is none.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
 
 use onnxport_core::host::Host;
 use onnxport_core::ir::Model;
@@ -10,31 +9,7 @@ use onnxport_core::verify::{Executor, Feed, Output as Tensor};
 use onnxport_core::write::{self, WriteOptions};
 use serde_json::Value;
 
-const MLP: &str = "examples/mlp/mlp.pt2";
-
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace").to_owned()
-}
-
-fn onnxport(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_onnxport"))
-        .args(arguments)
-        .current_dir(repository())
-        .output()
-        .expect("the binary starts")
-}
-
-fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).expect("JSON")
-}
-
-fn has_runtime() -> bool {
-    let found = onnxport_ort::discover::find().is_some();
-    if !found {
-        onnxport_harness::note("no ONNX Runtime library was found");
-    }
-    found
-}
+use crate::program::{MLP, command, has_runtime, json, onnxport, repository};
 
 /// Converts the MLP with further options; returns the folder and the path of the model.
 fn convert(options: &[&str]) -> (tempfile::TempDir, String) {
@@ -51,12 +26,8 @@ fn a_reference_that_the_environment_misspells_is_named() {
         return;
     }
     let (_folder, model) = convert(&["--quiet"]);
-    let output = Command::new(env!("CARGO_BIN_EXE_onnxport"))
-        .args(["verify", &model, "--against", MLP])
-        .env("ONNXPORT_REFERENCE", "toch")
-        .current_dir(repository())
-        .output()
-        .expect("the binary starts");
+    let mut command = command(repository(), &["verify", &model, "--against", MLP]);
+    let output = command.env("ONNXPORT_REFERENCE", "toch").output().expect("the binary starts");
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("OP001") && said.contains("ONNXPORT_REFERENCE is `toch`"), "{said}");

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use onnxport_core::ir::Model;
@@ -15,20 +14,7 @@ use onnxport_proto::{ModelProto, type_proto};
 use prost::Message;
 use serde_json::Value;
 
-fn onnxport(arguments: &[&str], folder: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_onnxport"));
-    command.args(arguments).arg("--json").current_dir(folder);
-    command
-}
-
-fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).expect("JSON")
-}
-
-fn run(arguments: &[&str], folder: &Path) -> (Option<i32>, Value) {
-    let output = onnxport(arguments, folder).output().expect("the binary starts");
-    (output.status.code(), json(&output))
-}
+use crate::program::{answer, command, has_runtime, json, repository};
 
 /// Every file below a folder, hidden ones as well, and its bytes.
 fn listing(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
@@ -44,18 +30,10 @@ fn listing(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     files
 }
 
-fn has_runtime() -> bool {
-    let found = onnxport_ort::discover::find().is_some();
-    if !found {
-        onnxport_harness::note("no ONNX Runtime library was found");
-    }
-    found
-}
-
 /// A folder with `good.pt2`, and with `bad.pt2`, of which a recorded value is wrong.
 fn programs() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/files/data");
+    let data = repository().join("tests/files/data");
     for name in ["good", "bad"] {
         for kind in ["pt2", "expected.safetensors"] {
             let from = data.join(format!("twins.{kind}"));
@@ -87,8 +65,9 @@ fn a_mismatch_leaves_the_old_model() {
         for new in MODES {
             let folder = programs();
             let folder = folder.path();
-            let convert =
-                |program, more: &[&str]| run(&[&["convert", program, "-o", "m.onnx"], more].concat(), folder);
+            let convert = |program, more: &[&str]| {
+                answer(folder, &[&["convert", program, "-o", "m.onnx"], more].concat())
+            };
             let (code, said) = convert("good.pt2", old);
             assert_eq!(code, Some(0), "{said}");
             let before = listing(folder);
@@ -107,7 +86,7 @@ fn a_mismatch_leaves_the_old_model() {
             let kept: Vec<OsString> = kept.filter_map(|path| Some(path.file_name()?.to_owned())).collect();
             assert_eq!(kept.len(), 1 + said["files"].as_array().map_or(0, Vec::len) - 1, "{kept:?}");
             assert!(kept.iter().all(|name| name.to_string_lossy().contains(".failed")), "{kept:?}");
-            let check = |sidecar| run(&["verify", "m.failed.onnx", "--against", sidecar], folder).0;
+            let check = |sidecar| answer(folder, &["verify", "m.failed.onnx", "--against", sidecar]).0;
             assert_eq!((check("good.pt2"), check("bad.pt2")), (Some(0), Some(4)));
         }
     }
@@ -122,20 +101,20 @@ fn a_package_with_a_mismatch_is_not_there() {
     let folder = folder.path();
     let before = listing(folder);
     let package = ["package", "a=good.pt2", "b=bad.pt2", "-o", "out"];
-    let (code, said) = run(&package, folder);
+    let (code, said) = answer(folder, &package);
     assert_eq!(code, Some(4), "{said}");
     assert!(said["models"][0]["path"].is_null() && said["models"][1]["verification"].is_object(), "{said}");
     assert_eq!(listing(folder), before);
     assert!(!folder.join("out").exists());
     let keep = [&package[..], &["--keep-failed"]].concat();
-    let (code, said) = run(&keep, folder);
+    let (code, said) = answer(folder, &keep);
     assert_eq!((code, &said["models"][1]["path"]), (Some(4), &"out.failed/b.onnx".into()), "{said}");
     assert!(!folder.join("out").exists());
-    assert_eq!(run(&["verify", "out.failed/b.onnx", "--against", "good.pt2"], folder).0, Some(0));
+    assert_eq!(answer(folder, &["verify", "out.failed/b.onnx", "--against", "good.pt2"]).0, Some(0));
     // What an earlier run kept is not replaced, and that is known before anything is converted.
-    let (code, said) = run(&keep, folder);
+    let (code, said) = answer(folder, &keep);
     assert_eq!((code, &said["diagnostics"][0]["code"]), (Some(5), &"OP601".into()));
-    assert_eq!(run(&["package", "a=good.pt2", "-o", "out"], folder).0, Some(0));
+    assert_eq!(answer(folder, &["package", "a=good.pt2", "-o", "out"]).0, Some(0));
 }
 
 #[test]
@@ -145,7 +124,7 @@ fn what_cannot_be_verified_is_refused_where_it_is_required() {
     let before = listing(folder);
     let convert = ["convert", "good.pt2", "-o", "m.onnx", "--require-verified"];
     let without = |arguments: &[&str]| {
-        let mut command = onnxport(arguments, folder);
+        let mut command = command(folder, &[arguments, &["--json"]].concat());
         command.env_clear().env("ORT_DYLIB_PATH", folder.join("none.so"));
         let output = command.output().expect("the binary starts");
         (output.status.code(), json(&output))
@@ -162,21 +141,21 @@ fn what_cannot_be_verified_is_refused_where_it_is_required() {
     fs::remove_file(folder.join("good.expected.safetensors")).expect("a sidecar");
     let before = listing(folder);
     for more in [&[][..], &["--no-initializers"]] {
-        let (code, said) = run(&[&convert[..], more].concat(), folder);
+        let (code, said) = answer(folder, &[&convert[..], more].concat());
         assert_eq!((code, &said["diagnostics"][0]["code"]), (Some(6), &"OP704".into()), "{said}");
         assert_eq!(listing(folder), before);
     }
-    assert_eq!(run(&convert[..4], folder).0, Some(0));
+    assert_eq!(answer(folder, &convert[..4]).0, Some(0));
 }
 
 /// Edits the model `m.onnx` of the good program, then verifies it: the exit code, and what is said.
 fn edited(folder: &Path, edit: impl FnOnce(&mut ModelProto)) -> (Option<i32>, Vec<String>) {
-    assert_eq!(run(&["convert", "good.pt2", "-o", "m.onnx", "--no-verify"], folder).0, Some(0));
+    assert_eq!(answer(folder, &["convert", "good.pt2", "-o", "m.onnx", "--no-verify"]).0, Some(0));
     let path = folder.join("m.onnx");
     let mut model = ModelProto::decode(fs::read(&path).expect("a model").as_slice()).expect("a model");
     edit(&mut model);
     fs::write(&path, model.encode_to_vec()).expect("a model");
-    let (code, said) = run(&["verify", "m.onnx", "--against", "good.pt2"], folder);
+    let (code, said) = answer(folder, &["verify", "m.onnx", "--against", "good.pt2"]);
     let diagnostics = said["diagnostics"].as_array().cloned().unwrap_or_default();
     let message = |found: &Value| found["message"].as_str().unwrap_or_default().to_owned();
     (code, diagnostics.iter().map(message).collect())
@@ -283,7 +262,7 @@ graph {
     write::write(&model, &folder.join("m.onnx"), &WriteOptions::default()).expect("a written model");
     let before = listing(folder);
     let start = Instant::now();
-    let (code, said) = run(&["verify", "m.onnx", "--against", "good.pt2", "--timeout", "1"], folder);
+    let (code, said) = answer(folder, &["verify", "m.onnx", "--against", "good.pt2", "--timeout", "1"]);
     let message = "ONNX Runtime did not come back from running the case traced within 1 s";
     let found = &said["diagnostics"][0];
     assert_eq!((code, &found["code"], &found["message"]), (Some(4), &"OP705".into(), &message.into()));
@@ -291,7 +270,7 @@ graph {
     // Nothing is left of a conversion that ends so, either.
     let convert =
         ["convert", "good.pt2", "-o", "n.onnx", "--external-data", "external", "--timeout", "0.000001"];
-    let (code, said) = run(&convert, folder);
+    let (code, said) = answer(folder, &convert);
     assert_eq!((code, &said["diagnostics"][0]["code"]), (Some(4), &"OP705".into()), "{said}");
     assert_eq!(listing(folder), before);
 }

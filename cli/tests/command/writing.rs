@@ -2,22 +2,16 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::Value;
 
-/// Runs the command in `folder` on the example; the exit code, and what it printed as JSON.
-fn run(folder: &Path, arguments: &[&str]) -> (Option<i32>, Value) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_onnxport"));
-    let output = command.args(arguments).arg("--json").current_dir(folder).output().expect("a start");
-    (output.status.code(), serde_json::from_slice(&output.stdout).expect("JSON"))
-}
+use crate::program::{answer, mlp, twins};
 
 fn convert(folder: &Path, more: &[&str]) -> (Option<i32>, Value) {
-    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/mlp/mlp.pt2");
+    let example = mlp();
     let example = example.to_str().expect("a path in UTF-8");
     let arguments = ["convert", example, "-o", "m.onnx", "--no-verify", "--external-data", "external"];
-    run(folder, &[&arguments, more].concat())
+    answer(folder, &[&arguments, more].concat())
 }
 
 fn count(folder: &Path) -> usize {
@@ -54,7 +48,7 @@ fn a_manifest_finds_what_changed() {
     let folder = tempfile::tempdir().expect("a folder");
     let (code, said) = convert(folder.path(), &["--manifest"]);
     assert_eq!(code, Some(0), "{said}");
-    let inspect = || run(folder.path(), &["inspect", "m.onnx", "--manifest"]);
+    let inspect = || answer(folder.path(), &["inspect", "m.onnx", "--manifest"]);
     assert_eq!(inspect().0, Some(0));
     let model = folder.path().join("m.onnx");
     let mut bytes = fs::read(&model).expect("a model");
@@ -67,13 +61,13 @@ fn a_manifest_finds_what_changed() {
 #[test]
 fn equal_weights_are_stored_once_in_a_model_as_in_a_package() {
     let folder = tempfile::tempdir().expect("a folder");
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/files/data/twins.pt2");
+    let data = twins();
     let program = data.to_str().expect("a path in UTF-8");
     let fixed = ["convert", program, "-o", "m.onnx", "--no-verify", "--external-data", "external"];
-    let (code, said) = run(folder.path(), &[&fixed[..], &["--plan"]].concat());
+    let (code, said) = answer(folder.path(), &[&fixed[..], &["--plan"]].concat());
     assert_eq!((code, &said["plan"]["tensors"]["tied"]), (Some(0), &1.into()), "{said}");
-    assert_eq!(run(folder.path(), &fixed).0, Some(0));
-    let (code, said) = run(folder.path(), &["package", program, "-o", "p", "--no-verify"]);
+    assert_eq!(answer(folder.path(), &fixed).0, Some(0));
+    let (code, said) = answer(folder.path(), &["package", program, "-o", "p", "--no-verify"]);
     assert_eq!((code, &said["separate_bytes"]), (Some(0), &2048.into()), "{said}");
     let read = |name: &str| fs::read(folder.path().join(name)).expect("a data file");
     assert_eq!(read("m.onnx.data").len(), 2048);
@@ -83,17 +77,17 @@ fn equal_weights_are_stored_once_in_a_model_as_in_a_package() {
 #[test]
 fn weights_that_a_program_holds_can_wait_as_well() {
     let folder = tempfile::tempdir().expect("a folder");
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/files/data/twins.pt2");
+    let data = twins();
     let program = data.to_str().expect("a path in UTF-8");
     let fixed = ["convert", program, "--no-verify", "--external-data", "external", "-o"];
-    let (code, said) = run(folder.path(), &[&fixed[..], &["waits.onnx", "--weightless"]].concat());
+    let (code, said) = answer(folder.path(), &[&fixed[..], &["waits.onnx", "--weightless"]].concat());
     assert_eq!((code, &said["unbound"]), (Some(0), &4.into()), "{said}");
     assert_eq!((count(folder.path()), &said["diagnostics"][0]["code"]), (1, &"OP630".into()), "{said}");
-    assert_eq!(run(folder.path(), &[&fixed[..], &["m.onnx"]].concat()).0, Some(0));
+    assert_eq!(answer(folder.path(), &[&fixed[..], &["m.onnx"]].concat()).0, Some(0));
     // What is bound to it later is what a conversion writes.
     let bind =
         ["weights", "bind", "waits.onnx", "--from", program, "-o", "n.onnx", "--external-data", "external"];
-    let (code, said) = run(folder.path(), &bind);
+    let (code, said) = answer(folder.path(), &bind);
     assert_eq!(code, Some(0), "{said}");
     let read = |name: &str| fs::read(folder.path().join(name)).expect("a file");
     assert_eq!(read("n.onnx.data"), read("m.onnx.data"));

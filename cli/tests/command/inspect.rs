@@ -1,38 +1,21 @@
 //! `onnxport inspect --weights` and the tensors of a plan, from outside.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
 
 use serde_json::{Value, json};
 
-fn repository() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace")
-}
+use crate::program::{self, answer, mlp, onnxport_in, repository};
 
-fn example() -> PathBuf {
-    repository().join("examples/mlp/mlp.pt2")
-}
-
-fn onnxport(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_onnxport"));
-    command.args(arguments).current_dir(folder).output().expect("a start")
-}
-
-/// The exit code, and what is printed as JSON.
-fn data(folder: &Path, arguments: &[&str]) -> (Option<i32>, Value) {
-    let output = onnxport(folder, &[arguments, &["--json"]].concat());
-    (output.status.code(), serde_json::from_slice(&output.stdout).expect("JSON"))
-}
-
+/// What a command prints.
 fn text(folder: &Path, arguments: &[&str]) -> String {
-    String::from_utf8(onnxport(folder, arguments).stdout).expect("UTF-8")
+    program::text(&onnxport_in(folder, arguments).stdout)
 }
 
 fn convert(folder: &Path, more: &[&str]) -> Value {
-    fs::copy(example(), folder.join("mlp.pt2")).expect("a copy");
+    fs::copy(mlp(), folder.join("mlp.pt2")).expect("a copy");
     let arguments = ["convert", "mlp.pt2", "-o", "m.onnx", "--no-verify"];
-    let (code, said) = data(folder, &[&arguments, more].concat());
+    let (code, said) = answer(folder, &[&arguments, more].concat());
     assert_eq!(code, Some(0), "{said}");
     said
 }
@@ -40,8 +23,8 @@ fn convert(folder: &Path, more: &[&str]) -> Value {
 #[test]
 fn a_row_of_a_program_has_a_documented_form() {
     let folder = tempfile::tempdir().expect("a folder");
-    fs::copy(example(), folder.path().join("mlp.pt2")).expect("a copy");
-    let (code, said) = data(folder.path(), &["inspect", "--weights", "mlp.pt2"]);
+    fs::copy(mlp(), folder.path().join("mlp.pt2")).expect("a copy");
+    let (code, said) = answer(folder.path(), &["inspect", "--weights", "mlp.pt2"]);
     assert_eq!(code, Some(0));
     let table = &said["weights"];
     assert_eq!(table["tensors"].as_array().map(Vec::len), Some(8));
@@ -77,7 +60,7 @@ fn a_row_of_a_program_has_a_documented_form() {
 #[test]
 fn archives_in_archives_name_both_entries() {
     let golden = repository().join("tests/files/golden/torch-2.8.0");
-    let (_, said) = data(&golden, &["inspect", "--weights", "conv_bn_train.pt2"]);
+    let (_, said) = answer(&golden, &["inspect", "--weights", "conv_bn_train.pt2"]);
     let source = &said["weights"]["tensors"][0]["source"];
     assert_eq!(source["entry"], "conv_bn_train/data/weights/model.pt!archive/data/0");
     let shown = text(&golden, &["inspect", "--weights", "conv_bn_train.pt2"]);
@@ -88,7 +71,7 @@ fn archives_in_archives_name_both_entries() {
 fn files_of_weights_are_shown_without_being_asked() {
     let folder = repository().join("examples/mlp");
     for arguments in [&["inspect", "mlp.expected.safetensors"][..], &["inspect", "--weights", "."]] {
-        let (code, said) = data(&folder, arguments);
+        let (code, said) = answer(&folder, arguments);
         assert_eq!(code, Some(0), "{said}");
         let row = &said["weights"]["tensors"][0];
         assert_eq!((&row["kind"], &row["source"]["kind"]), (&json!("tensor"), &json!("file")));
@@ -124,7 +107,7 @@ fn a_model_says_where_its_weights_are_and_what_is_missing() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     convert(folder, &["--external-data", "external"]);
-    let (code, said) = data(folder, &["inspect", "--weights", "m.onnx"]);
+    let (code, said) = answer(folder, &["inspect", "--weights", "m.onnx"]);
     assert_eq!(code, Some(0));
     let places = said["weights"]["tensors"].as_array().expect("rows").iter();
     let kinds: Vec<&str> = places.filter_map(|row| row["source"]["kind"].as_str()).collect();
@@ -132,7 +115,7 @@ fn a_model_says_where_its_weights_are_and_what_is_missing() {
     let model = folder.join("m.onnx");
     let bytes = fs::read(&model).expect("a model");
     fs::write(&model, onnx_with_outside_data()).expect("a model");
-    let (code, said) = data(folder, &["inspect", "--weights", "m.onnx"]);
+    let (code, said) = answer(folder, &["inspect", "--weights", "m.onnx"]);
     assert_eq!((code, &said["diagnostics"][0]["code"]), (Some(5), &json!("OP110")));
     let problem = &said["weights"]["tensors"][0]["problem"];
     assert!(
@@ -140,7 +123,7 @@ fn a_model_says_where_its_weights_are_and_what_is_missing() {
         "{said}"
     );
     fs::write(&model, &bytes[..bytes.len() / 2]).expect("half a model");
-    assert_eq!(data(folder, &["inspect", "--weights", "m.onnx"]).0, Some(5));
+    assert_eq!(answer(folder, &["inspect", "--weights", "m.onnx"]).0, Some(5));
 }
 
 /// A model with one initializer that places its data in the folder above.

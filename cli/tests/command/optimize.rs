@@ -1,37 +1,22 @@
 //! `onnxport optimize`: what it leaves as it is, and `--verify`.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
 
-use onnxport_core::ir::Model;
 use onnxport_core::pipeline::import;
-use onnxport_core::write::{WriteOptions, write};
 use serde_json::Value;
 
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace").to_owned()
-}
-
-fn onnxport(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_onnxport"));
-    command.args(arguments).current_dir(repository()).output().expect("the binary starts")
-}
+use crate::program::{folder, onnxport, succeed, write_model};
 
 /// A folder with the model of this text as `m.onnx`.
 fn model(text: &str) -> (tempfile::TempDir, impl Fn(&str) -> String + use<>) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let model = Model::parse(text).unwrap_or_else(|error| panic!("{error}"));
-    write(&model, &folder.path().join("m.onnx"), &WriteOptions::default()).expect("it is written");
-    let place = folder.path().to_owned();
-    (folder, move |name: &str| place.join(name).to_str().expect("UTF-8").to_owned())
+    let (folder, at) = folder();
+    write_model(at("m.onnx"), text);
+    (folder, at)
 }
 
 /// What `m.onnx` becomes, as text, and what is said about that.
 fn optimised(at: &impl Fn(&str) -> String, options: &[&str]) -> (String, Value) {
-    let output = onnxport(&[&["optimize", &at("m.onnx"), "-o", &at("n.onnx"), "--json"], options].concat());
-    let said = serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
-    assert!(output.status.success(), "{said}");
+    let said = succeed(&[&["optimize", &at("m.onnx"), "-o", &at("n.onnx")], options].concat());
     (import(Path::new(&at("n.onnx"))).expect("a model").to_text(), said)
 }
 

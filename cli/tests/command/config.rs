@@ -6,10 +6,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-fn program() -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace");
-    root.join("examples/mlp/mlp.pt2").display().to_string()
-}
+use crate::program::{self, json, mlp, text};
 
 /// A repository with this `onnxport.toml`.
 fn repository(options: &str) -> tempfile::TempDir {
@@ -20,9 +17,9 @@ fn repository(options: &str) -> tempfile::TempDir {
     folder
 }
 
-fn command(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_onnxport"));
-    command.args(arguments).current_dir(folder);
+/// The command without what the environment says.
+fn bare(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = program::command(folder, arguments);
     for variable in [
         "NO_COLOR",
         "ORT_DYLIB_PATH",
@@ -37,16 +34,12 @@ fn command(folder: &Path, arguments: &[&str]) -> Command {
 }
 
 fn run(folder: &Path, arguments: &[&str]) -> Output {
-    command(folder, arguments).output().expect("the binary starts")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).expect("output is UTF-8")
+    bare(folder, arguments).output().expect("the binary starts")
 }
 
 /// What `--print-config --json` says of an option: its value and where it comes from.
 fn effective(output: &Output, name: &str) -> (Value, String, Option<String>) {
-    let said: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+    let said = json(output);
     let options = said["config"]["options"].as_array().expect("a list");
     let found = options.iter().find(|option| option["name"] == name);
     let found = found.unwrap_or_else(|| panic!("{name} is not in {said:#}"));
@@ -116,7 +109,7 @@ fn the_stronger_says_what_counts() {
 fn the_environment_goes_before_a_file() {
     let folder = repository("[all]\ncolor = 'always'\n[convert]\nreference = 'none'\n");
     let run = |variable: &str, value: &str| {
-        let mut command = command(folder.path(), &["convert", "--print-config", "--json"]);
+        let mut command = bare(folder.path(), &["convert", "--print-config", "--json"]);
         command.env(variable, value).output().expect("the binary starts")
     };
     assert_eq!(effective(&run("NO_COLOR", "1"), "color").1, "environment");
@@ -126,7 +119,7 @@ fn the_environment_goes_before_a_file() {
     let named = repository("[convert]\nopset = 19\n[preset.x.convert]\nopset = 21\n");
     let path = named.path().join("onnxport.toml");
     assert_eq!(effective(&run("ONNXPORT_CONFIG", path.to_str().expect("UTF-8")), "opset").0, 19);
-    let mut command = command(named.path(), &["convert", "--print-config", "--json"]);
+    let mut command = bare(named.path(), &["convert", "--print-config", "--json"]);
     let output = command.env("ONNXPORT_PRESET", "x").output().expect("the binary starts");
     assert_eq!(effective(&output, "opset").0, 21);
 }
@@ -158,14 +151,14 @@ fn options_of_a_file_convert() {
     let folder = repository("[convert]\nopset = 18\nverify = false\noutput = 'made/model.onnx'\n");
     let inner = folder.path().join("inner");
     fs::create_dir(folder.path().join("made")).expect("a folder");
-    let output = run(&inner, &["convert", &program(), "--json"]);
-    let said: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+    let output = run(&inner, &["convert", &mlp().display().to_string(), "--json"]);
+    let said = json(&output);
     assert_eq!(said["opset"], 18, "{said:#}");
     assert_eq!(said["config"]["file"], "../onnxport.toml");
     let names: Vec<_> = said["config"]["options"].as_array().expect("a list").iter().collect();
     assert_eq!(names.len(), 3, "{names:?}");
     assert!(folder.path().join("made/model.onnx").is_file(), "a path is relative to the file");
-    let output = run(&inner, &["convert", &program(), "-o", "x.onnx", "--opset", "19"]);
+    let output = run(&inner, &["convert", &mlp().display().to_string(), "-o", "x.onnx", "--opset", "19"]);
     let shown = text(&output.stdout);
     assert!(
         shown.contains("opset 19") && shown.contains("options  no-verify of ../onnxport.toml"),
@@ -237,8 +230,11 @@ fn what_is_wrong_is_refused_at_its_place() {
         ("[convert]\nreport = ['/tmp/r.md']", 2, "OP005", "`report` is a path outside", ""),
     ] {
         let folder = repository(options);
-        let output = run(folder.path(), &["convert", &program(), "-o", "x.onnx", "--no-verify", "--json"]);
-        let said: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+        let output = run(
+            folder.path(),
+            &["convert", &mlp().display().to_string(), "-o", "x.onnx", "--no-verify", "--json"],
+        );
+        let said = json(&output);
         let found = &said["diagnostics"][0];
         assert_eq!(output.status.code(), Some(exit), "{options}: {said:#}");
         assert_eq!(found["code"], code, "{options}: {said:#}");
@@ -250,7 +246,7 @@ fn what_is_wrong_is_refused_at_its_place() {
         assert_eq!(run(folder.path(), &["explain", code]).status.code(), Some(0), "{options}");
     }
     let folder = repository("[convert]\nopst = 1\nvalidate = 1\n[chek]\n");
-    let output = run(folder.path(), &["check", &program()]);
+    let output = run(folder.path(), &["check", &mlp().display().to_string()]);
     assert_eq!(text(&output.stderr).matches("error[OP00").count(), 3, "all of it at once");
 }
 
@@ -279,7 +275,10 @@ fn a_named_file_may_say_more() {
     let output = printed(folder.path(), &["--config", "onnxport.toml"]);
     assert_eq!(effective(&output, "report").0[0], "../r.md");
     fs::write(folder.path().join("own.toml"), "[convert]\nplugin = ['missing.so']\n").expect("a file");
-    let output = run(folder.path(), &["convert", &program(), "-o", "x.onnx", "--config", "own.toml"]);
+    let output = run(
+        folder.path(),
+        &["convert", &mlp().display().to_string(), "-o", "x.onnx", "--config", "own.toml"],
+    );
     assert_eq!(output.status.code(), Some(5), "{}", text(&output.stderr));
 }
 
@@ -296,15 +295,18 @@ fn a_link_does_not_lead_out_of_the_folder() {
 #[test]
 fn options_that_exclude_each_other_name_the_file() {
     let folder = repository("[convert]\nkeep-dtype = ['head.*']\n");
-    let output = run(folder.path(), &["convert", &program(), "-o", "x.onnx"]);
+    let output = run(folder.path(), &["convert", &mlp().display().to_string(), "-o", "x.onnx"]);
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(2));
     assert!(said.contains("--dtype"), "{said}");
     let folder = repository("[convert]\nno-verify = true\nkeep-failed = true\n");
-    let output = run(folder.path(), &["convert", &program(), "-o", "x.onnx"]);
+    let output = run(folder.path(), &["convert", &mlp().display().to_string(), "-o", "x.onnx"]);
     let said = text(&output.stderr);
     assert!(said.contains("note: `no-verify` is said at onnxport.toml:2:1"), "{said}");
-    let output = run(folder.path(), &["convert", &program(), "-o", "x.onnx", "--unset", "keep-failed"]);
+    let output = run(
+        folder.path(),
+        &["convert", &mlp().display().to_string(), "-o", "x.onnx", "--unset", "keep-failed"],
+    );
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let output = run(folder.path(), &["convert", "--print-config", "--unset", "keep-faild"]);
     assert!(text(&output.stderr).contains("did you mean `keep-failed`?"), "{}", text(&output.stderr));

@@ -8,6 +8,8 @@ use std::process::{Command, Output, Stdio};
 
 use onnxport_benches::llama::Llama;
 
+use crate::program::mlp;
+
 /// The user without rights, whose processes are counted: the limit does not hold for root.
 const NOBODY: &str = "65534";
 
@@ -91,7 +93,7 @@ fn a_runtime_without_threads_condemns_no_model() {
     if !can_limit(folder.path()) {
         return;
     }
-    let mlp = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/mlp/mlp.pt2");
+    let mlp = mlp();
     fs::copy(mlp, folder.path().join("m.pt2")).expect("a copy");
     fs::set_permissions(folder.path().join("m.pt2"), Permissions::from_mode(0o644)).expect("rights");
     let convert = ["convert", "m.pt2", "-o", "m.onnx", "--reference", "none"];

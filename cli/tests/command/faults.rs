@@ -3,29 +3,15 @@
 #![cfg(target_os = "linux")]
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 use std::sync::OnceLock;
 
-fn repository() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace")
-}
-
-/// Builds the crate `name` of `tests/rust/faults` with `profile` and returns its library.
-fn build(name: &str, profile: &str) -> PathBuf {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("a target folder");
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["build", "--quiet", "--profile", profile, "--target-dir"]).arg(target);
-    cargo.current_dir(repository().join("tests/rust/faults").join(name));
-    assert!(cargo.status().expect("cargo starts").success(), "{cargo:?}");
-    let folder = if profile == "dev" { "debug" } else { profile };
-    let library = target.join(folder).join(format!("lib{name}.so"));
-    assert!(library.is_file(), "{} is missing", library.display());
-    library
-}
+use crate::library::build;
+use crate::program::{command, json, mlp, repository};
 
 fn wild() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARY.get_or_init(|| build("wild", "dev"))
+    LIBRARY.get_or_init(|| build("tests/rust/faults/wild", "wild", "dev"))
 }
 
 /// The library in a mode, which is in its name.
@@ -37,8 +23,8 @@ fn in_mode(library: &Path, folder: &Path, mode: &str) -> PathBuf {
 
 /// Converts a program with three calls of `aten.relu.default`.
 fn convert(folder: &Path, libraries: &[PathBuf], more: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_onnxport"));
-    command.arg("convert").arg(repository().join("examples/mlp/mlp.pt2"));
+    let mut command = command(folder, &["convert"]);
+    command.arg(mlp());
     command.args(["-o", "model.onnx", "--no-verify"]).args(more);
     for library in libraries {
         command.arg("--plugin").arg(library);
@@ -46,7 +32,12 @@ fn convert(folder: &Path, libraries: &[PathBuf], more: &[&str]) -> Output {
     for variable in ["XDG_DATA_HOME", "HOME"] {
         command.env(variable, folder);
     }
-    command.env_remove("ONNXPORT_PLUGIN_PATH").current_dir(folder).output().expect("the binary starts")
+    command.env_remove("ONNXPORT_PLUGIN_PATH").output().expect("the binary starts")
+}
+
+/// Runs `plugin info` or `plugin check`.
+fn plugin(does: &str, library: &Path) -> Output {
+    command(repository(), &["plugin", does]).arg(library).output().expect("the binary starts")
 }
 
 /// What becomes of a conversion with the plugin in a mode: the exit code, and standard error.
@@ -122,11 +113,7 @@ fn an_exit_is_not_a_success() {
     let folder = tempfile::tempdir().expect("a folder");
     let library = in_mode(wild(), folder.path(), "exit_about");
     for command in ["info", "check"] {
-        let output = Command::new(env!("CARGO_BIN_EXE_onnxport"))
-            .args(["plugin", command])
-            .arg(&library)
-            .output()
-            .expect("the binary starts");
+        let output = plugin(command, &library);
         assert!(!output.status.success(), "plugin {command}");
     }
 }
@@ -192,7 +179,7 @@ fn a_crash_says_who_it_was() {
 #[test]
 fn a_plugin_that_aborts_on_panic_says_who_it_was() {
     let folder = tempfile::tempdir().expect("a folder");
-    let library = in_mode(&build("wild", "abort"), folder.path(), "panic");
+    let library = in_mode(&build("tests/rust/faults/wild", "wild", "abort"), folder.path(), "panic");
     let output = convert(folder.path(), &[library], &[]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(70), "{said}");
@@ -225,7 +212,7 @@ fn another_machines_library_is_refused() {
 #[test]
 fn a_root_of_another_layout_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
-    let output = convert(folder.path(), &[build("layout", "dev")], &[]);
+    let output = convert(folder.path(), &[build("tests/rust/faults/layout", "layout", "dev")], &[]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(5), "{said}");
     assert!(said.contains("OP804") && said.contains("has a root of another layout"), "{said}");
@@ -259,12 +246,8 @@ fn a_hundred_plugins_work_together() {
 fn only_listed_libraries_are_loaded() {
     let folder = tempfile::tempdir().expect("a folder");
     let library = in_mode(wild(), folder.path(), "fine");
-    let info = Command::new(env!("CARGO_BIN_EXE_onnxport"))
-        .args(["plugin", "info", "--json"])
-        .arg(&library)
-        .output()
-        .expect("the binary starts");
-    let info: serde_json::Value = serde_json::from_slice(&info.stdout).expect("one JSON object");
+    let info =
+        json(&command(folder.path(), &["plugin", "info", "--json"]).arg(&library).output().expect("a start"));
     let hash = info["sha256"].as_str().expect("a hash");
     let list = folder.path().join("allow.toml");
     for (text, exit, word) in [
@@ -293,12 +276,8 @@ fn a_library_that_is_cut_short_is_refused() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(5), "{len}: {said}");
         assert!(said.contains("OP803") && said.contains("libwild.cut.so"), "{len}: {said}");
-        let onnxport = |command: &str| {
-            let mut onnxport = Command::new(env!("CARGO_BIN_EXE_onnxport"));
-            onnxport.args(["plugin", command]).arg(&library).output().expect("the binary starts")
-        };
-        assert_eq!(onnxport("info").status.code(), Some(5), "{len}");
-        let checked = onnxport("check");
+        assert_eq!(plugin("info", &library).status.code(), Some(5), "{len}");
+        let checked = plugin("check", &library);
         let said = String::from_utf8_lossy(&checked.stdout);
         assert!(said.contains("fail[OP803]"), "{len}: {said}");
     }

@@ -1,33 +1,17 @@
 //! `onnxport run`, and the reference evaluator as what runs a model.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
 
 use onnxport_core::ir::Model;
 use onnxport_core::run::Given;
 use onnxport_core::write::{WriteOptions, write};
 use serde_json::Value;
 
-const MLP: &str = "examples/mlp/mlp.pt2";
-
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace").to_owned()
-}
-
-fn onnxport(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_onnxport"));
-    command.args(arguments).current_dir(repository()).output().expect("the binary starts")
-}
-
-fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).expect("JSON")
-}
+use crate::program::{MLP, folder, json, onnxport, write_model};
 
 /// A folder with the MLP as an ONNX model, whose dimension is called `batch`.
 fn mlp() -> (tempfile::TempDir, impl Fn(&str) -> String) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let place = folder.path().to_owned();
-    let at = move |name: &str| place.join(name).to_str().expect("UTF-8").to_owned();
+    let (folder, at) = folder();
     let options = ["--dim", "x:0=batch", "--executor", "reference", "--require-verified"];
     let output = onnxport(&[&["convert", MLP, "-o", &at("m.onnx")], &options[..]].concat());
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
@@ -144,25 +128,19 @@ fn functions_that_call_each_other_twice_are_read_and_written_but_not_run() {
     }
 }
 
-/// An ONNX model of this text at `path`.
-fn onnx(path: &str, text: &str) {
-    let model = Model::parse(text).unwrap_or_else(|error| panic!("{error}"));
-    write(&model, Path::new(path), &WriteOptions::default()).expect("it is written");
-}
-
 #[test]
 fn optimize_applies_rules_unless_it_is_told_not_to() {
     let (_folder, at) = mlp();
     let body = "graph {\n  input %x: f32[2]\n  %a: f32[2] = Neg(%x)\n  %b: f32[2] = Neg(%a)\n  \
                 %c: f32[2] = Relu(%b)\n  output %c as y\n}\n";
-    onnx(&at("m.onnx"), &format!("opset 20\n{body}"));
+    write_model(at("m.onnx"), &format!("opset 20\n{body}"));
     let said = json(&onnxport(&["optimize", &at("m.onnx"), "-o", &at("n.onnx"), "--json"]));
     assert_eq!((&said["nodes"], &said["optimised"]["applied"]), (&1.into(), &1.into()));
     assert_eq!(said["optimised"]["counts"][0]["name"], "negate_twice");
     let off = ["optimize", &at("m.onnx"), "-o", &at("n.onnx"), "--json", "--no-optimise"];
     let said = json(&onnxport(&off));
     assert_eq!((&said["nodes"], &said["optimised"]), (&3.into(), &Value::Null));
-    onnx(&at("old.onnx"), &format!("opset 12\n{body}"));
+    write_model(at("old.onnx"), &format!("opset 12\n{body}"));
     let said = json(&onnxport(&["optimize", &at("old.onnx"), "-o", &at("n.onnx"), "--json"]));
     assert_eq!(said["nodes"], 3);
     assert_eq!(

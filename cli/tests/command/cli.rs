@@ -1,16 +1,13 @@
 //! The binary from outside: exit codes, JSON, pipes and help.
 
 use std::io::Read;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace").to_owned()
-}
+use crate::program::{MLP, command, repository, text};
 
 fn onnxport(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_onnxport"));
-    command.args(arguments).current_dir(repository()).env_remove("ORT_DYLIB_PATH").env_remove("NO_COLOR");
+    let mut command = command(repository(), arguments);
+    command.env_remove("ORT_DYLIB_PATH").env_remove("NO_COLOR");
     command
 }
 
@@ -21,12 +18,6 @@ fn run(arguments: &[&str]) -> Output {
 fn code(output: &Output) -> Option<i32> {
     output.status.code()
 }
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).expect("output is UTF-8")
-}
-
-const MLP: &str = "examples/mlp/mlp.pt2";
 
 #[test]
 fn exit_codes_tell_failures_apart() {
@@ -158,7 +149,7 @@ fn completions_and_the_manual_are_made() {
 /// Run with `UPDATE_SNAPSHOTS=1` after a change of the command line.
 #[test]
 fn the_help_is_as_reviewed() {
-    let path = repository().join("cli/tests/snapshots/help.txt");
+    let path = repository().join("cli/tests/command/snapshots/help.txt");
     let shown = text(&onnxport(&["--help"]).env("COLUMNS", "100").output().expect("it starts").stdout);
     if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
         std::fs::write(&path, &shown).expect("the snapshot is writable");

@@ -1,39 +1,25 @@
 //! What a user sets for plugins, and what plugins tell the user, from outside.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
+use std::process::Output;
 
-fn repository() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace")
-}
+use crate::library::build;
+use crate::program::{MLP, command, repository};
 
-/// Builds the plugin of `tests/rust/faults/plugin` and returns its library.
-fn faulty() -> PathBuf {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("a target folder");
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["build", "--quiet", "--target-dir"]).arg(target);
-    cargo.current_dir(repository().join("tests/rust/faults/plugin"));
-    assert!(cargo.status().expect("cargo starts").success(), "{cargo:?}");
-    let (prefix, suffix) = (std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
-    target.join("debug").join(format!("{prefix}faulty{suffix}"))
-}
-
-fn onnxport(arguments: &[&str], library: &Path) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_onnxport"));
-    command.args(arguments).arg(library).current_dir(repository());
-    command.output().expect("the binary starts")
+fn with(library: &Path, arguments: &[&str]) -> Output {
+    command(repository(), arguments).arg(library).output().expect("the binary starts")
 }
 
 fn check(more: &[&str], library: &Path) -> (Option<i32>, String) {
-    let all = [&["check", "examples/mlp/mlp.pt2", "--use", "aten.relu.default=faulty"], more, &["--plugin"]];
-    let output = onnxport(&all.concat(), library);
+    let all = [&["check", MLP, "--use", "aten.relu.default=faulty"], more, &["--plugin"]];
+    let output = with(library, &all.concat());
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
 #[test]
 fn options_are_listed_set_and_refused() {
-    let library = faulty();
-    let output = onnxport(&["plugin", "info"], &library);
+    let library = build("tests/rust/faults/plugin", "faulty", "dev");
+    let output = with(&library, &["plugin", "info"]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     for line in [
         "slope: The slope of negative numbers. (a number; default 0)",

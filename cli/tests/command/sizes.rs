@@ -1,31 +1,8 @@
 //! Models of sizes that the user states, and names that take the place of others.
 
-use std::path::Path;
-use std::process::{Command, Output};
-
 use serde_json::Value;
 
-const MLP: &str = "examples/mlp/mlp.pt2";
-
-fn onnxport(arguments: &[&str]) -> (Option<i32>, Value) {
-    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_onnxport"));
-    let output: Output =
-        command.args(arguments).arg("--json").current_dir(repository).output().expect("the binary starts");
-    (output.status.code(), serde_json::from_slice(&output.stdout).expect("JSON"))
-}
-
-fn has_runtime() -> bool {
-    let found = onnxport_ort::discover::find().is_some();
-    if !found {
-        eprintln!("no ONNX Runtime library was found: not tested");
-    }
-    found
-}
-
-fn path(folder: &tempfile::TempDir, name: &str) -> String {
-    folder.path().join(name).to_str().expect("UTF-8").to_owned()
-}
+use crate::program::{MLP, answer, folder, has_runtime, repository};
 
 /// The names of the cases that ran, and of those that did not.
 fn cases(said: &Value) -> (Vec<String>, Vec<String>) {
@@ -38,16 +15,16 @@ fn cases(said: &Value) -> (Vec<String>, Vec<String>) {
 
 #[test]
 fn a_size_makes_every_axis_of_the_symbol_static() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let model = path(&folder, "m.onnx");
-    let (code, said) = onnxport(&["convert", MLP, "-o", &model, "--no-verify", "--dim", "x:0=3"]);
+    let (_folder, at) = folder();
+    let model = at("m.onnx");
+    let (code, said) = answer(repository(), &["convert", MLP, "-o", &model, "--no-verify", "--dim", "x:0=3"]);
     assert_eq!(code, Some(0), "{said}");
     for port in
         said["inputs"].as_array().expect("inputs").iter().chain(said["outputs"].as_array().expect("outputs"))
     {
         assert_eq!(port["type"], "f32[3, 8]");
     }
-    let (code, said) = onnxport(&["convert", MLP, "-o", &model, "--no-verify", "--dim", "x:1=9"]);
+    let (code, said) = answer(repository(), &["convert", MLP, "-o", &model, "--no-verify", "--dim", "x:1=9"]);
     assert_eq!((code, &said["diagnostics"][0]["code"]), (Some(2), &"OP309".into()), "{said}");
 }
 
@@ -56,10 +33,10 @@ fn recorded_values_of_other_sizes_are_not_applicable_and_no_mismatch() {
     if !has_runtime() {
         return;
     }
-    let folder = tempfile::tempdir().expect("a folder");
-    let model = path(&folder, "m.onnx");
+    let (_folder, at) = folder();
+    let model = at("m.onnx");
     let run = |size: &str, more: &[&str]| {
-        onnxport(&[&["convert", MLP, "-o", &model, "--dim", size], more].concat())
+        answer(repository(), &[&["convert", MLP, "-o", &model, "--dim", size], more].concat())
     };
     let list = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
     // One of the recorded sizes.
@@ -72,39 +49,40 @@ fn recorded_values_of_other_sizes_are_not_applicable_and_no_mismatch() {
     assert_eq!(code, Some(0), "{said}");
     assert_eq!(cases(&said), (list(&["fixed"]), list(&["traced", "size-1", "size-2"])));
     assert_eq!(said["verification"]["cases"][3]["inputs"][0]["shape"], serde_json::json!([3, 8]));
-    let (_, again) = onnxport(&["verify", &model, "--against", MLP]);
+    let (_, again) = answer(repository(), &["verify", &model, "--against", MLP]);
     assert_eq!(cases(&again), cases(&said));
     assert_eq!(run("x:0=3", &["--require-verified"]).0, Some(6));
 }
 
 #[test]
 fn names_take_the_place_of_others_also_in_packages() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let model = path(&folder, "m.onnx");
+    let (_folder, at) = folder();
+    let model = at("m.onnx");
     let given = ["--input-names", "x=image", "--output-names", "linear_3=y", "--dim", "image:0=batch"];
-    let (code, said) = onnxport(&[&["convert", MLP, "-o", &model, "--no-verify"], &given[..]].concat());
+    let (code, said) =
+        answer(repository(), &[&["convert", MLP, "-o", &model, "--no-verify"], &given[..]].concat());
     assert_eq!(code, Some(0), "{said}");
     assert_eq!(said["inputs"][0], serde_json::json!({"name": "image", "type": "f32[batch, 8]"}));
     assert_eq!((&said["inputs"][1]["name"], &said["outputs"][0]["name"]), (&"aux_scale".into(), &"y".into()));
 
     let (code, said) =
-        onnxport(&["convert", MLP, "-o", &model, "--no-verify", "--input-names", "aux_scal=s"]);
+        answer(repository(), &["convert", MLP, "-o", &model, "--no-verify", "--input-names", "aux_scal=s"]);
     assert_eq!((code, &said["diagnostics"][0]["code"]), (Some(2), &"OP307".into()), "{said}");
     assert!(said["diagnostics"][0]["help"].as_str().expect("help").contains("`aux_scale`"), "{said}");
 
-    let package = path(&folder, "p");
+    let package = at("p");
     let member = format!("a={MLP}");
     let fixed = ["package", &member, "-o", &package, "--no-verify"];
     let given = ["--input-names", "a/x=image", "--output-names", "a/y", "--dim", "a/image:0=4"];
-    let (code, said) = onnxport(&[&fixed[..], &given[..]].concat());
+    let (code, said) = answer(repository(), &[&fixed[..], &given[..]].concat());
     assert_eq!(code, Some(0), "{said}");
-    let (_, said) = onnxport(&["inspect", &format!("{package}/a.onnx")]);
+    let (_, said) = answer(repository(), &["inspect", &format!("{package}/a.onnx")]);
     let model = &said["model"];
     assert_eq!(
         (&model["inputs"][0]["name"], &model["inputs"][0]["type"]),
         (&"image".into(), &"f32[4, 8]".into())
     );
     assert_eq!(model["outputs"][0]["name"], "y");
-    let (code, said) = onnxport(&["package", &member, "-o", &package, "--output-names", "b/y"]);
+    let (code, said) = answer(repository(), &["package", &member, "-o", &package, "--output-names", "b/y"]);
     assert_eq!((code, &said["diagnostics"][0]["code"]), (Some(2), &"OP307".into()), "{said}");
 }

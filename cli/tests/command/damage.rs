@@ -1,16 +1,10 @@
 //! A weight that is not the one that was stored.
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
 
 use serde_json::Value;
 
-fn onnxport(arguments: &[&str]) -> (Option<i32>, Value) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_onnxport"));
-    let output = command.args(arguments).arg("--json").output().expect("the binary starts");
-    (output.status.code(), serde_json::from_slice(&output.stdout).expect("JSON"))
-}
+use crate::program::{answer, repository, twins};
 
 /// Where the bytes of the largest weight of the archive lie.
 fn largest_weight(archive: &[u8]) -> (String, usize, usize) {
@@ -29,9 +23,8 @@ fn largest_weight(archive: &[u8]) -> (String, usize, usize) {
 
 #[test]
 fn a_flipped_byte_in_a_weight_is_found_before_anything_is_published() {
-    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/files/data/twins.pt2");
     let folder = tempfile::tempdir().expect("a folder");
-    let mut archive = fs::read(program).expect("an archive");
+    let mut archive = fs::read(twins()).expect("an archive");
     let (name, start, size) = largest_weight(&archive);
     archive[start + size / 2] ^= 1;
     let damaged = folder.path().join("damaged.pt2");
@@ -41,8 +34,9 @@ fn a_flipped_byte_in_a_weight_is_found_before_anything_is_published() {
     let model = output.to_str().expect("UTF-8");
     let package = folder.path().join("p");
     let package = package.to_str().expect("UTF-8");
-    let convert =
-        |more: &[&str]| onnxport(&[&["convert", damaged, "-o", model, "--no-verify"], more].concat());
+    let convert = |more: &[&str]| {
+        answer(repository(), &[&["convert", damaged, "-o", model, "--no-verify"], more].concat())
+    };
     let written = || fs::read_dir(folder.path()).expect("a folder").count();
     let refused = |(code, said): (Option<i32>, Value)| {
         assert_eq!(code, Some(5), "{said}");
@@ -61,7 +55,7 @@ fn a_flipped_byte_in_a_weight_is_found_before_anything_is_published() {
     ] {
         refused(convert(more));
     }
-    refused(onnxport(&["package", damaged, "-o", package, "--no-verify"]));
+    refused(answer(repository(), &["package", damaged, "-o", package, "--no-verify"]));
     let (code, said) = convert(&["--no-check-weights"]);
     assert_eq!(code, Some(0), "{said}");
 }

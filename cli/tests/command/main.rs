@@ -1,0 +1,30 @@
+//! The command from outside, in one program: a module for each subject. `program` starts the command, `library` makes
+//! what it loads.
+
+mod library;
+mod program;
+
+mod authors;
+mod cli;
+mod config;
+mod damage;
+mod faults;
+mod inspect;
+mod isolate;
+mod memory;
+mod modules;
+mod names;
+mod optimize;
+mod options;
+mod plugins;
+mod profile;
+mod profiling;
+mod rules;
+mod run;
+mod runtime;
+mod sizes;
+mod threads;
+mod unverified;
+mod verify;
+mod weights_plugin;
+mod writing;

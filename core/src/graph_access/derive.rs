@@ -4,7 +4,7 @@ use onnxport_abi::graph::{Derivation, GraphContext, derive as operations};
 use onnxport_abi::status;
 
 use super::{Access, with};
-use crate::ir::ValueId;
+use crate::ir::{ValueId, tidy};
 use crate::tensor::{Binary, DType, LazyTensor, Transform, Unary};
 
 /// Why there is no such initializer.
@@ -34,15 +34,20 @@ fn add(access: &mut Access<'_>, derivation: &Derivation<'_>) -> Result<ValueId, 
     };
     let values: Option<Vec<ValueId>> = inputs.iter().map(|id| access.value(*id)).collect();
     let values = values.ok_or(NotMade::Invalid)?;
+    if values.iter().any(|value| access.keeps(*value)) {
+        return Err(NotMade::Refused);
+    }
     let graph = &access.model().graph;
     let inputs: Option<Vec<LazyTensor>> =
         values.iter().map(|value| graph.initializer(*value).cloned()).collect();
     let inputs = inputs.ok_or(NotMade::Invalid)?;
     let weight = values.iter().any(|value| graph.is_weight(*value));
+    let name = values.first().and_then(|value| graph.values[*value].name.as_deref()).filter(|_| weight);
+    let name = name.map(tidy::folded);
     let operation = Operation { parameters, number: derivation.number };
     let made = operation.apply(derivation.operation, &inputs)?;
     let graph = &mut access.model_mut().ok_or(NotMade::Invalid)?.graph;
-    Ok(if weight { graph.add_weight(None, made) } else { graph.add_initializer(None, made) })
+    Ok(if weight { graph.add_weight(name, made) } else { graph.add_initializer(None, made) })
 }
 
 /// What an operation takes besides its inputs.

@@ -39,6 +39,10 @@ pub(crate) struct Access<'m> {
     held: Held<'m>,
     pub(crate) epoch: Epoch,
     scratch: Scratch,
+    /// Whether parameters and buffers stay what they are, because somebody else gives them.
+    separate: bool,
+    /// Whether a weight that was asked for was refused for this.
+    kept: bool,
 }
 
 /// Storage for what one answer of the host refers to.
@@ -68,7 +72,27 @@ impl<'m> Access<'m> {
 
     fn new(held: Held<'m>) -> Self {
         let thread = std::thread::current().id();
-        Self { thread, held, epoch: Epoch::next(), scratch: Scratch::default() }
+        Self { thread, held, epoch: Epoch::next(), scratch: Scratch::default(), separate: false, kept: false }
+    }
+
+    /// The same, where no weight is made of others if `separate`.
+    pub(crate) fn separate(self, separate: bool) -> Self {
+        Self { separate, ..self }
+    }
+
+    /// Whether nothing may be made of the initializer `value`: somebody else gives it, or nobody has yet. That it was
+    /// asked for is remembered.
+    pub(crate) fn keeps(&mut self, value: ValueId) -> bool {
+        let graph = &self.model().graph;
+        let waits = graph.initializer(value).is_some_and(|data| data.unbound().is_some());
+        let keeps = waits || self.separate && graph.is_weight(value);
+        self.kept |= keeps;
+        keeps
+    }
+
+    /// Whether [`Self::keeps`] was true of a value.
+    pub(crate) fn has_kept(&self) -> bool {
+        self.kept
     }
 
     /// The model.

@@ -11,6 +11,7 @@ mod foreign;
 mod lookup;
 mod narrow;
 mod nbits;
+mod packed;
 mod probe;
 mod quantise;
 mod readers;
@@ -110,12 +111,37 @@ impl PrecisionOptions {
     }
 }
 
-/// Stores the weights of `model` as `options` say. Quantised weights come first; what is left takes the
-/// lower type.
+/// Asks whether every pattern of `options` matches a weight of `model`, before rules make others of them. A model of
+/// several has warnings.
 ///
 /// # Errors
-/// `OP660` when values do not fit, `OP662` when the opset or the form lacks what is asked for, `OP663`
-/// when a pattern matches no weight, and whatever reading a weight brings.
+/// `OP663` when a pattern matches none.
+pub fn known(model: &Model, options: &PrecisionOptions) -> Result<Vec<Diagnostic>, Report> {
+    let unmatched = [&options.keep, &options.quantise_only, &options.quantise_skip]
+        .into_iter()
+        .chain(options.transforms.iter().map(|transform| &transform.only))
+        .flat_map(|patterns| patterns.unmatched(model))
+        .map(|pattern| {
+            let message = format!("`{pattern}` matches no weight of the model");
+            let help = "`onnxport convert MODEL --emit ir` shows the names";
+            Diagnostic::error(Code::WEIGHT_PATTERN, message).help(help)
+        });
+    if options.several {
+        return Ok(unmatched.map(|d| Diagnostic { severity: Severity::Warning, ..d }).collect());
+    }
+    let diagnostics: Vec<Diagnostic> = unmatched.collect();
+    if diagnostics.is_empty() {
+        return Ok(diagnostics);
+    }
+    Err(Report { diagnostics, origins: model.origins.clone() })
+}
+
+/// Stores the weights of `model` as `options` say. Quantised weights come first; what is left takes the
+/// lower type. A pattern that matches nothing is for [`known`].
+///
+/// # Errors
+/// `OP660` when values do not fit, `OP662` when the opset or the form lacks what is asked for, and whatever
+/// reading a weight brings.
 pub fn apply(
     host: &Host,
     model: &mut Model,
@@ -126,34 +152,19 @@ pub fn apply(
     if options.is_empty() {
         return Ok((changed, notes));
     }
-    let unmatched = [&options.keep, &options.quantise_only, &options.quantise_skip]
-        .into_iter()
-        .chain(options.transforms.iter().map(|transform| &transform.only))
-        .flat_map(|patterns| patterns.unmatched(model))
-        .map(|pattern| {
-            let message = format!("`{pattern}` matches no weight of the model");
-            let help = "`onnxport convert MODEL --emit ir` shows the names";
-            Diagnostic::error(Code::WEIGHT_PATTERN, message).help(help)
-        });
     let mut report = Report::default();
-    if options.several {
-        notes.extend(unmatched.map(|d| Diagnostic { severity: Severity::Warning, ..d }));
-    } else {
-        report.diagnostics.extend(unmatched);
+    for transform in &options.transforms {
+        foreign::apply(host, model, transform, &mut changed, &mut report.diagnostics);
     }
-    if report.diagnostics.is_empty() {
-        for transform in &options.transforms {
-            foreign::apply(host, model, transform, &mut changed, &mut report.diagnostics);
-        }
-        if let Some(scheme) = &options.quantise {
-            quantise::apply(host, model, options, scheme, &mut changed, &mut notes, &mut report.diagnostics);
-        }
-        if let Some(dtype) = options.dtype {
-            narrow::apply(model, options, dtype, &mut changed, &mut notes, &mut report.diagnostics);
-        }
-        if options.turn {
-            turned::apply(&mut model.graph);
-        }
+    if let Some(scheme) = &options.quantise {
+        packed::apply(model, options);
+        quantise::apply(host, model, options, scheme, &mut changed, &mut notes, &mut report.diagnostics);
+    }
+    if let Some(dtype) = options.dtype {
+        narrow::apply(model, options, dtype, &mut changed, &mut notes, &mut report.diagnostics);
+    }
+    if options.turn {
+        turned::apply(&mut model.graph);
     }
     if !report.diagnostics.is_empty() {
         report.origins = model.origins.clone();

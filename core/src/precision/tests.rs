@@ -1,4 +1,4 @@
-use super::{Block, Form, Overflow, Patterns, PrecisionOptions, Scheme, apply};
+use super::{Block, Form, Overflow, Patterns, PrecisionOptions, Scheme, apply, known};
 use crate::diagnose::Code;
 use crate::ir::Model;
 use crate::ops::{self, Limits, Tensor, Value};
@@ -30,7 +30,7 @@ const LINEAR: &str = "  constant %w: f32[8, 64] = ...
 
 fn run(model: &mut Model, options: &PrecisionOptions) -> Result<Vec<(Code, String)>, Vec<Code>> {
     let host = crate::host::Host::new(&[]).unwrap_or_else(|_| panic!("a host without plugins"));
-    let result = apply(&host, model, options);
+    let result = known(model, options).and_then(|_| apply(&host, model, options));
     let found = valid::validate(model, &valid::Stated::default());
     assert!(found.is_empty(), "{found:?}");
     match result {
@@ -327,4 +327,66 @@ fn weights_are_stored_as_products_take_them() {
     let before = m.to_text();
     assert_eq!(run(&mut m, &turn), Ok(vec![]));
     assert_eq!(m.to_text(), before);
+}
+
+/// Two products of one value with weights in both layouts, one of another value, and one whose weight is looked up.
+const BESIDE: &str = "  constant %q: f32[8, 64] = ...
+  constant %k: f32[64, 4] = ...
+  constant %o: f32[64, 64] = ...
+  constant %e: f32[6, 64] = ...
+  input %x: f32[s0, 3, 64]
+  input %i: i64[s0]
+  %t: f32[64, 8] = Transpose(%q) {perm = [1, 0]}
+  %y: f32[s0, 3, 8] = MatMul(%x, %t)
+  %z: f32[s0, 3, 4] = MatMul(%x, %k)
+  %u: f32[s0, 3, 64] = MatMul(%x, %o)
+  %f: f32[s0, 64] = Gather(%e, %i) {axis = 0}
+  %g: f32[64, 6] = Transpose(%e) {perm = [1, 0]}
+  %h: f32[s0, 3, 6] = MatMul(%x, %g)
+  output %y as y
+  output %z as z
+  output %u as u
+  output %f as f
+  output %h as h";
+
+#[test]
+fn products_of_one_value_are_one_before_they_are_quantised() {
+    for form in [Form::Dequantize, Form::MatMulNBits] {
+        let skipped = PrecisionOptions {
+            quantise_skip: Patterns::new(["o".to_owned()]),
+            ..quantise("int8:block=16,asymmetric", form)
+        };
+        let mut packed = model(BESIDE, 21);
+        let notes = run(&mut packed, &skipped).unwrap();
+        let product = if form == Form::Dequantize { "MatMul" } else { "MatMulNBits" };
+        let names = ops(&packed);
+        let count = |op: &str| names.iter().filter(|name| **name == op).count();
+        // Both of `x` that are chosen, the one that is not, and the tied one.
+        assert_eq!(count("Split"), 1, "{names:?} {notes:?}");
+        assert_eq!(count("MatMul") + count("MatMulNBits"), 3, "{names:?}");
+        assert!(count(product) >= 1, "{names:?}");
+        // The codes and scales of each are those that it has alone.
+        let mut alone = model(BESIDE, 21);
+        let host = crate::host::Host::new(&[]).unwrap_or_else(|_| panic!("a host without plugins"));
+        let scheme = skipped.quantise.clone().unwrap();
+        let (mut changed, mut notes, mut problems) = Default::default();
+        super::quantise::apply(&host, &mut alone, &skipped, &scheme, &mut changed, &mut notes, &mut problems);
+        assert!(problems.is_empty(), "{problems:?}");
+        if form == Form::Dequantize {
+            let x: Vec<f64> = (0..2 * 3 * 64).map(|n| f64::from(n % 13) - 6.0).collect();
+            let given = || {
+                let x = Tensor::of_floats(DType::F32, vec![2, 3, 64], x.clone()).unwrap();
+                let i = Tensor::of_ints(DType::I64, vec![2], vec![5, 0]).unwrap();
+                vec![Some(Value::Tensor(x)), Some(Value::Tensor(i))]
+            };
+            let made = ops::run(&packed, given(), Limits::default()).unwrap();
+            let wanted = ops::run(&alone, given(), Limits::default()).unwrap();
+            for (made, wanted) in made.iter().zip(&wanted) {
+                assert_eq!(
+                    made.tensor().unwrap().floats().unwrap(),
+                    wanted.tensor().unwrap().floats().unwrap()
+                );
+            }
+        }
+    }
 }

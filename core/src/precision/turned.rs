@@ -8,14 +8,11 @@
 use super::edit;
 use super::readers::Readers;
 use super::select::weights;
-use crate::ir::{Graph, ValueId};
+use crate::ir::{Graph, ValueId, tidy};
 use crate::tensor::LazyTensor;
 
 /// Smaller ones stay: there a pass costs nothing in either place.
 const SMALL_BYTES: u64 = 1024;
-
-/// What the name of a weight that is stored turned ends in.
-const SUFFIX: &str = ".T";
 
 /// A weight that is to be stored turned.
 struct Turned {
@@ -32,7 +29,7 @@ pub(super) fn apply(graph: &mut Graph) {
     let found: Vec<Turned> = weights(graph).filter_map(|(value, name)| turned(graph, value, name)).collect();
     for Turned { value, name, data, readers } in &found {
         let new = edit::supplant(graph, *value, data.clone());
-        graph.values[new].name = Some(format!("{name}{SUFFIX}").into());
+        graph.values[new].name = Some(tidy::turned(name));
         for product in &readers.products {
             graph.set_input(product.node, 1, Some(new));
         }

@@ -1,48 +1,41 @@
-//! Attention and the rotation of its operands.
+//! Attention that was written out, as ONNX's own operator.
 
 use onnxport_sdk::prelude::*;
 
-use crate::single;
+use crate::{is_short, single};
 
 rules! {
     /// `softmax(q kᵀ * scale + mask) v` is an attention.
-    attention (opset = 23..):
-        let scores = MatMul(q: [B, H, _, D], Transpose(k: [B, H, L, D], perm = [0, 1, 3, 2]));
+    attention (class = bounded(relative = 1e-5, ulps = 32, finite), opset = 23..):
+        let scores = MatMul(q: [B, H, S, D], Transpose(k: [B, H, L, D], perm = [0, 1, 3, 2]));
         let scaled = (Mul(scores, const factor) | Div(scores, const root));
         MatMul(Softmax(maybe Add(scaled, mask), axis = -1), v: [B, H, L, _])
+        if attends(q, mask, [B, H, S, L])
         => Attention(q, k, v, mask, scale = scale(factor, root));
-
-    /// `x * cos + turned * sin`, where `turned` is `x` with its halves exchanged and one negated, is a rotary
-    /// embedding.
-    rotary (opset = 23..):
-        let angles = shared Concat(half: [B, S, _], half, axis = -1);
-        let cos = shared Unsqueeze(shared Cos(angles), 1);
-        let sin = shared Unsqueeze(shared Sin(angles), 1);
-        let upper = Slice(x, const middle, _, const axis, _?);
-        let lower = Slice(x, 0, const middle, const axis, _?);
-        Add(Mul(x: [B, _, S, D], cos), Mul(Concat(Neg(upper), lower, axis = -1), sin)) if halves(x, D, middle, axis)
-        => RotaryEmbedding(x, Cos(half), Sin(half));
 }
 
+/// Whether runtimes have the operator for `q`, and take the mask with scores of this shape.
+fn attends(q: ValueRef<'_>, mask: Option<ValueRef<'_>>, scores: [Dim; 4]) -> Res<()> {
+    is_short(q)?;
+    let Some(mask) = mask else { return Ok(()) };
+    let shape = mask.shape().ok_or("the shape of the mask is not known")?;
+    // Runtimes repeat it for batches and heads only.
+    let axes = shape.iter().rev().zip(scores.iter().rev()).enumerate();
+    let mut own = axes.map(|(at, (own, extent))| own == extent || at > 1 && own.is(1));
+    if (2..=4).contains(&shape.len()) && own.all(|fits| fits) && !shape.contains(&Dim::Unknown) {
+        Ok(())
+    } else {
+        Err("the mask has not a number for each row and place".into())
+    }
+}
+
+/// The scale as an attribute has it: `factor`, or the reciprocal of `root`.
 fn scale(factor: Option<ValueRef<'_>>, root: Option<ValueRef<'_>>) -> Res<f32> {
-    match (factor, root) {
-        (Some(factor), _) => single(factor),
-        (None, Some(root)) => Ok(1.0 / single(root)?),
-        (None, None) => Err("there is no scale".into()),
-    }
-}
-
-/// Whether `middle` halves the last of four axes of `x`, and its type is one of the operator's.
-fn halves(x: ValueRef<'_>, extent: Dim, middle: ValueRef<'_>, axis: ValueRef<'_>) -> Res<()> {
-    let only = |value: ValueRef<'_>| match value.constant()?.ints()?.as_slice() {
-        [only] => Some(*only),
-        _ => None,
+    let scale = match (factor, root) {
+        (Some(factor), _) => single(factor)?,
+        (None, Some(root)) => 1.0 / single(root)?,
+        (None, None) => return Err("there is no scale".into()),
     };
-    if x.dtype() == Some(DType::F64) {
-        return Err("it is of f64, which the operator does not take".into());
-    }
-    match (extent.as_const(), only(middle), only(axis)) {
-        (Some(extent), Some(middle), Some(-1 | 3)) if extent == 2 * middle => Ok(()),
-        _ => Err("it is not divided in the middle".into()),
-    }
+    // Of 0 some runtimes make a scale of their own.
+    if scale == 0.0 || !scale.is_finite() { Err("the scale is not a number".into()) } else { Ok(scale) }
 }

@@ -6,7 +6,6 @@
 
 mod activations;
 mod attention;
-mod blocks;
 mod half;
 mod heads;
 mod kernels;
@@ -18,6 +17,7 @@ mod rotary;
 mod runtime;
 mod scales;
 mod sorts;
+mod weights;
 
 use onnxport_sdk::prelude::*;
 
@@ -52,5 +52,13 @@ fn is_float(x: ValueRef<'_>, brain: i64) -> Res<()> {
         Some(DType::F16 | DType::F32 | DType::F64) => Ok(()),
         Some(DType::BF16) if x.graph().opset_of("") >= brain => Ok(()),
         _ => Err("the operator does not take this type".into()),
+    }
+}
+
+/// Whether `x` is of a type for which runtimes have kernels of the operators of opset 23.
+fn is_short(x: ValueRef<'_>) -> Res<()> {
+    match x.dtype() {
+        Some(DType::F16 | DType::F32) => Ok(()),
+        _ => Err("it is not of f32 or f16".into()),
     }
 }

@@ -36,16 +36,6 @@ rules! {
             by_channel(bias, x, C)?,
             epsilon = single(epsilon)
         );
-
-    /// A batch normalisation behind a convolution goes into its weights, which are made when the model is written:
-    /// in f64, rounded once.
-    conv_batch_norm:
-        BatchNormalization(
-            conv @ Conv(x, const w, const b?, ..),
-            const scale: [O], const bias: [O], const mean: [O], const variance: [O],
-            epsilon = epsilon, momentum = _momentum
-        )
-        => folded(cx, conv, [scale, bias, mean, variance], epsilon);
 }
 
 /// Whether an RMS normalisation of `x` is no part of a layer normalisation: `x` is centred, and the result shifted.
@@ -89,26 +79,4 @@ fn by_channel<'h>(weight: ValueRef<'h>, x: ValueRef<'h>, channels: Dim) -> Res<V
         }
         _ => Err("there is no number for each channel".into()),
     }
-}
-
-/// `conv` with its weights times `scale / √(variance + ε)`.
-fn folded<'h>(
-    cx: &Rewrite<'h>,
-    conv: NodeRef<'h>,
-    norm: [ValueRef<'h>; 4],
-    epsilon: &Attribute,
-) -> Res<ValueRef<'h>> {
-    let (Some(x), Some(w)) = (conv.input(0), conv.input(1)) else { return Err("it has no weight".into()) };
-    let dtype = cx.dtype(w)?;
-    let epsilon = f64::from(epsilon.float().ok_or("there is no epsilon")?);
-    let [scale, bias, mean, variance] = norm.map(|value| value.weight().cast(DType::F64));
-    let factor = scale / (variance + epsilon).sqrt();
-    let mut column = w.initializer().ok_or("the weight is computed")?.shape;
-    column.iter_mut().skip(1).for_each(|extent| *extent = 1);
-    let weight = (w.weight().cast(DType::F64) * factor.reshape(&column)).cast(dtype).value()?;
-    let centred = conv.input(2).map_or_else(|| -&mean, |b| b.weight().cast(DType::F64) - &mean);
-    let shift = (centred * factor + bias).cast(dtype).value()?;
-    let attributes = conv.attributes_but(&[]);
-    let node = cx.op("Conv").input(x).input(weight).input(shift);
-    Ok(attributes.iter().fold(node, |node, (name, value)| node.set(name, value.clone())).one())
 }

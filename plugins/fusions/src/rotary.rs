@@ -1,10 +1,23 @@
-//! Rotations of queries and keys by their positions, as ONNX Runtime's operator.
+//! Rotations of queries and keys by their positions, as an operator of ONNX or of ONNX Runtime.
 
 use onnxport_sdk::prelude::*;
 
+use crate::is_short;
 use crate::runtime::single_precision;
 
 rules! {
+    /// `x * cos + turned * sin`, where `turned` is `x` with its halves exchanged and one negated, is a rotary
+    /// embedding.
+    rotary (class = bounded(relative = 1e-6, ulps = 4), opset = 23..):
+        let angles = shared Concat(half: [B, S, W], half, axis = last);
+        let cos = shared Unsqueeze(shared Cos(angles), 1);
+        let sin = shared Unsqueeze(shared Sin(angles), 1);
+        let upper = Slice(x, const middle, const end, const axis, step?);
+        let lower = Slice(x, 0, const middle, const axis, step?);
+        Add(Mul(x: [B, _, S, D], cos), Mul(Concat(Neg(upper), lower, axis = turn), sin))
+        if is_short(x).and_then(|()| rotates([W, D], [last, turn], [middle, end, axis], step))
+        => RotaryEmbedding(x, Cos(half), Sin(half));
+
     /// `x * cos + turned * sin`, where `turned` is `x` with its halves exchanged and one negated, and all rows of the
     /// batch have the same positions: the same products and sums, at every opset.
     rotary_of_runtime (class = target("onnxruntime", relative = 1e-6)):
@@ -14,20 +27,19 @@ rules! {
         let upper = Slice(x, const middle, const end, const axis, step?);
         let lower = Slice(x, 0, const middle, const axis, step?);
         Add(Mul(x: [B, H, S, D], cos), Mul(Concat(Neg(upper), lower, axis = turn), sin))
-        if rotates(x, [W, D], [last, turn], [middle, end, axis], step)
+        if single_precision(x, "com.microsoft.RotaryEmbedding")
+            .and_then(|()| rotates([W, D], [last, turn], [middle, end, axis], step))
         => rotated(cx, x, half);
 }
 
-/// Whether `width` is half of the extent `whole` of the last axis of `x`, along which it is divided in the middle and
-/// joined again, and the operator is faster.
+/// Whether `width` is half of the extent `whole` of the last axis, along which a value is divided in the middle and
+/// joined again.
 fn rotates(
-    x: ValueRef<'_>,
     [width, whole]: [Dim; 2],
     [last, turn]: [&Attribute; 2],
     bounds: [ValueRef<'_>; 3],
     step: Option<ValueRef<'_>>,
 ) -> Res<()> {
-    single_precision(x, "com.microsoft.RotaryEmbedding")?;
     let only = |value: ValueRef<'_>| match value.constant()?.ints()?.as_slice() {
         [only] => Some(*only),
         _ => None,

@@ -14,6 +14,12 @@ rules! {
         if single_precision(x, "LayerNormalization of a Sum")
         => of_sum(cx, norm, x, skip);
 
+    /// A bias in front of a Gelu. ONNX Runtime joins `Add` with it, into a kernel that is slower than both for several rows;
+    /// `Sum` it leaves alone.
+    gelu_of_sum (class = target("onnxruntime"), opset = 20..):
+        Gelu(Add(x: [.., D], const bias: [D]), approximate = "none") if has_rows(x)
+        => Gelu(Sum(x, bias));
+
     /// A PReLU as a choice, bit for bit.
     prelu_written_out (class = target("onnxruntime")):
         PRelu(x, slope) if single_precision(x, "PRelu, written out")
@@ -39,6 +45,16 @@ rules! {
 /// Whether `x` is of the type that was measured, and `form` is faster.
 pub(crate) fn single_precision(x: ValueRef<'_>, form: &str) -> Res<()> {
     if x.dtype() == Some(DType::F32) { pays(form) } else { Err("it is not f32".into()) }
+}
+
+/// Whether `x` may have several rows, for which a sum in front of a Gelu is faster.
+fn has_rows(x: ValueRef<'_>) -> Res<()> {
+    single_precision(x, "Gelu of a Sum")?;
+    let shape = x.shape().unwrap_or_default();
+    match shape.split_last() {
+        Some((_, rows)) if rows.iter().any(|extent| !extent.is(1)) => Ok(()),
+        _ => Err("of one row the joined kernel is faster".into()),
+    }
 }
 
 /// `norm` of the `Sum` of `x` and `skip`, and the sum.

@@ -10,6 +10,7 @@ mod common;
 mod decide;
 mod guards;
 mod known;
+mod weights;
 
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,7 @@ mod tests;
 use std::ops::AddAssign;
 
 pub use apart::apart;
+pub use weights::{Growth, weights};
 
 use crate::ir::{Graph, Model, tidy};
 use crate::ops::{Folding, Local, fold_graph};

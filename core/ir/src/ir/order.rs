@@ -20,6 +20,19 @@ impl Graph {
         std::iter::successors(self.blocks[block].first, |node| self.nodes[*node].next)
     }
 
+    /// Every block that is part of the graph, the main one first, outer ones before inner ones, in the order of their nodes.
+    pub fn reachable_blocks(&self) -> Vec<BlockId> {
+        let mut found = vec![self.main()];
+        let mut next = 0;
+        while let Some(block) = found.get(next).copied() {
+            next += 1;
+            for node in self.order(block) {
+                found.extend(self.nodes[node].blocks());
+            }
+        }
+        found
+    }
+
     /// The node after `node` in its block.
     pub fn next(&self, node: NodeId) -> Option<NodeId> {
         self.nodes[node].next

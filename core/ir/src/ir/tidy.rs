@@ -5,6 +5,7 @@
 mod dead;
 mod duplicates;
 mod layouts;
+mod names;
 
 #[cfg(test)]
 mod tests;
@@ -15,6 +16,7 @@ use super::{Function, Graph, Model};
 use crate::name::Name;
 
 pub use layouts::layouts;
+pub use names::{folded, names, turned};
 
 /// What was removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

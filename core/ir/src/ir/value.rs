@@ -96,6 +96,24 @@ impl Type {
         Type::Sequence(Box::new(Type::tensor(dtype, Shape::Unranked)))
     }
 
+    /// The same without the names of sizes, which mean nothing in another graph.
+    #[must_use]
+    pub fn without_symbols(&self) -> Self {
+        let mut ty = self.clone();
+        let mut inner = &mut ty;
+        while let Type::Sequence(element) | Type::Optional(element) | Type::Map(_, element) = inner {
+            inner = element;
+        }
+        if let Type::Tensor { shape: Shape::Ranked(dims), .. }
+        | Type::SparseTensor { shape: Shape::Ranked(dims), .. } = inner
+        {
+            for dim in dims {
+                *dim = dim.filter(|dim| matches!(dim, Dim::Const(_)));
+            }
+        }
+        ty
+    }
+
     /// Sets what is not known yet: the element type, the rank, single extents.
     pub fn fill(&mut self, stated: DType, dims: &Shape) {
         match self {

@@ -108,7 +108,7 @@ impl Local {
 
 /// Whether a node may be computed in advance. What is random may not; quantising and dequantising stay, because runtimes
 /// compute with the codes between them.
-fn foldable(graph: &Graph, node: &Node, local: &Local) -> bool {
+pub(crate) fn foldable(graph: &Graph, node: &Node, local: &Local) -> bool {
     const KEPT: [&str; 4] = ["Constant", "DequantizeLinear", "DynamicQuantizeLinear", "QuantizeLinear"];
     let plain =
         node.attributes.iter().all(|a| !matches!(a.value, Attr::Ref(..)) && a.value.blocks().is_empty());

@@ -93,6 +93,7 @@ pub use body::body;
 pub use budget::{Budget, Limits};
 pub use call::Call;
 pub use error::{Error, Fault, Res};
+pub(crate) use fold::foldable;
 pub use fold::{Folding, Local, alone, evaluate, fold, fold_graph};
 pub use interpret::{deaths, run, run_each};
 pub use tensor::{Elements, Rounding, Tensor, decode_float};

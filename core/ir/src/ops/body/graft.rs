@@ -5,8 +5,7 @@
 use rustc_hash::FxHashMap;
 
 use super::call::Call;
-use crate::ir::{Attr, Attribute, BlockId, Def, Graph, Node, NodeId, Shape, Type, ValueId};
-use crate::sym::Dim;
+use crate::ir::{Attr, Attribute, BlockId, Def, Graph, Node, NodeId, ValueId};
 
 /// Replaces each `Graft` of `graph` by the nodes that it stands for. `None` where they read what surrounds the call, or
 /// an attribute of the function that the call is in.
@@ -102,7 +101,7 @@ impl Graft<'_> {
             match output {
                 Some(output) => {
                     self.graph.values[new].name.clone_from(&self.from.values[*output].name);
-                    self.graph.values[new].ty = plain(&self.from.values[*output].ty);
+                    self.graph.values[new].ty = self.from.values[*output].ty.without_symbols();
                     self.values.insert(*output, new);
                 }
                 None => {
@@ -119,7 +118,7 @@ impl Graft<'_> {
         let made = self.graph.add_block(parent);
         for input in &self.from.blocks[block].inputs {
             let info = &self.from.values[*input];
-            let new = self.graph.add_input(made, info.name.clone(), plain(&info.ty));
+            let new = self.graph.add_input(made, info.name.clone(), info.ty.without_symbols());
             self.values.insert(*input, new);
         }
         self.block(block, made, None)?;
@@ -129,21 +128,4 @@ impl Graft<'_> {
         }
         Some(made)
     }
-}
-
-/// A type without the symbols of its model, which a function does not know.
-fn plain(ty: &Type) -> Type {
-    let mut ty = ty.clone();
-    let mut inner = &mut ty;
-    while let Type::Sequence(element) | Type::Optional(element) | Type::Map(_, element) = inner {
-        inner = element;
-    }
-    if let Type::Tensor { shape: Shape::Ranked(dims), .. }
-    | Type::SparseTensor { shape: Shape::Ranked(dims), .. } = inner
-    {
-        for dim in dims {
-            *dim = dim.filter(|d| matches!(d, Dim::Const(_)));
-        }
-    }
-    ty
 }

@@ -1,0 +1,63 @@
+//! Names of weights, and of what is made of them.
+
+use ecow::eco_format;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::ir::{Graph, ValueId};
+use crate::name::Name;
+
+/// What the name of a weight that is stored with its two axes turned ends in.
+const TURNED: &str = ".T";
+
+/// What the name of a weight that holds other values than the program's ends in.
+const FOLDED: &str = ".folded";
+
+/// The name of the weight `name` with its two axes turned. Who gives a weight by the program's name does not mistake it.
+pub fn turned(name: &str) -> Name {
+    if name.ends_with(FOLDED) || name.ends_with(TURNED) {
+        return folded(name);
+    }
+    eco_format!("{name}{TURNED}")
+}
+
+/// The name of what is made of the weight `name`.
+pub fn folded(name: &str) -> Name {
+    let plain = name.strip_suffix(FOLDED).or_else(|| name.strip_suffix(TURNED)).unwrap_or(name);
+    eco_format!("{plain}{FOLDED}")
+}
+
+/// Gives a number to the name of every initializer that another one before it has: several may be made of one weight.
+/// One that nothing reads leaves its name to the others.
+pub fn names(graph: &mut Graph) {
+    let mut seen: FxHashSet<Name> = FxHashSet::default();
+    let mut twice: Vec<(ValueId, Name)> = Vec::new();
+    let mut idle: Vec<(ValueId, Name)> = Vec::new();
+    for initializer in &graph.initializers {
+        let value = initializer.value;
+        let Some(name) = graph.values[value].name.clone().filter(|name| !name.is_empty()) else { continue };
+        if !graph.is_read(value) {
+            idle.push((value, name));
+        } else if !seen.insert(name.clone()) {
+            twice.push((value, name));
+        }
+    }
+    for (value, name) in idle {
+        if !seen.insert(name) {
+            graph.values[value].name = None;
+        }
+    }
+    let mut taken: FxHashSet<Name> =
+        graph.values.iter().filter_map(|(_, value)| value.name.clone()).collect();
+    let mut next: FxHashMap<Name, u32> = FxHashMap::default();
+    for (value, name) in twice {
+        let number = next.entry(name.clone()).or_insert(1);
+        let free = loop {
+            let candidate = eco_format!("{name}_{number}");
+            *number = number.saturating_add(1);
+            if taken.insert(candidate.clone()) {
+                break candidate;
+            }
+        };
+        graph.values[value].name = Some(free);
+    }
+}

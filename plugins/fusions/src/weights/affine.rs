@@ -1,0 +1,216 @@
+//! `x * factor + shift` behind a product with weights, and `x * factor` in front of one.
+
+use onnxport_sdk::Weight;
+use onnxport_sdk::prelude::*;
+
+/// Whether `x` is of a type in which the bounds hold: weights of narrow floats are rounded after they were changed.
+pub(super) fn exact_type(x: ValueRef<'_>) -> Res<()> {
+    match x.dtype() {
+        Some(DType::F32 | DType::F64) => Ok(()),
+        _ => Err("it is neither f32 nor f64".into()),
+    }
+}
+
+/// A map of what a product makes: a number for each channel, `[channels]`, or one for all, `[1]`, in f64.
+pub(super) struct Affine<'h> {
+    pub(super) factor: Option<Weight<'h>>,
+    pub(super) shift: Option<Weight<'h>>,
+}
+
+/// A convolution, or a product with a matrix, with weights that nothing else reads.
+pub(super) struct Product<'h> {
+    node: NodeRef<'h>,
+    x: ValueRef<'h>,
+    weight: ValueRef<'h>,
+    extents: Vec<u64>,
+    kind: Kind,
+}
+
+/// What the first axes of a weight are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// `[O, I / groups, ..]`.
+    Conv(u64),
+    /// `[I, O / groups, ..]`.
+    Turned(u64),
+    /// `[I, O]`.
+    Columns,
+    /// `[O, I]`.
+    Rows,
+}
+
+impl<'h> Product<'h> {
+    /// The product of `node`, a `Conv`, `ConvTranspose`, `Gemm` or `MatMul` with a weight or a weight that is transposed.
+    ///
+    /// # Errors
+    /// When there is no weight, or somebody else reads it: it would have to be stored twice.
+    pub(super) fn of(node: NodeRef<'h>) -> Res<Self> {
+        let (Some(x), Some(second)) = (node.input(0), node.input(1)) else {
+            return Err("it has no weight".into());
+        };
+        exact_type(x)?;
+        let turned = second.producer().map(|(node, _)| node).filter(|node| node.is("Transpose"));
+        let weight = match turned {
+            Some(turned) if turned.ints("perm").is_none_or(|perm| perm == [1, 0]) => turned.input(0),
+            _ => Some(second),
+        };
+        let weight = weight.ok_or("it has no weight")?;
+        let extents = weight.initializer().ok_or("the weight is computed")?.shape;
+        if weight.only_use().is_none() || second.only_use().is_none() {
+            return Err("somebody else reads the weight".into());
+        }
+        let groups = node.int("group").unwrap_or(1).unsigned_abs().max(1);
+        let kind = match node.op().as_str() {
+            "Conv" => Kind::Conv(groups),
+            "ConvTranspose" => Kind::Turned(groups),
+            "Gemm" if turned.is_none() && node.int("transB").unwrap_or(0) == 1 => Kind::Rows,
+            "Gemm" if turned.is_none() => Kind::Columns,
+            "MatMul" if extents.len() == 2 && turned.is_some() => Kind::Rows,
+            "MatMul" if extents.len() == 2 => Kind::Columns,
+            _ => return Err("it is no product with a weight".into()),
+        };
+        let [first, second, ..] = extents[..] else { return Err("the weight has not two axes".into()) };
+        if matches!(kind, Kind::Conv(groups) | Kind::Turned(groups) if first % groups != 0) || second == 0 {
+            return Err("the weight has no channels".into());
+        }
+        Ok(Self { node, x, weight, extents, kind })
+    }
+
+    /// The channels that it makes.
+    pub(super) fn channels(&self) -> u64 {
+        let [first, second, ..] = self.extents[..] else { return 0 };
+        match self.kind {
+            Kind::Conv(_) | Kind::Rows => first,
+            Kind::Turned(groups) => second.saturating_mul(groups),
+            Kind::Columns => second,
+        }
+    }
+
+    /// The axis of these channels, of `rank`.
+    pub(super) fn axis(&self, rank: usize) -> usize {
+        match self.kind {
+            Kind::Conv(_) | Kind::Turned(_) => 1,
+            Kind::Columns | Kind::Rows => rank.saturating_sub(1),
+        }
+    }
+
+    /// The weight with each channel that is made times its factor, `[channels]` or `[1]`.
+    fn scaled(&self, factor: Weight<'h>, one_for_all: bool) -> Res<ValueRef<'h>> {
+        let dtype = self.weight.dtype().ok_or("the weight has no type")?;
+        let wide = self.weight.weight().cast(DType::F64);
+        let rank = self.extents.len();
+        let made = match self.kind {
+            _ if one_for_all => wide * factor.reshape(&vec![1; rank]),
+            Kind::Columns => wide * factor.reshape(&[1, self.channels()]),
+            Kind::Conv(_) | Kind::Rows => {
+                let mut column = vec![1; rank];
+                column.iter_mut().take(1).for_each(|first| *first = self.channels());
+                wide * factor.reshape(&column)
+            }
+            Kind::Turned(groups) => {
+                let [first, second, places @ ..] = &self.extents[..] else {
+                    return Err("the weight has not two axes".into());
+                };
+                let grouped = [&[groups, first / groups, *second], places].concat();
+                let mut column = vec![1; grouped.len()];
+                column.iter_mut().zip([groups, 1, *second]).for_each(|(own, extent)| *own = extent);
+                (wide.reshape(&grouped) * factor.reshape(&column)).reshape(&self.extents)
+            }
+        };
+        made.cast(dtype).value()
+    }
+
+    /// The product with `map` behind it. `bias` is what it adds; a `MatMul` adds it in a node of its own.
+    pub(super) fn with(
+        &self,
+        cx: &Rewrite<'h>,
+        bias: Option<ValueRef<'h>>,
+        map: Affine<'h>,
+    ) -> Res<ValueRef<'h>> {
+        let Affine { factor, shift } = map;
+        let dtype = cx.dtype(self.x)?;
+        let weight = match &factor {
+            Some(factor) => self.scaled(factor.clone(), is_single(factor)?)?,
+            None => self.weight,
+        };
+        let count = self.channels();
+        let own = match bias {
+            Some(bias) => Some(by_channel(bias, self.axis(2), 2.max(bias.rank().unwrap_or(0)), count)?),
+            None => None,
+        };
+        let beta = self.node.float("beta").filter(|beta| *beta != 1.0 && own.is_some());
+        let own = match (own, beta) {
+            (Some(own), Some(beta)) => Some(own * f64::from(beta)),
+            (own, _) => own,
+        };
+        let own = match (own, factor) {
+            (Some(own), Some(factor)) => Some(own * factor),
+            (own, _) => own,
+        };
+        let sum = match (own, shift) {
+            (Some(own), Some(shift)) => Some(shift + own),
+            (own, shift) => own.or(shift),
+        };
+        let sum = match sum {
+            Some(sum) if is_single(&sum)? => Some(sum.expand(&[count])),
+            sum => sum,
+        };
+        let bias = sum.map(|sum| sum.cast(dtype).value()).transpose()?;
+        Ok(self.emit(cx, self.x, weight, bias))
+    }
+
+    /// The product of `x` times `factor`, a single number.
+    pub(super) fn of_scaled(
+        &self,
+        cx: &Rewrite<'h>,
+        x: ValueRef<'h>,
+        factor: Weight<'h>,
+    ) -> Res<ValueRef<'h>> {
+        let weight = self.scaled(factor, true)?;
+        Ok(self.emit(cx, x, weight, self.node.input(2)))
+    }
+
+    fn emit(
+        &self,
+        cx: &Rewrite<'h>,
+        x: ValueRef<'h>,
+        weight: ValueRef<'h>,
+        bias: Option<ValueRef<'h>>,
+    ) -> ValueRef<'h> {
+        if self.node.is("MatMul") {
+            let weight = if self.kind == Kind::Rows { cx.transpose(weight, &[1, 0]) } else { weight };
+            let product = cx.matmul(x, weight);
+            return bias.map_or(product, |bias| cx.add(product, bias));
+        }
+        let attributes = self.node.attributes_but(if bias == self.node.input(2) { &[] } else { &["beta"] });
+        let op = self.node.op();
+        let node = cx.op(&op).input(x).input(weight).maybe(bias);
+        attributes.iter().fold(node, |node, (name, value)| node.set(name, value.clone())).one()
+    }
+}
+
+/// Whether a formula is one number for all channels.
+fn is_single(weight: &Weight<'_>) -> Res<bool> {
+    let made = weight.clone().value()?.initializer().ok_or("a weight is computed")?;
+    Ok(made.shape == [1])
+}
+
+/// `numbers`, which are the same along all axes of a value of `rank` but `axis`, in f64: `[channels]`, or `[1]`.
+pub(super) fn by_channel<'h>(
+    numbers: ValueRef<'h>,
+    axis: usize,
+    rank: usize,
+    channels: u64,
+) -> Res<Weight<'h>> {
+    let own = numbers.initializer().ok_or("a number is computed")?.shape;
+    let added = rank.checked_sub(own.len()).ok_or("it has more axes than what it is for")?;
+    let others = own.iter().enumerate().filter(|(at, _)| at + added != axis);
+    if others.clone().any(|(_, extent)| *extent != 1) {
+        return Err("there is not one number for each channel".into());
+    }
+    let extent = axis.checked_sub(added).and_then(|at| own.get(at)).copied().unwrap_or(1);
+    if extent != 1 && extent != channels {
+        return Err("there is not one number for each channel".into());
+    }
+    Ok(numbers.weight().cast(DType::F64).reshape(&[extent]))
+}

@@ -10,7 +10,7 @@ use crate::lower::{DimName, Names};
 use crate::pipeline::{self, ConvertOptions, Converted};
 use crate::program::Program;
 use crate::pt2::{self, Archive, Parts};
-use crate::sizes::AxisSize;
+use crate::sizes::{self, AxisSize};
 use crate::table::WeightTable;
 use crate::tensor::MappedFile;
 use crate::trace;
@@ -19,7 +19,7 @@ use crate::weights::{self, BindOptions, NameMap, WeightSet};
 use crate::write::{self, Unpublished, WriteOptions, WritePlan, WriteReport};
 
 /// What a program is called that comes from no file.
-const IN_MEMORY: &str = "the program";
+pub const IN_MEMORY: &str = "the program";
 
 /// The calls to verify a model with, and the file that they come from.
 pub type Calls = Result<(Against, PathBuf), Report>;
@@ -215,6 +215,31 @@ impl Conversion {
     /// The program with everything that is to be known about it.
     pub fn into_archive(self) -> Archive {
         self.archive
+    }
+
+    /// The calls to verify a model with that this program became, of the sizes `fixed`: those that were recorded, and
+    /// those that `drawing` draws from the first of them.
+    ///
+    /// # Errors
+    /// `OP704` where none is recorded, or it is none of the program; `OP710` for a rule that fits no input.
+    pub fn against(
+        &self,
+        host: &Host,
+        fixed: &[AxisSize],
+        drawing: Option<&Drawing>,
+    ) -> Result<Against, Report> {
+        let mut program = self.archive.program.clone();
+        sizes::fix(&mut program, &host.schemas, fixed)?;
+        let mut against = self.recorded.clone().unwrap_or_default();
+        let Some(first) = against.cases.first() else {
+            return Err(Diagnostic::error(Code::VERIFY_EXPECTED, "there is no call of the program").into());
+        };
+        let drawn = Against::of_call(&program, &host.schemas, first, drawing.unwrap_or(&Drawing::default()))?;
+        if drawing.is_some() {
+            against.cases.extend(drawn.cases.into_iter().filter(|case| case.drawn));
+        }
+        against.locate(&program);
+        Ok(against)
     }
 
     fn calls(&self, host: &Host) -> Calls {

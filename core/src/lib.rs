@@ -130,7 +130,7 @@ pub mod verify;
 pub mod weights;
 
 pub use backend::BackendOptions;
-pub use conversion::{Calls, Conversion, ConvertedProgram, Staged};
+pub use conversion::{Calls, Conversion, ConvertedProgram, IN_MEMORY, Staged};
 pub use diagnose::{Code, Diagnostic, Report, Severity};
 pub use host::discover::Search;
 pub use host::{Host, PluginRoot};
@@ -148,6 +148,8 @@ pub use verify::{
 pub use weights::{BindOptions, NameMap, WeightSet};
 pub use write::{ExternalData, Metadata, WriteOptions, WritePlan, WriteReport};
 
-pub(crate) use onnxport_ir::{Name, arena, files, python, random, table, text};
+pub(crate) use onnxport_ir::{Name, arena, files, python, random, schedule, table, text};
 #[doc(hidden)]
-pub use onnxport_ir::{clean, diagnose, interpreter, ir, onnx, ops, sym, tensor, trace, valid, write};
+pub use onnxport_ir::{
+    clean, diagnose, inline, interpreter, ir, layout, onnx, ops, sym, tensor, trace, valid, write,
+};

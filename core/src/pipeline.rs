@@ -132,6 +132,8 @@ pub fn convert(host: &Host, mut program: Program, options: &ConvertOptions) -> R
     if let Some(lacking) = lacking.or_else(|| weights::missing_constants(&program)) {
         return Err(lacking.into());
     }
+    // What is still to be given is given as the program has it, and what is stored in another form is chosen by its name.
+    let waits = program.tensors.values().any(|tensor| tensor.unbound().is_some());
     let mut clock = Clock::default();
     let fixed = fix(host, &mut program, options)?;
     let names = lower::output_names(&program);
@@ -161,11 +163,15 @@ pub fn convert(host: &Host, mut program: Program, options: &ConvertOptions) -> R
         }
     });
     let (mut diagnostics, mut stated) = (lowered.diagnostics, lowered.stated);
-    let optimising =
-        OptimiseOptions { target: options.legalise.target.name().to_owned(), ..options.optimise.clone() };
+    diagnostics.extend(precision::known(&model, &options.precision)?);
+    let optimising = OptimiseOptions {
+        target: options.legalise.target.name().to_owned(),
+        separate: options.separate || waits || !options.precision.is_empty() || options.optimise.separate,
+        ..options.optimise.clone()
+    };
     let mut work = || optimise::optimise(host, &mut model, &mut stated, &optimising);
     let optimised = if host.catalog.is_empty() { work() } else { clock.time("optimise", work) };
-    let (optimised, found) = optimised?;
+    let (mut optimised, found) = optimised?;
     diagnostics.extend(found);
     let mut changed = Changed::default();
     // Where nobody else gives weights, they lie as the target takes them.
@@ -189,6 +195,8 @@ pub fn convert(host: &Host, mut program: Program, options: &ConvertOptions) -> R
         diagnostics.extend(backed.diagnostics);
         partitioned = Some(backed.partitioned);
     }
+    optimised.memory = optimise::order(&mut model, &optimising);
+    optimised.outlined = optimise::outline(&mut model, &optimising);
     if options.validate {
         let found = clock.time("validate", || valid::validate(&model, &stated));
         let report = Report { diagnostics: found, origins: model.origins.clone() };

@@ -3,6 +3,9 @@
 //! - [`ir`] is the graph: arenas, symbolic dimensions, a text form;
 //! - [`ops`] is what operators mean: inference and evaluation; [`valid`] checks that a model is one;
 //! - [`clean`] takes away what is known before a model runs, and what is computed twice;
+//! - [`schedule`] orders nodes so that less memory is alive at once;
+//! - [`inline`] replaces calls of local functions;
+//! - [`layout`] computes parts of a graph in another layout, where that takes transposes away;
 //! - [`tensor`] holds the bytes behind initializers, which stay on disk until they are written;
 //! - [`onnx`] reads ONNX files, [`write`](mod@write) plans, streams and publishes them;
 //! - [`trace`] records how long parts of the work take, for whoever asks;
@@ -18,8 +21,11 @@ pub mod arena;
 pub mod clean;
 pub mod diagnose;
 pub mod files;
+pub mod inline;
 pub mod interpreter;
 pub mod ir;
+#[allow(clippy::indexing_slicing, reason = "places of nodes, and axes that are held against ranks")]
+pub mod layout;
 mod name;
 pub mod onnx;
 #[allow(clippy::indexing_slicing, reason = "kernels of operators, which check shapes first")]
@@ -27,6 +33,8 @@ pub mod ops;
 pub mod python;
 mod quote;
 pub mod random;
+#[allow(clippy::indexing_slicing, reason = "places of nodes and buffers, which it counts itself")]
+pub mod schedule;
 mod state;
 pub mod sym;
 pub mod table;

@@ -46,16 +46,3 @@ fn each_use(graph: &Graph, block: BlockId, visit: &mut impl FnMut(ValueId)) {
         graph.blocks[block].outputs().iter().for_each(|v| visit(*v));
     }
 }
-
-/// Every block that is part of the graph, outer ones first, in the order of their nodes.
-pub(super) fn blocks(graph: &Graph) -> Vec<BlockId> {
-    let mut found = vec![graph.main()];
-    let mut next = 0;
-    while let Some(block) = found.get(next).copied() {
-        next += 1;
-        for node in graph.order(block) {
-            found.extend(graph.nodes[node].blocks());
-        }
-    }
-    found
-}

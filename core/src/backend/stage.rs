@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::BackendOptions;
 use super::call::Refusal;
-use super::flow::{self, Flow};
+use super::flow::Flow;
 use super::partition::Partition;
 use super::region::{self, Ports, Region};
 use super::report::{BackendReport, Partitioned, Refusals, RegionReport, op_of};
@@ -89,7 +89,7 @@ impl<'a> Running<'a> {
         options: &'a BackendOptions,
         backends: &'a [Selected],
     ) -> Self {
-        let blocks = flow::blocks(&model.graph);
+        let blocks = model.graph.reachable_blocks();
         let area = |block: &BlockId| {
             let flow = Flow::of(&model.graph, *block);
             (*block, Area { partition: Partition::new(flow.nodes.len(), &flow.edges), flow })

@@ -60,6 +60,15 @@ impl Refusal {
         }
     }
 
+    /// The reason, where a weight was to become another that is given by name.
+    pub(super) fn of_kept(self) -> Self {
+        Self {
+            message: "it would change a weight that is given by its name, or is still to be given".to_owned(),
+            help: "optimise the model once it has its weights".to_owned(),
+            ..self
+        }
+    }
+
     /// The reason and the next step in one text.
     pub(super) fn text(&self) -> String {
         match (self.message.as_str(), self.help.as_str()) {

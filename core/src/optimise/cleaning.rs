@@ -1,9 +1,9 @@
 //! Cleaning between sweeps: what rules leave is computed in advance or merged, and what that leaves is for rules again.
 
-use super::OptimiseOptions;
 use super::engine::Engine;
 use super::report::Optimised;
-use crate::clean::{Cleaned, clean};
+use super::{Level, OptimiseOptions};
+use crate::clean::{Cleaned, Growth, clean, weights};
 use crate::ir::Model;
 use crate::trace;
 
@@ -11,13 +11,16 @@ use crate::trace;
 const ROUNDS: usize = 3;
 
 /// Cleans a model as far as the options allow. A run that stops after some patches is not cleaned, so that the patches of two
-/// such runs can be compared.
-pub(super) fn run(model: &mut Model, options: &OptimiseOptions) -> Cleaned {
+/// such runs can be compared. Weights grow by `room` at most.
+pub(super) fn run(model: &mut Model, options: &OptimiseOptions, room: &mut Growth) -> Cleaned {
     if options.fold == 0 || options.stop_after.is_some() {
         return Cleaned::default();
     }
     let _span = trace::span("rules", "folding");
-    clean(model, options.fold)
+    let made = if options.separate { 0 } else { weights(model, options.level == Level::Exact, room) };
+    let mut done = clean(model, options.fold);
+    done.folded += made;
+    done
 }
 
 impl Engine<'_> {
@@ -27,7 +30,7 @@ impl Engine<'_> {
             return false;
         }
         self.cleanings += 1;
-        let done = run(self.model, self.options);
+        let done = run(self.model, self.options, self.room);
         self.cleaned += done;
         done.total() > 0
     }

@@ -135,6 +135,9 @@ impl Journal {
     ) -> Result<ValueId, NoView> {
         let value = access.value(initializer).ok_or(NoView::Invalid)?;
         let data = access.model().graph.initializer(value).ok_or(NoView::Invalid)?.clone();
+        if access.keeps(value) {
+            return Err(NoView::NeedsCopy);
+        }
         let weight = access.model().graph.is_weight(value);
         let view = super::view::view(&data, axes, dims)?;
         let graph = &mut access.model_mut().ok_or(NoView::Invalid)?.graph;

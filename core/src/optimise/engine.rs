@@ -14,7 +14,7 @@ use super::matcher::{self, Match};
 use super::origin::Merged;
 use super::report::{Count, Optimised, Outcome};
 use super::{OptimiseOptions, growth, patch, versions};
-use crate::clean::Cleaned;
+use crate::clean::{Cleaned, Growth};
 use crate::diagnose::{Code, Diagnostic, OriginId};
 use crate::graph_access::{self, Access, Frame};
 use crate::host::{Host, Site, cross};
@@ -56,6 +56,7 @@ pub(super) struct Engine<'a> {
     /// What was done between sweeps, and how often.
     pub(super) cleaned: Cleaned,
     pub(super) cleanings: usize,
+    pub(super) room: &'a mut Growth,
 }
 
 /// How a rule is asked.
@@ -83,6 +84,7 @@ impl<'a> Engine<'a> {
         model: &'a mut Model,
         stated: &'a mut Stated,
         options: &'a OptimiseOptions,
+        room: &'a mut Growth,
     ) -> Self {
         let nodes = model.graph.node_count();
         Self {
@@ -108,6 +110,7 @@ impl<'a> Engine<'a> {
             merged: Merged::default(),
             cleaned: Cleaned::default(),
             cleanings: 0,
+            room,
         }
     }
 
@@ -199,6 +202,10 @@ impl<'a> Engine<'a> {
             merged: 0,
             decided: 0,
             sweeps: self.sweeps,
+            inlined: 0,
+            outlined: 0,
+            turned: 0,
+            memory: None,
             stopped: self.stopped,
             places: explanation.finish(),
             matches: self.matches,
@@ -318,10 +325,13 @@ impl<'a> Engine<'a> {
         let place = Place { block, before: Some(matched.place), origin };
         let state = Attempt::new(matched, &rule.pattern.wanted, Some((place, journal)));
         let site = self.site(index, rule, "applying the rule");
-        let mut frame = Frame::new(Access::edit(self.model), state);
+        let access = Access::edit(self.model).separate(self.options.separate);
+        let mut frame = Frame::new(access, state);
         let (cx, graph) = (frame.context(), graph_access::host_table());
         let answer = cross(site, || (calls.build)(rule.index, &calls.host, &graph, cx));
+        let kept = frame.access.has_kept();
         let Attempt { matched, patch, answer: outputs, refusal, .. } = frame.state;
+        let refusal = if kept { refusal.map(Refusal::of_kept) } else { refusal };
         let Some((_, journal)) = patch else { return Tried::Skipped };
         let (true, Some(outputs)) = (answer == status::OK, outputs) else {
             journal.undo(self.model);

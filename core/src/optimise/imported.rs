@@ -1,7 +1,7 @@
 //! Models that were read. A file states fewer types than a model that was made here has, and nothing of what is a
 //! parameter; and what the rules leave alone stays as it was.
 
-use super::{Level, OptimiseOptions, Optimised, optimise};
+use super::{Level, OptimiseOptions, Optimised, optimise, order, outline};
 use crate::diagnose::{Code, Diagnostic, Report, Severity};
 use crate::host::Host;
 use crate::ir::{Initializer, Model, Type, ValueId};
@@ -53,7 +53,9 @@ pub fn imported(host: &Host, mut model: Model, options: &OptimiseOptions) -> Res
     let mut stated = Stated::default();
     let result = optimise(host, &mut model, &mut stated, options);
     model.header = header;
-    let (optimised, mut diagnostics) = result?;
+    let (mut optimised, mut diagnostics) = result?;
+    optimised.memory = order(&mut model, options);
+    optimised.outlined = outline(&mut model, options);
     for (id, ty, was_returned) in recorded {
         // An output has a type, also when it is another value than before.
         if was_returned || !model.graph.is_returned(id) {

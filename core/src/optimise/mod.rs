@@ -6,6 +6,7 @@
 //! the graph as a whole, in a transaction ([`pass`]). Whatever is not sound is taken back and reported;
 //! the model is then as good as without it. Between sweeps, nodes that hang on small constants alone become what they compute,
 //! and what is computed twice is computed once ([`clean`](crate::clean)).
+//! Last of all, and on request, nodes get another order ([`order`]), and what stands in a row becomes functions ([`outline()`]).
 
 mod callbacks;
 mod cleaning;
@@ -16,9 +17,11 @@ mod imported;
 mod level;
 mod matched;
 mod matcher;
+mod memory;
 mod mismatch;
 mod numbers;
 mod origin;
+mod outline;
 mod pass;
 mod patch;
 mod report;
@@ -29,16 +32,21 @@ pub use crate::rules::{Bound, Catalog, Class, Listed, Names, names};
 pub use imported::{Rewritten, imported};
 pub use level::Level;
 pub use matched::Matched;
+pub use memory::{Memory, order};
+pub use outline::outline;
 pub use report::{Count, Optimised, Outcome, Place};
 pub use trial::{Trial, Verdict};
 
 pub(crate) use callbacks::{rules_table, rules2_table};
 pub(crate) use pass::host_table as pass_table;
 
-use crate::clean::apart;
+use crate::clean::{Growth, apart};
 use crate::diagnose::{Code, Diagnostic};
 use crate::host::Host;
+use crate::inline;
 use crate::ir::{Model, tidy};
+use crate::layout;
+use crate::trace;
 use crate::valid::Stated;
 
 /// How often the rules go over a graph unless the user says otherwise.
@@ -78,8 +86,16 @@ pub struct OptimiseOptions {
     pub max_sweeps: usize,
     /// How many nodes the rules may add on balance; [`growth`] of the model unless it is stated.
     pub max_growth: Option<usize>,
+    /// Calls of local functions with at most so many nodes are replaced by what the functions compute.
+    pub inline: Option<usize>,
+    /// Whether [`outline`] makes local functions, and of how many nodes at least.
+    pub outline: Option<usize>,
+    /// Whether [`order`] looks for an order of nodes that needs less memory.
+    pub reorder: bool,
     /// By how many bytes constants may grow when nodes that hang on them alone are computed in advance; 0 for not at all.
     pub fold: u64,
+    /// Parameters and buffers stay what they are, since somebody else gives them by name: nothing is made of them.
+    pub separate: bool,
 }
 
 impl Default for OptimiseOptions {
@@ -94,7 +110,11 @@ impl Default for OptimiseOptions {
             stop_after: None,
             max_sweeps: MAX_SWEEPS,
             max_growth: None,
+            inline: None,
+            outline: None,
+            reorder: false,
             fold: FOLD_BYTES,
+            separate: false,
         }
     }
 }
@@ -117,18 +137,40 @@ pub fn optimise(
         return Ok((Optimised::default(), Vec::new()));
     }
     let before = model.graph.node_count();
+    let inlined = options.inline.map_or(0, |most| inline::inline(model, most));
+    if inlined > 0 {
+        tidy::model(model);
+    }
+    let mut room = Growth::of(model);
+    let turned = layouts(model, options);
     let (mut done, diagnostics) = if host.catalog.is_empty() {
         (Optimised::default(), Vec::new())
     } else {
-        rewrite(host, model, stated, options)
+        rewrite(host, model, stated, options, &mut room)
     };
-    done.add(cleaning::run(model, options));
-    if done.applied + done.folded + done.merged + done.decided > 0 {
+    (done.inlined, done.turned) = (inlined, turned);
+    done.add(cleaning::run(model, options, &mut room));
+    if done.applied + done.folded + done.merged + done.decided + done.turned > 0 {
         tidy::model(model);
+        tidy::names(&mut model.graph);
         apart(&mut model.graph);
     }
     (done.before, done.after) = (before, model.graph.node_count());
     Ok((done, diagnostics))
+}
+
+/// Computes parts of the model in another layout, before the rules look at what stands between transposes. A run that stops
+/// after some patches, or that has one rule, goes without.
+fn layouts(model: &mut Model, options: &OptimiseOptions) -> usize {
+    if options.stop_after.is_some() || options.only.is_some() || options.fold == 0 {
+        return 0;
+    }
+    let _span = trace::span("rules", "layouts");
+    let turned = layout::layouts(model, options.level >= Level::Bounded);
+    if turned > 0 {
+        tidy::model(model);
+    }
+    turned
 }
 
 /// Runs the passes and rules.
@@ -137,8 +179,9 @@ fn rewrite(
     model: &mut Model,
     stated: &mut Stated,
     options: &OptimiseOptions,
+    room: &mut Growth,
 ) -> (Optimised, Vec<Diagnostic>) {
-    let mut engine = engine::Engine::new(host, model, stated, options);
+    let mut engine = engine::Engine::new(host, model, stated, options, room);
     for pass in host.catalog.passes(false) {
         engine.pass(pass);
     }

@@ -72,7 +72,7 @@ fn joined_by<'a>(sign: char, texts: impl Iterator<Item = &'a str>) -> String {
 }
 
 /// The calls of modules that all are inside of.
-fn shared<'a>(mut stacks: impl Iterator<Item = &'a [ModuleCall]>) -> Vec<ModuleCall> {
+pub(super) fn shared<'a>(mut stacks: impl Iterator<Item = &'a [ModuleCall]>) -> Vec<ModuleCall> {
     let mut shared = stacks.next().map(<[ModuleCall]>::to_vec).unwrap_or_default();
     for stack in stacks {
         let equal = shared.iter().zip(stack).take_while(|(a, b)| a == b).count();

@@ -14,7 +14,7 @@ use super::versions;
 use crate::diagnose::{Code, Diagnostic};
 use crate::graph_access::{self, Access, Frame};
 use crate::host::{Site, cross};
-use crate::ir::{BlockId, Graph, Model, OpsetImport};
+use crate::ir::{BlockId, Graph, Model, OpsetImport, tidy};
 use crate::ops::infer;
 use crate::rules::Pass;
 use crate::valid::{self, Stated};
@@ -54,7 +54,8 @@ impl Engine<'_> {
         };
         let stated = std::mem::take(self.stated);
         let journal = Journal::new(self.model);
-        let mut frame = Frame::new(Access::edit(self.model), Run::new(journal, stated));
+        let access = Access::edit(self.model).separate(self.options.separate);
+        let mut frame = Frame::new(access, Run::new(journal, stated));
         let (cx, graph) = (frame.context(), graph_access::host_table());
         let site = Site { plugin: id, task: "running the pass", subject: name };
         let answer = cross(site, || (table.run)(pass.index, &host_table(), &graph, cx));
@@ -112,6 +113,7 @@ impl Engine<'_> {
         if let Some(problem) = problem {
             return Some(vec![problem]);
         }
+        tidy::names(&mut self.model.graph);
         let main = self.model.graph.main();
         // Inference walks the graph and relies on its structure.
         let mut found = messages(valid::structure(self.model));

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::matched::Matched;
+use super::memory::Memory;
 
 /// How often a rule or pass was applied.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
@@ -65,8 +66,16 @@ pub struct Optimised {
     pub merged: usize,
     /// How many branches and loops went because their course is known.
     pub decided: usize,
+    /// How many calls of local functions were replaced by what these compute.
+    pub inlined: usize,
+    /// How many calls of local functions stand for what was there several times in a row.
+    pub outlined: usize,
+    /// How many nodes compute in another layout, so that transposes went.
+    pub turned: usize,
     /// How many times the rules went through the graph.
     pub sweeps: usize,
+    /// What the order of nodes comes to; null where nobody asked for one.
+    pub memory: Option<Memory>,
     /// Whether it ended early because the user asked for it.
     pub stopped: bool,
     /// The places at which the rule was tried that the user asked about.
@@ -79,6 +88,12 @@ pub struct Optimised {
 impl Optimised {
     /// Whether the optimizer did not run.
     pub fn is_none(&self) -> bool {
-        self.before == 0 && self.sweeps == 0 && self.applied == 0 && self.folded == 0
+        self.before == 0
+            && self.sweeps == 0
+            && self.applied == 0
+            && self.folded == 0
+            && self.turned == 0
+            && self.inlined == 0
+            && self.outlined == 0
     }
 }

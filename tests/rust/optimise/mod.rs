@@ -9,8 +9,11 @@
 pub(crate) mod draw;
 mod examples;
 mod generated;
+mod inlined;
+mod layouts;
 mod levels;
 pub(crate) mod numeric;
+mod outlined;
 mod plugin;
 
 use std::fmt::Write;

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::{Dim, Expr, ExprId, Symbols, Term};
+use super::{Dim, Expr, Symbols, Term};
 
 /// Products with more terms than this stay opaque: they would only grow.
 const MAX_TERMS: usize = 64;
@@ -206,34 +206,54 @@ impl Symbols {
     /// The value of `dim` when every symbol has the value that `value_of` gives, or `None` when one
     /// has none, something is opaque or the arithmetic overflows.
     pub fn eval(&self, dim: Dim, value_of: &dyn Fn(super::SymId) -> Option<i64>) -> Option<i64> {
-        let id = match dim {
-            Dim::Const(n) => return Some(n),
-            Dim::Expr(id) => id,
-        };
-        let atom = |id: ExprId| self.eval(Dim::Expr(id), value_of);
-        match self.expr(id) {
+        match dim {
+            Dim::Const(n) => Some(n),
+            Dim::Expr(id) => Self::apply(self.expr(id), value_of, &|part| self.eval(part, value_of)),
+        }
+    }
+
+    /// The values of all expressions, as [`eval`](Self::eval) has them, by [`ExprId::raw`]; in linear time.
+    pub fn eval_all(&self, value_of: &dyn Fn(super::SymId) -> Option<i64>) -> Vec<Option<i64>> {
+        let mut values: Vec<Option<i64>> = Vec::with_capacity(self.exprs.len());
+        // What an expression is made of was there before it.
+        for expr in &self.exprs {
+            let part = |dim: Dim| match dim {
+                Dim::Const(n) => Some(n),
+                Dim::Expr(id) => values.get(id.0 as usize).copied().flatten(),
+            };
+            let value = Self::apply(expr, value_of, &part);
+            values.push(value);
+        }
+        values
+    }
+
+    /// The value of an expression whose parts have these values.
+    fn apply(
+        expr: &Expr,
+        value_of: &dyn Fn(super::SymId) -> Option<i64>,
+        part: &dyn Fn(Dim) -> Option<i64>,
+    ) -> Option<i64> {
+        match expr {
             Expr::Sym(sym) => value_of(*sym),
             Expr::Sum(terms) => terms.iter().try_fold(0i64, |sum, term| {
-                let product =
-                    term.factors.iter().try_fold(term.coefficient, |p, f| p.checked_mul(atom(*f)?))?;
+                let product = term
+                    .factors
+                    .iter()
+                    .try_fold(term.coefficient, |p, f| p.checked_mul(part(Dim::Expr(*f))?))?;
                 sum.checked_add(product)
             }),
             Expr::FloorDiv(a, b) => {
-                let (x, y) = (self.eval(*a, value_of)?, self.eval(*b, value_of)?);
+                let (x, y) = (part(*a)?, part(*b)?);
                 let (q, r) = (x.checked_div(y)?, x.checked_rem(y)?);
                 Some(if r != 0 && (r < 0) != (y < 0) { q - 1 } else { q })
             }
             Expr::Mod(a, b) => {
-                let (x, y) = (self.eval(*a, value_of)?, self.eval(*b, value_of)?);
+                let (x, y) = (part(*a)?, part(*b)?);
                 let r = x.checked_rem(y)?;
                 Some(if r != 0 && (r < 0) != (y < 0) { r + y } else { r })
             }
-            Expr::Min(operands) => {
-                operands.iter().try_fold(i64::MAX, |m, d| Some(m.min(self.eval(*d, value_of)?)))
-            }
-            Expr::Max(operands) => {
-                operands.iter().try_fold(i64::MIN, |m, d| Some(m.max(self.eval(*d, value_of)?)))
-            }
+            Expr::Min(operands) => operands.iter().try_fold(i64::MAX, |m, d| Some(m.min(part(*d)?))),
+            Expr::Max(operands) => operands.iter().try_fold(i64::MIN, |m, d| Some(m.max(part(*d)?))),
             Expr::Opaque(_) => None,
         }
     }

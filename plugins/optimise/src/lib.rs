@@ -7,6 +7,7 @@ mod axes;
 mod casts;
 mod expands;
 mod logic;
+mod pads;
 mod pieces;
 mod repeats;
 mod rewriting;

@@ -5,4 +5,5 @@ mod foreign;
 mod fused;
 mod groups;
 mod masks;
+mod multihead;
 mod norms;

@@ -1,0 +1,115 @@
+//! What `nn.MultiheadAttention` writes around its heads: places go before the batch, query, key and value lie one behind the other in
+//! one product, and the batch and the heads are one axis meanwhile.
+
+use onnxport_sdk::prelude::*;
+
+use crate::rewriting::known;
+
+rules! {
+    /// Heads that are turned together with the batch, and divided from it then, are divided first.
+    heads_with_the_batch (class = exact, opset = 13..):
+        let rows = Reshape(x: [S, B, E], _, ..);
+        let turned = Transpose(rows: [S, _, D], perm = [1, 0, 2]);
+        Reshape(turned: [_, S, D], _, ..) if heads(matched, [B, S, E, D]).is_ok()
+        => divided(cx, x, [B, S, E, D]);
+
+    /// Query, key and value that are divided from one value by way of an axis of their own are split from it.
+    split_heads (class = exact, opset = 13..):
+        let apart = Transpose(Reshape(x: [S, B, P], _, ..): [1, S, B, 3, E], perm = [3, 1, 2, 0, 4]);
+        let all = shared Squeeze(apart, 3);
+        (Gather(all, const q, axis = 0), Gather(all, const k, axis = 0), Gather(all, const v, axis = 0))
+        if known(x).is_ok() && are_in_order([q, k, v]) && is_thrice(P, E)
+        => split(cx, x, E);
+
+    /// A product of places that were put before the batch, for heads that are turned once more: nothing else is turned.
+    batch_first_heads (class = bounded(relative = 1e-6, ulps = 4), opset = 13..):
+        let linear = Add(MatMul(Transpose(x: [B, S, _], perm = [1, 0, 2]), w: [_, P]), bias: [P]);
+        let parts = Split(linear, const widths, axis = axis);
+        (
+            Transpose(Reshape(parts, _, ..): [S, B, H, D], perm = p),
+            Transpose(Reshape(parts.1, _, ..): [S, B, H, D], perm = q),
+            Transpose(Reshape(parts.2, _, ..): [S, B, H, D], perm = r)
+        )
+        if known(x).is_ok() && matches!(axis.int(), Some(-1 | 2)) && widths.extents() == Some(vec![3])
+        => projected(cx, [x, w, bias, widths], [H, D], [p, q, r]);
+
+    /// A product of what heads made, with places before the batch: the heads are turned back right away.
+    batch_first_rows (class = bounded(relative = 1e-6, ulps = 4), opset = 13..):
+        let rows = Reshape(Transpose(heads: [B, _, S, _], perm = [2, 0, 1, 3]), _, ..);
+        let product = Gemm(rows: [_, E], w, bias: [N], transA = 0, transB = turn, alpha = 1.0, beta = 1.0);
+        Transpose(Reshape(product, _, ..): [S, B, N], perm = [1, 0, 2])
+        if known(heads).is_ok()
+        => returned(cx, heads, [w, bias], turn, E);
+}
+
+/// The extents of heads `D` wide that stand in `[S, B, E]`, where the root has them as `[B, H, S, D]`.
+fn heads(matched: &Matched<'_>, [batch, places, whole, width]: [Dim; 4]) -> Res<i64> {
+    let root = known(matched.root().output(0).ok_or("it makes nothing")?)?;
+    let (Some(whole), Some(width)) = (whole.as_const(), width.as_const()) else {
+        return Err("the width of a head is not known".into());
+    };
+    let count = whole.checked_div(width).filter(|count| count.checked_mul(width) == Some(whole));
+    let count = count.ok_or("the heads have no width")?;
+    if root == [batch, Dim::Const(count), places, Dim::Const(width)] {
+        Ok(count)
+    } else {
+        Err("it is not the heads that are divided".into())
+    }
+}
+
+fn divided<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, extents: [Dim; 4]) -> Res<ValueRef<'h>> {
+    let count = heads(cx.matched(), extents)?;
+    let width = extents[3].as_const().ok_or("the width of a head is not known")?;
+    Ok(cx.transpose(cx.reshape(x, &[0, 0, count, width]), &[1, 2, 0, 3]))
+}
+
+/// Whether these are the single numbers 0, 1, 2.
+fn are_in_order(places: [ValueRef<'_>; 3]) -> bool {
+    places.iter().zip(0..).all(|(place, at)| {
+        place.rank() == Some(0) && place.constant().and_then(|c| c.ints()).as_deref() == Some(&[at])
+    })
+}
+
+fn is_thrice(whole: Dim, part: Dim) -> bool {
+    whole.as_const().is_some_and(|whole| part.as_const().and_then(|part| part.checked_mul(3)) == Some(whole))
+}
+
+fn split<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, width: Dim) -> Res<Vec<ValueRef<'h>>> {
+    let width = width.as_const().ok_or("a width is not known")?;
+    Ok(cx.op("Split").input(x).input(cx.ints(&[width; 3])).int("axis", -1).many(3))
+}
+
+/// The heads of the three parts of `x w + bias`, turned as `perms` say of heads with places before the batch.
+fn projected<'h>(
+    cx: &Rewrite<'h>,
+    [x, w, bias, widths]: [ValueRef<'h>; 4],
+    extents: [Dim; 2],
+    perms: [&Attribute; 3],
+) -> Res<Vec<ValueRef<'h>>> {
+    let [Some(heads), Some(width)] = extents.map(Dim::as_const) else {
+        return Err("the heads are not known".into());
+    };
+    let linear = cx.add(cx.matmul(x, w), bias);
+    let parts = cx.op("Split").input(linear).input(widths).int("axis", -1).many(3);
+    let turned = parts.into_iter().zip(perms).map(|(part, perm)| {
+        let perm = perm.ints().ok_or("there is no permutation")?;
+        // The first two axes have changed their places.
+        let perm: Vec<i64> = perm.iter().map(|axis| if *axis < 2 { 1 - axis } else { *axis }).collect();
+        Ok(cx.op("Transpose").input(cx.reshape(part, &[0, 0, heads, width])).ints("perm", &perm).one())
+    });
+    turned.collect()
+}
+
+/// The product of what `heads: [B, H, S, D]` made and `w`, and `bias`, with the batch in front.
+fn returned<'h>(
+    cx: &Rewrite<'h>,
+    heads: ValueRef<'h>,
+    [w, bias]: [ValueRef<'h>; 2],
+    turn: &Attribute,
+    width: Dim,
+) -> Res<ValueRef<'h>> {
+    let width = width.as_const().ok_or("a width is not known")?;
+    let rows = cx.reshape(cx.transpose(heads, &[0, 2, 1, 3]), &[0, 0, width]);
+    let w = if turn.int() == Some(1) { cx.transpose(w, &[1, 0]) } else { w };
+    Ok(cx.add(cx.matmul(rows, w), bias))
+}

@@ -115,7 +115,7 @@ class Command:
 
         known = sys.modules.get("onnxport._operators.functions")
         functions = known.collect(custom) if known is not None else None
-        said = json.dumps({_name(word): value for word, value in given.items()}, default=_text)
+        said = json.dumps({_name(word): value for word, value in given.items()}, default=text)
         try:
             return Result(json.loads(_native.command(self.name, said, functions=functions)))
         except _native.Error as error:
@@ -135,7 +135,8 @@ def _name(word: str) -> str:
     return word[:-1] if keyword.iskeyword(word[:-1]) else word
 
 
-def _text(value: Any) -> str:
+def text(value: Any) -> str:
+    """Return a path as an option has it."""
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     raise TypeError(f"an option is a {type(value).__name__}: a text, a number, a list or a path")

@@ -6,6 +6,7 @@ written for `torch.onnx.export` catches it. PyTorch is never loaded for that.
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable
 from functools import cache
@@ -70,9 +71,13 @@ class CaptureError(UnsupportedError):
 
 
 class MismatchError(Error):
-    """The model does not compute what it must."""
+    """The model does not compute what it must. `report` is all that the command says, if one ran.
+
+    It has what `onnxport verify --json` prints: every case, output by output.
+    """
 
     exit = 4
+    report: Any = None
 
 
 class FileError(Error):
@@ -144,4 +149,9 @@ def usage(message: str, help: str | None = None) -> UsageError:
 def raise_native(error: Any, cause: BaseException | None = None) -> NoReturn:
     """Raise the public exception for one of the extension module's."""
     found = _diagnostics.read(error.diagnostics)
-    raise of_exit(error.exit, found, f"{error}{_diagnostics.to_paste(found)}") from cause
+    public = of_exit(error.exit, found, f"{error}{_diagnostics.to_paste(found)}")
+    if isinstance(public, MismatchError):
+        from onnxport._commands import Result
+
+        public.report = Result(json.loads(error.report))
+    raise public from cause

@@ -16,6 +16,12 @@ from onnxport._operators.dtype import DType
 
 __version__: str
 
+REFERENCE: str
+"""What runs an exported program: the text of a module, whose `answer` takes a request.
+
+It calls `write`, with the pieces of its answers, and `reason`, which makes a line of an error.
+"""
+
 Progress = Callable[[str, int, int], object]
 """Called with the stage, the bytes done and the bytes in all (0 where they are not counted).
 
@@ -32,6 +38,8 @@ class Error(Exception):
     """
     diagnostics: str
     """Errors, warnings and notes, as the list that the command prints with `--json`."""
+    report: str
+    """All that the command prints with `--json`."""
 
 @final
 class Tensor:
@@ -97,6 +105,22 @@ class Conversion:
         `functions` are those that are written in Python.
         """
 
+    def verify(
+        self,
+        options: str,
+        run: Callable[[bytearray], list[bytes]],
+        *,
+        draws: bool,
+        progress: Progress | None = None,
+    ) -> str:
+        """Verify the model in a file against the program, which `run` runs.
+
+        `options` are those of `onnxport verify`, the path of the `model` among them. `run` is given
+        a request, as `REFERENCE` reads it, and returns the answers. `recorded` has the call to
+        begin with; `draws` says that others are drawn from it. What the command prints with
+        `--json` comes back.
+        """
+
 @final
 class Model:
     """A model that was made, in no file yet. It can be written more than once."""
@@ -152,6 +176,20 @@ def describe(name: str) -> str:
 
     Each has `name`, `place` (whether it stands without its name), `kind` (`flag`, `count`, `list`
     or `value`), `required`, `values` and `help`.
+    """
+
+def compare(
+    dtype: str,
+    shape: Sequence[int],
+    found: bytes,
+    wanted: bytes,
+    rtol: float | None = None,
+    atol: float | None = None,
+) -> str | None:
+    """Measure how far a tensor is from the expected one, as `onnxport verify` does.
+
+    The difference is an object in JSON; `None` where the two cannot be compared. Both are given by
+    their bytes, row-major and little-endian.
     """
 
 def main(argv: Sequence[str]) -> int:

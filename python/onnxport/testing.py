@@ -6,6 +6,8 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from onnxport import _errors
+
 if TYPE_CHECKING:
     from onnxport._onnx_program import ONNXProgram
     from onnxport._operators.rules import Rule
@@ -19,6 +21,9 @@ _STRATEGIES = {
     "TorchExportDraftExportStrategy": "draft",
 }
 
+# The executors by the names that PyTorch has for them.
+_EXECUTORS = {"onnxruntime": "ort", "reference": "reference"}
+
 
 def assert_onnx_program(
     program: ONNXProgram,
@@ -29,30 +34,28 @@ def assert_onnx_program(
     kwargs: Mapping[str, Any] | None = None,
     strategy: str | None = "TorchExportNonStrictStrategy",
     backend: Literal["onnxruntime", "reference"] = "onnxruntime",
+    **options: Any,
 ) -> None:
-    """Assert that the model gives what the exported program gives.
+    """Assert that the model gives what the exported program gives, by `ONNXProgram.verify`.
 
-    By default both are called with the example inputs of the program.
+    By default both are called with the example inputs of the program, and with calls that are drawn
+    from it.
 
     Args:
         program: What `onnxport.export` returned.
-        rtol: The relative tolerance; by default that of `torch.testing.assert_close` for the type.
+        rtol: The relative tolerance; by default that of the element type.
         atol: The absolute tolerance.
         args: Positional arguments to call both with.
         kwargs: Keyword arguments.
         strategy: How the program must have been captured: `non-strict`, `strict` or `draft`, or one
             of PyTorch's names; None for anyhow.
-        backend: What runs the model: ONNX Runtime, or the reference evaluator of the `onnx`
-            package.
+        backend: What runs the model: ONNX Runtime, or onnxport's own evaluator.
+        options: Further ones of `ONNXProgram.verify`, such as `tolerance="auto"`.
 
     Raises:
         AssertionError: The values differ.
         ValueError: The program was captured otherwise, or there is nothing to compare with.
     """
-    import torch
-
-    from onnxport._onnx_program import comparing
-
     used = None if program.capture is None else program.capture.strategy
     wanted = _STRATEGIES.get(strategy or "", strategy)
     if wanted is not None and used != wanted:
@@ -61,18 +64,13 @@ def assert_onnx_program(
         raise ValueError("there is no exported program to compare with")
     if args is None and kwargs is None and program.exported_program.example_inputs is None:
         raise ValueError("the exported program has no example inputs: give `args` or `kwargs`")
-    if backend not in ("onnxruntime", "reference"):
-        raise ValueError(f"{backend!r} is no backend: there are onnxruntime and reference")
-    given, named = comparing.example(program, args, kwargs)
-    expected = comparing.expected(program, given, named)
-    found = (
-        program(*given, **named)
-        if backend == "onnxruntime"
-        else program.call_reference(*given, **named)
-    )
-    torch.testing.assert_close(
-        tuple(found), tuple(expected), rtol=rtol, atol=atol, equal_nan=True, check_device=False
-    )
+    executor = _EXECUTORS.get(backend)
+    if executor is None:
+        raise ValueError(f"{backend!r} is no backend: there are {' and '.join(_EXECUTORS)}")
+    try:
+        program.verify(args, kwargs, rtol=rtol, atol=atol, **{"executor": [executor], **options})
+    except _errors.MismatchError as error:
+        raise AssertionError(str(error)) from error
 
 
 # The sizes that a name in a shape is drawn from.

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use onnxport::Export;
 use onnxport_core::pt2::Parts;
+use onnxport_core::verify::InProcess;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::PyDict;
+use pyo3::types::{PyByteArray, PyDict};
 
 use crate::error::raised;
 use crate::model::Model;
@@ -73,6 +74,37 @@ impl Conversion {
         })?;
         Ok(Model::new(Arc::new(exported)))
     }
+
+    /// Verifies the model in a file against the program, which `run` runs: it is given a request, as the script
+    /// `REFERENCE` reads it, and returns the answers. `options` are those of `onnxport verify` as a JSON object; `draws`
+    /// says that calls are drawn besides the one that was recorded. Returns what the command prints with `--json`.
+    #[pyo3(signature = (options, run, *, draws, progress=None))]
+    fn verify(
+        &self,
+        py: Python<'_>,
+        options: String,
+        run: Py<PyAny>,
+        draws: bool,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<String> {
+        let conversion = self.conversion.clone();
+        let runs = running(run);
+        let outcome =
+            work::run(py, progress, move |watch| onnxport::verify(conversion, runs, draws, &options, watch))?;
+        Ok(outcome.json("verify").to_string())
+    }
+}
+
+/// What runs a program: requests go to a function of Python, which returns its answers.
+fn running(function: Py<PyAny>) -> InProcess {
+    InProcess::new(move |request| {
+        let call = |py: Python<'_>| {
+            let answers = function.bind(py).call1((PyByteArray::new(py, &request),))?;
+            answers.extract::<Vec<PyBackedBytes>>()
+        };
+        let answers = Python::attach(|py| call(py).map_err(|error: PyErr| error.to_string()))?;
+        Ok(answers.iter().map(|answer| answer.to_vec()).collect())
+    })
 }
 
 fn tensors(named: &Bound<'_, PyDict>) -> PyResult<Given> {

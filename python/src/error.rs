@@ -9,7 +9,7 @@ pyo3::create_exception!(
     onnxport._native,
     Error,
     PyException,
-    "A failure: `exit` is the exit code of the command, `diagnostics` a list in JSON."
+    "A failure: `exit` is the exit code of the command, `diagnostics` a list in JSON, `report` all that it prints."
 );
 
 /// The exception for a failure.
@@ -18,6 +18,7 @@ pub(crate) fn raised(py: Python<'_>, outcome: &Outcome) -> PyErr {
     let value = error.value(py);
     let fields = value.setattr("exit", outcome.exit as u8);
     let fields = fields.and_then(|()| value.setattr("diagnostics", outcome.diagnostics().to_string()));
+    let fields = fields.and_then(|()| value.setattr("report", outcome.json("").to_string()));
     match fields {
         Ok(()) => error,
         Err(other) => other,

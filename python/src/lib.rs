@@ -14,10 +14,14 @@ mod work;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use onnxport_core::bisect::modules::Tell;
+use onnxport_core::compare::{self as measure, Tolerance};
 use onnxport_core::diagnose::render;
-use pyo3::exceptions::PyValueError;
+use onnxport_core::pt2::GivenTensor;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyCFunction, PyDict, PyTuple};
 
 /// The extension module.
 #[pymodule(name = "_native")]
@@ -37,13 +41,14 @@ mod native {
     #[pymodule_export]
     use super::tensor::Tensor;
     #[pymodule_export]
-    use super::{command, describe, main, names, sarif};
+    use super::{command, compare, describe, main, names, sarif};
     use pyo3::prelude::*;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::say_how_to_start(module.py())?;
         module.add("Refused", module.py().get_type::<super::plugin::Refused>())?;
+        module.add("REFERENCE", onnxport_core::verify::SCRIPT)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }
@@ -99,11 +104,17 @@ fn command(
     Ok(outcome.json(name).to_string())
 }
 
-/// What `onnxport.pieces(path, **options)` gives, as JSON; `options` are JSON.
-fn pieces(path: &Path, options: &str) -> Result<String, String> {
+/// What `onnxport.pieces(path, **options)` gives, as JSON; `options` are JSON. `tell` is told what begins.
+fn pieces(path: &Path, options: &str, tell: Tell) -> Result<String, String> {
     let call = |py: Python<'_>| {
         let options = py.import("json")?.call_method1("loads", (options,))?;
-        let found = py.import("onnxport")?.call_method("pieces", (path,), Some(options.cast::<PyDict>()?))?;
+        let options = options.cast::<PyDict>()?;
+        let step = move |args: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| -> PyResult<()> {
+            let (step,): (String,) = args.extract()?;
+            if tell(&step) { Ok(()) } else { Err(PyKeyboardInterrupt::new_err("")) }
+        };
+        options.set_item("progress", PyCFunction::new_closure(py, None, None, step)?)?;
+        let found = py.import("onnxport")?.call_method("pieces", (path,), Some(options))?;
         found.call_method0("to_json")?.extract()
     };
     Python::attach(|py| call(py).map_err(|error: PyErr| error.to_string()))
@@ -128,4 +139,33 @@ fn sarif(diagnostics: &str, root: &str) -> PyResult<String> {
 fn names(pattern: &str) -> PyResult<[Vec<String>; 4]> {
     let names = onnxport_core::optimise::names(pattern).map_err(PyValueError::new_err)?;
     Ok([names.nodes, names.values, names.dims, names.attributes])
+}
+
+/// How far a tensor is from the expected one, by the measure of `onnxport verify`, as JSON; `None` where the two cannot be
+/// compared. Both are given by their bytes, row-major and little-endian. `rtol` and `atol` replace the tolerances of the
+/// element type, if it has any.
+#[pyfunction]
+#[pyo3(signature = (dtype, shape, found, wanted, rtol=None, atol=None))]
+fn compare(
+    py: Python<'_>,
+    dtype: &str,
+    shape: Vec<u64>,
+    found: PyBackedBytes,
+    wanted: PyBackedBytes,
+    rtol: Option<f64>,
+    atol: Option<f64>,
+) -> Option<String> {
+    let dtype = GivenTensor::dtype(dtype)?;
+    let elements = shape.iter().try_fold(1_u64, |count, extent| count.checked_mul(*extent))?;
+    let bytes = dtype.byte_len(elements).and_then(|len| usize::try_from(len).ok())?;
+    if found.len() != bytes || wanted.len() != bytes {
+        return None;
+    }
+    let default = Tolerance::of(dtype);
+    let tolerance = match default {
+        Tolerance::EXACT => default,
+        _ => Tolerance { rtol: rtol.unwrap_or(default.rtol), atol: atol.unwrap_or(default.atol) },
+    };
+    let found = py.detach(|| measure::compare(dtype, &shape, &found, &wanted, tolerance));
+    serde_json::to_string(&found).ok()
 }

@@ -13,6 +13,14 @@ from test_memory import UNVERIFIED, parts
 _native = pytest.importorskip("onnxport._native", reason="run `cargo xtask python`")
 
 
+@pytest.fixture(autouse=True)
+def interrupts():
+    """Take interrupts, which a shell has its jobs in the background ignore."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture(scope="module")
 def large():
     """A model with 1 GB of weights; how it is told from others does not matter."""

@@ -1,15 +1,17 @@
-//! Pages that one looks at: what a verification found, what the values inside of a model are, and what a model consists
-//! of, each as one HTML file that needs no network. [`verification`] and [`values`] make them of what `onnxport-core` found,
+//! Pages that one looks at: what a verification found, what the values inside of a model are, which modules are wrong, and
+//! what a model consists of, each as one HTML file that needs no network. [`verification`], [`values`] and [`modules`] make them of what `onnxport-core` found,
 //! [`model`] also as Markdown and JSON; [`page`] and [`chart`] know nothing of models.
 
 mod along;
 pub mod chart;
 pub mod draw;
 pub mod model;
+mod modules;
 mod outputs;
 pub mod page;
 pub mod profile;
 
+pub use modules::modules;
 use onnxport_core::bisect::Found;
 use onnxport_core::verify::Verification;
 use page::{Page, Section, Verdict};

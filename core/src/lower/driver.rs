@@ -9,7 +9,7 @@ use onnxport_abi::status;
 
 use super::callbacks::host_table;
 use super::interface::{real_type, rename_dims};
-use super::{LowerOptions, Lowered, Provided, suggest};
+use super::{LowerOptions, Lowered, Provided};
 use crate::Name;
 use crate::diagnose::{Code, Diagnostic, OriginId, Origins, Report, Severity};
 use crate::host::Known;
@@ -17,7 +17,7 @@ use crate::host::{Host, Site, cross, log};
 use crate::ir::{self, Attribute, BlockId, Model, OpsetImport, Shape, ValueId};
 use crate::ops::infer;
 use crate::program::{Arg, Body, Call, Output, Program, TensorType, Val, ValueType};
-use crate::registry::{Provider, Resolved};
+use crate::registry::Resolved;
 use crate::sym::Dim;
 use crate::tensor::{DType, LazyTensor};
 use crate::valid::Stated;
@@ -83,7 +83,7 @@ pub(super) struct Driver<'p> {
     /// How many plugins the host had set aside at the start.
     set_aside: usize,
     /// Operators for which a lowering was suggested.
-    suggested: FxHashSet<Name>,
+    pub(super) suggested: FxHashSet<Name>,
 }
 
 /// Runs a lowering of `program`; the driver borrows it for as long as plugins read it.
@@ -367,45 +367,6 @@ impl<'p> Driver<'p> {
         }
     }
 
-    fn unresolved(&mut self, body: &Body, call: &Call, resolved: Resolved) -> Diagnostic {
-        let (target, opset) = (&call.target, self.model.opset());
-        let name = |p: &Provider| self.host.plugin_id(p);
-        let (code, message, help) = match resolved {
-            Resolved::Conflict(a, b) => (
-                Code::LOWER_CONFLICT,
-                format!("`{target}` is provided by both `{}` and `{}`", name(&a), name(&b)),
-                format!("choose one: `--use {target}={}`", name(&a)),
-            ),
-            Resolved::OtherOpset(p) => (
-                Code::LOWER_UNSUPPORTED,
-                format!("`{target}` has no lowering at opset {opset}"),
-                other_opset(name(&p), &p, opset),
-            ),
-            Resolved::RealOnly(p) => (
-                Code::LOWER_UNSUPPORTED,
-                format!("`{target}` has no lowering for complex tensors"),
-                format!(
-                    "`{}` lowers it for real tensors: compute with the real and the imaginary part here, as \
-                     `torch.view_as_real` gives them",
-                    name(&p)
-                ),
-            ),
-            Resolved::Missing | Resolved::Use(_) => (
-                Code::LOWER_UNSUPPORTED,
-                format!("`{target}` has no lowering"),
-                "compute it by other operators in this line, or write a lowering: `onnxport check --suggest` \
-                 prints one to begin with"
-                    .to_owned(),
-            ),
-        };
-        let mut suggestions = Vec::new();
-        if code == Code::LOWER_UNSUPPORTED && self.suggested.insert(target.clone()) {
-            suggestions.extend(suggest::lowerings(&self.host.schemas, &self.model.symbols, body, call));
-            suggestions.extend(suggest::module(self.model.origins.get(call.origin)));
-        }
-        Diagnostic::error(code, message).at(call.origin).help(help).suggest(suggestions)
-    }
-
     /// Lowers a nested body into the current block.
     pub(super) fn inline<'c>(&mut self, body: &'c Body, inputs: &[ValueId]) -> Option<Vec<ValueId>>
     where
@@ -516,15 +477,4 @@ fn is_complex(body: &Body, call: &Call) -> bool {
     call.args.iter().for_each(|a| a.arg.each_value(&mut visit));
     call.outputs.iter().for_each(|o| o.each_value(&mut visit));
     complex
-}
-
-/// What helps where a lowering is for other opsets than `opset`.
-fn other_opset(plugin: &str, provider: &Provider, opset: i64) -> String {
-    let (least, most) = (provider.min_opset, provider.max_opset);
-    let range = match most {
-        u32::MAX => format!("{least} and later"),
-        _ => format!("{least} to {most}"),
-    };
-    let nearest = if opset < i64::from(least) { least } else { most };
-    format!("convert with `--opset {nearest}`: `{plugin}` lowers it at opsets {range}")
 }

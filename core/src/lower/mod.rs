@@ -14,6 +14,7 @@ mod functions;
 mod interface;
 mod names;
 mod suggest;
+mod unresolved;
 
 pub(crate) use callbacks::{host_table, origin_of};
 pub use interface::{DimName, program_input};

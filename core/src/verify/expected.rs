@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::floor::Floor;
+use super::reference::InProcess;
 use crate::diagnose::{Code, Diagnostic};
 use crate::tensor::{self, DType, LazyTensor, MappedFile};
 use crate::weights;
@@ -27,6 +28,8 @@ pub struct Against {
     pub made: bool,
     /// The archive of the program that the model was made of; `None` where its own values are not what is expected.
     pub program: Option<PathBuf>,
+    /// What runs the program within this process, where it is there and not in a file.
+    pub in_process: Option<InProcess>,
     /// What ran the program, once it did.
     pub torch: Option<String>,
     /// Whether the noise of the computation is wanted, which takes that of float64.
@@ -141,7 +144,8 @@ impl Floors {
 struct CaseEntry {
     name: String,
     inputs: Vec<String>,
-    outputs: Vec<Option<String>>,
+    /// `None` where only the inputs of the call are known.
+    outputs: Option<Vec<Option<String>>>,
     #[serde(default)]
     states: Vec<String>,
     #[serde(default)]
@@ -240,8 +244,11 @@ impl<'a> Recording<'a> {
             };
             names.iter().map(tensor).collect::<Result<Vec<_>, String>>()
         };
+        let Some(known) = &entry.outputs else {
+            return Ok(Case::new(entry.name.clone(), named("input", &entry.inputs)?));
+        };
         let (mut outputs, mut names) = (Vec::new(), Vec::new());
-        for (index, name) in entry.outputs.iter().enumerate() {
+        for (index, name) in known.iter().enumerate() {
             if let Some(tensor) = self.tensor(&format!("{}/output/{index}", entry.name))? {
                 outputs.push(tensor);
                 names.push(name.clone().unwrap_or_default());

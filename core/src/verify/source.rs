@@ -10,7 +10,7 @@ use super::samples::{self, Sample};
 use super::values;
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::meta;
-use crate::program::{Program, Value, ValueType};
+use crate::program::{InputSpec, Program, Value, ValueType};
 use crate::pt2::{self, Archive, SampleValue};
 use crate::registry::Schemas;
 use crate::sizes::{self, AxisSize, Constraints, Sizes};
@@ -91,9 +91,38 @@ impl Against {
         };
         let inputs = archive.sample_inputs()?.ok_or_else(nothing)?;
         let program = &archive.program;
+        Ok(Self::of_values(program, schemas, inputs.flatten(&program.signature)?, drawing)?)
+    }
+
+    /// Calls made from `call`, which states the inputs of `program` by their names, as [`of_archive`](Self::of_archive)
+    /// makes them from recorded ones. What `schemas` say of its operators tells which sizes must be equal.
+    ///
+    /// # Errors
+    /// `OP704` where the call is not one of the program, and `OP710` for a rule that fits no input.
+    pub fn of_call(
+        program: &Program,
+        schemas: &Schemas,
+        call: &Case,
+        drawing: &Drawing,
+    ) -> Result<Self, Diagnostic> {
+        let inputs = program.signature.inputs.iter().enumerate();
+        let value = |(place, input): (usize, &InputSpec)| {
+            let (_, tensor) = call.inputs.iter().find(|(name, _)| *name == input.name)?;
+            Some((place, SampleValue::Tensor(tensor.clone())))
+        };
+        Self::of_values(program, schemas, inputs.filter_map(value).collect(), drawing)
+    }
+
+    /// Calls made from values of the inputs at some places.
+    fn of_values(
+        program: &Program,
+        schemas: &Schemas,
+        values: Vec<(usize, SampleValue)>,
+        drawing: &Drawing,
+    ) -> Result<Self, Diagnostic> {
         let mut samples = Vec::new();
         let mut extents = indices::extents(program, schemas);
-        for (place, value) in inputs.flatten(&program.signature)? {
+        for (place, value) in values {
             let spec = program.signature.inputs.get(place);
             let (Some(spec), Some(stated)) = (spec, stated(program, place)) else { continue };
             let sample = sample(&spec.name, stated, value).ok_or_else(|| {
@@ -162,12 +191,28 @@ fn sample(name: &str, stated: &Value, value: SampleValue) -> Option<Sample> {
             (Vec::new(), None, scalar(DType::F64, n.to_le_bytes().to_vec()))
         }
         (ValueType::SymBool, SampleValue::Bool(b)) => (Vec::new(), None, scalar(DType::Bool, vec![b.into()])),
+        // A number that was recorded as a tensor.
+        (ty, SampleValue::Tensor(tensor))
+            if tensor.shape.is_empty() && number_type(ty) == Some(tensor.dtype) =>
+        {
+            (Vec::new(), if let ValueType::SymInt(dim) = ty { Some(*dim) } else { None }, tensor)
+        }
         _ => return None,
     };
     // A complex tensor is fed as pairs, which its stated shape does not know of.
     let pair = (tensor.shape.len() > dims.len()).then_some(Dim::Const(2));
     let dims = dims.into_iter().chain(pair.filter(|_| number.is_none())).collect();
     Some(Sample { name: name.to_owned(), dims, number, tensor, within: Vec::new(), made: false })
+}
+
+/// The element type of a number as a tensor.
+fn number_type(ty: &ValueType) -> Option<DType> {
+    match ty {
+        ValueType::SymInt(_) => Some(DType::I64),
+        ValueType::SymFloat => Some(DType::F64),
+        ValueType::SymBool => Some(DType::Bool),
+        _ => None,
+    }
 }
 
 /// A complex tensor as pairs of real numbers, as the converted model takes it.

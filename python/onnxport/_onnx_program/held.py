@@ -32,6 +32,7 @@ class HeldModel:
 
     def __init__(self, model: Any) -> None:
         self._native: _native.Model | None = None
+        self._by_name: _native.Model | None = None
         self._ir: onnx_ir.Model | None = None
         self._mark: bytes | None = None
         self._source: Source | None = None
@@ -46,7 +47,10 @@ class HeldModel:
     @property
     def ports(self) -> Ports:
         """What the model declares."""
-        return Ports.of(self.to_bytes(include_initializers=False))
+        edited = self._edited
+        if edited is not None:
+            return Ports.of(irmodel.to_bytes(edited, False, False))
+        return Ports.of(self._message(self._made, False, False))
 
     @property
     def model(self) -> onnx_ir.Model:
@@ -99,15 +103,23 @@ class HeldModel:
             return irmodel.to_bytes(edited, include_initializers, keep_initializers_as_inputs)
         if include_initializers and self.waits:
             raise _errors.usage("the model waits for its weights", "give them with `apply_weights`")
+        made = self._written(include_initializers, keep_initializers_as_inputs)
+        return self._message(made, include_initializers, keep_initializers_as_inputs)
+
+    def _message(self, made: _native.Model, included: bool, as_inputs: bool) -> bytes:
         with public_errors():
-            return self._made.to_bytes(
-                json.dumps(
-                    {
-                        "initializers": include_initializers,
-                        "initializers_as_inputs": keep_initializers_as_inputs,
-                    }
-                )
+            return made.to_bytes(
+                json.dumps({"initializers": included, "initializers_as_inputs": as_inputs})
             )
+
+    def _written(self, included: bool, as_inputs: bool) -> _native.Model:
+        """Return what is written: who gives weights by their names knows those of the program."""
+        return self._made if included and not as_inputs else self._apart
+
+    @property
+    def _apart(self) -> _native.Model:
+        """What was made with the weights as the program has them."""
+        return self._made
 
     def save(
         self,
@@ -166,9 +178,8 @@ class HeldModel:
             **options,
         }
         with public_errors():
-            written: dict[str, Any] = json.loads(
-                self._made.save(os.fspath(path), json.dumps(given))
-            )
+            made = self._written(include_initializers, keep_initializers_as_inputs)
+            written: dict[str, Any] = json.loads(made.save(os.fspath(path), json.dumps(given)))
         return written
 
     @property
@@ -184,13 +195,16 @@ class HeldModel:
         """Whether the model has no data for some of its weights."""
         return self._edited is None and self._source is not None and self._source.waits
 
-    def weights(self) -> list[Weight]:
-        """Return the weights, whose bytes are read when they are asked for."""
+    def weights(self, as_given: bool = False) -> list[Weight]:
+        """Return the weights, whose bytes are read when they are asked for.
+
+        `as_given` returns them as the program has them, not as the optimizer leaves them.
+        """
         from onnxport._onnx_program.serializer import Weight
 
         if self._edited is not None:
             return irmodel.weights(self.model)
-        made = self._made
+        made = self._apart if as_given else self._made
 
         def reader(name: str) -> Callable[[int, int], bytes]:
             def read(offset: int, length: int) -> bytes:

@@ -22,8 +22,9 @@ from onnxport._onnx_program.sessions import Loader, ReferenceSession
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
+    from onnxport import _native
+    from onnxport._commands import Result
     from onnxport._export.capture import Capture
-    from onnxport._onnx_program.comparing import Comparison
     from onnxport._operators.rules import Pass, Rule
 
 
@@ -226,9 +227,27 @@ class ONNXProgram(HeldModel):
         """Convert again, from another source or with other options."""
         native = source.convert(self._options)
         self.release()
-        self._source, self._native = source, native
+        self._source, self._native, self._by_name = source, native, None
         self._ir = self._mark = None
         self.__dict__.pop("report", None)
+
+    @property
+    def _apart(self) -> _native.Model:
+        if self._source is None or self._options.get("optimize", True) is False:
+            return self._made
+        if self._by_name is None:
+            self._by_name = self._source.convert({**self._options, "initializers_as_inputs": True})
+        return self._by_name
+
+    @property
+    def path(self) -> Path | None:
+        """The file that the program comes from, if it comes from one."""
+        return self._path
+
+    def loads_itself(self, args: Any, kwargs: Mapping[str, Any] | None) -> bool:
+        """Tell whether the command can load the program from its file, as PyTorch has not yet."""
+        given = args is not None or kwargs is not None
+        return self._path is not None and self._program is None and not given
 
     def verify(
         self,
@@ -237,17 +256,33 @@ class ONNXProgram(HeldModel):
         *,
         rtol: float | None = None,
         atol: float | None = None,
-    ) -> list[Comparison]:
-        """Compare with what the exported program computes, by default on its example inputs.
+        **options: Any,
+    ) -> Result:
+        """Compare with what the exported program computes, as `onnxport verify` does.
+
+        Without a call of one's own the example is run, and calls with other sizes and values are
+        drawn from it, as far as the program's guards allow. PyTorch says what they give, in this
+        process.
+
+        Args:
+            args: Positional arguments of a call to compare instead.
+            kwargs: Keyword arguments of that call.
+            rtol: The relative tolerance of floating-point outputs; by default that of their type.
+            atol: The absolute tolerance.
+            options: Those of `onnxport.verify`: `tolerance="auto"`, `executor=["ort",
+                "reference"]`, `seed=1`, `draw=["x=normal(0,1)"]`, `taps=True`,
+                `report="page.html"` and so on.
+
+        Returns:
+            What `onnxport verify --json` prints. `verification` has every case, output by output.
 
         Raises:
-            MismatchError: They differ by more than the tolerances, which depend on the type by
-                default.
-            UnverifiedError: There is no program, no example, or no ONNX Runtime.
+            MismatchError: They differ by more than the tolerances; its `report` says where.
+            UnverifiedError: There is no program, no example, or nothing that runs the model.
         """
-        from onnxport._onnx_program import comparing
+        from onnxport._onnx_program import verifying
 
-        return comparing.verify(self, args, kwargs, rtol, atol)
+        return verifying.verify(self, args, kwargs, {"rtol": rtol, "atol": atol, **options})
 
     def __repr__(self) -> str:
         ports = (f"{one['name']}: {one['type']}" for one in self.report.get("inputs", ()))

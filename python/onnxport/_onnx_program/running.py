@@ -53,7 +53,7 @@ class Runner:
             if unknown:
                 raise _errors.usage(f"the graph has no value `{unknown[0]}`") from error
             if type(error).__module__.partition(".")[0] == "onnxruntime":
-                raise _refused(program, error) from error
+                raise refused(program, str(error)) from error
             raise
         kept = json.loads(self.session.metadata.get(STATES, "[]"))
         self.kept = [state for state in kept if state["kind"] != "input"]
@@ -125,9 +125,9 @@ class Runner:
             self._folder = None
 
 
-def _refused(program: ONNXProgram, error: Exception) -> _errors.UnverifiedError:
-    """Return the error for a model that ONNX Runtime does not load."""
-    said = str(error).strip().split("\n", 1)[0]
+def refused(program: ONNXProgram, said: str) -> _errors.UnverifiedError:
+    """Return the error for a model of which ONNX Runtime said so much when it did not load it."""
+    said = said.strip().split("\n", 1)[0]
     lacking = [one for one in program.diagnostics if one.code == "OP409"]
     if not lacking:
         help = "try another `opset_version`, or a newer version of ONNX Runtime"

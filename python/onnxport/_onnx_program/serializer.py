@@ -47,4 +47,4 @@ def write(
             "`serializer` cannot be called", "it takes a path, the model and its weights"
         )
     model = program.to_bytes(include_initializers=False, keep_initializers_as_inputs=as_inputs)
-    serializer(path, model, program.weights() if include else [])
+    serializer(path, model, program.weights(as_given=True) if include else [])

@@ -24,6 +24,8 @@ def pieces(
     custom_translation_table: Mapping[Any, Callable[..., Any] | Sequence[Callable[..., Any]]]
     | None = None,
     plugins: Sequence[str | os.PathLike[str]] = (),
+    options: Mapping[str, Any] | None = None,
+    progress: Callable[[str], object] | None = None,
 ) -> Pieces:
     """Convert the modules of a model by themselves, and find those that are wrong.
 
@@ -46,6 +48,8 @@ def pieces(
         optimize: As `onnxport.export` has it.
         custom_translation_table: As `onnxport.export` has it.
         plugins: As `onnxport.export` has it.
+        options: As `onnxport.export` has it.
+        progress: Called with a line about what begins, such as `converting layers.3`.
 
     Returns:
         The tree of the modules, each with a verdict, a reason and its error. `found` are those in
@@ -65,13 +69,16 @@ def pieces(
         raise _errors.UnverifiedError("there is no ONNX Runtime: pip install onnxruntime")
     module, args, named = _module(model, inputs, kwargs)
     job.warn_of_training(module)
-    options = {
+    given = {
         "opset_version": opset_version,
         "optimize": optimize,
         "custom_translation_table": custom_translation_table,
         "plugins": plugins,
+        "options": options,
     }
-    trials = Trials(options, rtol, atol)
+    tell = progress or (lambda _: None)
+    trials = Trials(given, rtol, atol, tell=tell)
+    tell("recording calls")
     with caches.registered():
         found = record(module, args, named)
         root = Search(found, trials, all=all, once=once).run(module)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +18,7 @@ from torch import nn
 
 from onnxport import _errors
 from onnxport._diagnostics import Diagnostic
-from onnxport._onnx_program import comparing
+from onnxport._onnx_program.measure import Measured, compare
 from onnxport._onnx_program.running import Runner
 from onnxport._pieces.calls import Call, Piece, unchanged
 
@@ -48,6 +48,7 @@ class Trials:
     options: Mapping[str, Any]
     rtol: float | None = None
     atol: float | None = None
+    tell: Callable[[str], object] = lambda _: None
     conversions: int = 0
     wanted: dict[Call, list[torch.Tensor]] = field(default_factory=dict)
 
@@ -92,6 +93,7 @@ class Trials:
         from onnxport._export.api import export
 
         self.conversions += 1
+        self.tell(f"converting {_named(pieces)}")
         group = Group(pieces)
         try:
             with unchanged(group), warnings.catch_warnings():
@@ -105,6 +107,7 @@ class Trials:
             return Outcome("does not convert", _first(error), error.diagnostics)
         except Exception as error:
             return Outcome("does not convert", _sentence(error))
+        self.tell(f"running {_named(pieces)}")
         try:
             runner = Runner(program)
             try:
@@ -122,7 +125,7 @@ class Trials:
     def _compare(
         self, pieces: Sequence[Piece], group: Group, found: Sequence[list[torch.Tensor]]
     ) -> dict[Piece, Outcome] | Outcome:
-        judged: dict[Piece, list[comparing.Comparison]] = {piece: [] for piece in pieces}
+        judged: dict[Piece, list[Measured]] = {piece: [] for piece in pieces}
         for turn, outputs in enumerate(found):
             left = iter(outputs)
             for piece, calls in group.calls:
@@ -131,7 +134,7 @@ class Trials:
                 if len(mine) < len(wanted):
                     return Outcome("disagrees", "the model has fewer outputs than the module")
                 names = [f"output {number}" for number in range(len(wanted))]
-                judged[piece] += comparing.compare(names, mine, wanted, self.rtol, self.atol)
+                judged[piece] += compare(names, mine, wanted, self.rtol, self.atol)
             if next(left, None) is not None:
                 return Outcome("disagrees", "the model has more outputs than the module")
         return {piece: _outcome(compared) for piece, compared in judged.items()}
@@ -161,6 +164,11 @@ class Group(nn.Module):
             given = [next(left) for _ in calls[0].tensors]
             outputs += _tensors(self.pieces[place], calls[0], given)
         return outputs
+
+
+def _named(pieces: Sequence[Piece]) -> str:
+    first = pieces[0].path or "the model"
+    return first if len(pieces) == 1 else f"{first} and {len(pieces) - 1} more"
 
 
 def _of_turn(calls: Sequence[Call], turn: int) -> Call:
@@ -195,7 +203,7 @@ def _computed(piece: Piece) -> tuple[dict[Call, list[torch.Tensor]], bool]:
     return computed, writes
 
 
-def _outcome(compared: Sequence[comparing.Comparison]) -> Outcome:
+def _outcome(compared: Sequence[Measured]) -> Outcome:
     wrong = [one for one in compared if not one.passed]
     off = max((one.max_abs_diff for one in compared), default=0.0)
     relative = max((one.max_rel_diff for one in compared), default=0.0)

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 import onnxport
-from onnxport._onnx_program import comparing
+from onnxport._onnx_program.measure import compare
 from onnxport.testing import assert_onnx_program
 
 PACKAGE = Path(__file__).parents[3] / "python"
@@ -126,46 +126,152 @@ class TestCalling:
         assert len(set(made)) == 1
 
 
+def outputs(report, case=0):
+    return report["verification"]["cases"][case]["outputs"]
+
+
+def cases(report):
+    return [case["name"] for case in report["verification"]["cases"]]
+
+
 class TestVerifying:
     def test_what_agrees(self, program, x):
-        (compared,) = program.verify()
-        assert compared.name == "scores"
-        assert compared.passed
-        assert compared.max_abs_diff < 1e-5
-        program.verify((x[:2],))
+        report = program.verify()
+        (scores,) = outputs(report)
+        assert scores["name"] == "scores"
+        assert scores["difference"]["wrong"] == 0
+        assert scores["difference"]["max_abs"] < 1e-5
+        assert {"traced", "minimum", "prime", "maximum"} <= {*cases(report)}
+        assert {case["expected"] for case in report["verification"]["cases"]} == {"torch"}
+        assert report["verification"]["torch"].startswith("PyTorch ")
+
+    def test_it_says_what_the_command_prints(self, program, x, tmp_path):
+        torch.export.save(program.exported_program, tmp_path / "model.pt2")
+        program.save(tmp_path / "model.onnx")
+        here = program.verify()
+        there = onnxport.verify(
+            tmp_path / "model.onnx", against=tmp_path / "model.pt2", reference="torch"
+        )
+        assert here.keys() == there.keys()
+        assert cases(here) == cases(there)
+        mine, theirs = (
+            [(case["inputs"], case["expected"], case["outputs"]) for case in said["cases"]]
+            for said in (here["verification"], there["verification"])
+        )
+        assert mine == theirs
+
+    def test_a_call_of_ones_own(self, program, x):
+        assert cases(program.verify((x[:2],))) == ["given"]
+        assert {"given", "drawn"} <= {*cases(program.verify((x[:2],), seed=1))}
+
+    def test_a_size_that_tracing_excluded_is_computed(self, net, program, x):
+        guarded = torch.export.export(
+            net, (x,), dynamic_shapes=({0: torch.export.Dim("n", min=2)},)
+        )
+        made = onnxport.export(guarded)
+        assert cases(made.verify((x[:1],))) == ["given"]
+
+    def test_the_noise_of_the_computation(self, program):
+        report = program.verify(tolerance="auto")
+        assert report["verification"]["tolerance"] == "auto"
+        assert 0 < outputs(report)[0]["floor"]["noise"] < 1e-5
+
+    def test_several_executors(self, program):
+        report = program.verify(executor=["ort", "reference"])
+        names = [one["executor"].partition(",")[0] for one in report["executors"]]
+        assert len(names) == 2
+        assert "evaluator" in names[1]
+
+    def test_drawn_sizes_satisfy_the_guards(self):
+        class Guarded(nn.Module):
+            def forward(self, x):
+                n = x.shape[0]
+                torch._check((n % 3) * (n % 5) == 0)
+                return x + 1
+
+        dynamic = ({0: torch.export.Dim.DYNAMIC},)
+        given = torch.export.export(Guarded(), (torch.ones(3, 2),), dynamic_shapes=dynamic)
+        report = onnxport.export(given).verify()
+        assert {"prime", "maximum"} <= {*cases(report)}
+        for case in report["verification"]["cases"]:
+            size = case["inputs"][0]["shape"][0]
+            assert (size % 3) * (size % 5) == 0
+            assert case["expected"] == "torch"
+
+    def test_the_module_stays_as_it_is(self, x):
+        class Counting(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.linear = nn.Linear(3, 2)
+                self.register_buffer("calls", torch.zeros(1))
+
+            def forward(self, x):
+                self.calls.add_(1)
+                self.linear.weight.mul_(0.5)
+                return self.linear(x) + self.calls
+
+        with torch.no_grad():
+            module = Counting().eval().requires_grad_(False)
+            program = onnxport.export(torch.export.export(module, (x,)))
+        kept = {name: value.clone() for name, value in module.state_dict().items()}
+        generator = torch.get_rng_state()
+        report = program.verify(tolerance="auto")
+        assert cases(report)[:3] == ["traced", "traced-step-2", "traced-step-3"]
+        assert torch.equal(torch.get_rng_state(), generator)
+        assert torch.get_default_dtype() == torch.float32
+        for name, value in module.state_dict().items():
+            assert value.dtype == torch.float32
+            assert torch.equal(value, kept[name]), name
 
     def test_what_differs(self, program, x):
         program.exported_program = torch.export.export(Net().eval(), (x,))
-        with pytest.raises(
-            onnxport.MismatchError, match="`scores` is not what the program computes"
-        ):
+        with pytest.raises(onnxport.MismatchError, match="scores: 10 of 10 elements") as caught:
             program.verify()
-        assert program.verify(rtol=1e3, atol=1e3)
+        assert outputs(caught.value.report)[0]["difference"]["wrong"] == 10
+        program.verify(rtol=1e3, atol=1e3)
 
     def test_other_shapes_differ(self, program, x):
-        other = torch.export.export(nn.Linear(3, 7), (x,))
-        program.exported_program = other
-        with pytest.raises(onnxport.MismatchError, match=r"its shape is \[5, 2\] and not \[5, 7\]"):
+        program.exported_program = torch.export.export(nn.Linear(3, 7), (x,))
+        with pytest.raises(onnxport.MismatchError, match=r"shape \[5, 2\], expected \[5, 7\]"):
             program.verify()
 
     def test_nan_agrees_with_nan(self):
         program = onnxport.export(lambda x: x.sqrt(), (torch.tensor([-1.0, 4.0]),))
-        assert program.verify()[0].passed
+        (root,) = outputs(program.verify())
+        assert root["difference"]["wrong"] == 0
         assert_onnx_program(program)
 
-    def test_nothing_to_compare_with(self, program):
+    def test_nothing_to_compare_with(self, program, x):
         other = onnxport.ONNXProgram(program.model)
-        with pytest.raises(onnxport.UnverifiedError, match="no example"):
+        with pytest.raises(onnxport.UnverifiedError, match="no exported program"):
             other.verify()
+        with pytest.raises(onnxport.UnverifiedError, match="types and shapes alone"):
+            program.verify(reference="recorded")
+        assert program.verify(reference="none")["ok"]
         with pytest.raises(ValueError, match="no exported program"):
             assert_onnx_program(other, strategy=None)
         with pytest.raises(ValueError, match="'tract' is no backend"):
             assert_onnx_program(program, backend="tract")
+        without = torch.export.export(Net().eval(), (x,))
+        without.example_inputs = None
+        program.exported_program = without
+        with pytest.raises(onnxport.UnverifiedError, match="no example"):
+            program.verify()
+
+    def test_an_option_that_there_is_none_of(self, program):
+        with pytest.raises(onnxport.UsageError, match="tolerence"):
+            program.verify(tolerence="auto")
+
+    def test_a_program_of_a_file(self, program, x, tmp_path):
+        torch.export.save(program.exported_program, tmp_path / "model.pt2")
+        made = onnxport.export(tmp_path / "model.pt2")
+        assert "minimum" in cases(made.verify(reference="torch"))
+        assert cases(made.verify((x[:2],))) == ["given"]
 
     def test_values_that_differ_are_shown(self, program, x):
         wrong = onnxport.export(lambda x: x @ torch.ones(3, 2), (x,))
         wrong.exported_program = program.exported_program
-        with pytest.raises(AssertionError, match="not close"):
+        with pytest.raises(AssertionError, match="elements differ"):
             assert_onnx_program(wrong)
 
 
@@ -386,19 +492,32 @@ def test_a_program_runs_without_pytorch(program, tmp_path):
     subprocess.run([sys.executable, "-c", code], check=True, cwd=PACKAGE)
 
 
-class TestComparisons:
+class TestMeasures:
     @pytest.mark.parametrize("dtype", [torch.int64, torch.uint64])
     def test_integers_are_compared_without_rounding(self, dtype):
         wanted = torch.tensor([2**53, 3], dtype=dtype)
         found = torch.tensor([2**53 + 1, 3], dtype=dtype)
-        (one,) = comparing.compare(["x"], [found], [wanted])
+        (one,) = compare(["x"], [found], [wanted], atol=2)
         assert not one.passed
         assert one.max_abs_diff == 1.0
-        (same,) = comparing.compare(["x"], [wanted], [wanted])
+        (same,) = compare(["x"], [wanted], [wanted])
         assert same.passed
-        (near,) = comparing.compare(["x"], [found], [wanted], atol=1)
-        assert near.passed
 
     def test_truths_are_compared(self):
-        (one,) = comparing.compare(["x"], [torch.tensor(True)], [torch.tensor(False)])
+        (one,) = compare(["x"], [torch.tensor(True)], [torch.tensor(False)])
         assert (one.passed, one.max_abs_diff) == (False, 1.0)
+
+    def test_views_and_pairs_are_compared_as_they_are_seen(self):
+        wanted = torch.randn(3, 4, dtype=torch.complex64)
+        (same,) = compare(["x"], [wanted.conj().resolve_conj()], [wanted.conj()])
+        assert same.passed
+        (same,) = compare(["x"], [wanted.T.contiguous()], [wanted.T])
+        assert same.passed
+        (other,) = compare(["x"], [wanted], [wanted.conj()])
+        assert not other.passed
+
+    def test_types_and_infinities(self):
+        (one,) = compare(["x"], [torch.ones(2)], [torch.ones(2, dtype=torch.float64)])
+        assert (one.passed, one.problem) == (False, "its element type is float32 and not float64")
+        (one,) = compare(["x"], [torch.tensor([float("nan")])], [torch.ones(1)])
+        assert (one.passed, one.max_abs_diff) == (False, float("inf"))

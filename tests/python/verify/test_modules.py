@@ -111,3 +111,38 @@ def test_within_python_no_other_is_started(tmp_path, monkeypatch):
         onnxport.bisect(tmp_path / "m.pt2", modules=True, timeout=5)
     said = onnxport.bisect(saved(tmp_path / "a.pt2"), modules=True)
     assert (said.modules["ok"], said.modules["conversions"]) == (True, 1)
+
+
+def test_the_tree_is_a_page(tmp_path):
+    archive = saved(tmp_path / "m.pt2", bad=3)
+    done = bisect(archive, "--report", str(tmp_path / "tree.html"))
+    assert done.returncode == 4, done.stdout + done.stderr
+    page = (tmp_path / "tree.html").read_text()
+    assert "layers.3.inner does not convert" in page
+    assert "aten.frexp.Tensor" in page
+    with pytest.raises(onnxport.MismatchError):
+        onnxport.bisect(archive, modules=True, report=[tmp_path / "again.html"])
+    again = (tmp_path / "again.html").read_text()
+    assert "layers.3.inner does not convert" in again
+
+
+def test_options_of_plugins_count(tmp_path):
+    archive = saved(tmp_path / "m.pt2")
+    for refused in (
+        bisect(archive, "--use", "aten.tanh.default=nobody"),
+        bisect(archive, "--plugin-option", "nobody.depth=3"),
+    ):
+        assert refused.returncode != 0, refused.stdout
+        assert "nobody" in refused.stderr + refused.stdout
+    assert bisect(archive, "--use", "aten.tanh.default=aten").returncode == 0
+
+
+def test_it_says_what_begins():
+    said = []
+    torch.manual_seed(0)
+    onnxport.pieces(Deep(2).eval(), (torch.rand(2, 4),), progress=said.append)
+    assert said[:2] == ["recording calls", "converting the model"]
+    assert "converting layers.2" in said
+    said.clear()
+    onnxport.pieces(Deep(None).eval(), (torch.rand(2, 4),), progress=said.append)
+    assert said == ["recording calls", "converting the model", "running the model"]

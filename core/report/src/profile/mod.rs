@@ -183,8 +183,8 @@ fn key(key: Option<&str>) -> &str {
     }
 }
 
-/// Microseconds with their unit.
-fn time(micros: f64) -> String {
+/// Microseconds with their unit: `3.0 µs`, `1.25 ms`, `2.10 s`.
+pub fn time(micros: f64) -> String {
     match micros {
         _ if micros < 10.0 => format!("{micros:.1} µs"),
         _ if micros < 1e3 => format!("{micros:.0} µs"),
@@ -194,10 +194,22 @@ fn time(micros: f64) -> String {
 }
 
 /// What the middle half of the runs took.
-fn middle(times: &Times) -> String {
+pub fn middle(times: &Times) -> String {
     format!("{} to {}", time(times.low), time(times.high))
 }
 
-fn share(part: f64) -> String {
+/// A part of a whole as a percentage.
+pub fn share(part: f64) -> String {
     format!("{:.1} %", 100.0 * part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::time;
+
+    #[test]
+    fn times_are_short() {
+        let times = [0.0, 3.0, 42.4, 1250.0, 2.1e6].map(time);
+        assert_eq!(times, ["0.0 µs", "3.0 µs", "42 µs", "1.25 ms", "2.10 s"]);
+    }
 }

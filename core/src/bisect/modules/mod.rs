@@ -9,6 +9,7 @@
 mod tests;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -35,11 +36,17 @@ pub struct Options {
     pub once: bool,
     /// Plugins to convert with.
     pub plugins: Vec<PathBuf>,
+    /// Further options of `convert`, by their names.
+    #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
+    pub options: serde_json::Map<String, serde_json::Value>,
 }
 
-/// What calls `pieces` within this process: given the archive and the keywords as JSON, it returns what `to_json` of the
-/// result gives, or a sentence that says why there is none.
-pub type Caller = fn(&Path, &str) -> Result<String, String>;
+/// What is told the step that begins, and says whether to go on.
+pub type Tell = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+
+/// What calls `pieces` within this process: given the archive, the keywords as JSON and whom to tell the steps, it returns
+/// what `to_json` of the result gives, or a sentence that says why there is none.
+pub type Caller = fn(&Path, &str, Tell) -> Result<String, String>;
 
 /// What became of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -178,24 +185,27 @@ impl Pieces {
 #[serde(untagged)]
 enum Answer {
     Error { error: String },
+    Step { step: String },
     Greeting { torch: String, onnxport: String },
     Tree(Box<Pieces>),
 }
 
-/// Looks at the modules of the archive at `path`, within `limit`; `caller` does it where this process is a Python.
+/// Looks at the modules of the archive at `path`, within `limit`; `caller` does it where this process is a Python. `tell`
+/// is told the steps.
 ///
 /// # Errors
-/// `OP706` where there is no Python that can, or it fails.
+/// `OP706` where there is no Python that can, it fails, or was not to go on.
 pub fn modules(
     path: &Path,
     options: &Options,
     limit: Option<Duration>,
     caller: Option<Caller>,
+    tell: Tell,
 ) -> Result<Pieces, Diagnostic> {
     let found = match caller {
-        Some(call) => request(options).and_then(|request| tree(call(path, &request)?.as_bytes())),
+        Some(call) => request(options).and_then(|request| tree(call(path, &request, tell)?.as_bytes())),
         None => interpreter::with(&["torch", "onnxport"])
-            .and_then(|python| ask(&python, path, options, limit.unwrap_or(PATIENCE))),
+            .and_then(|python| ask(&python, path, options, limit.unwrap_or(PATIENCE), &tell)),
     };
     found.map_err(|why| {
         let message = format!("the modules of {} cannot be run: {why}", path.display());
@@ -228,7 +238,13 @@ fn tree(message: &[u8]) -> Result<Pieces, String> {
     }
 }
 
-fn ask(python: &Python, path: &Path, options: &Options, limit: Duration) -> Result<Pieces, String> {
+fn ask(
+    python: &Python,
+    path: &Path,
+    options: &Options,
+    limit: Duration,
+    tell: &Tell,
+) -> Result<Pieces, String> {
     let told = |why: String| format!("`{}`: {why}", python.interpreter.display());
     let request = request(options)?.into_bytes();
     let child = Child::start(&python.interpreter, SCRIPT, path, true, request, limit);
@@ -237,7 +253,14 @@ fn ask(python: &Python, path: &Path, options: &Options, limit: Duration) -> Resu
     else {
         return Err(told("it answers without a greeting".to_owned()));
     };
-    let found = child.answer().and_then(|text| tree(&text)).map_err(told)?;
+    let found = loop {
+        match child.answer().and_then(|text| read(&text)).map_err(told)? {
+            Answer::Step { step } if tell(&step) => {}
+            Answer::Step { .. } => return Err("it was interrupted".to_owned()),
+            Answer::Tree(pieces) => break *pieces,
+            _ => return Err(told("it greets twice".to_owned())),
+        }
+    };
     let python = format!("onnxport {onnxport} and PyTorch {torch} ({})", python.interpreter.display());
     Ok(Pieces { python, ..found })
 }

@@ -4,8 +4,8 @@ Its arguments are ARCHIVE PARENT trusted. `process.py` stands before it, and has
 annotations for both.
 
 Messages are JSON. The request has the keywords of `pieces`. The answers are a greeting with
-`torch` and `onnxport`, the versions of both, and then what `to_json` of the result gives; or a
-message with `error`, which is the last one.
+`torch` and `onnxport`, the versions of both; messages with `step`, what begins; and then what
+`to_json` of the result gives, or a message with `error`, which is the last one.
 """
 
 import json
@@ -36,7 +36,11 @@ def main() -> None:
         from onnxport import _native
 
         send(json.dumps({"torch": str(torch.__version__), "onnxport": _native.__version__}))
-        send(onnxport.pieces(archive, **json.loads(request)).to_json())
+
+        def tell(step: str) -> None:
+            send(json.dumps({"step": step}))
+
+        send(onnxport.pieces(archive, progress=tell, **json.loads(request)).to_json())
     except BaseException as error:
         send(json.dumps({"error": reason(error)}))
 

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 
@@ -22,16 +23,36 @@ fn asked(answers: &[&str], script: &str) -> Result<Pieces, String> {
     fs::write(&interpreter, format!("#!/bin/sh\ncat '{}'\n{script}\n", file.display())).unwrap();
     fs::set_permissions(&interpreter, fs::Permissions::from_mode(0o755)).unwrap();
     let python = Python { interpreter, packages: Vec::new() };
-    ask(&python, &folder.path().join("m.pt2"), &options(), Duration::from_secs(20))
+    let (path, limit) = (folder.path().join("m.pt2"), Duration::from_secs(20));
+    ask(&python, &path, &options(), limit, &told(STEPS))
+}
+
+/// How many steps are taken before somebody stops.
+const STEPS: usize = 2;
+
+/// Goes on for so many steps, which have names.
+fn told(steps: usize) -> Tell {
+    let seen = AtomicUsize::new(0);
+    Arc::new(move |step| {
+        assert_ne!(step, "");
+        seen.fetch_add(1, Ordering::Relaxed) < steps
+    })
 }
 
 fn options() -> Options {
-    Options { opset: 18, all: true, once: false, plugins: vec!["a.so".into()] }
+    Options {
+        opset: 18,
+        all: true,
+        once: false,
+        plugins: vec!["a.so".into()],
+        options: serde_json::Map::new(),
+    }
 }
 
 #[test]
 fn an_answer_becomes_the_tree() {
-    let found = asked(&[GREETING, TREE], "").unwrap();
+    let step = r#"{"step": "converting layers.1"}"#;
+    let found = asked(&[GREETING, step, step, TREE], "").unwrap();
     assert!(found.python.starts_with("onnxport 1.0 and PyTorch 2.15.0 ("), "{}", found.python);
     let [begins] = &found.found()[..] else { panic!() };
     assert_eq!((begins.path.as_str(), begins.verdict), ("layers.1", Verdict::Unconverted));
@@ -51,6 +72,7 @@ fn what_is_no_answer_is_refused() {
         (vec![GREETING], "echo 'out of luck' >&2; exit 3", "with exit code 3: out of luck"),
         (vec![GREETING, GREETING], "", "it greets twice"),
         (vec![TREE], "", "it answers without a greeting"),
+        (vec![GREETING, r#"{"step": "a"}"#, r#"{"step": "b"}"#, r#"{"step": "c"}"#, TREE], "", "interrupted"),
         (vec![GREETING, "{}"], "", "its answer is not one"),
         (vec![GREETING, &unknown], "", "its answer is not one"),
         (vec![GREETING, &sound], "", "nothing is wrong in a program that is"),
@@ -62,14 +84,21 @@ fn what_is_no_answer_is_refused() {
 
 #[test]
 fn a_caller_takes_the_place_of_a_process() {
-    let call: Caller = |path, options| {
+    let call: Caller = |path, options, tell| {
+        assert!(tell("converting layers.1"));
         assert_eq!(path, Path::new("m.pt2"));
         assert_eq!(options, r#"{"opset_version":18,"all":true,"once":false,"plugins":["a.so"]}"#);
         Ok(TREE.to_owned())
     };
-    let found = modules(Path::new("m.pt2"), &options(), None, Some(call)).unwrap();
+    let found = modules(Path::new("m.pt2"), &options(), None, Some(call), told(1)).unwrap();
     assert_eq!((found.conversions, found.python.as_str()), (3, ""));
-    let refused = modules(Path::new("m.pt2"), &options(), None, Some(|_, _| Err("no inputs".to_owned())));
+    let given =
+        Options { options: [("use".to_owned(), vec!["a=b"].into())].into_iter().collect(), ..options() };
+    let lacking: Caller = |_, options, _| {
+        assert!(options.ends_with(r#""options":{"use":["a=b"]}}"#), "{options}");
+        Err("no inputs".to_owned())
+    };
+    let refused = modules(Path::new("m.pt2"), &given, None, Some(lacking), told(1));
     let problem = refused.unwrap_err();
     assert_eq!(problem.code, Code::VERIFY_REFERENCE);
     assert!(problem.message.ends_with("no inputs"), "{}", problem.message);

@@ -4,6 +4,7 @@
 //! What PyTorch loads may run code, which this program never does: an archive that holds more than arithmetic and
 //! known operators is only given to it where the user asks for that. It also takes the memory of the weights.
 
+mod in_process;
 mod memory;
 mod message;
 
@@ -13,6 +14,7 @@ mod tests;
 use std::path::Path;
 use std::time::Duration;
 
+pub use in_process::InProcess;
 use message::Answer;
 
 use super::child::Child;
@@ -20,8 +22,8 @@ use super::expected::{Against, Case, Expected, Floors, Source};
 use crate::diagnose::{Code, Diagnostic, Severity};
 use crate::interpreter::{self, Python};
 
-/// What runs the program.
-const SCRIPT: &str = include_str!("program.py");
+/// What runs the program: a module for Python.
+pub const SCRIPT: &str = include_str!("program.py");
 /// How long PyTorch may take where the user does not say.
 const PATIENCE: Duration = Duration::from_mins(5);
 
@@ -47,17 +49,19 @@ impl Against {
     /// Returns a note where PyTorch was there and could not say what is expected.
     ///
     /// # Errors
-    /// `OP706` where PyTorch was asked for, and cannot say it.
+    /// `OP706` where PyTorch was asked for, or runs the program within this process, and cannot say it.
     pub fn refer(
         &mut self,
         reference: Reference,
         limit: Option<Duration>,
     ) -> Result<Option<Diagnostic>, Diagnostic> {
         let lacks = |case: &Case| case.expected.is_none() && !case.continues;
+        let insists =
+            reference == Reference::Torch || reference == Reference::Found && self.in_process.is_some();
         let outcome = match reference {
+            _ if insists => self.insist(limit),
             Reference::Found if self.exact || self.cases.iter().any(lacks) => self.look(limit),
-            Reference::Found | Reference::Recorded => Ok(()),
-            Reference::Torch => self.insist(limit),
+            Reference::Found | Reference::Recorded | Reference::Torch => Ok(()),
             Reference::None => {
                 self.cases.iter_mut().for_each(Case::forget);
                 Ok(())
@@ -66,7 +70,7 @@ impl Against {
         self.cases.retain(|case| !case.trial || case.source == Source::Torch);
         match outcome {
             Ok(()) => Ok(None),
-            Err(why) if reference == Reference::Torch => {
+            Err(why) if insists => {
                 let message = format!("PyTorch cannot say what the model must compute: {why}");
                 let help =
                     "without `--reference torch`, recorded values are compared, or types and shapes only";
@@ -91,6 +95,14 @@ impl Against {
     }
 
     fn insist(&mut self, limit: Option<Duration>) -> Result<(), String> {
+        if let Some(program) = self.in_process.clone() {
+            let mut answers = program.ask(self.request()?)?;
+            return self.hear(
+                &mut || answers.next().ok_or_else(|| "it says too little".to_owned()),
+                true,
+                "",
+            );
+        }
         let path = self.program.clone().ok_or("the values do not belong to a program that it could load")?;
         self.ask(&interpreter::with(&["torch"])?, &path, true, limit)
     }
@@ -102,21 +114,30 @@ impl Against {
         trusted: bool,
         limit: Option<Duration>,
     ) -> Result<(), String> {
-        // Who trusts the program wants its own values; otherwise what was recorded counts.
-        let keeps = !trusted;
-        let asked: Vec<&Case> = self.cases.iter().collect();
-        let request = message::request(&asked, self.exact)?;
-        let told = |why: String| format!("`{}`: {why}", python.interpreter.display());
+        let request = self.request()?;
+        let name = python.interpreter.display();
+        let told = |why: String| format!("`{name}`: {why}");
         let limit = limit.unwrap_or(PATIENCE);
         let child = Child::start(&python.interpreter, SCRIPT, path, trusted, request, limit);
         let mut child = child.map_err(told)?;
-        let version = greeting(&mut child).map_err(told)?;
-        let found = answers(&mut child, self.cases.len()).map_err(told)?;
+        self.hear(&mut || child.answer(), trusted, &format!(" ({name})")).map_err(told)
+    }
+
+    fn request(&self) -> Result<Vec<u8>, String> {
+        message::request(&self.cases.iter().collect::<Vec<_>>(), self.exact)
+    }
+
+    /// Takes over what is said in `messages` about the cases; `place` says where PyTorch is.
+    fn hear(&mut self, messages: Messages<'_>, trusted: bool, place: &str) -> Result<(), String> {
+        // Who trusts the program wants its own values; otherwise what was recorded counts.
+        let keeps = !trusted;
+        let version = greeting(messages)?;
+        let found = answers(messages, self.cases.len())?;
         let first = found.iter().zip(&self.cases).find(|(_, case)| !case.drawn && !self.made);
         if let Some((Err(why), case)) = first {
-            return Err(told(format!("it does not run the case {}: {why}", case.name)));
+            return Err(format!("it does not run the case {}: {why}", case.name));
         }
-        let wide = self.exact.then(|| answers(&mut child, self.cases.len()));
+        let wide = self.exact.then(|| answers(messages, self.cases.len()));
         for (number, (case, answer)) in self.cases.iter_mut().zip(found).enumerate() {
             let mut values = match answer {
                 Ok(values) => values,
@@ -140,7 +161,7 @@ impl Against {
                 _ => (case.expected, case.source) = (Some(values), Source::Torch),
             }
         }
-        self.torch = Some(format!("PyTorch {version} ({})", python.interpreter.display()));
+        self.torch = Some(format!("PyTorch {version}{place}"));
         Ok(())
     }
 }
@@ -151,13 +172,16 @@ impl Case {
     }
 }
 
-fn next(child: &mut Child) -> Result<Answer, String> {
-    message::read(child.answer()?).map_err(|why| format!("its answer is not one: {why}"))
+/// Gives one message after the other.
+type Messages<'a> = &'a mut dyn FnMut() -> Result<Vec<u8>, String>;
+
+fn next(messages: Messages<'_>) -> Result<Answer, String> {
+    message::read(messages()?).map_err(|why| format!("its answer is not one: {why}"))
 }
 
 /// The version of PyTorch.
-fn greeting(child: &mut Child) -> Result<String, String> {
-    match next(child)? {
+fn greeting(messages: Messages<'_>) -> Result<String, String> {
+    match next(messages)? {
         Answer::Greeting(version) => Ok(version),
         Answer::Error(why) => Err(why),
         _ => Err("it answers without a greeting".to_owned()),
@@ -165,10 +189,10 @@ fn greeting(child: &mut Child) -> Result<String, String> {
 }
 
 /// The answer to each of `count` cases: values, or why the program refuses it.
-fn answers(child: &mut Child, count: usize) -> Result<Vec<Result<Expected, String>>, String> {
+fn answers(messages: Messages<'_>, count: usize) -> Result<Vec<Result<Expected, String>>, String> {
     let mut all = Vec::with_capacity(count);
     while all.len() < count {
-        let (number, answer) = match next(child)? {
+        let (number, answer) = match next(messages)? {
             Answer::Values(number, values) => (number, Ok(values)),
             Answer::Refused(number, why) => (number, Err(why)),
             Answer::Error(why) => return Err(why),

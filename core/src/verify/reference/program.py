@@ -11,6 +11,8 @@ writes, or with `case` and `refused`, the reason. Where the request has the entr
 messages follow with the values that computing in float64 gives. A message with `error` is the last
 one.
 
+The package of Python runs this within its process, with `write` and `reason` of its own.
+
 Nothing but PyTorch is needed. A program that is not `trusted` must not run code when it is loaded.
 """
 
@@ -22,7 +24,7 @@ import re
 import struct
 import sys
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -204,32 +206,61 @@ def structures(archive: str) -> Iterator[dict[str, Any]]:
                     yield from (node for node in nodes if isinstance(node.get("type"), str))
 
 
+def load(archive: str) -> Any:
+    """Return the program in an archive."""
+    import torch
+    from torch._export.serde import serialize
+
+    def read(stored: Any, read: Any = serialize.deserialize_torch_artifact) -> Any:
+        # Recorded inputs may be of classes that are not known here, and are not needed.
+        try:
+            return read(stored)
+        except Exception:
+            return None
+
+    stand_in(archive)
+    serialize.deserialize_torch_artifact = read
+    with open(archive, "rb") as file:
+        return torch.export.load(file)
+
+
+def may_write(module: Any) -> bool:
+    """Tell whether some call of a program may write to what it is given."""
+    import torch
+
+    graphs = (part.graph for part in module.modules() if isinstance(part, torch.fx.GraphModule))
+    targets = (node.target for graph in graphs for node in graph.nodes if callable(node.target))
+    for target in targets:
+        schema = getattr(target, "_schema", None)
+        if schema is not None:
+            if schema.is_mutable:
+                return True
+        elif isinstance(target, torch._ops.HigherOrderOperator) and "mutation" in target.name():
+            return True
+    return False
+
+
 class Program:
-    """The program, which starts from its recorded state in every call."""
+    """A program that was loaded, which starts from its recorded state in every call.
 
-    def __init__(self, archive: str) -> None:
+    `module` is what runs, if that is not to be the program's own.
+    """
+
+    def __init__(self, exported: Any, module: Any = None) -> None:
         import torch
-        from torch._export.serde import serialize
 
-        def load(stored: Any, read: Any = serialize.deserialize_torch_artifact) -> Any:
-            # Recorded inputs may be of classes that are not known here, and are not needed.
-            try:
-                return read(stored)
-            except Exception:
-                return None
-
-        stand_in(archive)
-        serialize.deserialize_torch_artifact = load
-        with open(archive, "rb") as file:
-            exported = torch.export.load(file)
         self.structure = exported.call_spec.in_spec
-        self.module = exported.module()
+        self.module = exported.module() if module is None else module
+        self.writes = may_write(self.module)
         self.initial = {name: value.detach().clone() for name, value in self.state()}
         placeholders = (node for node in exported.graph.nodes if node.op == "placeholder")
         stated = {node.name: node.meta.get("val") for node in placeholders}
         inputs = exported.graph_signature.input_specs
         inputs = [spec.arg for spec in inputs if spec.kind.name == "USER_INPUT"]
         self.inputs = [(arg, stated.get(arg.name)) for arg in inputs]
+        self.devices = {
+            arg.name: value.device for arg, value in self.inputs if isinstance(value, torch.Tensor)
+        }
         outputs = exported.graph_signature.output_specs
         outputs = [spec.arg for spec in outputs if spec.kind.name == "USER_OUTPUT"]
         self.outputs = [
@@ -267,9 +298,10 @@ class Program:
         self.is_wide, self.left = True, {}
 
     def state(self) -> Iterator[tuple[str, Any]]:
-        """Yield parameters and buffers with their names."""
+        """Yield what a call may write to, with its names: buffers, and parameters if it writes."""
         yield from self.module.named_buffers()
-        yield from self.module.named_parameters()
+        if self.writes:
+            yield from self.module.named_parameters()
 
     def leaves(self, given: Mapping[str, Any]) -> Iterator[Any]:
         """Return the program's inputs, in its order, from tensors by placeholder."""
@@ -283,9 +315,13 @@ class Program:
                 yield value.item()
             elif stated.is_complex():
                 # Complex numbers are pairs in a last axis.
-                yield torch.view_as_complex(value.clone())
+                yield torch.view_as_complex(self.placed(arg.name, value))
             else:
-                yield value.clone()
+                yield self.placed(arg.name, value)
+
+    def placed(self, name: str, value: Any) -> Any:
+        """Return a copy of an input, where the program takes it."""
+        return value.to(self.devices[name], copy=True)
 
     def answer(self, case: str, given: Mapping[str, Any], continues: bool) -> None:
         """Run one case and send what comes out."""
@@ -379,22 +415,14 @@ def same(a: Any, b: Any) -> bool:
     return bool(((a == b) | ((a != a) & (b != b))).all())
 
 
-def main() -> None:
-    """Answer the request."""
-    archive, parent, *options = sys.argv[1:]
-    end_with(int(parent))
-    request = receive()
+def answer(request: bytearray, load: Callable[[], Program]) -> None:
+    """Answer a request about the program that `load` gives."""
     try:
-        if "trusted" not in options:
-            found = suspicious(archive)
-            if found is not None:
-                raise ValueError(f"the program holds {found}, which PyTorch may run as code")
-            os.environ["TORCH_FORCE_WEIGHTS_ONLY_LOAD"] = "1"
+        program = load()
         import torch
 
         send({"torch": str(torch.__version__)})
         metadata, tensors = tensors_of(request)
-        program = Program(archive)
     except BaseException as error:
         send({"error": reason(error)})
         return
@@ -407,6 +435,23 @@ def main() -> None:
             send({"error": reason(error)})
             return
         program.answer_all(cases, tensors)
+
+
+def main() -> None:
+    """Answer the request."""
+    archive, parent, *options = sys.argv[1:]
+    end_with(int(parent))
+    request = receive()
+
+    def loaded() -> Program:
+        if "trusted" not in options:
+            found = suspicious(archive)
+            if found is not None:
+                raise ValueError(f"the program holds {found}, which PyTorch may run as code")
+            os.environ["TORCH_FORCE_WEIGHTS_ONLY_LOAD"] = "1"
+        return Program(load(archive))
+
+    answer(request, loaded)
 
 
 if __name__ == "__main__":

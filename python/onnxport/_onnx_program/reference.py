@@ -1,0 +1,146 @@
+"""The exported program as what a model is held against, in this process.
+
+What runs it is the script that the command gives to a process of Python, so that both say the same.
+The module that it runs is one of its own: nothing that a call writes to, and no wider type, reaches
+the user's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import struct
+import types
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.export import ExportedProgram
+
+from onnxport import _errors, _native
+from onnxport._export import caches, inputs
+
+CALL = "traced"
+GIVEN = "given"
+
+
+def recording(program: ExportedProgram, args: Any, kwargs: Mapping[str, Any] | None) -> bytes:
+    """Return the call to begin with: the one that is given, or that of the example.
+
+    Raises:
+        UnverifiedError: There is none.
+    """
+    if args is None and kwargs is None:
+        if program.example_inputs is None:
+            message = "there is no example to compare: give `args` or `kwargs`"
+            raise _errors.UnverifiedError(message)
+        (given, named), name = program.example_inputs, CALL
+    else:
+        given, named, name = tuple(args or ()), dict(kwargs or {}), GIVEN
+    with caches.registered():
+        found = inputs.leaves(program, given, named)
+    leaves = [found[place] for place in inputs.taken(program)]
+    values = dict(zip(inputs.names(program), map(_tensor, leaves), strict=True))
+    if any(isinstance(value, FakeTensor) for value in values.values()):
+        message = "the example has no values to compare with: give `args` or `kwargs`"
+        raise _errors.UnverifiedError(message)
+    script, written = _script()
+    case = {"name": name, "inputs": list(values)}
+    script.send(
+        {"format": script.FORMAT, "cases": json.dumps([case])},
+        [(f"{name}/input/{key}", script.dense(value)) for key, value in values.items()],
+    )
+    return bytes(written[8:])
+
+
+def _tensor(value: Any) -> Any:
+    if isinstance(value, float):
+        return torch.tensor(value, dtype=torch.float64)
+    return value if isinstance(value, torch.Tensor) else torch.as_tensor(value)
+
+
+class Reference:
+    """Answers what the program computes: a function of a request.
+
+    Whether the program's guards are `checked` is for the caller to say: tracing also guards against
+    sizes of 1, which a call of the user's own may have.
+    """
+
+    def __init__(self, program: ExportedProgram, *, checked: bool) -> None:
+        self.program = program
+        self.checked = checked
+
+    def __call__(self, request: bytearray) -> list[bytes]:
+        """Return the answers to a request, message by message."""
+        script, written = _script()
+
+        def load() -> Any:
+            return script.Program(self.program, _own(self.program, script.may_write, self.checked))
+
+        with caches.registered(), _as_it_was():
+            script.answer(request, load)
+        return list(_messages(memoryview(written)))
+
+
+def _script() -> tuple[Any, bytearray]:
+    """Return the script, and what it writes."""
+    module = types.ModuleType("onnxport._reference")
+    written = bytearray()
+    module.__dict__.update(
+        write=lambda data: written.extend(memoryview(data).cast("B")),
+        reason=_reason,
+    )
+    exec(compile(_native.REFERENCE, "<onnxport's reference>", "exec"), module.__dict__)
+    return module, written
+
+
+def _reason(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__
+
+
+def _messages(written: memoryview) -> Iterator[bytes]:
+    while written:
+        (length,) = struct.unpack("<Q", written[:8])
+        yield bytes(written[8 : 8 + length])
+        written = written[8 + length :]
+
+
+def _own(program: ExportedProgram, may_write: Any, checked: bool) -> Any:
+    """Return the module of a program, with tensors of its own.
+
+    Buffers are copies, and parameters where a call may write to them. Other parameters share the
+    memory of the user's.
+    """
+    module = program.module(check_guards=checked)
+    writes = may_write(module)
+    known: dict[int, torch.Tensor] = {}
+
+    def own(tensor: torch.Tensor) -> torch.Tensor:
+        is_parameter = isinstance(tensor, torch.nn.Parameter)
+        plain = tensor.detach()
+        if writes or not is_parameter:
+            plain = plain.clone()
+        return torch.nn.Parameter(plain, requires_grad=False) if is_parameter else plain
+
+    for part in module.modules():
+        for table in (part._parameters, part._buffers):
+            for name, tensor in table.items():
+                if tensor is not None:
+                    if id(tensor) not in known:
+                        known[id(tensor)] = own(tensor)
+                    table[name] = known[id(tensor)]
+    return module
+
+
+@contextlib.contextmanager
+def _as_it_was() -> Iterator[None]:
+    """Put back random numbers, and the type that PyTorch computes in where nothing states one."""
+    default = torch.get_default_dtype()
+    devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
+    try:
+        with torch.random.fork_rng(devices=list(devices)):
+            yield
+    finally:
+        torch.set_default_dtype(default)

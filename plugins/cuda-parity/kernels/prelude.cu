@@ -144,6 +144,66 @@ PLAIN(u64)
     DEVICE W_##tag round_##tag(W_##tag v) { return decode_##tag(encode_##tag(v)); }
 CODED(f16)
 CODED(bf16)
+
+/* Floats of 8 bits, which are only cast: a double holds each of them. `special` says which codes are no numbers: those of
+ * IEEE 754 (0), the last one (1), that of minus zero (2). */
+DEVICE unsigned long long f64_bits(double x) {
+    union {
+        unsigned long long u;
+        double f;
+    } both;
+    both.f = x;
+    return both.u;
+}
+DEVICE double power_of_two(int exponent) { return bits_f64((unsigned long long)(exponent + 1023) << 52); }
+DEVICE double decode_small(int code, int exponents, int mantissas, int bias, int special) {
+    int low = code & 0x7f, exponent = low >> mantissas, mantissa = low & ((1 << mantissas) - 1);
+    double sign = code & 0x80 ? -1.0 : 1.0;
+    if (special == 0 && exponent == (1 << exponents) - 1) return mantissa ? NAN_d : sign * INF_d;
+    if ((special == 1 && low == 0x7f) || (special == 2 && code == 0x80)) return NAN_d;
+    if (exponent)
+        mantissa += 1 << mantissas;
+    else
+        exponent = 1;
+    return sign * (double)mantissa * power_of_two(exponent - bias - mantissas);
+}
+/* To the nearest, ties to even; beyond the largest number infinity or, without one, NaN. */
+DEVICE unsigned char encode_small(double x, int exponents, int mantissas, int bias, int special) {
+    int most = special == 0 ? (((1 << exponents) - 1) << mantissas) - 1 : special == 1 ? 0x7e : 0x7f;
+    int none = special == 2 ? 0x80 : 0x7f, sign = (int)(f64_bits(x) >> 63) << 7;
+    int exponent = (int)(f64_bits(x) >> 52 & 2047) - 1023;
+    double code;
+    if (x != x) return (unsigned char)none;
+    if (exponent < 1 - bias) exponent = 1 - bias;
+    code = exponent == 1024 ? INF_d
+                            : rint(fabs(x) * power_of_two(mantissas - exponent)) +
+                                  (double)(exponent + bias - 1) * (double)(1 << mantissas);
+    if (code > (double)most) return (unsigned char)(special == 0 ? sign | (most + 1) : none);
+    return (unsigned char)(special == 2 && code == 0 ? 0 : sign | (int)code);
+}
+#define SMALL(tag, exponents, mantissas, bias, special, most)                                                          \
+    typedef unsigned char T_##tag;                                                                                     \
+    typedef double W_##tag;                                                                                            \
+    DEVICE double decode_##tag(T_##tag code) { return decode_small(code, exponents, mantissas, bias, special); }       \
+    DEVICE T_##tag encode_##tag(double x) { return encode_small(x, exponents, mantissas, bias, special); }             \
+    DEVICE double saturate_##tag(double x) { return x > most ? (double)most : x < -most ? -(double)most : x; }         \
+    CODED(tag)
+SMALL(f8e4m3fn, 4, 3, 7, 1, 448.0)
+SMALL(f8e4m3fnuz, 4, 3, 8, 2, 240.0)
+SMALL(f8e5m2, 5, 2, 15, 0, 57344.0)
+SMALL(f8e5m2fnuz, 5, 2, 16, 2, 57344.0)
+/* Powers of two without a sign: the next larger one, or NaN. */
+typedef unsigned char T_f8e8m0;
+typedef double W_f8e8m0;
+DEVICE double decode_f8e8m0(T_f8e8m0 code) { return code == 255 ? NAN_d : power_of_two((int)code - 127); }
+DEVICE T_f8e8m0 encode_f8e8m0(double x) {
+    unsigned long long bits = f64_bits(x) & 0x7fffffffffffffffull;
+    int code = (int)(bits >> 52) - 1023 + 127 + ((bits & 0xfffffffffffffull) != 0);
+    if (fabs(x) < power_of_two(-127)) return 0;
+    return (T_f8e8m0)(x != x || code > 255 ? 255 : code);
+}
+DEVICE double saturate_f8e8m0(double x) { return fabs(x) > power_of_two(127) ? power_of_two(127) : x; }
+CODED(f8e8m0)
 DEVICE W_bool load_bool(const void *p, long long i) { return ((const T_bool *)p)[i] != 0; }
 DEVICE void store_bool(void *p, long long i, W_bool v) { ((T_bool *)p)[i] = v != 0; }
 DEVICE W_bool round_bool(W_bool v) { return v != 0; }

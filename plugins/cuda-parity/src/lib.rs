@@ -31,3 +31,10 @@ onnxport_sdk::options! {
         nvrtc: Option<PathBuf>,
     }
 }
+
+/// Says that a test found no GPU, which is a failure where one has to be there: `cargo xtask gpu` asks for that.
+#[cfg(test)]
+fn without_a_gpu(why: &str) {
+    assert!(std::env::var_os("ONNXPORT_GPU").is_none(), "there is no GPU that can be used: {why}");
+    onnxport_harness::note(why);
+}

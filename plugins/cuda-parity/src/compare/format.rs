@@ -3,7 +3,7 @@
 use onnxport_sdk::DType;
 
 /// The macros of a small float: bits of exponent and mantissa, the bias, and which codes are no numbers: those of
-/// IEEE 754 (0), the last one (1), that of minus zero (2).
+/// IEEE 754 (0), the last one (1), that of minus zero (2), none (3).
 macro_rules! small {
     ($exponent:literal, $mantissa:literal, $bias:literal, $special:literal) => {
         concat!(
@@ -23,11 +23,13 @@ macro_rules! small {
 /// The size of a part of an element type in bytes, and the macros that stand in front of `compare.cu`.
 pub(super) struct Format {
     pub(super) size: usize,
+    /// How many bits of it count: elements of less than a byte are compared one in each byte.
+    pub(super) bits: u32,
     macros: &'static str,
 }
 
 impl Format {
-    /// The format of a type; complex numbers are pairs. `None` for text, and for elements of less than a byte.
+    /// The format of a type; complex numbers are pairs. `None` for text.
     pub(super) fn of(dtype: DType) -> Option<Self> {
         let (size, macros) = match dtype {
             DType::F64 | DType::C128 => (8, "#define REAL_64\n"),
@@ -48,9 +50,14 @@ impl Format {
             DType::U16 => (2, UNSIGNED),
             DType::U8 => (1, UNSIGNED),
             DType::Bool => (1, "#define TRUTH\n"),
-            _ => return None,
+            DType::I4 | DType::I2 => (1, SIGNED),
+            DType::U4 | DType::U2 => (1, UNSIGNED),
+            DType::F4E2M1 => (1, small!(2, 1, 1, 3)),
+            DType::F6E2M3 => (1, small!(2, 3, 1, 3)),
+            DType::F6E3M2 => (1, small!(3, 2, 3, 3)),
+            DType::String => return None,
         };
-        Some(Self { size, macros })
+        Some(Self { size, bits: dtype.bits().min(size as u32 * 8), macros })
     }
 
     /// The source of the kernels for blocks of so many threads.
@@ -61,7 +68,7 @@ impl Format {
             2 => "unsigned short",
             _ => "unsigned char",
         };
-        let bits = self.size * 8;
+        let bits = self.bits;
         let head =
             format!("#define CODE {code}\n#define BITS {bits}\n#define THREADS {threads}\n{}", self.macros);
         format!("{head}{}", include_str!("compare.cu"))

@@ -8,9 +8,11 @@ mod totals;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use onnxport_sdk::DType;
 use onnxport_sdk::comparer::{Comparer, Comparison, Metrics, Pair, Spread};
 use onnxport_sdk::executor::{Failure, Options};
 
@@ -114,6 +116,9 @@ impl Engine for Lent {
 pub struct Running<E> {
     engine: E,
     size: usize,
+    bits: u32,
+    /// How many elements were not compared yet.
+    left: u64,
     rtol: f64,
     atol: Scale,
     /// The absolute tolerance of this tensor, once the expected one was scanned.
@@ -132,16 +137,36 @@ struct Scale {
 impl<E: Engine> Running<E> {
     fn new(engine: E, format: &Format, pair: Pair<'_>) -> Self {
         let atol = Scale { atol: pair.unscaled_atol(), least: pair.scale().0, most: pair.scale().1 };
-        Self { engine, size: format.size, rtol: pair.rtol(), atol, scaled: None, elements: 0, found: None }
+        let parts = if pair.dtype().is_some_and(DType::is_complex) { 2 } else { 1 };
+        let left = pair.dims().iter().fold(parts, |count: u64, extent| count.saturating_mul(*extent));
+        let (size, bits, rtol) = (format.size, format.bits, pair.rtol());
+        Self { engine, size, bits, left, rtol, atol, scaled: None, elements: 0, found: None }
     }
+}
+
+/// Elements of less than a byte one in each byte, but no more than `most`; others as they are. They are packed from the
+/// lowest bits of each byte on, and may lie in two.
+fn apart(bytes: &[u8], bits: u32, most: u64) -> Cow<'_, [u8]> {
+    if bits >= 8 {
+        return Cow::Borrowed(bytes);
+    }
+    let count = (bytes.len() as u64 * 8 / u64::from(bits)).min(most);
+    let element = |position: u64| {
+        let bit = position * u64::from(bits);
+        let byte = |at: u64| bytes.get((bit / 8 + at) as usize).copied().unwrap_or_default();
+        let pair = u16::from_le_bytes([byte(0), byte(1)]);
+        (pair >> (bit % 8)) as u8 & (u8::MAX >> (8 - bits))
+    };
+    Cow::Owned((0..count).map(element).collect())
 }
 
 impl<E: Engine + 'static> Comparison for Running<E> {
     fn scan(&mut self, expected: &[u8]) -> Result<(), Failure> {
-        self.engine.scan(expected, self.size)
+        self.engine.scan(&apart(expected, self.bits, u64::MAX), self.size)
     }
 
     fn chunk(&mut self, got: &[u8], expected: &[u8]) -> Result<(), Failure> {
+        let (got, expected) = (&*apart(got, self.bits, self.left), &*apart(expected, self.bits, self.left));
         let count = (got.len().min(expected.len()) / self.size) as u64;
         let atol = match self.scaled {
             Some(atol) => atol,
@@ -153,6 +178,7 @@ impl<E: Engine + 'static> Comparison for Running<E> {
         let at = engine::At { base: self.elements, rtol: self.rtol, atol };
         self.engine.chunk(got, expected, self.size, at)?;
         self.elements += count;
+        self.left = self.left.saturating_sub(count);
         Ok(())
     }
 

@@ -20,8 +20,7 @@ fn the_kernels_find_what_the_host_finds() {
     assert!(found.failures.is_empty(), "{found}");
     println!("{found}");
     assert!(found.cases > 500, "{found}");
-    let refused: Vec<&str> = found.refused.iter().map(|dtype| dtype.as_str()).collect();
-    assert_eq!(refused, ["u4", "i4", "f4e2m1", "u2", "i2", "f6e2m3", "f6e3m2"]);
+    assert!(found.refused.is_empty(), "{:?}", found.refused);
 }
 
 #[test]
@@ -66,7 +65,7 @@ fn a_device_finds_what_the_host_finds() {
         Err(problem) => {
             // Without a device the reason is one coded error.
             assert_eq!(problem.code.to_string(), "OP720");
-            return onnxport_harness::note(&problem.message);
+            return crate::without_a_gpu(&problem.message);
         }
     };
     suite.huge = (1 << 32) + 1;

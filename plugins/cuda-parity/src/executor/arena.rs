@@ -7,6 +7,7 @@ use std::rc::Rc;
 use onnxport_ir::ops::{Error, Fault, Res};
 
 use super::device::{Address, Device};
+use super::plan::{Claim, Layout, MOST};
 
 /// Where elements may start.
 const ALIGNMENT: u64 = 256;
@@ -22,9 +23,68 @@ struct Ledger {
     segments: BTreeMap<Address, u64>,
     used: u64,
     peak: u64,
+    planned: Option<Planned>,
+    /// What a rehearsal asks for, and how often it took and gave.
+    rehearsed: Option<(Vec<Claim>, u64)>,
+}
+
+/// A block of memory whose places are planned.
+#[derive(Debug)]
+struct Planned {
+    base: Address,
+    layout: Layout,
+    /// The claim that comes next.
+    next: usize,
+}
+
+impl Planned {
+    /// The planned place of what is asked for now; `None` once a run asks for something else than its rehearsal did.
+    fn place(&mut self, bytes: u64) -> Option<Address> {
+        let (claim, offset) = (self.layout.claims.get(self.next)?, self.layout.offsets.get(self.next)?);
+        if claim.bytes != bytes {
+            self.next = self.layout.claims.len();
+            return None;
+        }
+        self.next += 1;
+        self.base.checked_add(*offset)
+    }
 }
 
 impl Ledger {
+    /// The range that begins at `at`, if it is free.
+    fn take_at(&mut self, at: Address, bytes: u64) -> Option<Address> {
+        let (start, size) = self.free.range(..=at).next_back().map(|(start, size)| (*start, *size))?;
+        let end = at.checked_add(bytes)?;
+        if start + size < end {
+            return None;
+        }
+        self.free.remove(&start);
+        if start < at {
+            self.free.insert(start, at - start);
+        }
+        if end < start + size {
+            self.free.insert(end, start + size - end);
+        }
+        self.count(bytes);
+        Some(at)
+    }
+
+    fn count(&mut self, bytes: u64) {
+        self.used += bytes;
+        self.peak = self.peak.max(self.used);
+    }
+
+    /// Notes what a rehearsal takes. Its address is its number.
+    fn rehearse(&mut self, bytes: u64) -> Option<Result<Address, ()>> {
+        let (claims, clock) = self.rehearsed.as_mut()?;
+        if claims.len() >= MOST {
+            return Some(Err(()));
+        }
+        claims.push(Claim { bytes, from: *clock, to: u64::MAX });
+        *clock += 1;
+        Some(Ok(claims.len() as Address - 1))
+    }
+
     /// The smallest free range that holds `bytes`.
     fn take(&mut self, bytes: u64) -> Option<Address> {
         let (at, size) =
@@ -34,13 +94,19 @@ impl Ledger {
         if size > bytes {
             self.free.insert(at + bytes, size - bytes);
         }
-        self.used += bytes;
-        self.peak = self.peak.max(self.used);
+        self.count(bytes);
         Some(at)
     }
 
     /// Frees a range, and joins it with free ones beside it in the same segment.
     fn give(&mut self, at: Address, bytes: u64) {
+        if let Some((claims, clock)) = &mut self.rehearsed {
+            if let Some(claim) = usize::try_from(at).ok().and_then(|at| claims.get_mut(at)) {
+                claim.to = *clock;
+            }
+            *clock += 1;
+            return;
+        }
         self.used -= bytes;
         self.insert(at, bytes);
     }
@@ -94,14 +160,77 @@ impl Arena {
         Self { ledger: Rc::default(), limit }
     }
 
-    /// Memory of `bytes`.
+    /// An arena without memory that notes what is asked of it.
+    pub(crate) fn rehearsing() -> Self {
+        let ledger = Ledger { rehearsed: Some(<(Vec<Claim>, u64)>::default()), ..Ledger::default() };
+        Self { ledger: Rc::new(RefCell::new(ledger)), limit: u64::MAX }
+    }
+
+    /// What was asked of it in a rehearsal.
+    pub(crate) fn claims(&self) -> Vec<Claim> {
+        let (mut claims, clock) = self.ledger.borrow().rehearsed.clone().unwrap_or_default();
+        for claim in &mut claims {
+            claim.to = claim.to.min(clock);
+        }
+        claims
+    }
+
+    /// Takes a block for a run that was rehearsed. Where there is no room for it in one piece, the run takes what it needs
+    /// when it needs it. A `complete` plan knows all that the run takes.
+    ///
+    /// # Errors
+    /// [`Fault::Memory`] where the run would take more at once than the limit allows.
+    pub(crate) fn plan(&self, device: &mut dyn Device, layout: Layout, complete: bool) -> Res<()> {
+        let mut ledger = self.ledger.borrow_mut();
+        ledger.planned = None;
+        ledger.peak = ledger.used;
+        let room = self.limit.saturating_sub(ledger.used);
+        if layout.live > room && complete {
+            let message = format!(
+                "{} bytes of device memory are needed at once, and {} are allowed",
+                layout.live, self.limit
+            );
+            return Err(Error { fault: Fault::Memory, message });
+        }
+        if layout.bytes == 0 {
+            return Ok(());
+        }
+        let fits = |ledger: &Ledger| {
+            let found = ledger.free.iter().filter(|(_, size)| **size >= layout.bytes);
+            found.min_by_key(|(_, size)| **size).map(|(at, _)| *at)
+        };
+        let base = match fits(&ledger) {
+            Some(at) => Some(at),
+            None => {
+                Self::let_go(&mut ledger, device);
+                let has_room = self.limit.saturating_sub(ledger.held()) >= layout.bytes;
+                let taken = has_room.then(|| device.allocate(layout.bytes)).and_then(Res::ok);
+                if let Some(at) = taken {
+                    ledger.segments.insert(at, layout.bytes);
+                    ledger.insert(at, layout.bytes);
+                }
+                taken
+            }
+        };
+        ledger.planned = base.map(|base| Planned { base, layout, next: 0 });
+        Ok(())
+    }
+
+    /// Memory of `bytes`: where it is planned, else where there is room.
     ///
     /// # Errors
     /// [`Fault::Memory`] where the limit or the device does not have them.
     pub(crate) fn take(&self, device: &mut dyn Device, bytes: u64) -> Res<Rc<Memory>> {
         let size = bytes.max(1).checked_next_multiple_of(ALIGNMENT).ok_or_else(|| self.short(bytes))?;
         let mut ledger = self.ledger.borrow_mut();
-        let found = match ledger.take(size) {
+        if let Some(noted) = ledger.rehearse(size) {
+            let address = noted.map_err(|()| self.short(bytes))?;
+            return Ok(Rc::new(Memory { address, size, ledger: self.ledger.clone() }));
+        }
+        let planned = ledger.planned.as_mut().and_then(|planned| planned.place(size));
+        // Another run than the one that was rehearsed may hold what was to be free by now.
+        let planned = planned.and_then(|at| ledger.take_at(at, size));
+        let found = match planned.or_else(|| ledger.take(size)) {
             Some(at) => at,
             None => {
                 self.grow(&mut ledger, device, size)?;
@@ -115,17 +244,7 @@ impl Arena {
     /// beside them.
     fn grow(&self, ledger: &mut Ledger, device: &mut dyn Device, size: u64) -> Res<()> {
         if ledger.held().saturating_add(size) > self.limit {
-            let idle: Vec<Address> = ledger
-                .segments
-                .iter()
-                .filter(|(at, n)| ledger.free.get(at) == Some(n))
-                .map(|(at, _)| *at)
-                .collect();
-            for at in idle {
-                ledger.free.remove(&at);
-                ledger.segments.remove(&at);
-                device.release(at);
-            }
+            Self::let_go(ledger, device);
         }
         let room = self.limit.saturating_sub(ledger.held());
         if room < size {
@@ -142,6 +261,20 @@ impl Arena {
         Ok(())
     }
 
+    /// Gives segments back to the device of which nothing is taken.
+    fn let_go(ledger: &mut Ledger, device: &mut dyn Device) {
+        let is_idle = |(at, size): &(&Address, &u64)| ledger.free.get(at) == Some(size);
+        let idle: Vec<Address> = ledger.segments.iter().filter(is_idle).map(|(at, _)| *at).collect();
+        for at in idle {
+            if ledger.planned.as_ref().is_some_and(|planned| planned.base == at) {
+                ledger.planned = None;
+            }
+            ledger.free.remove(&at);
+            ledger.segments.remove(&at);
+            device.release(at);
+        }
+    }
+
     fn short(&self, bytes: u64) -> Error {
         let message = format!("another {bytes} bytes do not fit into {} bytes of device memory", self.limit);
         Error { fault: Fault::Memory, message }
@@ -150,6 +283,12 @@ impl Arena {
     /// The most bytes that were in use at once.
     pub(crate) fn peak(&self) -> u64 {
         self.ledger.borrow().peak
+    }
+
+    /// The bytes that are taken from the device.
+    #[cfg(test)]
+    pub(crate) fn taken(&self) -> u64 {
+        self.ledger.borrow().held()
     }
 
     /// Gives everything back to the device. Nothing of the arena may be held any more.

@@ -5,14 +5,21 @@ use std::rc::Rc;
 
 use onnxport_ir::ops::strides::broadcast;
 use onnxport_ir::ops::{Error, Fault, Limits, Res, Tensor};
-use onnxport_ir::tensor::DType;
+use onnxport_ir::tensor::{DType, LazyTensor};
 
 use super::arena::{Arena, Memory};
-use super::device::{Args, Device, Launch, NUMBERS, POINTERS, REALS};
+use super::device::{Address, Args, Device, Launch, NUMBERS, POINTERS, REALS};
 use super::ops::chain::{Chain, LEAVES, Of, TERMS, Term};
 use super::ops::{Formula, Operand, Place, Step, Work, volume};
+use super::plan::Claim;
+use super::rehearsal::{Nowhere, Rehearsed};
 use super::source::width;
 use super::value::{Array, Held, Pending};
+
+/// The bytes of the fault.
+const FAULT: u64 = 256;
+/// The bytes of a weight that are read at a time.
+const PIECE: usize = 16 << 20;
 
 /// The nodes of one run beyond which it is given up: a loop may have no end.
 const STEPS: u64 = 50_000_000;
@@ -35,7 +42,11 @@ pub(crate) struct Engine {
     device: Box<dyn Device>,
     arena: Arena,
     /// An `int` on the device that kernels set.
-    fault: Rc<Memory>,
+    fault: Address,
+    /// Whether nothing is computed on the device: what it holds is not known.
+    rehearses: bool,
+    /// The bytes of the plan of the last run.
+    pub(crate) planned: u64,
     pub(crate) counts: Counts,
     pub(crate) limits: Limits,
     steps: u64,
@@ -44,16 +55,39 @@ pub(crate) struct Engine {
 impl Drop for Engine {
     fn drop(&mut self) {
         self.arena.close(self.device.as_mut());
+        self.device.release(self.fault);
     }
 }
 
 impl Engine {
     /// An engine that takes at most `memory` bytes of the device, or three quarters of what is free.
     pub(crate) fn new(mut device: Box<dyn Device>, memory: Option<u64>, limits: Limits) -> Res<Self> {
-        let arena = Arena::new(memory.unwrap_or_else(|| device.free() / 4 * 3));
-        let fault = arena.take(device.as_mut(), 4)?;
-        device.write(fault.address, &[0; 4])?;
-        Ok(Self { device, arena, fault, counts: Counts::default(), limits, steps: 0 })
+        let memory = memory.unwrap_or_else(|| device.free() / 4 * 3);
+        let arena = Arena::new(memory.saturating_sub(FAULT));
+        let fault = device.allocate(FAULT)?;
+        device.write(fault, &[0; 4])?;
+        let counts = Counts::default();
+        Ok(Self { device, arena, fault, rehearses: false, planned: 0, counts, limits, steps: 0 })
+    }
+
+    /// An engine that computes nothing, and notes what a run takes.
+    pub(crate) fn rehearsing(limits: Limits) -> Self {
+        let (device, arena, counts) = (Box::new(Nowhere), Arena::rehearsing(), Counts::default());
+        Self { device, arena, fault: 0, rehearses: true, planned: 0, counts, limits, steps: 0 }
+    }
+
+    /// What was taken in a rehearsal.
+    pub(crate) fn claims(&self) -> Vec<Claim> {
+        self.arena.claims()
+    }
+
+    /// Takes the memory of a run that was rehearsed.
+    ///
+    /// # Errors
+    /// [`Fault::Memory`] where the run would take more than there may be.
+    pub(crate) fn prepare(&mut self, rehearsed: Rehearsed) -> Res<()> {
+        self.planned = rehearsed.layout.bytes;
+        self.arena.plan(self.device.as_mut(), rehearsed.layout, rehearsed.complete)
     }
 
     pub(crate) fn describe(&self) -> String {
@@ -63,6 +97,12 @@ impl Engine {
     /// The most bytes of the device that were in use at once.
     pub(crate) fn peak(&self) -> u64 {
         self.arena.peak()
+    }
+
+    /// The bytes that are taken from the device now, in use or not.
+    #[cfg(test)]
+    pub(crate) fn taken(&self) -> u64 {
+        self.arena.taken()
     }
 
     /// Starts a run.
@@ -93,7 +133,36 @@ impl Engine {
     /// A tensor on the device.
     pub(crate) fn upload(&mut self, tensor: &Tensor) -> Res<Array> {
         let array = self.array(tensor.dtype(), tensor.shape().to_vec())?;
+        if self.rehearses {
+            return Ok(array);
+        }
         self.device.write(array.memory.address, &tensor.to_packed()?)?;
+        Ok(array)
+    }
+
+    /// A weight on the device, whose bytes go there piece by piece.
+    pub(crate) fn stream(&mut self, data: &LazyTensor) -> Res<Array> {
+        let shape: Option<Vec<usize>> = data.shape.iter().map(|n| usize::try_from(*n).ok()).collect();
+        let unreadable =
+            |why: &dyn std::fmt::Display| Error::invalid(format!("a weight cannot be read: {why}"));
+        let shape = shape.ok_or_else(|| unreadable(&"it is too large"))?;
+        let array = self.array(data.dtype, shape)?;
+        if self.rehearses {
+            return Ok(array);
+        }
+        let end = data.byte_len().unwrap_or_default();
+        let (mut piece, mut at) = (Vec::new(), 0);
+        while at < end {
+            let next = end.min(at + PIECE as u64);
+            piece.clear();
+            let read = data.stream(at..next, PIECE, &mut |bytes: &[u8]| {
+                piece.extend_from_slice(bytes);
+                Ok(())
+            });
+            read.map_err(|why| unreadable(&why))?;
+            self.device.write(array.memory.address + at, &piece)?;
+            at = next;
+        }
         Ok(array)
     }
 
@@ -110,12 +179,15 @@ impl Engine {
 
     /// Waits, and says what kernels found.
     pub(crate) fn settle(&mut self) -> Res<()> {
+        if self.rehearses {
+            return Ok(());
+        }
         let mut code = [0u8; 4];
-        self.device.read(self.fault.address, &mut code)?;
+        self.device.read(self.fault, &mut code)?;
         if code == [0; 4] {
             return Ok(());
         }
-        self.device.write(self.fault.address, &[0; 4])?;
+        self.device.write(self.fault, &[0; 4])?;
         Err(Error::invalid(match code[0] {
             2 => "an integer is divided by zero",
             _ => "an index is out of range",
@@ -135,7 +207,7 @@ impl Engine {
         args.pointers.iter_mut().zip(pointers).for_each(|(slot, value)| *slot = value);
         args.numbers.iter_mut().zip(&step.numbers).for_each(|(slot, value)| *slot = *value);
         args.reals.iter_mut().zip(&step.reals).for_each(|(slot, value)| *slot = *value);
-        args.pointers[POINTERS - 1] = self.fault.address;
+        args.pointers[POINTERS - 1] = self.fault;
         self.counts.launches += 1;
         self.device.launch(&Launch {
             kernel: &step.kernel,
@@ -184,6 +256,8 @@ impl Engine {
         }
         let array = if let Some(pending) = held.pending() {
             self.compute(&pending)?
+        } else if let Some(data) = held.weight() {
+            self.stream(&data)?
         } else {
             match held.host().as_ref().and_then(|value| value.tensor()) {
                 Some(tensor) if width(tensor.dtype()).is_some() => self.upload(tensor)?,
@@ -197,6 +271,11 @@ impl Engine {
     /// A value on the host.
     pub(crate) fn on_host(&mut self, held: &Held) -> Res<onnxport_ir::ops::Value> {
         if let Some(value) = held.host() {
+            return Ok(value);
+        }
+        if let Some(data) = held.weight() {
+            let value: onnxport_ir::ops::Value = Tensor::read(&data)?.into();
+            held.keep_host(value.clone());
             return Ok(value);
         }
         let Some(array) = self.on_device(held)? else { return Err(Error::invalid("a value is missing")) };

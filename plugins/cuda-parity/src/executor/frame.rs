@@ -12,7 +12,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::engine::Engine;
 use super::ops::{Operand, Request, formula, lookup};
-use super::plan::{Plan, is_small_arithmetic};
+use super::plan::{Plan, SMALL, is_small_arithmetic};
+use super::source::width;
 use super::value::{Array, Held};
 
 /// Blocks and functions inside of each other, beyond which a model is refused: the stack has an end.
@@ -294,7 +295,14 @@ impl Frame<'_, '_> {
         if let Some(held) = self.values.get(&value) {
             return Ok(held.clone());
         }
-        let held = Held::of_host(self.constant(value)?.into(), true);
+        // What may be a shape is read; other weights go from where they are to the device.
+        let large = |data: &&LazyTensor| {
+            width(data.dtype).is_some() && data.elements().is_some_and(|count| count > SMALL as u64)
+        };
+        let held = match self.graph.initializer(value).filter(large) {
+            Some(data) => Held::of_weight(data.clone()),
+            None => Held::of_host(self.constant(value)?.into(), true),
+        };
         self.values.insert(value, held.clone());
         Ok(held)
     }

@@ -16,6 +16,7 @@ mod frame;
 mod ops;
 mod plan;
 mod plugin;
+mod rehearsal;
 mod report;
 mod session;
 mod source;

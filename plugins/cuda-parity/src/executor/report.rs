@@ -13,6 +13,7 @@ pub(crate) struct Report {
     host: u64,
     lacking: BTreeMap<String, u64>,
     peak: u64,
+    planned: u64,
 }
 
 impl Report {
@@ -23,6 +24,7 @@ impl Report {
         self.device += counts.device;
         self.host += counts.host;
         self.peak = self.peak.max(engine.peak());
+        self.planned = self.planned.max(engine.planned);
         for (op, count) in &counts.lacking {
             *self.lacking.entry(op.clone()).or_default() += count;
         }
@@ -36,9 +38,11 @@ impl Report {
         let lacking: u64 = self.lacking.values().sum();
         let all = self.device + self.host + lacking;
         let mut text = format!(
-            "{} of {all} nodes on the device, {} on the host by their nature, {} MiB of memory at most",
+            "{} of {all} nodes on the device, {} on the host by their nature, {} MiB of memory planned and {} MiB in use at \
+             most",
             self.device,
             self.host,
+            self.planned.div_ceil(1 << 20),
             self.peak.div_ceil(1 << 20)
         );
         if lacking > 0 {
@@ -59,10 +63,11 @@ mod tests {
 
     #[test]
     fn what_the_device_lacks_is_named() {
-        let mut report = Report { runs: 1, device: 7, host: 2, peak: 1, ..Report::default() };
+        let mut report =
+            Report { runs: 1, device: 7, host: 2, peak: 1, planned: 1 << 21, ..Report::default() };
         assert_eq!(
             report.describe(),
-            "7 of 9 nodes on the device, 2 on the host by their nature, 1 MiB of memory at most"
+            "7 of 9 nodes on the device, 2 on the host by their nature, 2 MiB of memory planned and 1 MiB in use at most"
         );
         report.lacking.insert("Unique".to_owned(), 2);
         assert!(

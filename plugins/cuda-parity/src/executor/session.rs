@@ -15,6 +15,7 @@ use rustc_hash::FxHashSet;
 
 use super::engine::Engine;
 use super::frame::run;
+use super::rehearsal::rehearse;
 use super::report::Report;
 use super::value::Held;
 
@@ -47,16 +48,16 @@ impl Loaded {
     }
 
     /// The value of each input of the graph, `None` for one that has a default and is not given.
-    fn inputs(&self, given: Vec<(String, Tensor)>) -> Result<Vec<Option<Held>>, Failure> {
+    fn inputs(&self, given: Vec<(String, Tensor)>) -> Result<Vec<Option<Value>>, Failure> {
         let graph = &self.model.graph;
         let ids = &graph.blocks[graph.main()].inputs;
-        let mut values: Vec<Option<Held>> = vec![None; ids.len()];
+        let mut values: Vec<Option<Value>> = vec![None; ids.len()];
         for (wanted, tensor) in given {
             let at = ids.iter().position(|id| name(&self.model, *id) == Some(&wanted));
             let Some(slot) = at.and_then(|at| values.get_mut(at)) else {
                 return Err(Failure::new(format!("the model has no input `{wanted}`")));
             };
-            *slot = Some(Held::of_host(tensor.into(), false));
+            *slot = Some(tensor.into());
         }
         for (id, value) in ids.iter().zip(&values) {
             if value.is_none() && !graph.defaults.iter().any(|default| default.value == *id) {
@@ -72,6 +73,9 @@ impl Loaded {
         let inputs = self.inputs(given)?;
         self.engine.begin();
         let seen: FxHashSet<ValueId> = self.further.iter().map(|(_, value)| *value).collect();
+        let rehearsed = rehearse(&self.model, &inputs, &seen, self.engine.limits);
+        self.engine.prepare(rehearsed).map_err(failure)?;
+        let inputs = inputs.into_iter().map(|value| value.map(|value| Held::of_host(value, false))).collect();
         let mut tapped: BTreeMap<ValueId, Value> = BTreeMap::new();
         let mut see = |engine: &mut Engine, value: ValueId, held: &Held| {
             tapped.insert(value, engine.on_host(held)?);

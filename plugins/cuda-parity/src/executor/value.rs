@@ -10,7 +10,7 @@ use onnxport_ir::sym::Dim;
 use super::arena::Memory;
 use super::ops::Operand;
 use super::ops::chain::Chain;
-use onnxport_ir::tensor::DType;
+use onnxport_ir::tensor::{DType, LazyTensor};
 
 /// A dense tensor on the device.
 #[derive(Clone, Debug)]
@@ -32,6 +32,8 @@ struct State {
     host: Option<Value>,
     array: Option<Array>,
     pending: Option<Rc<Pending>>,
+    /// A weight that was not read yet.
+    weight: Option<LazyTensor>,
 }
 
 /// A value; copies are the same value, and know together where it is.
@@ -50,6 +52,16 @@ impl Held {
     /// A value of the host.
     pub(crate) fn of_host(value: Value, small: bool) -> Self {
         Self::new(State { host: Some(value), ..State::default() }, small)
+    }
+
+    /// A weight of whole bytes, which stays where it is until somebody reads it.
+    pub(crate) fn of_weight(data: LazyTensor) -> Self {
+        Self::new(State { weight: Some(data), ..State::default() }, true)
+    }
+
+    /// The weight, where it was not read yet.
+    pub(crate) fn weight(&self) -> Option<LazyTensor> {
+        self.state.borrow().weight.clone()
     }
 
     /// A tensor of the device.
@@ -106,6 +118,10 @@ impl Held {
         }
         if let Some(pending) = &state.pending {
             return Some(Operand { dtype: pending.chain.dtype()?, shape: pending.chain.shape.clone() });
+        }
+        if let Some(data) = &state.weight {
+            let shape: Option<Vec<usize>> = data.shape.iter().map(|n| usize::try_from(*n).ok()).collect();
+            return Some(Operand { dtype: data.dtype, shape: shape? });
         }
         let tensor = state.host.as_ref()?.tensor()?;
         Some(Operand { dtype: tensor.dtype(), shape: tensor.shape().to_vec() })

@@ -96,7 +96,7 @@ fn table(device: &Device) -> Result<(), Failure> {
 fn comparisons_are_timed_beside_copies_on_a_gpu() {
     let device = match Device::open(Options::new(&[])) {
         Ok(device) => device,
-        Err(why) => return onnxport_harness::note(&why.message),
+        Err(why) => return crate::without_a_gpu(&why.message),
     };
     table(&device).unwrap_or_else(|why| panic!("{}", why.message));
 }

@@ -7,7 +7,7 @@ use onnxport_ir::tensor::DType;
 
 use super::{Operand, Place, Step, longs, spread, volume};
 use crate::executor::device::{Grid, NUMBERS, POINTERS};
-use crate::executor::source::{Kernel, tag};
+use crate::executor::source::{Kernel, stored};
 
 /// The tensors that a chain reads at most: beside them stand the result and the fault.
 pub(crate) const LEAVES: usize = POINTERS - 2;
@@ -108,7 +108,7 @@ impl Chain {
             }
         }
         for (index, (leaf, reading)) in self.leaves.iter().zip(readings).enumerate() {
-            let tag = tag(leaf.dtype)?;
+            let tag = stored(leaf.dtype)?;
             let at = match reading {
                 Reading::Dense => "i".to_owned(),
                 Reading::Single => "0".to_owned(),
@@ -117,7 +117,7 @@ impl Chain {
             let _ = writeln!(code, "        W_{tag} l{index} = load_{tag}(a.p[{index}], {at});");
         }
         for (index, term) in self.terms.iter().enumerate() {
-            let tag = tag(term.dtype)?;
+            let tag = stored(term.dtype)?;
             let mut text = term.formula.clone();
             for (argument, of) in term.from.iter().enumerate().rev() {
                 let name = match of {
@@ -128,7 +128,7 @@ impl Chain {
             }
             let _ = writeln!(code, "        W_{tag} t{index} = round_{tag}({text});");
         }
-        let (last, dtype) = (self.terms.len().checked_sub(1)?, tag(self.dtype()?)?);
+        let (last, dtype) = (self.terms.len().checked_sub(1)?, stored(self.dtype()?)?);
         let _ = writeln!(code, "        store_{dtype}(a.p[{}], i, t{last});\n    }}\n}}", self.leaves.len());
         Some(code)
     }

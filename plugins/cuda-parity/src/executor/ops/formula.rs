@@ -7,7 +7,7 @@ use onnxport_ir::ops::{Error, Res};
 use onnxport_ir::tensor::{DType, Kind};
 
 use super::{Operand, Request};
-use crate::executor::source::{number, suffix, tag};
+use crate::executor::source::{number, stored, suffix, tag};
 
 /// The operators that have an expression.
 pub(crate) const NAMES: &[&str] = &[
@@ -99,7 +99,9 @@ pub(crate) struct Formula {
 /// # Errors
 /// Where inputs contradict the operator's definition.
 pub(crate) fn formula(r: &Request<'_, '_>) -> Res<Option<Formula>> {
-    if !NAMES.contains(&r.call.op()) || r.present().any(|x| tag(x.dtype).is_none()) {
+    let casts = matches!(r.call.op(), "Cast" | "CastLike");
+    let known = |x: &Operand| if casts { stored(x.dtype) } else { tag(x.dtype) }.is_some();
+    if !NAMES.contains(&r.call.op()) || !r.present().all(known) {
         return Ok(None);
     }
     let x = r.operand(0)?;
@@ -110,11 +112,11 @@ pub(crate) fn formula(r: &Request<'_, '_>) -> Res<Option<Formula>> {
     match r.call.op() {
         "Cast" => {
             let to = r.call.dtype("to", DType::F32)?;
-            return Ok(cast(x, to).map(|text| unary(x, to, text)));
+            return Ok(cast(r, x, to).map(|text| unary(x, to, text)));
         }
         "CastLike" => {
             let to = r.operand(1)?.dtype;
-            return Ok(cast(x, to).map(|text| unary(x, to, text)));
+            return Ok(cast(r, x, to).map(|text| unary(x, to, text)));
         }
         "Clip" => return Ok(clip(r, x)),
         "BatchNormalization" => return batch(r, x),
@@ -149,9 +151,18 @@ fn unary(x: &Operand, dtype: DType, text: String) -> Formula {
     Formula { dtype, text, arguments: vec![(0, x.shape.clone())] }
 }
 
-fn cast(x: &Operand, to: DType) -> Option<String> {
-    let wide = tag(to)?;
+/// An element in another type; what a float of 8 bits does not hold is its largest number with `saturate`.
+fn cast(r: &Request<'_, '_>, x: &Operand, to: DType) -> Option<String> {
+    let wide = stored(to)?;
+    if x.dtype == to {
+        return Some("$0".to_owned());
+    }
+    if to == DType::F8E8M0 && r.call.text("round_mode", "up") != "up" {
+        return None;
+    }
+    let narrow = tag(to).is_none();
     Some(match (x.dtype.kind(), to.kind()) {
+        _ if narrow && r.call.int("saturate", 1) != 0 => format!("saturate_{wide}((double)$0)"),
         (Kind::Float, Kind::Int) => format!("(W_{wide})whole((double)$0)"),
         (_, Kind::Bool) => "$0 != 0".to_owned(),
         _ => format!("(W_{wide})$0"),

@@ -9,6 +9,7 @@ mod codes;
 mod convolution;
 mod formula;
 mod generate;
+mod grid;
 mod index;
 mod layout;
 mod matmul;
@@ -151,6 +152,7 @@ const FAMILIES: &[&[Line]] = &[
     attention::OPS,
     convolution::OPS,
     generate::OPS,
+    grid::OPS,
     index::OPS,
     layout::OPS,
     matmul::OPS,

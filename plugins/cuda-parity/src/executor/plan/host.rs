@@ -3,7 +3,7 @@
 use onnxport_ir::ops::Tensor;
 
 /// The elements beyond which a tensor is no shape.
-const SMALL: usize = 1024;
+pub(crate) const SMALL: usize = 1024;
 
 /// The operators that shapes are computed with.
 const OPERATORS: &[&str] = &[

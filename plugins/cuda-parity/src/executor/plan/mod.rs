@@ -1,13 +1,16 @@
-//! What is known of a graph before it runs: when values die, what is fused, and what stays on the host.
+//! What is known of a graph before it runs: when values die, what is fused, what stays on the host, and where
+//! values lie.
 
 mod fusion;
 mod host;
+mod memory;
 
 use onnxport_ir::ir::{Graph, NodeId, ValueId};
 use onnxport_ir::ops::deaths;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-pub(crate) use host::is_small_arithmetic;
+pub(crate) use host::{SMALL, is_small_arithmetic};
+pub(crate) use memory::{Claim, Layout, MOST};
 
 /// The plan of a graph.
 #[derive(Debug, Default)]

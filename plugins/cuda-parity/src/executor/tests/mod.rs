@@ -21,6 +21,7 @@ use rustc_hash::FxHashSet;
 use super::emulated::Emulated;
 use super::engine::{Counts, Engine};
 use super::frame::run;
+use super::rehearsal::rehearse;
 use super::value::Held;
 
 /// The root of the repository.
@@ -46,6 +47,8 @@ fn outputs(
     inputs: Vec<Option<Value>>,
 ) -> Result<(Vec<Value>, Counts), String> {
     engine.begin();
+    let rehearsed = rehearse(model, &inputs, &FxHashSet::default(), engine.limits);
+    engine.prepare(rehearsed).map_err(|e| e.message)?;
     let inputs = inputs.into_iter().map(|value| value.map(|v| Held::of_host(v, false))).collect();
     let made = run(engine, model, inputs, &FxHashSet::default(), &mut |_, _, _| Ok(()));
     let made = made.map_err(|e| e.message)?;

@@ -7,6 +7,7 @@ use rustc_hash::FxHashSet;
 
 use super::{engine, outputs};
 use crate::executor::frame::run;
+use crate::executor::rehearsal::rehearse;
 use crate::executor::value::Held;
 
 fn floats(shape: &[usize], items: &[f64]) -> Value {
@@ -107,6 +108,51 @@ fn memory_is_bounded_and_used_again() {
     let input = vec![Some(Held::of_host(x, false))];
     let error = run(&mut small, &model, input, &FxHashSet::default(), &mut |_, _, _| Ok(())).unwrap_err();
     assert_eq!(error.fault, Fault::Memory, "{error}");
+}
+
+/// A run takes what its rehearsal took, where it was planned; what is not known before does not fit into less than it
+/// takes.
+#[test]
+fn memory_is_planned_before_it_is_used() {
+    let Some(mut engine) = engine(1, 1 << 20) else { return };
+    let text = "opset 20\ngraph {\n  input %x: f32[64, 64]\n  %0 = Transpose(%x)\n  %1 = MatMul(%0, %x)\n  %2 = Transpose(%1)\n  \
+                %3 = MatMul(%2, %1)\n  %4 = Softmax(%3)\n  output %4 as y\n}\n";
+    let model = Model::parse(text).unwrap();
+    let x = floats(&[64, 64], &(0..64 * 64).map(|n| f64::from(n % 7) / 8.0).collect::<Vec<_>>());
+    let inputs = vec![Some(x.clone())];
+    let rehearsed = rehearse(&model, &inputs, &FxHashSet::default(), Limits::default());
+    // The input and two results at once.
+    assert!(rehearsed.complete && rehearsed.layout.live == 3 << 14, "{rehearsed:?}");
+    assert_eq!(rehearsed.layout.bytes, rehearsed.layout.live);
+    let (found, _) = outputs(&mut engine, &model, inputs.clone()).unwrap();
+    assert_eq!((engine.planned, engine.peak(), engine.taken()), (3 << 14, 3 << 14, 3 << 14));
+    assert_eq!(found.len(), 1);
+    // The next run finds the block.
+    outputs(&mut engine, &model, inputs.clone()).unwrap();
+    assert_eq!(engine.taken(), 3 << 14);
+    let Some(mut small) = super::engine(1, 40_000) else { return };
+    let error = outputs(&mut small, &model, inputs).unwrap_err();
+    assert_eq!(error, "49152 bytes of device memory are needed at once, and 39744 are allowed");
+    assert_eq!(small.counts.launches, 0);
+}
+
+/// What follows a value whose size only the run knows is allocated when it comes, within the same bound.
+#[test]
+fn sizes_that_are_not_known_before_fall_back() {
+    let Some(mut engine) = engine(1, 1 << 20) else { return };
+    let text = "opset 20\ngraph {\n  input %x: f32[64]\n  %0 = Neg(%x)\n  %1 = NonZero(%0)\n  %2 = Cast(%1) {to = 1}\n  \
+                %3 = Transpose(%2)\n  output %0 as y\n  output %3 as z\n}\n";
+    let model = Model::parse(text).unwrap();
+    for kept in [3, 40] {
+        let items: Vec<f64> = (0..64).map(|n| f64::from(u8::from(n < kept))).collect();
+        let inputs = vec![Some(floats(&[64], &items))];
+        let rehearsed = rehearse(&model, &inputs, &FxHashSet::default(), Limits::default());
+        assert!(!rehearsed.complete && rehearsed.layout.bytes == 512, "{rehearsed:?}");
+        let (found, _) = outputs(&mut engine, &model, inputs.clone()).unwrap();
+        assert_eq!(found[1].tensor().unwrap().shape(), [kept, 1]);
+        assert_eq!(found, onnxport_ir::ops::run(&model, inputs, Limits::default()).unwrap());
+        assert!(engine.peak() > 512);
+    }
 }
 
 /// Values inside of the graph are shown as they are computed; what is shown is not fused.

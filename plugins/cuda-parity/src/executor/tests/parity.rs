@@ -17,6 +17,7 @@ use crate::device::Device;
 use crate::executor::cuda::Cuda;
 use crate::executor::engine::{Counts, Engine};
 use crate::executor::frame::run;
+use crate::executor::rehearsal::rehearse;
 use crate::executor::value::Held;
 
 const SMALL: Size = Size { dim: 16, depth: 2, heads: 4, kv_heads: 4, hidden: 32, vocabulary: 40, tokens: 5 };
@@ -68,9 +69,18 @@ fn all(model: &Model) -> FxHashSet<ValueId> {
     graph.order(graph.main()).flat_map(|node| graph.nodes[node].outputs.iter().flatten().copied()).collect()
 }
 
+/// Plans the memory of a run that shows `seen`: all of it is known before.
+fn prepare(engine: &mut Engine, model: &Model, seen: &FxHashSet<ValueId>) {
+    engine.begin();
+    let rehearsed = rehearse(model, &[Some(input(model))], seen, engine.limits);
+    let (planned, live) = (rehearsed.layout.bytes, rehearsed.layout.live);
+    assert!(rehearsed.complete && 2 * planned <= 3 * live, "{planned} bytes for {live}");
+    engine.prepare(rehearsed).unwrap();
+}
+
 /// Runs a model; `look` sees the floats of every node.
 fn each(engine: &mut Engine, model: &Model, mut look: impl FnMut(ValueId, &Tensor)) -> Counts {
-    engine.begin();
+    prepare(engine, model, &all(model));
     let given = vec![Some(Held::of_host(input(model), false))];
     run(engine, model, given, &all(model), &mut |engine, value, held| {
         if let Some(tensor) = engine.on_host(held)?.tensor() {
@@ -114,6 +124,8 @@ fn every_node_of_small_architectures_gives_what_the_evaluator_gives() {
             });
             assert!(counts.lacking.is_empty(), "{name}: {:?}", counts.lacking);
             assert_eq!(seen, expected.len(), "{name}");
+            // What was planned is all that was taken.
+            assert!(engine.peak() <= engine.planned, "{name}: {} of {}", engine.peak(), engine.planned);
             println!("{name}, blocks of {threads}: {seen} nodes agree to {worst:.1e}");
         }
     }
@@ -122,6 +134,7 @@ fn every_node_of_small_architectures_gives_what_the_evaluator_gives() {
 /// How long a run takes whose values nobody sees.
 fn time(engine: &mut Engine, model: &Model) -> Duration {
     let start = Instant::now();
+    prepare(engine, model, &FxHashSet::default());
     let given = vec![Some(Held::of_host(input(model), false))];
     run(engine, model, given, &FxHashSet::default(), &mut |_, _, _| Ok(())).unwrap();
     start.elapsed()
@@ -133,14 +146,14 @@ fn time(engine: &mut Engine, model: &Model) -> Duration {
 fn every_node_of_full_architectures_agrees_on_a_gpu() {
     let device = match Device::open(Options::new(&[])) {
         Ok(device) => device,
-        Err(why) => return onnxport_harness::note(&why.message),
+        Err(why) => return crate::without_a_gpu(&why.message),
     };
     let open = || Engine::new(Box::new(Cuda::on(&device)), None, Limits::default()).unwrap();
     let (mut single, mut double) = (open(), open());
     println!("{}", single.describe());
     println!(
-        "{:12} {:>6} {:>8} {:>10} {:>10} {:>10} {:>10}",
-        "model", "nodes", "kernels", "lacking", "worst", "MiB", "ms"
+        "{:12} {:>6} {:>8} {:>10} {:>10} {:>12} {:>10} {:>10}",
+        "model", "nodes", "kernels", "lacking", "worst", "MiB planned", "MiB used", "ms"
     );
     for (name, make) in full() {
         let mut expected: BTreeMap<ValueId, Vec<f64>> = BTreeMap::new();
@@ -153,9 +166,9 @@ fn every_node_of_full_architectures_agrees_on_a_gpu() {
         });
         let lacking: u64 = counts.lacking.values().sum();
         let took = time(&mut single, &model).as_secs_f64() * 1e3;
-        let peak = single.peak() >> 20;
+        let (planned, peak) = (single.planned >> 20, single.peak() >> 20);
         println!(
-            "{name:12} {:>6} {:>8} {lacking:>10} {worst:>10.1e} {peak:>10} {took:>10.1}",
+            "{name:12} {:>6} {:>8} {lacking:>10} {worst:>10.1e} {planned:>12} {peak:>10} {took:>10.1}",
             expected.len(),
             counts.launches
         );

@@ -1,11 +1,13 @@
-"""How many nodes our models have, beside those of `torch.onnx`, onnxslim and onnxsim.
+"""How many nodes our models have, beside those of `torch.onnx` and of what shortens its models.
 
     python -m tests.python.models make
-    python benches/nodes.py target/models --keep target/peers
+    python benches/nodes.py target/models --keep target/peers --more
     python benches/nodes.py target/models llama resnet18 --keep target/peers
 
 Every archive is converted by onnxport and by `torch.onnx.export(optimize=True)`, both
-at the same opset; onnxslim and onnxsim work on what the latter wrote, where they are installed.
+at the same opset; onnxslim, onnxsim and ONNX Runtime's optimizer, as far as it emits operators of
+ONNX, work on what the latter wrote, where they are installed. With `--more` architectures of the
+zoo and of the timings are exported as well, and stay in the folder of `--keep`.
 Nodes of nested graphs and functions count, constants do not. With `--keep` the peers' models stay
 in a folder and are not made again. `-` is a peer that fails or is not installed.
 """
@@ -74,7 +76,82 @@ def sim(source: Path, target: Path) -> None:
     onnx.save(shorter, target)
 
 
-PEERS: dict[str, Callable[[Path, Path], None]] = {"onnxslim": slim, "onnxsim": sim}
+def runtime(source: Path, target: Path) -> None:
+    """Shorten an exported model with ONNX Runtime, by what every execution provider can run."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    options.optimized_model_filepath = str(target)
+    options.log_severity_level = 3
+    onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+
+
+PEERS: dict[str, Callable[[Path, Path], None]] = {
+    "onnxslim": slim,
+    "onnxsim": sim,
+    "onnxruntime": runtime,
+}
+
+# Architectures beside the models of the tests: of the zoo, and of the timings.
+ZOO = (
+    "tv_swin_t",
+    "tv_convnext_tiny",
+    "tv_efficientnet_v2_s",
+    "tv_shufflenet_v2_x0_5",
+    "tv_googlenet",
+    "tv_inception_v3",
+    "tv_regnet_y_400mf",
+    "timm_densenet121",
+    "timm_res2net50_14w_8s",
+    "timm_repvit_m0_9",
+    "timm_levit_128s",
+    "timm_nfnet_f0",
+    "hf_bert",
+    "hf_electra",
+    "hf_modernbert",
+    "hf_opt",
+    "hf_mistral",
+    "hf_qwen3",
+    "hf_gemma2",
+    "hf_phi3",
+    "hf_bart",
+    "hf_clip",
+    "hf_mamba",
+    "hf_falcon_mamba",
+    "hf_rwkv",
+    "hf_detr",
+    "hf_yolos",
+    "hf_segformer",
+    "hf_wav2vec2_ctc",
+)
+TIMED = ("unet", "recurrent")
+
+
+def exported(keep: Path, names: list[str]) -> None:
+    """Export the further architectures, those of `names` if there are any, into `keep`."""
+    import torch
+
+    from benches.runtime.recipes import RECIPES
+    from tests.python.zoo.registry import load_zoo
+
+    recipes = {name: load_zoo()[name].recipe for name in ZOO}
+    recipes |= {f"timed_{name}": RECIPES[name] for name in TIMED}
+    for name, recipe in recipes.items():
+        archive = keep / f"{name}.pt2"
+        if archive.exists() or (names and name not in names):
+            continue
+        torch.manual_seed(0)
+        one = recipe()
+        with torch.no_grad():
+            program = torch.export.export(
+                one.module.eval(),
+                one.args,
+                dict(one.kwargs),
+                dynamic_shapes=one.shapes,
+                strict=False,
+            )
+        torch.export.save(program, archive)
 
 
 def made(target: Path, make: Callable[[Path, Path], None], source: Path) -> int | None:
@@ -107,12 +184,15 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="where the peers' models stay")
     parser.add_argument("--onnxport", type=Path, default=ROOT / "target/release/onnxport")
     parser.add_argument("--option", action="append", default=[], help="handed on to onnxport")
+    parser.add_argument("--more", action="store_true", help="architectures of the zoo, too")
     parser.add_argument("names", nargs="*", help="models; all of the folder unless some are named")
     arguments = parser.parse_intermixed_args()
     sys.path.insert(0, str(ROOT))
     with tempfile.TemporaryDirectory() as folder:
         keep = arguments.keep or Path(folder)
         keep.mkdir(parents=True, exist_ok=True)
+        if arguments.more:
+            exported(keep, arguments.names)
         table(arguments, keep)
 
 
@@ -122,16 +202,17 @@ def table(arguments: argparse.Namespace, keep: Path) -> None:
     print("| model | onnxport | torch.onnx | " + " | ".join(PEERS) + " | to the smallest |")
     print("|---|---:|---:|" + "---:|" * len(PEERS) + "---:|")
     ratios = []
-    for archive in sorted(arguments.archives.glob("*.pt2")):
+    archives = [*arguments.archives.glob("*.pt2"), *(keep.glob("*.pt2") if arguments.more else [])]
+    for archive in sorted(archives, key=lambda archive: archive.stem):
         name = archive.stem
         if arguments.names and name not in arguments.names:
             continue
-        exported = keep / f"{name}.torch.onnx"
-        counts = {"torch.onnx": made(exported, torch_onnx, archive)}
+        first = keep / f"{name}.torch.onnx"
+        counts = {"torch.onnx": made(first, torch_onnx, archive)}
         for peer in PEERS:
-            able = peer in installed and exported.exists()
+            able = peer in installed and first.exists()
             target = keep / f"{name}.{peer}.onnx"
-            counts[peer] = made(target, installed[peer], exported) if able else None
+            counts[peer] = made(target, installed[peer], first) if able else None
         own = ours(arguments.onnxport, archive, arguments.option)
         known = [count for count in counts.values() if count is not None]
         counted = (own, *counts.values())

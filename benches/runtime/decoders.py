@@ -16,6 +16,15 @@ from tests.python.models.text import WithCache
 
 from .encoders import LAYERS, LENGTH, VOCABULARY, sentences
 
+# The widths of decoders with four queries to a key.
+GROUPED: dict[str, Any] = {
+    "vocab_size": VOCABULARY,
+    "hidden_size": 1024,
+    "intermediate_size": 2816,
+    "num_hidden_layers": LAYERS,
+    "num_attention_heads": 16,
+    "num_key_value_heads": 4,
+}
 PAST, SOURCE = Dim("past", min=2, max=2000), Dim("source", min=2, max=2000)
 
 
@@ -77,12 +86,7 @@ def gpt2(use_cache: bool = True) -> nn.Module:
 def llama(use_cache: bool = True) -> nn.Module:
     """Return Llama at a width of 1024, four queries to a key."""
     config = transformers.LlamaConfig(
-        vocab_size=VOCABULARY,
-        hidden_size=1024,
-        intermediate_size=2816,
-        num_hidden_layers=LAYERS,
-        num_attention_heads=16,
-        num_key_value_heads=4,
+        **GROUPED,
         max_position_embeddings=2048,
         use_cache=use_cache,
     )
@@ -92,12 +96,7 @@ def llama(use_cache: bool = True) -> nn.Module:
 def mistral() -> nn.Module:
     """Return Mistral, whose places see a window of 256 before them."""
     config = transformers.MistralConfig(
-        vocab_size=VOCABULARY,
-        hidden_size=1024,
-        intermediate_size=2816,
-        num_hidden_layers=LAYERS,
-        num_attention_heads=16,
-        num_key_value_heads=4,
+        **GROUPED,
         sliding_window=256,
         use_cache=False,
     )
@@ -107,12 +106,7 @@ def mistral() -> nn.Module:
 def qwen3(use_cache: bool = True) -> nn.Module:
     """Return Qwen 3, which normalises queries and keys."""
     config = transformers.Qwen3Config(
-        vocab_size=VOCABULARY,
-        hidden_size=1024,
-        intermediate_size=2816,
-        num_hidden_layers=LAYERS,
-        num_attention_heads=16,
-        num_key_value_heads=4,
+        **GROUPED,
         head_dim=64,
         use_cache=use_cache,
     )

@@ -42,11 +42,11 @@ def record(folder: Path, given: Any, results: Any) -> None:
 
 
 def drawn(module: torch.nn.Module) -> torch.nn.Module:
-    """Draw weights that are zero, as biases are at first: some drop what adds zeros."""
+    """Draw weights of one number, as biases and scales are at first: some drop zeros and ones."""
     with torch.no_grad():
         for weight in module.parameters():
-            if not weight.any():
-                weight.normal_(std=0.02)
+            if weight.numel() and (weight == weight.flatten()[0]).all():
+                weight.normal_(mean=weight.flatten()[0].item(), std=0.02)
     return module.eval()
 
 

@@ -8,12 +8,14 @@ use clap::{Args, CommandFactory, FromArgMatches};
 use onnxport_core::diagnose::{Code, Diagnostic};
 use onnxport_core::host::log;
 use onnxport_core::trace::{self, stage};
+use onnxport_core::verify::InProcess;
 use onnxport_core::write;
 use onnxport_core::{Conversion, ConvertedProgram, Trace, WriteOptions};
 use serde_json::{Map, Value};
 
 use crate::args::{self, Cli};
 use crate::commands::exporting::{ExportArguments, Made, Prepared, Purpose};
+use crate::commands::verify::Held;
 use crate::commands::{self, writing::WriteArguments};
 use crate::config::{self, Joined, Object};
 use crate::describe;
@@ -36,6 +38,37 @@ pub fn command(name: &str, options: &str, watch: &Watch) -> CommandResult {
             Object::Show(outcome) => return Ok(*outcome),
         };
         let mut outcome = commands::run(&parse(name, &object)?, &Progress::watched(watch))?;
+        joined.describe(&mut outcome);
+        finish(outcome)
+    })
+}
+
+/// Verifies the model in a file against a program in memory, which `runs` runs, as `onnxport verify` does; `options` are its
+/// arguments and options as a JSON object, and `conversion` has the call to begin with. Further calls are drawn from it where
+/// the options ask for that, or `draws` does.
+///
+/// The thread needs a large stack, since programs nest.
+///
+/// # Errors
+/// A failure of the command: a model that computes something else has the report as its outcome.
+pub fn verify(
+    conversion: Conversion,
+    runs: InProcess,
+    draws: bool,
+    options: &str,
+    watch: &Watch,
+) -> CommandResult {
+    guarded(|| {
+        let (object, joined) = match config::object("verify", options::parse(options)?, |_| true)? {
+            Object::Run(object, joined) => (object, joined),
+            Object::Show(outcome) => return Ok(*outcome),
+        };
+        let args::Command::Verify(mut arguments) = parse("verify", &object)? else {
+            return Err(Diagnostic::error(Code::USAGE, "these are no options of `verify`").into());
+        };
+        arguments.reference.alone();
+        let held = Held { conversion, runs, draws };
+        let mut outcome = commands::verify::run_against(&arguments, Some(&held), &Progress::watched(watch))?;
         joined.describe(&mut outcome);
         finish(outcome)
     })

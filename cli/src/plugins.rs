@@ -9,6 +9,7 @@ use onnxport_core::diagnose::{Code, Diagnostic, Report};
 use onnxport_core::host::{Host, OnPanic, PluginRoot, Search};
 use onnxport_core::session::HOST_ROOT;
 use onnxport_core::verify::{Apart, Executor, Runtime};
+use serde_json::{Map, Value};
 
 use crate::again;
 use crate::commands::verify::{RuntimeArguments, RuntimeOptions};
@@ -46,6 +47,24 @@ impl PluginArguments {
     /// The libraries, and folders of libraries, that are named on the command line.
     pub(crate) fn libraries(&self) -> &[PathBuf] {
         &self.plugins
+    }
+
+    /// All else that is said of plugins, as options of a command by their names.
+    pub(crate) fn further(&self) -> Map<String, Value> {
+        let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.to_string_lossy().into_owned());
+        let choices = self.choices.iter().map(|(op, plugin)| format!("{op}={plugin}"));
+        let options = self.options.iter().map(|(id, name, value)| format!("{id}.{name}={value}"));
+        let stops = self.on_plugin_panic == OnPluginPanic::Stop;
+        let said = [
+            ("use", Value::from(choices.collect::<Vec<_>>())),
+            ("plugin_option", Value::from(options.collect::<Vec<_>>())),
+            ("project", Value::from(path(&self.project))),
+            ("plugin_allow", Value::from(path(&self.plugin_allow))),
+            ("on_plugin_panic", Value::from(stops.then_some("stop"))),
+        ];
+        let is_said = |value: &Value| !value.is_null() && value.as_array().is_none_or(|all| !all.is_empty());
+        let said = said.into_iter().filter(|(_, value)| is_said(value));
+        said.map(|(name, value)| (name.to_owned(), value)).collect()
     }
 }
 

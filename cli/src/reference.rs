@@ -18,6 +18,9 @@ pub(crate) struct ReferenceArguments {
     /// Python has it and none were. `ONNXPORT_REFERENCE` says the same
     #[arg(long, value_enum, value_name = "FROM")]
     reference: Option<From>,
+    /// Whether the environment says nothing about it.
+    #[arg(skip)]
+    is_alone: bool,
 }
 
 /// Where expected values come from.
@@ -35,6 +38,11 @@ enum From {
 }
 
 impl ReferenceArguments {
+    /// The same, whatever the environment says: what it names is for programs in files.
+    pub(crate) fn alone(&mut self) {
+        self.is_alone = true;
+    }
+
     /// Whether calls are drawn besides those that are recorded.
     pub(crate) fn draws(&self) -> bool {
         matches!(self.chosen(), Ok(Some(From::Torch)))
@@ -49,7 +57,7 @@ impl ReferenceArguments {
     /// reads as an argument that was given.
     fn chosen(&self) -> Result<Option<From>, Diagnostic> {
         match (self.reference, std::env::var(VARIABLE)) {
-            (None, Ok(name)) => From::from_str(&name, false).map(Some).map_err(|_| {
+            (None, Ok(name)) if !self.is_alone => From::from_str(&name, false).map(Some).map_err(|_| {
                 let known = "it can be torch, recorded, evaluator or none";
                 Diagnostic::error(Code::USAGE, format!("{VARIABLE} is `{name}`")).help(known)
             }),

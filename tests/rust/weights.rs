@@ -55,7 +55,8 @@ fn host() -> Host {
 
 fn convert(host: &Host, program: &Path, to: &Path, mode: ExternalData, weightless: bool) -> WriteReport {
     let archive = pipeline::read(program).unwrap();
-    let mut options = ConvertOptions { weightless, ..ConvertOptions::default() };
+    // Weights that come from elsewhere stay what the program has.
+    let mut options = ConvertOptions { weightless, separate: true, ..ConvertOptions::default() };
     options.lower.opset = DEFAULT_OPSET;
     let converted = pipeline::convert(host, archive.program, &options).unwrap();
     let options = WriteOptions { external_data: mode, weightless, ..WriteOptions::default() };

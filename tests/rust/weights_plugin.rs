@@ -188,6 +188,7 @@ fn changed(transform: &str, pattern: &str) -> Result<Model, Report> {
         only: Patterns::new([pattern.to_owned()]),
     };
     let options = PrecisionOptions { transforms: vec![transform], ..PrecisionOptions::default() };
+    precision::known(&model, &options)?;
     precision::apply(&host(), &mut model, &options).map(|_| model)
 }
 

@@ -108,8 +108,10 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
             all: arguments.all,
             once: arguments.modules.once,
             plugins: arguments.plugins.libraries().to_vec(),
+            options: arguments.plugins.further(),
         };
-        return super::modules::run(&arguments.model, &options, arguments.runtime.options.timeout);
+        let limit = arguments.runtime.options.timeout;
+        return super::modules::run(&arguments.model, &options, limit, &arguments.reports, progress);
     }
     arguments.reports.check()?;
     let host = plugins::host(&arguments.plugins)?;

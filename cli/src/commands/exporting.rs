@@ -9,6 +9,7 @@ use onnxport_core::diagnose::{Code, Diagnostic, Report};
 use onnxport_core::host::Host;
 use onnxport_core::inspect::WeightForm;
 use onnxport_core::lower::{LowerOptions, Names};
+use onnxport_core::optimise::OptimiseOptions;
 use onnxport_core::pipeline::ConvertOptions;
 use onnxport_core::trace::{OpenStage, Stage, stage};
 use onnxport_core::verify::Signature;
@@ -109,6 +110,8 @@ impl Prepared {
             weightless: arguments.weights.weightless || !matches!(purpose, Purpose::Write(_)),
             // A model that waits for weights does not know which of them are one.
             separate: reweighted || arguments.writing.names_weights(),
+            // What a model points at stays as it lies.
+            optimise: OptimiseOptions { separate: arguments.writing.refers(), ..options.optimise },
             ..options
         };
         let verified = !converting.verifying.no_verify && arguments.writing.plan().is_none();

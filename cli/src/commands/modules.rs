@@ -2,15 +2,18 @@
 
 use std::fmt::Write;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use onnxport_core::bisect::modules::{self, Measure, Node, Options, Pieces, Verdict};
 use onnxport_core::diagnose::{Code, Diagnostic};
 
+use super::reports::{Contents, ReportArguments};
 use crate::format::{bad, bold, count, faint, good, plain};
 use crate::guests;
 use crate::outcome::{CommandResult, Outcome};
+use crate::progress::Progress;
 
 /// Arguments about the modules of a program.
 #[derive(Debug, Args)]
@@ -20,7 +23,7 @@ pub(crate) struct ModuleArguments {
     /// the file: ask for it where you would load the file yourself
     #[arg(long, group = "converts", conflicts_with_all = [
         "against", "inputs", "files", "seed", "sizes", "round_memory", "executor", "executor_options",
-        "ort_library", "isolate", "target", "choices", "options", "project", "plugin_allow", "reports",
+        "ort_library", "isolate", "target",
     ])]
     pub(crate) modules: bool,
     /// Let one module stand for all of equal code, settings and shapes, whatever their weights
@@ -29,14 +32,32 @@ pub(crate) struct ModuleArguments {
 }
 
 /// Looks at the modules of a program, within `limit`.
-pub(crate) fn run(model: &Path, options: &Options, limit: Option<Duration>) -> CommandResult {
+pub(crate) fn run(
+    model: &Path,
+    options: &Options,
+    limit: Option<Duration>,
+    reports: &ReportArguments,
+    progress: &Progress,
+) -> CommandResult {
+    reports.check()?;
     let caller = guests::caller();
     if caller.is_some() && limit.is_some() {
         let message = "what is called within this process cannot be stopped: there is no time limit";
         return Err(Diagnostic::error(Code::USAGE, message).into());
     }
-    let found = modules::modules(model, options, limit, caller)?;
-    Ok(describe(&found))
+    let stages = progress.clone();
+    let tell = Arc::new(move |step: &str| {
+        stages.stage(plain(step));
+        stages.go_on().is_ok()
+    });
+    let found = modules::modules(model, options, limit, caller, tell)?;
+    let mut outcome = describe(&found);
+    let text = outcome.text.clone();
+    let name = model.file_name().unwrap_or_default().to_string_lossy();
+    let page = || onnxport_report::modules(&name, &found);
+    let contents = Contents { command: "bisect", text: &text, page: &page };
+    reports.write(&[model.to_owned()], &contents, &mut outcome)?;
+    Ok(outcome)
 }
 
 fn describe(found: &Pieces) -> Outcome {

@@ -5,11 +5,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use onnxport_core::inline::SMALL;
 use onnxport_core::optimise::{Level, MAX_SWEEPS, Matched, OptimiseOptions, Optimised, Outcome as Became};
 
-use crate::format::{bold, count, faint, parse_bytes, table};
+use crate::format::{bold, bytes, count, faint, parse_bytes, table};
 use crate::outcome::Outcome;
 use crate::plugins::FUSIONS;
+
+/// Which local functions are put in the place of their calls.
+const INLINE: [&str; 3] = ["all", "small", "none"];
 
 /// Arguments about rules and passes.
 #[derive(Debug, Args)]
@@ -37,6 +41,15 @@ pub(crate) struct OptimiseArguments {
     /// How many nodes the rules may add on balance; by default four for each node, and at least 10,000
     #[arg(long, value_name = "N", conflicts_with = "no_optimise")]
     max_growth: Option<usize>,
+    /// Put what local functions compute in the place of their calls: all of them, none, or those of up to eight nodes
+    #[arg(long, value_name = "WHICH", default_value = "none", value_parser = PossibleValuesParser::new(INLINE), conflicts_with = "no_optimise")]
+    inline: String,
+    /// Make local functions of parts of at least so many nodes that stand in the model several times in a row
+    #[arg(long, value_name = "NODES", value_parser = clap::value_parser!(u32).range(2..), conflicts_with = "no_optimise")]
+    outline: Option<u32>,
+    /// Put nodes in an order in which fewer bytes are alive at once, for runtimes that keep to the order of the file
+    #[arg(long, conflicts_with = "no_optimise")]
+    reorder: bool,
     /// By how much constants may grow when what hangs on them alone is computed in advance; 0 for not at all
     #[arg(long, value_name = "SIZE", default_value = "16KiB", value_parser = budget, conflicts_with = "no_optimise")]
     fold_budget: u64,
@@ -51,6 +64,13 @@ impl OptimiseArguments {
             stop_after: self.stop_after,
             max_sweeps: self.max_sweeps,
             max_growth: self.max_growth,
+            inline: match self.inline.as_str() {
+                "all" => Some(usize::MAX),
+                "small" => Some(SMALL),
+                _ => None,
+            },
+            outline: self.outline.map(|nodes| nodes as usize),
+            reorder: self.reorder,
             fold: self.fold_budget,
             ..at(if self.no_optimise { Level::Nothing } else { self.optimise })
         }
@@ -68,9 +88,16 @@ impl OptimiseArguments {
             done.counts.iter().map(|c| format!("{} {} ({})", c.name, c.applied, c.plugin)).collect();
         let counts = if counts.is_empty() { String::new() } else { format!(": {}", counts.join(", ")) };
         let stopped = if done.stopped { ", stopped" } else { "" };
-        let cleaned = [(done.folded, "folded"), (done.merged, "merged"), (done.decided, "decided")];
-        let cleaned: Vec<String> = (cleaned.into_iter().filter(|(n, _)| *n > 0))
-            .map(|(n, what)| format!(", {} {what}", count(n, "node")))
+        let cleaned = [
+            (done.inlined, "call", "inlined"),
+            (done.turned, "node", "turned"),
+            (done.folded, "node", "folded"),
+            (done.merged, "node", "merged"),
+            (done.decided, "node", "decided"),
+            (done.outlined, "part", "made calls"),
+        ];
+        let cleaned: Vec<String> = (cleaned.into_iter().filter(|(n, ..)| *n > 0))
+            .map(|(n, of, what)| format!(", {} {what}", count(n, of)))
             .collect();
         let cleaned = cleaned.concat();
         let nodes = if done.before == done.after {
@@ -86,6 +113,16 @@ impl OptimiseArguments {
             if done.applied == 1 { "1 patch".to_owned() } else { format!("{} patches", done.applied) },
             count(done.sweeps, "sweep")
         );
+        if let Some(memory) = done.memory {
+            let _ = writeln!(
+                outcome.summary,
+                "{}  {} of values at once instead of {}: {} in another place",
+                bold("ordered"),
+                bytes(memory.after),
+                bytes(memory.before),
+                count(memory.moved, "node")
+            );
+        }
         let Some(name) = &self.explain_rule else { return };
         let rows: Vec<Vec<String>> = done
             .places

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use onnxport_core::diagnose::Report;
-use onnxport_core::optimise::{self, Rewritten};
+use onnxport_core::optimise::{self, OptimiseOptions, Rewritten};
 use onnxport_core::pipeline;
 use onnxport_core::trace::stage;
 use onnxport_core::write::{self, WriteOptions};
@@ -60,8 +60,9 @@ fn optimize(arguments: &Arguments, progress: &Progress) -> CommandResult {
     drop(reading);
     progress.stage("optimising");
     let optimising = stage("optimise");
-    let Rewritten { model, optimised, diagnostics } =
-        optimise::imported(&host, model, &arguments.optimising.options())?;
+    // What a model points at stays as it lies.
+    let options = OptimiseOptions { separate: arguments.places.refers(), ..arguments.optimising.options() };
+    let Rewritten { model, optimised, diagnostics } = optimise::imported(&host, model, &options)?;
     drop(optimising);
     progress.go_on()?;
     let Some(output) = arguments.output.as_ref().filter(|_| !arguments.emit) else {

@@ -12,6 +12,7 @@ use clap_lex::OsStrExt;
 use onnxport_core::diagnose::{Code, Diagnostic, Report};
 use onnxport_core::ir::Model;
 use onnxport_core::lower::{LowerOptions, Names};
+use onnxport_core::optimise::OptimiseOptions;
 use onnxport_core::precision::PrecisionOptions;
 use onnxport_core::trace;
 use onnxport_core::write::{self, PackageReport};
@@ -308,6 +309,8 @@ fn convert(
         fixed,
         precision: PrecisionOptions { several: true, ..options.precision },
         separate: reweighted,
+        // A weight that several models take is one as long as it is the same in all.
+        optimise: OptimiseOptions { separate: true, ..options.optimise },
         ..options
     };
     let conversion = conversion.options(options);

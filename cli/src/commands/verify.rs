@@ -9,7 +9,10 @@ use onnxport_core::diagnose::{Code, Diagnostic, Report};
 use onnxport_core::host::Host;
 use onnxport_core::taps::Recorded;
 use onnxport_core::tensor::LazyTensor;
-use onnxport_core::verify::{Against, Chosen, Drawing, Options, Rule, Runtime, Signature, Verification};
+use onnxport_core::verify::{
+    Against, Chosen, Drawing, InProcess, Options, Rule, Runtime, Signature, Verification,
+};
+use onnxport_core::{Conversion, IN_MEMORY};
 
 use super::histogram::histograms;
 use super::profiled::ProfileArguments;
@@ -43,7 +46,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     drawing: DrawingArguments,
     #[command(flatten)]
-    reference: ReferenceArguments,
+    pub(crate) reference: ReferenceArguments,
     /// A plugin that runs the model: ort for ONNX Runtime, reference for onnxport's own evaluator, which is exact and
     /// slow, or one that is loaded; can be repeated, and otherwise is the first
     #[arg(long = "executor", value_name = "PLUGIN")]
@@ -180,13 +183,28 @@ pub(crate) fn tolerance(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Verifies a model.
-pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
-    let others: Vec<PathBuf> = std::iter::once(&arguments.model).chain(&arguments.against).cloned().collect();
-    arguments.profile.around("verify", &others, || verify(arguments, progress))
+/// A program in the memory of this process that a model is held against.
+pub(crate) struct Held {
+    /// With the call whose inputs are known.
+    pub conversion: Conversion,
+    /// What runs it.
+    pub runs: InProcess,
+    /// Whether calls are drawn besides also where nobody asks for that.
+    pub draws: bool,
 }
 
-fn verify(arguments: &Arguments, progress: &Progress) -> CommandResult {
+/// Verifies a model.
+pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
+    run_against(arguments, None, progress)
+}
+
+/// Verifies a model, against the program `held` if that is given.
+pub(crate) fn run_against(arguments: &Arguments, held: Option<&Held>, progress: &Progress) -> CommandResult {
+    let others: Vec<PathBuf> = std::iter::once(&arguments.model).chain(&arguments.against).cloned().collect();
+    arguments.profile.around("verify", &others, || verify(arguments, held, progress))
+}
+
+fn verify(arguments: &Arguments, held: Option<&Held>, progress: &Progress) -> CommandResult {
     if !arguments.model.is_file() {
         let message = format!("there is no file {}", arguments.model.display());
         return Err(Diagnostic::error(Code::READ_IO, message).into());
@@ -195,7 +213,10 @@ fn verify(arguments: &Arguments, progress: &Progress) -> CommandResult {
     let host = plugins::host(&arguments.plugins)?;
     plugins::prepare_for(&host, arguments.executors.first().map(String::as_str), &arguments.runtime);
     let signature = Signature::read(&arguments.model)?;
-    let (mut against, source) = calls(arguments, &host, &signature)?;
+    let (mut against, source) = match held {
+        Some(held) => calls_of(arguments, &host, &signature, held)?,
+        None => calls(arguments, &host, &signature)?,
+    };
     against.exact = arguments.tolerance == From::Auto;
     against.step(&signature);
     let runtimes = plugins::runtimes(&host, &arguments.executors, &arguments.runtime)?;
@@ -264,6 +285,27 @@ fn comparer(arguments: &Arguments, host: &Host) -> Result<Option<Chosen>, Diagno
         comparer_options.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let open = |id: &str| Chosen::open(host, id, &options, *comparer_fallback);
     comparer.as_deref().map(open).transpose()
+}
+
+/// The calls of a program in memory.
+fn calls_of(
+    arguments: &Arguments,
+    host: &Host,
+    signature: &Signature,
+    held: &Held,
+) -> Result<(Against, PathBuf), Outcome> {
+    if arguments.against.is_some() {
+        let message = "the model is held against the program in memory, and against no file";
+        return Err(Diagnostic::error(Code::USAGE, message).into());
+    }
+    let drawing = arguments.drawing.drawing(true);
+    let drawing = Some(&drawing).filter(|drawing| held.draws || drawing.by_rule());
+    let mut against = held.conversion.against(host, &signature.fixed, drawing)?;
+    against.in_process = Some(held.runs.clone());
+    if !arguments.inputs.is_empty() {
+        against.give(&arguments.inputs, signature)?;
+    }
+    Ok((against, PathBuf::from(IN_MEMORY)))
 }
 
 /// The calls, and what they come from.

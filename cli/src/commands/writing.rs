@@ -103,6 +103,11 @@ impl WriteArguments {
         self.no_initializers || self.initializers_as_inputs
     }
 
+    /// Whether the model points at its weights where they lie.
+    pub(crate) fn refers(&self) -> bool {
+        self.places.refers()
+    }
+
     /// How to write a model.
     pub(crate) fn options(&self) -> WriteOptions {
         WriteOptions {
@@ -114,6 +119,11 @@ impl WriteArguments {
 }
 
 impl PlaceArguments {
+    /// Whether weights stay where they lie.
+    pub(crate) fn refers(&self) -> bool {
+        self.external_data == Weights::Reference
+    }
+
     /// How to write a model.
     pub(crate) fn options(&self) -> WriteOptions {
         WriteOptions {

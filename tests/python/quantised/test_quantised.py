@@ -38,8 +38,8 @@ NODES = {
     "conv_static": 26,
     "conv_channels": 26,
     "linear_channels": 11,
-    "linear_dynamic": 39,
-    "linear_dynamic_channels": 39,
+    "linear_dynamic": 37,
+    "linear_dynamic_channels": 37,
 }
 
 

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use onnxport_core::diagnose::Diagnostic;
 use onnxport_core::profile::{Change, Changes, ModulesFrom, NodeTimes, Profile, Row, Times, Verdict};
+use onnxport_report::profile::{middle, share, time};
 
 use super::{By, answers};
 use crate::format::{bold, count, faint, plain, table};
@@ -203,34 +204,4 @@ fn key(key: Option<&str>) -> String {
 /// A class without the module that it is in.
 fn short(class: &str) -> &str {
     class.rsplit('.').next().unwrap_or(class)
-}
-
-/// Microseconds: `3 µs`, `1.25 ms`, `2.10 s`.
-fn time(micros: f64) -> String {
-    match micros {
-        _ if micros < 10.0 => format!("{micros:.1} µs"),
-        _ if micros < 1e3 => format!("{micros:.0} µs"),
-        _ if micros < 1e6 => format!("{:.2} ms", micros / 1e3),
-        _ => format!("{:.2} s", micros / 1e6),
-    }
-}
-
-/// What the middle half of the runs took.
-fn middle(times: &Times) -> String {
-    format!("{} to {}", time(times.low), time(times.high))
-}
-
-fn share(part: f64) -> String {
-    format!("{:.1} %", 100.0 * part)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::time;
-
-    #[test]
-    fn times_are_short() {
-        let times = [0.0, 3.0, 42.4, 1250.0, 2.1e6].map(time);
-        assert_eq!(times, ["0.0 µs", "3.0 µs", "42 µs", "1.25 ms", "2.10 s"]);
-    }
 }

@@ -311,7 +311,7 @@ fn describe_steps(steps: &Steps) -> Outcome {
     let patches =
         if steps.patches == 1 { "1 patch".to_owned() } else { format!("{} patches", steps.patches) };
     let runs = count(steps.runs, "run");
-    let (name, nodes) = match &steps.broken {
+    let (name, help, nodes) = match &steps.broken {
         None => {
             let _ = writeln!(
                 text,
@@ -325,10 +325,15 @@ fn describe_steps(steps: &Steps) -> Outcome {
             return outcome;
         }
         Some(Broken::Patch { number, applied, nodes }) => {
-            (format!("patch {number}, `{}` of plugin `{}`", applied.name, applied.plugin), nodes)
+            let name = format!("patch {number}, `{}` of plugin `{}`", applied.name, applied.plugin);
+            (name, format!("--skip-rule {}", applied.name), nodes)
         }
-        Some(Broken::Folding { nodes }) => ("folding constants".to_owned(), nodes),
-        Some(Broken::Legalisation { target, nodes }) => (format!("making it fit: {target}"), nodes),
+        Some(Broken::Folding { nodes }) => {
+            ("folding constants".to_owned(), "--fold-budget 0".to_owned(), nodes)
+        }
+        Some(Broken::Legalisation { target, nodes }) => {
+            (format!("making it fit: {target}"), "--target onnx".to_owned(), nodes)
+        }
     };
     let _ = writeln!(text, "{}  {name}", bad("first wrong"));
     let _ = writeln!(
@@ -340,9 +345,7 @@ fn describe_steps(steps: &Steps) -> Outcome {
     outcome.text = text;
     outcome.put("passes", steps);
     let message = format!("{name} is the first step after which the model computes something else");
-    outcome
-        .fail(Diagnostic::error(Code::VERIFY_STEP, message).help(
-            "convert with `--stop-after` one less, or without the plugin, and report it to its author",
-        ));
+    let help = format!("convert with `{help}` meanwhile, and report it to whoever wrote the step");
+    outcome.fail(Diagnostic::error(Code::VERIFY_STEP, message).help(help));
     outcome
 }

@@ -29,6 +29,9 @@ pub(crate) struct OptimiseArguments {
     /// Say of a rule or pass, at every place where it was tried, whether it was applied and why not
     #[arg(long, value_name = "NAME", conflicts_with = "no_optimise")]
     explain_rule: Option<String>,
+    /// Run without this rule or pass; can be repeated
+    #[arg(long, value_name = "NAME", conflicts_with = "no_optimise")]
+    skip_rule: Vec<String>,
     /// Stop after this many patches, to find the one that makes a difference
     #[arg(long, value_name = "N", conflicts_with = "no_optimise")]
     stop_after: Option<usize>,
@@ -60,6 +63,7 @@ impl OptimiseArguments {
     pub(crate) fn options(&self) -> OptimiseOptions {
         OptimiseOptions {
             explain: self.explain_rule.clone(),
+            skip: self.skip_rule.clone(),
             keep_matches: self.dump_matches.is_some(),
             stop_after: self.stop_after,
             max_sweeps: self.max_sweeps,

@@ -226,6 +226,12 @@ fn a_rule_that_the_level_leaves_out_says_so() {
     };
     assert_eq!(explain("1", "conv_batch_norm"), "it may change results, which level 1 does not");
     assert_eq!(explain("1", "negate_twice"), "");
+    let skip = |rule: &str| {
+        answered(&["optimize", &at("m.onnx"), "-o", &at("n.onnx"), "--json", "--skip-rule", rule])
+    };
+    let counts = |said: &serde_json::Value| said["optimised"]["counts"].clone();
+    assert_ne!(counts(&skip("relu_twice")), counts(&skip("negate_twice")));
+    assert_eq!(skip("negate_thrice")["diagnostics"][0]["code"], "OP407");
     let stopped = answered(&[
         "optimize",
         &at("m.onnx"),

@@ -57,6 +57,9 @@ impl OptimiseOptions {
         if let Some(only) = self.only.as_ref().filter(|only| *only != name) {
             return Some(format!("only `{only}` runs"));
         }
+        if self.skip.iter().any(|skipped| skipped == name) {
+            return Some("it is to be skipped".to_owned());
+        }
         let level = self.level;
         match class {
             Class::Exact => None,

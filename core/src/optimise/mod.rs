@@ -78,6 +78,8 @@ pub struct OptimiseOptions {
     pub explain: Option<String>,
     /// The rule or pass that runs, and no other.
     pub only: Option<String>,
+    /// Rules and passes that do not run.
+    pub skip: Vec<String>,
     /// Whether both sides of each match are kept in [`Optimised::matches`].
     pub keep_matches: bool,
     /// Apply this many patches and no more.
@@ -106,6 +108,7 @@ impl Default for OptimiseOptions {
             stated_only: Vec::new(),
             explain: None,
             only: None,
+            skip: Vec::new(),
             keep_matches: false,
             stop_after: None,
             max_sweeps: MAX_SWEEPS,
@@ -130,7 +133,7 @@ pub fn optimise(
     stated: &mut Stated,
     options: &OptimiseOptions,
 ) -> Result<(Optimised, Vec<Diagnostic>), Diagnostic> {
-    for name in options.explain.iter().chain(&options.only) {
+    for name in options.explain.iter().chain(&options.only).chain(&options.skip) {
         known(host, name)?;
     }
     if options.level == Level::Nothing {

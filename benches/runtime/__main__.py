@@ -17,6 +17,7 @@ of the others.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
 import json
 import statistics
@@ -163,10 +164,19 @@ def child(*arguments: object) -> Any:
     return json.loads(done.stdout.strip().rsplit("\n", 1)[-1])
 
 
+def place(name: str, options: argparse.Namespace) -> contextlib.AbstractContextManager[Any]:
+    """Return where the variants of a model are written."""
+    if options.keep is None:
+        return tempfile.TemporaryDirectory(dir=options.folder)
+    kept = options.keep.absolute() / name
+    kept.mkdir(parents=True, exist_ok=True)
+    return contextlib.nullcontext(kept)
+
+
 def rows(name: str, options: argparse.Namespace) -> dict[str, dict[str, Any]]:
     """Measure a model and return what was found of each variant."""
-    with tempfile.TemporaryDirectory(dir=options.folder) as place:
-        common = [name, "--folder", place, "--rounds", options.rounds]
+    with place(name, options) as folder:
+        common = [name, "--folder", folder, "--rounds", options.rounds]
         levels = ["--levels", *options.levels, "--opset", options.opset]
         made = child(*common, "--step", "write", "--onnxport", options.onnxport, *levels)
         found = {
@@ -214,6 +224,9 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--onnxport", default=str(ROOT / "target" / "release" / "onnxport"))
     parser.add_argument("--folder", help="where models are written")
+    parser.add_argument(
+        "--keep", type=Path, help="a folder for the models; those of others are not made again"
+    )
     parser.add_argument("--json", type=Path, help="a file for all numbers, which are added to it")
     for hidden in ("--step", "--variant"):
         parser.add_argument(hidden, help=argparse.SUPPRESS)

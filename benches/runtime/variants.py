@@ -66,7 +66,7 @@ def capture(recipe: Recipe, folder: Path) -> torch.export.ExportedProgram:
 def ours(binary: Path, opset: int, level: str, folder: Path) -> Path:
     """Convert `program.pt2` at a level."""
     path = folder / f"onnxport_{level}" / "model.onnx"
-    path.parent.mkdir()
+    path.parent.mkdir(exist_ok=True)
     command = [binary, "convert", folder / "program.pt2", "-o", path, "--no-verify"]
     command += ["--opset", str(opset), "--target", "onnxruntime", "--optimise", level]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -101,7 +101,23 @@ def slimmed(source: Path, path: Path) -> None:
 def prepare(
     name: str, folder: Path, binary: Path, opset: int, levels: list[str]
 ) -> dict[str, Path | str]:
-    """Write every variant of a model. What fails stands as the reason, a text."""
+    """Write every variant of a model. What fails stands as the reason, a text.
+
+    What the others write is not written again where `folder` holds it.
+    """
+    listed = folder / "others.json"
+    if not listed.exists():
+        found = others(name, folder, opset)
+        listed.write_text(json.dumps({variant: str(it) for variant, it in found.items()}))
+    made: dict[str, Path | str] = {}
+    for variant, it in json.loads(listed.read_text()).items():
+        path = folder / variant / "model.onnx"
+        made[variant] = path if path.exists() else it
+    return made | {f"onnxport_{level}": ours(binary, opset, level, folder) for level in levels}
+
+
+def others(name: str, folder: Path, opset: int) -> dict[str, Path | str]:
+    """Capture a model, and write what others make of it."""
     warnings.simplefilter("ignore")
     # Threads that spin while they wait count as time of others.
     torch.set_num_threads(1)
@@ -112,7 +128,7 @@ def prepare(
 
     def attempt(variant: str, write: Callable[[Path], Any]) -> None:
         path = folder / variant / "model.onnx"
-        path.parent.mkdir()
+        path.parent.mkdir(exist_ok=True)
         try:
             write(path)
             made[variant] = path
@@ -127,8 +143,6 @@ def prepare(
         (folder / "inputs.json").write_text(json.dumps(inputs))
         attempt("ort", lambda path: fused(source, name, path))
         attempt("slim", lambda path: slimmed(source, path))
-    for level in levels:
-        made[f"onnxport_{level}"] = ours(binary, opset, level, folder)
     if native.is_native(recipe):
         kept: list[Any] = []
 

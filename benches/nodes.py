@@ -9,7 +9,8 @@ at the same opset; onnxslim, onnxsim and ONNX Runtime's optimizer, as far as it 
 ONNX, work on what the latter wrote, where they are installed. With `--more` architectures of the
 zoo and of the timings are exported as well, and stay in the folder of `--keep`.
 Nodes of nested graphs and functions count, constants do not. With `--keep` the peers' models stay
-in a folder and are not made again. `-` is a peer that fails or is not installed.
+in a folder and are not made again. `-` is a peer that fails, is not installed, or writes what the
+checker of ONNX refuses.
 """
 
 from __future__ import annotations
@@ -162,10 +163,11 @@ def made(target: Path, make: Callable[[Path, Path], None], source: Path) -> int 
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 make(source, target)
+                onnx.checker.check_model(target, full_check=True)
         except Exception as why:
             failed.write_text(f"{type(why).__name__}: {why}\n")
             print(f"{target.name}: {type(why).__name__}", file=sys.stderr)
-    return nodes(target) if target.exists() else None
+    return None if failed.exists() else nodes(target)
 
 
 def ours(binary: Path, archive: Path, options: list[str]) -> int | None:

@@ -6,6 +6,7 @@
 
 mod activations;
 mod attention;
+mod channels;
 mod half;
 mod heads;
 mod kernels;

@@ -64,7 +64,7 @@ fn are_places(axes: ValueRef<'_>, value: ValueRef<'_>) -> Res<()> {
 }
 
 /// `weight`, which has a number for each of the channels of `x` and is 1 along the places, as `[channels]`.
-fn by_channel<'h>(weight: ValueRef<'h>, x: ValueRef<'h>, channels: Dim) -> Res<ValueRef<'h>> {
+pub(crate) fn by_channel<'h>(weight: ValueRef<'h>, x: ValueRef<'h>, channels: Dim) -> Res<ValueRef<'h>> {
     let channels = channels.as_const().ok_or("the channels are not known")?;
     let rank = x.rank().ok_or("a rank is not known")?;
     let mut extents = weight.extents().ok_or("a shape is not known")?;

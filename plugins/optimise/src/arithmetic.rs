@@ -17,6 +17,9 @@ rules! {
     /// A sum of integers with zeros, where the shape stays. That of floats turns -0 into 0.
     add_zero: commutative Add(x, 0) if integers_of_one_shape(matched, x) => x;
 
+    /// A sum of floats with zeros, where the shape stays: -0 stays, which would become 0.
+    add_zero_float (class = bounded(ulps = 1)): commutative Add(x, 0) if floats_of_one_shape(matched, x) => x;
+
     /// A difference of integers and zeros, where the shape stays.
     subtract_zero: Sub(x, 0) if integers_of_one_shape(matched, x) => x;
 
@@ -61,6 +64,10 @@ rules! {
     /// Two integers that multiply one after the other multiply at once.
     multiply_twice: Mul(Mul(x, const a), const b) if integers(x) => Mul(x, Mul(a, b));
 
+    /// Two numbers that multiply floats one after the other multiply at once.
+    multiply_twice_float (class = bounded(ulps = 4)):
+        Mul(Mul(x, const a), const b) if are_usual(matched, x, [a, b]) => Mul(x, Mul(a, b));
+
     /// The largest, the smallest or the sum of one tensor.
     one_operand: (Max(x) | Min(x) | Sum(x) | Mean(x)) => x;
 
@@ -76,12 +83,38 @@ fn floats(x: ValueRef<'_>) -> Res<()> {
     }
 }
 
+/// Whether `x` is of floats, both numbers are of usual magnitudes, and nobody reads the product to round it.
+fn are_usual(matched: &Matched<'_>, x: ValueRef<'_>, numbers: [ValueRef<'_>; 2]) -> Res<()> {
+    if !matches!(x.dtype(), Some(DType::F32 | DType::F64)) {
+        return Err("the operand is neither of f32 nor of f64".into());
+    }
+    for number in numbers {
+        let elements = number.constant().and_then(|literal| literal.floats());
+        match elements.as_deref() {
+            Some([number]) if (1e-9..1e9).contains(&number.abs()) => {}
+            _ => return Err("it is not one number of usual magnitude".into()),
+        }
+    }
+    let product = matched.root().output(0).ok_or("it makes nothing")?;
+    let rounds =
+        ["Floor", "Ceil", "Round", "Cast", "Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual"];
+    if product.uses().iter().any(|(reader, _)| rounds.iter().any(|op| reader.is(op))) {
+        return Err("the product is rounded or compared, which may go the other way".into());
+    }
+    Ok(())
+}
+
 /// Whether `x` holds integers.
 fn integers(x: ValueRef<'_>) -> Res<()> {
     match x.dtype() {
         Some(dtype) if dtype.is_int() => Ok(()),
         _ => Err("the operand is not of integers".into()),
     }
+}
+
+fn floats_of_one_shape(matched: &Matched<'_>, x: ValueRef<'_>) -> Res<()> {
+    floats(x)?;
+    keeps_shape(matched, x)
 }
 
 fn integers_of_one_shape(matched: &Matched<'_>, x: ValueRef<'_>) -> Res<()> {

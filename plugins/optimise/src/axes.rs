@@ -14,9 +14,13 @@ rules! {
     /// Axes that go and come again.
     squeeze_unsqueeze (priority = 1): Unsqueeze(Squeeze(x, ..), _) if keeps_shape(matched, x) => x;
 
+    /// New axes of which some go again, or of which all go with others.
+    unsqueeze_squeeze_some:
+        Squeeze(shared Unsqueeze(x, const new), const gone) => left(cx, x, new, gone);
+
     /// New axes, and more of them.
     unsqueeze_twice:
-        Unsqueeze(Unsqueeze(x, const first), const second) => Unsqueeze(x, merged_new(cx, x, first, second)?);
+        Unsqueeze(shared Unsqueeze(x, const first), const second) => Unsqueeze(x, merged_new(cx, x, first, second)?);
 
     /// Axes that go, and more of them.
     squeeze_twice:
@@ -46,6 +50,13 @@ rules! {
             ReduceMax(x, const axes?, noop_with_empty_axes = 1, ..) | ReduceMin(x, const axes?, noop_with_empty_axes = 1, ..)
             | ReduceProd(x, const axes?, noop_with_empty_axes = 1, ..)
         ) if is_empty(axes) => x;
+
+    /// A mean, a sum or the largest of one element each, as of an image of one place. -0 stays, which some make 0.
+    reduction_of_single (class = bounded(ulps = 1)):
+        (
+            GlobalAveragePool(x) | GlobalMaxPool(x) | ReduceMean(x, ..) | ReduceSum(x, ..) | ReduceMax(x, ..)
+            | ReduceMin(x, ..) | ReduceProd(x, ..)
+        ) if keeps_shape(matched, x) => x;
 }
 
 /// Whether both name the same axes of the tensor with the new ones.
@@ -60,6 +71,25 @@ fn same(matched: &Matched<'_>, inner_axes: ValueRef<'_>, outer: ValueRef<'_>) ->
         return Ok(());
     }
     Err("they name other axes".into())
+}
+
+/// `x` with those of the axes `new` that do not go, or without those of the axes `gone` that are not new.
+fn left<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, new: ValueRef<'h>, gone: ValueRef<'h>) -> Res<ValueRef<'h>> {
+    let (new, gone) = (ints(new)?, ints(gone)?);
+    let rank = x.rank().ok_or("the rank is not known")? + new.len();
+    let (new, gone) = (axes_of(&new, rank)?, axes_of(&gone, rank)?);
+    // The axes of `these` that `those` lack, as they are counted where `those` are not.
+    let without = |these: &[usize], those: &[usize]| -> Vec<i64> {
+        let kept = these.iter().filter(|axis| !those.contains(axis));
+        kept.map(|axis| (axis - those.iter().filter(|other| *other < axis).count()) as i64).collect()
+    };
+    let (stay, go) = (without(&new, &gone), without(&gone, &new));
+    match (stay.is_empty(), go.is_empty()) {
+        (true, true) => Ok(x),
+        (false, true) => Ok(cx.unsqueeze(x, &stay)),
+        (true, false) => Ok(cx.squeeze(x, &go)),
+        (false, false) => Err("others come than go".into()),
+    }
 }
 
 /// The new axes of both.

@@ -1,11 +1,12 @@
 //! Rewrite rules for every model, as a plugin: what computes nothing goes, and what two operators do in a
-//! row one does. Every rule is exact, the results are the same, bit for bit, but for those of [`attention`].
+//! row one does. Every rule is exact, the results are the same, bit for bit, unless it states a bound, as those of [`attention`] do.
 
 mod arithmetic;
 mod attention;
 mod axes;
 mod casts;
 mod expands;
+mod leading;
 mod logic;
 mod pads;
 mod pieces;

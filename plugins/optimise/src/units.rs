@@ -2,7 +2,7 @@
 
 use onnxport_sdk::prelude::*;
 
-use crate::rewriting::known;
+use crate::rewriting::{axes_of, ints, known};
 use crate::shapes::reshaping;
 
 rules! {
@@ -17,6 +17,27 @@ rules! {
     units_turned (priority = -1): Reshape(Transpose(x, perm = p), _, ..)
         if moves_units(Some(x), p)
         => reshaped(cx, x);
+
+    /// Axes that go behind a turn that moves none but them: they go without it.
+    squeezed_turn: Squeeze(Transpose(x, perm = p), const gone) => squeezed(cx, x, p, gone);
+}
+
+/// `x` without the axes that `gone` are behind the turn, where the others keep their order.
+fn squeezed<'h>(
+    cx: &Rewrite<'h>,
+    x: ValueRef<'h>,
+    perm: &Attribute,
+    gone: ValueRef<'h>,
+) -> Res<ValueRef<'h>> {
+    let perm = perm.ints().ok_or("there is no permutation")?;
+    let gone = axes_of(&ints(gone)?, perm.len())?;
+    let (gone, kept): (Vec<_>, Vec<_>) = perm.iter().enumerate().partition(|(place, _)| gone.contains(place));
+    if !kept.is_sorted_by_key(|(_, axis)| **axis) {
+        return Err("an axis that stays moves".into());
+    }
+    let mut axes: Vec<i64> = gone.into_iter().map(|(_, axis)| *axis).collect();
+    axes.sort_unstable();
+    Ok(cx.squeeze(x, &axes))
 }
 
 /// Whether axes move, and those of `x` of more than one element keep their order.

@@ -4,3 +4,4 @@
 mod affine;
 mod norms;
 mod scales;
+mod sums;

@@ -33,6 +33,46 @@ rules! {
             epsilon = epsilon, momentum = _momentum
         )
         => normed(cx, product, b, [scale, bias, mean, variance], epsilon);
+
+    /// The same behind a linear layer, whose rows may stand one below the other between both.
+    linear_batch_norm:
+        let product = MatMul(_, (const _w | Transpose(const _w, ..)));
+        let linear = (Add(product, const b) | product);
+        let rows = Reshape(linear, _shape, ..);
+        BatchNormalization(
+            (rows | linear),
+            const scale: [O], const bias: [O], const mean: [O], const variance: [O],
+            epsilon = epsilon, momentum = _momentum
+        )
+        if are_rows(matched, product)
+        => by_rows(cx, product, rows, b, [scale, bias, mean, variance], epsilon);
+}
+
+/// Whether what is normed has the last axis of `product` for its channels.
+fn are_rows(matched: &Matched<'_>, product: Option<NodeRef<'_>>) -> Res<()> {
+    let shape = |value: Option<ValueRef<'_>>| value.and_then(ValueRef::shape).ok_or("a shape is not known");
+    let (own, normed) =
+        (shape(product.and_then(|product| product.output(0)))?, shape(matched.root().output(0))?);
+    match (own.last(), normed.as_slice()) {
+        (Some(Dim::Const(own)), [_, Dim::Const(channels)]) if own == channels && *own > 0 => Ok(()),
+        _ => Err("the channels are not the last axis of the product".into()),
+    }
+}
+
+/// `product` with its weights times `scale / √(variance + ε)`, in the shape of the rows.
+fn by_rows<'h>(
+    cx: &Rewrite<'h>,
+    product: Option<NodeRef<'h>>,
+    rows: Option<NodeRef<'h>>,
+    own: Option<ValueRef<'h>>,
+    norm: [ValueRef<'h>; 4],
+    epsilon: &Attribute,
+) -> Res<ValueRef<'h>> {
+    let normed = normed(cx, product.ok_or("there is no product")?, own, norm, epsilon)?;
+    let Some(rows) = rows else { return Ok(normed) };
+    let attributes = rows.attributes_but(&[]);
+    let node = cx.op("Reshape").input(normed).maybe(rows.input(1));
+    Ok(attributes.iter().fold(node, |node, (name, value)| node.set(name, value.clone())).one())
 }
 
 /// `product` with its weights times `scale / √(variance + ε)`.

@@ -17,28 +17,45 @@ pub(crate) struct TargetArguments {
     /// file that says what a runtime takes. Named, it must run the model; unnamed, it is onnxruntime, and
     /// what it does not run is a note
     #[arg(long, value_name = "NAME|FILE", value_parser = open, value_hint = ValueHint::FilePath)]
-    target: Option<Arc<Target>>,
+    target: Option<Named>,
 }
 
-fn open(text: &str) -> Result<Arc<Target>, String> {
-    match Target::named(text) {
-        Some(target) => Ok(target),
+/// A target, and the name or file by which it was asked for.
+#[derive(Clone, Debug)]
+struct Named {
+    said: String,
+    target: Arc<Target>,
+}
+
+fn open(text: &str) -> Result<Named, String> {
+    let target = match Target::named(text) {
+        Some(target) => target,
         None => match Target::read(Path::new(text)) {
-            Ok(target) => Ok(Arc::new(target)),
+            Ok(target) => Arc::new(target),
             Err(why) => {
-                Err(format!("{}; the targets that need no file are {}", why.message, BUILT_IN.join(", ")))
+                return Err(format!(
+                    "{}; the targets that need no file are {}",
+                    why.message,
+                    BUILT_IN.join(", ")
+                ));
             }
         },
-    }
+    };
+    Ok(Named { said: text.to_owned(), target })
 }
 
 impl TargetArguments {
     /// What is asked of the stage.
     pub(crate) fn options(&self) -> LegaliseOptions {
         match &self.target {
-            Some(target) => LegaliseOptions { target: target.clone(), demanded: true },
+            Some(Named { target, .. }) => LegaliseOptions { target: target.clone(), demanded: true },
             None => LegaliseOptions::default(),
         }
+    }
+
+    /// The name or file that was said, for another conversion.
+    pub(crate) fn said(&self) -> Option<&str> {
+        self.target.as_ref().map(|named| named.said.as_str())
     }
 }
 

@@ -108,7 +108,7 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
             all: arguments.all,
             once: arguments.modules.once,
             plugins: arguments.plugins.libraries().to_vec(),
-            options: arguments.plugins.further(),
+            options: further(arguments),
         };
         let limit = arguments.runtime.options.timeout;
         return super::modules::run(&arguments.model, &options, limit, &arguments.reports, progress);
@@ -163,6 +163,13 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     let sources = [arguments.model.clone(), against.clone()];
     arguments.reports.write(&sources, &contents, &mut outcome)?;
     Ok(outcome)
+}
+
+/// What is said of the conversions of modules beyond the options that they share with every search.
+fn further(arguments: &Arguments) -> serde_json::Map<String, serde_json::Value> {
+    let mut options = arguments.plugins.further();
+    options.extend(arguments.target.said().map(|target| ("target".to_owned(), target.into())));
+    options
 }
 
 /// What PyTorch computed of a program: what lies beside it, else what it is asked to record.

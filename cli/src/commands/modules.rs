@@ -23,7 +23,7 @@ pub(crate) struct ModuleArguments {
     /// the file: ask for it where you would load the file yourself
     #[arg(long, group = "converts", conflicts_with_all = [
         "against", "inputs", "files", "seed", "sizes", "round_memory", "executor", "executor_options",
-        "ort_library", "isolate", "target",
+        "ort_library", "isolate",
     ])]
     pub(crate) modules: bool,
     /// Let one module stand for all of equal code, settings and shapes, whatever their weights

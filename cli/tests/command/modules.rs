@@ -107,6 +107,19 @@ fn options_of_plugins_are_handed_on() {
 }
 
 #[test]
+fn the_target_is_handed_on() {
+    for target in ["onnxruntime-cpu", "npu.target"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("npu.target"), "target npu\n").expect("a file");
+        let output = bisect_in(&folder, &[GREETING, TREE], &["--target", target]);
+        assert_eq!(output.status.code(), Some(4), "{}", String::from_utf8_lossy(&output.stderr));
+        let request = fs::read(folder.path().join("request")).expect("a request");
+        let said: serde_json::Value = serde_json::from_slice(&request).expect("JSON");
+        assert_eq!(said["options"], serde_json::json!({"target": target}));
+    }
+}
+
+#[test]
 fn a_python_that_cannot_is_an_error() {
     let output = bisect(&[r#"{"error": "ModuleNotFoundError: No module named 'torch'"}"#], &[]);
     let said = String::from_utf8_lossy(&output.stderr);
@@ -122,7 +135,7 @@ fn options_of_other_searches_are_refused() {
         &["--against", "a.onnx"],
         &["--seed", "3"],
         &["--executor", "ort"],
-        &["--target", "onnx"],
+        &["--target", "nowhere"],
     ] {
         let output = bisect(&[], more);
         assert_eq!(output.status.code(), Some(2), "{more:?}");

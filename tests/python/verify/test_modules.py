@@ -137,6 +137,23 @@ def test_options_of_plugins_count(tmp_path):
     assert bisect(archive, "--use", "aten.tanh.default=aten").returncode == 0
 
 
+def test_modules_are_converted_for_the_target(tmp_path):
+    archive, target = saved(tmp_path / "m.pt2"), tmp_path / "npu.target"
+    kernels = ["Add 14 T=f32", "Gemm 13 T=f32", "Tanh 13 T=f16"]
+    target.write_text("target npu\n" + "".join(f"kernel {kernel}\n" for kernel in kernels))
+    done = bisect(archive, "--target", str(target), "--once", "--json")
+    assert done.returncode == 4, done.stdout + done.stderr
+    root = json.loads(done.stdout)["modules"]["root"]
+    found = node(root, "layers.0.inner")
+    assert (found["begins"], found["kind"], found["verdict"]) == (True, "Tanh", "does not convert")
+    assert "npu" in found["reason"]
+    assert node(root, "layers.0.linear")["verdict"] == "not looked at"
+    said = onnxport.bisect(archive, modules=True, target="onnxruntime-cpu")
+    assert said.modules["ok"]
+    with pytest.raises(onnxport.MismatchError):
+        onnxport.bisect(archive, modules=True, target=target)
+
+
 def test_it_says_what_begins():
     said = []
     torch.manual_seed(0)

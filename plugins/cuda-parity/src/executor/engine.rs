@@ -13,7 +13,7 @@ use super::ops::chain::{Chain, LEAVES, Of, TERMS, Term};
 use super::ops::{Formula, Operand, Place, Step, Work, volume};
 use super::plan::Claim;
 use super::rehearsal::{Nowhere, Rehearsed};
-use super::source::width;
+use super::source::{bytes, width};
 use super::value::{Array, Held, Pending};
 
 /// The bytes of the fault.
@@ -121,7 +121,7 @@ impl Engine {
 
     fn array(&mut self, dtype: DType, shape: Vec<usize>) -> Res<Array> {
         let elements = shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d as u64));
-        let bytes = width(dtype).zip(elements).and_then(|(width, count)| width.checked_mul(count));
+        let bytes = elements.and_then(|count| bytes(dtype, count));
         let Some(bytes) = bytes else {
             let message = format!("{dtype}{shape:?} does not fit into any memory");
             return Err(Error { fault: Fault::Memory, message });
@@ -169,12 +169,18 @@ impl Engine {
     /// A tensor from the device.
     pub(crate) fn download(&mut self, array: &Array) -> Res<Tensor> {
         self.settle()?;
-        let bytes = width(array.dtype).unwrap_or(0) * volume(&array.shape) as u64;
-        let mut data = vec![0u8; bytes as usize];
-        if !data.is_empty() {
-            self.device.read(array.memory.address, &mut data)?;
-        }
+        let bytes = bytes(array.dtype, volume(&array.shape) as u64).unwrap_or(0);
+        let data = self.bytes(array.memory.address, bytes as usize)?;
         Tensor::packed(array.dtype, array.shape.clone(), data.into())
+    }
+
+    /// So many bytes from the device.
+    pub(super) fn bytes(&mut self, from: Address, count: usize) -> Res<Vec<u8>> {
+        let mut data = vec![0u8; count];
+        if !data.is_empty() {
+            self.device.read(from, &mut data)?;
+        }
+        Ok(data)
     }
 
     /// Waits, and says what kernels found.
@@ -246,7 +252,23 @@ impl Engine {
                 Place::Nothing => Some(0),
             })?;
         }
+        for (array, result) in made.iter_mut().zip(&work.made) {
+            let Some((axis, place)) = result.counted else { continue };
+            let counted = scratch.get(place).map(|memory: &Rc<Memory>| memory.address);
+            self.cut(array, axis, counted)?;
+        }
         Ok(made)
+    }
+
+    /// Cuts a result to the extent along `axis` that the device states at an address.
+    fn cut(&mut self, array: &mut Array, axis: usize, at: Option<Address>) -> Res<()> {
+        let stated = at.map(|at| self.bytes(at, 8)).transpose()?.unwrap_or_default();
+        let count = stated.as_chunks().0.first().map(|bytes| u64::from_le_bytes(*bytes));
+        match (array.shape.get_mut(axis), count) {
+            (Some(extent), Some(count)) if count <= *extent as u64 => *extent = count as usize,
+            _ => return Err(Error::invalid("a kernel states no extent that can be")),
+        }
+        Ok(())
     }
 
     /// A value on the device; `None` for one that cannot be there.

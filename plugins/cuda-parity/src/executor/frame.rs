@@ -194,12 +194,14 @@ impl Frame<'_, '_> {
             let found = ops::alone(node, opset, Vec::new(), limits, |call| {
                 formula(&Request { call, operands: &operands })
             })?;
-            let Some(found) = found else { return Ok(None) };
-            let Some(pending) = engine.chain(&found, inputs)? else { return Ok(None) };
-            let waits = node.outputs.first().copied().flatten().is_some_and(|v| self.plan.fused.contains(&v));
-            let held =
-                if waits { Held::of_chain(pending) } else { Held::of_array(engine.compute(&pending)?) };
-            return Ok(Some(vec![held]));
+            if let Some(found) = found {
+                let Some(pending) = engine.chain(&found, inputs)? else { return Ok(None) };
+                let first = node.outputs.first().copied().flatten();
+                let waits = first.is_some_and(|value| self.plan.fused.contains(&value));
+                let held =
+                    if waits { Held::of_chain(pending) } else { Held::of_array(engine.compute(&pending)?) };
+                return Ok(Some(vec![held]));
+            }
         }
         let Some(op) = lookup(&node.op) else { return Ok(None) };
         let mut parameters = vec![None; inputs.len()];

@@ -54,9 +54,16 @@ pub(crate) fn unit(dtype: DType) -> Option<&'static str> {
     })
 }
 
-/// The bytes of an element on a device; `None` for what is not kept there.
+/// The bytes of an element on a device; `None` for what is no whole bytes, and for text.
 pub(crate) fn width(dtype: DType) -> Option<u64> {
     unit(dtype).map(|_| u64::from(dtype.bits() / 8))
+}
+
+/// The bytes of so many elements on a device, which are packed where they are less than a byte; `None` for text, and for
+/// more than there can be.
+pub(crate) fn bytes(dtype: DType, count: u64) -> Option<u64> {
+    let bits = u64::from(dtype.bits());
+    count.checked_mul(bits).map(|bits| bits.div_ceil(8)).filter(|_| bits > 0)
 }
 
 /// The suffix of functions in the type that `dtype` is computed in.

@@ -64,7 +64,7 @@ fn present(
     let all = Heads::dense([batch, heads, before + sequence, size]);
     let named = r.call.outputs() > index;
     if named {
-        work.made.push(Made { dtype, shape: all.extents.to_vec(), same: None });
+        work.made.push(Made::new(dtype, all.extents.to_vec()));
     }
     if !named && past.is_none() {
         return Ok(Some((own, Place::Input(index))));

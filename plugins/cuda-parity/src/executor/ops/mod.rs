@@ -4,22 +4,27 @@
 //! to be done. It answers `None` for a form that it does not have; that is evaluated on the processor then.
 
 mod attention;
+mod boxes;
 pub(crate) mod chain;
 mod codes;
 mod convolution;
 mod formula;
+mod fourier;
 mod generate;
 mod grid;
 mod index;
 mod layout;
 mod matmul;
 mod moves;
+mod narrow;
 mod norm;
 mod parts;
 mod pool;
+mod recurrent;
 mod reduce;
 mod resize;
 mod sort;
+mod unique;
 
 use onnxport_ir::ops::{Call, Error, Res};
 use onnxport_ir::tensor::DType;
@@ -104,6 +109,20 @@ pub(crate) struct Made {
     pub(crate) shape: Vec<usize>,
     /// The input whose elements these are, in another shape.
     pub(crate) same: Option<usize>,
+    /// An axis whose extent is the most that it may be, and the scratch in which steps say what it is: a 64-bit integer.
+    pub(crate) counted: Option<(usize, usize)>,
+}
+
+impl Made {
+    /// A result that steps write.
+    pub(crate) fn new(dtype: DType, shape: Vec<usize>) -> Self {
+        Self { dtype, shape, same: None, counted: None }
+    }
+
+    /// A result of which only the steps know how long it is along `axis`.
+    pub(crate) fn counted(dtype: DType, shape: Vec<usize>, axis: usize, scratch: usize) -> Self {
+        Self { counted: Some((axis, scratch)), ..Self::new(dtype, shape) }
+    }
 }
 
 /// Memory that only the steps of one node use.
@@ -125,12 +144,12 @@ pub(crate) struct Work {
 impl Work {
     /// One result that steps write.
     pub(crate) fn new(dtype: DType, shape: Vec<usize>, steps: Vec<Step>) -> Self {
-        Self { made: vec![Made { dtype, shape, same: None }], scratch: Vec::new(), steps }
+        Self { made: vec![Made::new(dtype, shape)], scratch: Vec::new(), steps }
     }
 
     /// Input `index` in another shape.
     pub(crate) fn view(index: usize, dtype: DType, shape: Vec<usize>) -> Self {
-        Self { made: vec![Made { dtype, shape, same: Some(index) }], ..Self::default() }
+        Self { made: vec![Made { same: Some(index), ..Made::new(dtype, shape) }], ..Self::default() }
     }
 }
 
@@ -150,18 +169,23 @@ pub(super) type Line = (&'static str, &'static [usize], Planner);
 
 const FAMILIES: &[&[Line]] = &[
     attention::OPS,
+    boxes::OPS,
     convolution::OPS,
+    fourier::OPS,
     generate::OPS,
     grid::OPS,
     index::OPS,
     layout::OPS,
     matmul::OPS,
+    narrow::OPS,
     norm::OPS,
     parts::OPS,
     pool::OPS,
+    recurrent::OPS,
     reduce::OPS,
     resize::OPS,
     sort::OPS,
+    unique::OPS,
 ];
 
 /// The planner of an operator of ONNX's own domain, if there is one.

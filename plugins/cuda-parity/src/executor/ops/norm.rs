@@ -96,7 +96,7 @@ fn layer(r: &Request<'_, '_>, centred: bool) -> Res<Option<Work>> {
     let mut work = Work::new(x.dtype, x.shape.clone(), vec![step]);
     let statistics: Vec<usize> = outer.iter().copied().chain(inner.iter().map(|_| 1)).collect();
     for _ in 1..r.call.outputs() {
-        work.made.push(Made { dtype: stash, shape: statistics.clone(), same: None });
+        work.made.push(Made::new(stash, statistics.clone()));
     }
     Ok(Some(work))
 }

@@ -74,7 +74,7 @@ fn split(r: &Request<'_, '_>) -> Res<Option<Work>> {
         let to = Side { place: Place::Output(index), offset: 0, steps: dense(&shape) };
         let Some(step) = moved(x.dtype, &shape, &from, &to) else { return Ok(None) };
         work.steps.push(step);
-        work.made.push(Made { dtype: x.dtype, shape, same: None });
+        work.made.push(Made::new(x.dtype, shape));
         offset += *part as i64 * own[axis];
     }
     Ok(Some(work))

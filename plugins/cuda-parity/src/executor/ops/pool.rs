@@ -58,7 +58,7 @@ fn largest(r: &Request<'_, '_>) -> Res<Option<Work>> {
     let step = Step::new(kernel, grid, vec![Place::Input(0), Place::Output(0), indices], numbers);
     let mut work = Work::new(x.dtype, shape.clone(), vec![step]);
     if r.call.outputs() > 1 {
-        work.made.push(Made { dtype: DType::I64, shape, same: None });
+        work.made.push(Made::new(DType::I64, shape));
     }
     Ok(Some(work))
 }

@@ -85,6 +85,6 @@ fn top(r: &Request<'_, '_>) -> Res<Option<Work>> {
         step.grid = Grid::Each(0);
     }
     let mut work = Work::new(x.dtype, shape.clone(), vec![step]);
-    work.made.push(Made { dtype: DType::I64, shape, same: None });
+    work.made.push(Made::new(DType::I64, shape));
     Ok(Some(work))
 }

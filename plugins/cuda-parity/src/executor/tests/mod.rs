@@ -7,10 +7,12 @@ mod compare;
 #[expect(dead_code, reason = "the rest serves the evaluator's own tests")]
 #[path = "../../../../../tests/rust/conformance/data.rs"]
 mod data;
+mod exact;
 mod kernels;
 mod models;
 mod nodes;
 mod parity;
+mod recurrent;
 
 use std::path::PathBuf;
 

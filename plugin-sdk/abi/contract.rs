@@ -511,6 +511,8 @@ pub mod executor {
     //!
     //! All functions may block. One runtime or session is used by one thread at a time.
 
+    use crate::compare::{MetricsRecord, SpreadRecord};
+
     /// What the plugin provides.
     #[table(plugin, thread = one, takes = call, answers(OK, REFUSED, PANICKED, UNSUPPORTED))]
     pub struct ExecutorTable {
@@ -539,6 +541,18 @@ pub mod executor {
             path: RStr<'_>,
             values: RSlice<'_, RStr<'_>>,
             out: &mut Handle,
+            sink: &Sink,
+        ) -> u32,
+        /// Runs the model as [`ExecutorTable::run`] does, but compares where the results are: a result that has the
+        /// name, the element type and the extents of one in `expected` is held against it, as `compare/1` does with
+        /// tolerances of 0, and told to `meter` instead of being handed over. Other results, and those that cannot be
+        /// compared, arrive through the sink's `tensor`. `UNSUPPORTED` where the plugin compares nothing.
+        #[slot(since = 1.4)]
+        pub measure: extern "C" fn(
+            session: Handle,
+            inputs: RSlice<'_, TensorView<'_>>,
+            expected: RSlice<'_, TensorView<'_>>,
+            meter: &Meter,
             sink: &Sink,
         ) -> u32,
     }
@@ -579,6 +593,24 @@ pub mod executor {
         pub text: extern "C" fn(receiver: *mut c_void, text: RStr<'_>),
         /// Takes the reason why the call failed, and the next step (may be empty).
         pub error: extern "C" fn(receiver: *mut c_void, message: RStr<'_>, help: RStr<'_>),
+    }
+
+    /// Where what [`ExecutorTable::measure`] finds goes; valid until the call returns.
+    #[record(thread = callback, takes = call)]
+    pub struct Meter {
+        /// The receiver, passed to the function.
+        pub receiver: *mut c_void,
+        /// Takes what was found of the result called `name`: what `finish` and `spread` of `compare/1` state, and the bytes
+        /// of the first element of the result that is not the expected one; none where all are.
+        pub found: extern "C" fn(
+            receiver: *mut c_void,
+            name: RStr<'_>,
+            metrics: &MetricsRecord,
+            spread: &SpreadRecord,
+            ulps: RSlice<'_, u64>,
+            decades: RSlice<'_, u64>,
+            first: RSlice<'_, u8>,
+        ),
     }
 }
 

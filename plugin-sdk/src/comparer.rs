@@ -100,6 +100,21 @@ pub struct Spread {
     pub decades: [u64; DECADE_BUCKETS as usize],
 }
 
+impl Metrics {
+    pub(crate) fn record(&self) -> MetricsRecord {
+        let Self { elements, wrong, first, max_abs, max_rel, largest, rms, cosine } = *self;
+        let first = first.unwrap_or(NOWHERE);
+        MetricsRecord { elements, wrong, first, max_abs, max_rel, largest, rms, cosine }
+    }
+}
+
+impl Spread {
+    pub(crate) fn record(&self) -> SpreadRecord {
+        let Self { mean, nan, infinite, zero, max_ulps, .. } = *self;
+        SpreadRecord { mean, nan, infinite, zero, max_ulps }
+    }
+}
+
 /// Something that compares tensors.
 pub trait Comparer: Sized + 'static {
     /// The name to show, `CUDA`.
@@ -207,17 +222,7 @@ extern "C" fn finish<C: Comparer>(comparison: Handle, out: &mut MetricsRecord, s
     guard(sink, || {
         // SAFETY: the host passes back what `begin::<C>` stored, and has not ended it.
         let comparison = unsafe { borrow::<C::Comparison>(comparison) }?;
-        let found = exclusive(comparison)?.finish()?;
-        *out = MetricsRecord {
-            elements: found.elements,
-            wrong: found.wrong,
-            first: found.first.unwrap_or(NOWHERE),
-            max_abs: found.max_abs,
-            max_rel: found.max_rel,
-            largest: found.largest,
-            rms: found.rms,
-            cosine: found.cosine,
-        };
+        *out = exclusive(comparison)?.finish()?.record();
         Ok(())
     })
 }
@@ -235,8 +240,7 @@ extern "C" fn spread<C: Comparer>(
         let Some(found) = exclusive(comparison)?.spread()? else {
             return Err(Failure::new("how differences are spread is not counted").unsupported());
         };
-        let Spread { mean, nan, infinite, zero, max_ulps, .. } = found;
-        *out = SpreadRecord { mean, nan, infinite, zero, max_ulps };
+        *out = found.record();
         for (place, count) in ulps.lent().iter_mut().zip(found.ulps) {
             *place = count;
         }

@@ -9,9 +9,10 @@
 use crate::lent::Lent;
 use std::path::Path;
 
-use onnxport_abi::executor::{ExecutorTable, Handle, OptionRecord, Sink, TensorView};
+use onnxport_abi::executor::{ExecutorTable, Handle, Meter, OptionRecord, Sink, TensorView};
 use onnxport_abi::{RSlice, RStr};
 
+use crate::comparer::{Metrics, Spread};
 use crate::handle::{borrow, exclusive, guard, into_handle, release};
 
 /// Why a runtime could not do what was asked, and the next step.
@@ -99,6 +100,28 @@ impl Outputs<'_> {
     }
 }
 
+/// Takes how far results are from what was expected.
+pub struct Measured<'a> {
+    meter: &'a Meter,
+}
+
+impl Measured<'_> {
+    /// States what was found of the result called `name`; `first` are the bytes of its first element that is not the
+    /// expected one, none where all are.
+    pub fn push(&mut self, name: &str, metrics: &Metrics, spread: &Spread, first: &[u8]) {
+        let lists = [&spread.ulps[..], &spread.decades[..]].map(RSlice::from_slice);
+        (self.meter.found)(
+            self.meter.receiver,
+            RStr::from_str(name),
+            &metrics.record(),
+            &spread.record(),
+            lists[0],
+            lists[1],
+            RSlice::from_slice(first),
+        );
+    }
+}
+
 /// A runtime that runs ONNX models.
 pub trait Executor: Sized + 'static {
     /// The name to show, `ONNX Runtime`.
@@ -126,6 +149,18 @@ pub trait Executor: Sized + 'static {
 pub trait Session: 'static {
     /// Runs the model and pushes every output in the model's order.
     fn run(&mut self, inputs: &[TensorView<'_>], outputs: &mut Outputs<'_>) -> Result<(), Failure>;
+    /// Runs the model, and holds each result that has the name, the type and the extents of one in `expected` against that,
+    /// with tolerances of 0, where it is. Other results are pushed, and those that cannot be compared.
+    fn measure(
+        &mut self,
+        inputs: &[TensorView<'_>],
+        expected: &[TensorView<'_>],
+        measured: &mut Measured<'_>,
+        outputs: &mut Outputs<'_>,
+    ) -> Result<(), Failure> {
+        let _ = (inputs, expected, measured, outputs);
+        Err(Failure::new("results are not compared where they are").unsupported())
+    }
 }
 
 /// The table of an executor, to be stored in a static.
@@ -139,6 +174,7 @@ pub const fn table<E: Executor>() -> ExecutorTable {
         unload: unload::<E>,
         close: close::<E>,
         load_with: Some(load_with::<E>),
+        measure: Some(measure::<E>),
     }
 }
 
@@ -189,6 +225,21 @@ extern "C" fn run<E: Executor>(session: Handle, inputs: RSlice<'_, TensorView<'_
         // SAFETY: the host passes back what `load::<E>` stored, and has not unloaded it.
         let session = unsafe { borrow::<E::Session>(session) }?;
         exclusive(session)?.run(inputs.lent(), &mut Outputs { sink })
+    })
+}
+
+extern "C" fn measure<E: Executor>(
+    session: Handle,
+    inputs: RSlice<'_, TensorView<'_>>,
+    expected: RSlice<'_, TensorView<'_>>,
+    meter: &Meter,
+    sink: &Sink,
+) -> u32 {
+    guard(sink, || {
+        // SAFETY: the host passes back what `load::<E>` stored, and has not unloaded it.
+        let session = unsafe { borrow::<E::Session>(session) }?;
+        let (mut measured, mut outputs) = (Measured { meter }, Outputs { sink });
+        exclusive(session)?.measure(inputs.lent(), expected.lent(), &mut measured, &mut outputs)
     })
 }
 

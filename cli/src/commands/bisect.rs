@@ -13,7 +13,7 @@ use onnxport_core::lower::LowerOptions;
 use onnxport_core::optimise::Level;
 use onnxport_core::pipeline::{self, ConvertOptions};
 use onnxport_core::taps::{Recorded, Recording};
-use onnxport_core::verify::Executor;
+use onnxport_core::verify::{Executor, Runtime};
 
 use super::diff;
 use super::given::{GivenArguments, parse_size};
@@ -44,6 +44,10 @@ pub(crate) struct Arguments {
     /// Find the first rule, pass or form that changes what the model computes
     #[arg(long, group = "converts", conflicts_with = "against")]
     passes: bool,
+    /// The plugin that compares values, which has to run the model as well: they stay where they are then, such as on the
+    /// GPU with cuda-parity, and nothing but what was found comes back
+    #[arg(long, value_name = "PLUGIN", requires = "against", conflicts_with = "converts")]
+    comparer: Option<String>,
     #[command(flatten)]
     modules: ModuleArguments,
     /// Compare every value, also those behind the first wrong node, and list them with --json; look at all modules
@@ -116,8 +120,9 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     arguments.reports.check()?;
     let host = plugins::host(&arguments.plugins)?;
     plugins::prepare(&host, &arguments.runtime);
-    let options = Options { whole: arguments.all, ..arguments.fed.options()? };
     let runtime = plugins::runtime(&host, &arguments.runtime)?;
+    let in_place = in_place(arguments, &runtime)?;
+    let options = Options { whole: arguments.all, in_place, ..arguments.fed.options()? };
     progress.stage("comparing the values");
     let limit = arguments.runtime.options.timeout;
     let _deadline = Deadline::start(limit, runtime.name(), "comparing the values")?;
@@ -163,6 +168,19 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     let sources = [arguments.model.clone(), against.clone()];
     arguments.reports.write(&sources, &contents, &mut outcome)?;
     Ok(outcome)
+}
+
+/// Whether values are compared where they are.
+fn in_place(arguments: &Arguments, runtime: &Runtime) -> Result<bool, Diagnostic> {
+    match arguments.comparer.as_deref() {
+        Some(id) if id != runtime.id() => {
+            let message = format!("`{id}` is to compare values, and `{}` runs the model", runtime.id());
+            let help =
+                format!("add `--executor {id}`, or leave `--comparer` out: onnxport compares them then");
+            Err(Diagnostic::error(Code::USAGE, message).help(help))
+        }
+        comparer => Ok(comparer.is_some()),
+    }
 }
 
 /// What is said of the conversions of modules beyond the options that they share with every search.

@@ -63,7 +63,8 @@ pub(crate) struct Arguments {
     /// Replace the absolute tolerance of floating-point outputs
     #[arg(long, value_name = "NUMBER", value_parser = tolerance, conflicts_with = "tolerance")]
     atol: Option<f64>,
-    /// The plugin that compares the outputs; without one, onnxport does
+    /// The plugin that compares the outputs; without one, onnxport does. With --taps, one that runs the model as well compares
+    /// the values inside of it where they are, such as on the GPU
     #[arg(long, value_name = "PLUGIN")]
     comparer: Option<String>,
     /// An option of the comparer, such as `device=1` or `memory=BYTES` of cuda-parity; can be repeated
@@ -262,7 +263,9 @@ fn inside(
     };
     progress.stage("comparing the values");
     let _deadline = Deadline::start(arguments.runtime.deadline(), first.name(), "comparing the values")?;
-    let mut options = SearchOptions { whole: true, ..SearchOptions::default() };
+    // Where the plugin that compares runs the model, values inside of it stay where they are.
+    let in_place = arguments.comparer.as_deref() == Some(first.id());
+    let mut options = SearchOptions { whole: true, in_place, ..SearchOptions::default() };
     let recording = arguments.against.as_deref().map(Recorded::beside).filter(|path| path.is_file());
     if let Some(recording) = &recording {
         let recorded = Reference::Recording { values: recording, program: None };

@@ -43,11 +43,20 @@ pub struct Options {
     pub memory: u64,
     /// Compare every value, also those behind a fault.
     pub whole: bool,
+    /// Have the runtime compare the model's values where they are, if it can.
+    pub in_place: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { given: Given::default(), sizes: Sizes::default(), seed: 0, memory: MEMORY, whole: false }
+        Self {
+            given: Given::default(),
+            sizes: Sizes::default(),
+            seed: 0,
+            memory: MEMORY,
+            whole: false,
+            in_place: false,
+        }
     }
 }
 
@@ -67,14 +76,17 @@ pub fn bisect(
     };
     let (model, signature, fed) = open(path, recorded.as_ref(), options)?;
     let ours = side(runtime, path, fed.clone(), &signature);
+    let ours = Side::Model(ModelSide { in_place: options.in_place, ..ours });
     let other = match reference {
         Reference::Model(path, _) => Some(read(path)?),
         _ => None,
     };
     let (theirs, against) = match (reference, recorded, &other) {
-        (Reference::Runtime(other), ..) => (side(other, path, fed, &signature), Against::Executor),
+        (Reference::Runtime(other), ..) => {
+            (Side::Model(side(other, path, fed, &signature)), Against::Executor)
+        }
         (Reference::Model(path, runtime), _, Some(other)) => {
-            (other_side(path, runtime, &fed)?, Against::Model(other))
+            (Side::Model(other_side(path, runtime, &fed)?), Against::Model(other))
         }
         (_, Some(recorded), _) => (Side::Recorded(recorded), Against::Recording),
         _ => return Err(Diagnostic::error(Code::INTERNAL, "there is nothing to compare with").into()),
@@ -105,7 +117,8 @@ pub fn compare(
     let found = diff(&ours, &theirs, &alignment);
     let Some(runtime) = runtime else { return Ok((found, None)) };
     let (_, signature, fed) = open(a, None, options)?;
-    let (left, right) = (side(runtime, a, fed.clone(), &signature), other_side(b, runtime, &fed)?);
+    let left = Side::Model(side(runtime, a, fed.clone(), &signature));
+    let right = Side::Model(other_side(b, runtime, &fed)?);
     let taps = Taps::aligned(&ours, &theirs, &alignment);
     let values = taps::compare(&taps, &left, &right, &fed, options.memory)?;
     Ok((found, Some(values)))
@@ -149,13 +162,13 @@ pub(super) fn fill(given: &mut Given, recorded: &Recorded, signature: &Signature
     }
 }
 
-fn side<'r>(runtime: &'r Runtime, path: &Path, fed: Vec<Computed>, signature: &Signature) -> Side<'r> {
+fn side<'r>(runtime: &'r Runtime, path: &Path, fed: Vec<Computed>, signature: &Signature) -> ModelSide<'r> {
     let outputs = signature.outputs.iter().map(|port| port.name.clone()).collect();
-    Side::Model(ModelSide::new(runtime, path, fed, outputs))
+    ModelSide::new(runtime, path, fed, outputs)
 }
 
 /// Another model on the same values: by the names of its inputs, and where it has none of them, by their positions.
-fn other_side<'r>(path: &Path, runtime: &'r Runtime, fed: &[Computed]) -> Result<Side<'r>, Diagnostic> {
+fn other_side<'r>(path: &Path, runtime: &'r Runtime, fed: &[Computed]) -> Result<ModelSide<'r>, Diagnostic> {
     let signature = Signature::read(path)?;
     let has = |name: &str| signature.inputs.iter().any(|port| port.name == name);
     let by_name = fed.iter().any(|input| has(&input.name));

@@ -172,33 +172,7 @@ impl Begun<'_> {
         };
         comparer.call("comparing", |sink| (comparer.table.finish)(handle, &mut found, sink))?;
         let spread = self.spread()?;
-        let elements = self.extents.iter().fold(1, |count: u64, extent| count.saturating_mul(*extent));
-        if let Some(what) = impossible(&found, spread.as_ref(), elements) {
-            let message = format!("plugin `{}` {what}", comparer.id);
-            let mut problem = Diagnostic::error(Code::PLUGIN_CONTRACT, message);
-            problem.provider = Some(comparer.id.to_owned());
-            return Err(problem);
-        }
-        let allowed = self.tolerance.scaled(found.largest);
-        let first = (found.wrong > 0).then(|| {
-            let [got, expected] = texts(found.first);
-            Wrong { index: unravel(found.first, &self.extents), got, expected }
-        });
-        let MetricsRecord { elements, wrong, max_abs, max_rel, largest, rms, cosine, .. } = found;
-        let not_finite = spread.as_ref().map_or(0, |spread| spread.nan + spread.infinite);
-        Ok(Difference {
-            max_abs,
-            max_rel,
-            wrong,
-            not_finite,
-            elements,
-            largest,
-            rms,
-            cosine,
-            first,
-            spread,
-            allowed,
-        })
+        stated(comparer.id, &found, spread, &self.extents, self.tolerance, texts)
     }
 
     /// How the differences are spread, if the plugin says so.
@@ -227,6 +201,47 @@ impl Drop for Begun<'_> {
     fn drop(&mut self) {
         (self.comparer.table.end)(self.handle);
     }
+}
+
+/// The difference that the plugin `id` states of tensors of these extents, whose elements at a position `texts` writes out.
+///
+/// # Errors
+/// [`Code::PLUGIN_CONTRACT`] when it states what cannot be.
+pub(crate) fn stated(
+    id: &str,
+    found: &MetricsRecord,
+    spread: Option<Spread>,
+    extents: &[u64],
+    tolerance: Tolerance,
+    texts: impl FnOnce(u64) -> [String; 2],
+) -> Result<Difference, Diagnostic> {
+    let elements = extents.iter().fold(1, |count: u64, extent| count.saturating_mul(*extent));
+    if let Some(what) = impossible(found, spread.as_ref(), elements) {
+        let message = format!("plugin `{id}` {what}");
+        let mut problem = Diagnostic::error(Code::PLUGIN_CONTRACT, message);
+        problem.provider = Some(id.to_owned());
+        return Err(problem);
+    }
+    let allowed = tolerance.scaled(found.largest);
+    let first = (found.wrong > 0).then(|| {
+        let [got, expected] = texts(found.first);
+        Wrong { index: unravel(found.first, extents), got, expected }
+    });
+    let MetricsRecord { elements, wrong, max_abs, max_rel, largest, rms, cosine, .. } = *found;
+    let not_finite = spread.as_ref().map_or(0, |spread| spread.nan + spread.infinite);
+    Ok(Difference {
+        max_abs,
+        max_rel,
+        wrong,
+        not_finite,
+        elements,
+        largest,
+        rms,
+        cosine,
+        first,
+        spread,
+        allowed,
+    })
 }
 
 /// What a plugin states that cannot be.

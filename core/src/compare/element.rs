@@ -141,7 +141,7 @@ fn whole(dtype: DType, got: &[u8], expected: &[u8], count: usize, visit: &mut im
 }
 
 /// The element at `position` as text; half of one where elements are complex.
-pub(super) fn text(dtype: DType, bytes: &[u8], position: u64) -> String {
+pub(crate) fn text(dtype: DType, bytes: &[u8], position: u64) -> String {
     let bits = dtype.bits() / if dtype.is_complex() { 2 } else { 1 };
     // The fewest bytes that hold whole elements, and how many.
     let (size, count) = if bits < 8 { (3, 24 / bits.max(1)) } else { (bits as usize / 8, 1) };

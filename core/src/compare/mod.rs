@@ -16,7 +16,10 @@ mod tolerance;
 mod tests;
 
 pub use chosen::Chosen;
+pub(crate) use comparer::stated;
 pub use comparer::{Begun, Comparer};
+pub(crate) use comparison::extents;
 pub use comparison::{Comparison, compare};
 pub use difference::{Difference, Spread, Wrong, decade_edges};
+pub(crate) use element::text;
 pub use tolerance::Tolerance;

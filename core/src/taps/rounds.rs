@@ -3,6 +3,8 @@
 use rustc_hash::FxHashMap;
 
 use super::growth::allowed;
+use super::side::Told;
+use super::tensors::Distance;
 use super::{Report, Row, Side, Tap, Taps, Verdict, distance};
 use crate::diagnose::Diagnostic;
 use crate::ir::{Model, Type, ValueId};
@@ -137,17 +139,18 @@ impl<'a, 'm, 'r> Rounds<'a, 'm, 'r> {
         }
         self.tap += batch.len();
         self.count += 1;
-        let mut ours: FxHashMap<String, Computed> = FxHashMap::default();
-        let names: Vec<&str> = batch.iter().map(|tap| tap.name.as_str()).collect();
-        self.ours.each(&names, &mut |value| {
-            ours.insert(value.name.clone(), value);
-        })?;
         let mut round = Round::default();
         let mut names: Vec<&str> = batch.iter().map(|tap| tap.counterpart.as_str()).collect();
         names.sort_unstable();
         names.dedup();
         self.theirs.each(&names, &mut |value| {
             round.theirs.insert(value.name.clone(), value);
+        })?;
+        let mut ours: FxHashMap<String, Told> = FxHashMap::default();
+        let pairs: Vec<(&str, Option<&Computed>)> =
+            batch.iter().map(|tap| (tap.name.as_str(), round.theirs.get(&tap.counterpart))).collect();
+        self.ours.against(&pairs, &mut |name, told| {
+            ours.insert(name.to_owned(), told);
         })?;
         let last = batch.last().map(|tap| tap.node);
         let mut at = first;
@@ -175,36 +178,41 @@ impl<'a, 'm, 'r> Rounds<'a, 'm, 'r> {
         Ok(Some(round))
     }
 
-    fn row(&self, tap: &Tap, got: Option<Computed>, expected: Option<&Computed>, inputs: f64) -> Row {
-        let text = |value: Option<&Computed>| {
-            value.map(|value| type_text(value.dtype, &value.shape)).unwrap_or_default()
+    fn row(&self, tap: &Tap, got: Option<Told>, expected: Option<&Computed>, inputs: f64) -> Row {
+        // What was compared has the type and the shape of the other one.
+        let (ty, told) = match got {
+            Some(Told::Value(value)) => (Some((value.dtype, value.shape.clone())), Some(Told::Value(value))),
+            told => (expected.filter(|_| told.is_some()).map(|e| (e.dtype, e.shape.clone())), told),
         };
         let mut row = Row {
             value: tap.name.clone(),
             counterpart: (tap.counterpart != tap.name).then(|| tap.counterpart.clone()),
             place: self.taps.place(tap.node),
-            got: text(got.as_ref()),
-            expected: text(expected),
+            got: ty.as_ref().map(|(dtype, shape)| type_text(*dtype, shape)).unwrap_or_default(),
+            expected: expected.map(|value| type_text(value.dtype, &value.shape)).unwrap_or_default(),
             difference: None,
             error: inputs,
             error_of_inputs: inputs,
             allowed: 0.0,
             verdict: Verdict::Agrees,
-            dtype: got.as_ref().map(|got| got.dtype),
+            dtype: ty.as_ref().map(|(dtype, _)| *dtype),
             is_usable: false,
         };
         let not_judged = |why: &str| Verdict::NotJudged(why.to_owned());
-        let (Some(got), Some(expected)) = (got, expected) else {
+        let (Some((dtype, shape)), Some(told), Some(expected)) = (ty, told, expected) else {
             row.verdict = not_judged("one of the sides did not give it");
             return row;
         };
-        if !tap.is_sure && got.shape != expected.shape {
+        if !tap.is_sure && shape != expected.shape {
             row.verdict = not_judged("its shape is that of another value");
             return row;
         }
-        row.is_usable = got.shape == expected.shape;
-        let found = distance(&got, expected);
-        row.allowed = allowed(got.dtype, inputs);
+        row.is_usable = shape == expected.shape;
+        let found = match told {
+            Told::Value(got) => distance(&got, expected),
+            Told::Difference(difference) => Distance::of(dtype, difference),
+        };
+        row.allowed = allowed(dtype, inputs);
         row.difference = found.difference;
         if self.taps.is_random(tap.node) {
             row.verdict = not_judged("its operator draws random numbers");

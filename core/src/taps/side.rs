@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 
 use super::Recorded;
+use crate::compare::Difference;
 use crate::diagnose::{Code, Diagnostic};
 use crate::run::Computed;
 use crate::tensor::data::count;
-use crate::verify::{Feed, Runtime};
+use crate::verify::{Feed, Output, Runtime, Session};
 
 /// What gives values by their names.
 pub enum Side<'r> {
@@ -28,6 +29,17 @@ pub struct ModelSide<'r> {
     pub inputs: Vec<Computed>,
     /// The names of its outputs, which need not be asked for.
     pub outputs: Vec<String>,
+    /// Whether the runtime compares its values where they are, if it can.
+    pub in_place: bool,
+}
+
+/// What a side says of a value.
+#[derive(Debug)]
+pub(super) enum Told {
+    /// What it is.
+    Value(Computed),
+    /// How far it is from the expected one, whose type and shape it has.
+    Difference(Difference),
 }
 
 impl Side<'_> {
@@ -59,12 +71,32 @@ impl Side<'_> {
             }
         }
     }
+
+    /// Says of each value in `pairs`, by its name, what it is, or how far it is from the one beside it. Those that are not
+    /// there are left out.
+    ///
+    /// # Errors
+    /// Those of the runtime.
+    pub(super) fn against(
+        &self,
+        pairs: &[(&str, Option<&Computed>)],
+        take: &mut dyn FnMut(&str, Told),
+    ) -> Result<(), Diagnostic> {
+        let names: Vec<&str> = pairs.iter().map(|(name, _)| *name).collect();
+        if let Side::Model(model) = self
+            && model.in_place
+            && model.measure(&names, pairs, take)?.is_some()
+        {
+            return Ok(());
+        }
+        self.each(&names, &mut |value| take(&value.name.clone(), Told::Value(value)))
+    }
 }
 
 impl<'r> ModelSide<'r> {
     /// The model at `path`, whose outputs are called `outputs`.
     pub fn new(runtime: &'r Runtime, path: &Path, inputs: Vec<Computed>, outputs: Vec<String>) -> Self {
-        Self { runtime, path: path.to_owned(), inputs, outputs }
+        Self { runtime, path: path.to_owned(), inputs, outputs, in_place: false }
     }
 
     /// [`Side::each`] of a model that is run for this.
@@ -72,44 +104,90 @@ impl<'r> ModelSide<'r> {
     /// # Errors
     /// Those of the runtime.
     pub fn each(&self, names: &[&str], take: &mut dyn FnMut(Computed)) -> Result<(), Diagnostic> {
+        let mut session = self.session(names)?;
+        let mut values = Values::of(names);
+        session.run(&self.feeds()?, &mut |output| values.note(output, take))?;
+        values.end(self.runtime)
+    }
+
+    /// [`Side::against`] in the runtime; `None` where it cannot do that.
+    fn measure(
+        &self,
+        names: &[&str],
+        pairs: &[(&str, Option<&Computed>)],
+        take: &mut dyn FnMut(&str, Told),
+    ) -> Result<Option<()>, Diagnostic> {
+        let expected = pairs.iter().filter_map(|(name, expected)| Some((*name, (*expected)?)));
+        let expected = expected.map(|(name, value)| Ok(Feed { name, ..value.feed()? }));
+        let expected: Vec<Feed<'_>> = expected.collect::<Result<_, Diagnostic>>()?;
+        let mut session = self.session(names)?;
+        let (mut values, mut found, mut given) = (Values::of(names), Vec::new(), Vec::new());
+        let mut measured = |name: &str, difference| found.push((name.to_owned(), difference));
+        let mut output = |output: Output<'_>| values.note(output, &mut |value| given.push(value));
+        if session.measure(&self.feeds()?, &expected, &mut measured, &mut output)?.is_none() {
+            return Ok(None);
+        }
+        for (name, difference) in found {
+            take(&name, Told::Difference(difference));
+        }
+        for value in given {
+            take(&value.name.clone(), Told::Value(value));
+        }
+        values.end(self.runtime).map(Some)
+    }
+
+    /// The model, which gives `names`.
+    fn session(&self, names: &[&str]) -> Result<Session<'r>, Diagnostic> {
         let inside: Vec<&str> =
             names.iter().copied().filter(|name| !self.outputs.iter().any(|o| o == name)).collect();
-        let mut session = if inside.is_empty() {
-            self.runtime.load(&self.path)?
-        } else {
-            self.runtime.load_with(&self.path, &inside)?
-        };
-        let feeds: Vec<Feed<'_>> = self.inputs.iter().map(Computed::feed).collect::<Result<_, _>>()?;
-        let wanted: rustc_hash::FxHashSet<&str> = names.iter().copied().collect();
-        let mut problem = None;
-        session.run(&feeds, &mut |output| {
-            if !wanted.contains(output.name) {
-                return;
-            }
-            let shape: Option<Vec<u64>> = output.dims.iter().map(|d| u64::try_from(*d).ok()).collect();
-            let elements = shape.as_deref().and_then(count);
-            let length = output.dtype.zip(elements).and_then(|(dtype, count)| dtype.byte_len(count));
-            match output.dtype.zip(shape).filter(|_| length == Some(output.bytes.len() as u64)) {
-                Some((dtype, shape)) => take(Computed {
-                    name: output.name.to_owned(),
-                    dtype,
-                    shape,
-                    bytes: Bytes::copy_from_slice(output.bytes),
-                }),
-                None => {
-                    problem.get_or_insert_with(|| output.name.to_owned());
-                }
-            }
-        })?;
-        match problem {
-            None => Ok(()),
-            Some(name) => {
-                let runtime = self.runtime.name();
-                let message = format!(
-                    "{runtime} gives the value `{name}` in a form that is not that of its type and shape"
-                );
-                Err(Diagnostic::error(Code::VERIFY_ANSWER, message))
+        if inside.is_empty() {
+            return self.runtime.load(&self.path);
+        }
+        self.runtime.load_with(&self.path, &inside)
+    }
+
+    fn feeds(&self) -> Result<Vec<Feed<'_>>, Diagnostic> {
+        self.inputs.iter().map(Computed::feed).collect()
+    }
+}
+
+/// Those outputs of a run that are asked for.
+struct Values<'a> {
+    wanted: rustc_hash::FxHashSet<&'a str>,
+    /// The first whose bytes are not those of its type and shape.
+    malformed: Option<String>,
+}
+
+impl<'a> Values<'a> {
+    fn of(names: &[&'a str]) -> Self {
+        Self { wanted: names.iter().copied().collect(), malformed: None }
+    }
+
+    fn note(&mut self, output: Output<'_>, take: &mut dyn FnMut(Computed)) {
+        if !self.wanted.contains(output.name) {
+            return;
+        }
+        let shape: Option<Vec<u64>> = output.dims.iter().map(|d| u64::try_from(*d).ok()).collect();
+        let elements = shape.as_deref().and_then(count);
+        let length = output.dtype.zip(elements).and_then(|(dtype, count)| dtype.byte_len(count));
+        match output.dtype.zip(shape).filter(|_| length == Some(output.bytes.len() as u64)) {
+            Some((dtype, shape)) => take(Computed {
+                name: output.name.to_owned(),
+                dtype,
+                shape,
+                bytes: Bytes::copy_from_slice(output.bytes),
+            }),
+            None => {
+                self.malformed.get_or_insert_with(|| output.name.to_owned());
             }
         }
+    }
+
+    fn end(self, runtime: &Runtime) -> Result<(), Diagnostic> {
+        let Some(name) = self.malformed else { return Ok(()) };
+        let runtime = runtime.name();
+        let message =
+            format!("{runtime} gives the value `{name}` in a form that is not that of its type and shape");
+        Err(Diagnostic::error(Code::VERIFY_ANSWER, message))
     }
 }

@@ -16,6 +16,12 @@ pub struct Distance {
 
 impl Distance {
     const NONE: Self = Self { difference: None, error: 1.0 };
+
+    /// What a comparison of tensors of one type says.
+    pub(super) fn of(dtype: DType, found: Difference) -> Self {
+        let error = error(dtype, &found);
+        Self { difference: Some(found), error }
+    }
 }
 
 /// The distance of `got` from `expected`. Where the element types differ, numbers are compared.
@@ -25,8 +31,7 @@ pub fn distance(got: &Computed, expected: &Computed) -> Distance {
     }
     if got.dtype == expected.dtype {
         let found = compare(got.dtype, &got.shape, &got.bytes, &expected.bytes, Tolerance::EXACT);
-        let error = error(got.dtype, &found);
-        return Distance { difference: Some(found), error };
+        return Distance::of(got.dtype, found);
     }
     let wide = |tensor: &Computed| {
         let shape = tensor.shape.iter().map(|d| usize::try_from(*d).ok()).collect::<Option<Vec<_>>>()?;
@@ -40,9 +45,7 @@ pub fn distance(got: &Computed, expected: &Computed) -> Distance {
         Some(numbers.iter().flat_map(|x: &f64| x.to_le_bytes()).collect::<Vec<u8>>())
     };
     let (Some(a), Some(b)) = (wide(got), wide(expected)) else { return Distance::NONE };
-    let found = compare(DType::F64, &got.shape, &a, &b, Tolerance::EXACT);
-    let error = error(DType::F64, &found);
-    Distance { difference: Some(found), error }
+    Distance::of(DType::F64, compare(DType::F64, &got.shape, &a, &b, Tolerance::EXACT))
 }
 
 /// The error that a comparison states, as a number between tensors of any magnitude.

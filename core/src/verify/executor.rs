@@ -6,7 +6,9 @@ use onnxport_abi::executor::{ExecutorTable, Handle, OptionRecord, TensorView};
 use onnxport_abi::{RSlice, RStr, Version};
 
 use super::apart::{Apart, Remote, RemoteSession};
+use super::measure::Measuring;
 use super::place::Place;
+use crate::compare::Difference;
 use crate::diagnose::{Code, Diagnostic};
 pub use crate::host::Output;
 use crate::host::{CONTRACT, Call, Host, Known, Plugin};
@@ -128,6 +130,11 @@ impl Runtime {
         Err(missing.unwrap_or_else(none))
     }
 
+    /// The plugin's id, `ort`.
+    pub fn id(&self) -> &'static str {
+        self.executor.id
+    }
+
     /// The name to show, `ONNX Runtime`.
     pub fn name(&self) -> &'static str {
         self.executor.name()
@@ -236,20 +243,52 @@ impl<'r> Session<'r> {
             Loaded::Here(handle) => *handle,
             Loaded::Apart(session) => return session.run(feeds, take),
         };
-        let views: Vec<TensorView<'_>> = feeds
-            .iter()
-            .map(|feed| TensorView {
-                name: RStr::from_str(feed.name),
-                dtype: feed.dtype.onnx(),
-                dims: RSlice::from_slice(&feed.dims),
-                bytes: RSlice::from_slice(feed.bytes),
-            })
-            .collect();
+        let views = views(feeds);
         let executor = &self.runtime.executor;
         executor
             .call(take)
             .run(Code::VERIFY_EXECUTOR, |sink| (executor.table.run)(handle, RSlice::from_slice(&views), sink))
     }
+
+    /// Runs the model, and has the runtime compare its results with `expected` where they are, exactly: `measured` is
+    /// given the difference of each, by its name. Results that it does not compare go to `take`. `None` where the runtime
+    /// cannot do it: it is in another process, older than contract 1.4, or lacks what that takes.
+    ///
+    /// # Errors
+    /// Those of the runtime; [`Code::PLUGIN_CONTRACT`] when it states what cannot be.
+    pub fn measure(
+        &mut self,
+        feeds: &[Feed<'_>],
+        expected: &[Feed<'_>],
+        measured: &mut dyn FnMut(&str, Difference),
+        take: &mut dyn FnMut(Output<'_>),
+    ) -> Result<Option<()>, Diagnostic> {
+        let executor = &self.runtime.executor;
+        let (Loaded::Here(handle), Some(measure)) = (&self.seat, executor.table.measure) else {
+            return Ok(None);
+        };
+        let _span = trace::span("plugin", "running the model").with("plugin", executor.id);
+        let (inputs, wanted) = (views(feeds), views(expected));
+        let mut measuring = Measuring::new(executor.id, expected, measured);
+        let meter = measuring.meter();
+        let done = executor.call(take).run(Code::VERIFY_EXECUTOR, |sink| {
+            measure(*handle, RSlice::from_slice(&inputs), RSlice::from_slice(&wanted), &meter, sink)
+        });
+        match done {
+            Err(problem) if problem.code == Code::VERIFY_NO_EXECUTOR => Ok(None),
+            done => done.and_then(|()| measuring.end()).map(Some),
+        }
+    }
+}
+
+fn views<'a>(feeds: &'a [Feed<'_>]) -> Vec<TensorView<'a>> {
+    let view = |feed: &'a Feed<'_>| TensorView {
+        name: RStr::from_str(feed.name),
+        dtype: feed.dtype.onnx(),
+        dims: RSlice::from_slice(&feed.dims),
+        bytes: RSlice::from_slice(feed.bytes),
+    };
+    feeds.iter().map(view).collect()
 }
 
 impl Drop for Session<'_> {

@@ -13,6 +13,7 @@ mod indices;
 pub(crate) mod inputs;
 mod judge;
 mod made;
+mod measure;
 mod model;
 mod nature;
 mod place;

@@ -347,6 +347,7 @@ enum {
     UINT64_C(0x47d16aea9c63b77a), /* 1.0 unload */ \
     UINT64_C(0xe50268c326e040d3), /* 1.0 close */ \
     UINT64_C(0xb9aad1e7bb1839cb), /* 1.1 load_with */ \
+    UINT64_C(0x30ce5e36c2ddd7fe), /* 1.4 measure */ \
 }
 enum {
     ONNXPORT_EXECUTOR_TABLE_NAME,
@@ -357,6 +358,7 @@ enum {
     ONNXPORT_EXECUTOR_TABLE_UNLOAD,
     ONNXPORT_EXECUTOR_TABLE_CLOSE,
     ONNXPORT_EXECUTOR_TABLE_LOAD_WITH,
+    ONNXPORT_EXECUTOR_TABLE_MEASURE,
     ONNXPORT_EXECUTOR_TABLE_FIELDS
 };
 
@@ -618,6 +620,7 @@ typedef void *onnxport_executor_handle;
 typedef struct onnxport_executor_option_record onnxport_executor_option_record;
 typedef struct onnxport_executor_tensor_view onnxport_executor_tensor_view;
 typedef struct onnxport_executor_sink onnxport_executor_sink;
+typedef struct onnxport_executor_meter onnxport_executor_meter;
 typedef void *onnxport_graph_context;
 typedef struct onnxport_graph_block_view onnxport_graph_block_view;
 typedef struct onnxport_graph_node_view onnxport_graph_node_view;
@@ -1129,6 +1132,15 @@ struct onnxport_executor_table {
      * Takes: what is passed is borrowed until the call returns. Gives: what is given stays valid until `unload` takes it back.
      * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
     uint32_t (*load_with)(onnxport_executor_handle runtime, onnxport_str path, onnxport_slice_str values, onnxport_executor_handle *out, const onnxport_executor_sink *sink);
+    /* Runs the model as `ExecutorTable::run` does, but compares where the results are: a result that has the
+     * name, the element type and the extents of one in `expected` is held against it, as `compare/1` does with
+     * tolerances of 0, and told to `meter` instead of being handed over. Other results, and those that cannot be
+     * compared, arrive through the sink's `tensor`. `UNSUPPORTED` where the plugin compares nothing.
+     * Since contract 1.4; there when the table's envelope has so many fields.
+     * Thread: any, but one at a time for one handle.
+     * Takes: what is passed is borrowed until the call returns. Gives: through the sink; borrowed until the sink's function returns.
+     * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
+    uint32_t (*measure)(onnxport_executor_handle session, onnxport_slice_executor_tensor_view inputs, onnxport_slice_executor_tensor_view expected, const onnxport_executor_meter *meter, const onnxport_executor_sink *sink);
 };
 
 /* An option, such as `library` = a path. */
@@ -1167,6 +1179,17 @@ struct onnxport_executor_sink {
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: nothing. */
     void (*error)(void *receiver, onnxport_str message, onnxport_str help);
+};
+
+/* Where what `ExecutorTable::measure` finds goes; valid until the call returns. */
+struct onnxport_executor_meter {
+    /* The receiver, passed to the function. */
+    void *receiver;
+    /* Takes what was found of the result called `name`: what `finish` and `spread` of `compare/1` state, and the bytes
+     * of the first element of the result that is not the expected one; none where all are.
+     * Thread: the one of the call that passed this on, and only until that returns.
+     * Takes: what is passed is borrowed until the call returns. Gives: nothing. */
+    void (*found)(void *receiver, onnxport_str name, const onnxport_compare_metrics_record *metrics, const onnxport_compare_spread_record *spread, onnxport_slice_uint64 ulps, onnxport_slice_uint64 decades, onnxport_slice_uint8 first);
 };
 
 /* A block: the main graph, or the body of a control-flow node. */

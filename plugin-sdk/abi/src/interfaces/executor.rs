@@ -5,6 +5,8 @@
 
 use std::ffi::c_void;
 
+use crate::compare::MetricsRecord;
+use crate::compare::SpreadRecord;
 use crate::{RSlice, RStr};
 use abi_stable::StableAbi;
 
@@ -84,6 +86,25 @@ pub struct ExecutorTable {
             sink: &Sink,
         ) -> u32,
     >,
+    /// Runs the model as [`ExecutorTable::run`] does, but compares where the results are: a result that has the
+    /// name, the element type and the extents of one in `expected` is held against it, as `compare/1` does with
+    /// tolerances of 0, and told to `meter` instead of being handed over. Other results, and those that cannot be
+    /// compared, arrive through the sink's `tensor`. `UNSUPPORTED` where the plugin compares nothing.
+    ///
+    /// - Since contract 1.4; `None` before.
+    /// - Thread: any, but one at a time for one handle.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Gives: through the sink; borrowed until the sink's function returns.
+    /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`UNSUPPORTED`](crate::status::UNSUPPORTED).
+    pub measure: Option<
+        extern "C" fn(
+            session: Handle,
+            inputs: RSlice<'_, TensorView<'_>>,
+            expected: RSlice<'_, TensorView<'_>>,
+            meter: &Meter,
+            sink: &Sink,
+        ) -> u32,
+    >,
 }
 
 crate::table::interface!(ExecutorTable, INTERFACE, base: 7);
@@ -146,4 +167,27 @@ pub struct Sink {
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Cannot fail.
     pub error: extern "C" fn(receiver: *mut c_void, message: RStr<'_>, help: RStr<'_>),
+}
+
+/// Where what [`ExecutorTable::measure`] finds goes; valid until the call returns.
+#[repr(C)]
+#[derive(Clone, Copy, StableAbi)]
+pub struct Meter {
+    /// The receiver, passed to the function.
+    pub receiver: *mut c_void,
+    /// Takes what was found of the result called `name`: what `finish` and `spread` of `compare/1` state, and the bytes
+    /// of the first element of the result that is not the expected one; none where all are.
+    ///
+    /// - Thread: the one of the call that passed this on, and only until that returns.
+    /// - Takes: what is passed is borrowed until the call returns.
+    /// - Cannot fail.
+    pub found: extern "C" fn(
+        receiver: *mut c_void,
+        name: RStr<'_>,
+        metrics: &MetricsRecord,
+        spread: &SpreadRecord,
+        ulps: RSlice<'_, u64>,
+        decades: RSlice<'_, u64>,
+        first: RSlice<'_, u8>,
+    ),
 }

@@ -220,6 +220,7 @@ pub(crate) fn structs() -> Vec<Struct> {
                 ("unload", offset_of!(onnxport_abi::executor::ExecutorTable, unload)),
                 ("close", offset_of!(onnxport_abi::executor::ExecutorTable, close)),
                 ("load_with", offset_of!(onnxport_abi::executor::ExecutorTable, load_with)),
+                ("measure", offset_of!(onnxport_abi::executor::ExecutorTable, measure)),
             ],
         },
         Struct {
@@ -248,6 +249,14 @@ pub(crate) fn structs() -> Vec<Struct> {
                 ("tensor", offset_of!(onnxport_abi::executor::Sink, tensor)),
                 ("text", offset_of!(onnxport_abi::executor::Sink, text)),
                 ("error", offset_of!(onnxport_abi::executor::Sink, error)),
+            ],
+        },
+        Struct {
+            name: "onnxport_executor_meter",
+            size: size_of::<onnxport_abi::executor::Meter>(),
+            fields: vec![
+                ("receiver", offset_of!(onnxport_abi::executor::Meter, receiver)),
+                ("found", offset_of!(onnxport_abi::executor::Meter, found)),
             ],
         },
         Struct {
@@ -850,6 +859,7 @@ pub(crate) fn tables() -> Vec<Table> {
                 Version { major: 1, minor: 0 },
                 Version { major: 1, minor: 0 },
                 Version { major: 1, minor: 1 },
+                Version { major: 1, minor: 4 },
             ],
         },
         Table {

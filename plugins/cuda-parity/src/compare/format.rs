@@ -21,8 +21,8 @@ macro_rules! small {
 }
 
 /// The size of a part of an element type in bytes, and the macros that stand in front of `compare.cu`.
-pub(super) struct Format {
-    pub(super) size: usize,
+pub(crate) struct Format {
+    pub(crate) size: usize,
     /// How many bits of it count: elements of less than a byte are compared one in each byte.
     pub(super) bits: u32,
     macros: &'static str,
@@ -30,7 +30,7 @@ pub(super) struct Format {
 
 impl Format {
     /// The format of a type; complex numbers are pairs. `None` for text.
-    pub(super) fn of(dtype: DType) -> Option<Self> {
+    pub(crate) fn of(dtype: DType) -> Option<Self> {
         let (size, macros) = match dtype {
             DType::F64 | DType::C128 => (8, "#define REAL_64\n"),
             DType::F32 | DType::C64 => (4, "#define REAL_32\n"),

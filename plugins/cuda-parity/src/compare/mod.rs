@@ -1,24 +1,27 @@
 //! `compare/1` on the GPU: every measure in one pass, in chunks that pass through pinned memory while others are computed.
+//!
+//! The expected tensor stays on the device from when its largest element is looked for, where there is room for it. The
+//! executor compares what it has there itself, with the same engine.
 
 mod engine;
 mod format;
+mod running;
 mod slots;
+#[cfg(test)]
+pub(crate) mod tests;
 mod totals;
 
-#[cfg(test)]
-mod tests;
-
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use onnxport_sdk::DType;
-use onnxport_sdk::comparer::{Comparer, Comparison, Metrics, Pair, Spread};
+use onnxport_sdk::comparer::{Comparer, Pair};
 use onnxport_sdk::executor::{Failure, Options};
 
 use crate::device::Device;
-use engine::Engine;
-use format::Format;
+pub(crate) use engine::Engine;
+use engine::{At, Side};
+pub(crate) use format::Format;
+pub(crate) use running::Running;
 use slots::{Kernels, Slots};
 use totals::Totals;
 
@@ -35,17 +38,17 @@ pub struct Cuda {
     idle: Arc<Mutex<Vec<Slots>>>,
 }
 
-impl Comparer for Cuda {
-    const NAME: &'static str = "CUDA";
-    type Comparison = Running<Lent>;
-
-    fn open(options: Options<'_>) -> Result<Self, Failure> {
-        let device = Device::open(options)?;
-        Ok(Self { device, kernels: HashMap::new(), idle: Arc::default() })
+impl Cuda {
+    /// A comparer on a device that was opened.
+    pub(crate) fn on(device: Device) -> Self {
+        Self { device, kernels: HashMap::new(), idle: Arc::default() }
     }
 
-    fn begin(&mut self, pair: Pair<'_>) -> Result<Running<Lent>, Failure> {
-        let format = format_of(pair)?;
+    /// What compares elements of this format.
+    ///
+    /// # Errors
+    /// What the compiler says, or the driver.
+    pub(crate) fn engine(&mut self, format: &Format) -> Result<Box<dyn Engine>, Failure> {
         let source = format.source(THREADS);
         let kernels = match self.kernels.get(&source) {
             Some(kernels) => kernels.clone(),
@@ -61,8 +64,21 @@ impl Comparer for Cuda {
             None => Slots::new(&self.device)?,
         };
         slots.begin(kernels)?;
-        let engine = Lent { slots: Some(slots), idle: Arc::clone(&self.idle) };
-        Ok(Running::new(engine, &format, pair))
+        Ok(Box::new(Lent { slots: Some(slots), idle: Arc::clone(&self.idle) }))
+    }
+}
+
+impl Comparer for Cuda {
+    const NAME: &'static str = "CUDA";
+    type Comparison = Running;
+
+    fn open(options: Options<'_>) -> Result<Self, Failure> {
+        Ok(Self::on(Device::open(options)?))
+    }
+
+    fn begin(&mut self, pair: Pair<'_>) -> Result<Running, Failure> {
+        let format = format_of(pair)?;
+        Ok(Running::new(self.engine(&format)?, &format, pair))
     }
 }
 
@@ -74,7 +90,7 @@ fn format_of(pair: Pair<'_>) -> Result<Format, Failure> {
 }
 
 /// Slots that go back when a comparison ends.
-pub struct Lent {
+struct Lent {
     slots: Option<Slots>,
     idle: Arc<Mutex<Vec<Slots>>>,
 }
@@ -95,101 +111,30 @@ impl Drop for Lent {
 }
 
 impl Engine for Lent {
-    fn scan(&mut self, expected: &[u8], size: usize) -> Result<(), Failure> {
-        self.slots()?.scan(expected, size)
+    fn keep(&mut self, bytes: u64) -> Result<Option<u64>, Failure> {
+        self.slots()?.keep(bytes)
+    }
+
+    fn scan(&mut self, expected: &[u8], size: usize, to: Option<u64>) -> Result<(), Failure> {
+        self.slots()?.scan(expected, size, to)
     }
 
     fn largest(&mut self) -> Result<f64, Failure> {
         self.slots()?.largest()
     }
 
-    fn chunk(&mut self, got: &[u8], expected: &[u8], size: usize, at: engine::At) -> Result<(), Failure> {
-        self.slots()?.chunk(got, expected, size, at)
+    fn chunk(
+        &mut self,
+        got: Side<'_>,
+        expected: Side<'_>,
+        count: u64,
+        size: usize,
+        at: At,
+    ) -> Result<(), Failure> {
+        self.slots()?.chunk(got, expected, count, size, at)
     }
 
     fn totals(&mut self) -> Result<Totals, Failure> {
         self.slots()?.totals()
-    }
-}
-
-/// A comparison on an engine.
-pub struct Running<E> {
-    engine: E,
-    size: usize,
-    bits: u32,
-    /// How many elements were not compared yet.
-    left: u64,
-    rtol: f64,
-    atol: Scale,
-    /// The absolute tolerance of this tensor, once the expected one was scanned.
-    scaled: Option<f64>,
-    elements: u64,
-    found: Option<Totals>,
-}
-
-/// The absolute tolerance, and between which values its factor, the largest expected element, is held.
-struct Scale {
-    atol: f64,
-    least: f64,
-    most: f64,
-}
-
-impl<E: Engine> Running<E> {
-    fn new(engine: E, format: &Format, pair: Pair<'_>) -> Self {
-        let atol = Scale { atol: pair.unscaled_atol(), least: pair.scale().0, most: pair.scale().1 };
-        let parts = if pair.dtype().is_some_and(DType::is_complex) { 2 } else { 1 };
-        let left = pair.dims().iter().fold(parts, |count: u64, extent| count.saturating_mul(*extent));
-        let (size, bits, rtol) = (format.size, format.bits, pair.rtol());
-        Self { engine, size, bits, left, rtol, atol, scaled: None, elements: 0, found: None }
-    }
-}
-
-/// Elements of less than a byte one in each byte, but no more than `most`; others as they are. They are packed from the
-/// lowest bits of each byte on, and may lie in two.
-fn apart(bytes: &[u8], bits: u32, most: u64) -> Cow<'_, [u8]> {
-    if bits >= 8 {
-        return Cow::Borrowed(bytes);
-    }
-    let count = (bytes.len() as u64 * 8 / u64::from(bits)).min(most);
-    let element = |position: u64| {
-        let bit = position * u64::from(bits);
-        let byte = |at: u64| bytes.get((bit / 8 + at) as usize).copied().unwrap_or_default();
-        let pair = u16::from_le_bytes([byte(0), byte(1)]);
-        (pair >> (bit % 8)) as u8 & (u8::MAX >> (8 - bits))
-    };
-    Cow::Owned((0..count).map(element).collect())
-}
-
-impl<E: Engine + 'static> Comparison for Running<E> {
-    fn scan(&mut self, expected: &[u8]) -> Result<(), Failure> {
-        self.engine.scan(&apart(expected, self.bits, u64::MAX), self.size)
-    }
-
-    fn chunk(&mut self, got: &[u8], expected: &[u8]) -> Result<(), Failure> {
-        let (got, expected) = (&*apart(got, self.bits, self.left), &*apart(expected, self.bits, self.left));
-        let count = (got.len().min(expected.len()) / self.size) as u64;
-        let atol = match self.scaled {
-            Some(atol) => atol,
-            None => {
-                let Scale { atol, least, most } = self.atol;
-                *self.scaled.insert(atol * self.engine.largest()?.max(least).min(most))
-            }
-        };
-        let at = engine::At { base: self.elements, rtol: self.rtol, atol };
-        self.engine.chunk(got, expected, self.size, at)?;
-        self.elements += count;
-        self.left = self.left.saturating_sub(count);
-        Ok(())
-    }
-
-    fn finish(&mut self) -> Result<Metrics, Failure> {
-        let found = self.engine.totals()?;
-        let metrics = found.metrics(self.elements);
-        self.found = Some(found);
-        Ok(metrics)
-    }
-
-    fn spread(&mut self) -> Result<Option<Spread>, Failure> {
-        Ok(self.found.as_ref().map(Totals::spread))
     }
 }

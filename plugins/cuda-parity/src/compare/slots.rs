@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use cudarc::driver::{
-    CudaContext, CudaFunction, CudaSlice, CudaStream, DevicePtrMut, DriverError, LaunchConfig,
+    CudaContext, CudaFunction, CudaSlice, CudaStream, DevicePtr, DevicePtrMut, DriverError, LaunchConfig,
     PinnedHostSlice, PushKernelArg, result,
 };
 use onnxport_sdk::executor::Failure;
 
-use super::engine::{At, Engine};
+use super::engine::{At, Engine, Side};
 use super::totals::{NOTHING, Totals, WORDS};
 use super::{BLOCKS, THREADS};
 use crate::device::{Device, failed};
@@ -54,6 +54,9 @@ pub(super) struct Slots {
     kernels: Option<Kernels>,
     slots: [Slot; 2],
     room: usize,
+    /// An expected tensor, and how many bytes may be taken for one.
+    kept: Option<CudaSlice<u8>>,
+    spare: u64,
     next: usize,
     sound: bool,
 }
@@ -63,16 +66,18 @@ impl Slots {
     pub(super) fn new(device: &Device) -> Result<Self, Failure> {
         let context = Arc::clone(device.context());
         let fixed = 2 * 8 * (WORDS * (BLOCKS as usize + 1) + 1);
-        let room = device.memory()?.saturating_sub(fixed) / 4;
+        let memory = device.memory()?.saturating_sub(fixed);
         // Whole elements of every type.
-        let room = room.min(ROOM) / 16 * 16;
+        let room = (memory / 4).min(ROOM) / 16 * 16;
         if room < LEAST {
             let least = fixed + 4 * LEAST;
             return Err(Failure::new(format!("comparing takes at least {least} bytes on the device"))
                 .help("give it more with the option `memory`, or free its memory"));
         }
         let slots = [Slot::new(&context, room)?, Slot::new(&context, room)?];
-        Ok(Self { context, kernels: None, slots, room, next: 0, sound: true })
+        // Others compute on the device as well.
+        let spare = (memory.saturating_sub(4 * room) / 2) as u64;
+        Ok(Self { context, kernels: None, slots, room, kept: None, spare, next: 0, sound: true })
     }
 
     /// Makes ready for a comparison.
@@ -117,12 +122,31 @@ impl Slots {
 }
 
 impl Engine for Slots {
-    fn scan(&mut self, expected: &[u8], size: usize) -> Result<(), Failure> {
+    fn keep(&mut self, bytes: u64) -> Result<Option<u64>, Failure> {
+        if bytes == 0 || bytes > self.spare {
+            return Ok(None);
+        }
+        self.guarded(|slots| {
+            let [Slot { stream, .. }, _] = &slots.slots;
+            if slots.kept.as_ref().is_none_or(|kept| (kept.len() as u64) < bytes) {
+                slots.kept = None;
+                // SAFETY: bytes are read only after they were written. Without memory the tensor is copied twice.
+                slots.kept = unsafe { stream.alloc(bytes as usize) }.ok();
+            }
+            // The other stream may use it as well.
+            stream.synchronize().map_err(failed("taking memory for comparisons"))?;
+            Ok(slots.kept.as_ref().map(|kept| kept.device_ptr(stream).0))
+        })
+    }
+
+    fn scan(&mut self, expected: &[u8], size: usize, to: Option<u64>) -> Result<(), Failure> {
         let room = self.room;
         self.guarded(|slots| {
+            let mut to = to;
             for piece in expected.chunks(room) {
                 let (slot, kernels) = slots.turn()?;
-                slot.scan(kernels, piece, size).map_err(failed("looking for the largest element"))?;
+                slot.scan(kernels, piece, size, to).map_err(failed("looking for the largest element"))?;
+                to = to.map(|address| address + piece.len() as u64);
             }
             Ok(())
         })
@@ -143,14 +167,30 @@ impl Engine for Slots {
         })
     }
 
-    fn chunk(&mut self, got: &[u8], expected: &[u8], size: usize, at: At) -> Result<(), Failure> {
-        let room = self.room;
+    fn chunk(
+        &mut self,
+        got: Side<'_>,
+        expected: Side<'_>,
+        count: u64,
+        size: usize,
+        at: At,
+    ) -> Result<(), Failure> {
+        // What lies on the device needs no room.
+        let piece = match (got, expected) {
+            (Side::Device(_), Side::Device(_)) => count,
+            _ => (self.room / size) as u64,
+        };
         self.guarded(|slots| {
-            let mut at = at;
-            for (got, expected) in got.chunks(room).zip(expected.chunks(room)) {
+            let mut done = 0;
+            while done < count {
+                let next = piece.min(count - done);
+                let (from, most) = (done as usize * size, next as usize * size);
+                let (got, expected) = (got.part(from, most), expected.part(from, most));
+                let at = At { base: at.base + done, ..at };
                 let (slot, kernels) = slots.turn()?;
-                slot.compare(kernels, got, expected, size, at).map_err(failed("comparing on the device"))?;
-                at.base += (expected.len() / size) as u64;
+                let compared = slot.compare(kernels, got, expected, next, at);
+                compared.map_err(failed("comparing on the device"))?;
+                done += next;
             }
             Ok(())
         })
@@ -196,26 +236,46 @@ impl Slot {
         make().map_err(failed("taking memory for comparisons"))
     }
 
-    /// Copies bytes to the device, by way of pinned memory.
-    fn send(&mut self, got: &[u8], expected: &[u8]) -> Result<(), DriverError> {
+    /// Copies what is not on the device to it, by way of pinned memory: where both are.
+    fn send(&mut self, got: Side<'_>, expected: Side<'_>) -> Result<[u64; 2], DriverError> {
         let pinned = self.pinned.as_mut_slice()?;
         let half = pinned.len() / 2;
         let (ours, theirs) = pinned.split_at_mut(half);
-        for (bytes, room, place) in [(got, ours, &mut self.got), (expected, theirs, &mut self.expected)] {
-            let room = &mut room[..bytes.len()];
-            room.copy_from_slice(bytes);
-            let (pointer, _done) = place.device_ptr_mut(&self.stream);
-            // SAFETY: a piece is not longer than a slot, and nobody writes to it before the stream was waited for.
-            unsafe { result::memcpy_htod_async(pointer, room, self.stream.cu_stream())? };
+        let mut places = [0; 2];
+        let parts = [(got, ours, &mut self.got), (expected, theirs, &mut self.expected)];
+        for ((side, room, buffer), place) in parts.into_iter().zip(&mut places) {
+            *place = match side {
+                Side::Device(address) => address,
+                Side::Host(bytes) => {
+                    let (pointer, _done) = buffer.device_ptr_mut(&self.stream);
+                    upload(&self.stream, bytes, room, pointer)?;
+                    pointer
+                }
+            };
         }
-        Ok(())
+        Ok(places)
     }
 
-    fn scan(&mut self, kernels: &Kernels, expected: &[u8], size: usize) -> Result<(), DriverError> {
-        self.send(&[], expected)?;
+    fn scan(
+        &mut self,
+        kernels: &Kernels,
+        expected: &[u8],
+        size: usize,
+        to: Option<u64>,
+    ) -> Result<(), DriverError> {
+        let address = match to {
+            Some(address) => {
+                upload(&self.stream, expected, self.pinned.as_mut_slice()?, address)?;
+                address
+            }
+            None => {
+                let [_, address] = self.send(Side::Host(&[]), Side::Host(expected))?;
+                address
+            }
+        };
         let count = (expected.len() / size) as u64;
         let mut launch = self.stream.launch_builder(&kernels.largest);
-        launch.arg(&self.expected).arg(&count).arg(&mut self.most);
+        launch.arg(&address).arg(&count).arg(&mut self.most);
         // SAFETY: the arguments are those of `largest` in `compare.cu`, and there are `count` elements.
         unsafe { launch.launch(grid(BLOCKS)) }?;
         Ok(())
@@ -224,15 +284,14 @@ impl Slot {
     fn compare(
         &mut self,
         kernels: &Kernels,
-        got: &[u8],
-        expected: &[u8],
-        size: usize,
+        got: Side<'_>,
+        expected: Side<'_>,
+        count: u64,
         At { base, rtol, atol }: At,
     ) -> Result<(), DriverError> {
-        self.send(got, expected)?;
-        let count = (got.len().min(expected.len()) / size) as u64;
+        let [got, expected] = self.send(got, expected)?;
         let mut launch = self.stream.launch_builder(&kernels.compare);
-        launch.arg(&self.got).arg(&self.expected).arg(&count).arg(&base).arg(&rtol).arg(&atol);
+        launch.arg(&got).arg(&expected).arg(&count).arg(&base).arg(&rtol).arg(&atol);
         launch.arg(&mut self.parts);
         // SAFETY: the arguments are those of `compare` in `compare.cu`; there are `count` elements, and a part for each
         // block.
@@ -244,6 +303,14 @@ impl Slot {
         unsafe { launch.launch(grid(1)) }?;
         Ok(())
     }
+}
+
+/// Copies bytes to an address of the device by way of pinned memory, which has room for them.
+fn upload(stream: &CudaStream, bytes: &[u8], pinned: &mut [u8], to: u64) -> Result<(), DriverError> {
+    let room = &mut pinned[..bytes.len()];
+    room.copy_from_slice(bytes);
+    // SAFETY: the caller has so many bytes there; nobody writes to the pinned ones before the stream was waited for.
+    unsafe { result::memcpy_htod_async(to, room, stream.cu_stream()) }
 }
 
 pub(super) fn grid(blocks: u32) -> LaunchConfig {

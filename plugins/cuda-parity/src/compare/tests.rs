@@ -1,6 +1,7 @@
 //! The kernels, compiled for the processor and by NVRTC, and a device where there is one.
 
-mod emulated;
+pub(crate) mod emulated;
+mod kept;
 mod mutants;
 mod speed;
 

@@ -23,7 +23,7 @@ pub(super) const NOTHING: [u64; WORDS] = {
 
 /// What was found, of all chunks.
 #[derive(Clone)]
-pub struct Totals(pub(super) [u64; WORDS]);
+pub(crate) struct Totals(pub(super) [u64; WORDS]);
 
 impl Totals {
     /// Adds what was found in other chunks.

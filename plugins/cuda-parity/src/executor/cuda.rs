@@ -14,6 +14,7 @@ use onnxport_ir::tensor::DType;
 
 use super::device::{Address, Args, Device, Grid, Launch, Product};
 use super::source::{Kernel, PRELUDE};
+use crate::compare;
 use crate::device::Device as Gpu;
 
 /// Threads of a block that computes elements or a group.
@@ -34,6 +35,7 @@ pub(crate) struct Cuda {
     stream: Arc<CudaStream>,
     compiled: HashMap<Kernel, CudaFunction>,
     blas: Option<Blas>,
+    comparer: compare::Cuda,
     gpu: Gpu,
 }
 
@@ -66,7 +68,8 @@ impl Cuda {
         let make = || gpu.has_blas().then(|| catch_unwind(cudarc::cublas::result::create_handle));
         let bound = context.bind_to_thread().is_ok();
         let blas = make().filter(|_| bound).and_then(Result::ok).and_then(Result::ok).map(Blas);
-        Self { stream: context.default_stream(), context, compiled: HashMap::new(), blas, gpu: gpu.clone() }
+        let (stream, compiled) = (context.default_stream(), HashMap::new());
+        Self { context, stream, compiled, blas, comparer: compare::Cuda::on(gpu.clone()), gpu: gpu.clone() }
     }
 
     fn function(&mut self, kernel: &Kernel) -> Res<CudaFunction> {
@@ -221,5 +224,9 @@ impl Device for Cuda {
         // SAFETY: the kernel takes `Args`, and reads and writes the memory that its launch names, as `ops` plans it.
         unsafe { builder.launch(config) }.map_err(driver)?;
         Ok(())
+    }
+
+    fn comparison(&mut self, format: &compare::Format) -> Res<Box<dyn compare::Engine>> {
+        self.comparer.engine(format).map_err(|why| Error::unsupported(why.message))
     }
 }

@@ -3,6 +3,7 @@
 use onnxport_ir::ops::Res;
 
 use super::source::Kernel;
+use crate::compare;
 
 /// Memory of a device.
 pub(crate) type Address = u64;
@@ -75,4 +76,6 @@ pub(crate) trait Device {
     fn read(&mut self, from: Address, bytes: &mut [u8]) -> Res<()>;
     /// Runs a kernel.
     fn launch(&mut self, launch: &Launch<'_>) -> Res<()>;
+    /// What compares elements of this format that lie here. It does not wait for what is under way.
+    fn comparison(&mut self, format: &compare::Format) -> Res<Box<dyn compare::Engine>>;
 }

@@ -11,7 +11,8 @@ use onnxport_ir::ops::{Error, Fault, Res};
 
 use super::device::{Address, Args, Device, Grid, Launch};
 use super::source::{Kernel, PRELUDE};
-use crate::compiled;
+use crate::compare::tests::emulated::Processor;
+use crate::{compare, compiled};
 
 const EMULATION: &str = include_str!("../../kernels/emulation.h");
 const LAUNCH: &str = include_str!("../../kernels/launch.h");
@@ -138,6 +139,10 @@ impl Device for Emulated {
             0 => Ok(()),
             _ => Err(Error { fault: Fault::Memory, message: "there is no memory for threads".to_owned() }),
         }
+    }
+
+    fn comparison(&mut self, format: &compare::Format) -> Res<Box<dyn compare::Engine>> {
+        Ok(Box::new(Processor::new(format)))
     }
 }
 

@@ -15,6 +15,7 @@ use super::plan::Claim;
 use super::rehearsal::{Nowhere, Rehearsed};
 use super::source::{bytes, width};
 use super::value::{Array, Held, Pending};
+use crate::compare;
 
 /// The bytes of the fault.
 const FAULT: u64 = 256;
@@ -35,6 +36,8 @@ pub(crate) struct Counts {
     pub(crate) lacking: BTreeMap<String, u64>,
     /// Kernels that were run.
     pub(crate) launches: u64,
+    /// Values that were compared on the device.
+    pub(crate) compared: u64,
 }
 
 /// A device, its memory, and what was done with it.
@@ -181,6 +184,11 @@ impl Engine {
             self.device.read(from, &mut data)?;
         }
         Ok(data)
+    }
+
+    /// What compares values that are on the device.
+    pub(super) fn comparison(&mut self, format: &compare::Format) -> Res<Box<dyn compare::Engine>> {
+        self.device.comparison(format)
     }
 
     /// Waits, and says what kernels found.

@@ -64,6 +64,16 @@ impl onnxport_sdk::executor::Session for Session {
     ) -> Result<(), Failure> {
         self.0.run(inputs, outputs)
     }
+
+    fn measure(
+        &mut self,
+        inputs: &[onnxport_sdk::abi::executor::TensorView<'_>],
+        expected: &[onnxport_sdk::abi::executor::TensorView<'_>],
+        measured: &mut onnxport_sdk::executor::Measured<'_>,
+        outputs: &mut onnxport_sdk::executor::Outputs<'_>,
+    ) -> Result<(), Failure> {
+        self.0.measure(inputs, expected, measured, outputs)
+    }
 }
 
 fn unreadable(problem: Diagnostic) -> Failure {

@@ -5,7 +5,7 @@
 //! before, and is allocated when it comes.
 
 use onnxport_ir::ir::{Model, ValueId};
-use onnxport_ir::ops::{Fault, Limits, Res, Value};
+use onnxport_ir::ops::{Error, Limits, Res, Value};
 use rustc_hash::FxHashSet;
 
 use super::device::{Address, Device, Launch};
@@ -13,6 +13,7 @@ use super::engine::Engine;
 use super::frame::run;
 use super::plan::Layout;
 use super::value::Held;
+use crate::compare;
 
 /// What a run will take.
 #[derive(Debug)]
@@ -64,11 +65,18 @@ impl Device for Nowhere {
     }
 
     fn read(&mut self, _: Address, _: &mut [u8]) -> Res<()> {
-        let message = "what the device computes is not known in a rehearsal".to_owned();
-        Err(onnxport_ir::ops::Error { fault: Fault::Unsupported, message })
+        Err(unknown())
     }
 
     fn launch(&mut self, _: &Launch<'_>) -> Res<()> {
         Ok(())
     }
+
+    fn comparison(&mut self, _: &compare::Format) -> Res<Box<dyn compare::Engine>> {
+        Err(unknown())
+    }
+}
+
+fn unknown() -> Error {
+    Error::unsupported("what the device computes is not known in a rehearsal")
 }

@@ -12,6 +12,7 @@ pub(crate) struct Report {
     device: u64,
     host: u64,
     lacking: BTreeMap<String, u64>,
+    compared: u64,
     peak: u64,
     planned: u64,
 }
@@ -23,6 +24,7 @@ impl Report {
         self.runs += 1;
         self.device += counts.device;
         self.host += counts.host;
+        self.compared += counts.compared;
         self.peak = self.peak.max(engine.peak());
         self.planned = self.planned.max(engine.planned);
         for (op, count) in &counts.lacking {
@@ -45,6 +47,9 @@ impl Report {
             self.planned.div_ceil(1 << 20),
             self.peak.div_ceil(1 << 20)
         );
+        if self.compared > 0 {
+            let _ = write!(text, "; {} values compared there", self.compared);
+        }
         if lacking > 0 {
             let list: Vec<String> = self.lacking.iter().map(|(op, count)| format!("{op} ×{count}")).collect();
             let _ = write!(

@@ -10,11 +10,12 @@ use onnxport_ir::ops::{Error, Fault, Tensor, Value};
 use onnxport_sdk::Lent;
 use onnxport_sdk::abi::DType;
 use onnxport_sdk::abi::executor::TensorView;
-use onnxport_sdk::executor::{Failure, Outputs, Session};
-use rustc_hash::FxHashSet;
+use onnxport_sdk::executor::{Failure, Measured, Outputs, Session};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::engine::Engine;
 use super::frame::run;
+use super::measure::{Expected, Found, Meter};
 use super::rehearsal::rehearse;
 use super::report::Report;
 use super::value::Held;
@@ -68,17 +69,25 @@ impl Loaded {
         Ok(values)
     }
 
-    /// Runs the model: its outputs, then the further values, by name.
-    pub(crate) fn results(&mut self, given: Vec<(String, Tensor)>) -> Result<Vec<(String, Value)>, Failure> {
+    /// Runs the model: its outputs, then the further values, by name, but for those that `meter` takes.
+    pub(crate) fn results(
+        &mut self,
+        given: Vec<(String, Tensor)>,
+        meter: &mut Meter<'_>,
+    ) -> Result<Vec<(String, Value)>, Failure> {
         let inputs = self.inputs(given)?;
         self.engine.begin();
         let seen: FxHashSet<ValueId> = self.further.iter().map(|(_, value)| *value).collect();
         let rehearsed = rehearse(&self.model, &inputs, &seen, self.engine.limits);
         self.engine.prepare(rehearsed).map_err(failure)?;
         let inputs = inputs.into_iter().map(|value| value.map(|value| Held::of_host(value, false))).collect();
-        let mut tapped: BTreeMap<ValueId, Value> = BTreeMap::new();
+        // What is handed over of the further values, if anything is.
+        let mut tapped: BTreeMap<ValueId, Option<Value>> = BTreeMap::new();
+        let further = &self.further;
         let mut see = |engine: &mut Engine, value: ValueId, held: &Held| {
-            tapped.insert(value, engine.on_host(held)?);
+            let name = further.iter().find(|(_, wanted)| *wanted == value).map_or("", |(name, _)| name);
+            let is_told = meter.takes(engine, name, held)?;
+            tapped.insert(value, if is_told { None } else { Some(engine.on_host(held)?) });
             Ok(())
         };
         let outcome = run(&mut self.engine, &self.model, inputs, &seen, &mut see);
@@ -88,33 +97,65 @@ impl Loaded {
         for (at, (id, held)) in ids.iter().zip(outcome.map_err(failure)?).enumerate() {
             let stated = self.model.output_names.get(at).map(String::as_str);
             let name = stated.or_else(|| name(&self.model, *id)).unwrap_or("");
-            out.push((name.to_owned(), self.engine.on_host(&held).map_err(failure)?));
+            if !meter.takes(&mut self.engine, name, &held).map_err(failure)? {
+                out.push((name.to_owned(), self.engine.on_host(&held).map_err(failure)?));
+            }
         }
         for (name, value) in &self.further {
-            let found = tapped.get(value).cloned();
-            out.push((
-                name.clone(),
-                found.ok_or_else(|| Failure::new(format!("`{name}` was not computed")))?,
-            ));
+            let found = tapped.remove(value);
+            let found = found.ok_or_else(|| Failure::new(format!("`{name}` was not computed")))?;
+            out.extend(found.map(|found| (name.clone(), found)));
         }
         self.report.borrow_mut().add(&self.engine);
         Ok(out)
     }
-}
 
-impl Session for Loaded {
-    fn run(&mut self, inputs: &[TensorView<'_>], outputs: &mut Outputs<'_>) -> Result<(), Failure> {
+    fn hand_over(
+        &mut self,
+        inputs: &[TensorView<'_>],
+        meter: &mut Meter<'_>,
+        outputs: &mut Outputs<'_>,
+    ) -> Result<(), Failure> {
         let given = inputs.iter().map(|view| Ok((view.name.lent().to_owned(), tensor(view)?)));
         let given = given.collect::<Result<Vec<_>, Failure>>()?;
-        for (name, value) in self.results(given)? {
+        for (name, value) in self.results(given, meter)? {
             push(&name, &value, outputs)?;
         }
         Ok(())
     }
 }
 
+impl Session for Loaded {
+    fn run(&mut self, inputs: &[TensorView<'_>], outputs: &mut Outputs<'_>) -> Result<(), Failure> {
+        let mut meter = Meter { expected: FxHashMap::default(), tell: &mut |_, _| {} };
+        self.hand_over(inputs, &mut meter, outputs)
+    }
+
+    fn measure(
+        &mut self,
+        inputs: &[TensorView<'_>],
+        expected: &[TensorView<'_>],
+        measured: &mut Measured<'_>,
+        outputs: &mut Outputs<'_>,
+    ) -> Result<(), Failure> {
+        let expected = expected.iter().filter_map(|view| Some((view.name.lent(), Expected::of(view)?)));
+        let mut tell =
+            |name: &str, found: &Found| measured.push(name, &found.metrics, &found.spread, &found.first);
+        let mut meter = Meter { expected: expected.collect(), tell: &mut tell };
+        self.hand_over(inputs, &mut meter, outputs)
+    }
+}
+
 fn name(model: &Model, value: ValueId) -> Option<&str> {
     model.graph.values[value].name.as_deref()
+}
+
+impl<'a> Expected<'a> {
+    /// What a record states; `None` for a type that is not known, or an extent below zero.
+    fn of(view: &TensorView<'a>) -> Option<Self> {
+        let shape = view.dims.lent().iter().map(|d| usize::try_from(*d).ok()).collect::<Option<_>>()?;
+        Some(Self { dtype: DType::from_onnx(view.dtype)?, shape, bytes: view.bytes.lent() })
+    }
 }
 
 fn tensor(view: &TensorView<'_>) -> Result<Tensor, Failure> {

@@ -2,13 +2,15 @@
 
 use std::collections::HashMap;
 use std::ffi::c_int;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use libloading::Library;
 use onnxport_sdk::comparer::{Comparer, Pair};
 use onnxport_sdk::executor::{Failure, Options};
 
-use super::super::engine::{At, Engine};
+use super::super::engine::{At, Engine, Side};
+use super::super::format::Format;
 use super::super::totals::{NOTHING, Totals, WORDS};
 use super::super::{Running, format_of};
 use super::mutants::{MUTANTS, Mutant};
@@ -23,16 +25,19 @@ const BLOCKS: u32 = 3;
 pub(super) struct Emulated {
     /// What is wrong with the kernels, if anything is meant to be.
     mutant: Option<&'static Mutant>,
+    /// The most bytes of an expected tensor that are kept.
+    room: u64,
     libraries: HashMap<String, Arc<Library>>,
 }
 
 impl Comparer for Emulated {
     const NAME: &'static str = "emulated kernels";
-    type Comparison = Running<Processor>;
+    type Comparison = Running;
 
     fn open(options: Options<'_>) -> Result<Self, Failure> {
         let mutant = options.number("mutant")?.and_then(|number| MUTANTS.get(number));
-        Ok(Self { mutant, libraries: HashMap::new() })
+        let room = options.number("room")?.map_or(u64::MAX, |room| room as u64);
+        Ok(Self { mutant, room, libraries: HashMap::new() })
     }
 
     fn begin(&mut self, pair: Pair<'_>) -> Result<Self::Comparison, Failure> {
@@ -47,8 +52,8 @@ impl Comparer for Emulated {
                 library
             }
         };
-        let engine = Processor { library, most: 0, total: NOTHING, parts: vec![0; WORDS * BLOCKS as usize] };
-        Ok(Running::new(engine, &format, pair))
+        let engine = Processor { room: self.room, ..Processor::of(library) };
+        Ok(Running::new(Box::new(engine), &format, pair))
     }
 }
 
@@ -58,11 +63,36 @@ fn compile(source: &str) -> Library {
 }
 
 /// The kernels on one tensor.
-pub(super) struct Processor {
+pub(crate) struct Processor {
     library: Arc<Library>,
+    room: u64,
+    /// What is kept of the expected tensor.
+    kept: Vec<u64>,
+    /// How many bytes were copied to it, and to what stands in for the device while a chunk is compared.
+    pub(super) copied: Arc<AtomicUsize>,
     most: u64,
     total: [u64; WORDS],
     parts: Vec<u64>,
+}
+
+impl Processor {
+    /// What compares elements of this format.
+    pub(crate) fn new(format: &Format) -> Self {
+        Self::of(Arc::new(compile(&format.source(THREADS))))
+    }
+
+    fn of(library: Arc<Library>) -> Self {
+        let parts = vec![0; WORDS * BLOCKS as usize];
+        let (kept, copied) = (Vec::new(), Arc::default());
+        Self { library, room: u64::MAX, kept, copied, most: 0, total: NOTHING, parts }
+    }
+
+    /// The bytes at an address that every element may have.
+    fn copy(&self, bytes: &[u8]) -> Vec<u64> {
+        self.copied.fetch_add(bytes.len(), Ordering::Relaxed);
+        let word = |chunk: &[u8]| chunk.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+        bytes.chunks(8).map(word).collect()
+    }
 }
 
 type Largest = unsafe extern "C" fn(*const u8, u64, *mut u64, u32) -> c_int;
@@ -72,22 +102,29 @@ type Merge = unsafe extern "C" fn(*mut u64, u64, *mut u64) -> c_int;
 /// What the blocks of a library share is there once.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// The bytes at an address that every element may have.
-fn aligned(bytes: &[u8]) -> Vec<u64> {
-    bytes
-        .chunks(8)
-        .map(|chunk| chunk.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)))
-        .collect()
-}
-
 impl Engine for Processor {
-    fn scan(&mut self, expected: &[u8], size: usize) -> Result<(), Failure> {
+    fn keep(&mut self, bytes: u64) -> Result<Option<u64>, Failure> {
+        if bytes > self.room {
+            return Ok(None);
+        }
+        // What is read before it is written shows.
+        self.kept = vec![u64::MAX; bytes.div_ceil(8) as usize];
+        Ok(Some(self.kept.as_ptr() as u64))
+    }
+
+    fn scan(&mut self, expected: &[u8], size: usize, to: Option<u64>) -> Result<(), Failure> {
         let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        let (count, expected) = ((expected.len() / size) as u64, aligned(expected));
+        let (count, copy) = ((expected.len() / size) as u64, self.copy(expected));
+        let mut from = copy.as_ptr().cast::<u8>();
+        if let Some(to) = to {
+            // SAFETY: `to` lies in what is kept, which has room for all that is scanned.
+            unsafe { std::ptr::copy_nonoverlapping(from, to as *mut u8, expected.len()) };
+            from = to as *const u8;
+        }
         // SAFETY: the arguments are those of `run_largest` in `emulation.c`, and there are `count` elements.
         let status = unsafe {
             let largest = self.library.get::<Largest>(b"run_largest\0").unwrap();
-            largest(expected.as_ptr().cast(), count, &raw mut self.most, BLOCKS)
+            largest(from, count, &raw mut self.most, BLOCKS)
         };
         assert_eq!(status, 0);
         Ok(())
@@ -97,10 +134,24 @@ impl Engine for Processor {
         Ok(f64::from_bits(self.most))
     }
 
-    fn chunk(&mut self, got: &[u8], expected: &[u8], size: usize, at: At) -> Result<(), Failure> {
+    fn chunk(
+        &mut self,
+        got: Side<'_>,
+        expected: Side<'_>,
+        count: u64,
+        size: usize,
+        at: At,
+    ) -> Result<(), Failure> {
         let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = (got.len() / size) as u64;
-        let (got, expected) = (aligned(got), aligned(expected));
+        let copies = [got, expected].map(|side| match side.part(0, count as usize * size) {
+            Side::Host(bytes) => (self.copy(bytes), 0),
+            Side::Device(address) => (Vec::new(), address),
+        });
+        let address = |(copy, address): &(Vec<u64>, u64)| match address {
+            0 => copy.as_ptr().cast(),
+            address => *address as *const u8,
+        };
+        let [got, expected] = [address(&copies[0]), address(&copies[1])];
         let At { base, rtol, atol } = at;
         let parts = self.parts.as_mut_ptr();
         // SAFETY: the arguments are those of the functions in `emulation.c`; there are `count` elements, and a part for
@@ -108,7 +159,6 @@ impl Engine for Processor {
         let status = unsafe {
             let compare = self.library.get::<Compare>(b"run_compare\0").unwrap();
             let merge = self.library.get::<Merge>(b"run_merge\0").unwrap();
-            let (got, expected) = (got.as_ptr().cast(), expected.as_ptr().cast());
             compare(got, expected, count, base, rtol, atol, parts, BLOCKS)
                 + merge(parts, BLOCKS.into(), self.total.as_mut_ptr())
         };

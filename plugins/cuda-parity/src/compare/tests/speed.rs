@@ -6,7 +6,7 @@ use cudarc::driver::PushKernelArg;
 use onnxport_sdk::DType;
 use onnxport_sdk::executor::{Failure, Options};
 
-use super::super::engine::{At, Engine};
+use super::super::engine::{At, Engine, Side};
 use super::super::format::Format;
 use super::super::slots::{Kernels, Slots, grid};
 use super::super::totals::WORDS;
@@ -82,7 +82,8 @@ fn table(device: &Device) -> Result<(), Failure> {
         got.iter_mut().step_by(4099).for_each(|byte| *byte ^= 1);
         let at = At { base: 0, rtol: 1e-3, atol: 1e-4 };
         let sent = rate(2 * BYTES, || {
-            slots.chunk(&got, &expected, format.size, at)?;
+            let count = (BYTES / format.size) as u64;
+            slots.chunk(Side::Host(&got), Side::Host(&expected), count, format.size, at)?;
             slots.totals().map(|_| ())
         })?;
         let held = held(device, &kernels, [&got, &expected], format.size)?;

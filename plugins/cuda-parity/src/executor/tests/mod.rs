@@ -8,6 +8,7 @@ mod compare;
 #[path = "../../../../../tests/rust/conformance/data.rs"]
 mod data;
 mod exact;
+mod in_place;
 mod kernels;
 mod models;
 mod nodes;

@@ -46,6 +46,15 @@ pub(crate) fn run(scope: Scope) -> bool {
         command
     };
     steps.check("cargo fmt", &mut cargo(&["fmt", "--all", "--check"]));
+    if let Some(python) = &environment {
+        let ruff = |arguments: &[&str]| {
+            let mut command = Command::new(python);
+            command.args(["-m", "ruff"]).args(arguments).current_dir(&root);
+            command
+        };
+        steps.check("ruff check", &mut ruff(&["check", "."]));
+        steps.check("ruff format", &mut ruff(&["format", "--check", "."]));
+    }
     match contract::stale(&root) {
         Ok(stale) if stale.is_empty() => {}
         Ok(stale) => {
@@ -102,8 +111,6 @@ fn python_steps(root: &Path, python: &Path, built: bool, libraries: &OsStr, step
         command.arg("-m").args(arguments).current_dir(root).env("ONNXPORT_BIN", binary);
         command
     };
-    steps.check("ruff check", &mut module(&["ruff", "check", "."]));
-    steps.check("ruff format", &mut module(&["ruff", "format", "--check", "."]));
     match generate::stale(root, python) {
         Ok(stale) if stale.is_empty() => {}
         Ok(stale) => steps.fail("generated files", &format!("run `cargo xtask gen`: {}", stale.join(", "))),

@@ -181,6 +181,10 @@ fn layer(c: &mut Call<'_>, kind: Kind) -> Res<Vec<Value>> {
         Some(names) => names.to_vec(),
         None => (0..directions).flat_map(|_| kind.activations().iter().map(|n| (*n).to_owned())).collect(),
     };
+    let clip = c.float("clip", f64::INFINITY);
+    if clip.is_nan() || clip < 0.0 {
+        return invalid!("values cannot be clipped to {clip}");
+    }
     let (alphas, betas) = (c.floats("activation_alpha"), c.floats("activation_beta"));
     let items = x.floats()?;
     for direction in 0..directions {
@@ -197,7 +201,7 @@ fn layer(c: &mut Call<'_>, kind: Kind) -> Res<Vec<Value>> {
             activations: named
                 .map(|(at, name)| activation(name, parameter(&alphas, at), parameter(&betas, at)))
                 .collect::<Res<_>>()?,
-            clip: c.float("clip", f64::INFINITY),
+            clip,
             late_reset: c.flag("linear_before_reset"),
         };
         let reverse = direction == 1 || c.text("direction", "forward") == "reverse";

@@ -17,6 +17,7 @@ mod sequences;
 mod shapes;
 mod single;
 mod slices;
+mod states;
 mod transposes;
 mod units;
 

@@ -9,7 +9,7 @@ use onnxport_core::verify::{Executor, Feed, Output as Tensor};
 use onnxport_core::write::{self, WriteOptions};
 use serde_json::Value;
 
-use crate::program::{MLP, command, has_runtime, json, onnxport, repository};
+use crate::program::{MLP, answer, command, folder, has_runtime, json, onnxport, repository, write_model};
 
 /// Converts the MLP with further options; returns the folder and the path of the model.
 fn convert(options: &[&str]) -> (tempfile::TempDir, String) {
@@ -222,4 +222,20 @@ fn without_its_gpu_a_comparer_is_an_error_or_the_host_compares() {
     assert_eq!(outputs(&said), outputs(&plain));
     let alone = onnxport(&[&verify[..], &["--comparer-fallback"]].concat());
     assert_eq!(alone.status.code(), Some(2), "there is nothing to fall back from");
+}
+
+#[test]
+fn values_are_compared_by_the_plugin_that_has_them() {
+    let (folder, at) = folder();
+    write_model(at("m.onnx"), "opset 20\ngraph {\n  input %x: f32[4]\n  %0 = Exp(%x)\n  output %0 as y\n}\n");
+    let bisect = |comparer: &str| {
+        let sides = ["bisect", "m.onnx", "--against", "m.onnx", "--executor", "reference"];
+        answer(folder.path(), &[&sides[..], &["--comparer", comparer]].concat())
+    };
+    let (code, said) = bisect("cuda-parity");
+    assert_eq!(code, Some(2), "{said}");
+    let said = &said["diagnostics"][0];
+    assert_eq!((&said["code"], &said["help"].is_null()), (&"OP001".into(), &false), "{said}");
+    // One that cannot compare them where they are hands them over.
+    assert_eq!(bisect("reference").0, Some(0));
 }

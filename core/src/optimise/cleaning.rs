@@ -3,7 +3,7 @@
 use super::engine::Engine;
 use super::report::Optimised;
 use super::{Level, OptimiseOptions};
-use crate::clean::{Cleaned, Growth, clean, weights};
+use crate::clean::{self, Cleaned, Growth, clean, weights};
 use crate::ir::Model;
 use crate::trace;
 
@@ -13,7 +13,7 @@ const ROUNDS: usize = 3;
 /// Cleans a model as far as the options allow. A run that stops after some patches is not cleaned, so that the patches of two
 /// such runs can be compared. Weights grow by `room` at most.
 pub(super) fn run(model: &mut Model, options: &OptimiseOptions, room: &mut Growth) -> Cleaned {
-    if options.fold == 0 || options.stop_after.is_some() {
+    if leaves(options) {
         return Cleaned::default();
     }
     let _span = trace::span("rules", "folding");
@@ -21,6 +21,17 @@ pub(super) fn run(model: &mut Model, options: &OptimiseOptions, room: &mut Growt
     let mut done = clean(model, options.fold);
     done.folded += made;
     done
+}
+
+/// Whether a model is not cleaned.
+fn leaves(options: &OptimiseOptions) -> bool {
+    options.fold == 0 || options.stop_after.is_some()
+}
+
+/// Merges what forms for a target compute that stands in the model already, as far as the options allow; returns how many
+/// nodes went.
+pub fn merge(model: &mut Model, options: &OptimiseOptions) -> usize {
+    if options.level == Level::Nothing || leaves(options) { 0 } else { clean::merge(model) }
 }
 
 impl Engine<'_> {

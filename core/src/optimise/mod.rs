@@ -29,6 +29,7 @@ mod trial;
 mod view;
 
 pub use crate::rules::{Bound, Catalog, Class, Listed, Names, names};
+pub use cleaning::merge;
 pub use imported::{Rewritten, imported};
 pub use level::Level;
 pub use matched::Matched;

@@ -61,6 +61,8 @@ pub fn clean(model: &mut Model, bytes: u64) -> Cleaned {
     let mut done = Cleaned::default();
     let local = Local::of(model);
     let mut folding = Folding::within(bytes);
+    // Equal constants of two patches are one, and so is what is computed of them.
+    tidy::model(model);
     for _ in 0..ROUNDS {
         let before = done.total();
         let opset = model.opset();
@@ -77,6 +79,20 @@ pub fn clean(model: &mut Model, bytes: u64) -> Cleaned {
         tidy::model(model);
     }
     done
+}
+
+/// Merges what is computed twice in a model and its functions, and nothing else; returns how many nodes went.
+pub fn merge(model: &mut Model) -> usize {
+    let functions = model.functions.iter_mut().map(|function| &mut function.graph);
+    let mut count = 0;
+    for graph in functions.chain([&mut model.graph]) {
+        let merged = common::graph(graph);
+        if merged > 0 {
+            tidy::tidy(graph);
+        }
+        count += merged;
+    }
+    count
 }
 
 fn graph(graph: &mut Graph, opset: i64, local: &Local, folding: &mut Folding, done: &mut Cleaned) {

@@ -41,6 +41,8 @@ struct Made {
     data: LazyTensor,
     /// Whether it is made of parameters or buffers.
     is_weight: bool,
+    /// Whether it is made of a constant that is too large for folding.
+    is_large: bool,
 }
 
 /// By how many bytes the weights of a model may still grow.
@@ -95,8 +97,8 @@ impl Found {
             return Some(made.clone());
         }
         let data = graph.initializer(value).filter(|data| data.unbound().is_none())?.clone();
-        let is_weight = graph.is_weight(value);
-        Some(Made { data, is_weight })
+        let (is_weight, is_large) = (graph.is_weight(value), is_large(&data));
+        Some(Made { data, is_weight, is_large })
     }
 }
 
@@ -125,19 +127,25 @@ fn find(graph: &Graph, opset: i64, local: &Local, exact: bool) -> Found {
                 continue;
             }
             let is_weight = inputs.iter().flatten().any(|made| made.is_weight);
-            let large = |data: &LazyTensor| data.byte_len().is_some_and(|bytes| bytes > CONSTANT);
-            if !is_weight && !made.iter().any(large) {
+            let of_large = inputs.iter().flatten().any(|made| made.is_large);
+            if !is_weight && !of_large && !made.iter().any(is_large) {
                 continue;
             }
             for (output, data) in node.outputs.iter().zip(made) {
                 if let Some(output) = output {
-                    found.values.insert(*output, Made { data, is_weight });
+                    let is_large = of_large || is_large(&data);
+                    found.values.insert(*output, Made { data, is_weight, is_large });
                 }
             }
             found.nodes.push(id);
         }
     }
     found
+}
+
+/// Whether folding does not read or make a constant, because of its size.
+fn is_large(data: &LazyTensor) -> bool {
+    data.byte_len().is_some_and(|bytes| bytes > CONSTANT)
 }
 
 /// Whether codes stay codes, as they lie, and narrow floats narrow: runtimes compute with them, and files hold them.
@@ -228,7 +236,7 @@ fn replace(graph: &mut Graph, id: NodeId, found: &Found) {
         if !graph.is_read(output) {
             continue;
         }
-        let Some(Made { data, is_weight }) = found.values.get(&output).cloned() else { continue };
+        let Some(Made { data, is_weight, .. }) = found.values.get(&output).cloned() else { continue };
         let constant =
             if is_weight { graph.add_weight(name.clone(), data) } else { graph.add_initializer(None, data) };
         graph.replace_uses(output, constant);

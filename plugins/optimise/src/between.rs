@@ -1,0 +1,70 @@
+//! Operators on single elements between two reshapes, of which the second undoes the first: they need neither.
+
+use onnxport_sdk::prelude::*;
+
+use crate::rewriting::{inner, known};
+
+rules! {
+    #![class = exact]
+
+    /// An operator on single elements in another shape than before and after.
+    reshaped_around_one (priority = -1):
+        let inner = (
+            Abs(r) | Neg(r) | Relu(r) | Sigmoid(r) | Tanh(r) | Exp(r) | Log(r) | Sqrt(r) | Reciprocal(r) | Erf(r)
+            | Floor(r) | Ceil(r) | Round(r) | Sign(r) | Not(r) | Softplus(r) | Sin(r) | Cos(r) | IsNaN(r)
+            | Cast(r, ..) | Clip(r, ..) | LeakyRelu(r, ..) | Elu(r, ..) | Gelu(r, ..) | HardSwish(r)
+            | HardSigmoid(r, ..) | Mish(r)
+        );
+        (Reshape(inner, _, ..) | Flatten(inner, ..) | Squeeze(inner, ..) | Unsqueeze(inner, ..))
+        if is_reshaped(r)
+        => within(cx);
+
+    /// An operator on the elements of two tensors, both in another shape than before and after, or on one of them and a number.
+    reshaped_around_two (priority = -1):
+        let inner = (
+            ordered Add(a, b) | Sub(a, b) | ordered Mul(a, b) | Div(a, b) | Pow(a, b) | ordered And(a, b) | ordered Or(a, b)
+            | ordered Equal(a, b) | Less(a, b) | Greater(a, b) | LessOrEqual(a, b) | GreaterOrEqual(a, b) | Max(a, b) | Min(a, b)
+        );
+        (Reshape(inner, _, ..) | Flatten(inner, ..) | Squeeze(inner, ..) | Unsqueeze(inner, ..))
+        if is_reshaped(a).or_else(|_| is_reshaped(b))
+        => within(cx);
+}
+
+/// What `value` was before it got another shape.
+fn source(value: ValueRef<'_>) -> Option<ValueRef<'_>> {
+    let (node, _) = value.producer()?;
+    let reshapes = ["Reshape", "Flatten", "Squeeze", "Unsqueeze"].into_iter().any(|op| node.is(op));
+    if reshapes { node.input(0) } else { None }
+}
+
+fn is_reshaped(value: ValueRef<'_>) -> Res<()> {
+    source(value).map(|_| ()).ok_or_else(|| "the operand was not reshaped".into())
+}
+
+/// The operator below the root over what its operands were before they were reshaped.
+fn within<'h>(cx: &Rewrite<'h>) -> Res<ValueRef<'h>> {
+    let node = inner(cx.matched())?;
+    let shape = known(cx.matched().root().output(0).ok_or("it makes nothing")?)?;
+    let between = known(node.output(0).ok_or("the operator makes nothing")?)?;
+    let before = |operand: ValueRef<'h>| -> Res<ValueRef<'h>> {
+        let single =
+            operand.shape().filter(|own| own.len() <= shape.len() && own.iter().all(|dim| dim.is(1)));
+        if single.is_some() {
+            return Ok(operand);
+        }
+        let source = source(operand).ok_or("an operand is not reshaped and has several elements")?;
+        if known(operand)? == between && known(source)? == shape {
+            Ok(source)
+        } else {
+            Err("it had another shape before than it has afterwards".into())
+        }
+    };
+    let operands: Vec<Option<ValueRef<'h>>> =
+        node.inputs().into_iter().map(|operand| operand.map(before).transpose()).collect::<Res<_>>()?;
+    if operands.iter().flatten().all(|operand| operand.shape().as_deref() != Some(&shape[..])) {
+        return Err("no operand has the shape of the result".into());
+    }
+    let (op, attributes) = (node.op(), node.attributes_but(&[]));
+    let new = operands.into_iter().fold(cx.op(&op), onnxport_sdk::NodeBuilder::maybe);
+    Ok(attributes.iter().fold(new, |new, (name, value)| new.set(name, value.clone())).one())
+}

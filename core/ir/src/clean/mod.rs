@@ -62,7 +62,7 @@ pub fn clean(model: &mut Model, bytes: u64) -> Cleaned {
     let local = Local::of(model);
     let mut folding = Folding::within(bytes);
     // Equal constants of two patches are one, and so is what is computed of them.
-    tidy::model(model);
+    tidy::constants(&mut model.graph);
     for _ in 0..ROUNDS {
         let before = done.total();
         let opset = model.opset();

@@ -15,6 +15,7 @@ use std::collections::BTreeSet;
 use super::{Function, Graph, Model};
 use crate::name::Name;
 
+pub use duplicates::constants;
 pub use layouts::layouts;
 pub use names::{folded, names, turned};
 

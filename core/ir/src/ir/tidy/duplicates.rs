@@ -14,7 +14,7 @@ const SMALL_BYTES: u64 = 1024;
 
 /// Makes the readers of a small constant in memory read the first equal one; returns how many
 /// constants lost their readers. Weights keep their names.
-pub(super) fn constants(graph: &mut Graph) -> usize {
+pub fn constants(graph: &mut Graph) -> usize {
     let mut first: FxHashMap<(DType, Vec<u64>, Bytes), ValueId> = FxHashMap::default();
     let mut same: FxHashMap<ValueId, ValueId> = FxHashMap::default();
     let main = graph.main();

@@ -1,5 +1,5 @@
-//! Turns between two reshapes that move whole blocks of axes: what one of the reshapes divides or joins stays together, so that
-//! the other one does for both.
+//! Turns that move whole blocks of axes. Between two reshapes, what one of them divides or joins stays together, so that the
+//! other one does for both; and two turns around a reshape are one in front of it.
 
 use std::ops::Range;
 
@@ -18,6 +18,10 @@ rules! {
     /// Axes that lie one behind the other before they are turned, and are joined then: they are joined first.
     turned_joined (priority = -1): Reshape(turn @ Transpose(Reshape(x, _, ..), perm = p), _, ..)
         => joined(cx, x, turn, p);
+
+    /// Two turns around a reshape whose axes the second one moves as they are: one turn does for both.
+    turned_around (priority = -1): Transpose(reshape @ Reshape(turn @ Transpose(x, perm = p), _, ..), perm = q)
+        => around(cx, x, turn, p, reshape, q);
 }
 
 /// Axes of two shapes of one tensor that hold the same elements in the same order.
@@ -92,10 +96,32 @@ fn undivided<'h>(
     perm: &Attribute,
 ) -> Res<ValueRef<'h>> {
     let between = known(divided.output(0).ok_or("nothing is reshaped")?)?;
-    let blocks = blocks(&known(x)?, &between)?;
-    let axes = axes(perm)?;
+    let order = undone(&known(x)?, &between, &axes(perm)?)?;
+    shaped(cx, x, &order)
+}
+
+/// `x`, turned once as `first` and then `second` do it around a reshape, in the shape of the root.
+fn around<'h>(
+    cx: &Rewrite<'h>,
+    x: ValueRef<'h>,
+    turn: NodeRef<'h>,
+    first: &Attribute,
+    reshape: NodeRef<'h>,
+    second: &Attribute,
+) -> Res<ValueRef<'h>> {
+    let turned = known(turn.output(0).ok_or("nothing is turned")?)?;
+    let between = known(reshape.output(0).ok_or("nothing is reshaped")?)?;
+    let first = axes(first)?;
+    let order = undone(&turned, &between, &axes(second)?)?.into_iter().map(|axis| first.get(axis).copied());
+    let order: Vec<usize> = order.collect::<Option<_>>().ok_or("there is no such axis")?;
+    shaped(cx, x, &order)
+}
+
+/// The order of the axes of `before` that lies behind a reshape to `between` and a turn of it, which takes no block apart.
+fn undone(before: &[Dim], between: &[Dim], axes: &[usize]) -> Res<Vec<usize>> {
+    let blocks = blocks(before, between)?;
     let mut order = Vec::new();
-    let mut rest = &axes[..];
+    let mut rest = axes;
     while let Some(first) = rest.first() {
         let block = blocks.iter().find(|block| block.other.start == *first);
         let block =
@@ -104,7 +130,12 @@ fn undivided<'h>(
         order.extend(block.one.clone());
         rest = rest.get(block.other.len()..).unwrap_or_default();
     }
-    let turned = if order.iter().copied().eq(0..order.len()) { x } else { cx.transpose(x, &order) };
+    Ok(order)
+}
+
+/// `x` with its axes in this order, in the shape of the root.
+fn shaped<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, order: &[usize]) -> Res<ValueRef<'h>> {
+    let turned = if order.iter().copied().eq(0..order.len()) { x } else { cx.transpose(x, order) };
     let shape = reshaping(turned, &root_shape(cx)?)?;
     Ok(cx.reshape(turned, &shape))
 }

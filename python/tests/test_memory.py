@@ -35,7 +35,7 @@ class Tied(torch.nn.Module):
     def forward(self, x):
         self.count.add_(1)
         y = self.embed(x) @ self.turned @ self.embed.weight[:32].t()
-        y = y + self.part.sum(0) + self.other.sum(0) + self.small.float().sum()
+        y = (y + self.part.sum(0)).abs() + self.other.sum(0) + self.small.float().sum()
         return self.head(y), self.count.sum() + self.none.sum()
 
 

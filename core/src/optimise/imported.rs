@@ -2,6 +2,7 @@
 //! parameter; and what the rules leave alone stays as it was.
 
 use super::{Level, OptimiseOptions, Optimised, optimise, order, outline};
+use crate::clean::once;
 use crate::diagnose::{Code, Diagnostic, Report, Severity};
 use crate::host::Host;
 use crate::ir::{Initializer, Model, Type, ValueId};
@@ -54,6 +55,9 @@ pub fn imported(host: &Host, mut model: Model, options: &OptimiseOptions) -> Res
     let result = optimise(host, &mut model, &mut stated, options);
     model.header = header;
     let (mut optimised, mut diagnostics) = result?;
+    if !optimised.is_none() {
+        once(&mut model.graph);
+    }
     optimised.memory = order(&mut model, options);
     optimised.outlined = outline(&mut model, options);
     for (id, ty, was_returned) in recorded {

@@ -17,7 +17,7 @@ mod tests;
 
 use std::ops::AddAssign;
 
-pub use apart::apart;
+pub use apart::{apart, once};
 pub use weights::{Growth, weights};
 
 use crate::ir::{Graph, Model, tidy};

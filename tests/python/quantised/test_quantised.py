@@ -1,5 +1,6 @@
 """Programs that torchao quantised keep their codes, run in integers, and agree to one code."""
 
+import platform
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -43,6 +44,12 @@ NODES = {
 }
 
 
+# Without VNNI, ONNX Runtime's kernels for x86 add products of codes in 16 bits, which overflow.
+CPU = Path("/proc/cpuinfo")
+SATURATES = platform.machine() == "x86_64" and CPU.exists() and "vnni" not in CPU.read_text()
+exact = pytest.mark.skipif(SATURATES, reason="ONNX Runtime's sums of codes overflow without VNNI")
+
+
 @pytest.fixture(params=STATIC + DYNAMIC)
 def name(request):
     return request.param
@@ -79,6 +86,7 @@ def test_codes_of_weights_are_stored(name, model):
     assert len(graph.node) == NODES[name]
 
 
+@exact
 @pytest.mark.parametrize("name", STATIC, indirect=True)
 def test_agrees_to_one_code(name, model):
     graph = onnx.load(model).graph
@@ -100,7 +108,10 @@ def test_dynamic_agrees_as_floats_do(name, model):
     run_cases(model, list(read_cases(HERE / f"{name}.pt2")), tolerances=tolerances)
 
 
-@pytest.mark.parametrize(("name", "shift", "code"), [("conv_static", 0, 0), ("conv_static", 2, 1)])
+@pytest.mark.parametrize(
+    ("name", "shift", "code"),
+    [pytest.param("conv_static", 0, 0, marks=exact), ("conv_static", 2, 1)],
+)
 def test_one_code_is_no_mismatch(name, shift, code, model):
     loaded = onnx.load(model)
     last = loaded.graph.node[-1].input[2]

@@ -168,7 +168,7 @@ def place(name: str, options: argparse.Namespace) -> contextlib.AbstractContextM
     """Return where the variants of a model are written."""
     if options.keep is None:
         return tempfile.TemporaryDirectory(dir=options.folder)
-    kept = options.keep.absolute() / name
+    kept = options.keep.absolute() / f"opset{options.opset}" / name
     kept.mkdir(parents=True, exist_ok=True)
     return contextlib.nullcontext(kept)
 

@@ -55,9 +55,7 @@ pub fn imported(host: &Host, mut model: Model, options: &OptimiseOptions) -> Res
     let result = optimise(host, &mut model, &mut stated, options);
     model.header = header;
     let (mut optimised, mut diagnostics) = result?;
-    if !optimised.is_none() {
-        once(&mut model.graph);
-    }
+    once(&mut model.graph);
     optimised.memory = order(&mut model, options);
     optimised.outlined = outline(&mut model, options);
     for (id, ty, was_returned) in recorded {

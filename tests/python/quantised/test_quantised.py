@@ -44,10 +44,10 @@ NODES = {
 }
 
 
-# Without VNNI, ONNX Runtime's kernels for x86 add products of codes in 16 bits, which overflow.
+# Without VNNI, sums of ONNX Runtime's integer kernels for x86 can saturate.
 CPU = Path("/proc/cpuinfo")
 SATURATES = platform.machine() == "x86_64" and CPU.exists() and "vnni" not in CPU.read_text()
-exact = pytest.mark.skipif(SATURATES, reason="ONNX Runtime's sums of codes overflow without VNNI")
+exact = pytest.mark.skipif(SATURATES, reason="ONNX Runtime's sums of codes saturate without VNNI")
 
 
 @pytest.fixture(params=STATIC + DYNAMIC)

@@ -1,6 +1,6 @@
 """How many nodes our models have, beside those of `torch.onnx` and of what shortens its models.
 
-    python -m tests.python.models make
+    python -m tests.python.models make --all
     python benches/nodes.py target/models --keep target/peers --more
     python benches/nodes.py target/models llama resnet18 --keep target/peers
 

@@ -16,7 +16,7 @@ use crate::torch::{self, Exporter};
 pub(crate) struct Arguments {
     /// The models; all that have an archive if none is named
     names: Vec<String>,
-    /// The folder of the archives, which `python -m tests.python.models make` fills
+    /// The folder of the archives, which `python -m tests.python.models make --all` fills
     #[arg(long, value_name = "DIR", default_value_os_t = root().join("target/models"))]
     models: PathBuf,
     /// How often onnxport converts each model

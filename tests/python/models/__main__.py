@@ -93,8 +93,12 @@ def main() -> int:
         print("\n".join(census(options.folder)))
         return 0
     if options.command == "applied":
+        if not any(options.folder.glob("*.pt2")):
+            parser.error(f"there are no archives in {options.folder}: `make --all` makes them")
         APPLIED.write_text(applied(options.folder))
         return 0
+    if not options.all and not options.names:
+        make.error("name models, or give --all")
     failed = 0
     for name in models if options.all else options.names:
         start = time.monotonic()

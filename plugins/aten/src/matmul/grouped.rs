@@ -27,24 +27,29 @@ fn fallback(cx: &Lower) -> Res<Value> {
     by_group(cx, x, weight, offs, dtype)
 }
 
-/// A `Loop` over the groups that appends the product of each to those before.
+/// A `Loop` over the groups that have rows, which appends the product of each to those before. Of a single token in a mixture
+/// of many experts a few have; looking at the others would read all of their weights.
 fn by_group(cx: &Lower, x: Value, matrices: Value, ends: Value, dtype: DType) -> Res<Value> {
     let ends = cx.cast(ends, DType::I64);
     let width = cx.dim(matrices, 2);
     let (Dim::Const(groups), Dim::Const(columns)) = (cx.dim(matrices, 0), width) else {
         return Err("the number of groups or of columns is not constant".into());
     };
+    let starts = cx.concat(&[cx.ints(&[0]), cx.slice(ends, 0, 0, groups - 1, 1)], 0);
+    let filled = cx.reshape(cx.op("NonZero").input(cx.greater(ends, starts)).one(), &[-1]);
     let none = cx.filled(&Scalar::Int(0), dtype, &[0, columns as u64]);
     let round = cx.block(|cx| {
-        let group = cx.block_input(DType::I64, Some(&[]));
+        let turn = cx.block_input(DType::I64, Some(&[]));
         let go = cx.block_input(DType::Bool, Some(&[]));
         let done = cx.block_input(dtype, Some(&[Dim::Unknown, width]));
+        let group = cx.gather(filled, turn, 0);
         let at = cx.unsqueeze(group, &[0]);
         let (from, to) = (cx.extent(done, 0), cx.gather(ends, at, 0));
         let product = matmul(cx, cx.slice_dynamic(x, 0, from, to, 1), cx.gather(matrices, group, 0), dtype);
         Ok(vec![cx.identity(go), cx.concat(&[done, product], 0)])
     })?;
-    let product = cx.op("Loop").input(cx.int(groups)).maybe(None).input(none).block("body", round).one();
+    let count = cx.op("Size").input(filled).one();
+    let product = cx.op("Loop").input(count).maybe(None).input(none).block("body", round).one();
     let (all, have) = (cx.extent(x, 0), cx.extent(product, 0));
     Ok(cx.op("Pad").input(product).input(cx.concat(&[cx.ints(&[0, 0]), all - have, cx.ints(&[0])], 0)).one())
 }

@@ -803,6 +803,8 @@ pub mod graph {
         pub const SLICE: u32 = 12;
         /// A scalar of the input's type: `number`, rounded to the nearest value.
         pub const FILL: u32 = 13;
+        /// The sums along axes, which go; `parameters`: the axes. Hosts below 1.4 do not know it.
+        pub const SUM: u32 = 14;
     }
 
     /// How an initializer is made of others.

@@ -4,6 +4,7 @@ use onnxport_abi::graph::{Derivation, GraphContext, derive as operations};
 use onnxport_abi::status;
 
 use super::{Access, with};
+use crate::clean::summed;
 use crate::ir::{ValueId, tidy};
 use crate::tensor::{Binary, DType, LazyTensor, Transform, Unary};
 
@@ -111,6 +112,10 @@ impl Operation<'_> {
                 let [axis, start, end, step] = self.extents()?[..] else { return Err(NotMade::Invalid) };
                 let axis = usize::try_from(axis).map_err(|_| NotMade::Invalid)?;
                 unary(&|input| input.slice(axis, start, end, step))
+            }
+            operations::SUM => {
+                let axes = self.axes()?;
+                unary(&|input| summed(input, &axes))
             }
             operations::FILL => unary(&|input| scalar(input.dtype, self.number)),
             _ => Err(NotMade::Invalid),

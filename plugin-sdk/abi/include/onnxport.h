@@ -191,6 +191,7 @@ static inline int onnxport_has(const onnxport_table *table, const uint64_t *prin
 #define ONNXPORT_GRAPH_DERIVE_EXPAND ((uint32_t)(11))
 #define ONNXPORT_GRAPH_DERIVE_SLICE ((uint32_t)(12))
 #define ONNXPORT_GRAPH_DERIVE_FILL ((uint32_t)(13))
+#define ONNXPORT_GRAPH_DERIVE_SUM ((uint32_t)(14))
 
 /* rules/1: a plugin rewrites small parts of the graph. */
 #define ONNXPORT_RULES_INTERFACE "rules/1"

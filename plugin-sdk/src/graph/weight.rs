@@ -91,6 +91,12 @@ impl<'h> Weight<'h> {
         self.extents(derive::SLICE, "cut", &[axis.into(), range.start, range.end, 1])
     }
 
+    /// The sums along `axes`, which go: of a row for each channel, say. Each may have 65,536 elements.
+    #[must_use]
+    pub fn sum(&self, axes: &[u32]) -> Self {
+        self.then(derive::SUM, "summed", &axes.iter().map(|axis| i64::from(*axis)).collect::<Vec<_>>())
+    }
+
     fn extents(&self, operation: u32, what: &str, extents: &[u64]) -> Self {
         match extents.iter().map(|extent| i64::try_from(*extent)).collect::<Result<Vec<_>, _>>() {
             Ok(extents) => self.then(operation, what, &extents),

@@ -71,4 +71,18 @@ fn packed_qkv(cx: &Edit<'_>) -> Res<()> {
     Ok(())
 }
 
+/// The sums of the rows of its weight are what each product adds.
+#[pass]
+fn sums_of_rows(cx: &Edit<'_>) -> Res<()> {
+    let products: Vec<_> = cx.graph().nodes().into_iter().filter(|node| node.is("Gemm")).collect();
+    for product in products {
+        let sums = weight(product, 1)?.cast(DType::F64).sum(&[1]).cast(DType::F32).value()?;
+        cx.before(product);
+        let made = cx.op("Gemm").input(product.input(0).ok_or("no input")?).maybe(product.input(1));
+        cx.replace_uses(product.output(0).ok_or("no output")?, made.input(sums).int("transB", 1).one())?;
+        cx.remove(product)?;
+    }
+    Ok(())
+}
+
 onnxport_sdk::export_plugin! { id: "fold", passes: true }

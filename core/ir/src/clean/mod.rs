@@ -18,7 +18,7 @@ mod tests;
 use std::ops::AddAssign;
 
 pub use apart::{apart, once};
-pub use weights::{Growth, weights};
+pub use weights::{Growth, summed, weights};
 
 use crate::ir::{Graph, Model, tidy};
 use crate::ops::{Folding, Local, fold_graph};

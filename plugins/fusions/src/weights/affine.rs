@@ -1,4 +1,4 @@
-//! `x * factor + shift` behind a product with weights, and `x * factor` in front of one.
+//! `x * factor + shift` behind a product with weights, and in front of one.
 
 use onnxport_sdk::Weight;
 use onnxport_sdk::prelude::*;
@@ -86,7 +86,17 @@ impl<'h> Product<'h> {
         }
     }
 
-    /// The axis of these channels, of `rank`.
+    /// The channels that it reads.
+    pub(super) fn reads(&self) -> u64 {
+        let [first, second, ..] = self.extents[..] else { return 0 };
+        match self.kind {
+            Kind::Conv(groups) => second.saturating_mul(groups),
+            Kind::Turned(_) | Kind::Columns => first,
+            Kind::Rows => second,
+        }
+    }
+
+    /// The axis of the channels that it makes, of `rank`.
     pub(super) fn axis(&self, rank: usize) -> usize {
         match self.kind {
             Kind::Conv(_) | Kind::Turned(_) => 1,
@@ -134,16 +144,7 @@ impl<'h> Product<'h> {
             None => self.weight,
         };
         let count = self.channels();
-        let own = match bias {
-            Some(bias) => Some(by_channel(bias, self.axis(2), 2.max(bias.rank().unwrap_or(0)), count)?),
-            None => None,
-        };
-        let beta = self.node.float("beta").filter(|beta| *beta != 1.0 && own.is_some());
-        let own = match (own, beta) {
-            (Some(own), Some(beta)) => Some(own * f64::from(beta)),
-            (own, _) => own,
-        };
-        let own = match (own, factor) {
+        let own = match (self.bias(bias)?, factor) {
             (Some(own), Some(factor)) => Some(own * factor),
             (own, _) => own,
         };
@@ -168,6 +169,60 @@ impl<'h> Product<'h> {
     ) -> Res<ValueRef<'h>> {
         let weight = self.scaled(factor, true)?;
         Ok(self.emit(cx, x, weight, self.node.input(2)))
+    }
+
+    /// The product of `x * factor + shift`, both a number for each channel that it reads, in f64. What the shift comes to
+    /// is added to the bias.
+    ///
+    /// # Errors
+    /// When places at the border do not see the shift: those of a padded convolution, or of a transposed one.
+    pub(super) fn of_mapped(
+        &self,
+        cx: &Rewrite<'h>,
+        x: ValueRef<'h>,
+        bias: Option<ValueRef<'h>>,
+        [factor, shift]: [Weight<'h>; 2],
+    ) -> Res<ValueRef<'h>> {
+        let dtype = self.weight.dtype().ok_or("the weight has no type")?;
+        let (count, reads) = (self.channels(), self.reads());
+        let all = self.extents.iter().try_fold(1u64, |all, extent| all.checked_mul(*extent));
+        let each = all.and_then(|all| all.checked_div(count)).ok_or("the weight is too large")?;
+        // The weight by what it is summed over, and where each channel that is read stands in it.
+        let (split, numbers, rows, axis) = match self.kind {
+            Kind::Conv(groups) => {
+                self.sees_all()?;
+                let own = reads / groups;
+                let places = each.checked_div(own).ok_or("the weight has no channels")?;
+                (vec![groups, count / groups, own, places], vec![groups, 1, own, 1], [count, each], 1)
+            }
+            Kind::Rows => (vec![count, reads], vec![1, reads], [count, reads], 1),
+            Kind::Columns => (vec![reads, count], vec![reads, 1], [reads, count], 0),
+            Kind::Turned(_) => return Err("it is a transposed convolution, whose borders see less".into()),
+        };
+        if self.node.int("transA").unwrap_or(0) != 0 {
+            return Err("its channels are rows".into());
+        }
+        let split = self.weight.weight().cast(DType::F64).reshape(&split);
+        let weight = (&split * factor.reshape(&numbers)).reshape(&self.extents).cast(dtype).value()?;
+        let alpha = f64::from(self.node.float("alpha").unwrap_or(1.0));
+        let more = (split * (shift * alpha).reshape(&numbers)).reshape(&rows).sum(&[axis]);
+        let sum = self.bias(bias)?.map_or(more.clone(), |own| more + own);
+        Ok(self.emit(cx, x, weight, Some(sum.cast(dtype).value()?)))
+    }
+
+    /// What it adds to each channel that it makes, `[channels]` or `[1]`, in f64; `bias` is what it is given for that.
+    fn bias(&self, bias: Option<ValueRef<'h>>) -> Res<Option<Weight<'h>>> {
+        let Some(bias) = bias else { return Ok(None) };
+        let own = by_channel(bias, self.axis(2), 2.max(bias.rank().unwrap_or(0)), self.channels())?;
+        let beta = self.node.float("beta").filter(|beta| *beta != 1.0);
+        Ok(Some(beta.map_or(own.clone(), |beta| own * f64::from(beta))))
+    }
+
+    /// Whether every place that a convolution makes is a sum over all of its weights.
+    fn sees_all(&self) -> Res<()> {
+        let is_padded = self.node.ints("pads").is_some_and(|pads| pads.iter().any(|pad| *pad != 0));
+        let is_stated = self.node.str("auto_pad").is_none_or(|pad| pad == "NOTSET" || pad == "VALID");
+        if is_padded || !is_stated { Err("it is padded, and borders see less".into()) } else { Ok(()) }
     }
 
     fn emit(

@@ -1,5 +1,6 @@
-//! Batch normalisations behind convolutions and products.
+//! Batch normalisations around convolutions and products.
 
+use onnxport_sdk::Weight;
 use onnxport_sdk::prelude::*;
 
 use super::affine::{Affine, Product};
@@ -46,6 +47,19 @@ rules! {
         )
         if are_rows(matched, product)
         => by_rows(cx, product, rows, b, [scale, bias, mean, variance], epsilon);
+
+    /// A batch normalisation in front of a convolution without pads, or of a linear layer, goes into its weights and its bias.
+    batch_norm_before:
+        let norm = BatchNormalization(
+            x, const scale: [I], const bias: [I], const mean: [I], const variance: [I],
+            epsilon = epsilon, momentum = _momentum
+        );
+        (
+            conv @ Conv(norm, const _w, const b?, ..)
+            | gemm @ Gemm(norm, const _w, const b?, ..)
+            | matmul @ MatMul(norm, (const _w | Transpose(const _w, ..)))
+        )
+        => before(cx, conv.or(gemm).or(matmul), x, b, [scale, bias, mean, variance], epsilon);
 }
 
 /// Whether what is normed has the last axis of `product` for its channels.
@@ -83,9 +97,32 @@ fn normed<'h>(
     norm: [ValueRef<'h>; 4],
     epsilon: &Attribute,
 ) -> Res<ValueRef<'h>> {
+    let [factor, shift] = map(norm, epsilon)?;
+    Product::of(product)?.with(cx, own, Affine { factor: Some(factor), shift: Some(shift) })
+}
+
+/// `product` of what is normed, with the norm in its weights; `own` is its bias.
+fn before<'h>(
+    cx: &Rewrite<'h>,
+    product: Option<NodeRef<'h>>,
+    x: ValueRef<'h>,
+    own: Option<ValueRef<'h>>,
+    norm: [ValueRef<'h>; 4],
+    epsilon: &Attribute,
+) -> Res<ValueRef<'h>> {
+    let node = product.ok_or("there is no product")?;
+    if node.is("MatMul") && cx.rank(x)? != 2 {
+        return Err("the channels are not the last axis of what is normed".into());
+    }
+    Product::of(node)?.of_mapped(cx, x, own, map(norm, epsilon)?)
+}
+
+/// The factor `scale / √(variance + ε)` of a norm and its shift `bias - mean * factor`, in f64, of `scale`, `bias`, `mean` and
+/// `variance`.
+fn map<'h>(norm: [ValueRef<'h>; 4], epsilon: &Attribute) -> Res<[Weight<'h>; 2]> {
     let epsilon = f64::from(epsilon.float().ok_or("there is no epsilon")?);
     let [scale, bias, mean, variance] = norm.map(|value| value.weight().cast(DType::F64));
     let factor = scale / (variance + epsilon).sqrt();
     let shift = bias - mean * &factor;
-    Product::of(product)?.with(cx, own, Affine { factor: Some(factor), shift: Some(shift) })
+    Ok([factor, shift])
 }

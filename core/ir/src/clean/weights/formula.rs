@@ -46,7 +46,7 @@ pub(super) fn of(graph: &Graph, node: &Node, inputs: &[Option<LazyTensor>]) -> O
 }
 
 /// The types of floats with arithmetic.
-fn is_float(dtype: DType) -> bool {
+pub(super) fn is_float(dtype: DType) -> bool {
     matches!(dtype, DType::F16 | DType::BF16 | DType::F32 | DType::F64)
 }
 

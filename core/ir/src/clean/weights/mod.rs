@@ -17,6 +17,8 @@ use crate::name::Name;
 use crate::ops::{Limits, Local, Tensor, Value, evaluate, foldable};
 use crate::tensor::{DType, LazyTensor};
 
+pub use reduce::summed;
+
 /// The weights of a model may grow by one part in so many: a tied one that is read in two ways would be there twice.
 const GROWTH: u64 = 64;
 

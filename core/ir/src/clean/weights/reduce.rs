@@ -18,6 +18,15 @@ pub(super) enum Reduction {
 /// The largest group: one is held in memory.
 const GROUP: u64 = 1 << 16;
 
+/// The sums of `data` along `axes`, which go, in the order of the elements; `None` for what is no float, and for sums of more
+/// than 65,536 elements.
+pub fn summed(data: &LazyTensor, axes: &[usize]) -> Option<LazyTensor> {
+    let known = axes.iter().all(|axis| *axis < data.shape.len());
+    (known && super::formula::is_float(data.dtype))
+        .then(|| along(data, axes, false, Reduction::Sum))
+        .flatten()
+}
+
 /// `data` reduced along `axes`, which stay with the extent 1 if `keep`.
 pub(super) fn along(
     data: &LazyTensor,

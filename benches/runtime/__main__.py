@@ -34,8 +34,10 @@ import onnxruntime
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "python")]
 
-# How often sessions are created anew.
+# How often sessions are created anew while runs are timed.
 SESSIONS = 3
+# How often creating one is timed.
+CREATIONS = 7
 # What a round of one variant takes at least, in seconds: short runs are repeated.
 ROUND = 0.02
 
@@ -85,19 +87,36 @@ def distance(found: list[np.ndarray], wanted: list[np.ndarray]) -> float:
 
 
 def opened(paths: dict[str, Path], threads: int) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return session, inputs, distance and creation time of variants, and why others do not run."""
+    """Return session, inputs and distance of variants, and why others do not run."""
     ready, failed = {}, {}
     for name, path in paths.items():
         try:
-            start = time.process_time()
             made = session(path, threads)
-            seconds = time.process_time() - start
             given = feeds(made, recorded(path))
             apart = distance(made.run(None, given), values(recorded(path), "o"))
-            ready[name] = (made, given, apart, seconds)
+            ready[name] = (made, given, apart)
         except Exception as error:  # a peer's model that does not run is a row of its own
             failed[name] = f"{type(error).__name__}: {error}".splitlines()[0]
     return ready, failed
+
+
+def creation(paths: dict[str, Path], threads: int) -> dict[str, float]:
+    """Return what creating a session takes of variants, in turn; the first of each is no measure.
+
+    None stands beside another one: who comes last would find no memory that was used before.
+    """
+    spent: dict[str, list[float]] = {name: [] for name in paths}
+    order = list(paths)
+    for number in range(CREATIONS + 1):
+        order = [*order[1:], order[0]]
+        for name in order:
+            start = time.process_time()
+            made = session(paths[name], threads)
+            if number > 0:
+                spent[name].append(time.process_time() - start)
+            del made
+            gc.collect()
+    return {name: statistics.median(seconds) for name, seconds in spent.items()}
 
 
 def timed(paths: dict[str, Path], threads: int, rounds: int) -> dict[str, Any]:
@@ -108,7 +127,6 @@ def timed(paths: dict[str, Path], threads: int, rounds: int) -> dict[str, Any]:
     if "torch" in paths:
         paths = {**paths, "again": paths["torch"]}
     spent: dict[str, list[float]] = {}
-    created: dict[str, list[float]] = {}
     apart: dict[str, float] = {}
     found: dict[str, Any] = {}
     repeat, order = 1, list(paths)
@@ -118,8 +136,7 @@ def timed(paths: dict[str, Path], threads: int, rounds: int) -> dict[str, Any]:
         found |= {name: {"failed": why} for name, why in failed.items()}
         order = [name for name in order if name in ready]
         for name in order:
-            made, given, apart[name], seconds = ready[name]
-            created.setdefault(name, []).append(seconds)
+            made, given, apart[name] = ready[name]
             start = time.process_time()
             made.run(None, given)
             repeat = max(repeat, min(50, int(ROUND / max(1e-4, time.process_time() - start))))
@@ -133,13 +150,14 @@ def timed(paths: dict[str, Path], threads: int, rounds: int) -> dict[str, Any]:
                 spent.setdefault(name, []).append((time.process_time() - start) / repeat)
         del ready
         gc.collect()
+    created = creation({name: paths[name] for name in spent}, threads)
     base = "torch" if "torch" in spent else next(iter(spent))
     for name in spent:
         ratios = [one / other for one, other in zip(spent[name], spent[base], strict=True)]
         found[name] = {
             "run": statistics.median(spent[name]),
             "ratio": statistics.median(ratios),
-            "session": statistics.median(created[name]),
+            "session": created[name],
             "apart": apart[name],
         }
     return found

@@ -33,6 +33,9 @@ def norm(scale: str) -> str:
 
 
 ROWS = "float[1,S,768] x"
+EMBEDDED = (
+    "float[30000,768] words, float[512,768] places, float[2,768] kinds, float[768] w, float[768] b"
+)
 HEADS = "float[1,12,S,64] q, float[1,12,L,64] k, float[1,12,L,64] v"
 FLAT = "float[1,S,768] q, float[1,L,768] k, float[1,L,768] v"
 PLAIN = """
@@ -258,6 +261,52 @@ CASES = {
         "",
         "q = Mul(x, x)\n y = Mul(x, q)",
         "t = Constant<value_float=3.0>()\n y = Pow(x, t)",
+    ),
+    "BatchNormalization": Case(
+        IMAGE,
+        "float[64] w, float[64] b",
+        """m = Constant<value_floats=[0.0]>()
+        n = Constant<value_ints=[64]>()
+        z = Expand(m, n)
+        v = Constant<value_floats=[1.0]>()
+        u = Expand(v, n)
+        y = BatchNormalization<epsilon=0.0>(x, w, b, z, u)""",
+        """u = Constant<value_ints=[1,2]>()
+        w3 = Unsqueeze(w, u)
+        b3 = Unsqueeze(b, u)
+        n = Mul(x, w3)
+        y = Add(n, b3)""",
+        sizes=("prompt",),
+    ),
+    "com.microsoft.EmbedLayerNormalization": Case(
+        "int64[1,S] ids, int64[1,S] types",
+        EMBEDDED,
+        """i = Cast<to=6>(ids)
+        t = Cast<to=6>(types)
+        y, m = com.microsoft.EmbedLayerNormalization<epsilon=0.00001>(
+            i, t, words, places, kinds, w, b)""",
+        """a = Gather(words, ids)
+        k = Gather(kinds, types)
+        s = Add(a, k)
+        from = Constant<value_ints=[0]>()
+        to = Shape<start=1, end=2>(ids)
+        p = Slice(places, from, to)
+        e = Sum(s, p)
+        y = LayerNormalization<epsilon=0.00001>(e, w, b)""",
+    ),
+    "com.microsoft.Attention": Case(
+        ROWS,
+        ", ".join(f"float[768,768] w{part}, float[768] b{part}" for part in "qkv"),
+        """w = Concat<axis=1>(wq, wk, wv)
+        b = Concat<axis=0>(bq, bk, bv)
+        y = com.microsoft.Attention<num_heads=12>(x, w, b)""",
+        """q0 = MatMul(x, wq)
+        q = Add(q0, bq)
+        k0 = MatMul(x, wk)
+        k = Add(k0, bk)
+        v0 = MatMul(x, wv)
+        v = Add(v0, bv)
+        y = com.microsoft.MultiHeadAttention<num_heads=12>(q, k, v)""",
     ),
     "GlobalAveragePool": Case(
         IMAGE,

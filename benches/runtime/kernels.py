@@ -80,12 +80,12 @@ def operators(path: Path) -> str:
 
 
 def drawn(made: onnxruntime.InferenceSession) -> dict[str, np.ndarray]:
-    """Return inputs for a session; integers are zeros."""
+    """Return inputs for a session; integers are zeros and ones, a single one is a place, 0."""
     random = np.random.default_rng(2)
     return {
         put.name: random.standard_normal(put.shape).astype(np.float32)
         if put.type == "tensor(float)"
-        else np.zeros(put.shape, np.int64)
+        else random.integers(0, 2 if len(put.shape) > 1 else 1, put.shape)
         for put in made.get_inputs()
     }
 

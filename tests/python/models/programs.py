@@ -180,6 +180,29 @@ def recommender():
     )
 
 
+class Table(nn.Module):
+    """A net for tables: embeddings, numbers that are normed, and norms in front of layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embeddings = nn.ModuleList(nn.Embedding(count, 4) for count in (7, 12, 3))
+        self.numbers = nn.BatchNorm1d(5)
+        self.layers = nn.Sequential(
+            *(nn.Linear(17, 32, bias=False), nn.ReLU(), nn.BatchNorm1d(32), nn.Dropout(0.1)),
+            *(nn.Linear(32, 16), nn.ReLU(), nn.BatchNorm1d(16), nn.Linear(16, 2)),
+        )
+
+    def forward(self, kinds: Tensor, numbers: Tensor) -> Tensor:
+        looked_up = [embed(kinds[:, at]) for at, embed in enumerate(self.embeddings)]
+        return self.layers(torch.cat([*looked_up, self.numbers(numbers)], 1))
+
+
+@model("table")
+def table():
+    args = (torch.randint(0, 3, (6, 3)), torch.randn(6, 5) * 20 + 3)
+    return Recipe(lively(Table(), args), args, shapes=({0: BATCH}, {0: BATCH}))
+
+
 class CacheInBuffers(nn.Module):
     """A decoder step that writes keys and values into buffers at the positions given."""
 

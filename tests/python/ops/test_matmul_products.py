@@ -31,6 +31,14 @@ test_ops = suite(
         ),
         case(
             "aten._grouped_mm.default",
+            lambda x, w, ends: torch._grouped_mm(x, w.mT, ends),
+            f32(9, 4),
+            f32(3, 8, 4),
+            torch.tensor([0, 9, 9], dtype=torch.int32),
+            id="empty-ends",
+        ),
+        case(
+            "aten._grouped_mm.default",
             lambda x, w: torch._grouped_mm(x, w),
             f32(2, 3, 4),
             f32(2, 4, 8),

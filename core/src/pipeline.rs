@@ -10,7 +10,7 @@ use std::path::Path;
 
 use crate::backend::{self, BackendOptions, Partitioned};
 use crate::decompose::{self, DecomposeOptions, Decomposed};
-use crate::diagnose::{Code, Diagnostic, Report};
+use crate::diagnose::{Code, Diagnostic, Report, Severity};
 use crate::host::Host;
 use crate::ir::opset::{DEFAULT_OPSET, MAX_OPSET, MIN_OPSET};
 use crate::ir::{self, Model};
@@ -107,19 +107,37 @@ pub fn read(path: &Path) -> Result<Archive, Report> {
     pt2::read(path)
 }
 
-/// Reads the ONNX model at `path` and checks it. Its weights stay in their files.
+/// Reads the ONNX model at `path` and checks it. Its weights stay in their files. Shapes that it records and that cannot be
+/// are forgotten.
 ///
 /// # Errors
 /// `OP101` when it cannot be read; `OP110` for everything that makes it no model that can be used.
 pub fn import(path: &Path) -> Result<Model, Report> {
-    let model = ir::import::import(path)?;
-    let found = valid::validate(&model, &valid::Stated::default());
-    if found.is_empty() {
-        return Ok(model);
-    }
+    import_with_warnings(path).map(|(model, _)| model)
+}
+
+/// [`import`], with a warning for each shape that was forgotten.
+///
+/// # Errors
+/// Those of [`import`].
+pub fn import_with_warnings(path: &Path) -> Result<(Model, Vec<Diagnostic>), Report> {
+    let mut model = ir::import::import(path)?;
     // A model that was read breaks the rules by its own fault.
-    let diagnostics = found.into_iter().map(|finding| Diagnostic { code: Code::READ_ONNX, ..finding });
-    Err(Report { diagnostics: diagnostics.collect(), origins: model.origins })
+    let of_file = |finding| Diagnostic { code: Code::READ_ONNX, ..finding };
+    let mut found = valid::validate(&model, &valid::Stated::default());
+    let mut forgotten = Vec::new();
+    if !found.is_empty() {
+        forgotten = valid::forget_misrecorded(&mut model);
+        found = valid::validate(&model, &valid::Stated::default());
+    }
+    if found.is_empty() {
+        let warned = forgotten.into_iter().map(|wrong| Diagnostic {
+            severity: Severity::Warning,
+            ..of_file(wrong).help("the record is left out; whoever wrote the model should correct it")
+        });
+        return Ok((model, warned.collect()));
+    }
+    Err(Report { diagnostics: found.into_iter().map(of_file).collect(), origins: model.origins })
 }
 
 /// Converts a program to a model.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use onnxport_core::diagnose::{Code, Diagnostic};
 use onnxport_core::host::Host;
 use onnxport_core::verify::{Against, Drawing, Options, Rule, Signature};
 
@@ -53,7 +54,7 @@ impl HoldingArguments {
     }
 
     /// Runs the models `before` and `after` in the same executor and compares what they give; the outcome is a failure
-    /// where they differ.
+    /// where they differ, and where nothing could be compared.
     pub(crate) fn hold(
         &self,
         host: &Host,
@@ -84,6 +85,14 @@ impl HoldingArguments {
         let verification = verified::execute(&runtime, after, &against, &options, limit, progress)?;
         let mut outcome = Outcome::ok();
         verified::describe(&verification, before, &mut outcome);
+        if verification.passed() && !verification.says_something() {
+            let message = format!(
+                "nothing was compared, as --verify asks: no call of {} says anything",
+                before.display()
+            );
+            let help = "name calls that the model takes with --inputs, or how values are drawn with --draw";
+            outcome.fail(Diagnostic::error(Code::VERIFY_EXPECTED, message).help(help));
+        }
         Ok(outcome)
     }
 }

@@ -17,6 +17,8 @@ pub(super) const OPS: &[Op] = &[
     Op::new("LpNormalization").infer(broadcast::along).eval(lp),
     Op::new("MeanVarianceNormalization").infer(broadcast::same).eval(mean_variance),
     Op::new("RMSNormalization").infer(infer::root_mean_square).eval(root_mean_square),
+    // The name that ONNX Runtime has for it, in ONNX's own domain.
+    Op::new("SimplifiedLayerNormalization").infer(infer::root_mean_square).eval(root_mean_square),
 ];
 
 /// The mean and the variance of some elements, the latter over all of them.

@@ -54,6 +54,27 @@ pub fn structure(model: &Model) -> Vec<Diagnostic> {
     cx.found
 }
 
+/// Forgets the shapes that a model records of values inside of its main graph and that cannot be theirs, and returns what was
+/// wrong: such a record is a remark of whoever wrote the file, and what nodes make is what ONNX says.
+pub fn forget_misrecorded(model: &mut Model) -> Vec<Diagnostic> {
+    let mut forgotten = Vec::new();
+    // What a wrong record hid is seen once it is gone.
+    loop {
+        let mut cx = Cx::of(model);
+        if !topology::check(&mut cx, &model.graph) {
+            return forgotten;
+        }
+        let wrong = types::misrecorded(&mut cx, &model.graph);
+        if wrong.is_empty() {
+            return forgotten;
+        }
+        for (value, found) in wrong {
+            model.graph.values[value].ty = Type::Unknown;
+            forgotten.push(found);
+        }
+    }
+}
+
 /// What is wrong with the signatures and types of some nodes of the main graph.
 pub fn nodes(model: &Model, nodes: &[NodeId]) -> Vec<Diagnostic> {
     let mut cx = Cx::of(model);

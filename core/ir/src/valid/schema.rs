@@ -21,7 +21,8 @@ pub(super) fn check(cx: &mut Cx<'_>, graph: &Graph, nodes: impl Iterator<Item = 
             }
             continue;
         };
-        match opset::lookup_in(&node.domain, &node.op, version) {
+        let lookup = if cx.model.header.is_some() { opset::lookup_read } else { opset::lookup_in };
+        match lookup(&node.domain, &node.op, version) {
             Ok(Some(schema)) => {
                 arity(cx, graph, id, schema);
                 attributes(cx, graph, id, schema);

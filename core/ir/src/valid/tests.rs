@@ -1,5 +1,5 @@
-use super::{Stated, validate};
-use crate::ir::{Attr, Attribute, Def, Model, NodeId, OpsetImport, Shape, Type, ValueId};
+use super::{Stated, forget_misrecorded, validate};
+use crate::ir::{Attr, Attribute, Def, Header, Model, NodeId, OpsetImport, Shape, Type, ValueId};
 use crate::ops::infer;
 use crate::sym::{Dim, Range};
 use crate::tensor::{DType, LazyTensor};
@@ -97,6 +97,59 @@ fn signatures_are_checked() {
             "Not: output `Y` cannot be f32",
         ]
     );
+}
+
+#[test]
+fn models_that_were_read_have_operators_of_onnx_runtime() {
+    let mut bench = Bench::new();
+    let scale = bench
+        .model
+        .graph
+        .add_initializer(Some("scale".into()), LazyTensor::inline(DType::F32, vec![4], vec![0; 16]));
+    let norm =
+        op(&mut bench.model, "SimplifiedLayerNormalization", &[bench.x, scale], &[("axis", Attr::Int(-1))]);
+    assert_eq!(bench.messages(), ["SimplifiedLayerNormalization: opset 20 has no such operator"]);
+    bench.model.header = Some(Header::default());
+    assert_eq!(bench.messages(), Vec::<String>::new());
+    let made = bench.model.graph.nodes[norm].outputs[0].unwrap();
+    assert_eq!(bench.model.graph.values[made].ty, bench.model.graph.values[bench.x].ty);
+    op(&mut bench.model, "SimplifiedLayerNormalization", &[bench.x], &[]);
+    op(&mut bench.model, "Nonsense", &[bench.x], &[]);
+    assert_eq!(
+        bench.messages(),
+        ["SimplifiedLayerNormalization: does not take 1 inputs", "Nonsense: opset 20 has no such operator"]
+    );
+}
+
+#[test]
+fn shapes_that_cannot_be_are_forgotten() {
+    let mut bench = Bench::new();
+    bench.model.header = Some(Header::default());
+    let relu = op(&mut bench.model, "Relu", &[bench.x], &[]);
+    let neg = {
+        let made = bench.model.graph.nodes[relu].outputs[0].unwrap();
+        op(&mut bench.model, "Neg", &[made], &[])
+    };
+    let [relu, neg] = [relu, neg].map(|node| bench.model.graph.nodes[node].outputs[0].unwrap());
+    let flat = Type::tensor(DType::F32, Shape::of([Dim::Const(7)]));
+    for value in [relu, neg] {
+        bench.model.graph.values[value].ty = flat.clone();
+    }
+    assert!(!bench.messages().is_empty());
+    let forgotten = forget_misrecorded(&mut bench.model);
+    assert_eq!(forgotten.len(), 2, "{forgotten:?}");
+    assert!(
+        forgotten[0].message.contains("is recorded as f32[7], but the node makes f32[s0, 4]"),
+        "{forgotten:?}"
+    );
+    assert_eq!(bench.model.graph.values[relu].ty, Type::Unknown);
+    assert_eq!(bench.messages(), Vec::<String>::new());
+
+    // Others rely on what a model returns, and on types of elements.
+    bench.model.graph.values[bench.y].ty = flat;
+    bench.model.graph.values[neg].ty = Type::tensor(DType::F16, Shape::Unranked);
+    assert_eq!(forget_misrecorded(&mut bench.model).len(), 0);
+    assert_eq!(bench.messages().len(), 2, "{:?}", bench.messages());
 }
 
 #[test]

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use super::{Cx, Stated, describe};
-use crate::ir::{Graph, NodeId, Shape, Type};
+use crate::diagnose::Diagnostic;
+use crate::ir::{Graph, NodeId, Shape, Type, ValueId};
 use crate::ops::infer;
 use crate::sym::{Dim, Symbols};
 
@@ -41,6 +42,30 @@ pub(super) fn check(cx: &mut Cx<'_>, graph: &Graph, stated: &Stated, nodes: impl
             }
         }
     }
+}
+
+/// Values of the main graph that are recorded with another shape than follows from their nodes, each with what is wrong. What
+/// a graph returns is left out: others rely on it.
+pub(super) fn misrecorded(cx: &mut Cx<'_>, graph: &Graph) -> Vec<(ValueId, Diagnostic)> {
+    let opset = cx.opset();
+    let typed = typed(cx, graph, opset);
+    let mut wrong = Vec::new();
+    for id in graph.nodes.ids().filter(|id| graph.nodes[*id].block.is_some()) {
+        let inferred = infer::answer(&typed, &mut cx.symbols, opset, id).outputs;
+        for (value, inferred) in graph.nodes[id].outputs.iter().zip(inferred) {
+            let Some(value) = value.filter(|value| !graph.is_returned(*value)) else { continue };
+            let recorded = &graph.values[value].ty;
+            if recorded.dtype() != inferred.ty.dtype() {
+                continue;
+            }
+            if let Some((given, follows)) = differs(&mut cx.symbols, recorded, &inferred.ty) {
+                let name = describe(graph, value);
+                cx.at(graph, id, &format!("{name} is recorded as {given}, but the node makes {follows}"));
+                wrong.extend(cx.found.pop().map(|found| (value, found)));
+            }
+        }
+    }
+    wrong
 }
 
 /// The graph with the types that follow from its nodes. One that was made here has them; one that was read need not.

@@ -274,6 +274,20 @@ pub fn lookup_in(domain: &str, name: &str, version: i64) -> Result<Option<&'stat
     }
 }
 
+/// [`lookup_in`] for a model that somebody else wrote: ONNX Runtime has operators in ONNX's own domain that ONNX does not have
+/// there, and what optimises for it writes them. They are what ONNX calls otherwise, or has in later versions.
+///
+/// # Errors
+/// [`Foreign`] for a foreign domain.
+pub fn lookup_read(domain: &str, name: &str, version: i64) -> Result<Option<&'static OpSchema>, Foreign> {
+    let found = lookup_in(domain, name, version)?;
+    Ok(found.or_else(|| match (domain, name) {
+        ("", "SimplifiedLayerNormalization") => find(generated::OPS, "RMSNormalization", MAX_OPSET),
+        ("", "LayerNormalization") => find(generated::OPS, name, MAX_OPSET),
+        _ => None,
+    }))
+}
+
 /// ONNX's own domains, each with every version of its operators.
 pub fn domains() -> [(&'static str, &'static [OpSchema]); 4] {
     [

@@ -10,7 +10,7 @@ use crate::ir::{Shape, Type};
 pub(super) fn types(cx: &Cx<'_>) -> Types {
     // A graph does not say which version of the smaller domains it is of: what counts is the newest.
     let version = if cx.node.domain.is_empty() { cx.opset } else { i64::MAX };
-    match opset::lookup_in(&cx.node.domain, &cx.node.op, version) {
+    match opset::lookup_read(&cx.node.domain, &cx.node.op, version) {
         Ok(Some(schema)) => by_schema(cx, schema),
         _ => smallvec![Type::Unknown; cx.node.outputs.len()],
     }

@@ -55,7 +55,7 @@ pub(super) fn misrecorded(cx: &mut Cx<'_>, graph: &Graph) -> Vec<(ValueId, Diagn
         for (value, inferred) in graph.nodes[id].outputs.iter().zip(inferred) {
             let Some(value) = value.filter(|value| !graph.is_returned(*value)) else { continue };
             let recorded = &graph.values[value].ty;
-            if recorded.dtype() != inferred.ty.dtype() {
+            if recorded.dtype().is_none_or(|dtype| inferred.ty.dtype() != Some(dtype)) {
                 continue;
             }
             if let Some((given, follows)) = differs(&mut cx.symbols, recorded, &inferred.ty) {

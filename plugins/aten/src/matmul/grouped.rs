@@ -27,8 +27,8 @@ fn fallback(cx: &Lower) -> Res<Value> {
     by_group(cx, x, weight, offs, dtype)
 }
 
-/// A `Loop` over the groups that have rows, which appends the product of each to those before. Of a single token in a mixture
-/// of many experts a few have; looking at the others would read all of their weights.
+/// A `Loop` over the groups that have rows, which appends the product of each to those before. A single token of a mixture of
+/// experts has rows for a few; looking at the others would read all of their weights.
 fn by_group(cx: &Lower, x: Value, matrices: Value, ends: Value, dtype: DType) -> Res<Value> {
     let ends = cx.cast(ends, DType::I64);
     let width = cx.dim(matrices, 2);

@@ -56,15 +56,14 @@ fn optimize(arguments: &Arguments, progress: &Progress) -> CommandResult {
     let reading = stage("read");
     let host = plugins::host(&arguments.plugins)?;
     arguments.holding.prepare(&host);
-    let (model, mut warned) = pipeline::import_with_warnings(&arguments.model)?;
+    let (model, warned) = pipeline::import_with_warnings(&arguments.model)?;
     drop(reading);
     progress.stage("optimising");
     let optimising = stage("optimise");
     // What a model points at stays as it lies.
     let options = OptimiseOptions { separate: arguments.places.refers(), ..arguments.optimising.options() };
     let Rewritten { model, optimised, diagnostics } = optimise::imported(&host, model, &options)?;
-    warned.extend(diagnostics);
-    let diagnostics = warned;
+    let diagnostics = [warned, diagnostics].concat();
     drop(optimising);
     progress.go_on()?;
     let Some(output) = arguments.output.as_ref().filter(|_| !arguments.emit) else {

@@ -97,7 +97,7 @@ fn normed<'h>(
     norm: [ValueRef<'h>; 4],
     epsilon: &Attribute,
 ) -> Res<ValueRef<'h>> {
-    let [factor, shift] = map(norm, epsilon)?;
+    let [factor, shift] = factor_and_shift(norm, epsilon)?;
     Product::of(product)?.with(cx, own, Affine { factor: Some(factor), shift: Some(shift) })
 }
 
@@ -114,12 +114,12 @@ fn before<'h>(
     if node.is("MatMul") && cx.rank(x)? != 2 {
         return Err("the channels are not the last axis of what is normed".into());
     }
-    Product::of(node)?.of_mapped(cx, x, own, map(norm, epsilon)?)
+    Product::of(node)?.of_mapped(cx, x, own, factor_and_shift(norm, epsilon)?)
 }
 
 /// The factor `scale / √(variance + ε)` of a norm and its shift `bias - mean * factor`, in f64, of `scale`, `bias`, `mean` and
 /// `variance`.
-fn map<'h>(norm: [ValueRef<'h>; 4], epsilon: &Attribute) -> Res<[Weight<'h>; 2]> {
+fn factor_and_shift<'h>(norm: [ValueRef<'h>; 4], epsilon: &Attribute) -> Res<[Weight<'h>; 2]> {
     let epsilon = f64::from(epsilon.float().ok_or("there is no epsilon")?);
     let [scale, bias, mean, variance] = norm.map(|value| value.weight().cast(DType::F64));
     let factor = scale / (variance + epsilon).sqrt();

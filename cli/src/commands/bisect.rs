@@ -7,7 +7,7 @@ use clap::Args;
 use onnxport_core::bisect::modules;
 use onnxport_core::bisect::passes::{self, Broken, Source, Steps};
 use onnxport_core::bisect::{self, Fault, Found, Options, Reference, Wrong};
-use onnxport_core::diagnose::{Code, Diagnostic, Report};
+use onnxport_core::diagnose::{Code, Diagnostic, Report, Severity};
 use onnxport_core::ir::opset::DEFAULT_OPSET;
 use onnxport_core::lower::LowerOptions;
 use onnxport_core::optimise::Level;
@@ -254,6 +254,12 @@ pub(super) fn describe(found: &Found) -> Outcome {
             bold("cleared "),
             count(found.cleared.len(), "node")
         );
+    }
+    if let Some(why) = &found.values.not_in_place {
+        let message = format!("`--comparer` compared no values: {why}");
+        let warning =
+            Diagnostic { severity: Severity::Warning, ..Diagnostic::error(Code::VERIFY_COMPARER, message) };
+        outcome.report.diagnostics.push(warning.note("onnxport compared them, as they were handed over"));
     }
     outcome.text = text;
     outcome.put("bisect", found);

@@ -236,6 +236,11 @@ fn values_are_compared_by_the_plugin_that_has_them() {
     assert_eq!(code, Some(2), "{said}");
     let said = &said["diagnostics"][0];
     assert_eq!((&said["code"], &said["help"].is_null()), (&"OP001".into(), &false), "{said}");
-    // One that cannot compare them where they are hands them over.
-    assert_eq!(bisect("reference").0, Some(0));
+    // One that cannot compare them where they are hands them over, and that is said.
+    let (code, said) = bisect("reference");
+    assert_eq!(code, Some(0), "{said}");
+    let told = &said["diagnostics"][0];
+    assert_eq!((&told["code"], &told["severity"]), (&"OP720".into(), &"warning".into()), "{said}");
+    let why = "results are not compared where they are";
+    assert_eq!(said["bisect"]["values"]["not_in_place"], why, "{said}");
 }

@@ -171,6 +171,7 @@ fn within(search: &Search<'_, '_>, depth: usize) -> Result<Found, Diagnostic> {
         without_counterpart: taps.without_counterpart,
         rounds: 0,
         complete: true,
+        not_in_place: None,
     };
     let mut found = Found { fault: None, cleared: Vec::new(), only_untapped: Vec::new(), values };
     let mut rounds = Rounds::new(&taps, &search.ours, &search.theirs, search.inputs(), search.memory);
@@ -191,6 +192,7 @@ fn within(search: &Search<'_, '_>, depth: usize) -> Result<Found, Diagnostic> {
     }
     found.values.rounds = rounds.count;
     found.values.complete = found.values.rows.len() == taps.taps.len();
+    found.values.not_in_place = search.ours.not_in_place();
     if found.fault.is_none() {
         found.only_untapped = untapped(search, &taps, &found.values.rows)?;
     }

@@ -75,8 +75,9 @@ pub fn bisect(
         _ => None,
     };
     let (model, signature, fed) = open(path, recorded.as_ref(), options)?;
-    let ours = side(runtime, path, fed.clone(), &signature);
-    let ours = Side::Model(ModelSide { in_place: options.in_place, ..ours });
+    let mut ours = side(runtime, path, fed.clone(), &signature);
+    ours.in_place = options.in_place;
+    let ours = Side::Model(ours);
     let other = match reference {
         Reference::Model(path, _) => Some(read(path)?),
         _ => None,

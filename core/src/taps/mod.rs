@@ -93,4 +93,7 @@ pub struct Report {
     pub rounds: usize,
     /// Whether every value with a counterpart was compared; else the search ended before.
     pub complete: bool,
+    /// Why values were handed over that were to be compared where they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_in_place: Option<String>,
 }

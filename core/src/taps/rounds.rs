@@ -245,12 +245,14 @@ pub fn compare(
         without_counterpart: taps.without_counterpart,
         rounds: 0,
         complete: true,
+        not_in_place: None,
     };
     let mut rounds = Rounds::new(taps, ours, theirs, inputs, memory);
     while let Some(round) = rounds.step()? {
         report.rows.extend(round.rows.into_iter().map(|(_, row)| row));
     }
     report.rounds = rounds.count;
+    report.not_in_place = ours.not_in_place();
     Ok(report)
 }
 

@@ -1,5 +1,6 @@
 //! What gives values by their names.
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -31,6 +32,8 @@ pub struct ModelSide<'r> {
     pub outputs: Vec<String>,
     /// Whether the runtime compares its values where they are, if it can.
     pub in_place: bool,
+    /// Why it could not.
+    cannot: RefCell<Option<String>>,
 }
 
 /// What a side says of a value.
@@ -85,18 +88,29 @@ impl Side<'_> {
         let names: Vec<&str> = pairs.iter().map(|(name, _)| *name).collect();
         if let Side::Model(model) = self
             && model.in_place
-            && model.measure(&names, pairs, take)?.is_some()
+            && model.cannot.borrow().is_none()
         {
-            return Ok(());
+            match model.measure(&names, pairs, take)? {
+                Ok(()) => return Ok(()),
+                Err(why) => *model.cannot.borrow_mut() = Some(why),
+            }
         }
         self.each(&names, &mut |value| take(&value.name.clone(), Told::Value(value)))
+    }
+
+    /// Why values were handed over that were to be compared where they are.
+    pub(crate) fn not_in_place(&self) -> Option<String> {
+        match self {
+            Side::Model(model) => model.cannot.borrow().clone(),
+            Side::Recorded(_) => None,
+        }
     }
 }
 
 impl<'r> ModelSide<'r> {
     /// The model at `path`, whose outputs are called `outputs`.
     pub fn new(runtime: &'r Runtime, path: &Path, inputs: Vec<Computed>, outputs: Vec<String>) -> Self {
-        Self { runtime, path: path.to_owned(), inputs, outputs, in_place: false }
+        Self { runtime, path: path.to_owned(), inputs, outputs, in_place: false, cannot: RefCell::default() }
     }
 
     /// [`Side::each`] of a model that is run for this.
@@ -110,13 +124,13 @@ impl<'r> ModelSide<'r> {
         values.end(self.runtime)
     }
 
-    /// [`Side::against`] in the runtime; `None` where it cannot do that.
+    /// [`Side::against`] in the runtime, or why it cannot do that.
     fn measure(
         &self,
         names: &[&str],
         pairs: &[(&str, Option<&Computed>)],
         take: &mut dyn FnMut(&str, Told),
-    ) -> Result<Option<()>, Diagnostic> {
+    ) -> Result<Result<(), String>, Diagnostic> {
         let expected = pairs.iter().filter_map(|(name, expected)| Some((*name, (*expected)?)));
         let expected = expected.map(|(name, value)| Ok(Feed { name, ..value.feed()? }));
         let expected: Vec<Feed<'_>> = expected.collect::<Result<_, Diagnostic>>()?;
@@ -124,8 +138,8 @@ impl<'r> ModelSide<'r> {
         let (mut values, mut found, mut given) = (Values::of(names), Vec::new(), Vec::new());
         let mut measured = |name: &str, difference| found.push((name.to_owned(), difference));
         let mut output = |output: Output<'_>| values.note(output, &mut |value| given.push(value));
-        if session.measure(&self.feeds()?, &expected, &mut measured, &mut output)?.is_none() {
-            return Ok(None);
+        if let Err(why) = session.measure(&self.feeds()?, &expected, &mut measured, &mut output)? {
+            return Ok(Err(why));
         }
         for (name, difference) in found {
             take(&name, Told::Difference(difference));
@@ -133,7 +147,7 @@ impl<'r> ModelSide<'r> {
         for value in given {
             take(&value.name.clone(), Told::Value(value));
         }
-        values.end(self.runtime).map(Some)
+        values.end(self.runtime).map(Ok)
     }
 
     /// The model, which gives `names`.

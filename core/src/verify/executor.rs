@@ -251,8 +251,8 @@ impl<'r> Session<'r> {
     }
 
     /// Runs the model, and has the runtime compare its results with `expected` where they are, exactly: `measured` is
-    /// given the difference of each, by its name. Results that it does not compare go to `take`. `None` where the runtime
-    /// cannot do it: it is in another process, older than contract 1.4, or lacks what that takes.
+    /// given the difference of each, by its name. Results that it does not compare go to `take`. Returns why the runtime
+    /// cannot do it, if it cannot: it is in another process, older than contract 1.4, or lacks what that takes.
     ///
     /// # Errors
     /// Those of the runtime; [`Code::PLUGIN_CONTRACT`] when it states what cannot be.
@@ -262,10 +262,13 @@ impl<'r> Session<'r> {
         expected: &[Feed<'_>],
         measured: &mut dyn FnMut(&str, Difference),
         take: &mut dyn FnMut(Output<'_>),
-    ) -> Result<Option<()>, Diagnostic> {
+    ) -> Result<Result<(), String>, Diagnostic> {
         let executor = &self.runtime.executor;
-        let (Loaded::Here(handle), Some(measure)) = (&self.seat, executor.table.measure) else {
-            return Ok(None);
+        let Loaded::Here(handle) = &self.seat else {
+            return Ok(Err(format!("`{}` runs in a process of its own", executor.id)));
+        };
+        let Some(measure) = executor.table.measure else {
+            return Ok(Err(format!("`{}` compares no results where they are", executor.id)));
         };
         let _span = trace::span("plugin", "running the model").with("plugin", executor.id);
         let (inputs, wanted) = (views(feeds), views(expected));
@@ -275,8 +278,8 @@ impl<'r> Session<'r> {
             measure(*handle, RSlice::from_slice(&inputs), RSlice::from_slice(&wanted), &meter, sink)
         });
         match done {
-            Err(problem) if problem.code == Code::VERIFY_NO_EXECUTOR => Ok(None),
-            done => done.and_then(|()| measuring.end()).map(Some),
+            Err(problem) if problem.code == Code::VERIFY_NO_EXECUTOR => Ok(Err(problem.message)),
+            done => done.and_then(|()| measuring.end()).map(Ok),
         }
     }
 }

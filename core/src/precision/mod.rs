@@ -17,6 +17,7 @@ mod quantise;
 mod readers;
 mod scheme;
 mod select;
+mod stacks;
 mod turned;
 
 #[cfg(test)]
@@ -26,10 +27,11 @@ pub use scheme::{Block, Form, Scheme};
 
 pub use crate::weights::QuantiserName;
 pub use select::Patterns;
+use select::Sources;
 
 use crate::diagnose::{Code, Diagnostic, Report, Severity};
 use crate::host::Host;
-use crate::ir::{Model, tidy};
+use crate::ir::{Model, ValueId, tidy};
 use crate::tensor::DType;
 
 /// What is to happen to weights.
@@ -109,6 +111,12 @@ impl PrecisionOptions {
     pub fn is_empty(&self) -> bool {
         self.dtype.is_none() && self.quantise.is_none() && self.transforms.is_empty() && !self.turn
     }
+
+    /// Whether the weight `value`, which is called `name`, is one of those to quantise.
+    fn quantises(&self, sources: &Sources, value: ValueId, name: &str) -> bool {
+        let matches = |patterns| sources.matches(patterns, value, name);
+        (self.quantise_only.is_empty() || matches(&self.quantise_only)) && !matches(&self.quantise_skip)
+    }
 }
 
 /// Asks whether every pattern of `options` matches a weight of `model`, before rules make others of them. A model of
@@ -157,8 +165,13 @@ pub fn apply(
         foreign::apply(host, model, transform, &mut changed, &mut report.diagnostics);
     }
     if let Some(scheme) = &options.quantise {
-        packed::apply(model, options);
-        quantise::apply(host, model, options, scheme, &mut changed, &mut notes, &mut report.diagnostics);
+        let mut sources = Sources::default();
+        stacks::apply(model, options, scheme.form, &mut sources, &mut notes);
+        packed::apply(model, options, &mut sources);
+        // What others were made of is not there any more.
+        tidy::tidy(&mut model.graph);
+        let problems = &mut report.diagnostics;
+        quantise::apply(host, model, options, scheme, &sources, &mut changed, &mut notes, problems);
     }
     if let Some(dtype) = options.dtype {
         narrow::apply(model, options, dtype, &mut changed, &mut notes, &mut report.diagnostics);

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::PrecisionOptions;
 use super::readers::Readers;
-use super::select::weights;
+use super::select::{Sources, weights};
 use crate::ir::{Attr, Attribute, BlockId, Graph, Model, NodeId, ValueId};
 use crate::ops::infer::infer;
 use crate::tensor::{DType, LazyTensor};
@@ -25,27 +25,31 @@ type Key = (BlockId, ValueId, DType, u64);
 
 /// Joins the products whose weights `options` choose. Weights that a plugin quantises stay apart, as the plugin is asked
 /// by their names; so do those that somebody else reads. Returns how many products went.
-pub(super) fn apply(model: &mut Model, options: &PrecisionOptions) -> usize {
+pub(super) fn apply(model: &mut Model, options: &PrecisionOptions, sources: &mut Sources) -> usize {
     let by_plugin = options.quantise.as_ref().is_some_and(|scheme| scheme.quantiser.is_some());
     if by_plugin || model.opset() < 13 {
         return 0;
     }
     let mut gone = 0;
-    for parts in alike(&model.graph, options) {
-        if parts.len() > 1 && pack(model, &parts).is_some() {
+    for parts in alike(&model.graph, options, sources) {
+        if parts.len() < 2 {
+            continue;
+        }
+        if let Some(weight) = pack(model, &parts) {
             gone += parts.len() - 1;
+            sources.note(weight, parts.into_iter().map(|part| part.name).collect());
         }
     }
     gone
 }
 
 /// The products that can be one, in the order of the first of them.
-fn alike(graph: &Graph, options: &PrecisionOptions) -> Vec<Vec<Part>> {
+fn alike(graph: &Graph, options: &PrecisionOptions, sources: &Sources) -> Vec<Vec<Part>> {
     let mut found: FxHashMap<NodeId, (Key, Part)> = FxHashMap::default();
     for (value, name) in weights(graph) {
-        let chosen = options.quantise_only.is_empty() || options.quantise_only.matches(name);
-        let Some((key, part)) = part(graph, value, name) else { continue };
-        if chosen && !options.quantise_skip.matches(name) {
+        if options.quantises(sources, value, name)
+            && let Some((key, part)) = part(graph, value, name)
+        {
             found.insert(part.node, (key, part));
         }
     }
@@ -82,8 +86,8 @@ fn part(graph: &Graph, value: ValueId, name: &str) -> Option<(Key, Part)> {
     Some((key, Part { node: product.node, name: name.to_owned(), rows }))
 }
 
-/// Puts one product and a `Split` in the place of the first of `parts`; the others go.
-fn pack(model: &mut Model, parts: &[Part]) -> Option<()> {
+/// Puts one product and a `Split` in the place of the first of `parts`; the others go. Returns the weight of all of them.
+fn pack(model: &mut Model, parts: &[Part]) -> Option<ValueId> {
     let opset = model.opset();
     let first = parts.first()?.node;
     let rows: Vec<LazyTensor> = parts.iter().map(|part| part.rows.clone()).collect();
@@ -120,5 +124,5 @@ fn pack(model: &mut Model, parts: &[Part]) -> Option<()> {
         graph.replace_uses(old, new);
         graph.remove(part.node);
     }
-    Some(())
+    Some(weight)
 }

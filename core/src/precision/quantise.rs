@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::readers::Readers;
-use super::select::weights;
+use super::select::{Sources, weights};
 use super::{Block, Changed, Form, PrecisionOptions, Scheme, dequantize, nbits};
 use crate::diagnose::{Code, Diagnostic, Severity};
 use crate::host::Host;
@@ -68,6 +68,7 @@ pub(super) fn apply(
     model: &mut Model,
     options: &PrecisionOptions,
     scheme: &Scheme,
+    sources: &Sources,
     changed: &mut Changed,
     notes: &mut Vec<Diagnostic>,
     problems: &mut Vec<Diagnostic>,
@@ -82,7 +83,7 @@ pub(super) fn apply(
     };
     let mut choosers = Choosers::default();
     let mut products = 0;
-    for target in targets(&model.graph, options, notes) {
+    for target in targets(&model.graph, options, sources, notes) {
         let size = match scheme.block {
             Block::Size(size) => size,
             Block::Channel => target.data.shape.get(target.axis).copied().unwrap_or(1),
@@ -142,14 +143,19 @@ fn possible(scheme: &Scheme, opset: i64) -> Result<(), Diagnostic> {
 }
 
 /// The weights that `options` choose. Integers are no floats: what is quantised already stays.
-fn targets(graph: &Graph, options: &PrecisionOptions, notes: &mut Vec<Diagnostic>) -> Vec<Target> {
+fn targets(
+    graph: &Graph,
+    options: &PrecisionOptions,
+    sources: &Sources,
+    notes: &mut Vec<Diagnostic>,
+) -> Vec<Target> {
     let mut found = Vec::new();
     for (value, name) in weights(graph) {
         let Some(data) = graph.initializer(value) else { continue };
-        let chosen = options.quantise_only.matches(name);
-        if options.quantise_skip.matches(name) || !(chosen || options.quantise_only.is_empty()) {
+        if !options.quantises(sources, value, name) {
             continue;
         }
+        let chosen = !options.quantise_only.is_empty();
         let takes = matches!(data.dtype, DType::F32 | DType::F16 | DType::BF16);
         let [rows, columns] = data.shape[..] else {
             if chosen {
@@ -186,7 +192,8 @@ fn targets(graph: &Graph, options: &PrecisionOptions, notes: &mut Vec<Diagnostic
     found
 }
 
-fn kept(name: &str, why: &str) -> Diagnostic {
+/// That a weight is not quantised.
+pub(super) fn kept(name: &str, why: &str) -> Diagnostic {
     let message = format!("`{name}` is not quantised: {why}");
     Diagnostic { severity: Severity::Note, ..Diagnostic::error(Code::WEIGHT_KEPT, message) }
 }

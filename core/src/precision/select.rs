@@ -1,5 +1,6 @@
 //! Choosing weights by name.
 
+use rustc_hash::FxHashMap;
 use wildmatch::WildMatch;
 
 use crate::ir::{Graph, Model, ValueId};
@@ -43,4 +44,23 @@ pub(super) fn weights(graph: &Graph) -> impl Iterator<Item = (ValueId, &str)> {
         let name = graph.values[initializer.value].name.as_deref();
         (initializer.value, name.unwrap_or_default())
     })
+}
+
+/// The weights of the program of which others were made here. Who chooses weights by name means these.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sources(FxHashMap<ValueId, Vec<String>>);
+
+impl Sources {
+    /// Notes that `made` is made of the weights `names`.
+    pub(super) fn note(&mut self, made: ValueId, names: Vec<String>) {
+        self.0.insert(made, names);
+    }
+
+    /// Whether `patterns` match the weight `value`, which is called `name`, or one of those that it is made of.
+    pub(super) fn matches(&self, patterns: &Patterns, value: ValueId, name: &str) -> bool {
+        match self.0.get(&value) {
+            Some(names) => names.iter().any(|name| patterns.matches(name)),
+            None => patterns.matches(name),
+        }
+    }
 }

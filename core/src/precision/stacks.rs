@@ -1,0 +1,117 @@
+//! Matrices that are picked out of a stack, as those of the experts of a mixture, are weights of their own before they are
+//! quantised: each product then has codes and scales of its own, which runtimes fuse.
+
+use rustc_hash::FxHashMap;
+
+use super::quantise::kept;
+use super::readers::Readers;
+use super::select::{Sources, weights};
+use super::{Form, PrecisionOptions};
+use crate::diagnose::Diagnostic;
+use crate::ir::{Graph, Model, Node, NodeId, Use, ValueId};
+use crate::ops::Tensor;
+use crate::tensor::LazyTensor;
+
+/// A `Gather` of one matrix.
+#[derive(Clone, Copy)]
+struct Pick {
+    node: NodeId,
+    /// Which matrix of the stack it is.
+    at: u64,
+    /// Whether the stack is transposed before.
+    turned: bool,
+}
+
+/// Makes weights of the matrices of the stacks that `options` choose, where nothing but products of single ones reads the stack.
+pub(super) fn apply(
+    model: &mut Model,
+    options: &PrecisionOptions,
+    form: Form,
+    sources: &mut Sources,
+    notes: &mut Vec<Diagnostic>,
+) {
+    let graph = &mut model.graph;
+    let found: Vec<(String, LazyTensor, Vec<Pick>)> = weights(graph)
+        .filter(|(value, name)| options.quantises(sources, *value, name))
+        .filter_map(|(value, name)| {
+            let data = graph.initializer(value)?;
+            Some((name.to_owned(), data.clone(), picks(graph, value, data)?))
+        })
+        .collect();
+    let mut in_branches: Vec<&str> = Vec::new();
+    for (name, data, picks) in &found {
+        let is_nested = |pick: &Pick| graph.nodes[pick.node].block != Some(graph.main());
+        if form == Form::Dequantize && picks.iter().any(is_nested) {
+            in_branches.push(name);
+            continue;
+        }
+        let mut made: FxHashMap<(u64, bool), ValueId> = FxHashMap::default();
+        for pick in picks {
+            let Some(picked) = graph.nodes[pick.node].outputs.first().copied().flatten() else { continue };
+            let Some(matrix) = matrix(data, pick) else { continue };
+            let weight = *made
+                .entry((pick.at, pick.turned))
+                .or_insert_with(|| graph.add_weight(Some(format!("{name}.{}", pick.at).into()), matrix));
+            sources.note(weight, vec![name.clone()]);
+            graph.replace_uses(picked, weight);
+            graph.remove(pick.node);
+        }
+    }
+    if let [name, others @ ..] = &in_branches[..] {
+        let more = match others.len() {
+            0 => String::new(),
+            count => format!("; {count} more for the same reason"),
+        };
+        let why = "products in branches read it, where ONNX Runtime does not fuse `DequantizeLinear`";
+        let note = kept(name, &format!("{why}{more}"));
+        notes.push(note.help("use `--quantize-form matmulnbits`, which has a form for them"));
+    }
+}
+
+/// What reads the stack, directly or transposed; `None` where anything does but products of single matrices.
+fn picks(graph: &Graph, stack: ValueId, data: &LazyTensor) -> Option<Vec<Pick>> {
+    if data.shape.len() != 3 || !data.dtype.is_float() || graph.is_returned(stack) {
+        return None;
+    }
+    let mut found = Vec::new();
+    for place in graph.values[stack].uses() {
+        let node = &graph.nodes[place.node];
+        if node.is("Transpose") && node.ints("perm") == Some(&[0, 2, 1]) {
+            let turned =
+                node.outputs.first().copied().flatten().filter(|turned| !graph.is_returned(*turned))?;
+            for place in graph.values[turned].uses() {
+                found.push(pick(graph, *place, data, true)?);
+            }
+        } else {
+            found.push(pick(graph, *place, data, false)?);
+        }
+    }
+    (!found.is_empty() && found.iter().all(|pick| matrix(data, pick).is_some())).then_some(found)
+}
+
+fn pick(graph: &Graph, place: Use, stack: &LazyTensor, turned: bool) -> Option<Pick> {
+    let node = &graph.nodes[place.node];
+    let picks_one = node.is("Gather") && place.index == 0 && matches!(node.int("axis").unwrap_or(0), 0 | -3);
+    let at = index(graph, node).filter(|_| picks_one)?;
+    let count = i64::try_from(*stack.shape.first()?).ok()?;
+    let at =
+        u64::try_from(if at < 0 { at + count } else { at }).ok().filter(|at| *at < count.unsigned_abs())?;
+    let readers = Readers::of(graph, node.outputs.first().copied().flatten()?);
+    let multiplies = !readers.others && readers.lookups.is_empty() && !readers.products.is_empty();
+    multiplies.then_some(Pick { node: place.node, at, turned })
+}
+
+/// The single number by which a `Gather` picks, if it is constant.
+fn index(graph: &Graph, node: &Node) -> Option<i64> {
+    let index = graph.initializer(node.inputs.get(1).copied().flatten()?)?;
+    if !index.shape.is_empty() {
+        return None;
+    }
+    i64::try_from(*Tensor::read(index).ok()?.ints().ok()?.first()?).ok()
+}
+
+fn matrix(stack: &LazyTensor, pick: &Pick) -> Option<LazyTensor> {
+    let [_, rows, columns] = stack.shape[..] else { return None };
+    let matrix = stack.slice(0, pick.at, pick.at + 1, 1)?.reshape(&[rows, columns])?;
+    if pick.turned { matrix.permute(&[1, 0]) } else { Some(matrix) }
+}

@@ -1,5 +1,7 @@
 //! Products of the rows of one matrix with one of several, as mixtures of experts have them.
 
+use std::ops::Range;
+
 use onnxport_sdk::prelude::*;
 
 use super::matmul;
@@ -27,29 +29,73 @@ fn fallback(cx: &Lower) -> Res<Value> {
     by_group(cx, x, weight, offs, dtype)
 }
 
-/// A `Loop` over the groups that have rows, which appends the product of each to those before. A single token of a mixture of
-/// experts has rows for a few; looking at the others would read all of their weights.
+/// So many groups have their products side by side in one graph.
+const FEW: i64 = 8;
+
+/// Groups of rows, each with a matrix of its own.
+struct Groups {
+    x: Value,
+    matrices: Value,
+    columns: i64,
+    /// The first row of each group, the end of the last group, and the number of rows.
+    edges: Value,
+    /// The rows of each group, and those behind the last.
+    counts: Value,
+    dtype: DType,
+}
+
+/// A product for each group, and a `Concat`. A group without rows costs a node that does nothing; a single matrix out of a stack of
+/// weights is a weight of its own, which runtimes pack and which can be quantised.
 fn by_group(cx: &Lower, x: Value, matrices: Value, ends: Value, dtype: DType) -> Res<Value> {
-    let ends = cx.cast(ends, DType::I64);
-    let width = cx.dim(matrices, 2);
-    let (Dim::Const(groups), Dim::Const(columns)) = (cx.dim(matrices, 0), width) else {
+    let (Dim::Const(count), Dim::Const(columns)) = (cx.dim(matrices, 0), cx.dim(matrices, 2)) else {
         return Err("the number of groups or of columns is not constant".into());
     };
-    let starts = cx.concat(&[cx.ints(&[0]), cx.slice(ends, 0, 0, groups - 1, 1)], 0);
-    let filled = cx.reshape(cx.op("NonZero").input(cx.greater(ends, starts)).one(), &[-1]);
-    let none = cx.filled(&Scalar::Int(0), dtype, &[0, columns as u64]);
-    let round = cx.block(|cx| {
-        let turn = cx.block_input(DType::I64, Some(&[]));
-        let go = cx.block_input(DType::Bool, Some(&[]));
-        let done = cx.block_input(dtype, Some(&[Dim::Unknown, width]));
-        let group = cx.gather(filled, turn, 0);
-        let at = cx.unsqueeze(group, &[0]);
-        let (from, to) = (cx.extent(done, 0), cx.gather(ends, at, 0));
-        let product = matmul(cx, cx.slice_dynamic(x, 0, from, to, 1), cx.gather(matrices, group, 0), dtype);
-        Ok(vec![cx.identity(go), cx.concat(&[done, product], 0)])
-    })?;
-    let count = cx.op("Size").input(filled).one();
-    let product = cx.op("Loop").input(count).maybe(None).input(none).block("body", round).one();
-    let (all, have) = (cx.extent(x, 0), cx.extent(product, 0));
-    Ok(cx.op("Pad").input(product).input(cx.concat(&[cx.ints(&[0, 0]), all - have, cx.ints(&[0])], 0)).one())
+    let edges = cx.concat(&[cx.ints(&[0]), cx.cast(ends, DType::I64), cx.extent(x, 0)], 0);
+    let counts = cx.slice(edges, 0, 1, count + 2, 1) - cx.slice(edges, 0, 0, count + 1, 1);
+    let groups = Groups { x, matrices, columns, edges, counts, dtype };
+    let mut found = if count <= FEW {
+        let parts = split(cx, x, counts, count + 1);
+        groups.products(cx, &parts, 0..count)
+    } else {
+        let size = together(count);
+        let firsts = (0..count).step_by(size as usize);
+        firsts.map(|first| groups.branch(cx, first..count.min(first + size))).collect::<Res<_>>()?
+    };
+    let rest = cx.concat(&[cx.slice(counts, 0, count, count + 1, 1), cx.ints(&[columns])], 0);
+    found.push(cx.expand(cx.filled(&Scalar::Int(0), dtype, &[]), rest));
+    Ok(cx.concat(&found, 0))
+}
+
+impl Groups {
+    /// The products of `parts`, which are the rows of the groups `of`.
+    fn products(&self, cx: &Lower, parts: &[Value], of: Range<i64>) -> Vec<Value> {
+        let product =
+            |(rows, group)| matmul(cx, rows, cx.gather(self.matrices, cx.int(group), 0), self.dtype);
+        parts.iter().copied().zip(of).map(product).collect()
+    }
+
+    /// The products of the groups `of`, computed if one of them has rows.
+    fn branch(&self, cx: &Lower, of: Range<i64>) -> Res<Value> {
+        let edge = |at: i64| cx.slice(self.edges, 0, at, at + 1, 1);
+        let (from, to) = (edge(of.start), edge(of.end));
+        let then = cx.block(|cx| {
+            let rows = cx.slice_dynamic(self.x, 0, from, to, 1);
+            let parts = split(cx, rows, cx.slice(self.counts, 0, of.start, of.end, 1), of.end - of.start);
+            Ok(vec![cx.concat(&self.products(cx, &parts, of), 0)])
+        })?;
+        let none = cx.filled(&Scalar::Int(0), self.dtype, &[0, self.columns as u64]);
+        let otherwise = cx.block(|cx| Ok(vec![cx.identity(none)]))?;
+        let taken = cx.op("If").input(cx.less(from, to));
+        Ok(taken.block("then_branch", then).block("else_branch", otherwise).one())
+    }
+}
+
+/// How many of `count` groups are in a branch. ONNX Runtime takes time with the square of the values of unknown size in a graph
+/// to create a session: products side by side are too many where there are hundreds in each of dozens of layers.
+fn together(count: i64) -> i64 {
+    (count.unsigned_abs() * 2).isqrt().next_power_of_two() as i64
+}
+
+fn split(cx: &Lower, rows: Value, counts: Value, parts: i64) -> Vec<Value> {
+    cx.op("Split").input(rows).input(counts).int("axis", 0).many(parts as usize)
 }

@@ -26,12 +26,12 @@ mod tests;
 pub use scheme::{Block, Form, Scheme};
 
 pub use crate::weights::QuantiserName;
+use select::Choice;
 pub use select::Patterns;
-use select::Sources;
 
 use crate::diagnose::{Code, Diagnostic, Report, Severity};
 use crate::host::Host;
-use crate::ir::{Model, ValueId, tidy};
+use crate::ir::{Model, tidy};
 use crate::tensor::DType;
 
 /// What is to happen to weights.
@@ -111,12 +111,6 @@ impl PrecisionOptions {
     pub fn is_empty(&self) -> bool {
         self.dtype.is_none() && self.quantise.is_none() && self.transforms.is_empty() && !self.turn
     }
-
-    /// Whether the weight `value`, which is called `name`, is one of those to quantise.
-    fn quantises(&self, sources: &Sources, value: ValueId, name: &str) -> bool {
-        let matches = |patterns| sources.matches(patterns, value, name);
-        (self.quantise_only.is_empty() || matches(&self.quantise_only)) && !matches(&self.quantise_skip)
-    }
 }
 
 /// Asks whether every pattern of `options` matches a weight of `model`, before rules make others of them. A model of
@@ -165,13 +159,13 @@ pub fn apply(
         foreign::apply(host, model, transform, &mut changed, &mut report.diagnostics);
     }
     if let Some(scheme) = &options.quantise {
-        let mut sources = Sources::default();
-        stacks::apply(model, options, scheme.form, &mut sources, &mut notes);
-        packed::apply(model, options, &mut sources);
+        let mut choice = Choice::of(options);
+        stacks::apply(model, scheme.form, &mut choice, &mut notes);
+        packed::apply(model, scheme, &mut choice);
         // What others were made of is not there any more.
         tidy::tidy(&mut model.graph);
         let problems = &mut report.diagnostics;
-        quantise::apply(host, model, options, scheme, &sources, &mut changed, &mut notes, problems);
+        quantise::apply(host, model, scheme, &choice, &mut changed, &mut notes, problems);
     }
     if let Some(dtype) = options.dtype {
         narrow::apply(model, options, dtype, &mut changed, &mut notes, &mut report.diagnostics);

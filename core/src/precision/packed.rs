@@ -5,9 +5,9 @@
 
 use rustc_hash::FxHashMap;
 
-use super::PrecisionOptions;
+use super::Scheme;
 use super::readers::Readers;
-use super::select::{Sources, weights};
+use super::select::{Choice, weights};
 use crate::ir::{Attr, Attribute, BlockId, Graph, Model, NodeId, ValueId};
 use crate::ops::infer::infer;
 use crate::tensor::{DType, LazyTensor};
@@ -23,31 +23,30 @@ struct Part {
 /// Where products can be one: in a block, of a value, with weights of a type and a width.
 type Key = (BlockId, ValueId, DType, u64);
 
-/// Joins the products whose weights `options` choose. Weights that a plugin quantises stay apart, as the plugin is asked
+/// Joins the products of the weights of `choice`. Weights that a plugin quantises stay apart, as the plugin is asked
 /// by their names; so do those that somebody else reads. Returns how many products went.
-pub(super) fn apply(model: &mut Model, options: &PrecisionOptions, sources: &mut Sources) -> usize {
-    let by_plugin = options.quantise.as_ref().is_some_and(|scheme| scheme.quantiser.is_some());
-    if by_plugin || model.opset() < 13 {
+pub(super) fn apply(model: &mut Model, scheme: &Scheme, choice: &mut Choice<'_>) -> usize {
+    if scheme.quantiser.is_some() || model.opset() < 13 {
         return 0;
     }
     let mut gone = 0;
-    for parts in alike(&model.graph, options, sources) {
+    for parts in alike(&model.graph, choice) {
         if parts.len() < 2 {
             continue;
         }
         if let Some(weight) = pack(model, &parts) {
             gone += parts.len() - 1;
-            sources.note(weight, parts.into_iter().map(|part| part.name).collect());
+            choice.note(weight, parts.into_iter().map(|part| part.name).collect());
         }
     }
     gone
 }
 
 /// The products that can be one, in the order of the first of them.
-fn alike(graph: &Graph, options: &PrecisionOptions, sources: &Sources) -> Vec<Vec<Part>> {
+fn alike(graph: &Graph, choice: &Choice<'_>) -> Vec<Vec<Part>> {
     let mut found: FxHashMap<NodeId, (Key, Part)> = FxHashMap::default();
     for (value, name) in weights(graph) {
-        if options.quantises(sources, value, name)
+        if choice.has(value, name)
             && let Some((key, part)) = part(graph, value, name)
         {
             found.insert(part.node, (key, part));

@@ -3,8 +3,8 @@
 use rustc_hash::FxHashMap;
 
 use super::readers::Readers;
-use super::select::{Sources, weights};
-use super::{Block, Changed, Form, PrecisionOptions, Scheme, dequantize, nbits};
+use super::select::{Choice, weights};
+use super::{Block, Changed, Form, Scheme, dequantize, nbits};
 use crate::diagnose::{Code, Diagnostic, Severity};
 use crate::host::Host;
 use crate::ir::{Graph, Model, ValueId};
@@ -66,9 +66,8 @@ impl Choosers {
 pub(super) fn apply(
     host: &Host,
     model: &mut Model,
-    options: &PrecisionOptions,
     scheme: &Scheme,
-    sources: &Sources,
+    choice: &Choice<'_>,
     changed: &mut Changed,
     notes: &mut Vec<Diagnostic>,
     problems: &mut Vec<Diagnostic>,
@@ -83,7 +82,7 @@ pub(super) fn apply(
     };
     let mut choosers = Choosers::default();
     let mut products = 0;
-    for target in targets(&model.graph, options, sources, notes) {
+    for target in targets(&model.graph, choice, notes) {
         let size = match scheme.block {
             Block::Size(size) => size,
             Block::Channel => target.data.shape.get(target.axis).copied().unwrap_or(1),
@@ -142,20 +141,15 @@ fn possible(scheme: &Scheme, opset: i64) -> Result<(), Diagnostic> {
     }
 }
 
-/// The weights that `options` choose. Integers are no floats: what is quantised already stays.
-fn targets(
-    graph: &Graph,
-    options: &PrecisionOptions,
-    sources: &Sources,
-    notes: &mut Vec<Diagnostic>,
-) -> Vec<Target> {
+/// The weights of `choice`. Integers are no floats: what is quantised already stays.
+fn targets(graph: &Graph, choice: &Choice<'_>, notes: &mut Vec<Diagnostic>) -> Vec<Target> {
     let mut found = Vec::new();
     for (value, name) in weights(graph) {
         let Some(data) = graph.initializer(value) else { continue };
-        if !options.quantises(sources, value, name) {
+        if !choice.has(value, name) {
             continue;
         }
-        let chosen = !options.quantise_only.is_empty();
+        let chosen = choice.is_named();
         let takes = matches!(data.dtype, DType::F32 | DType::F16 | DType::BF16);
         let [rows, columns] = data.shape[..] else {
             if chosen {

@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 use wildmatch::WildMatch;
 
+use super::PrecisionOptions;
 use crate::ir::{Graph, Model, ValueId};
 
 /// Patterns of names, in which `*` stands for any text and `?` for a character.
@@ -46,21 +47,37 @@ pub(super) fn weights(graph: &Graph) -> impl Iterator<Item = (ValueId, &str)> {
     })
 }
 
-/// The weights of the program of which others were made here. Who chooses weights by name means these.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Sources(FxHashMap<ValueId, Vec<String>>);
+/// The weights to quantise, by the names that the program has for them, whatever was made of them since.
+pub(super) struct Choice<'o> {
+    only: &'o Patterns,
+    skip: &'o Patterns,
+    /// Of weights that were made here those that they are made of.
+    sources: FxHashMap<ValueId, Vec<String>>,
+}
 
-impl Sources {
-    /// Notes that `made` is made of the weights `names`.
-    pub(super) fn note(&mut self, made: ValueId, names: Vec<String>) {
-        self.0.insert(made, names);
+impl<'o> Choice<'o> {
+    /// What `options` choose.
+    pub(super) fn of(options: &'o PrecisionOptions) -> Self {
+        let PrecisionOptions { quantise_only: only, quantise_skip: skip, .. } = options;
+        Self { only, skip, sources: FxHashMap::default() }
     }
 
-    /// Whether `patterns` match the weight `value`, which is called `name`, or one of those that it is made of.
-    pub(super) fn matches(&self, patterns: &Patterns, value: ValueId, name: &str) -> bool {
-        match self.0.get(&value) {
+    /// Whether weights are named, and not all that products take.
+    pub(super) fn is_named(&self) -> bool {
+        !self.only.is_empty()
+    }
+
+    /// Notes that `made` is made of the weights `names`.
+    pub(super) fn note(&mut self, made: ValueId, names: Vec<String>) {
+        self.sources.insert(made, names);
+    }
+
+    /// Whether the weight `value`, which is called `name`, is one of them.
+    pub(super) fn has(&self, value: ValueId, name: &str) -> bool {
+        let matches = |patterns: &Patterns| match self.sources.get(&value) {
             Some(names) => names.iter().any(|name| patterns.matches(name)),
             None => patterns.matches(name),
-        }
+        };
+        (self.only.is_empty() || matches(self.only)) && !matches(self.skip)
     }
 }

@@ -3,10 +3,10 @@
 
 use rustc_hash::FxHashMap;
 
+use super::Form;
 use super::quantise::kept;
 use super::readers::Readers;
-use super::select::{Sources, weights};
-use super::{Form, PrecisionOptions};
+use super::select::{Choice, weights};
 use crate::diagnose::Diagnostic;
 use crate::ir::{Graph, Model, Node, NodeId, Use, ValueId};
 use crate::ops::Tensor;
@@ -22,17 +22,11 @@ struct Pick {
     turned: bool,
 }
 
-/// Makes weights of the matrices of the stacks that `options` choose, where nothing but products of single ones reads the stack.
-pub(super) fn apply(
-    model: &mut Model,
-    options: &PrecisionOptions,
-    form: Form,
-    sources: &mut Sources,
-    notes: &mut Vec<Diagnostic>,
-) {
+/// Makes weights of the matrices of the stacks of `choice`, where nothing but products of single ones reads the stack.
+pub(super) fn apply(model: &mut Model, form: Form, choice: &mut Choice<'_>, notes: &mut Vec<Diagnostic>) {
     let graph = &mut model.graph;
     let found: Vec<(String, LazyTensor, Vec<Pick>)> = weights(graph)
-        .filter(|(value, name)| options.quantises(sources, *value, name))
+        .filter(|(value, name)| choice.has(*value, name))
         .filter_map(|(value, name)| {
             let data = graph.initializer(value)?;
             Some((name.to_owned(), data.clone(), picks(graph, value, data)?))
@@ -52,7 +46,7 @@ pub(super) fn apply(
             let weight = *made
                 .entry((pick.at, pick.turned))
                 .or_insert_with(|| graph.add_weight(Some(format!("{name}.{}", pick.at).into()), matrix));
-            sources.note(weight, vec![name.clone()]);
+            choice.note(weight, vec![name.clone()]);
             graph.replace_uses(picked, weight);
             graph.remove(pick.node);
         }

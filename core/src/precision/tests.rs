@@ -370,17 +370,8 @@ fn products_of_one_value_are_one_before_they_are_quantised() {
         let host = crate::host::Host::new(&[]).unwrap_or_else(|_| panic!("a host without plugins"));
         let scheme = skipped.quantise.clone().unwrap();
         let (mut changed, mut notes, mut problems) = Default::default();
-        let sources = super::Sources::default();
-        super::quantise::apply(
-            &host,
-            &mut alone,
-            &skipped,
-            &scheme,
-            &sources,
-            &mut changed,
-            &mut notes,
-            &mut problems,
-        );
+        let choice = super::Choice::of(&skipped);
+        super::quantise::apply(&host, &mut alone, &scheme, &choice, &mut changed, &mut notes, &mut problems);
         assert!(problems.is_empty(), "{problems:?}");
         if form == Form::Dequantize {
             let x: Vec<f64> = (0..2 * 3 * 64).map(|n| f64::from(n % 13) - 6.0).collect();
@@ -454,7 +445,7 @@ fn matrices_of_a_stack_are_quantised_one_by_one() {
         let graph = &stacked.graph;
         let weights = super::select::weights(graph).filter_map(|(value, name)| {
             let data = graph.initializer(value)?;
-            Some((name, data.dtype, data.shape.to_vec()))
+            Some((name, data.dtype, data.shape.clone()))
         });
         let found: Vec<_> = weights.filter(|(name, ..)| !name.ends_with("_scale")).collect();
         let (dtype, shape) = match form {

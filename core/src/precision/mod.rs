@@ -8,6 +8,7 @@
 mod dequantize;
 mod edit;
 mod foreign;
+mod kept;
 mod lookup;
 mod narrow;
 mod nbits;
@@ -26,6 +27,7 @@ mod tests;
 pub use scheme::{Block, Form, Scheme};
 
 pub use crate::weights::QuantiserName;
+use kept::Kept;
 use select::Choice;
 pub use select::Patterns;
 
@@ -160,12 +162,13 @@ pub fn apply(
     }
     if let Some(scheme) = &options.quantise {
         let mut choice = Choice::of(options);
-        stacks::apply(model, scheme.form, &mut choice, &mut notes);
+        let mut kept = Kept::default();
+        stacks::apply(model, scheme.form, &mut choice, &mut kept);
         packed::apply(model, scheme, &mut choice);
         // What others were made of is not there any more.
         tidy::tidy(&mut model.graph);
         let problems = &mut report.diagnostics;
-        quantise::apply(host, model, scheme, &choice, &mut changed, &mut notes, problems);
+        notes.extend(quantise::apply(host, model, scheme, &choice, kept, &mut changed, problems));
     }
     if let Some(dtype) = options.dtype {
         narrow::apply(model, options, dtype, &mut changed, &mut notes, &mut report.diagnostics);

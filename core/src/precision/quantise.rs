@@ -2,10 +2,11 @@
 
 use rustc_hash::FxHashMap;
 
+use super::kept::Kept;
 use super::readers::Readers;
 use super::select::{Choice, weights};
 use super::{Block, Changed, Form, Scheme, dequantize, nbits};
-use crate::diagnose::{Code, Diagnostic, Severity};
+use crate::diagnose::{Code, Diagnostic};
 use crate::host::Host;
 use crate::ir::{Graph, Model, ValueId};
 use crate::tensor::transform::{Bits, Blocks, Part, Quantise, SharedQuantiser};
@@ -63,26 +64,27 @@ impl Choosers {
     }
 }
 
+/// Quantises the weights of `choice`; returns notes about those that stay, `kept` among them, and about products that round.
 pub(super) fn apply(
     host: &Host,
     model: &mut Model,
     scheme: &Scheme,
     choice: &Choice<'_>,
+    mut kept: Kept,
     changed: &mut Changed,
-    notes: &mut Vec<Diagnostic>,
     problems: &mut Vec<Diagnostic>,
-) {
+) -> Vec<Diagnostic> {
     let found = scheme.quantiser.as_ref().map(|wanted| quantiser(host, wanted)).transpose();
     let found = match possible(scheme, model.opset()).and(found) {
         Ok(found) => found,
         Err(problem) => {
             problems.push(problem);
-            return;
+            return kept.into_notes();
         }
     };
     let mut choosers = Choosers::default();
     let mut products = 0;
-    for target in targets(&model.graph, choice, notes) {
+    for target in targets(&model.graph, choice, &mut kept) {
         let size = match scheme.block {
             Block::Size(size) => size,
             Block::Channel => target.data.shape.get(target.axis).copied().unwrap_or(1),
@@ -101,7 +103,7 @@ pub(super) fn apply(
         let after = match after {
             Ok(after) => after,
             Err(why) => {
-                notes.push(kept(&target.name, why));
+                kept.add(&target.name, why);
                 continue;
             }
         };
@@ -110,7 +112,9 @@ pub(super) fn apply(
         changed.bytes_before += before;
         changed.bytes_after += after;
     }
+    let mut notes = kept.into_notes();
     notes.extend(nbits::rounds(scheme, products));
+    notes
 }
 
 /// Whether the opset and the form have what the scheme asks for.
@@ -142,7 +146,7 @@ fn possible(scheme: &Scheme, opset: i64) -> Result<(), Diagnostic> {
 }
 
 /// The weights of `choice`. Integers are no floats: what is quantised already stays.
-fn targets(graph: &Graph, choice: &Choice<'_>, notes: &mut Vec<Diagnostic>) -> Vec<Target> {
+fn targets(graph: &Graph, choice: &Choice<'_>, kept: &mut Kept) -> Vec<Target> {
     let mut found = Vec::new();
     for (value, name) in weights(graph) {
         let Some(data) = graph.initializer(value) else { continue };
@@ -153,18 +157,18 @@ fn targets(graph: &Graph, choice: &Choice<'_>, notes: &mut Vec<Diagnostic>) -> V
         let takes = matches!(data.dtype, DType::F32 | DType::F16 | DType::BF16);
         let [rows, columns] = data.shape[..] else {
             if chosen {
-                notes.push(kept(name, "it is not a matrix"));
+                kept.add(name, "it is not a matrix");
             }
             continue;
         };
         if !takes || rows == 0 || columns == 0 {
             if chosen {
-                notes.push(kept(name, "it has no weights of f32, f16 or bf16"));
+                kept.add(name, "it has no weights of f32, f16 or bf16");
             }
             continue;
         }
         if graph.is_returned(value) {
-            notes.push(kept(name, "the model returns it"));
+            kept.add(name, "the model returns it");
             continue;
         }
         let readers = Readers::of(graph, value);
@@ -172,10 +176,7 @@ fn targets(graph: &Graph, choice: &Choice<'_>, notes: &mut Vec<Diagnostic>) -> V
         let is_known = !readers.others && axis.is_some();
         if !chosen && (readers.products.is_empty() || !is_known) {
             if !readers.products.is_empty() {
-                notes.push(kept(
-                    name,
-                    "not only products and lookups of rows read it, or they do in both ways",
-                ));
+                kept.add(name, "not only products and lookups of rows read it, or they do in both ways");
             }
             continue;
         }
@@ -184,12 +185,6 @@ fn targets(graph: &Graph, choice: &Choice<'_>, notes: &mut Vec<Diagnostic>) -> V
         found.push(Target { value, name, data, axis: axis.unwrap_or(first), readers, is_known });
     }
     found
-}
-
-/// That a weight is not quantised.
-pub(super) fn kept(name: &str, why: &str) -> Diagnostic {
-    let message = format!("`{name}` is not quantised: {why}");
-    Diagnostic { severity: Severity::Note, ..Diagnostic::error(Code::WEIGHT_KEPT, message) }
 }
 
 /// Whether every value of the weight is a finite number, before anything is written.

@@ -4,13 +4,16 @@
 use rustc_hash::FxHashMap;
 
 use super::Form;
-use super::quantise::kept;
+use super::kept::Kept;
 use super::readers::Readers;
 use super::select::{Choice, weights};
-use crate::diagnose::Diagnostic;
 use crate::ir::{Graph, Model, Node, NodeId, Use, ValueId};
 use crate::ops::Tensor;
 use crate::tensor::LazyTensor;
+
+/// Why a stack stays in the form of `DequantizeLinear`.
+const IN_BRANCHES: &str = "products in branches read it, where ONNX Runtime does not fuse `DequantizeLinear`; \
+                           `--quantize-form matmulnbits` has a form for them";
 
 /// A `Gather` of one matrix.
 #[derive(Clone, Copy)]
@@ -23,7 +26,7 @@ struct Pick {
 }
 
 /// Makes weights of the matrices of the stacks of `choice`, where nothing but products of single ones reads the stack.
-pub(super) fn apply(model: &mut Model, form: Form, choice: &mut Choice<'_>, notes: &mut Vec<Diagnostic>) {
+pub(super) fn apply(model: &mut Model, form: Form, choice: &mut Choice<'_>, kept: &mut Kept) {
     let graph = &mut model.graph;
     let found: Vec<(String, LazyTensor, Vec<Pick>)> = weights(graph)
         .filter(|(value, name)| choice.has(*value, name))
@@ -32,11 +35,10 @@ pub(super) fn apply(model: &mut Model, form: Form, choice: &mut Choice<'_>, note
             Some((name.to_owned(), data.clone(), picks(graph, value, data)?))
         })
         .collect();
-    let mut in_branches: Vec<&str> = Vec::new();
     for (name, data, picks) in &found {
         let is_nested = |pick: &Pick| graph.nodes[pick.node].block != Some(graph.main());
         if form == Form::Dequantize && picks.iter().any(is_nested) {
-            in_branches.push(name);
+            kept.add(name, IN_BRANCHES);
             continue;
         }
         let mut made: FxHashMap<(u64, bool), ValueId> = FxHashMap::default();
@@ -50,15 +52,6 @@ pub(super) fn apply(model: &mut Model, form: Form, choice: &mut Choice<'_>, note
             graph.replace_uses(picked, weight);
             graph.remove(pick.node);
         }
-    }
-    if let [name, others @ ..] = &in_branches[..] {
-        let more = match others.len() {
-            0 => String::new(),
-            count => format!("; {count} more for the same reason"),
-        };
-        let why = "products in branches read it, where ONNX Runtime does not fuse `DequantizeLinear`";
-        let note = kept(name, &format!("{why}{more}"));
-        notes.push(note.help("use `--quantize-form matmulnbits`, which has a form for them"));
     }
 }
 

@@ -369,9 +369,10 @@ fn products_of_one_value_are_one_before_they_are_quantised() {
         let mut alone = model(BESIDE, 21);
         let host = crate::host::Host::new(&[]).unwrap_or_else(|_| panic!("a host without plugins"));
         let scheme = skipped.quantise.clone().unwrap();
-        let (mut changed, mut notes, mut problems) = Default::default();
+        let (mut changed, mut problems) = Default::default();
         let choice = super::Choice::of(&skipped);
-        super::quantise::apply(&host, &mut alone, &scheme, &choice, &mut changed, &mut notes, &mut problems);
+        let kept = super::Kept::default();
+        super::quantise::apply(&host, &mut alone, &scheme, &choice, kept, &mut changed, &mut problems);
         assert!(problems.is_empty(), "{problems:?}");
         if form == Form::Dequantize {
             let x: Vec<f64> = (0..2 * 3 * 64).map(|n| f64::from(n % 13) - 6.0).collect();

@@ -124,9 +124,7 @@ def test_experts_are_quantised(archive, module, tmp_path, bits, form):
     if form == "dequantize" and "If" in found:
         # The runtime does not fuse codes that lie around a branch.
         kept = [one["message"] for one in said["diagnostics"] if one["code"] == "OP664"]
-        assert len(kept) == 1, kept
-        assert kept[0].startswith("`up` is not quantised: products in branches read it"), kept
-        assert kept[0].endswith("; 1 more for the same reason"), kept
+        assert ["products in branches read it" in message for message in kept] == [True, True], kept
         return
     assert found.count("MatMulNBits") == 2 * module.count
     assert "DequantizeLinear" not in found

@@ -32,6 +32,9 @@ fn fallback(cx: &Lower) -> Res<Value> {
 /// So many groups have their products side by side in one graph.
 const FEW: i64 = 8;
 
+/// More groups are refused: each is a node of the model. Mixtures of experts have hundreds.
+const MOST: i64 = 4096;
+
 /// Groups of rows, each with a matrix of its own.
 struct Groups {
     x: Value,
@@ -50,6 +53,9 @@ fn by_group(cx: &Lower, x: Value, matrices: Value, ends: Value, dtype: DType) ->
     let (Dim::Const(count), Dim::Const(columns)) = (cx.dim(matrices, 0), cx.dim(matrices, 2)) else {
         return Err("the number of groups or of columns is not constant".into());
     };
+    if count > MOST {
+        return Err(format!("there are {count} groups, and more than {MOST} are not supported").into());
+    }
     let edges = cx.concat(&[cx.ints(&[0]), cx.cast(ends, DType::I64), cx.extent(x, 0)], 0);
     let counts = cx.slice(edges, 0, 1, count + 2, 1) - cx.slice(edges, 0, 0, count + 1, 1);
     let groups = Groups { x, matrices, columns, edges, counts, dtype };

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import gc
 import json
 import statistics
@@ -25,6 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +102,23 @@ def opened(paths: dict[str, Path], threads: int) -> tuple[dict[str, Any], dict[s
     return ready, failed
 
 
+def in_rounds(
+    calls: Mapping[str, Callable[[], object]],
+    rounds: int,
+    repeat: int,
+    spent: dict[str, list[float]],
+) -> None:
+    """Time calls in rounds, in another order each time; `spent` gets the CPU seconds of one."""
+    order = list(calls)
+    for _ in range(rounds):
+        order = [*order[1:], order[0]]
+        for name in order:
+            start = time.process_time()
+            for _ in range(repeat):
+                calls[name]()
+            spent.setdefault(name, []).append((time.process_time() - start) / repeat)
+
+
 def creation(paths: dict[str, Path], threads: int) -> dict[str, float]:
     """Return what creating a session takes of variants, in turn; the first of each is no measure.
 
@@ -140,15 +159,11 @@ def timed(paths: dict[str, Path], threads: int, rounds: int) -> dict[str, Any]:
             start = time.process_time()
             made.run(None, given)
             repeat = max(repeat, min(50, int(ROUND / max(1e-4, time.process_time() - start))))
-        for _ in range(-(-rounds // SESSIONS)):
-            order = [*order[1:], order[0]]
-            for name in order:
-                made, given, *_ = ready[name]
-                start = time.process_time()
-                for _ in range(repeat):
-                    made.run(None, given)
-                spent.setdefault(name, []).append((time.process_time() - start) / repeat)
-        del ready
+        calls = {
+            name: functools.partial(ready[name][0].run, None, ready[name][1]) for name in order
+        }
+        in_rounds(calls, -(-rounds // SESSIONS), repeat, spent)
+        del ready, calls
         gc.collect()
     created = creation({name: paths[name] for name in spent}, threads)
     base = "torch" if "torch" in spent else next(iter(spent))

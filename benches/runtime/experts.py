@@ -14,10 +14,10 @@ how far the result is from PyTorch's, in parts of the largest number.
 from __future__ import annotations
 
 import argparse
+import functools
 import statistics
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from .__main__ import ROOT, SESSIONS, distance, session
+from .__main__ import ROOT, SESSIONS, distance, in_rounds, session
 
 BLOCK = 32
 MICROSOFT = "com.microsoft"
@@ -157,7 +157,7 @@ def measured(
     x = np.random.default_rng(tokens).standard_normal((tokens, width)).astype(np.float32)
     with torch.no_grad():
         wanted = made(torch.from_numpy(x)[None]).numpy()
-    spent: dict[str, list[float]] = {name: [] for name in paths}
+    spent: dict[str, list[float]] = {}
     apart: dict[str, float] = {}
     order, repeat = list(paths), max(1, 32 // tokens)
     for _ in range(SESSIONS):
@@ -169,14 +169,9 @@ def measured(
             given[name] = {place.name: x if len(place.shape) == 2 else x[None]}
             (found,) = one.run(None, given[name])
             apart[name] = distance([found.reshape(wanted.shape)], [wanted])
-        for _ in range(-(-rounds // SESSIONS)):
-            order = [*order[1:], order[0]]
-            for name in order:
-                start = time.process_time()
-                for _ in range(repeat):
-                    ready[name].run(None, given[name])
-                spent[name].append((time.process_time() - start) / repeat)
-        del ready
+        calls = {name: functools.partial(ready[name].run, None, given[name]) for name in order}
+        in_rounds(calls, -(-rounds // SESSIONS), repeat, spent)
+        del ready, calls
     for name in paths:
         milliseconds = statistics.median(spent[name]) * 1e3
         print(

@@ -15,19 +15,19 @@ is how far logits are from PyTorch's, in parts of the largest.
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnxruntime
 
-from .__main__ import ROOT, SESSIONS, distance, session
+from .__main__ import ROOT, SESSIONS, distance, in_rounds, session
 
 VOCABULARY = 8192
 # The width of a head.
@@ -183,7 +183,7 @@ def measured(
     tokens = np.random.default_rng(1).integers(3, VOCABULARY, (1, new))
     past = cache(inner, length)
     wanted = expected(inner, tokens, past)
-    spent: dict[str, list[float]] = {name: [] for name in paths}
+    spent: dict[str, list[float]] = {}
     found: dict[str, np.ndarray] = {}
     order, repeat = list(paths), 1 if new > 1 else 4
     for _ in range(SESSIONS):
@@ -191,14 +191,9 @@ def measured(
         ready = {name: session(paths[name], threads) for name in order}
         given = {name: feeds(made, tokens, past) for name, made in ready.items()}
         found = {name: made.run(None, given[name])[0] for name, made in ready.items()}
-        for _ in range(-(-rounds // SESSIONS)):
-            order = [*order[1:], order[0]]
-            for name in order:
-                start = time.process_time()
-                for _ in range(repeat):
-                    ready[name].run(None, given[name])
-                spent[name].append((time.process_time() - start) / repeat)
-        del ready
+        calls = {name: functools.partial(ready[name].run, None, given[name]) for name in order}
+        in_rounds(calls, -(-rounds // SESSIONS), repeat, spent)
+        del ready, calls
     for name in paths:
         ratios = [one / other for one, other in zip(spent[name], spent["genai"], strict=True)]
         apart = distance([found[name]], [wanted])

@@ -145,3 +145,31 @@ def test_a_stack_is_chosen_by_its_name(archive, module, tmp_path):
         stored = onnx.load(target).graph.initializer
         codes = {one.name for one in stored if one.data_type == onnx.TensorProto.UINT8}
         assert codes == {f"up.{number}" for number in range(module.count)}
+
+
+class Fallback(nn.Module):
+    """What transformers calls where there is no kernel: rows behind the last group are zeros."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(count, WIDTH, INSIDE) / 8)
+
+    def forward(self, x: Tensor, ends: Tensor) -> Tensor:
+        return torch.ops.transformers.grouped_mm_fallback(x, self.weight, ends)
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_rows_behind_the_last_group_are_zeros(tmp_path, count):
+    pytest.importorskip("transformers.integrations.moe")
+    torch.manual_seed(0)
+    module = Fallback(count).eval()
+    x, ends = torch.randn(7, WIDTH), torch.tensor([2, *[3] * (count - 1)], dtype=torch.int32)
+    program = torch.export.export(module, (x, ends))
+    torch.export.save(program, tmp_path / "fallback.pt2")
+    convert(tmp_path / "fallback.pt2", tmp_path / "model.onnx")
+    session = ort.InferenceSession(tmp_path / "model.onnx", providers=["CPUExecutionProvider"])
+    (made,) = session.run(None, {"x": x.numpy(), "ends": ends.numpy()})
+    with torch.no_grad():
+        expected = module(x, ends).numpy()
+    assert not expected[3:].any()
+    np.testing.assert_allclose(made, expected, rtol=0, atol=5e-6)

@@ -4,7 +4,8 @@
 
 A size is the width, the width inside, the experts, and how many of them a token has. The layer is
 that of transformers' Qwen 3 with random weights, exported with any number of tokens and converted
-in f32 and with quantised weights, whose products round the other operand or not (`level 1`). The
+in f32 and with quantised weights: as `MatMulNBits`, which rounds the other operand or does not
+(`level 1`), or behind `DequantizeLinear`, of which the runtime makes the first of both. The
 operators of the runtime are written by hand from the same weights, quantised ones with the nearest
 codes in blocks of 32, as the converter has them. One process holds all sessions, with one thread,
 and runs them in rounds, in another order each time: CPU milliseconds of a run, medians. *apart* is
@@ -66,11 +67,13 @@ def exported(made: Any, width: int, folder: Path) -> Path:
     return folder / "layer.pt2"
 
 
+MATMULNBITS = ("--quantize-form", "matmulnbits", "--accuracy-level")
 FORMS: dict[str, tuple[str, ...]] = {
     "f32": (),
-    "int8": ("int8", "4"),
-    "int4": ("int4", "4"),
-    "int4, level 1": ("int4", "1"),
+    "int8": ("--quantize", "int8", *MATMULNBITS, "4"),
+    "int4": ("--quantize", "int4", *MATMULNBITS, "4"),
+    "int4, level 1": ("--quantize", "int4", *MATMULNBITS, "1"),
+    "int4, dequantize": ("--quantize", "int4", "--opset", "21"),
 }
 
 
@@ -78,10 +81,8 @@ def converted(binary: str, program: Path, form: str, folder: Path) -> Path:
     """Convert the layer to a form, at the level `target`."""
     target = folder / f"{form.replace(', ', '-').replace(' ', '')}.onnx"
     command = [binary, "convert", program, "-o", target, "--no-verify", "--quiet"]
-    command += ["--optimise", "target"]
+    command += ["--optimise", "target", *FORMS[form]]
     if FORMS[form]:
-        bits, level = FORMS[form]
-        command += ["--quantize", bits, "--quantize-form", "matmulnbits", "--accuracy-level", level]
         # The operators of the runtime leave the router as it is.
         command += ["--quantize-skip", "gate.weight"]
     subprocess.run(command, check=True)

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use onnxport_core::host::Host;
 use onnxport_core::ir::opset::DEFAULT_OPSET;
+use onnxport_core::ir::{Attr, Attribute, Shape, Type};
 use onnxport_core::onnx::{Location, OnnxFile};
 use onnxport_core::pipeline::{self, ConvertOptions};
 use onnxport_core::program::Program;
@@ -186,6 +187,14 @@ fn weighted(path: &Path) -> onnxport_core::ir::Model {
     pipeline::convert(&host(), program, &options).unwrap().model
 }
 
+/// Leaves `a` and `tied` in the data file of a model that waits for `b`.
+fn wait_for_b(model: &mut onnxport_core::ir::Model) {
+    let (dtype, shape) = (DType::F32, vec![32, 32]);
+    let (name, storage) = ("b".to_owned(), "b".to_owned());
+    let b = Unbound { name, storage, dtype, shape, offset: 0, strides: None };
+    model.graph.initializers[1].data = b.into_tensor();
+}
+
 fn referring() -> WriteOptions {
     WriteOptions { external_data: ExternalData::Reference, ..WriteOptions::default() }
 }
@@ -273,11 +282,7 @@ fn a_model_with_a_data_file_is_bound_in_its_place() {
     let mut model = weighted(&source);
     let external = WriteOptions { external_data: ExternalData::External, ..WriteOptions::default() };
     write::write(&model, &direct.join("m.onnx"), &external).unwrap();
-    // `a` and `tied` lie in the data file of the model that waits for `b`.
-    let (dtype, shape) = (DType::F32, vec![32, 32]);
-    let (name, storage) = ("b".to_owned(), "b".to_owned());
-    model.graph.initializers[1].data =
-        Unbound { name, storage, dtype, shape, offset: 0, strides: None }.into_tensor();
+    wait_for_b(&mut model);
     let out = bound.join("m.onnx");
     let waiting = WriteOptions { weightless: true, ..external.clone() };
     let report = write::write(&model, &out, &waiting).unwrap();
@@ -303,4 +308,49 @@ fn a_model_with_a_data_file_is_bound_in_its_place() {
     write::write(&model, &out, &waiting).unwrap();
     bind(&WriteOptions::default()).unwrap();
     assert_eq!(files(&bound).len(), 1);
+}
+
+#[test]
+fn weights_of_branches_are_placed_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let [inputs, direct, bound] = ["in", "direct", "bound"].map(|name| folder.path().join(name));
+    for folder in [&inputs, &direct, &bound] {
+        fs::create_dir(folder).unwrap();
+    }
+    let source = inputs.join("w.safetensors");
+    safetensors(&source);
+    let mut model = weighted(&source);
+    // `a` once more, in a branch: nothing but the bytes matters here.
+    let graph = &mut model.graph;
+    let data = graph.initializers[0].data.clone();
+    let ty = Type::tensor(DType::Bool, Shape::of([]));
+    let chosen = graph.add_input(graph.main(), Some("chosen".into()), ty);
+    let blocks = [(); 2].map(|()| {
+        let block = graph.add_block(graph.main());
+        let own = graph.add_weight(Some("own".into()), data.permute(&[1, 0]).unwrap());
+        graph.hold_in(own, block);
+        let node = graph.append(block, "", "Neg", [Some(own)], Vec::new(), 1, None);
+        let negative = graph.nodes[node].outputs[0].unwrap();
+        graph.set_outputs(block, [negative]);
+        block
+    });
+    let names = ["then_branch", "else_branch"];
+    let attributes = names.iter().zip(blocks);
+    let attributes =
+        attributes.map(|(name, block)| Attribute { name: (*name).into(), value: Attr::Block(block) });
+    let node = graph.append(graph.main(), "", "If", [Some(chosen)], attributes.collect(), 1, None);
+    let made = graph.nodes[node].outputs[0].unwrap();
+    graph.add_output(graph.main(), made);
+    model.output_names.push("negative".to_owned());
+    let external = WriteOptions { external_data: ExternalData::External, ..WriteOptions::default() };
+    write::write(&model, &direct.join("m.onnx"), &external).unwrap();
+    wait_for_b(&mut model);
+    let out = bound.join("m.onnx");
+    let report = write::write(&model, &out, &WriteOptions { weightless: true, ..external.clone() }).unwrap();
+    // The transposed matrix is stored once for both branches, behind `a` and where `b` will be.
+    assert_eq!((report.unbound, report.data_bytes), (1, 8192));
+    let set = WeightSet::open(std::slice::from_ref(&source), None).unwrap();
+    bind_model(&out, &set, &NameMap::default(), BindOptions::default(), &out, &external).unwrap();
+    OnnxFile::open(&out).unwrap().check_data().unwrap();
+    assert!(files(&direct) == files(&bound));
 }

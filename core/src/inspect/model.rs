@@ -59,7 +59,7 @@ impl ModelSummary {
             counts.map(|(op, count)| OpSummary { target: target(op), count, provider: None }).collect();
         ops.sort_by_key(|op| std::cmp::Reverse(op.count));
         let text = |value: &Option<String>| value.clone().unwrap_or_default();
-        let data_files: BTreeSet<&str> = file.weights.iter().filter_map(|w| w.location.file()).collect();
+        let data_files: BTreeSet<&str> = file.all_weights().filter_map(|w| w.location.file()).collect();
         Ok(Self {
             producer: file.producer(),
             ir_version: model.ir_version.unwrap_or_default(),
@@ -86,8 +86,8 @@ impl ModelSummary {
                 .collect(),
             ops,
             functions,
-            initializers: file.weights.len(),
-            weight_bytes: file.weights.iter().fold(0, |n, w| n.saturating_add(w.bytes)),
+            initializers: file.all_weights().count(),
+            weight_bytes: file.all_weights().fold(0, |n, w| n.saturating_add(w.bytes)),
             data_files: data_files.into_iter().map(str::to_owned).collect(),
             metadata: model
                 .metadata_props

@@ -154,7 +154,7 @@ impl ModelParts {
             modules.entry(&node.module).or_default().nodes += 1;
         }
         let mut types: BTreeMap<&str, TypeParts> = BTreeMap::new();
-        for weight in &file.weights {
+        for weight in file.all_weights() {
             let dtype = weight.dtype.map_or("unknown", crate::DType::as_str);
             let elements = weight.dims.iter().fold(1u64, |n, d| n.saturating_mul(*d));
             let row = types.entry(dtype).or_default();

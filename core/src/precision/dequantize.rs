@@ -158,11 +158,18 @@ fn looked_up(parts: &Parts, turned: &LazyTensor, plan: &Plan<'_>) -> Result<Part
 }
 
 /// Has a product read the codes, stored in the order in which it takes them.
+///
+/// In a branch the codes are initializers of the branch, and restored there: runtimes fuse what lies in one graph, and a
+/// branch that is not taken costs nothing. Inside of a loop a weight would be restored in every round.
 fn multiply(model: &mut Model, product: NodeId, stored: &[ValueId], attributes: &[(&str, i64)]) {
-    let main = model.graph.main();
-    let is_nested = model.graph.nodes[product].block != Some(main);
-    // Inside of a loop a weight would be restored in every round.
-    let first = model.graph.order(main).next().filter(|_| is_nested);
+    let graph = &mut model.graph;
+    let is_repeated = edit::is_repeated(graph, product);
+    if let Some(block) = graph.nodes[product].block.filter(|_| !is_repeated) {
+        for value in stored {
+            graph.hold_in(*value, block);
+        }
+    }
+    let first = graph.order(graph.main()).next().filter(|_| is_repeated);
     let mut front = Front { model, next: first.unwrap_or(product) };
     if let Some(restored) = front.emit("DequantizeLinear", stored, attributes) {
         model.graph.set_input(product, 1, Some(restored));

@@ -33,6 +33,18 @@ pub(super) fn prepend(
     Some(output)
 }
 
+/// Whether `node` may run more than once in a run of the model: something else than branches of `If` holds it.
+pub(super) fn is_repeated(graph: &Graph, node: NodeId) -> bool {
+    let mut at = node;
+    while let Some(holder) = graph.nodes[at].block.and_then(|block| graph.holder(block)) {
+        if !graph.nodes[holder].is("If") {
+            return true;
+        }
+        at = holder;
+    }
+    false
+}
+
 /// The type of what a node gives first.
 pub(super) fn output_type(graph: &Graph, node: NodeId) -> Option<Type> {
     let output = graph.nodes[node].outputs.first().copied().flatten()?;

@@ -3,17 +3,17 @@
 
 use rustc_hash::FxHashMap;
 
-use super::Form;
 use super::kept::Kept;
 use super::readers::Readers;
 use super::select::{Choice, weights};
+use super::{Form, edit};
 use crate::ir::{Graph, Model, Node, NodeId, Use, ValueId};
 use crate::ops::Tensor;
 use crate::tensor::LazyTensor;
 
 /// Why a stack stays in the form of `DequantizeLinear`.
-const IN_BRANCHES: &str = "products in branches read it, where ONNX Runtime does not fuse `DequantizeLinear`; \
-                           `--quantize-form matmulnbits` has a form for them";
+const IN_LOOPS: &str = "products in loops read it, where it would be restored in every round; \
+                        `--quantize-form matmulnbits` has a form for them";
 
 /// A `Gather` of one matrix.
 #[derive(Clone, Copy)]
@@ -36,9 +36,9 @@ pub(super) fn apply(model: &mut Model, form: Form, choice: &mut Choice<'_>, kept
         })
         .collect();
     for (name, data, picks) in &found {
-        let is_nested = |pick: &Pick| graph.nodes[pick.node].block != Some(graph.main());
-        if form == Form::Dequantize && picks.iter().any(is_nested) {
-            kept.add(name, IN_BRANCHES);
+        let is_repeated = |pick: &Pick| edit::is_repeated(graph, pick.node);
+        if form == Form::Dequantize && picks.iter().any(is_repeated) {
+            kept.add(name, IN_LOOPS);
             continue;
         }
         let mut made: FxHashMap<(u64, bool), ValueId> = FxHashMap::default();

@@ -29,7 +29,7 @@ pub fn bind_model(
     out: &Path,
     options: &WriteOptions,
 ) -> Result<WriteReport, Report> {
-    let OnnxFile { proto, weights, .. } = OnnxFile::open(path)?;
+    let OnnxFile { proto, weights, nested, .. } = OnnxFile::open(path)?;
     let entries = waiting(path, &proto)?;
     let invalid = |why: String| onnx::invalid(path, &why);
     let stated = entries.iter().map(UnboundEntry::element).collect::<Result<Vec<_>, _>>().map_err(invalid)?;
@@ -66,6 +66,10 @@ pub fn bind_model(
         };
         initializers.push((weight.name.clone(), bound));
     }
+    let inside = proto.graph.iter().flat_map(onnx::nested_initializers).zip(&nested);
+    let inside = inside.filter(|(tensor, _)| !onnx::is_text(tensor));
+    let inside = inside.map(|(tensor, weight)| Ok((weight.name.clone(), data.tensor(tensor, weight)?)));
+    let inside = inside.collect::<Result<Vec<_>, Diagnostic>>()?;
     let mut options = options.clone();
     options.sources.extend(set.files().map(Path::to_owned));
     let mut own = Vec::new();
@@ -77,7 +81,7 @@ pub fn bind_model(
         let files = data.files.into_iter().filter(|(name, _)| !foreign.iter().any(|f| f.location == *name));
         own.extend(files.map(|(_, file)| file));
     }
-    let mut report = write::rewrite(proto, &initializers, out, &options, &own)?;
+    let mut report = write::rewrite(proto, &initializers, &inside, out, &options, &own)?;
     report.diagnostics.splice(0..0, matched.diagnostics);
     Ok(report)
 }

@@ -62,5 +62,5 @@ pub(crate) fn commit(
 /// The bytes of a model's weights.
 fn weights(path: &Path) -> Option<u64> {
     let file = OnnxFile::open(path).ok()?;
-    file.weights.iter().try_fold(0u64, |sum, weight| sum.checked_add(weight.bytes))
+    file.all_weights().try_fold(0u64, |sum, weight| sum.checked_add(weight.bytes))
 }

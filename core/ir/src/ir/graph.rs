@@ -124,6 +124,14 @@ impl Graph {
         value
     }
 
+    /// Has `block` hold the initializer `value`, which nothing outside of it may read.
+    pub fn hold_in(&mut self, value: ValueId, block: BlockId) {
+        let Def::Initializer(index) = self.values[value].def else { return };
+        if let Some(initializer) = self.initializers.get_mut(index as usize) {
+            initializer.block = block;
+        }
+    }
+
     /// Swaps the places of two initializers in their order.
     pub fn swap_initializers(&mut self, a: ValueId, b: ValueId) {
         let (Def::Initializer(i), Def::Initializer(j)) = (self.values[a].def, self.values[b].def) else {

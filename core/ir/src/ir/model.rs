@@ -15,7 +15,7 @@ pub struct Initializer {
     /// Whether it is a parameter or a buffer: the bytes of these are not read to build a graph, so
     /// that a graph is the same with and without them.
     pub weight: bool,
-    /// The block that holds it: the main one, unless a nested graph of a model that was read has it.
+    /// The block that holds it: the main one, unless a nested graph has it.
     pub block: BlockId,
 }
 

@@ -31,7 +31,7 @@ pub use waiting::{check_waiting, waiting};
 pub use weights::{Location, Weight};
 
 use crate::diagnose::{Code, Diagnostic};
-use crate::tensor::MappedFile;
+use crate::tensor::{DType, MappedFile};
 
 /// A decoded ONNX file.
 #[derive(Clone, Debug)]
@@ -41,6 +41,8 @@ pub struct OnnxFile {
     pub proto: ModelProto,
     /// Every initializer of the main graph, in order.
     pub weights: Vec<Weight>,
+    /// Every initializer of the graphs inside of nodes, in order.
+    pub nested: Vec<Weight>,
 }
 
 impl OnnxFile {
@@ -52,9 +54,12 @@ impl OnnxFile {
     /// model's folder.
     pub fn open(path: &Path) -> Result<Self, Diagnostic> {
         let mut file = Self::declarations(path)?;
-        let tensors = file.proto.graph.iter().flat_map(|graph| &graph.initializer);
         let read = |tensor: &TensorProto| Weight::read(tensor).map_err(|why| file.about(tensor.name(), &why));
-        file.weights = tensors.map(read).collect::<Result<_, _>>()?;
+        let main = file.proto.graph.iter().flat_map(|graph| &graph.initializer);
+        let weights = main.map(read).collect::<Result<_, _>>()?;
+        let inside = file.proto.graph.iter().flat_map(nested_initializers);
+        let nested = inside.map(read).collect::<Result<_, _>>()?;
+        (file.weights, file.nested) = (weights, nested);
         Ok(file)
     }
 
@@ -67,12 +72,17 @@ impl OnnxFile {
         if proto.graph.is_none() {
             return Err(invalid(path, "it holds no graph"));
         }
-        Ok(Self { path: path.to_owned(), weights: Vec::new(), proto })
+        Ok(Self { path: path.to_owned(), weights: Vec::new(), nested: Vec::new(), proto })
     }
 
     /// The path that was opened.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Every initializer of the model.
+    pub fn all_weights(&self) -> impl Iterator<Item = &Weight> {
+        self.weights.iter().chain(&self.nested)
     }
 
     /// An error about the initializer called `name`.
@@ -124,7 +134,7 @@ impl OnnxFile {
                 .help("give them with `onnxport weights bind`"));
         }
         let mut beside = Beside::of(&self.path);
-        for weight in &self.weights {
+        for weight in self.all_weights() {
             if let Some(why) = beside.problem(weight) {
                 return Err(self.about(&weight.name, &why));
             }
@@ -154,6 +164,34 @@ pub fn sources(path: &Path, proto: &ModelProto) -> Result<Vec<SourceFile>, Diagn
         return Err(damaged("it is there twice".to_owned()));
     }
     serde_json::from_str(entry.value()).map_err(|e| damaged(e.to_string()))
+}
+
+/// The initializers of the graphs inside of the nodes of `graph`, in order: those of a graph come before those of graphs
+/// inside of it. Protobuf's own limit keeps the nesting shallow.
+pub fn nested_initializers(graph: &GraphProto) -> Vec<&TensorProto> {
+    let attributes = graph.node.iter().flat_map(|node| &node.attribute);
+    let inner = attributes.flat_map(|attribute| attribute.g.iter().chain(&attribute.graphs));
+    inner.flat_map(|graph| graph.initializer.iter().chain(nested_initializers(graph))).collect()
+}
+
+/// Whether `tensor` holds texts.
+pub fn is_text(tensor: &TensorProto) -> bool {
+    DType::from_onnx(tensor.data_type()) == Some(DType::String)
+}
+
+/// [`nested_initializers`], to be changed.
+pub fn nested_initializers_mut(graph: &mut GraphProto) -> Vec<&mut TensorProto> {
+    fn collect<'g>(nodes: &'g mut [NodeProto], found: &mut Vec<&'g mut TensorProto>) {
+        for attribute in nodes.iter_mut().flat_map(|node| &mut node.attribute) {
+            for GraphProto { initializer, node, .. } in attribute.g.iter_mut().chain(&mut attribute.graphs) {
+                found.extend(initializer);
+                collect(node, found);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    collect(&mut graph.node, &mut found);
+    found
 }
 
 /// Protobuf's own limit keeps the nesting of graphs shallow.

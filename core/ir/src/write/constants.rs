@@ -53,6 +53,11 @@ pub(super) fn head(name: &str, data: &LazyTensor) -> TensorProto {
     }
 }
 
+/// A dense tensor with a name.
+pub(super) fn called(name: &str, data: &LazyTensor) -> TensorProto {
+    TensorProto { raw_data: raw_data(data), ..head(name, data) }
+}
+
 /// A dense tensor without a name.
 pub(super) fn dense(data: &LazyTensor) -> TensorProto {
     TensorProto { name: None, raw_data: raw_data(data), ..head("", data) }

@@ -40,11 +40,11 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
-use onnxport_proto::{ModelProto, StringStringEntryProto};
+use onnxport_proto::{ModelProto, StringStringEntryProto, TensorProto};
 
 use crate::diagnose::{Code, Diagnostic, Report};
 use crate::ir::{Artefact, Model};
-use crate::onnx::{SOURCES_KEY, SourceFile, UNBOUND_KEY};
+use crate::onnx::{self, SOURCES_KEY, SourceFile, UNBOUND_KEY};
 use crate::table::WeightTable;
 use crate::tensor::{LazyTensor, MappedFile};
 use crate::trace;
@@ -306,14 +306,16 @@ pub fn stage(model: &Model, path: &Path, options: &WriteOptions) -> Result<Unpub
 }
 
 /// Writes a model that was decoded from a file, with other weights: `initializers` by name, in order,
-/// instead of those of the message. `own` are data files of the model that is replaced; everything is
-/// read from them before they go.
+/// instead of those of the message, and `nested` instead of the numbers among
+/// [`onnx::nested_initializers`]. `own` are data files of the model that is replaced; everything is read from them before
+/// they go.
 ///
 /// # Errors
 /// Those of [`write()`].
 pub fn rewrite(
     mut proto: ModelProto,
     initializers: &[(String, LazyTensor)],
+    nested: &[(String, LazyTensor)],
     path: &Path,
     options: &WriteOptions,
     own: &[MappedFile],
@@ -322,9 +324,20 @@ pub fn rewrite(
     graph.initializer.clear();
     let kept = |entry: &StringStringEntryProto| ![UNBOUND_KEY, SOURCES_KEY].contains(&entry.key());
     proto.metadata_props.retain(kept);
-    let weights = initializers.iter().map(|(name, data)| plan::Weight::named(name, data)).collect();
+    let main = initializers.iter().map(|(name, data)| plan::Weight::named(name, data));
+    let inside = nested.iter().map(|(name, data)| plan::Weight::inside(name, data));
+    let weights = main.chain(inside).collect();
     let prepared = Prepared::with(weights, path, options, own, |weights, places, data_names| {
         metadata::extend(&mut proto.metadata_props, metadata::of_weights(weights, places));
+        let placed = weights.iter().zip(&places.places).filter(|(weight, _)| weight.is_nested);
+        let numbers =
+            onnx::nested_initializers_mut(&mut graph).into_iter().filter(|tensor| !onnx::is_text(tensor));
+        for (tensor, (weight, place)) in numbers.zip(placed) {
+            let made = encode::outside(weight, place, places, data_names);
+            let made = made.unwrap_or_else(|| constants::called(weight.name, weight.data));
+            let TensorProto { doc_string, metadata_props, .. } = std::mem::take(tensor);
+            *tensor = TensorProto { doc_string, metadata_props, ..made };
+        }
         encode::Message::of(&proto, encode::Chunks::of(&graph), weights, places, data_names)
     })?;
     complete(prepared, &[], options)?.publish()

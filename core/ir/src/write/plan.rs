@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
+use rustc_hash::FxHashMap;
+
 use super::names::Names;
 use super::reference::Pointers;
 use super::share::{self, Known};
 use super::{AUTO_INLINE_BYTES, ExternalData, SMALL_TENSOR_BYTES, WriteOptions};
 use crate::diagnose::{Code, Diagnostic, Report};
-use crate::ir::{About, Constant, Def, Model, ValueId};
+use crate::ir::{About, BlockId, Constant, Def, Graph, Initializer, Model, ValueId};
 use crate::onnx::SourceFile;
 use crate::table::TensorKind;
 use crate::tensor::LazyTensor;
@@ -15,7 +17,7 @@ use crate::tensor::LazyTensor;
 /// Half of the largest offset in a file.
 const MAX_BYTES: u64 = 1 << 62;
 
-/// A tensor of the main graph that has a name.
+/// An initializer, or the first value of a state.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Weight<'a> {
     /// The name of the initializer.
@@ -30,6 +32,9 @@ pub(super) struct Weight<'a> {
     pub(super) is_input: bool,
     /// Whether the model holds its data.
     pub(super) is_written: bool,
+    /// Whether a graph inside of a node holds it. Its bytes are streamed into data files alone: in the model they are a
+    /// part of the node.
+    pub(super) is_nested: bool,
     /// What the model says about the tensor.
     pub(super) about: Option<&'a About>,
 }
@@ -38,62 +43,83 @@ impl<'a> Weight<'a> {
     /// An initializer of a model that is not converted but read from a file.
     pub(super) fn named(name: &'a str, data: &'a LazyTensor) -> Self {
         let kind = TensorKind::Initializer;
-        Self { name, kind, value: ValueId::new(0), data, is_input: false, is_written: true, about: None }
+        Self::of(name, kind, ValueId::new(0), data)
+    }
+
+    /// As [`named`](Self::named), of a graph inside of a node.
+    pub(super) fn inside(name: &'a str, data: &'a LazyTensor) -> Self {
+        Self { is_nested: true, ..Self::named(name, data) }
+    }
+
+    /// One of the main graph that is written, and no input besides.
+    fn of(name: &'a str, kind: TensorKind, value: ValueId, data: &'a LazyTensor) -> Self {
+        Self { name, kind, value, data, is_input: false, is_written: true, is_nested: false, about: None }
     }
 }
 
-/// Every initializer of the main graph, and the first values of states.
+/// Every initializer, and the first values of states; those of nested graphs come last, in the order of their graphs.
 ///
-/// What has a name in the program can become an input or be left out; constants that the conversion
-/// made stay where they are, as the `Constant` nodes of PyTorch's exporter do.
+/// What has a name in the program can become an input or be left out, unless it is in a nested graph; constants that the
+/// conversion made stay where they are, as the `Constant` nodes of PyTorch's exporter do.
 pub(super) fn weights<'a>(model: &'a Model, names: &'a Names, options: &WriteOptions) -> Vec<Weight<'a>> {
     let graph = &model.graph;
     let about = |value| graph.notes.values.get(&value).map(|note| &note.tensor);
+    let kind = |initializer: &Initializer| {
+        if initializer.weight { TensorKind::Weight } else { TensorKind::Constant }
+    };
     let made_here = model.header.is_none();
     let held = graph.initializers.iter().filter(|initializer| initializer.block == graph.main());
     let initializers = held.map(|initializer| {
         let value = initializer.value;
         let named = graph.values[value].name.as_deref().is_some_and(|name| !name.is_empty());
         Weight {
-            name: names.graph.value(value),
-            kind: if initializer.weight { TensorKind::Weight } else { TensorKind::Constant },
-            value,
-            data: &initializer.data,
             is_input: made_here && named && options.initializers_as_inputs,
             is_written: !made_here || !named || options.initializers,
             about: about(value),
+            ..Weight::of(names.graph.value(value), kind(initializer), value, &initializer.data)
         }
     });
     let states = model.states.iter().filter_map(|state| {
         let (value, data) = (state.input, state.initial.as_ref()?);
         let name = names.graph.value(value);
-        let kind = TensorKind::State;
-        Some(Weight {
-            name,
-            kind,
-            value,
-            data,
-            is_input: false,
-            is_written: options.initializers,
-            about: None,
-        })
+        let is_written = options.initializers;
+        Some(Weight { is_written, ..Weight::of(name, TensorKind::State, value, data) })
     });
     let defaults = graph.defaults.iter().filter_map(|default| {
         let (value, Constant::Dense(data)) = (default.value, &default.data) else { return None };
-        let kind = TensorKind::Initializer;
         let name = names.graph.value(value);
         let is_main = matches!(graph.values[value].def, Def::Input(of, _) if of == graph.main());
-        is_main.then_some(Weight {
-            name,
-            kind,
-            value,
-            data,
-            is_input: false,
-            is_written: true,
-            about: about(value),
-        })
+        let default = Weight::of(name, TensorKind::Initializer, value, data);
+        is_main.then_some(Weight { about: about(value), ..default })
     });
-    initializers.chain(states).chain(defaults).collect()
+    let nested = nested(graph).into_iter().map(|initializer| {
+        let value = initializer.value;
+        let own = Weight::of(names.graph.value(value), kind(initializer), value, &initializer.data);
+        Weight { is_nested: true, about: about(value), ..own }
+    });
+    initializers.chain(states).chain(defaults).chain(nested).collect()
+}
+
+/// The initializers of nested graphs, in the order in which the graphs stand in the model.
+fn nested(graph: &Graph) -> Vec<&Initializer> {
+    let mut by_block: FxHashMap<BlockId, Vec<&Initializer>> = FxHashMap::default();
+    for initializer in graph.initializers.iter().filter(|initializer| initializer.block != graph.main()) {
+        by_block.entry(initializer.block).or_default().push(initializer);
+    }
+    let mut found = Vec::new();
+    if by_block.is_empty() {
+        return found;
+    }
+    let inner = |block| {
+        let nodes: Vec<BlockId> = graph.order(block).flat_map(|node| graph.nodes[node].blocks()).collect();
+        nodes.into_iter().rev()
+    };
+    let mut waiting: Vec<BlockId> = inner(graph.main()).collect();
+    while let Some(block) = waiting.pop() {
+        found.extend(by_block.remove(&block).unwrap_or_default());
+        waiting.extend(inner(block));
+    }
+    found
 }
 
 /// A place in a data file.

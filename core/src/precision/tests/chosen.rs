@@ -97,33 +97,71 @@ fn matrices_of_a_stack_are_quantised_one_by_one() {
     }
 }
 
-#[test]
-fn matrices_in_branches_are_quantised_in_one_form() {
-    let text = "  constant %w: f32[2, 64, 8] = ...
-  constant %0: i64[] = [0]
-  constant %n: f32[0, 8] = []
-  input %x: f32[s0, 64]
-  input %c: bool[]
-  %y: f32[?, 8] = If(%c) {then_branch = {
+/// Products with matrices of a stack in branches, or in the body of a loop.
+fn inside(is_loop: bool) -> Model {
+    let holder = if is_loop {
+        "  %y: f32[64, 8] = Loop(%m, %c, %s) {body = {
+    input %i: i64[]
+    input %k: bool[]
+    input %v: f32[64, 8]
     %a: f32[64, 8] = Gather(%w, %0)
-    %p: f32[s0, 8] = MatMul(%x, %a)
+    %p: f32[64, 8] = MatMul(%x, %a)
+    %l: bool[] = Identity(%k)
+    output %l
+    output %p
+  }}
+  output %y as y"
+    } else {
+        "  %y: f32[64, 8] = If(%c) {then_branch = {
+    %a: f32[64, 8] = Gather(%w, %0)
+    %p: f32[64, 8] = MatMul(%x, %a)
     output %p
   }, else_branch = {
-    %q: f32[0, 8] = Identity(%n)
+    %b: f32[64, 8] = Gather(%w, %1)
+    %q: f32[64, 8] = MatMul(%x, %b)
     output %q
   }}
-  output %y as y";
+  output %y as y"
+    };
+    let text = format!(
+        "  constant %w: f32[2, 64, 8] = ...
+  constant %0: i64[] = [0]
+  constant %1: i64[] = [1]
+  constant %m: i64[] = [2]
+  input %x: f32[64, 64]
+  input %s: f32[64, 8]
+  input %c: bool[]
+{holder}"
+    );
+    model(&text, 21)
+}
+
+#[test]
+fn matrices_in_branches_have_codes_there() {
+    let options = quantise("int8", Form::Dequantize);
+    let mut branches = inside(false);
+    assert_eq!(run(&mut branches, &options).unwrap(), Vec::new());
+    let graph = &branches.graph;
+    let main = graph.main();
+    let held = graph.initializers.iter().filter(|initializer| initializer.block != main);
+    let names: Vec<&str> =
+        held.filter_map(|initializer| graph.values[initializer.value].name.as_deref()).collect();
+    assert_eq!(names, ["w.0", "w.1", "w.0_scale", "w.1_scale"]);
+    let restored = graph.nodes.iter().filter(|(_, node)| node.is("DequantizeLinear"));
+    let blocks: Vec<_> = restored.filter_map(|(_, node)| node.block).collect();
+    assert!(blocks.len() == 2 && !blocks.contains(&main), "{}", branches.to_text());
+}
+
+#[test]
+fn matrices_in_loops_are_quantised_in_one_form() {
     let quantised =
         |model: &Model| crate::precision::select::weights(&model.graph).any(|(_, name)| name == "w.0");
-    let mut stays = model(text, 21);
+    let mut stays = inside(true);
     let notes = run(&mut stays, &quantise("int8", Form::Dequantize)).unwrap();
-    assert_eq!(
-        notes.iter().map(|(code, _)| code.clone()).collect::<Vec<_>>(),
-        [Code::WEIGHT_KEPT],
-        "{notes:?}"
-    );
+    let codes: Vec<Code> = notes.iter().map(|(code, _)| code.clone()).collect();
+    assert_eq!(codes, [Code::WEIGHT_KEPT], "{notes:?}");
     assert!(!quantised(&stays));
-    let mut goes = model(text, 21);
+    let mut goes = inside(true);
     assert_eq!(run(&mut goes, &quantise("int8", Form::MatMulNBits)).unwrap(), Vec::new());
     assert!(quantised(&goes));
 }

@@ -66,7 +66,9 @@ impl Encoder<'_> {
             proto.doc_string = some(&note.about.doc);
             proto.metadata_props = entries(&note.about.metadata);
         }
-        if self.model.header.is_some() {
+        let is_main = block == graph.main();
+        let is_own = std::ptr::eq(graph, &raw const self.model.graph);
+        if self.model.header.is_some() || (is_own && !is_main) {
             self.held(source, block, &mut proto, &returned, sink);
         }
         for node in graph.order(block) {
@@ -82,8 +84,7 @@ impl Encoder<'_> {
             }
         }
         let said = self.model.output_metadata.iter().map(Vec::as_slice);
-        let is_main = block == graph.main() && std::ptr::eq(graph, &raw const self.model.graph);
-        let mut said = said.filter(|_| is_main);
+        let mut said = said.filter(|_| is_main && is_own);
         for output in outputs {
             if output.copied {
                 sink.node(identity(names, output));
@@ -96,8 +97,8 @@ impl Encoder<'_> {
         proto
     }
 
-    /// What a block of a model that was read has besides nodes. Dense constants of the main graph are not among
-    /// it: they are streamed.
+    /// What a nested graph, or any graph of a model that was read, has besides nodes. Dense constants of the main graph are
+    /// not among it: they are streamed.
     fn held(
         &mut self,
         source: &Part<'_>,
@@ -110,7 +111,8 @@ impl Encoder<'_> {
         if let Some(note) = graph.notes.blocks.get(&block) {
             proto.name = some(&note.name);
         }
-        let streamed = block == graph.main() && std::ptr::eq(graph, &raw const self.model.graph);
+        let is_own = std::ptr::eq(graph, &raw const self.model.graph);
+        let streamed = block == graph.main() && is_own;
         for (value, held) in source.constants.get(&block).into_iter().flatten() {
             let name = source.names.value(*value);
             let note = graph.notes.values.get(value);
@@ -119,7 +121,10 @@ impl Encoder<'_> {
                 |tensor| TensorProto { name: Some(name.to_owned()), ..constants::described(tensor, about) };
             match held {
                 Held::Dense(_) if streamed => {}
-                Held::Dense(data) => proto.initializer.push(called(constants::dense(data))),
+                Held::Dense(data) => {
+                    let outside = if is_own { self.outside.remove(value) } else { None };
+                    proto.initializer.push(called(outside.unwrap_or_else(|| constants::dense(data))));
+                }
                 Held::Literal(Literal::Text(text)) => proto.initializer.push(called(constants::text(text))),
                 Held::Literal(Literal::Sparse(sparse)) => {
                     let mut tensor = constants::sparse(sparse);

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use onnxport_proto::ModelProto;
 use onnxport_proto::tensor_proto::DataLocation;
+use onnxport_proto::{ModelProto, TensorProto};
 use prost::Message as _;
 
 use super::chunks::Chunks;
@@ -31,6 +31,34 @@ pub(in crate::write) struct Message<'a> {
     initializers: Vec<Piece<'a>>,
 }
 
+/// The declaration of a tensor whose bytes are not in the model; `None` for one whose bytes are, or which is left out.
+pub(in crate::write) fn outside(
+    weight: &Weight<'_>,
+    place: &Place,
+    plan: &Plan,
+    data_names: &[String],
+) -> Option<TensorProto> {
+    let (file, offset, len) = match place {
+        Place::Left | Place::Inline => return None,
+        Place::Data(extent) => {
+            (data_names.get(extent.file).map_or("", String::as_str), extent.offset, extent.len)
+        }
+        Place::Pointed(extent) => {
+            let file = plan.pointed.get(extent.file);
+            (file.map_or("", |f| f.location.as_str()), extent.offset, extent.len)
+        }
+        Place::Unbound(len) => (UNBOUND_LOCATION, 0, *len),
+    };
+    let mut head = constants::head(weight.name, weight.data);
+    head.data_location = Some(DataLocation::External as i32);
+    head.external_data = vec![
+        metadata::entry("location", file),
+        metadata::entry("offset", offset.to_string()),
+        metadata::entry("length", len.to_string()),
+    ];
+    Some(head)
+}
+
 /// An initializer: its message and, where they are inline, its bytes.
 struct Piece<'a> {
     head: Vec<u8>,
@@ -46,7 +74,7 @@ impl Piece<'_> {
 }
 
 impl<'a> Message<'a> {
-    /// A model whose graph is `graph` with `weights` as its initializers, placed as `plan` says.
+    /// A model whose graph is `graph` with those of `weights` that are not nested as its initializers, placed as `plan` says.
     /// `model` has no graph, `graph` no initializers.
     pub(in crate::write) fn of(
         model: &ModelProto,
@@ -55,31 +83,16 @@ impl<'a> Message<'a> {
         plan: &Plan,
         data_names: &[String],
     ) -> Self {
-        let initializers = weights.iter().zip(&plan.places);
-        let initializers = initializers.filter_map(|(weight, place)| {
-            let mut head = constants::described(constants::head(weight.name, weight.data), weight.about);
-            let (file, offset, len) = match place {
+        let placed = weights.iter().zip(&plan.places).filter(|(weight, _)| !weight.is_nested);
+        let initializers = placed.filter_map(|(weight, place)| {
+            let head = match place {
                 Place::Left => return None,
-                Place::Inline => {
-                    let raw = Some((*weight, weight.data.byte_len().unwrap_or(u64::MAX)));
-                    return Some(Piece { head: head.encode_to_vec(), raw });
-                }
-                Place::Data(extent) => {
-                    (data_names.get(extent.file).map_or("", String::as_str), extent.offset, extent.len)
-                }
-                Place::Pointed(extent) => {
-                    let file = plan.pointed.get(extent.file);
-                    (file.map_or("", |f| f.location.as_str()), extent.offset, extent.len)
-                }
-                Place::Unbound(len) => (UNBOUND_LOCATION, 0, *len),
+                Place::Inline => constants::head(weight.name, weight.data),
+                _ => outside(weight, place, plan, data_names)?,
             };
-            head.data_location = Some(DataLocation::External as i32);
-            head.external_data = vec![
-                metadata::entry("location", file),
-                metadata::entry("offset", offset.to_string()),
-                metadata::entry("length", len.to_string()),
-            ];
-            Some(Piece { head: head.encode_to_vec(), raw: None })
+            let len = || weight.data.byte_len().unwrap_or(u64::MAX);
+            let raw = matches!(place, Place::Inline).then(|| (*weight, len()));
+            Some(Piece { head: constants::described(head, weight.about).encode_to_vec(), raw })
         });
         Message { initializers: initializers.collect(), model: model.encode_to_vec(), graph }
     }

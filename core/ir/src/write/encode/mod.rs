@@ -7,17 +7,17 @@ mod message;
 mod node;
 
 pub(super) use chunks::Chunks;
-pub(super) use message::Message;
+pub(super) use message::{Message, outside};
 
-use onnxport_proto::{FunctionProto, ModelProto, NodeProto, ValueInfoProto};
-use rustc_hash::FxHashSet;
+use onnxport_proto::{FunctionProto, ModelProto, NodeProto, TensorProto, ValueInfoProto};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::constants::{self, Constants, entries};
 use super::names::{GraphNames, Names};
 use super::plan::{Plan, Weight};
 use super::value_info::{Types, some};
 use super::{WriteOptions, metadata};
-use crate::ir::{Attr, Def, Function, Graph, Model, ValueNote};
+use crate::ir::{Attr, Def, Function, Graph, Model, ValueId, ValueNote};
 use block::Sink as _;
 use chunks::Encoded;
 
@@ -33,11 +33,13 @@ pub(in crate::write) struct Encoder<'a> {
     model: &'a Model,
     options: &'a WriteOptions,
     types: Types<'a>,
+    /// The declarations of initializers of nested graphs whose bytes are not in the model.
+    outside: FxHashMap<ValueId, TensorProto>,
 }
 
 impl<'a> Encoder<'a> {
     pub(in crate::write) fn new(model: &'a Model, options: &'a WriteOptions) -> Self {
-        Self { model, options, types: Types::new(&model.symbols) }
+        Self { model, options, types: Types::new(&model.symbols), outside: FxHashMap::default() }
     }
 
     /// The message of the model, with its weights placed as `plan` says.
@@ -49,6 +51,10 @@ impl<'a> Encoder<'a> {
         data_names: &[String],
     ) -> Message<'a> {
         let model = self.model;
+        let nested = weights.iter().zip(&plan.places).filter(|(weight, _)| weight.is_nested);
+        let declared = nested
+            .filter_map(|(weight, place)| Some((weight.value, outside(weight, place, plan, data_names)?)));
+        self.outside = declared.collect();
         let functions = model.functions.iter().zip(&names.functions);
         let functions: Vec<_> = functions.map(|(f, names)| self.function(f, names)).collect();
         let constants = constants::of(&model.graph);
@@ -92,8 +98,10 @@ impl<'a> Encoder<'a> {
         let main = function.graph.main();
         let source = Part { graph: &function.graph, names, constants: constants::of(&function.graph) };
         let body = self.block(&source, main, &function.name);
-        // A function has no initializers, so that its constants are nodes.
-        let constants = function.graph.initializers.iter().map(|initializer| NodeProto {
+        // A function has no initializers, so that its constants are nodes. Nested graphs of models that were read keep theirs.
+        let constants = function.graph.initializers.iter();
+        let constants = constants.filter(|i| i.block == main || self.model.header.is_none());
+        let constants = constants.map(|initializer| NodeProto {
             output: vec![names.value(initializer.value).to_owned()],
             op_type: Some("Constant".to_owned()),
             attribute: vec![self.attribute(&source, None, "value", &Attr::Tensor(initializer.data.clone()))],

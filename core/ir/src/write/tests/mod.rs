@@ -1,3 +1,4 @@
+mod nested;
 mod options;
 
 use std::fs;

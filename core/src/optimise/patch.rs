@@ -117,7 +117,9 @@ pub(super) fn replace(model: &mut Model, stated: &mut Stated, old: ValueId, new:
     }
     let known = model.graph.values[old].ty.clone();
     if let crate::ir::Type::Tensor { dtype: Some(dtype), shape } = known {
-        model.graph.values[new].ty.fill(dtype, &shape);
+        let ty = &mut model.graph.values[new].ty;
+        // What is inferred of a new node may be another expression, which nothing else is known to equal.
+        if fresh { ty.restate(dtype, &shape) } else { ty.fill(dtype, &shape) }
     }
     if let (Some(contents), None) = (model.graph.shape_value(old), model.graph.shape_value(new)) {
         model.graph.set_shape_value(new, contents);

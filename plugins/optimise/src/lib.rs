@@ -7,6 +7,7 @@ mod axes;
 mod between;
 mod blocks;
 mod casts;
+mod counted;
 mod expands;
 mod leading;
 mod logic;

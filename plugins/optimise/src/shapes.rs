@@ -2,7 +2,7 @@
 
 use onnxport_sdk::prelude::*;
 
-use crate::rewriting::{inner, is_one, known};
+use crate::rewriting::{inner, ints, is_one, known};
 
 rules! {
     #![class = exact]
@@ -21,6 +21,11 @@ rules! {
 
     /// Two reshapes in a row, of which the second does not look at the first.
     reshape_reshape: Reshape(Reshape(x, _, ..), const shape) if states_all(shape) => Reshape(x, shape);
+
+    /// A reshape of what only has other axes, from which it copies extents that stand in the same places in front of that.
+    reshape_of_axes:
+        let inner = (Flatten(x, ..) | Squeeze(x, ..) | Unsqueeze(x, ..));
+        Reshape(inner, const shape) if copies_alike(matched, x, shape) => Reshape(x, shape);
 
     /// A reshape to a shape that is computed, and known all the same.
     reshape_by_facts: Reshape(x, shape, ..) if is_computed(matched, shape) => to_known_shape(cx, x);
@@ -69,6 +74,15 @@ fn states_all(shape: ValueRef<'_>) -> Res<()> {
         Some(_) => Err("an extent is copied from the operand".into()),
         None => Err("the shape is not known".into()),
     }
+}
+
+/// Whether the extents that a shape copies from the operand of the root stand in the same places in `x`.
+fn copies_alike(matched: &Matched<'_>, x: ValueRef<'_>, shape: ValueRef<'_>) -> Res<()> {
+    let operand = matched.root().input(0).and_then(ValueRef::shape);
+    let (Some(is), Some(was)) = (operand, x.shape()) else { return Err("a shape is not known".into()) };
+    let mut copied = ints(shape)?.into_iter().enumerate().filter(|(_, extent)| *extent == 0);
+    let alike = copied.all(|(at, _)| is.get(at).zip(was.get(at)).is_some_and(|(is, was)| is_one(*is, *was)));
+    if alike { Ok(()) } else { Err("an extent that it copies stands elsewhere".into()) }
 }
 
 /// Whether a shape is computed, and not part of what [`crate::attention`] knows as a turn of the last two axes.

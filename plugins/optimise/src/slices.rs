@@ -28,6 +28,11 @@ rules! {
         Slice(shared Concat(_, axis = axis, ..), const starts, const ends, const axes, const steps?)
         => of_piece(cx, axis, Cut { starts, ends, axes, steps });
 
+    /// A slice behind new axes, which it leaves alone: it is taken before.
+    slice_of_new_axes:
+        Slice(Unsqueeze(x, const new), starts, ends, const axes, const steps?)
+        => before_new_axes(cx, x, new, Cut { starts, ends, axes, steps });
+
     /// A padding by nothing.
     pad_by_nothing: Pad(x, const pads, ..) if are_zeros(pads) => x;
 
@@ -137,6 +142,28 @@ fn of_piece<'h>(cx: &Rewrite<'h>, axis: &Attribute, cut_of: Cut<'h>) -> Res<Valu
         at = behind;
     }
     Err("it does not lie in one of them".into())
+}
+
+/// A slice of `x` in front of the axes `new`, with these operands but for its axes.
+fn before_new_axes<'h>(
+    cx: &Rewrite<'h>,
+    x: ValueRef<'h>,
+    new: ValueRef<'h>,
+    Cut { starts, ends, axes, steps }: Cut<'h>,
+) -> Res<ValueRef<'h>> {
+    let added = ints(new)?;
+    let rank = x.rank().ok_or("the rank is not known")? + added.len();
+    let added = axes_of(&added, rank)?;
+    let before = |axis: &i64| {
+        let axis = axis_of(*axis, rank)?;
+        if added.contains(&axis) {
+            return Err("it cuts a new axis".into());
+        }
+        Ok((axis - added.iter().filter(|new| **new < axis).count()) as i64)
+    };
+    let own = cx.ints(&ints(axes)?.iter().map(before).collect::<Res<Vec<_>>>()?);
+    let sliced = cx.op("Slice").inputs([x, starts, ends, own].into_iter().chain(steps)).one();
+    Ok(cx.op("Unsqueeze").input(sliced).input(new).one())
 }
 
 fn are_zeros(pads: ValueRef<'_>) -> Res<()> {

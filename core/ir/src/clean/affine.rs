@@ -40,6 +40,53 @@ impl Affine {
         })
     }
 
+    /// By how much the greater operand of a comparison is ahead: the comparison holds where this is 0 or more.
+    pub(super) fn lead(graph: &Graph, symbols: &mut Symbols, node: &Node, output: ValueId) -> Option<Self> {
+        let (less, or_equal) = match node.op.as_str() {
+            "Less" => (true, false),
+            "LessOrEqual" => (true, true),
+            "Greater" => (false, false),
+            "GreaterOrEqual" => (false, true),
+            _ => return None,
+        };
+        let [Some(a), Some(b)] = node.inputs[..] else { return None };
+        fits(graph, a, output)?;
+        fits(graph, b, output)?;
+        let (low, high) = if less { (a, b) } else { (b, a) };
+        let (low, high) = (Self::of(graph, symbols, low)?, Self::of(graph, symbols, high)?);
+        let mut lead = high.minus(&low, symbols)?;
+        if !or_equal {
+            lead.base = symbols.add(lead.base, Dim::Const(-1));
+        }
+        Some(lead)
+    }
+
+    /// Whether every element is 0 or more, where `extents` are stated from the last axis on.
+    pub(super) fn is_natural(&self, symbols: &mut Symbols, extents: &[Dim]) -> bool {
+        let mut least = self.base;
+        for (step, extent) in self.steps.iter().zip(extents) {
+            if *step < 0 {
+                let end = symbols.add(*extent, Dim::Const(-1));
+                let change = symbols.mul(Dim::Const(*step), end);
+                least = symbols.add(least, change);
+            }
+        }
+        if symbols.range(least).min.is_some_and(|least| least >= 0) {
+            return true;
+        }
+        // Where there is an element, each axis has at least one.
+        extents.iter().any(|extent| {
+            let end = symbols.add(*extent, Dim::Const(-1));
+            let more = symbols.sub(least, end);
+            symbols.range(more).min.is_some_and(|more| more >= 0)
+        })
+    }
+
+    /// The negative of each element, less 1: this is 0 or more where the element is below 0.
+    pub(super) fn opposite(&self, symbols: &mut Symbols) -> Option<Self> {
+        Self { base: Dim::Const(-1), steps: Vec::new() }.minus(self, symbols)
+    }
+
     /// What a node that only arranges elements makes of it.
     pub(super) fn arranged(&self, graph: &Graph, node: &Node) -> Option<Self> {
         let output = node.outputs.first().copied().flatten()?;

@@ -104,16 +104,8 @@ fn conjuncts(
             }
         }
         "LessOrEqual" | "Less" | "GreaterOrEqual" | "Greater" => {
-            let (a, b) = (input(0)?, input(1)?);
-            fits(graph, a, mask)?;
-            fits(graph, b, mask)?;
-            let (low, high) = if op.starts_with("Less") { (a, b) } else { (b, a) };
-            let (low, high) = (Affine::of(graph, symbols, low)?, Affine::of(graph, symbols, high)?);
-            let mut gap = high.minus(&low, symbols)?;
-            if !op.ends_with("OrEqual") {
-                gap.base = symbols.add(gap.base, Dim::Const(-1));
-            }
-            (found.len() < MAX_COMPARISONS).then(|| found.push(gap))?;
+            let lead = Affine::lead(graph, symbols, node, mask)?;
+            (found.len() < MAX_COMPARISONS).then(|| found.push(lead))?;
         }
         _ => {
             let x = input(0)?;
@@ -135,6 +127,11 @@ fn conjuncts(
 fn is_open(symbols: &mut Symbols, shape: &[Dim], comparisons: &[Affine]) -> bool {
     let Some((places, rows)) = shape.split_last() else { return false };
     let rows: Vec<Dim> = rows.iter().rev().copied().collect();
+    // Nothing that is asked about changes along the last axis.
+    let is_natural = |symbols: &mut Symbols, mut one: Affine| {
+        one.steps.drain(..one.steps.len().min(1));
+        one.is_natural(symbols, &rows)
+    };
     let last = symbols.add(*places, Dim::Const(-1));
     let fixed = |base: Dim| Affine { base, steps: Vec::new() };
     let mut columns = vec![fixed(Dim::Const(0)), fixed(last)];
@@ -156,28 +153,6 @@ fn is_open(symbols: &mut Symbols, shape: &[Dim], comparisons: &[Affine]) -> bool
             rest.with(&column, step, symbols)
         });
         let all: Vec<Option<Affine>> = held.collect();
-        within.into_iter().chain(all).all(|one| one.is_some_and(|one| is_natural(symbols, &rows, &one)))
-    })
-}
-
-/// Whether `one`, which does not change along the last axis, is 0 or more in each of `rows`; their extents are stated from the
-/// last one on.
-fn is_natural(symbols: &mut Symbols, rows: &[Dim], one: &Affine) -> bool {
-    let mut least = one.base;
-    for (step, extent) in one.steps.iter().skip(1).zip(rows) {
-        if *step < 0 {
-            let end = symbols.add(*extent, Dim::Const(-1));
-            let change = symbols.mul(Dim::Const(*step), end);
-            least = symbols.add(least, change);
-        }
-    }
-    if symbols.range(least).min.is_some_and(|least| least >= 0) {
-        return true;
-    }
-    // Where there is a row, its axis has at least one.
-    rows.iter().any(|extent| {
-        let end = symbols.add(*extent, Dim::Const(-1));
-        let more = symbols.sub(least, end);
-        symbols.range(more).min.is_some_and(|more| more >= 0)
+        within.into_iter().chain(all).all(|one| one.is_some_and(|one| is_natural(symbols, one)))
     })
 }

@@ -7,6 +7,7 @@
 mod affine;
 mod apart;
 mod common;
+mod compared;
 mod decide;
 mod guards;
 mod known;
@@ -35,7 +36,7 @@ pub struct Cleaned {
     pub known: usize,
     /// Nodes that compute what an earlier one computes.
     pub merged: usize,
-    /// Branches, loops that run once or never, and guards against what cannot be, of which that is known.
+    /// Branches, loops that run once or never, guards against what cannot be, and comparisons, of which that is known.
     pub decided: usize,
 }
 
@@ -68,6 +69,7 @@ pub fn clean(model: &mut Model, bytes: u64) -> Cleaned {
         let opset = model.opset();
         graph(&mut model.graph, opset, &local, &mut folding, &mut done);
         done.decided += guards::graph(&mut model.graph, &mut model.symbols);
+        done.decided += compared::graph(&mut model.graph, &mut model.symbols);
         let opsets: Vec<i64> = model.functions.iter().map(|function| function.opset(model)).collect();
         for (function, opset) in model.functions.iter_mut().zip(opsets) {
             graph(&mut function.graph, opset, &local, &mut folding, &mut done);

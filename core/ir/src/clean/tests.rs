@@ -116,3 +116,46 @@ fn guards_stay_where_a_row_may_be_closed() {
         assert!(done.decided == 0 && after.contains("ReduceMax"), "{after}");
     }
 }
+
+/// The place of a single token, behind `p` others, compared with all places, and what is made of the answer.
+fn single(compared: &str, made: &str) -> String {
+    format!(
+        "opset 20\nsymbol p 0..\ngraph {{\n  constant %zero: i64[] = [0]\n  constant %one: i64[] = [1]\n  \
+         constant %axes: i64[1] = [0]\n  input %old: f32[p]\n  input %open: bool[1, p + 1]\n  input %row: bool[1, 1]\n  \
+         input %x: f32[2, p + 1]\n  %before: i64[1] = Shape(%old)\n  %past: i64[] = Squeeze(%before, %axes)\n  \
+         %count: i64[] = Add(%past, %one)\n  %keys: i64[p + 1] = Range(%zero, %count, %one)\n  \
+         %own: i64[1, 1] = Unsqueeze(%before, %axes)\n  %all: bool[1, p + 1] = {compared}\n{made}  output %y as y\n}}\n"
+    )
+}
+
+#[test]
+fn comparisons_that_always_hold_go() {
+    let both = "  %y: bool[1, p + 1] = And(%all, %open)\n";
+    for compared in ["LessOrEqual(%keys, %own)", "GreaterOrEqual(%own, %keys)"] {
+        let (after, done) = cleaned(&single(compared, both));
+        assert!(done.decided == 1 && after.contains("[true]") && !after.contains("Range"), "{after}");
+    }
+    for compared in ["Less(%own, %keys)", "Greater(%keys, %own)"] {
+        let (after, done) = cleaned(&single(compared, both));
+        assert!(done.decided == 1 && after.contains("[false]") && !after.contains("Range"), "{after}");
+    }
+    let choice = "  %y: f32[2, p + 1] = Where(%all, %x, %low)\n";
+    let (after, done) = cleaned(
+        &single("LessOrEqual(%keys, %own)", choice)
+            .replace("  constant %axes", "  constant %low: f32[] = [-inf]\n  constant %axes"),
+    );
+    assert!(done.decided == 1 && after.contains("[true]"), "{after}");
+}
+
+#[test]
+fn comparisons_stay_that_may_differ_or_give_a_shape() {
+    let both = "  %y: bool[1, p + 1] = And(%all, %open)\n";
+    for compared in ["Less(%keys, %own)", "LessOrEqual(%own, %keys)", "Greater(%keys, %zero)"] {
+        let (after, done) = cleaned(&single(compared, both));
+        assert!(done.decided == 0 && after.contains("Range"), "{after}");
+    }
+    for made in ["  %y: bool[1, p + 1] = And(%all, %row)\n", "  %y: bool[1, p + 1] = Not(%all)\n"] {
+        let (after, done) = cleaned(&single("LessOrEqual(%keys, %own)", made));
+        assert!(done.decided == 0 && after.contains("Range"), "{after}");
+    }
+}

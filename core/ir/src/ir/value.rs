@@ -116,6 +116,23 @@ impl Type {
 
     /// Sets what is not known yet: the element type, the rank, single extents.
     pub fn fill(&mut self, stated: DType, dims: &Shape) {
+        self.combine(stated, dims, Option::or);
+    }
+
+    /// As [`fill`](Self::fill), and states extents that are no numbers by the expressions of `dims`.
+    pub fn restate(&mut self, stated: DType, dims: &Shape) {
+        self.combine(stated, dims, |have, more| match have {
+            Some(Dim::Const(_)) => have,
+            _ => more.or(have),
+        });
+    }
+
+    fn combine(
+        &mut self,
+        stated: DType,
+        dims: &Shape,
+        both: impl Fn(Option<Dim>, Option<Dim>) -> Option<Dim>,
+    ) {
         match self {
             Type::Unknown => *self = Type::tensor(stated, dims.clone()),
             Type::Tensor { dtype, shape } => {
@@ -124,7 +141,7 @@ impl Type {
                     (shape @ Shape::Unranked, _) => *shape = dims.clone(),
                     (Shape::Ranked(have), Shape::Ranked(more)) if have.len() == more.len() => {
                         for (have, more) in have.iter_mut().zip(more) {
-                            *have = have.or(*more);
+                            *have = both(*have, *more);
                         }
                     }
                     _ => {}

@@ -15,8 +15,8 @@ use crate::table::shown;
 /// What a file takes on the disk beyond its bytes: a last block, and an entry in its folder.
 const FILE_OVERHEAD: u64 = 8 << 10;
 
-/// Anonymous memory that writing takes beside the buffer for tensors: hashing, names, the allocator.
-const OVERHEAD: u64 = 4 << 20;
+/// Anonymous memory that writing takes beside the buffer for tensors: hashing, names, what the allocator has not given back.
+const OVERHEAD: u64 = 8 << 20;
 
 /// The bytes that the allocator holds for `buffers` bytes of buffers: what they outgrew is given back to
 /// the system a little later.

@@ -1,0 +1,69 @@
+//! Comparisons of positions that come out alike everywhere.
+//!
+//! A single token behind a cache compares its place with those of all before it: `Range(0, n + 1) <= n`. Such a comparison
+//! is left out of a choice or a conjunction whose shape does not hang on it: rules know what a constant does there.
+
+use super::affine::{Affine, dims};
+use crate::ir::{Graph, NodeId};
+use crate::sym::{Dim, Symbols};
+use crate::tensor::{DType, LazyTensor};
+
+/// Has conjunctions and choices read a constant where they read a comparison whose outcome is known; returns how many do.
+pub(super) fn graph(graph: &mut Graph, symbols: &mut Symbols) -> usize {
+    let mut count = 0;
+    let nodes: Vec<NodeId> = graph.nodes.ids().filter(|node| graph.nodes[*node].block.is_some()).collect();
+    for node in nodes {
+        let Some(outcome) = outcome(graph, symbols, node) else { continue };
+        let Some(output) = graph.nodes[node].outputs.first().copied().flatten() else { continue };
+        let readers: Vec<_> = graph.values[output].uses().to_vec();
+        for place in readers {
+            if !is_shaped_by_others(graph, place.node, place.index as usize) {
+                continue;
+            }
+            let constant = LazyTensor::inline(DType::Bool, Vec::new(), vec![u8::from(outcome)]);
+            let constant = graph.add_initializer(None, constant);
+            graph.set_input(place.node, place.index as usize, Some(constant));
+            count += 1;
+        }
+    }
+    count
+}
+
+/// What a comparison comes out as everywhere.
+fn outcome(graph: &Graph, symbols: &mut Symbols, node: NodeId) -> Option<bool> {
+    let data = &graph.nodes[node];
+    let output = data.outputs.first().copied().flatten().filter(|_| data.domain.is_empty())?;
+    let lead = Affine::lead(graph, symbols, data, output)?;
+    let extents: Vec<Dim> = dims(graph, output)?.into_iter().rev().collect();
+    if lead.is_natural(symbols, &extents) {
+        return Some(true);
+    }
+    lead.opposite(symbols)?.is_natural(symbols, &extents).then_some(false)
+}
+
+/// Whether a node that treats elements alone has its shape from other operands than this one.
+fn is_shaped_by_others(graph: &Graph, node: NodeId, index: usize) -> bool {
+    let data = &graph.nodes[node];
+    if !data.domain.is_empty() || !["And", "Or", "Xor", "Where"].contains(&data.op.as_str()) {
+        return false;
+    }
+    let Some(whole) = data.outputs.first().copied().flatten().and_then(|output| dims(graph, output)) else {
+        return false;
+    };
+    let shapes: Option<Vec<Vec<Dim>>> = data
+        .inputs
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| *at != index)
+        .map(|(_, input)| dims(graph, (*input)?))
+        .collect();
+    let from_last = |shape: &[Dim], at: usize| shape.iter().rev().nth(at).copied();
+    shapes.is_some_and(|shapes| {
+        whole
+            .iter()
+            .rev()
+            .enumerate()
+            .all(|(at, extent)| shapes.iter().any(|shape| from_last(shape, at) == Some(*extent)))
+            && shapes.iter().any(|shape| shape.len() == whole.len())
+    })
+}

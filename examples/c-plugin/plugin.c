@@ -93,9 +93,9 @@ static const onnxport_lowering_table lowerings = {
     .lower = lower,
 };
 
-/* ---- rules/2: an absolute value has no negative part ---- */
+/* ---- rules/1: an absolute value has no negative part ---- */
 
-static const uint64_t rules_host_prints[] = ONNXPORT_RULES2_HOST_LAYOUT;
+static const uint64_t rules_host_prints[] = ONNXPORT_RULES_HOST_LAYOUT;
 
 static uint32_t check(uint32_t index, const onnxport_table *host, const onnxport_table *graph,
                       onnxport_graph_context cx) {
@@ -106,11 +106,11 @@ static uint32_t check(uint32_t index, const onnxport_table *host, const onnxport
 static uint32_t build(uint32_t index, const onnxport_table *table, const onnxport_table *graph,
                       onnxport_graph_context cx) {
     (void)graph;
-    if (index != 0 || !onnxport_has(table, rules_host_prints, ONNXPORT_RULES2_HOST_REFUSE)) {
+    if (index != 0 || !onnxport_has(table, rules_host_prints, ONNXPORT_RULES_HOST_REFUSE)) {
         return ONNXPORT_STATUS_INVALID;
     }
-    const onnxport_rules2_host *host = table->pointer;
-    onnxport_rules2_bindings bound = {0};
+    const onnxport_rules_host *host = table->pointer;
+    onnxport_rules_bindings bound = {0};
     if (host->bindings(cx, &bound) != ONNXPORT_STATUS_OK || bound.values.length != 1) return ONNXPORT_STATUS_INVALID;
     /* What the host lends is its own again at the next call. */
     const uint64_t x = bound.values.data[0];
@@ -126,7 +126,7 @@ static uint32_t build(uint32_t index, const onnxport_table *table, const onnxpor
 
 static const onnxport_str values[] = {ONNXPORT_TEXT("x")};
 
-static const onnxport_rules2_rule_text rules[] = {
+static const onnxport_rules_rule_text rules[] = {
     {
         .name = ONNXPORT_TEXT("relu_abs"),
         .documentation = ONNXPORT_TEXT("The positive part of |x| is |x|."),
@@ -137,13 +137,13 @@ static const onnxport_rules2_rule_text rules[] = {
     },
 };
 
-static const onnxport_rules2_table rewriting = {.rules = {rules, COUNT(rules)}, .check = check, .build = build};
+static const onnxport_rules_table rewriting = {.rules = {rules, COUNT(rules)}, .check = check, .build = build};
 
 /* ---- what the plugin is ---- */
 
 static const onnxport_str provided[] = {
     ONNXPORT_TEXT(ONNXPORT_LOWERING_INTERFACE),
-    ONNXPORT_TEXT(ONNXPORT_RULES2_INTERFACE),
+    ONNXPORT_TEXT(ONNXPORT_RULES_INTERFACE),
 };
 
 static const onnxport_about_table about = {
@@ -157,7 +157,7 @@ static const onnxport_about_table about = {
 
 static const uint64_t about_prints[] = ONNXPORT_ABOUT_TABLE_LAYOUT;
 static const uint64_t lowering_prints[] = ONNXPORT_LOWERING_TABLE_LAYOUT;
-static const uint64_t rules_prints[] = ONNXPORT_RULES2_TABLE_LAYOUT;
+static const uint64_t rules_prints[] = ONNXPORT_RULES_TABLE_LAYOUT;
 
 /* Whether `text` is this literal. */
 #define IS(text, literal) onnxport_is(text, literal, sizeof(literal) - 1)
@@ -165,7 +165,7 @@ static const uint64_t rules_prints[] = ONNXPORT_RULES2_TABLE_LAYOUT;
 static onnxport_table query(onnxport_str interface) {
     if (IS(interface, ONNXPORT_ABOUT_INTERFACE)) return (onnxport_table)ONNXPORT_ENVELOPE(about, about_prints);
     if (IS(interface, ONNXPORT_LOWERING_INTERFACE)) return (onnxport_table)ONNXPORT_ENVELOPE(lowerings, lowering_prints);
-    if (IS(interface, ONNXPORT_RULES2_INTERFACE)) return (onnxport_table)ONNXPORT_ENVELOPE(rewriting, rules_prints);
+    if (IS(interface, ONNXPORT_RULES_INTERFACE)) return (onnxport_table)ONNXPORT_ENVELOPE(rewriting, rules_prints);
     return (onnxport_table){0};
 }
 

@@ -12,7 +12,7 @@
 //!
 //! # What there is
 //!
-//! - `#[interface(id = "name/1", since = 1.1)] pub mod name`: an interface. A module without it has only constants.
+//! - `#[interface(id = "name/1", since = 1.0)] pub mod name`: an interface. A module without it has only constants.
 //! - `#[table(plugin)] pub struct`, `#[table(host)] pub struct`: what that side provides, behind an envelope. A
 //!   table only grows, at its end.
 //! - `pub struct` without it: a record. It never changes once its revision is released; make a new one.
@@ -31,6 +31,7 @@
 //!
 //! - `since = 1.1`: the revision that appended it. Such a function is an `Option` for Rust, because the other side
 //!   may be older. Data can be appended as `u32` and `u64` only, which are 0 where they are not provided.
+//! - `optional`: a plugin may leave it out: null in C, `None` in Rust. What is optional comes last in its table.
 //! - `thread`: `any`; `one` (any, but one at a time for one handle); `conversion` (the thread of the conversion);
 //!   `callback` (the thread of the call that passed this on, until that returns).
 //! - `takes`: how long what is passed stays valid: `call` or `process`. Only where something is borrowed.
@@ -39,7 +40,7 @@
 //!   `until(function)`. A function whose only outlet is a sink needs none.
 //! - `answers(OK, ...)`: the statuses of a function that returns a `u32`, or `answers = number` when it is none.
 
-#![contract(current = 1.4)]
+#![contract(current = 1.0)]
 
 /// The status of a call across the boundary.
 pub mod status {
@@ -77,12 +78,12 @@ pub mod about {
         /// The interfaces that it provides besides this one, `lowering/1`.
         pub provides: RSlice<'static, RStr<'static>>,
         /// The options that the plugin takes, sorted by name.
-        #[slot(since = 1.1, thread = any, gives = process)]
+        #[slot(optional, thread = any, gives = process)]
         pub options: extern "C" fn() -> RSlice<'static, OptionEntry<'static>>,
         /// Tells the plugin what the user set, names and values that fit [`AboutTable::options`]; what is not
         /// among them has its default. Called by every host after the plugin was attached and before another
         /// table is used, also when nothing was set. A plugin is one for its process: the last call counts.
-        #[slot(since = 1.1, thread = one, takes = call, answers(OK, REFUSED, PANICKED))]
+        #[slot(optional, thread = one, takes = call, answers(OK, REFUSED, PANICKED))]
         pub configure: extern "C" fn(options: RSlice<'_, OptionRecord<'_>>, sink: &Sink) -> u32,
     }
 
@@ -307,8 +308,8 @@ pub mod lowering {
         pub const TENSOR: u32 = 7;
         /// A block that was ended: `value`.
         pub const BLOCK: u32 = 8;
-        /// What the call of the function around gives for its attribute called `text`; since 1.1, and for
-        /// ONNX's own operators only.
+        /// What the call of the function around gives for its attribute called `text`, for ONNX's own
+        /// operators only.
         pub const REF: u32 = 9;
     }
 
@@ -454,27 +455,27 @@ pub mod lowering {
         /// attributes that it passes. Nodes are emitted into the body until it ends, and a value from outside is
         /// not valid there. Stores the ids of the body's inputs, one for each that the call passes and typed as
         /// that.
-        #[slot(since = 1.1, gives = values)]
+        #[slot(gives = values)]
         pub begin_function:
             extern "C" fn(cx: Context, call: &NodeRecord<'_>, inputs: RSliceMut<'_, u32>) -> u32,
         /// Ends the body with these outputs, calls the function where it began, and stores the ids of the
         /// call's outputs, one for each. `REFUSED` when the model has a function of this name with another body.
-        #[slot(since = 1.1, gives = values, answers(OK, REFUSED, INVALID))]
+        #[slot(gives = values, answers(OK, REFUSED, INVALID))]
         pub end_function:
             extern "C" fn(cx: Context, outputs: RSlice<'_, u32>, results: RSliceMut<'_, u32>) -> u32,
         /// Where the call comes from: its module, and the line of the user's code.
-        #[slot(since = 1.1, gives = next_call)]
+        #[slot(gives = next_call)]
         pub origin: for<'a> extern "C" fn(cx: Context, out: &mut OriginView<'a>) -> u32,
         /// The contents of a parameter or buffer of at most 1 MiB, as `constant_data` gives those of a constant;
         /// `dtype` is 0 where it is none, is larger, or is not there yet. What was read is part of the model: it
         /// does not change when the model is given other weights.
-        #[slot(since = 1.3, gives = next_call)]
+        #[slot(gives = next_call)]
         pub weight_data: for<'a> extern "C" fn(cx: Context, value: u32, out: &mut DataView<'a>) -> u32,
         /// The node that computes a value.
-        #[slot(since = 1.3, gives = next_call)]
+        #[slot(gives = next_call)]
         pub definition: for<'a> extern "C" fn(cx: Context, value: u32, out: &mut DefinitionView<'a>) -> u32,
         /// An attribute of the node that computes a value: an integer. `REFUSED` where it states none of this name.
-        #[slot(since = 1.3, takes = call, gives = values, answers(OK, REFUSED, INVALID))]
+        #[slot(takes = call, gives = values, answers(OK, REFUSED, INVALID))]
         pub definition_int: extern "C" fn(cx: Context, value: u32, name: RStr<'_>, out: &mut i64) -> u32,
     }
 
@@ -535,7 +536,7 @@ pub mod executor {
         pub close: extern "C" fn(runtime: Handle),
         /// Loads the model at `path` so that a run also hands over the intermediate values of these names: after
         /// the model's outputs, in the order of `values`. Refused when the model has no such value.
-        #[slot(since = 1.1, gives = until(unload))]
+        #[slot(optional, gives = until(unload))]
         pub load_with: extern "C" fn(
             runtime: Handle,
             path: RStr<'_>,
@@ -547,7 +548,7 @@ pub mod executor {
         /// name, the element type and the extents of one in `expected` is held against it, as `compare/1` does with
         /// tolerances of 0, and told to `meter` instead of being handed over. Other results, and those that cannot be
         /// compared, arrive through the sink's `tensor`. `UNSUPPORTED` where the plugin compares nothing.
-        #[slot(since = 1.4)]
+        #[slot(optional)]
         pub measure: extern "C" fn(
             session: Handle,
             inputs: RSlice<'_, TensorView<'_>>,
@@ -614,7 +615,7 @@ pub mod executor {
     }
 }
 
-#[interface(id = "graph/1", since = 1.1)]
+#[interface(id = "graph/1", since = 1.0)]
 pub mod graph {
     //! `graph/1`: a plugin reads an ONNX graph.
     //!
@@ -803,7 +804,7 @@ pub mod graph {
         pub const SLICE: u32 = 12;
         /// A scalar of the input's type: `number`, rounded to the nearest value.
         pub const FILL: u32 = 13;
-        /// The sums along axes, which go; `parameters`: the axes. Hosts below 1.4 do not know it.
+        /// The sums along axes, which go; `parameters`: the axes.
         pub const SUM: u32 = 14;
     }
 
@@ -895,28 +896,29 @@ pub mod graph {
         /// id. For what builds a patch or edits the graph; `INVALID` for what only reads it. `REFUSED` when the
         /// operation does not take the inputs: types that it has no arithmetic for, shapes that do not fit,
         /// elements that share bytes. Each operation rounds once, to the type of its inputs.
-        #[slot(since = 1.3, gives = values, answers(OK, INVALID, REFUSED))]
+        #[slot(gives = values, answers(OK, INVALID, REFUSED))]
         pub derive: extern "C" fn(cx: GraphContext, derivation: &Derivation<'_>, out: &mut u64) -> u32,
     }
 }
 
-#[interface(id = "rules/1", since = 1.1)]
+#[interface(id = "rules/1", since = 1.0)]
 pub mod rules {
     //! `rules/1`: a plugin rewrites small parts of the graph.
     //!
-    //! A rule is a pattern, which is data, and at most two functions. The host compiles all patterns and
-    //! finds the places; only there it asks [`RulesTable::check`] (when the rule has a condition) and then
-    //! [`RulesTable::build`], which describes a patch through [`RulesHost`]. The host checks the patch, sets
-    //! where its nodes come from, and applies it or leaves the graph as it was.
+    //! A rule is a pattern, which is text, and at most two functions. The host compiles all patterns and finds their
+    //! matches; only there it asks [`RulesTable::check`] (when the rule has a condition) and then
+    //! [`RulesTable::build`], which describes a patch through [`RulesHost`]. The host checks the patch, sets the
+    //! origin of its nodes, and applies it or leaves the graph as it was. `docs/optimizer-plugins.md` has the grammar
+    //! of patterns. It may grow; a host refuses a rule that it cannot read, and says so.
 
-    use crate::graph::{GraphContext, NewNode};
-    use crate::lowering::TypeRecord;
+    use crate::graph::{AttributeView, GraphContext, NewNode};
+    use crate::lowering::{DimRecord, TypeRecord};
 
     /// What the plugin provides.
     #[table(plugin, thread = conversion, takes = call, answers(OK, REFUSED, PANICKED, INVALID))]
     pub struct RulesTable {
         /// The rules.
-        pub rules: RSlice<'static, RuleRecord>,
+        pub rules: RSlice<'static, RuleText>,
         /// Whether the rule at `index` applies where its pattern fits. `host` and `graph` are the envelopes
         /// of [`RulesHost`] and `GraphHost`. Called on the thread of the conversion; the graph does not
         /// change meanwhile. `OK`, or `REFUSED` after [`RulesHost::refuse`], or `PANICKED`.
@@ -924,195 +926,9 @@ pub mod rules {
         /// Describes what stands in the place of what the rule at `index` matched. `OK` after
         /// [`RulesHost::finish`], or as for [`RulesTable::check`].
         pub build: extern "C" fn(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32,
-    }
-
-    /// A rule: what it looks for, and what is said about it.
-    pub struct RuleRecord {
-        /// The name, unique in the plugin: `transpose_transpose`.
-        pub name: RStr<'static>,
-        /// What it does, in a line.
-        pub documentation: RStr<'static>,
-        /// The lowest opset at which it is right.
-        pub min_opset: u32,
-        /// The highest opset at which it is right.
-        pub max_opset: u32,
-        /// Among several rules for one place, the highest priority is tried first.
-        pub priority: i32,
-        /// [`rule_flags`].
-        pub flags: u32,
-        /// The nodes of the pattern; the first is its root, whose outputs the patch replaces.
-        pub nodes: RSlice<'static, PatternNode>,
-        /// The operands of all nodes.
-        pub operands: RSlice<'static, PatternOperand>,
-        /// The attributes of all nodes.
-        pub attributes: RSlice<'static, PatternAttribute>,
-        /// The names of the variables that stand for values.
-        pub variables: RSlice<'static, RStr<'static>>,
-        /// The names of the variables that stand for attributes.
-        pub captures: RSlice<'static, RStr<'static>>,
-    }
-
-    /// Flags of [`RuleRecord`].
-    pub mod rule_flags {
-        /// The host asks `check` before `build`.
-        pub const CONDITION: u32 = 1;
-    }
-
-    /// A node of a pattern.
-    pub struct PatternNode {
-        /// The domain; empty for ONNX's own operators.
-        pub domain: RStr<'static>,
-        /// The operator.
-        pub op: RStr<'static>,
-        /// Where its operands start in [`RuleRecord::operands`].
-        pub first_operand: u32,
-        /// How many operands it has.
-        pub operands: u32,
-        /// Where its attributes start in [`RuleRecord::attributes`].
-        pub first_attribute: u32,
-        /// How many attributes it has.
-        pub attributes: u32,
-        /// The output that the pattern around it reads.
-        pub output: u32,
-        /// [`node_flags`].
-        pub flags: u32,
-    }
-
-    /// Flags of [`PatternNode`].
-    pub mod node_flags {
-        /// The first two operands may stand in either order.
-        pub const COMMUTATIVE: u32 = 1;
-        /// There may be further inputs and attributes; otherwise a node with any does not match.
-        pub const OPEN: u32 = 2;
-        /// Its outputs may be read elsewhere; otherwise only the matched nodes may read them. Such a node
-        /// may lie in a block around that of the root.
-        pub const SHARED: u32 = 4;
-    }
-
-    /// An operand of a node of a pattern.
-    pub struct PatternOperand {
-        /// One of [`operand_kind`].
-        pub kind: u32,
-        /// The variable, or the node.
-        pub index: u32,
-        /// 1 when the input may be left out.
-        pub optional: u32,
-        /// The number.
-        pub number: f64,
-    }
-
-    /// Kinds of [`PatternOperand`].
-    pub mod operand_kind {
-        /// Any value.
-        pub const ANY: u32 = 0;
-        /// A value that the variable `index` stands for, everywhere in the pattern.
-        pub const VALUE: u32 = 1;
-        /// The same, and an initializer.
-        pub const CONSTANT: u32 = 2;
-        /// What the node `index` makes. A node is the operand of one node only, and its index is larger.
-        pub const NODE: u32 = 3;
-        /// An initializer of at most 64 KiB, all elements of which are `number` as their type rounds it; there
-        /// is at least one. Not a parameter or buffer: their bytes are not read.
-        pub const NUMBER: u32 = 4;
-    }
-
-    /// An attribute of a node of a pattern.
-    pub struct PatternAttribute {
-        /// The name.
-        pub name: RStr<'static>,
-        /// `attr_kind` of `lowering/1` for a value that the attribute must have (`INT`, `FLOAT`, `STR`,
-        /// `INTS` or `FLOATS`), or [`CAPTURE`].
-        pub kind: u32,
-        /// The variable that stands for the attribute, everywhere in the pattern.
-        pub index: u32,
-        /// 1 when the attribute may be absent.
-        pub optional: u32,
-        /// Integers; one for an `INT`.
-        pub ints: RSlice<'static, i64>,
-        /// Floats; one for a `FLOAT`.
-        pub floats: RSlice<'static, f32>,
-        /// The text of a `STR`.
-        pub text: RStr<'static>,
-    }
-
-    /// The kind of a [`PatternAttribute`] that takes what is there.
-    pub const CAPTURE: u32 = 0;
-
-    /// What a rule matched.
-    pub struct MatchView<'a> {
-        /// One per node of the pattern.
-        pub nodes: RSlice<'a, u64>,
-        /// One per variable that stands for a value; `NOTHING` where an optional input is left out.
-        pub values: RSlice<'a, u64>,
-    }
-
-    /// What the host offers while a rule is checked or builds its patch. Used on the thread of the call and
-    /// only until it returns. All functions that return a number return a [`status`](crate::status); those
-    /// that build answer `INVALID` during a check.
-    #[table(host, thread = callback, takes = call, answers(OK, INVALID))]
-    pub struct RulesHost {
-        /// What was matched; borrowed until the plugin's next call into the host.
-        #[slot(gives = next_call)]
-        pub matched: for<'a> extern "C" fn(cx: GraphContext, out: &mut MatchView<'a>) -> u32,
-        /// Adds a node before the root and stores the ids of its outputs; the number of outputs is the
-        /// slice's length.
-        #[slot(gives = values)]
-        pub emit: extern "C" fn(cx: GraphContext, node: &NewNode<'_>, outputs: RSliceMut<'_, u64>) -> u32,
-        /// Adds an initializer of little-endian, row-major `bytes` and stores its id.
-        #[slot(gives = values)]
-        pub constant: extern "C" fn(
-            cx: GraphContext,
-            dtype: i32,
-            dims: RSlice<'_, u64>,
-            bytes: RSlice<'_, u8>,
-            out: &mut u64,
-        ) -> u32,
-        /// Adds an initializer that shows the bytes of another one with its axes in the order `axes`, then
-        /// with the extents `dims`, and stores its id. Nothing is copied before the model is written.
-        /// `REFUSED` when such a view would need a copy.
-        #[slot(gives = values, answers(OK, INVALID, REFUSED))]
-        pub view: extern "C" fn(
-            cx: GraphContext,
-            initializer: u64,
-            axes: RSlice<'_, u32>,
-            dims: RSlice<'_, u64>,
-            out: &mut u64,
-        ) -> u32,
-        /// States the type of a value of the patch that the host could not infer.
-        pub set_type: extern "C" fn(cx: GraphContext, value: u64, ty: &TypeRecord<'_>) -> u32,
-        /// Ends the patch: what stands for each output of the root; `NOTHING` for one that is not read.
-        pub finish: extern "C" fn(cx: GraphContext, outputs: RSlice<'_, u64>) -> u32,
-        /// Says why the rule does not apply here. `code` is empty for the host's own code.
-        pub refuse: extern "C" fn(cx: GraphContext, code: RStr<'_>, message: RStr<'_>, help: RStr<'_>),
-    }
-}
-
-#[interface(id = "rules/2", since = 1.3)]
-pub mod rules2 {
-    //! `rules/2`: rules whose patterns are texts.
-    //!
-    //! As `rules/1`, with the whole language of patterns: several roots, alternatives, optional parts, named
-    //! parts, extents, tolerances, defaults of attributes. `docs/optimizer-plugins.md` has its grammar. It may
-    //! grow; a host refuses a rule that it cannot read, and says so.
-
-    use crate::graph::{AttributeView, GraphContext, NewNode};
-    use crate::lowering::{DimRecord, TypeRecord};
-
-    /// What the plugin provides.
-    #[table(plugin, thread = conversion, takes = call, answers(OK, REFUSED, PANICKED, INVALID))]
-    pub struct Rules2Table {
-        /// The rules.
-        pub rules: RSlice<'static, RuleText>,
-        /// Whether the rule at `index` applies where its pattern fits. `host` and `graph` are the envelopes
-        /// of [`Rules2Host`] and `GraphHost`. Called on the thread of the conversion; the graph does not
-        /// change meanwhile. `OK`, or `REFUSED` after [`Rules2Host::refuse`], or `PANICKED`.
-        pub check: extern "C" fn(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32,
-        /// Describes what stands in the place of what the rule at `index` matched. `OK` after
-        /// [`Rules2Host::finish`], or as for [`Rules2Table::check`].
-        pub build: extern "C" fn(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32,
-        /// States how exact the rule at `index` is. A host takes a rule of a plugin without this function as one of
-        /// class [`class::UNSTATED`]. `INVALID` for an unknown index.
-        #[slot(since = 1.4, gives = process, answers(OK, INVALID))]
+        /// States how exact the rule at `index` is. Without this function a rule is one of class `UNSTATED`. `INVALID`
+        /// for an unknown index.
+        #[slot(optional, gives = process, answers(OK, INVALID))]
         pub class_of: extern "C" fn(index: u32, out: &mut ClassRecord) -> u32,
     }
 
@@ -1157,7 +973,7 @@ pub mod rules2 {
         pub max_opset: u32,
         /// Among several rules for one place, the highest priority is tried first.
         pub priority: i32,
-        /// `rule_flags` of `rules/1`.
+        /// [`rule_flags`].
         pub flags: u32,
         /// The names in the pattern whose nodes [`Bindings::nodes`] tells.
         pub nodes: RSlice<'static, RStr<'static>>,
@@ -1165,8 +981,14 @@ pub mod rules2 {
         pub values: RSlice<'static, RStr<'static>>,
         /// The variables whose extents [`Bindings::dims`] tells.
         pub dims: RSlice<'static, RStr<'static>>,
-        /// The variables whose attributes [`Rules2Host::attribute`] tells.
+        /// The variables whose attributes [`RulesHost::attribute`] tells.
         pub attributes: RSlice<'static, RStr<'static>>,
+    }
+
+    /// Flags of [`RuleText`].
+    pub mod rule_flags {
+        /// The host asks `check` before `build`.
+        pub const CONDITION: u32 = 1;
     }
 
     /// What a rule matched.
@@ -1185,7 +1007,7 @@ pub mod rules2 {
     /// only until it returns. All functions that return a number return a [`status`](crate::status); those
     /// that build answer `INVALID` during a check.
     #[table(host, thread = callback, takes = call, answers(OK, INVALID))]
-    pub struct Rules2Host {
+    pub struct RulesHost {
         /// What was matched; borrowed until the plugin's next call into the host.
         #[slot(gives = next_call)]
         pub bindings: for<'a> extern "C" fn(cx: GraphContext, out: &mut Bindings<'a>) -> u32,
@@ -1227,7 +1049,7 @@ pub mod rules2 {
     }
 }
 
-#[interface(id = "pass/1", since = 1.1)]
+#[interface(id = "pass/1", since = 1.0)]
 pub mod pass {
     //! `pass/1`: a plugin edits the whole graph.
     //!
@@ -1237,7 +1059,7 @@ pub mod pass {
 
     use crate::graph::{AttributeView, GraphContext, NewNode};
     use crate::lowering::TypeRecord;
-    use crate::rules2::ClassRecord;
+    use crate::rules::ClassRecord;
 
     /// What the plugin provides.
     #[table(plugin, thread = conversion, takes = call, answers(OK, REFUSED, PANICKED, INVALID))]
@@ -1247,9 +1069,9 @@ pub mod pass {
         /// Runs the pass at `index`. `host` and `graph` are the envelopes of [`PassHost`] and `GraphHost`.
         /// Called on the thread of the conversion. Returns a [`status`](crate::status).
         pub run: extern "C" fn(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32,
-        /// States how exact the pass at `index` is. A host takes a pass of a plugin without this function as one of
-        /// class `UNSTATED`. `INVALID` for an unknown index.
-        #[slot(since = 1.4, gives = process, answers(OK, INVALID))]
+        /// States how exact the pass at `index` is. Without this function a pass is one of class `UNSTATED`. `INVALID`
+        /// for an unknown index.
+        #[slot(optional, gives = process, answers(OK, INVALID))]
         pub class_of: extern "C" fn(index: u32, out: &mut ClassRecord) -> u32,
     }
 
@@ -1350,7 +1172,7 @@ pub mod pass {
     }
 }
 
-#[interface(id = "compare/1", since = 1.1)]
+#[interface(id = "compare/1", since = 1.0)]
 pub mod compare {
     //! `compare/1`: a plugin says how far tensors are from what they should be.
     //!
@@ -1405,7 +1227,7 @@ pub mod compare {
         /// once. `ulps` has [`ULP_BUCKETS`] places and `decades` has [`DECADE_BUCKETS`], all 0. Elements that
         /// agree as NaN or as infinities are counted at 0 in both; those where one is NaN or infinite and the
         /// other is not, or is another infinity, in neither. `UNSUPPORTED` where the plugin does not count so.
-        #[slot(since = 1.4, gives = values)]
+        #[slot(optional, gives = values)]
         pub spread: extern "C" fn(
             comparison: Handle,
             out: &mut SpreadRecord,
@@ -1475,7 +1297,7 @@ pub mod compare {
     }
 }
 
-#[interface(id = "backend/1", since = 1.1)]
+#[interface(id = "backend/1", since = 1.0)]
 pub mod backend {
     //! `backend/1`: a plugin takes parts of a model for hardware.
     //!
@@ -1664,7 +1486,7 @@ pub mod backend {
     }
 }
 
-#[interface(id = "log/1", since = 1.1)]
+#[interface(id = "log/1", since = 1.0)]
 pub mod log {
     //! `log/1`: a plugin tells the user something.
     //!
@@ -1695,7 +1517,7 @@ pub mod log {
     }
 }
 
-#[interface(id = "weights/1", since = 1.1)]
+#[interface(id = "weights/1", since = 1.0)]
 pub mod weights {
     //! `weights/1`: a plugin makes weights, or changes them on their way into a file.
     //!
@@ -1731,21 +1553,22 @@ pub mod weights {
             sink: &Sink,
         ) -> u32,
         /// The quantisers that the plugin has.
-        #[slot(since = 1.2, gives = process)]
+        #[slot(optional, gives = process)]
         pub quantisers: extern "C" fn() -> RSlice<'static, QuantiserEntry>,
         /// Quantises a part of a weight with the quantiser at `index`: `weight ≈ (code - zero) * scale`.
         /// `codes` has a place for each of its values; `scales` and `zeros` have one for each block of each row.
         /// All of them hold 0 at first. Codes belong to the scales as the type of the weight stores them:
         /// nothing is rounded afterwards.
         ///
-        /// Scales are positive, finite, and numbers of that type. Symmetric: every zero is 0, and codes lie
-        /// between `-2^(bits-1)` and `2^(bits-1) - 1`; otherwise zeros and codes lie between 0 and `2^bits - 1`.
+        /// Scales are finite, not 0, and numbers of that type; they are positive, but for symmetric codes of 4 bits.
+        /// Symmetric: every zero is 0, and codes lie between `-2^(bits-1)` and `2^(bits-1) - 1`; otherwise zeros and codes
+        /// lie between 0 and `2^bits - 1`.
         /// The host refuses what does not.
         ///
         /// A granule gets the same answer in every call, on every thread and in every process, alone and in
         /// any part: scales, zeros and codes are written at different times, and from answers to different
         /// calls.
-        #[slot(since = 1.2, gives = values)]
+        #[slot(optional, gives = values)]
         pub quantise: extern "C" fn(
             index: u32,
             part: &RectangleRecord<'_>,

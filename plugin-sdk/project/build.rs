@@ -2,21 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-use onnxport_archive::{Wanted, inputs, pack};
+use onnxport_archive::{inputs, pack};
 
 /// What the templates depend on.
 const CRATES: &[&str] = &["onnxport-sdk", "onnxport-testkit"];
 
 fn main() {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let wanted = Wanted { crates: CRATES, folder: "", members: &[] };
     let watched =
         inputs(&repository, CRATES).unwrap_or_else(|error| panic!("the sources of the SDK: {error}"));
     for path in watched {
         println!("cargo::rerun-if-changed={}", repository.join(path).display());
     }
-    let archive =
-        pack(&repository, wanted, &[]).unwrap_or_else(|error| panic!("the sources of the SDK: {error}"));
+    let archive = pack(&repository, CRATES).unwrap_or_else(|error| panic!("the sources of the SDK: {error}"));
     let out = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default()).join("sdk.zip");
     std::fs::write(&out, archive).unwrap_or_else(|error| panic!("{}: {error}", out.display()));
 }

@@ -25,30 +25,27 @@ impl Definition {
     /// The integer attribute `name`, where the node states it.
     pub fn int(&self, cx: &Lower<'_>, name: &str) -> Option<i64> {
         let mut number = 0;
-        let tell = cx.host().definition_int?;
-        (tell(cx.cx(), self.value.0, RStr::from_str(name), &mut number) == status::OK).then_some(number)
+        let told = (cx.host().definition_int)(cx.cx(), self.value.0, RStr::from_str(name), &mut number);
+        (told == status::OK).then_some(number)
     }
 }
 
 impl Lower<'_> {
     /// The contents of `value`, when it is a constant of at most 64 KiB, or a parameter or buffer of at most
     /// 1 MiB that is there. What was read does not change when the model is given other weights.
-    ///
-    /// Hosts below contract 1.3 tell nothing of weights.
     pub fn contents_of(&self, value: Value) -> Option<Literal> {
         self.literal(value).or_else(|| {
             let mut view = DataView { dtype: 0, dims: RSlice::EMPTY, bytes: RSlice::EMPTY };
-            let read = self.host().weight_data?;
-            (read(self.cx(), value.0, &mut view) == status::OK).then(|| Literal::read(&view))?
+            let read = (self.host().weight_data)(self.cx(), value.0, &mut view);
+            (read == status::OK).then(|| Literal::read(&view))?
         })
     }
 
     /// The node that computes `value`; `None` where it is an input or a constant, or the operator is not one of
-    /// ONNX's own, and on hosts below contract 1.3.
+    /// ONNX's own.
     pub fn definition(&self, value: Value) -> Option<Definition> {
         let mut view = DefinitionView { op: RStr::from_str(""), inputs: RSlice::EMPTY };
-        let tell = self.host().definition?;
-        if tell(self.cx(), value.0, &mut view) != status::OK {
+        if (self.host().definition)(self.cx(), value.0, &mut view) != status::OK {
             return None;
         }
         let op = view.op.lent().to_owned();

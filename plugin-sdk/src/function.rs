@@ -28,7 +28,7 @@ impl<'h> NodeBuilder<'_, '_, Lower<'h>> {
     /// the model keeps it once; so it must not depend on anything else, unless the name of the function does.
     ///
     /// # Errors
-    /// Those of `body`; when the host is too old, and when the model has a function of this name with another
+    /// Those of `body`, and when the model has a function of this name with another
     /// body.
     pub fn body<const I: usize, const O: usize>(
         self,
@@ -56,9 +56,7 @@ impl<'h> NodeBuilder<'_, '_, Lower<'h>> {
         body: impl FnOnce(&Lower<'h>, &[Value]) -> Res<Vec<Value>>,
     ) -> Res<Vec<Value>> {
         let Self { cx, node } = self;
-        let (Some(begin), Some(end)) = (cx.host().begin_function, cx.host().end_function) else {
-            return Err(cx.too_old("a local function"));
-        };
+        let (begin, end) = (cx.host().begin_function, cx.host().end_function);
         let mut formal = vec![ABSENT; inputs];
         let sink = RSliceMut::from_mut_slice(&mut formal);
         if cx.emission.lend(&node, |call| begin(cx.cx(), call, sink)) != status::OK {

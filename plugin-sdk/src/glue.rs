@@ -8,7 +8,7 @@ use onnxport_abi::{RSlice, RStr};
 use crate::abi::graph::{self, GraphHost};
 use crate::abi::lowering::{Context, INTERFACE, LoweringEntry, LoweringHost, LoweringTable, entry_flags};
 use crate::abi::pass::{self, PassHost};
-use crate::abi::rules2::{self, Rules2Host};
+use crate::abi::rules::{self, RulesHost};
 use crate::abi::{HostRoot, Table, Version, status};
 use crate::register::of_module;
 use crate::{Lower, Lowering, Refusal, panic};
@@ -64,7 +64,7 @@ pub fn attach(host: &HostRoot, module: &'static str, id: &'static str) -> u32 {
             && unsafe {
                 ask(INTERFACE).read::<LoweringHost>().is_ok()
                     && ask(graph::INTERFACE).read::<GraphHost>().is_ok()
-                    && ask(rules2::INTERFACE).read::<Rules2Host>().is_ok()
+                    && ask(rules::INTERFACE).read::<RulesHost>().is_ok()
                     && ask(pass::INTERFACE).read::<PassHost>().is_ok()
             };
         if fits {
@@ -83,10 +83,10 @@ pub fn attach(host: &HostRoot, module: &'static str, id: &'static str) -> u32 {
 pub fn lower_entry(list: &LoweringList, index: u32, host: &Table, cx: Context) -> u32 {
     let lowering = list.get().and_then(|(_, lowerings)| lowerings.get(index as usize));
     // SAFETY: the host passes the envelope of its table of this interface.
-    let (host, contract) = (unsafe { host.read::<LoweringHost>() }, host.version);
+    let host = unsafe { host.read::<LoweringHost>() };
     let (Some(lowering), Ok(Some(host))) = (lowering, host) else { return status::INVALID };
     let outcome = catch_unwind(AssertUnwindSafe(|| {
-        let Some(mut lower) = Lower::new(&host, contract, cx) else {
+        let Some(mut lower) = Lower::new(&host, cx) else {
             return Err(Refusal::new("the host states no call"));
         };
         (lowering.lower)(&mut lower)
@@ -196,7 +196,7 @@ macro_rules! export_plugin {
                     },)?
                     $({
                         const _: () = assert!($rules, "leave `rules` out instead");
-                        RStr::from_str($crate::abi::rules2::INTERFACE)
+                        RStr::from_str($crate::abi::rules::INTERFACE)
                     },)?
                     $({
                         const _: () = assert!($passes, "leave `passes` out instead");
@@ -316,7 +316,7 @@ macro_rules! export_plugin {
                         }
                     )?
                     $(
-                        $crate::abi::rules2::INTERFACE => {
+                        $crate::abi::rules::INTERFACE => {
                             use $crate::abi::graph::GraphContext;
 
                             const _: bool = $rules;
@@ -329,7 +329,7 @@ macro_rules! export_plugin {
                             }
                             extern "C" fn class_of(
                                 index: u32,
-                                out: &mut $crate::abi::rules2::ClassRecord,
+                                out: &mut $crate::abi::rules::ClassRecord,
                             ) -> u32 {
                                 $crate::class_of_rule(&RULES, index, out)
                             }
@@ -347,7 +347,7 @@ macro_rules! export_plugin {
                             }
                             extern "C" fn class_of(
                                 index: u32,
-                                out: &mut $crate::abi::rules2::ClassRecord,
+                                out: &mut $crate::abi::rules::ClassRecord,
                             ) -> u32 {
                                 $crate::class_of_pass(&PASSES, index, out)
                             }

@@ -8,8 +8,7 @@
 //! log::warn!(cx => "rounds to {digits} digits");
 //! ```
 //!
-//! A warning is shown with the host's own; the others with `-v` and `-vv`. A host of contract 1.0 takes no
-//! messages, so that they are dropped there.
+//! A warning is shown with the host's own; the others with `-v` and `-vv`.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -11,7 +11,7 @@ use crate::abi::lowering::{
     ABSENT, AttrRecord, CallView, Context, DataView, DimRecord, LoweringHost, NodeRecord, TypeRecord,
     arg_kind,
 };
-use crate::abi::{Version, status};
+use crate::abi::status;
 use crate::build::{Attr, Node};
 use crate::{Arg, DType, Emit, Fact, FromArg, Literal, Refusal, Res, ResultFact, Scalar};
 
@@ -34,8 +34,6 @@ pub struct Lower<'h> {
 /// What emits into the graph: the context of a lowering, and the operators on its values.
 pub(crate) struct Emission {
     host: LoweringHost,
-    /// The contract of the host.
-    contract: Version,
     cx: Context,
     /// Whether the first result of the call has no axes.
     scalar: bool,
@@ -66,7 +64,7 @@ pub(crate) fn running() -> Rc<Emission> {
 }
 
 impl<'h> Lower<'h> {
-    pub(crate) fn new(host: &'h LoweringHost, contract: Version, cx: Context) -> Option<Self> {
+    pub(crate) fn new(host: &'h LoweringHost, cx: Context) -> Option<Self> {
         let mut call = CallView {
             target: RStr::from_str(""),
             opset: 0,
@@ -79,7 +77,7 @@ impl<'h> Lower<'h> {
         }
         let scalar = call.results.lent().first().and_then(ResultFact::read).is_some_and(|r| r.rank() == 0);
         let failure = RefCell::new(None);
-        let emission = Rc::new(Emission { host: *host, contract, cx, scalar, failure });
+        let emission = Rc::new(Emission { host: *host, cx, scalar, failure });
         RUNNING.with_borrow_mut(|calls| calls.push(Rc::clone(&emission)));
         Some(Self { call, emission, _running: Running })
     }
@@ -90,11 +88,6 @@ impl<'h> Lower<'h> {
 
     pub(crate) fn cx(&self) -> Context {
         self.emission.cx
-    }
-
-    /// The contract of the host.
-    pub(crate) fn contract(&self) -> Version {
-        self.emission.contract
     }
 
     /// The first failure of what was emitted, if there was one: it is not one any more.

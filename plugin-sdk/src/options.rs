@@ -109,8 +109,7 @@ pub trait PluginOptions: Sized + Send + Sync + 'static {
     /// The values that the user set, and defaults.
     ///
     /// # Errors
-    /// When an option is required and nothing was set: the host is older than contract 1.1, which
-    /// brought options.
+    /// When an option is required and the host set nothing.
     fn current() -> Result<Arc<Self>, Refusal> {
         let slot = Self::slot().0.read().unwrap_or_else(PoisonError::into_inner);
         match slot.as_ref() {
@@ -242,7 +241,7 @@ macro_rules! options {
             /// The values that the user set, and defaults.
             ///
             /// # Errors
-            /// When an option is required and nothing was set: the host is older than contract 1.1.
+            /// When an option is required and the host set nothing.
             $vis fn get() -> Result<std::sync::Arc<Self>, $crate::Refusal> {
                 <Self as $crate::options::PluginOptions>::current()
             }

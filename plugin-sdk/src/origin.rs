@@ -4,8 +4,8 @@ use crate::lent::Lent;
 use onnxport_abi::RStr;
 use onnxport_abi::lowering::OriginView;
 
-use crate::abi::{Version, status};
-use crate::{Lower, Refusal, Res};
+use crate::abi::status;
+use crate::{Lower, Res};
 
 /// Where the call that is being lowered comes from. Texts are empty, and the line is 0, where the program
 /// does not say.
@@ -31,9 +31,8 @@ impl Lower<'_> {
     /// The module and the line of the user's code that the call comes from.
     ///
     /// # Errors
-    /// On hosts of contract 1.0, which do not tell.
+    /// When the host does not know the call.
     pub fn origin(&self) -> Res<Origin> {
-        let Some(origin) = self.host().origin else { return Err(self.too_old("the origin of a call")) };
         let empty = RStr::from_str("");
         let mut view = OriginView {
             node: empty,
@@ -44,7 +43,7 @@ impl Lower<'_> {
             code: empty,
             line: 0,
         };
-        if origin(self.cx(), &mut view) != status::OK {
+        if (self.host().origin)(self.cx(), &mut view) != status::OK {
             return Err("the host does not say where the call comes from".into());
         }
         let text = |text: RStr<'_>| text.lent().to_owned();
@@ -57,14 +56,5 @@ impl Lower<'_> {
             code: text(view.code),
             line: view.line,
         })
-    }
-
-    /// Why something that the host lacks cannot be done.
-    pub(crate) fn too_old(&self, what: &str) -> Refusal {
-        let (ours, theirs) = (Version::CURRENT, self.contract());
-        Refusal::new(format!(
-            "{what} is not in plugin contract {theirs}, which the host has; the plugin is built for {ours}"
-        ))
-        .help("use a newer onnxport")
     }
 }

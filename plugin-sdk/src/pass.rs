@@ -9,7 +9,7 @@ use onnxport_abi::{RSlice, RStr};
 
 use crate::abi::graph::{GraphContext, NOTHING};
 use crate::abi::pass::{PassHost, PassRecord, PassTable, place};
-use crate::abi::rules2::ClassRecord;
+use crate::abi::rules::ClassRecord;
 use crate::abi::{Table, status};
 use crate::edit::{Editor, Slots, delegate_emit, lend_attribute};
 use crate::graph::{Attribute, GraphSession, NodeRef, ValueRef};

@@ -9,7 +9,7 @@ use onnxport_abi::{RSlice, RStr};
 
 use crate::abi::graph::AttributeView;
 use crate::abi::graph::{GraphContext, NOTHING};
-use crate::abi::rules2::{Bindings, ClassRecord, RuleText, Rules2Host, Rules2Table};
+use crate::abi::rules::{Bindings, ClassRecord, RuleText, RulesHost, RulesTable};
 use crate::abi::{Table, status};
 use crate::edit::{Editor, Slots, delegate_emit};
 use crate::graph::{Attribute, GraphSession, GraphView, NodeRef, ValueRef};
@@ -174,14 +174,14 @@ impl<'h, T: Replacement<'h>> Replacement<'h> for Res<T> {
     }
 }
 
-/// The `rules/2` table of a plugin and the rules behind its entries.
+/// The `rules/1` table of a plugin and the rules behind its entries.
 #[doc(hidden)]
-pub type RuleList = OnceLock<(Rules2Table, Vec<&'static Rule>)>;
+pub type RuleList = OnceLock<(RulesTable, Vec<&'static Rule>)>;
 
 type State = extern "C" fn(u32, &mut ClassRecord) -> u32;
 type Ask = extern "C" fn(u32, &Table, &Table, GraphContext) -> u32;
 
-/// The `rules/2` table of the plugin of `module`, built once.
+/// The `rules/1` table of the plugin of `module`, built once.
 #[doc(hidden)]
 pub fn rules_table(
     list: &'static RuleList,
@@ -189,7 +189,7 @@ pub fn rules_table(
     check: Ask,
     build: Ask,
     class_of: State,
-) -> &'static Rules2Table {
+) -> &'static RulesTable {
     let (table, _) = list.get_or_init(|| {
         let registered = inventory::iter::<Rule>.into_iter();
         let mut rules: Vec<&Rule> = registered.filter(|rule| is_below(rule.module, module)).collect();
@@ -197,7 +197,7 @@ pub fn rules_table(
         rules.sort_by_key(|rule| rule.place);
         let records: Vec<RuleText> = rules.iter().map(|rule| rule.record).collect();
         let records = RSlice::from_slice(Vec::leak(records));
-        (Rules2Table { rules: records, check, build, class_of: Some(class_of) }, rules)
+        (RulesTable { rules: records, check, build, class_of: Some(class_of) }, rules)
     });
     table
 }
@@ -243,11 +243,11 @@ fn ask(
     host: &Table,
     graph: &Table,
     cx: GraphContext,
-    answer: impl for<'h> FnOnce(&'static Rule, Matched<'h>, &Rules2Host) -> Res<Option<Vec<Option<ValueRef<'h>>>>>,
+    answer: impl for<'h> FnOnce(&'static Rule, Matched<'h>, &RulesHost) -> Res<Option<Vec<Option<ValueRef<'h>>>>>,
 ) -> u32 {
     let rule = list.get().and_then(|(_, rules)| rules.get(index as usize).copied());
     // SAFETY: the host passes the envelope of its table of this interface.
-    let host = unsafe { host.read::<Rules2Host>() };
+    let host = unsafe { host.read::<RulesHost>() };
     let (Some(rule), Ok(Some(host)), Some(session)) = (rule, host, GraphSession::new(graph, cx)) else {
         return status::INVALID;
     };

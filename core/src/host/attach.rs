@@ -11,7 +11,6 @@ use onnxport_abi::executor::ExecutorTable;
 use onnxport_abi::lowering::LoweringTable;
 use onnxport_abi::pass::PassTable;
 use onnxport_abi::rules::RulesTable;
-use onnxport_abi::rules2::Rules2Table;
 use onnxport_abi::weights::WeightsTable;
 use onnxport_abi::{HostRoot, Interface, Mismatch, PluginRoot, status};
 
@@ -78,7 +77,6 @@ pub fn plugin(about: &About, source: Source, library: Option<PathBuf>) -> Plugin
         weights: None,
         backend: None,
         rules: None,
-        rules2: None,
         pass: None,
     }
 }
@@ -118,9 +116,8 @@ pub fn attach(plugin: &mut Plugin, root: &PluginRoot, host: &'static HostRoot) -
     }
     plugin.backend = table::<BackendTable>(root, id).map_err(misfit)?;
     plugin.rules = table::<RulesTable>(root, id).map_err(misfit)?;
-    plugin.rules2 = table::<Rules2Table>(root, id).map_err(misfit)?;
     plugin.pass = table::<PassTable>(root, id).map_err(misfit)?;
-    let optimises = plugin.rules.is_some() || plugin.rules2.is_some() || plugin.pass.is_some();
+    let optimises = plugin.rules.is_some() || plugin.pass.is_some();
     let tables = [
         plugin.lowering.is_some(),
         plugin.executor.is_some(),
@@ -149,16 +146,13 @@ pub fn attach(plugin: &mut Plugin, root: &PluginRoot, host: &'static HostRoot) -
         }
     }
     if optimises {
-        let (rules, texts, passes) = (&plugin.rules, &plugin.rules2, &plugin.pass);
+        let (rules, passes) = (&plugin.rules, &plugin.pass);
         cross(reading("listing its rules and passes"), || {
             rules.iter().try_for_each(listing::rules)?;
-            texts.iter().try_for_each(listing::rule_texts)?;
             passes.iter().try_for_each(listing::passes)
         })
         .map_err(|malformed| broken(format!("lists rules or passes with {malformed}")))?;
-        let count = rules.map_or(0, |table| table.rules.len())
-            + texts.map_or(0, |table| table.rules.len())
-            + passes.map_or(0, |table| table.passes.len());
+        let count = rules.map_or(0, |table| table.rules.len()) + passes.map_or(0, |table| table.passes.len());
         if count == 0 {
             return Err(broken("lists no rules and no passes".to_owned()));
         }

@@ -4,8 +4,7 @@ use onnxport_abi::about::AboutTable;
 use onnxport_abi::backend::{BackendEntry, BackendTable};
 use onnxport_abi::lowering::LoweringTable;
 use onnxport_abi::pass::{PassRecord, PassTable};
-use onnxport_abi::rules::{RuleRecord, RulesTable};
-use onnxport_abi::rules2::Rules2Table;
+use onnxport_abi::rules::RulesTable;
 use onnxport_abi::weights::WeightsTable;
 use onnxport_abi::{Malformed, RStr, Version};
 
@@ -113,23 +112,6 @@ fn backend(entry: &BackendEntry) -> Readable {
 }
 
 pub(super) fn rules(table: &RulesTable) -> Readable {
-    list(table.rules)?.iter().try_for_each(rule)
-}
-
-fn rule(rule: &RuleRecord) -> Readable {
-    texts([rule.name, rule.documentation])?;
-    texts(list(rule.nodes)?.iter().flat_map(|node| [node.domain, node.op]))?;
-    list(rule.operands)?;
-    for attribute in list(rule.attributes)? {
-        texts([attribute.name, attribute.text])?;
-        list(attribute.ints)?;
-        list(attribute.floats)?;
-    }
-    texts(list(rule.variables)?.iter().copied())?;
-    texts(list(rule.captures)?.iter().copied())
-}
-
-pub(super) fn rule_texts(table: &Rules2Table) -> Readable {
     list(table.rules)?.iter().try_for_each(|rule| {
         texts([rule.name, rule.documentation, rule.pattern])?;
         let names = [rule.nodes, rule.values, rule.dims, rule.attributes];

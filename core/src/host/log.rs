@@ -75,6 +75,15 @@ pub fn collect<T>(work: impl FnOnce() -> T) -> (T, Vec<Diagnostic>) {
     (result, open.close())
 }
 
+/// What plugins said so far to the innermost collection of this thread, and from threads that collect nothing; each
+/// message once.
+pub fn so_far() -> Vec<Diagnostic> {
+    let own = OPEN.with_borrow_mut(|open| open.last_mut().map(std::mem::take)).unwrap_or_default();
+    let mut all = own.into_diagnostics();
+    all.extend(others());
+    all
+}
+
 /// What plugins said from threads that collect nothing, once.
 pub fn others() -> Vec<Diagnostic> {
     std::mem::take(&mut *STRAY.lock().unwrap_or_else(PoisonError::into_inner)).into_diagnostics()

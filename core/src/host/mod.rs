@@ -30,7 +30,6 @@ use onnxport_abi::executor::{ExecutorTable, OptionRecord, Sink};
 use onnxport_abi::lowering::{LoweringTable, entry_flags};
 use onnxport_abi::pass::PassTable;
 use onnxport_abi::rules::RulesTable;
-use onnxport_abi::rules2::Rules2Table;
 use onnxport_abi::{HostRoot, Version};
 
 pub use crate::incoming::Known;
@@ -81,7 +80,7 @@ pub struct Plugin {
     pub options: Vec<PluginOption>,
     /// Those that the user set.
     pub given: BTreeMap<String, String>,
-    /// What takes them; `None` in plugins of contract 1.0.
+    /// The function that takes them, if it has one.
     configure: Option<Configure>,
     /// Its lowerings, if it has any.
     pub lowering: Option<LoweringTable>,
@@ -95,8 +94,6 @@ pub struct Plugin {
     pub backend: Option<BackendTable>,
     /// Its rewrite rules, if it has any.
     pub rules: Option<RulesTable>,
-    /// Its rewrite rules whose patterns are texts, if it has any.
-    pub rules2: Option<Rules2Table>,
     /// Its passes, if it has any.
     pub pass: Option<PassTable>,
 }
@@ -191,8 +188,7 @@ impl Host {
         let mut decompositions = Vec::new();
         let mut catalog = Catalog::default();
         for (position, plugin) in plugins.iter().enumerate() {
-            let (rules, texts) = (plugin.rules.as_ref(), plugin.rules2.as_ref());
-            catalog.add(position, plugin.id, rules, texts, plugin.pass.as_ref(), problems);
+            catalog.add(position, plugin.id, plugin.rules.as_ref(), plugin.pass.as_ref(), problems);
             let Some(table) = &plugin.lowering else { continue };
             for (index, entry) in table.entries.known().iter().enumerate() {
                 let provider = Provider {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 
-use onnxport_abi::Version;
 use onnxport_abi::about::{AboutTable, OptionEntry, option_kind};
 use onnxport_abi::executor::{OptionRecord, Sink, TensorView};
 use onnxport_abi::status;
@@ -11,12 +10,9 @@ use onnxport_abi::{RSlice, RStr};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{CONTRACT, Plugin, Site, cross};
+use super::{Plugin, Site, cross};
 use crate::diagnose::{Code, Diagnostic};
 use crate::incoming::list;
-
-/// The contract that brought options.
-const SINCE: Version = Version { major: 1, minor: 1 };
 
 /// What a value must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
@@ -171,13 +167,6 @@ fn check(plugin: &Plugin, given: &BTreeMap<String, String>) -> Vec<Diagnostic> {
     let id = plugin.id;
     let problem =
         |message: String, help: String| named(Diagnostic::error(Code::PLUGIN_OPTION, message).help(help), id);
-    if plugin.configure.is_none() && !given.is_empty() {
-        let message = format!(
-            "plugin `{id}` is built for plugin contract {}, which has no options; this host has {CONTRACT}",
-            plugin.contract
-        );
-        return vec![problem(message, format!("use a version of it for contract {SINCE}"))];
-    }
     let mut problems = Vec::new();
     for (name, value) in given {
         let Some(option) = plugin.options.iter().find(|option| option.name == name) else {

@@ -3,7 +3,7 @@
 #define ONNXPORT_H
 
 #define ONNXPORT_CONTRACT_MAJOR 1u
-#define ONNXPORT_CONTRACT_MINOR 4u
+#define ONNXPORT_CONTRACT_MINOR 0u
 
 #include <stddef.h>
 #include <stdint.h>
@@ -195,23 +195,11 @@ static inline int onnxport_has(const onnxport_table *table, const uint64_t *prin
 
 /* rules/1: a plugin rewrites small parts of the graph. */
 #define ONNXPORT_RULES_INTERFACE "rules/1"
+#define ONNXPORT_RULES_CLASS_UNSTATED ((uint32_t)(0))
+#define ONNXPORT_RULES_CLASS_EXACT ((uint32_t)(1))
+#define ONNXPORT_RULES_CLASS_BOUNDED ((uint32_t)(2))
+#define ONNXPORT_RULES_CLASS_TARGET ((uint32_t)(3))
 #define ONNXPORT_RULES_RULE_FLAGS_CONDITION ((uint32_t)(1))
-#define ONNXPORT_RULES_NODE_FLAGS_COMMUTATIVE ((uint32_t)(1))
-#define ONNXPORT_RULES_NODE_FLAGS_OPEN ((uint32_t)(2))
-#define ONNXPORT_RULES_NODE_FLAGS_SHARED ((uint32_t)(4))
-#define ONNXPORT_RULES_OPERAND_KIND_ANY ((uint32_t)(0))
-#define ONNXPORT_RULES_OPERAND_KIND_VALUE ((uint32_t)(1))
-#define ONNXPORT_RULES_OPERAND_KIND_CONSTANT ((uint32_t)(2))
-#define ONNXPORT_RULES_OPERAND_KIND_NODE ((uint32_t)(3))
-#define ONNXPORT_RULES_OPERAND_KIND_NUMBER ((uint32_t)(4))
-#define ONNXPORT_RULES_CAPTURE ((uint32_t)(0))
-
-/* rules/2: rules whose patterns are texts. */
-#define ONNXPORT_RULES2_INTERFACE "rules/2"
-#define ONNXPORT_RULES2_CLASS_UNSTATED ((uint32_t)(0))
-#define ONNXPORT_RULES2_CLASS_EXACT ((uint32_t)(1))
-#define ONNXPORT_RULES2_CLASS_BOUNDED ((uint32_t)(2))
-#define ONNXPORT_RULES2_CLASS_TARGET ((uint32_t)(3))
 
 /* pass/1: a plugin edits the whole graph. */
 #define ONNXPORT_PASS_INTERFACE "pass/1"
@@ -260,8 +248,8 @@ static inline int onnxport_has(const onnxport_table *table, const uint64_t *prin
     UINT64_C(0x2ba08f7e445d37ba), /* 1.0 contract */ \
     UINT64_C(0xed049185ab767f45), /* 1.0 needs */ \
     UINT64_C(0xe18927f93b7d6392), /* 1.0 provides */ \
-    UINT64_C(0x57835463cc2567f5), /* 1.1 options */ \
-    UINT64_C(0xee469daf7ada0ccc), /* 1.1 configure */ \
+    UINT64_C(0x57835463cc2567f5), /* 1.0 options */ \
+    UINT64_C(0xee469daf7ada0ccc), /* 1.0 configure */ \
 }
 enum {
     ONNXPORT_ABOUT_TABLE_ID,
@@ -305,12 +293,12 @@ enum {
     UINT64_C(0x9f2c2344384d2a60), /* 1.0 end_block */ \
     UINT64_C(0x66f6769c5f4f9998), /* 1.0 finish */ \
     UINT64_C(0xbb89875fd5f29f15), /* 1.0 refuse */ \
-    UINT64_C(0xc01f35ac595b9967), /* 1.1 begin_function */ \
-    UINT64_C(0xb01225f51e0467d9), /* 1.1 end_function */ \
-    UINT64_C(0x41b6fa99f6a3ae8e), /* 1.1 origin */ \
-    UINT64_C(0xed92f8b1ba9c501b), /* 1.3 weight_data */ \
-    UINT64_C(0xf20a59fae84afef4), /* 1.3 definition */ \
-    UINT64_C(0xceea0f9fcc80ab1a), /* 1.3 definition_int */ \
+    UINT64_C(0xdab252aa290d064e), /* 1.0 begin_function */ \
+    UINT64_C(0xdd3e004148e445f1), /* 1.0 end_function */ \
+    UINT64_C(0x2de841c0d2496a9f), /* 1.0 origin */ \
+    UINT64_C(0x799052c849704a6d), /* 1.0 weight_data */ \
+    UINT64_C(0x4cdcc333fb917acb), /* 1.0 definition */ \
+    UINT64_C(0xd1092f6f167af462), /* 1.0 definition_int */ \
 }
 enum {
     ONNXPORT_LOWERING_HOST_CALL,
@@ -347,8 +335,8 @@ enum {
     UINT64_C(0xe00bb494896a81f7), /* 1.0 run */ \
     UINT64_C(0x47d16aea9c63b77a), /* 1.0 unload */ \
     UINT64_C(0xe50268c326e040d3), /* 1.0 close */ \
-    UINT64_C(0xb9aad1e7bb1839cb), /* 1.1 load_with */ \
-    UINT64_C(0x30ce5e36c2ddd7fe), /* 1.4 measure */ \
+    UINT64_C(0xb9aad1e7bb1839cb), /* 1.0 load_with */ \
+    UINT64_C(0x30ce5e36c2ddd7fe), /* 1.0 measure */ \
 }
 enum {
     ONNXPORT_EXECUTOR_TABLE_NAME,
@@ -364,21 +352,21 @@ enum {
 };
 
 #define ONNXPORT_GRAPH_HOST_LAYOUT { \
-    UINT64_C(0xbdfd0450ee95120b), /* 1.1 opset */ \
-    UINT64_C(0x2d9e62de6f135568), /* 1.1 main */ \
-    UINT64_C(0xbc41c31a591f6508), /* 1.1 block */ \
-    UINT64_C(0x6dcb43fb943aec53), /* 1.1 node */ \
-    UINT64_C(0x369b1ba9a5c6384e), /* 1.1 attribute */ \
-    UINT64_C(0x929e5fbbee8d3e6f), /* 1.1 value */ \
-    UINT64_C(0xc3e388a942f3d43c), /* 1.1 uses */ \
-    UINT64_C(0x1d405a01cd68cf0b), /* 1.1 output_name */ \
-    UINT64_C(0x35215eef5bad7e7a), /* 1.1 constant */ \
-    UINT64_C(0x9d158466a8552b67), /* 1.1 contents */ \
-    UINT64_C(0x31c9a1dfa99e8d90), /* 1.1 initializer */ \
-    UINT64_C(0x8c885d1d407934d3), /* 1.1 read */ \
-    UINT64_C(0xe1c7d0f249d5c34b), /* 1.1 dim_range */ \
-    UINT64_C(0x6f636b544ec6ea85), /* 1.1 dim_text */ \
-    UINT64_C(0xbf6f04c960e2f9da), /* 1.3 derive */ \
+    UINT64_C(0xbdfd0450ee95120b), /* 1.0 opset */ \
+    UINT64_C(0x2d9e62de6f135568), /* 1.0 main */ \
+    UINT64_C(0xbc41c31a591f6508), /* 1.0 block */ \
+    UINT64_C(0x6dcb43fb943aec53), /* 1.0 node */ \
+    UINT64_C(0x369b1ba9a5c6384e), /* 1.0 attribute */ \
+    UINT64_C(0x929e5fbbee8d3e6f), /* 1.0 value */ \
+    UINT64_C(0xc3e388a942f3d43c), /* 1.0 uses */ \
+    UINT64_C(0x1d405a01cd68cf0b), /* 1.0 output_name */ \
+    UINT64_C(0x35215eef5bad7e7a), /* 1.0 constant */ \
+    UINT64_C(0x9d158466a8552b67), /* 1.0 contents */ \
+    UINT64_C(0x31c9a1dfa99e8d90), /* 1.0 initializer */ \
+    UINT64_C(0x8c885d1d407934d3), /* 1.0 read */ \
+    UINT64_C(0xe1c7d0f249d5c34b), /* 1.0 dim_range */ \
+    UINT64_C(0x6f636b544ec6ea85), /* 1.0 dim_text */ \
+    UINT64_C(0x99b19a857de0e4b1), /* 1.0 derive */ \
 }
 enum {
     ONNXPORT_GRAPH_HOST_OPSET,
@@ -400,28 +388,32 @@ enum {
 };
 
 #define ONNXPORT_RULES_TABLE_LAYOUT { \
-    UINT64_C(0x543168865b3aedb0), /* 1.1 rules */ \
-    UINT64_C(0x80f305df9a52b34c), /* 1.1 check */ \
-    UINT64_C(0xc94ab5b0d03631ac), /* 1.1 build */ \
+    UINT64_C(0xaec8e6c17b26bc1e), /* 1.0 rules */ \
+    UINT64_C(0x23cadc6c8458357e), /* 1.0 check */ \
+    UINT64_C(0x85bb4997e0364412), /* 1.0 build */ \
+    UINT64_C(0x49164e8f2d606217), /* 1.0 class_of */ \
 }
 enum {
     ONNXPORT_RULES_TABLE_RULES,
     ONNXPORT_RULES_TABLE_CHECK,
     ONNXPORT_RULES_TABLE_BUILD,
+    ONNXPORT_RULES_TABLE_CLASS_OF,
     ONNXPORT_RULES_TABLE_FIELDS
 };
 
 #define ONNXPORT_RULES_HOST_LAYOUT { \
-    UINT64_C(0x0516894208f97b8b), /* 1.1 matched */ \
-    UINT64_C(0xf664350ab12abed4), /* 1.1 emit */ \
-    UINT64_C(0x2cb163ac6157a028), /* 1.1 constant */ \
-    UINT64_C(0x43dc4e23d47f5e61), /* 1.1 view */ \
-    UINT64_C(0x6df88783c51c5565), /* 1.1 set_type */ \
-    UINT64_C(0x503be169c823e638), /* 1.1 finish */ \
-    UINT64_C(0x9d5f392e40c533da), /* 1.1 refuse */ \
+    UINT64_C(0xd440f35a43e86cba), /* 1.0 bindings */ \
+    UINT64_C(0xba22641c8a82212a), /* 1.0 attribute */ \
+    UINT64_C(0xf16dafb30ba1aa31), /* 1.0 emit */ \
+    UINT64_C(0xbd23ceba851a165b), /* 1.0 constant */ \
+    UINT64_C(0x9e95c836c8099388), /* 1.0 view */ \
+    UINT64_C(0x4c1232bbddf7361c), /* 1.0 set_type */ \
+    UINT64_C(0xa5fc568b59c7d21f), /* 1.0 finish */ \
+    UINT64_C(0xa14d638166d0604d), /* 1.0 refuse */ \
 }
 enum {
-    ONNXPORT_RULES_HOST_MATCHED,
+    ONNXPORT_RULES_HOST_BINDINGS,
+    ONNXPORT_RULES_HOST_ATTRIBUTE,
     ONNXPORT_RULES_HOST_EMIT,
     ONNXPORT_RULES_HOST_CONSTANT,
     ONNXPORT_RULES_HOST_VIEW,
@@ -431,46 +423,10 @@ enum {
     ONNXPORT_RULES_HOST_FIELDS
 };
 
-#define ONNXPORT_RULES2_TABLE_LAYOUT { \
-    UINT64_C(0xaec8e6c17b26bc1e), /* 1.3 rules */ \
-    UINT64_C(0x23cadc6c8458357e), /* 1.3 check */ \
-    UINT64_C(0x85bb4997e0364412), /* 1.3 build */ \
-    UINT64_C(0x49164e8f2d606217), /* 1.4 class_of */ \
-}
-enum {
-    ONNXPORT_RULES2_TABLE_RULES,
-    ONNXPORT_RULES2_TABLE_CHECK,
-    ONNXPORT_RULES2_TABLE_BUILD,
-    ONNXPORT_RULES2_TABLE_CLASS_OF,
-    ONNXPORT_RULES2_TABLE_FIELDS
-};
-
-#define ONNXPORT_RULES2_HOST_LAYOUT { \
-    UINT64_C(0xd440f35a43e86cba), /* 1.3 bindings */ \
-    UINT64_C(0xba22641c8a82212a), /* 1.3 attribute */ \
-    UINT64_C(0xf16dafb30ba1aa31), /* 1.3 emit */ \
-    UINT64_C(0xbd23ceba851a165b), /* 1.3 constant */ \
-    UINT64_C(0x9e95c836c8099388), /* 1.3 view */ \
-    UINT64_C(0x4c1232bbddf7361c), /* 1.3 set_type */ \
-    UINT64_C(0xa5fc568b59c7d21f), /* 1.3 finish */ \
-    UINT64_C(0xa14d638166d0604d), /* 1.3 refuse */ \
-}
-enum {
-    ONNXPORT_RULES2_HOST_BINDINGS,
-    ONNXPORT_RULES2_HOST_ATTRIBUTE,
-    ONNXPORT_RULES2_HOST_EMIT,
-    ONNXPORT_RULES2_HOST_CONSTANT,
-    ONNXPORT_RULES2_HOST_VIEW,
-    ONNXPORT_RULES2_HOST_SET_TYPE,
-    ONNXPORT_RULES2_HOST_FINISH,
-    ONNXPORT_RULES2_HOST_REFUSE,
-    ONNXPORT_RULES2_HOST_FIELDS
-};
-
 #define ONNXPORT_PASS_TABLE_LAYOUT { \
-    UINT64_C(0xb1f1056456155313), /* 1.1 passes */ \
-    UINT64_C(0x8999aebb94201536), /* 1.1 run */ \
-    UINT64_C(0x72874b9f11ad6bf3), /* 1.4 class_of */ \
+    UINT64_C(0xb1f1056456155313), /* 1.0 passes */ \
+    UINT64_C(0x8999aebb94201536), /* 1.0 run */ \
+    UINT64_C(0x72874b9f11ad6bf3), /* 1.0 class_of */ \
 }
 enum {
     ONNXPORT_PASS_TABLE_PASSES,
@@ -480,17 +436,17 @@ enum {
 };
 
 #define ONNXPORT_PASS_HOST_LAYOUT { \
-    UINT64_C(0x0df84e527b595f48), /* 1.1 place */ \
-    UINT64_C(0xf9604c9a826efcd3), /* 1.1 emit */ \
-    UINT64_C(0x2195d8f3b3eb230d), /* 1.1 constant */ \
-    UINT64_C(0x594091ad80217f1e), /* 1.1 view */ \
-    UINT64_C(0x8a14d205b3f48b3e), /* 1.1 set_type */ \
-    UINT64_C(0x74deae3fb7f7b866), /* 1.1 replace_uses */ \
-    UINT64_C(0x22390301d2136eef), /* 1.1 set_input */ \
-    UINT64_C(0xd665bfc13e591bf7), /* 1.1 set_attribute */ \
-    UINT64_C(0x1fcc5bcb99404298), /* 1.1 remove */ \
-    UINT64_C(0xe3ac14c569048224), /* 1.1 note */ \
-    UINT64_C(0x22f95f134fd4bc7e), /* 1.1 refuse */ \
+    UINT64_C(0x0df84e527b595f48), /* 1.0 place */ \
+    UINT64_C(0xf9604c9a826efcd3), /* 1.0 emit */ \
+    UINT64_C(0x2195d8f3b3eb230d), /* 1.0 constant */ \
+    UINT64_C(0x594091ad80217f1e), /* 1.0 view */ \
+    UINT64_C(0x8a14d205b3f48b3e), /* 1.0 set_type */ \
+    UINT64_C(0x74deae3fb7f7b866), /* 1.0 replace_uses */ \
+    UINT64_C(0x22390301d2136eef), /* 1.0 set_input */ \
+    UINT64_C(0xd665bfc13e591bf7), /* 1.0 set_attribute */ \
+    UINT64_C(0x1fcc5bcb99404298), /* 1.0 remove */ \
+    UINT64_C(0xe3ac14c569048224), /* 1.0 note */ \
+    UINT64_C(0x22f95f134fd4bc7e), /* 1.0 refuse */ \
 }
 enum {
     ONNXPORT_PASS_HOST_PLACE,
@@ -508,15 +464,15 @@ enum {
 };
 
 #define ONNXPORT_COMPARE_TABLE_LAYOUT { \
-    UINT64_C(0xd42c252e3b6da825), /* 1.1 name */ \
-    UINT64_C(0xce9857ed64bedbd5), /* 1.1 open */ \
-    UINT64_C(0xb3b23cf9683fa86b), /* 1.1 begin */ \
-    UINT64_C(0x563080ff28e67be1), /* 1.1 scan */ \
-    UINT64_C(0x8b13353f084435bb), /* 1.1 chunk */ \
-    UINT64_C(0x3defdadcc6b670f6), /* 1.1 finish */ \
-    UINT64_C(0xe64b59718950587e), /* 1.1 end */ \
-    UINT64_C(0x9ec2ad32027993af), /* 1.1 close */ \
-    UINT64_C(0x01973835f8c9228e), /* 1.4 spread */ \
+    UINT64_C(0xd42c252e3b6da825), /* 1.0 name */ \
+    UINT64_C(0xce9857ed64bedbd5), /* 1.0 open */ \
+    UINT64_C(0xb3b23cf9683fa86b), /* 1.0 begin */ \
+    UINT64_C(0x563080ff28e67be1), /* 1.0 scan */ \
+    UINT64_C(0x8b13353f084435bb), /* 1.0 chunk */ \
+    UINT64_C(0x3defdadcc6b670f6), /* 1.0 finish */ \
+    UINT64_C(0xe64b59718950587e), /* 1.0 end */ \
+    UINT64_C(0x9ec2ad32027993af), /* 1.0 close */ \
+    UINT64_C(0x01973835f8c9228e), /* 1.0 spread */ \
 }
 enum {
     ONNXPORT_COMPARE_TABLE_NAME,
@@ -532,9 +488,9 @@ enum {
 };
 
 #define ONNXPORT_BACKEND_TABLE_LAYOUT { \
-    UINT64_C(0xc02c0168b62da53b), /* 1.1 entries */ \
-    UINT64_C(0xf3dfd233169aedb7), /* 1.1 claim */ \
-    UINT64_C(0x248db0e0a8d899c6), /* 1.1 compile */ \
+    UINT64_C(0xc02c0168b62da53b), /* 1.0 entries */ \
+    UINT64_C(0xf3dfd233169aedb7), /* 1.0 claim */ \
+    UINT64_C(0x248db0e0a8d899c6), /* 1.0 compile */ \
 }
 enum {
     ONNXPORT_BACKEND_TABLE_ENTRIES,
@@ -544,15 +500,15 @@ enum {
 };
 
 #define ONNXPORT_BACKEND_HOST_LAYOUT { \
-    UINT64_C(0x562b3d8ccc8bbe4e), /* 1.1 offered */ \
-    UINT64_C(0xdaaf0d23aad0e689), /* 1.1 claim */ \
-    UINT64_C(0xf9539a0f5723683b), /* 1.1 refuse_node */ \
-    UINT64_C(0xed2c61a013249aee), /* 1.1 region */ \
-    UINT64_C(0xa2b7a4ec285d04a2), /* 1.1 constant */ \
-    UINT64_C(0x3622843c03ca36cd), /* 1.1 blob */ \
-    UINT64_C(0xb5f0bb0bc32d33c6), /* 1.1 emit */ \
-    UINT64_C(0x8cfb530e28f87e29), /* 1.1 finish */ \
-    UINT64_C(0x5251a6001672f4bb), /* 1.1 refuse */ \
+    UINT64_C(0x562b3d8ccc8bbe4e), /* 1.0 offered */ \
+    UINT64_C(0xdaaf0d23aad0e689), /* 1.0 claim */ \
+    UINT64_C(0xf9539a0f5723683b), /* 1.0 refuse_node */ \
+    UINT64_C(0xed2c61a013249aee), /* 1.0 region */ \
+    UINT64_C(0xa2b7a4ec285d04a2), /* 1.0 constant */ \
+    UINT64_C(0x3622843c03ca36cd), /* 1.0 blob */ \
+    UINT64_C(0xb5f0bb0bc32d33c6), /* 1.0 emit */ \
+    UINT64_C(0x8cfb530e28f87e29), /* 1.0 finish */ \
+    UINT64_C(0x5251a6001672f4bb), /* 1.0 refuse */ \
 }
 enum {
     ONNXPORT_BACKEND_HOST_OFFERED,
@@ -568,8 +524,8 @@ enum {
 };
 
 #define ONNXPORT_LOG_HOST_LAYOUT { \
-    UINT64_C(0xa9d1d035787f1c74), /* 1.1 level */ \
-    UINT64_C(0xedbe1341f4412fa2), /* 1.1 message */ \
+    UINT64_C(0xa9d1d035787f1c74), /* 1.0 level */ \
+    UINT64_C(0xedbe1341f4412fa2), /* 1.0 message */ \
 }
 enum {
     ONNXPORT_LOG_HOST_LEVEL,
@@ -578,13 +534,13 @@ enum {
 };
 
 #define ONNXPORT_WEIGHTS_TABLE_LAYOUT { \
-    UINT64_C(0x4aee2ffbf37a25dd), /* 1.1 tensors */ \
-    UINT64_C(0x5f654af98ee064b7), /* 1.1 transforms */ \
-    UINT64_C(0x6919ab3b590400dc), /* 1.1 fill */ \
-    UINT64_C(0x4b2018c9e96864a7), /* 1.1 output */ \
-    UINT64_C(0xf5b6cbfb3f7e5573), /* 1.1 apply */ \
-    UINT64_C(0xd70fb12102dec0ba), /* 1.2 quantisers */ \
-    UINT64_C(0x79ff1e24b71df815), /* 1.2 quantise */ \
+    UINT64_C(0x4aee2ffbf37a25dd), /* 1.0 tensors */ \
+    UINT64_C(0x5f654af98ee064b7), /* 1.0 transforms */ \
+    UINT64_C(0x6919ab3b590400dc), /* 1.0 fill */ \
+    UINT64_C(0x4b2018c9e96864a7), /* 1.0 output */ \
+    UINT64_C(0xf5b6cbfb3f7e5573), /* 1.0 apply */ \
+    UINT64_C(0xd70fb12102dec0ba), /* 1.0 quantisers */ \
+    UINT64_C(0x79ff1e24b71df815), /* 1.0 quantise */ \
 }
 enum {
     ONNXPORT_WEIGHTS_TABLE_TENSORS,
@@ -634,17 +590,10 @@ typedef struct onnxport_graph_derivation onnxport_graph_derivation;
 typedef struct onnxport_graph_new_node onnxport_graph_new_node;
 typedef struct onnxport_graph_host onnxport_graph_host;
 typedef struct onnxport_rules_table onnxport_rules_table;
-typedef struct onnxport_rules_rule_record onnxport_rules_rule_record;
-typedef struct onnxport_rules_pattern_node onnxport_rules_pattern_node;
-typedef struct onnxport_rules_pattern_operand onnxport_rules_pattern_operand;
-typedef struct onnxport_rules_pattern_attribute onnxport_rules_pattern_attribute;
-typedef struct onnxport_rules_match_view onnxport_rules_match_view;
+typedef struct onnxport_rules_class_record onnxport_rules_class_record;
+typedef struct onnxport_rules_rule_text onnxport_rules_rule_text;
+typedef struct onnxport_rules_bindings onnxport_rules_bindings;
 typedef struct onnxport_rules_host onnxport_rules_host;
-typedef struct onnxport_rules2_table onnxport_rules2_table;
-typedef struct onnxport_rules2_class_record onnxport_rules2_class_record;
-typedef struct onnxport_rules2_rule_text onnxport_rules2_rule_text;
-typedef struct onnxport_rules2_bindings onnxport_rules2_bindings;
-typedef struct onnxport_rules2_host onnxport_rules2_host;
 typedef struct onnxport_pass_table onnxport_pass_table;
 typedef struct onnxport_pass_record onnxport_pass_record;
 typedef struct onnxport_pass_domain_record onnxport_pass_domain_record;
@@ -690,11 +639,7 @@ typedef struct onnxport_slice_mut_uint64 { uint64_t *data; size_t length; } onnx
 typedef struct onnxport_slice_mut_uint8 { uint8_t *data; size_t length; } onnxport_slice_mut_uint8;
 typedef struct onnxport_slice_pass_domain_record { const onnxport_pass_domain_record *data; size_t length; } onnxport_slice_pass_domain_record;
 typedef struct onnxport_slice_pass_record { const onnxport_pass_record *data; size_t length; } onnxport_slice_pass_record;
-typedef struct onnxport_slice_rules2_rule_text { const onnxport_rules2_rule_text *data; size_t length; } onnxport_slice_rules2_rule_text;
-typedef struct onnxport_slice_rules_pattern_attribute { const onnxport_rules_pattern_attribute *data; size_t length; } onnxport_slice_rules_pattern_attribute;
-typedef struct onnxport_slice_rules_pattern_node { const onnxport_rules_pattern_node *data; size_t length; } onnxport_slice_rules_pattern_node;
-typedef struct onnxport_slice_rules_pattern_operand { const onnxport_rules_pattern_operand *data; size_t length; } onnxport_slice_rules_pattern_operand;
-typedef struct onnxport_slice_rules_rule_record { const onnxport_rules_rule_record *data; size_t length; } onnxport_slice_rules_rule_record;
+typedef struct onnxport_slice_rules_rule_text { const onnxport_rules_rule_text *data; size_t length; } onnxport_slice_rules_rule_text;
 typedef struct onnxport_slice_str { const onnxport_str *data; size_t length; } onnxport_slice_str;
 typedef struct onnxport_slice_uint32 { const uint32_t *data; size_t length; } onnxport_slice_uint32;
 typedef struct onnxport_slice_uint64 { const uint64_t *data; size_t length; } onnxport_slice_uint64;
@@ -724,14 +669,14 @@ struct onnxport_about_table {
      * Since contract 1.0. */
     onnxport_slice_str provides;
     /* The options that the plugin takes, sorted by name.
-     * Since contract 1.1; there when the table's envelope has so many fields.
+     * Since contract 1.0; optional: null, or beyond the fields of the envelope, where it is not provided.
      * Thread: any, also several at once.
      * Takes: nothing borrowed. Gives: what is given stays valid for the rest of the process. */
     onnxport_slice_about_option_entry (*options)(void);
     /* Tells the plugin what the user set, names and values that fit `AboutTable::options`; what is not
      * among them has its default. Called by every host after the plugin was attached and before another
      * table is used, also when nothing was set. A plugin is one for its process: the last call counts.
-     * Since contract 1.1; there when the table's envelope has so many fields.
+     * Since contract 1.0; optional: null, or beyond the fields of the envelope, where it is not provided.
      * Thread: any, but one at a time for one handle.
      * Takes: what is passed is borrowed until the call returns. Gives: through the sink; borrowed until the sink's function returns.
      * Answers OK, REFUSED, PANICKED. */
@@ -1020,20 +965,20 @@ struct onnxport_lowering_host {
      * attributes that it passes. Nodes are emitted into the body until it ends, and a value from outside is
      * not valid there. Stores the ids of the body's inputs, one for each that the call passes and typed as
      * that.
-     * Since contract 1.1; there when the table's envelope has so many fields.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, INVALID. */
     uint32_t (*begin_function)(onnxport_lowering_context cx, const onnxport_lowering_node_record *call, onnxport_slice_mut_uint32 inputs);
     /* Ends the body with these outputs, calls the function where it began, and stores the ids of the
      * call's outputs, one for each. `REFUSED` when the model has a function of this name with another body.
-     * Since contract 1.1; there when the table's envelope has so many fields.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, REFUSED, INVALID. */
     uint32_t (*end_function)(onnxport_lowering_context cx, onnxport_slice_uint32 outputs, onnxport_slice_mut_uint32 results);
     /* Where the call comes from: its module, and the line of the user's code.
-     * Since contract 1.1; there when the table's envelope has so many fields.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
@@ -1041,19 +986,19 @@ struct onnxport_lowering_host {
     /* The contents of a parameter or buffer of at most 1 MiB, as `constant_data` gives those of a constant;
      * `dtype` is 0 where it is none, is larger, or is not there yet. What was read is part of the model: it
      * does not change when the model is given other weights.
-     * Since contract 1.3; there when the table's envelope has so many fields.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*weight_data)(onnxport_lowering_context cx, uint32_t value, onnxport_lowering_data_view *out);
     /* The node that computes a value.
-     * Since contract 1.3; there when the table's envelope has so many fields.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*definition)(onnxport_lowering_context cx, uint32_t value, onnxport_lowering_definition_view *out);
     /* An attribute of the node that computes a value: an integer. `REFUSED` where it states none of this name.
-     * Since contract 1.3; there when the table's envelope has so many fields.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, REFUSED, INVALID. */
@@ -1128,7 +1073,7 @@ struct onnxport_executor_table {
     void (*close)(onnxport_executor_handle runtime);
     /* Loads the model at `path` so that a run also hands over the intermediate values of these names: after
      * the model's outputs, in the order of `values`. Refused when the model has no such value.
-     * Since contract 1.1; there when the table's envelope has so many fields.
+     * Since contract 1.0; optional: null, or beyond the fields of the envelope, where it is not provided.
      * Thread: any, but one at a time for one handle.
      * Takes: what is passed is borrowed until the call returns. Gives: what is given stays valid until `unload` takes it back.
      * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
@@ -1137,7 +1082,7 @@ struct onnxport_executor_table {
      * name, the element type and the extents of one in `expected` is held against it, as `compare/1` does with
      * tolerances of 0, and told to `meter` instead of being handed over. Other results, and those that cannot be
      * compared, arrive through the sink's `tensor`. `UNSUPPORTED` where the plugin compares nothing.
-     * Since contract 1.4; there when the table's envelope has so many fields.
+     * Since contract 1.0; optional: null, or beyond the fields of the envelope, where it is not provided.
      * Thread: any, but one at a time for one handle.
      * Takes: what is passed is borrowed until the call returns. Gives: through the sink; borrowed until the sink's function returns.
      * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
@@ -1332,68 +1277,68 @@ struct onnxport_graph_new_node {
 struct onnxport_graph_host {
     /* The version of a domain's operator set, the empty domain being ONNX's own; 0 when the model does
      * not import it.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own. */
     int64_t (*opset)(onnxport_graph_context cx, onnxport_str domain);
     /* The main block.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: nothing borrowed. Gives: plain values, the caller's own.
      * Answers OK, INVALID. */
     uint32_t (*main)(onnxport_graph_context cx, uint64_t *out);
     /* A block.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*block)(onnxport_graph_context cx, uint64_t block, onnxport_graph_block_view *out);
     /* A node.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*node)(onnxport_graph_context cx, uint64_t node, onnxport_graph_node_view *out);
     /* An attribute of a node; its kind is `NONE` when the node has none of the name.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: what is given is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*attribute)(onnxport_graph_context cx, uint64_t node, onnxport_str name, onnxport_graph_attribute_view *out);
     /* A value.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*value)(onnxport_graph_context cx, uint64_t value, onnxport_graph_value_view *out);
     /* Where a value is read.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*uses)(onnxport_graph_context cx, uint64_t value, onnxport_graph_uses_view *out);
     /* The name of the model's output at `index`; an output has a name of its own, because a value may be
      * returned twice.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*output_name)(onnxport_graph_context cx, uint32_t index, onnxport_str *out);
     /* The contents of an initializer of at most 64 KiB; `dtype` is 0 when the value is none. Parameters
      * and buffers are none: a graph is to be the same with and without their bytes.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*constant)(onnxport_graph_context cx, uint64_t value, onnxport_lowering_data_view *out);
     /* The symbolic contents of a vector of integers, where the host knows them.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*contents)(onnxport_graph_context cx, uint64_t value, onnxport_lowering_shape_view *out);
     /* What an initializer is; `dtype` is 0 when the value is none.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
@@ -1401,18 +1346,18 @@ struct onnxport_graph_host {
     /* Copies `out.len()` of an initializer's bytes from byte `offset` of its row-major form. `REFUSED`
      * when they cannot be read, as those of a weight that nobody gave yet; `INVALID` when they end behind
      * its last byte.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: nothing borrowed. Gives: plain values, the caller's own.
      * Answers OK, INVALID, REFUSED. */
     uint32_t (*read)(onnxport_graph_context cx, uint64_t value, uint64_t offset, onnxport_slice_mut_uint8 out);
     /* The bounds of an extent.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: nothing borrowed. Gives: plain values, the caller's own. */
     onnxport_lowering_range_record (*dim_range)(onnxport_graph_context cx, onnxport_lowering_dim_record dim);
     /* An extent as text, `s0` or `2*batch + 1`; `?` for an unknown one.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
@@ -1421,7 +1366,7 @@ struct onnxport_graph_host {
      * id. For what builds a patch or edits the graph; `INVALID` for what only reads it. `REFUSED` when the
      * operation does not take the inputs: types that it has no arithmetic for, shapes that do not fit,
      * elements that share bytes. Each operation rounds once, to the type of its inputs.
-     * Since contract 1.3; there when the table's envelope has so many fields.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, INVALID, REFUSED. */
@@ -1431,192 +1376,35 @@ struct onnxport_graph_host {
 /* What the plugin provides. */
 struct onnxport_rules_table {
     /* The rules.
-     * Since contract 1.1. */
-    onnxport_slice_rules_rule_record rules;
+     * Since contract 1.0. */
+    onnxport_slice_rules_rule_text rules;
     /* Whether the rule at `index` applies where its pattern fits. `host` and `graph` are the envelopes
      * of `RulesHost` and `GraphHost`. Called on the thread of the conversion; the graph does not
      * change meanwhile. `OK`, or `REFUSED` after `RulesHost::refuse`, or `PANICKED`.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: the one of the conversion.
      * Takes: what is passed is borrowed until the call returns. Gives: nothing.
      * Answers OK, REFUSED, PANICKED, INVALID. */
     uint32_t (*check)(uint32_t index, const onnxport_table *host, const onnxport_table *graph, onnxport_graph_context cx);
     /* Describes what stands in the place of what the rule at `index` matched. `OK` after
      * `RulesHost::finish`, or as for `RulesTable::check`.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: the one of the conversion.
      * Takes: what is passed is borrowed until the call returns. Gives: nothing.
      * Answers OK, REFUSED, PANICKED, INVALID. */
     uint32_t (*build)(uint32_t index, const onnxport_table *host, const onnxport_table *graph, onnxport_graph_context cx);
-};
-
-/* A rule: what it looks for, and what is said about it. */
-struct onnxport_rules_rule_record {
-    /* The name, unique in the plugin: `transpose_transpose`. */
-    onnxport_str name;
-    /* What it does, in a line. */
-    onnxport_str documentation;
-    /* The lowest opset at which it is right. */
-    uint32_t min_opset;
-    /* The highest opset at which it is right. */
-    uint32_t max_opset;
-    /* Among several rules for one place, the highest priority is tried first. */
-    int32_t priority;
-    /* `rule_flags`. */
-    uint32_t flags;
-    /* The nodes of the pattern; the first is its root, whose outputs the patch replaces. */
-    onnxport_slice_rules_pattern_node nodes;
-    /* The operands of all nodes. */
-    onnxport_slice_rules_pattern_operand operands;
-    /* The attributes of all nodes. */
-    onnxport_slice_rules_pattern_attribute attributes;
-    /* The names of the variables that stand for values. */
-    onnxport_slice_str variables;
-    /* The names of the variables that stand for attributes. */
-    onnxport_slice_str captures;
-};
-
-/* A node of a pattern. */
-struct onnxport_rules_pattern_node {
-    /* The domain; empty for ONNX's own operators. */
-    onnxport_str domain;
-    /* The operator. */
-    onnxport_str op;
-    /* Where its operands start in `RuleRecord::operands`. */
-    uint32_t first_operand;
-    /* How many operands it has. */
-    uint32_t operands;
-    /* Where its attributes start in `RuleRecord::attributes`. */
-    uint32_t first_attribute;
-    /* How many attributes it has. */
-    uint32_t attributes;
-    /* The output that the pattern around it reads. */
-    uint32_t output;
-    /* `node_flags`. */
-    uint32_t flags;
-};
-
-/* An operand of a node of a pattern. */
-struct onnxport_rules_pattern_operand {
-    /* One of `operand_kind`. */
-    uint32_t kind;
-    /* The variable, or the node. */
-    uint32_t index;
-    /* 1 when the input may be left out. */
-    uint32_t optional;
-    /* The number. */
-    double number;
-};
-
-/* An attribute of a node of a pattern. */
-struct onnxport_rules_pattern_attribute {
-    /* The name. */
-    onnxport_str name;
-    /* `attr_kind` of `lowering/1` for a value that the attribute must have (`INT`, `FLOAT`, `STR`,
-     * `INTS` or `FLOATS`), or `CAPTURE`. */
-    uint32_t kind;
-    /* The variable that stands for the attribute, everywhere in the pattern. */
-    uint32_t index;
-    /* 1 when the attribute may be absent. */
-    uint32_t optional;
-    /* Integers; one for an `INT`. */
-    onnxport_slice_int64 ints;
-    /* Floats; one for a `FLOAT`. */
-    onnxport_slice_float floats;
-    /* The text of a `STR`. */
-    onnxport_str text;
-};
-
-/* What a rule matched. */
-struct onnxport_rules_match_view {
-    /* One per node of the pattern. */
-    onnxport_slice_uint64 nodes;
-    /* One per variable that stands for a value; `NOTHING` where an optional input is left out. */
-    onnxport_slice_uint64 values;
-};
-
-/* What the host offers while a rule is checked or builds its patch. Used on the thread of the call and
- * only until it returns. All functions that return a number return a `status`(crate::status); those
- * that build answer `INVALID` during a check. */
-struct onnxport_rules_host {
-    /* What was matched; borrowed until the plugin's next call into the host.
-     * Since contract 1.1.
-     * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
-     * Answers OK, INVALID. */
-    uint32_t (*matched)(onnxport_graph_context cx, onnxport_rules_match_view *out);
-    /* Adds a node before the root and stores the ids of its outputs; the number of outputs is the
-     * slice's length.
-     * Since contract 1.1.
-     * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
-     * Answers OK, INVALID. */
-    uint32_t (*emit)(onnxport_graph_context cx, const onnxport_graph_new_node *node, onnxport_slice_mut_uint64 outputs);
-    /* Adds an initializer of little-endian, row-major `bytes` and stores its id.
-     * Since contract 1.1.
-     * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
-     * Answers OK, INVALID. */
-    uint32_t (*constant)(onnxport_graph_context cx, int32_t dtype, onnxport_slice_uint64 dims, onnxport_slice_uint8 bytes, uint64_t *out);
-    /* Adds an initializer that shows the bytes of another one with its axes in the order `axes`, then
-     * with the extents `dims`, and stores its id. Nothing is copied before the model is written.
-     * `REFUSED` when such a view would need a copy.
-     * Since contract 1.1.
-     * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
-     * Answers OK, INVALID, REFUSED. */
-    uint32_t (*view)(onnxport_graph_context cx, uint64_t initializer, onnxport_slice_uint32 axes, onnxport_slice_uint64 dims, uint64_t *out);
-    /* States the type of a value of the patch that the host could not infer.
-     * Since contract 1.1.
-     * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
-     * Answers OK, INVALID. */
-    uint32_t (*set_type)(onnxport_graph_context cx, uint64_t value, const onnxport_lowering_type_record *ty);
-    /* Ends the patch: what stands for each output of the root; `NOTHING` for one that is not read.
-     * Since contract 1.1.
-     * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
-     * Answers OK, INVALID. */
-    uint32_t (*finish)(onnxport_graph_context cx, onnxport_slice_uint64 outputs);
-    /* Says why the rule does not apply here. `code` is empty for the host's own code.
-     * Since contract 1.1.
-     * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: nothing. */
-    void (*refuse)(onnxport_graph_context cx, onnxport_str code, onnxport_str message, onnxport_str help);
-};
-
-/* What the plugin provides. */
-struct onnxport_rules2_table {
-    /* The rules.
-     * Since contract 1.3. */
-    onnxport_slice_rules2_rule_text rules;
-    /* Whether the rule at `index` applies where its pattern fits. `host` and `graph` are the envelopes
-     * of `Rules2Host` and `GraphHost`. Called on the thread of the conversion; the graph does not
-     * change meanwhile. `OK`, or `REFUSED` after `Rules2Host::refuse`, or `PANICKED`.
-     * Since contract 1.3.
-     * Thread: the one of the conversion.
-     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
-     * Answers OK, REFUSED, PANICKED, INVALID. */
-    uint32_t (*check)(uint32_t index, const onnxport_table *host, const onnxport_table *graph, onnxport_graph_context cx);
-    /* Describes what stands in the place of what the rule at `index` matched. `OK` after
-     * `Rules2Host::finish`, or as for `Rules2Table::check`.
-     * Since contract 1.3.
-     * Thread: the one of the conversion.
-     * Takes: what is passed is borrowed until the call returns. Gives: nothing.
-     * Answers OK, REFUSED, PANICKED, INVALID. */
-    uint32_t (*build)(uint32_t index, const onnxport_table *host, const onnxport_table *graph, onnxport_graph_context cx);
-    /* States how exact the rule at `index` is. A host takes a rule of a plugin without this function as one of
-     * class `class::UNSTATED`. `INVALID` for an unknown index.
-     * Since contract 1.4; there when the table's envelope has so many fields.
+    /* States how exact the rule at `index` is. Without this function a rule is one of class `UNSTATED`. `INVALID`
+     * for an unknown index.
+     * Since contract 1.0; optional: null, or beyond the fields of the envelope, where it is not provided.
      * Thread: the one of the conversion.
      * Takes: nothing borrowed. Gives: what is given stays valid for the rest of the process.
      * Answers OK, INVALID. */
-    uint32_t (*class_of)(uint32_t index, onnxport_rules2_class_record *out);
+    uint32_t (*class_of)(uint32_t index, onnxport_rules_class_record *out);
 };
 
 /* How exact a rule or a pass is. A result may differ from what it was by the larger of what `relative` and `ulps`
  * allow; infinities stay what they are, and NaN stays NaN, unless `finite` is 1. */
-struct onnxport_rules2_class_record {
+struct onnxport_rules_class_record {
     /* One of `class`. */
     uint32_t kind;
     /* By how much a result may differ, as a part of the larger of 1 and its magnitude; 0 where that is not stated. */
@@ -1630,7 +1418,7 @@ struct onnxport_rules2_class_record {
 };
 
 /* A rule: what it looks for, and what is said about it. */
-struct onnxport_rules2_rule_text {
+struct onnxport_rules_rule_text {
     /* The name, unique in the plugin: `transpose_transpose`. */
     onnxport_str name;
     /* What it does, in a line. */
@@ -1643,7 +1431,7 @@ struct onnxport_rules2_rule_text {
     uint32_t max_opset;
     /* Among several rules for one place, the highest priority is tried first. */
     int32_t priority;
-    /* `rule_flags` of `rules/1`. */
+    /* `rule_flags`. */
     uint32_t flags;
     /* The names in the pattern whose nodes `Bindings::nodes` tells. */
     onnxport_slice_str nodes;
@@ -1651,12 +1439,12 @@ struct onnxport_rules2_rule_text {
     onnxport_slice_str values;
     /* The variables whose extents `Bindings::dims` tells. */
     onnxport_slice_str dims;
-    /* The variables whose attributes `Rules2Host::attribute` tells. */
+    /* The variables whose attributes `RulesHost::attribute` tells. */
     onnxport_slice_str attributes;
 };
 
 /* What a rule matched. */
-struct onnxport_rules2_bindings {
+struct onnxport_rules_bindings {
     /* The roots of the pattern, whose outputs the patch replaces. */
     onnxport_slice_uint64 roots;
     /* One per name in `RuleText::nodes`; `NOTHING` for a part that is left out. */
@@ -1670,29 +1458,29 @@ struct onnxport_rules2_bindings {
 /* What the host offers while a rule is checked or builds its patch. Used on the thread of the call and
  * only until it returns. All functions that return a number return a `status`(crate::status); those
  * that build answer `INVALID` during a check. */
-struct onnxport_rules2_host {
+struct onnxport_rules_host {
     /* What was matched; borrowed until the plugin's next call into the host.
-     * Since contract 1.3.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
-    uint32_t (*bindings)(onnxport_graph_context cx, onnxport_rules2_bindings *out);
+    uint32_t (*bindings)(onnxport_graph_context cx, onnxport_rules_bindings *out);
     /* The attribute that the variable at `index` in `RuleText::attributes` stands for: what the node
      * states, or else the default; of kind `NONE` where there is neither.
-     * Since contract 1.3.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*attribute)(onnxport_graph_context cx, uint32_t index, onnxport_graph_attribute_view *out);
     /* Adds a node in front of what is replaced and stores the ids of its outputs; the number of outputs
      * is the slice's length.
-     * Since contract 1.3.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, INVALID. */
     uint32_t (*emit)(onnxport_graph_context cx, const onnxport_graph_new_node *node, onnxport_slice_mut_uint64 outputs);
     /* Adds an initializer of little-endian, row-major `bytes` and stores its id.
-     * Since contract 1.3.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, INVALID. */
@@ -1700,26 +1488,26 @@ struct onnxport_rules2_host {
     /* Adds an initializer that shows the bytes of another one with its axes in the order `axes`, then
      * with the extents `dims`, and stores its id. Nothing is copied before the model is written.
      * `REFUSED` when such a view would need a copy.
-     * Since contract 1.3.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, INVALID, REFUSED. */
     uint32_t (*view)(onnxport_graph_context cx, uint64_t initializer, onnxport_slice_uint32 axes, onnxport_slice_uint64 dims, uint64_t *out);
     /* States the type of a value of the patch that the host could not infer.
-     * Since contract 1.3.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: nothing.
      * Answers OK, INVALID. */
     uint32_t (*set_type)(onnxport_graph_context cx, uint64_t value, const onnxport_lowering_type_record *ty);
     /* Ends the patch: what stands for each output of each root, one root after the other; `NOTHING` for
      * one that is not read.
-     * Since contract 1.3.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: nothing.
      * Answers OK, INVALID. */
     uint32_t (*finish)(onnxport_graph_context cx, onnxport_slice_uint64 outputs);
     /* Says why the rule does not apply here. `code` is empty for the host's own code.
-     * Since contract 1.3.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: nothing. */
     void (*refuse)(onnxport_graph_context cx, onnxport_str code, onnxport_str message, onnxport_str help);
@@ -1728,22 +1516,22 @@ struct onnxport_rules2_host {
 /* What the plugin provides. */
 struct onnxport_pass_table {
     /* The passes.
-     * Since contract 1.1. */
+     * Since contract 1.0. */
     onnxport_slice_pass_record passes;
     /* Runs the pass at `index`. `host` and `graph` are the envelopes of `PassHost` and `GraphHost`.
      * Called on the thread of the conversion. Returns a `status`(crate::status).
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: the one of the conversion.
      * Takes: what is passed is borrowed until the call returns. Gives: nothing.
      * Answers OK, REFUSED, PANICKED, INVALID. */
     uint32_t (*run)(uint32_t index, const onnxport_table *host, const onnxport_table *graph, onnxport_graph_context cx);
-    /* States how exact the pass at `index` is. A host takes a pass of a plugin without this function as one of
-     * class `UNSTATED`. `INVALID` for an unknown index.
-     * Since contract 1.4; there when the table's envelope has so many fields.
+    /* States how exact the pass at `index` is. Without this function a pass is one of class `UNSTATED`. `INVALID`
+     * for an unknown index.
+     * Since contract 1.0; optional: null, or beyond the fields of the envelope, where it is not provided.
      * Thread: the one of the conversion.
      * Takes: nothing borrowed. Gives: what is given stays valid for the rest of the process.
      * Answers OK, INVALID. */
-    uint32_t (*class_of)(uint32_t index, onnxport_rules2_class_record *out);
+    uint32_t (*class_of)(uint32_t index, onnxport_rules_class_record *out);
 };
 
 /* A pass. */
@@ -1780,19 +1568,19 @@ struct onnxport_pass_domain_record {
 struct onnxport_pass_host {
     /* Says where the nodes go that are added from now on: one of `place`, relative to `node`. They
      * are taken to come from where `node` comes from. A pass starts without a place.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: nothing borrowed. Gives: nothing.
      * Answers OK, INVALID. */
     uint32_t (*place)(onnxport_graph_context cx, uint64_t node, uint32_t place);
     /* Adds a node and stores the ids of its outputs; the number of outputs is the slice's length.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, INVALID. */
     uint32_t (*emit)(onnxport_graph_context cx, const onnxport_graph_new_node *node, onnxport_slice_mut_uint64 outputs);
     /* Adds an initializer of little-endian, row-major `bytes` and stores its id.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, INVALID. */
@@ -1800,13 +1588,13 @@ struct onnxport_pass_host {
     /* Adds an initializer that shows the bytes of another one with its axes in the order `axes`, then
      * with the extents `dims`, and stores its id. Nothing is copied before the model is written.
      * `REFUSED` when such a view would need a copy.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, INVALID, REFUSED. */
     uint32_t (*view)(onnxport_graph_context cx, uint64_t initializer, onnxport_slice_uint32 axes, onnxport_slice_uint64 dims, uint64_t *out);
     /* States the type of a value that the pass added and the host could not infer.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: nothing.
      * Answers OK, INVALID. */
@@ -1814,38 +1602,38 @@ struct onnxport_pass_host {
     /* Makes everything that reads `old`, outputs of blocks included, read `new`; only the node that makes
      * `new` goes on reading `old`. `new` takes over the name of what a node made when it has none.
      * `REFUSED` when both cannot have one type.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: nothing borrowed. Gives: nothing.
      * Answers OK, INVALID, REFUSED. */
     uint32_t (*replace_uses)(onnxport_graph_context cx, uint64_t old, uint64_t new_);
     /* Makes input `index` of a node read `value`; `NOTHING` leaves an optional one out.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: nothing borrowed. Gives: nothing.
      * Answers OK, INVALID. */
     uint32_t (*set_input)(onnxport_graph_context cx, uint64_t node, uint32_t index, uint64_t value);
     /* Sets an attribute; one of kind `NONE` is removed. Blocks cannot be set.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: nothing.
      * Answers OK, INVALID. */
     uint32_t (*set_attribute)(onnxport_graph_context cx, uint64_t node, const onnxport_graph_attribute_view *attribute);
     /* Removes a node. `REFUSED` when one of its outputs is still read.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: nothing borrowed. Gives: nothing.
      * Answers OK, INVALID, REFUSED. */
     uint32_t (*remove)(onnxport_graph_context cx, uint64_t node);
     /* Tells the user something that the pass did or left alone; shown with `--explain-rule`.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: nothing.
      * Answers OK, INVALID. */
     uint32_t (*note)(onnxport_graph_context cx, uint64_t node, onnxport_str message);
     /* Says why the pass cannot do its work on this graph: all its edits are taken back. `code` is empty
      * for the host's own code.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: nothing. */
     void (*refuse)(onnxport_graph_context cx, onnxport_str code, onnxport_str message, onnxport_str help);
@@ -1854,47 +1642,47 @@ struct onnxport_pass_host {
 /* What the plugin provides. */
 struct onnxport_compare_table {
     /* The name to show, `CUDA`.
-     * Since contract 1.1. */
+     * Since contract 1.0. */
     onnxport_str name;
     /* Opens the comparer. Stores a handle for `CompareTable::close`. Returns a
      * `status`(crate::status).
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: any, but one at a time for one handle.
      * Takes: what is passed is borrowed until the call returns. Gives: what is given stays valid until `close` takes it back.
      * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
     uint32_t (*open)(onnxport_slice_executor_option_record options, onnxport_executor_handle *out, const onnxport_executor_sink *sink);
     /* Begins a comparison. Stores a handle for `CompareTable::end`. `UNSUPPORTED` for an element type
      * that the plugin does not compare.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: any, but one at a time for one handle.
      * Takes: what is passed is borrowed until the call returns. Gives: what is given stays valid until `end` takes it back.
      * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
     uint32_t (*begin)(onnxport_executor_handle comparer, const onnxport_compare_pair_record *pair, onnxport_executor_handle *out, const onnxport_executor_sink *sink);
     /* Looks at the next elements of the expected tensor.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: any, but one at a time for one handle.
      * Takes: what is passed is borrowed until the call returns. Gives: through the sink; borrowed until the sink's function returns.
      * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
     uint32_t (*scan)(onnxport_executor_handle comparison, onnxport_slice_uint8 expected, const onnxport_executor_sink *sink);
     /* Compares the next elements, whole ones and as many of both.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: any, but one at a time for one handle.
      * Takes: what is passed is borrowed until the call returns. Gives: through the sink; borrowed until the sink's function returns.
      * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
     uint32_t (*chunk)(onnxport_executor_handle comparison, onnxport_slice_uint8 got, onnxport_slice_uint8 expected, const onnxport_executor_sink *sink);
     /* States what was found; after it the comparison is only ended.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: any, but one at a time for one handle.
      * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
     uint32_t (*finish)(onnxport_executor_handle comparison, onnxport_compare_metrics_record *out, const onnxport_executor_sink *sink);
     /* Releases a comparison.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: any, but one at a time for one handle.
      * Takes: nothing borrowed. Gives: nothing. */
     void (*end)(onnxport_executor_handle comparison);
     /* Releases the comparer.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: any, but one at a time for one handle.
      * Takes: nothing borrowed. Gives: nothing. */
     void (*close)(onnxport_executor_handle comparer);
@@ -1902,7 +1690,7 @@ struct onnxport_compare_table {
      * once. `ulps` has `ULP_BUCKETS` places and `decades` has `DECADE_BUCKETS`, all 0. Elements that
      * agree as NaN or as infinities are counted at 0 in both; those where one is NaN or infinite and the
      * other is not, or is another infinity, in neither. `UNSUPPORTED` where the plugin does not count so.
-     * Since contract 1.4; there when the table's envelope has so many fields.
+     * Since contract 1.0; optional: null, or beyond the fields of the envelope, where it is not provided.
      * Thread: any, but one at a time for one handle.
      * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
@@ -1969,13 +1757,13 @@ struct onnxport_compare_spread_record {
 /* What the plugin provides. */
 struct onnxport_backend_table {
     /* The backends; users choose one by its id.
-     * Since contract 1.1. */
+     * Since contract 1.0. */
     onnxport_slice_backend_entry entries;
     /* Takes or refuses the nodes of `BackendHost::offered` for the backend at `index`; `host` and
      * `graph` are the envelopes of the `BackendHost` and the `GraphHost`. Called once per conversion.
      * Returns a `status`(crate::status); after anything but `OK` no node is claimed. May not keep what
      * it learns for `compile`: nodes may be renumbered in between.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: the one of the conversion.
      * Takes: what is passed is borrowed until the call returns. Gives: nothing.
      * Answers OK, REFUSED, PANICKED, INVALID. */
@@ -1984,7 +1772,7 @@ struct onnxport_backend_table {
      * `BackendHost::finish`. Called once per region, in the order of their first nodes. Returns a
      * `status`(crate::status); after `REFUSED` the region stays as it is, and the report says so.
      * Equal regions must give equal results, byte for byte.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: the one of the conversion.
      * Takes: what is passed is borrowed until the call returns. Gives: nothing.
      * Answers OK, REFUSED, PANICKED, INVALID. */
@@ -2078,60 +1866,60 @@ struct onnxport_backend_emit_record {
 struct onnxport_backend_host {
     /* In `claim`: the nodes that the backend's capabilities cover and that no earlier backend took, by
      * block and in order. Invalid in `compile`.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*offered)(onnxport_graph_context cx, onnxport_slice_uint64 *out);
     /* In `claim`: claims nodes, in any order. Invalid when one was not offered, stands twice or was
      * claimed before; the conversion then fails. `flags` are `claim_flags`.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: nothing.
      * Answers OK, INVALID. */
     uint32_t (*claim)(onnxport_graph_context cx, onnxport_slice_uint64 nodes, uint32_t flags);
     /* In `claim`: says in a sentence why a node is not claimed. Of several reasons the last counts; for
      * a node that is claimed, none does.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: nothing.
      * Answers OK, INVALID. */
     uint32_t (*refuse_node)(onnxport_graph_context cx, uint64_t node, onnxport_str reason);
     /* In `compile`: the region. Invalid in `claim`, as are all functions below but the last.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*region)(onnxport_graph_context cx, onnxport_backend_region_view *out);
     /* In `compile`: makes a constant of little-endian, row-major `bytes` and stores its id.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, INVALID. */
     uint32_t (*constant)(onnxport_graph_context cx, int32_t dtype, onnxport_slice_uint64 dims, onnxport_slice_uint8 bytes, uint64_t *out);
     /* In `compile`: appends to a blob; the first call for a number makes it. Large blobs go to disk.
      * Refused when the disk does not take them.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: nothing.
      * Answers OK, INVALID, REFUSED. */
     uint32_t (*blob)(onnxport_graph_context cx, uint32_t blob, onnxport_slice_uint8 bytes);
     /* In `compile`: emits a node and stores the ids of its outputs. Invalid when an input is none that
      * the record allows, or the number of outputs is not that of `node.outputs`.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, INVALID. */
     uint32_t (*emit)(onnxport_graph_context cx, const onnxport_backend_emit_record *node, onnxport_slice_mut_uint64 outputs);
     /* In `compile`: sets what the outputs of the region become, one each and in their order. The host
      * checks afterwards that types and shapes are the same, and fails the conversion if they are not.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: nothing.
      * Answers OK, INVALID. */
     uint32_t (*finish)(onnxport_graph_context cx, onnxport_slice_uint64 outputs);
     /* Says why the plugin returns `REFUSED`. `code` is empty for the host's own code.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
      * Takes: what is passed is borrowed until the call returns. Gives: nothing. */
     void (*refuse)(onnxport_graph_context cx, onnxport_str code, onnxport_str message, onnxport_str help);
@@ -2140,13 +1928,13 @@ struct onnxport_backend_host {
 /* Takes messages. */
 struct onnxport_log_host {
     /* The largest `level` that is shown; a message above it need not be made.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: any, also several at once.
      * Takes: nothing borrowed. Gives: nothing. */
     uint32_t (*level)(void);
     /* Takes one message of the plugin with this id. `cx` is that of the call of `lowering/1` which the message
      * is about, on its thread and before it returns; null for none.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: any, also several at once.
      * Takes: what is passed is borrowed until the call returns. Gives: nothing. */
     void (*message)(onnxport_str plugin, uint32_t level, onnxport_str text, onnxport_lowering_context cx);
@@ -2155,34 +1943,34 @@ struct onnxport_log_host {
 /* What the plugin provides. */
 struct onnxport_weights_table {
     /* The tensors that the plugin makes.
-     * Since contract 1.1. */
+     * Since contract 1.0. */
     onnxport_slice_weights_tensor_entry tensors;
     /* The transforms that the plugin has.
-     * Since contract 1.1. */
+     * Since contract 1.0. */
     onnxport_slice_weights_transform_entry transforms;
     /* Fills `out` with the bytes of the tensor at `index` from byte `offset` on: dense, row-major,
      * little-endian. They lie inside of the tensor. Returns a `status`(crate::status).
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: any, also several at once.
      * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, REFUSED, PANICKED, INVALID. */
     uint32_t (*fill)(uint32_t index, uint64_t offset, onnxport_slice_mut_uint8 out, const onnxport_executor_sink *sink);
     /* Says what the transform at `index` makes of `input`: hands one tensor without a name and without
      * bytes to the sink. `REFUSED` for an input that it does not take.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: any, also several at once.
      * Takes: what is passed is borrowed until the call returns. Gives: through the sink; borrowed until the sink's function returns.
      * Answers OK, REFUSED, PANICKED, INVALID. */
     uint32_t (*output)(uint32_t index, const onnxport_weights_weight_record *input, const onnxport_executor_sink *sink);
     /* Makes `out` of `bytes`: whole granules of the input, the first of which has the number `first`.
      * Every granule becomes equally many bytes, the last one perhaps fewer.
-     * Since contract 1.1.
+     * Since contract 1.0.
      * Thread: any, also several at once.
      * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, REFUSED, PANICKED, INVALID. */
     uint32_t (*apply)(uint32_t index, const onnxport_weights_weight_record *input, uint64_t first, onnxport_slice_uint8 bytes, onnxport_slice_mut_uint8 out, const onnxport_executor_sink *sink);
     /* The quantisers that the plugin has.
-     * Since contract 1.2; there when the table's envelope has so many fields.
+     * Since contract 1.0; optional: null, or beyond the fields of the envelope, where it is not provided.
      * Thread: any, also several at once.
      * Takes: nothing borrowed. Gives: what is given stays valid for the rest of the process. */
     onnxport_slice_weights_quantiser_entry (*quantisers)(void);
@@ -2191,14 +1979,15 @@ struct onnxport_weights_table {
      * All of them hold 0 at first. Codes belong to the scales as the type of the weight stores them:
      * nothing is rounded afterwards.
      * 
-     * Scales are positive, finite, and numbers of that type. Symmetric: every zero is 0, and codes lie
-     * between `-2^(bits-1)` and `2^(bits-1) - 1`; otherwise zeros and codes lie between 0 and `2^bits - 1`.
+     * Scales are finite, not 0, and numbers of that type; they are positive, but for symmetric codes of 4 bits.
+     * Symmetric: every zero is 0, and codes lie between `-2^(bits-1)` and `2^(bits-1) - 1`; otherwise zeros and codes
+     * lie between 0 and `2^bits - 1`.
      * The host refuses what does not.
      * 
      * A granule gets the same answer in every call, on every thread and in every process, alone and in
      * any part: scales, zeros and codes are written at different times, and from answers to different
      * calls.
-     * Since contract 1.2; there when the table's envelope has so many fields.
+     * Since contract 1.0; optional: null, or beyond the fields of the envelope, where it is not provided.
      * Thread: any, also several at once.
      * Takes: what is passed is borrowed until the call returns. Gives: plain values, the caller's own.
      * Answers OK, REFUSED, PANICKED, INVALID. */

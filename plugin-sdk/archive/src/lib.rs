@@ -1,8 +1,8 @@
-//! Sources of crates of this workspace as one compressed archive that builds by itself: the plugin SDK as it travels
-//! with the program, and as it was when a revision of the contract was released.
+//! Packs crates of this workspace, as sources, into one compressed archive that builds by itself: the plugin SDK that
+//! travels with the program.
 //!
-//! An archive holds the crates that are asked for with those of the workspace that they depend on, each in its folder,
-//! and a `Cargo.toml` that makes a workspace of them. The same sources give the same bytes.
+//! An archive holds the requested crates and the crates of the workspace that they depend on, each in its folder, and a
+//! `Cargo.toml` that makes them a workspace. The same sources give the same bytes.
 
 mod manifest;
 mod unpack;
@@ -14,37 +14,23 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
 use manifest::Workspace;
-pub use unpack::{read, unpack};
-
-/// What goes into an archive.
-#[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
-    /// The crates, by name; what they depend on comes along.
-    pub crates: &'a [&'a str],
-    /// The folder in the archive that holds them, relative to its `Cargo.toml`; empty for none.
-    pub folder: &'a str,
-    /// Other members of the workspace, which are not in the archive.
-    pub members: &'a [&'a str],
-}
+pub use unpack::unpack;
 
 /// Folders of a crate that are not needed to build it.
 const LEFT_OUT: &[&str] = &["tests", "benches", "examples", "include", "target"];
 
-/// The archive of what is `wanted` from the workspace in the folder `repository`, with further `files`, each a name and
-/// contents.
+/// Packs the crates called `names` of the workspace in the folder `repository`, and the crates that they depend on.
 ///
 /// # Errors
-/// When a manifest is not one, a crate is not in the workspace, or a file cannot be read.
-pub fn pack(repository: &Path, wanted: Wanted<'_>, files: &[(&str, Vec<u8>)]) -> io::Result<Vec<u8>> {
+/// When a manifest cannot be read, a crate is not in the workspace, or a file cannot be read.
+pub fn pack(repository: &Path, names: &[&str]) -> io::Result<Vec<u8>> {
     let workspace = Workspace::read(repository)?;
-    let folders = workspace.closure(wanted.crates)?;
-    let mut entries: Vec<(String, Vec<u8>)> =
-        files.iter().map(|(name, bytes)| ((*name).to_owned(), bytes.clone())).collect();
-    entries.push(("Cargo.toml".to_owned(), workspace.manifest(&folders, wanted).into_bytes()));
+    let folders = workspace.closure(names)?;
+    let mut entries = vec![("Cargo.toml".to_owned(), workspace.manifest(&folders).into_bytes())];
     for file in sources_of(repository, &folders)? {
         let bytes = std::fs::read(repository.join(&file))?;
         let bytes = if file.ends_with("Cargo.toml") { workspace.packed(bytes, &folders)? } else { bytes };
-        entries.push((join(wanted.folder, &slashed(&file)), bytes));
+        entries.push((slashed(&file), bytes));
     }
     entries.sort();
     write(&entries)
@@ -54,18 +40,15 @@ pub fn pack(repository: &Path, wanted: Wanted<'_>, files: &[(&str, Vec<u8>)]) ->
 ///
 /// # Errors
 /// As [`pack`].
-pub fn inputs(repository: &Path, crates: &[&str]) -> io::Result<Vec<PathBuf>> {
+pub fn inputs(repository: &Path, names: &[&str]) -> io::Result<Vec<PathBuf>> {
     let workspace = Workspace::read(repository)?;
-    let mut found = sources_of(repository, &workspace.closure(crates)?)?;
+    let mut found = sources_of(repository, &workspace.closure(names)?)?;
     found.push("Cargo.toml".into());
     Ok(found)
 }
 
-/// An archive of `entries`, names and contents, in their order. Times are left out.
-///
-/// # Errors
-/// When a name stands twice.
-pub fn write(entries: &[(String, Vec<u8>)]) -> io::Result<Vec<u8>> {
+/// Writes an archive of `entries`, names and contents, in their order and without times.
+fn write(entries: &[(String, Vec<u8>)]) -> io::Result<Vec<u8>> {
     let options = SimpleFileOptions::default()
         .compression_method(CompressionMethod::Deflated)
         .compression_level(Some(9))
@@ -107,10 +90,6 @@ fn visit(repository: &Path, folder: &Path, found: &mut Vec<PathBuf>) -> io::Resu
         }
     }
     Ok(())
-}
-
-fn join(folder: &str, path: &str) -> String {
-    if folder.is_empty() { path.to_owned() } else { format!("{folder}/{path}") }
 }
 
 /// A path as archives and manifests write it.

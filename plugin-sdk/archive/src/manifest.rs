@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
 
-use super::{Wanted, join, slashed};
+use super::slashed;
 
 /// The workspace that archives are made of.
 pub(super) struct Workspace<'a> {
@@ -73,18 +73,15 @@ impl<'a> Workspace<'a> {
     }
 
     /// The manifest of a workspace of the crates in `folders`.
-    pub(super) fn manifest(&self, folders: &[PathBuf], wanted: Wanted<'_>) -> String {
+    pub(super) fn manifest(&self, folders: &[PathBuf]) -> String {
         let mut table = self.table.clone();
         table.remove("default-members");
-        let members = folders.iter().map(|folder| join(wanted.folder, &slashed(folder)));
-        let members = members.chain(wanted.members.iter().map(|member| (*member).to_owned()));
-        table.insert("members".to_owned(), Value::Array(members.map(Value::String).collect()));
+        let members = folders.iter().map(|folder| Value::String(slashed(folder)));
+        table.insert("members".to_owned(), Value::Array(members.collect()));
         if let Some(Value::Table(dependencies)) = table.get_mut("dependencies") {
             dependencies.retain(|_, dependency| {
-                let Some(Value::String(path)) = dependency.get_mut("path") else { return true };
-                let inside = folders.iter().any(|folder| slashed(folder) == *path);
-                *path = join(wanted.folder, path);
-                inside
+                let Some(path) = dependency.get("path").and_then(Value::as_str) else { return true };
+                folders.iter().any(|folder| slashed(folder) == path)
             });
         }
         let profiles = Value::Table(self.profiles.clone());

@@ -13,7 +13,7 @@ const MAX_LEN: u64 = 256 << 20;
 ///
 /// # Errors
 /// When it is none, or a name leads out of the folder that it is unpacked to.
-pub fn read(archive: &[u8]) -> io::Result<Vec<(PathBuf, Vec<u8>)>> {
+pub(super) fn read(archive: &[u8]) -> io::Result<Vec<(PathBuf, Vec<u8>)>> {
     let mut archive = ZipArchive::new(Cursor::new(archive))?;
     let mut files = Vec::new();
     let mut left = MAX_LEN;

@@ -106,8 +106,8 @@ impl Class {
             Kind::Target(target) => (quote!(TARGET), target.as_str()),
         };
         quote! {
-            ::onnxport_sdk::abi::rules2::ClassRecord {
-                kind: ::onnxport_sdk::abi::rules2::class::#class,
+            ::onnxport_sdk::abi::rules::ClassRecord {
+                kind: ::onnxport_sdk::abi::rules::class::#class,
                 relative: #relative,
                 ulps: #ulps,
                 target: ::onnxport_sdk::text(#target),

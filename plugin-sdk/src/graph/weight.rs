@@ -122,10 +122,6 @@ impl<'h> Weight<'h> {
         let Some(graph) = values.first().map(|value| value.graph) else {
             return Self(Err(Refusal::new("nothing makes no weight")));
         };
-        let Some(function) = graph.host().derive else {
-            return Self(Err(Refusal::new("the host makes no weights of others")
-                .help("use a host of contract 1.3 or newer")));
-        };
         let ids: Vec<u64> = values.iter().map(|value| value.id).collect();
         let derivation = Derivation {
             operation,
@@ -134,7 +130,7 @@ impl<'h> Weight<'h> {
             number,
         };
         let mut out = NOTHING;
-        Self(match function(graph.cx(), &derivation, &mut out) {
+        Self(match (graph.host().derive)(graph.cx(), &derivation, &mut out) {
             status::OK => Ok(graph.value(out)),
             status::REFUSED => {
                 let known = values.iter().filter_map(|value| value.initializer());

@@ -135,7 +135,8 @@ impl Part<'_> {
         }
     }
 
-    /// The nearest number of the type of the weight. Scales must be such numbers, finite and positive.
+    /// The nearest number of the type of the weight. Scales must be such numbers, finite and not 0, and positive
+    /// but for symmetric codes of 4 bits.
     pub fn round(&self, value: f32) -> f32 {
         match self.dtype {
             DType::F16 => f16::from_f32(value).to_f32(),
@@ -150,14 +151,17 @@ impl Part<'_> {
         self.step(low, high)
     }
 
-    /// The step that reaches from `low`, at most 0, to `high`, at least 0. Symmetric: as far as the larger
-    /// of both in both directions.
+    /// The step that reaches from `low`, at most 0, to `high`, at least 0. Symmetric: as far as the larger magnitude in both
+    /// directions with 8 bits; with 4 bits the value of the larger magnitude has the code -8, and a negative scale where it
+    /// is positive.
     pub fn step(&self, low: f32, high: f32) -> Step {
         let (low, high) = (f64::from(low), f64::from(high));
-        let (width, levels) = if self.symmetric {
-            (high.max(-low), f64::from((1 << (self.bits - 1)) - 1))
-        } else {
-            (high - low, f64::from((1 << self.bits) - 1))
+        let codes = self.codes();
+        let levels = f64::from(*codes.end());
+        let width = match (self.symmetric, self.bits) {
+            (true, 4) => (if high > -low { high } else { low }) * levels / f64::from(*codes.start()),
+            (true, _) => high.max(-low),
+            (false, _) => high - low,
         };
         let scale = self.round((width / levels) as f32);
         let scale = if scale == 0.0 { 1.0 } else { scale };

@@ -1,8 +1,15 @@
-/* A plugin in C, built against the header of each revision of the contract: lowerings and an executor, and what the
- * revision brought. */
+/* A plugin in C with most interfaces. Macros build it as another revision of the contract would have been:
+ *
+ *   NEWER    its tables have a field more, and its minor version is higher
+ *   OLDER    its tables end before their optional fields
+ *   MAJOR    its major version is higher
+ *   SHORT    its table of lowerings lacks the last field
+ *   CHANGED  a field of its table of lowerings has another layout
+ */
 
 #include "onnxport.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define F32 1
@@ -12,7 +19,7 @@
 
 static const uint64_t host_prints[] = ONNXPORT_LOWERING_HOST_LAYOUT;
 
-/* What a user can set, since 1.1. */
+/* The option that a user can set. */
 static float factor = 2;
 
 static uint32_t plain(const onnxport_lowering_host *host, onnxport_lowering_context cx, uint32_t x, onnxport_str op,
@@ -39,12 +46,9 @@ static uint32_t lower(uint32_t index, const onnxport_table *table, onnxport_lowe
         memset(bytes, 0, sizeof bytes);
         break;
     case 1:
-#if ONNXPORT_CONTRACT_MINOR >= 1
-        /* The host of today is newer than every frozen plugin. */
         if (!onnxport_has(table, host_prints, ONNXPORT_LOWERING_HOST_ORIGIN)) return ONNXPORT_STATUS_INVALID;
         onnxport_lowering_origin_view origin = {0};
         if (host->origin(cx, &origin) != ONNXPORT_STATUS_OK) return ONNXPORT_STATUS_INVALID;
-#endif
         return plain(host, cx, x, TEXT("Relu"), NULL);
     case 2:
         host->refuse(cx, (onnxport_str){0}, TEXT("this is what it says"), (onnxport_str){0});
@@ -64,13 +68,13 @@ static uint32_t lower(uint32_t index, const onnxport_table *table, onnxport_lowe
 #define ENTRY(name) {.target = ONNXPORT_TEXT(name ".default"), .max_opset = UINT32_MAX}
 
 static const onnxport_lowering_entry entries[] = {
-    ENTRY("aten.relu"), ENTRY("frozen.plain"), ENTRY("frozen.refused"), ENTRY("frozen.scaled"),
+    ENTRY("aten.relu"), ENTRY("sample.plain"), ENTRY("sample.refused"), ENTRY("sample.scaled"),
 };
 
 static const onnxport_lowering_table lowerings = {
-    .schemas = ONNXPORT_TEXT("frozen::plain(Tensor self) -> Tensor\n"
-                             "frozen::refused(Tensor self) -> Tensor\n"
-                             "frozen::scaled(Tensor self) -> Tensor\n"),
+    .schemas = ONNXPORT_TEXT("sample::plain(Tensor self) -> Tensor\n"
+                             "sample::refused(Tensor self) -> Tensor\n"
+                             "sample::scaled(Tensor self) -> Tensor\n"),
     .entries = {entries, COUNT(entries)},
     .lower = lower,
 };
@@ -118,9 +122,8 @@ static const onnxport_executor_table executor = {
     .close = forget,
 };
 
-/* ---- what later revisions brought ---- */
+/* ---- options, weights and rules ---- */
 
-#if ONNXPORT_CONTRACT_MINOR >= 1
 static const onnxport_about_option_entry option_entries[] = {
     {.name = ONNXPORT_TEXT("factor"), .kind = ONNXPORT_ABOUT_OPTION_KIND_FLOAT, .default_ = ONNXPORT_TEXT("2")},
 };
@@ -134,9 +137,7 @@ static uint32_t configure(onnxport_slice_executor_option_record given, const onn
     factor = given.length == 0 ? 2 : 3;
     return ONNXPORT_STATUS_OK;
 }
-#endif
 
-#if ONNXPORT_CONTRACT_MINOR >= 2
 static const onnxport_weights_quantiser_entry quantiser_entries[] = {{.name = ONNXPORT_TEXT("rounds")}};
 
 static onnxport_slice_weights_quantiser_entry quantisers(void) {
@@ -171,10 +172,8 @@ static const onnxport_weights_table weights = {
     .fill = fill, .output = output, .apply = apply, .quantisers = quantisers, .quantise = quantise,
 };
 static const uint64_t weights_prints[] = ONNXPORT_WEIGHTS_TABLE_LAYOUT;
-#endif
 
-#if ONNXPORT_CONTRACT_MINOR >= 3
-static const uint64_t rules_host_prints[] = ONNXPORT_RULES2_HOST_LAYOUT;
+static const uint64_t rules_host_prints[] = ONNXPORT_RULES_HOST_LAYOUT;
 
 static uint32_t check(uint32_t index, const onnxport_table *host, const onnxport_table *graph,
                       onnxport_graph_context cx) {
@@ -185,65 +184,84 @@ static uint32_t check(uint32_t index, const onnxport_table *host, const onnxport
 static uint32_t build(uint32_t index, const onnxport_table *table, const onnxport_table *graph,
                       onnxport_graph_context cx) {
     (void)graph;
-    if (index != 0 || !onnxport_has(table, rules_host_prints, ONNXPORT_RULES2_HOST_REFUSE)) {
+    if (index != 0 || !onnxport_has(table, rules_host_prints, ONNXPORT_RULES_HOST_REFUSE)) {
         return ONNXPORT_STATUS_INVALID;
     }
-    const onnxport_rules2_host *host = table->pointer;
-    onnxport_rules2_bindings bound = {0};
+    const onnxport_rules_host *host = table->pointer;
+    onnxport_rules_bindings bound = {0};
     if (host->bindings(cx, &bound) != ONNXPORT_STATUS_OK || bound.values.length != 1) return ONNXPORT_STATUS_INVALID;
     const uint64_t x = bound.values.data[0];
     return host->finish(cx, (onnxport_slice_uint64){&x, 1});
 }
 
 static const onnxport_str names[] = {ONNXPORT_TEXT("x")};
-static const onnxport_rules2_rule_text rule_texts[] = {
-    {.name = ONNXPORT_TEXT("frozen_neg"), .pattern = ONNXPORT_TEXT("Neg(Neg(x))"), .max_opset = UINT32_MAX,
+static const onnxport_rules_rule_text rule_texts[] = {
+    {.name = ONNXPORT_TEXT("sample_neg"), .pattern = ONNXPORT_TEXT("Neg(Neg(x))"), .max_opset = UINT32_MAX,
      .values = {names, COUNT(names)}},
 };
-static const onnxport_rules2_table rules = {.rules = {rule_texts, COUNT(rule_texts)}, .check = check, .build = build};
-static const uint64_t rules_prints[] = ONNXPORT_RULES2_TABLE_LAYOUT;
-#endif
+static const onnxport_rules_table rules = {.rules = {rule_texts, COUNT(rule_texts)}, .check = check, .build = build};
+static const uint64_t rules_prints[] = ONNXPORT_RULES_TABLE_LAYOUT;
 
 /* ---- what the plugin is ---- */
 
 static const onnxport_str provided[] = {
     ONNXPORT_TEXT(ONNXPORT_LOWERING_INTERFACE),
     ONNXPORT_TEXT(ONNXPORT_EXECUTOR_INTERFACE),
-#if ONNXPORT_CONTRACT_MINOR >= 2
     ONNXPORT_TEXT(ONNXPORT_WEIGHTS_INTERFACE),
-#endif
-#if ONNXPORT_CONTRACT_MINOR >= 3
-    ONNXPORT_TEXT(ONNXPORT_RULES2_INTERFACE),
-#endif
+    ONNXPORT_TEXT(ONNXPORT_RULES_INTERFACE),
 };
 
 static const onnxport_about_table about = {
-    .id = ONNXPORT_TEXT("frozen"),
+    .id = ONNXPORT_TEXT("sample"),
     .version = ONNXPORT_TEXT("0.1.0"),
     .contract = {ONNXPORT_CONTRACT_MAJOR, ONNXPORT_CONTRACT_MINOR},
     .needs = {1, 0},
     .provides = {provided, COUNT(provided)},
-#if ONNXPORT_CONTRACT_MINOR >= 1
     .options = options,
     .configure = configure,
-#endif
 };
 
 static const uint64_t about_prints[] = ONNXPORT_ABOUT_TABLE_LAYOUT;
 static const uint64_t lowering_prints[] = ONNXPORT_LOWERING_TABLE_LAYOUT;
 static const uint64_t executor_prints[] = ONNXPORT_EXECUTOR_TABLE_LAYOUT;
 
+/* The envelope as another revision would have written it. `base` is the number of fields that are not optional. */
+static onnxport_table revised(onnxport_table table, size_t base) {
+    (void)base;
+#if defined(NEWER)
+    /* It stays for the process, as a table does. */
+    uint64_t *longer = malloc((table.layout.length + 1) * sizeof *longer);
+    if (longer == NULL) return (onnxport_table){0};
+    memcpy(longer, table.layout.data, table.layout.length * sizeof *longer);
+    longer[table.layout.length] = 1;
+    table.layout.data = longer;
+    table.layout.length++;
+    table.size += sizeof(void *);
+    table.version.minor++;
+#elif defined(OLDER)
+    table.layout.length = base;
+#elif defined(MAJOR)
+    table.version.major++;
+#endif
+    return table;
+}
+
+#define ANSWER(table, prints, base) revised((onnxport_table)ONNXPORT_ENVELOPE(table, prints), base)
+
 static onnxport_table query(onnxport_str name) {
-    if (IS(name, ONNXPORT_ABOUT_INTERFACE)) return (onnxport_table)ONNXPORT_ENVELOPE(about, about_prints);
-    if (IS(name, ONNXPORT_LOWERING_INTERFACE)) return (onnxport_table)ONNXPORT_ENVELOPE(lowerings, lowering_prints);
-    if (IS(name, ONNXPORT_EXECUTOR_INTERFACE)) return (onnxport_table)ONNXPORT_ENVELOPE(executor, executor_prints);
-#if ONNXPORT_CONTRACT_MINOR >= 2
-    if (IS(name, ONNXPORT_WEIGHTS_INTERFACE)) return (onnxport_table)ONNXPORT_ENVELOPE(weights, weights_prints);
+    if (IS(name, ONNXPORT_ABOUT_INTERFACE)) return ANSWER(about, about_prints, ONNXPORT_ABOUT_TABLE_OPTIONS);
+    if (IS(name, ONNXPORT_EXECUTOR_INTERFACE)) return ANSWER(executor, executor_prints, ONNXPORT_EXECUTOR_TABLE_LOAD_WITH);
+    if (IS(name, ONNXPORT_WEIGHTS_INTERFACE)) return ANSWER(weights, weights_prints, ONNXPORT_WEIGHTS_TABLE_QUANTISERS);
+    if (IS(name, ONNXPORT_RULES_INTERFACE)) return ANSWER(rules, rules_prints, ONNXPORT_RULES_TABLE_CLASS_OF);
+    if (!IS(name, ONNXPORT_LOWERING_INTERFACE)) return (onnxport_table){0};
+    onnxport_table table = ANSWER(lowerings, lowering_prints, COUNT(lowering_prints));
+#if defined(SHORT)
+    table.layout.length--;
+#elif defined(CHANGED)
+    static const uint64_t changed[COUNT(lowering_prints)];
+    table.layout.data = changed;
 #endif
-#if ONNXPORT_CONTRACT_MINOR >= 3
-    if (IS(name, ONNXPORT_RULES2_INTERFACE)) return (onnxport_table)ONNXPORT_ENVELOPE(rules, rules_prints);
-#endif
-    return (onnxport_table){0};
+    return table;
 }
 
 static uint32_t attach(const onnxport_host_root *host) {

@@ -203,8 +203,11 @@ fn structure(out: &mut String, contract: &Contract, module: &Module, found: &Str
 fn facts(of: &Struct, field: &Field) -> Vec<String> {
     let mut lines = Vec::new();
     if of.is_table() {
-        let optional =
-            if field.optional { "; there when the table's envelope has so many fields" } else { "" };
+        let optional = if field.optional {
+            "; optional: null, or beyond the fields of the envelope, where it is not provided"
+        } else {
+            ""
+        };
         lines.push(format!("Since contract {}{optional}.", field.since));
     }
     if let Some(facts) = &field.facts {

@@ -48,7 +48,7 @@ pub(super) fn text(contract: &Contract) -> String {
             let _ = writeln!(
                 out,
                 "Table {{ interface: onnxport_abi::{}::INTERFACE, name: {:?}, shape: {path}::shape(), \
-                 base: {path}::BASE, since: vec![{}] }},",
+                 base: {path}::BASE, bytes: size_of::<{path}>(), read: super::read::<{path}>, since: vec![{}] }},",
                 module.name,
                 found.name,
                 since.join(", ")

@@ -163,6 +163,12 @@ impl Reader<'_> {
             if fields.last().is_some_and(|last| last.since > read.since) {
                 return Err(Error::new(field.span(), "a table grows at its end only"));
             }
+            if fields.last().is_some_and(|last| last.optional && !read.optional) {
+                return Err(Error::new(field.span(), "what is optional comes last"));
+            }
+            if kind != Kind::PluginTable && read.optional && read.since == base {
+                return Err(Error::new(field.span(), "only functions of plugins are optional"));
+            }
             fields.push(read);
         }
         for (field, read) in found.fields.iter().zip(&fields) {
@@ -195,10 +201,10 @@ impl Reader<'_> {
         if since > self.current {
             return Err(Error::new(field.span(), format!("the contract is {}", self.current)));
         }
-        let optional = since > base;
+        let optional = own.optional || since > base;
         let is_number = matches!(&ty, Type::Named { name, .. } if matches!(name.as_str(), "u32" | "u64"));
         if optional && !is_number && !matches!(ty, Type::Function { .. }) {
-            let why = "what is appended is a function, a u32 or a u64: zero means `not provided`";
+            let why = "what is optional is a function, a u32 or a u64: zero means `not provided`";
             return Err(Error::new(field.span(), why));
         }
         let facts = own.clone().or(defaults).complete(&own, &ty, field)?;

@@ -159,7 +159,7 @@ fn field(out: &mut String, of: &Struct, field: &Field) {
             let _ = writeln!(out, "/// - {line}");
         }
     } else if of.is_table() && field.optional {
-        let _ = writeln!(out, "///\n/// - Since contract {}; zero before.", field.since);
+        let _ = writeln!(out, "///\n/// - Since contract {}; zero where it is not provided.", field.since);
     }
     match (&field.ty, field.optional) {
         (ty @ Type::Function { .. }, true) => {
@@ -175,7 +175,7 @@ fn field(out: &mut String, of: &Struct, field: &Field) {
 fn lines(of: &Struct, field: &Field, facts: &Facts) -> Vec<String> {
     let mut lines = Vec::new();
     if of.is_table() {
-        let absent = if field.optional { "; `None` before" } else { "" };
+        let absent = if field.optional { "; `None` where it is not provided" } else { "" };
         lines.push(format!("Since contract {}{absent}.", field.since));
     }
     lines.push(format!("Thread: {}.", facts.thread.text()));

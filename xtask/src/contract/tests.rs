@@ -56,6 +56,12 @@ fn tables_grow_at_their_end_and_records_never() {
     assert_eq!(table(grown), Err("7: a table grows at its end only".to_owned()));
     assert_eq!(table("/// A.\n#[slot(since = 1.2)]\npub a: u32,"), Ok(()));
     assert!(table("/// A.\n#[slot(since = 1.2)]\npub a: RStr<'static>,").is_err(), "zero is no text");
+    let optional = "/// A.\n#[slot(optional)]\npub a: u32,";
+    let of_plugin =
+        |fields: &str| read(&format!("/// A table.\n#[table(plugin)]\npub struct T {{\n{fields}\n}}"));
+    assert_eq!(of_plugin(optional), Ok(()));
+    assert!(table(optional).is_err(), "a host provides every function");
+    assert!(of_plugin(&format!("{optional}\n/// B.\npub b: u32,")).is_err(), "what is optional comes last");
     assert!(table("/// A.\n#[slot(since = 1.3)]\npub a: u32,").is_err(), "there is no such revision");
     let record = read("/// R.\npub struct R {\n/// A.\n#[slot(since = 1.2)]\npub a: u32,\n}");
     assert_eq!(record, Err("3: a record never changes; make a new one".to_owned()));

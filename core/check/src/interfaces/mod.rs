@@ -28,8 +28,7 @@ pub(super) struct Interface {
 pub(super) const ALL: &[Interface] = &[
     Interface { name: "lowering/1", probe: lowering::probe, repeats: true },
     Interface { name: "executor/1", probe: executor::probe, repeats: false },
-    Interface { name: "rules/1", probe: rules::records, repeats: false },
-    Interface { name: "rules/2", probe: rules::texts, repeats: false },
+    Interface { name: "rules/1", probe: rules::rules, repeats: false },
     Interface { name: "pass/1", probe: pass::probe, repeats: false },
     Interface { name: "compare/1", probe: compare::probe, repeats: false },
     Interface { name: "backend/1", probe: backend::probe, repeats: true },

@@ -1,4 +1,4 @@
-//! `rules/1` and `rules/2`: the patterns, and conditions and patches without a graph.
+//! `rules/1`: the patterns, and conditions and patches without a graph.
 
 use onnxport_abi::Table;
 use onnxport_abi::graph::GraphContext;
@@ -12,24 +12,14 @@ use onnxport_core::host::Known;
 
 type Ask = extern "C" fn(u32, &Table, &Table, GraphContext) -> u32;
 
-pub(super) fn records(subject: &Subject, journal: &mut Journal) {
+pub(super) fn rules(subject: &Subject, journal: &mut Journal) {
     let Some(table) = subject.plugin.rules else { return };
-    let named = |rule: &onnxport_abi::rules::RuleRecord| Named {
+    let named = |rule: &onnxport_abi::rules::RuleText| Named {
         name: rule.name,
         opsets: (rule.min_opset, rule.max_opset),
     };
     let names: Vec<Named> = table.rules.known().iter().map(named).collect();
     probe("rules/1", &names, [table.check, table.build], subject, journal);
-}
-
-pub(super) fn texts(subject: &Subject, journal: &mut Journal) {
-    let Some(table) = subject.plugin.rules2 else { return };
-    let named = |rule: &onnxport_abi::rules2::RuleText| Named {
-        name: rule.name,
-        opsets: (rule.min_opset, rule.max_opset),
-    };
-    let names: Vec<Named> = table.rules.known().iter().map(named).collect();
-    probe("rules/2", &names, [table.check, table.build], subject, journal);
 }
 
 fn probe(name: &'static str, names: &[Named], asks: [Ask; 2], subject: &Subject, journal: &mut Journal) {

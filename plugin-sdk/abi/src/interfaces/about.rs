@@ -30,7 +30,7 @@ pub struct AboutTable {
     pub provides: RSlice<'static, RStr<'static>>,
     /// The options that the plugin takes, sorted by name.
     ///
-    /// - Since contract 1.1; `None` before.
+    /// - Since contract 1.0; `None` where it is not provided.
     /// - Thread: any, also several at once.
     /// - Takes: nothing borrowed.
     /// - Gives: what is given stays valid for the rest of the process.
@@ -40,7 +40,7 @@ pub struct AboutTable {
     /// among them has its default. Called by every host after the plugin was attached and before another
     /// table is used, also when nothing was set. A plugin is one for its process: the last call counts.
     ///
-    /// - Since contract 1.1; `None` before.
+    /// - Since contract 1.0; `None` where it is not provided.
     /// - Thread: any, but one at a time for one handle.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Gives: through the sink; borrowed until the sink's function returns.

@@ -20,7 +20,7 @@ use abi_stable::StableAbi;
 pub const INTERFACE: &str = "backend/1";
 
 /// The revision of the contract that brought the interface.
-pub const SINCE: crate::Version = crate::Version { major: 1, minor: 1 };
+pub const SINCE: crate::Version = crate::Version { major: 1, minor: 0 };
 
 /// What the plugin provides.
 #[repr(C)]
@@ -33,7 +33,7 @@ pub struct BackendTable {
     /// Returns a [`status`](crate::status); after anything but `OK` no node is claimed. May not keep what
     /// it learns for `compile`: nodes may be renumbered in between.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: the one of the conversion.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`INVALID`](crate::status::INVALID).
@@ -43,7 +43,7 @@ pub struct BackendTable {
     /// [`status`](crate::status); after `REFUSED` the region stays as it is, and the report says so.
     /// Equal regions must give equal results, byte for byte.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: the one of the conversion.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`INVALID`](crate::status::INVALID).
@@ -182,7 +182,7 @@ pub struct BackendHost {
     /// In `claim`: the nodes that the backend's capabilities cover and that no earlier backend took, by
     /// block and in order. Invalid in `compile`.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
     /// - Gives: what is given is borrowed until the next call into the same table.
@@ -191,7 +191,7 @@ pub struct BackendHost {
     /// In `claim`: claims nodes, in any order. Invalid when one was not offered, stands twice or was
     /// claimed before; the conversion then fails. `flags` are [`claim_flags`].
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
@@ -199,14 +199,14 @@ pub struct BackendHost {
     /// In `claim`: says in a sentence why a node is not claimed. Of several reasons the last counts; for
     /// a node that is claimed, none does.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub refuse_node: extern "C" fn(cx: GraphContext, node: u64, reason: RStr<'_>) -> u32,
     /// In `compile`: the region. Invalid in `claim`, as are all functions below but the last.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
     /// - Gives: what is given is borrowed until the next call into the same table.
@@ -214,7 +214,7 @@ pub struct BackendHost {
     pub region: for<'a> extern "C" fn(cx: GraphContext, out: &mut RegionView<'a>) -> u32,
     /// In `compile`: makes a constant of little-endian, row-major `bytes` and stores its id.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Gives: plain values, the caller's own.
@@ -229,7 +229,7 @@ pub struct BackendHost {
     /// In `compile`: appends to a blob; the first call for a number makes it. Large blobs go to disk.
     /// Refused when the disk does not take them.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID), [`REFUSED`](crate::status::REFUSED).
@@ -237,7 +237,7 @@ pub struct BackendHost {
     /// In `compile`: emits a node and stores the ids of its outputs. Invalid when an input is none that
     /// the record allows, or the number of outputs is not that of `node.outputs`.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Gives: plain values, the caller's own.
@@ -246,14 +246,14 @@ pub struct BackendHost {
     /// In `compile`: sets what the outputs of the region become, one each and in their order. The host
     /// checks afterwards that types and shapes are the same, and fails the conversion if they are not.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub finish: extern "C" fn(cx: GraphContext, outputs: RSlice<'_, u64>) -> u32,
     /// Says why the plugin returns `REFUSED`. `code` is empty for the host's own code.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Cannot fail.

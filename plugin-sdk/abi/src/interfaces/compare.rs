@@ -16,7 +16,7 @@ use abi_stable::StableAbi;
 pub const INTERFACE: &str = "compare/1";
 
 /// The revision of the contract that brought the interface.
-pub const SINCE: crate::Version = crate::Version { major: 1, minor: 1 };
+pub const SINCE: crate::Version = crate::Version { major: 1, minor: 0 };
 
 /// The position that stands for none.
 pub const NOWHERE: u64 = u64::MAX;
@@ -42,7 +42,7 @@ pub struct CompareTable {
     /// Opens the comparer. Stores a handle for [`CompareTable::close`]. Returns a
     /// [`status`](crate::status).
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: any, but one at a time for one handle.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Gives: what is given stays valid until `close` takes it back.
@@ -51,7 +51,7 @@ pub struct CompareTable {
     /// Begins a comparison. Stores a handle for [`CompareTable::end`]. `UNSUPPORTED` for an element type
     /// that the plugin does not compare.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: any, but one at a time for one handle.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Gives: what is given stays valid until `end` takes it back.
@@ -59,7 +59,7 @@ pub struct CompareTable {
     pub begin: extern "C" fn(comparer: Handle, pair: &PairRecord<'_>, out: &mut Handle, sink: &Sink) -> u32,
     /// Looks at the next elements of the expected tensor.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: any, but one at a time for one handle.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Gives: through the sink; borrowed until the sink's function returns.
@@ -67,7 +67,7 @@ pub struct CompareTable {
     pub scan: extern "C" fn(comparison: Handle, expected: RSlice<'_, u8>, sink: &Sink) -> u32,
     /// Compares the next elements, whole ones and as many of both.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: any, but one at a time for one handle.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Gives: through the sink; borrowed until the sink's function returns.
@@ -76,7 +76,7 @@ pub struct CompareTable {
         extern "C" fn(comparison: Handle, got: RSlice<'_, u8>, expected: RSlice<'_, u8>, sink: &Sink) -> u32,
     /// States what was found; after it the comparison is only ended.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: any, but one at a time for one handle.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Gives: plain values, the caller's own.
@@ -84,14 +84,14 @@ pub struct CompareTable {
     pub finish: extern "C" fn(comparison: Handle, out: &mut MetricsRecord, sink: &Sink) -> u32,
     /// Releases a comparison.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: any, but one at a time for one handle.
     /// - Takes: nothing borrowed.
     /// - Cannot fail.
     pub end: extern "C" fn(comparison: Handle),
     /// Releases the comparer.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: any, but one at a time for one handle.
     /// - Takes: nothing borrowed.
     /// - Cannot fail.
@@ -101,7 +101,7 @@ pub struct CompareTable {
     /// agree as NaN or as infinities are counted at 0 in both; those where one is NaN or infinite and the
     /// other is not, or is another infinity, in neither. `UNSUPPORTED` where the plugin does not count so.
     ///
-    /// - Since contract 1.4; `None` before.
+    /// - Since contract 1.0; `None` where it is not provided.
     /// - Thread: any, but one at a time for one handle.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Gives: plain values, the caller's own.

@@ -72,7 +72,7 @@ pub struct ExecutorTable {
     /// Loads the model at `path` so that a run also hands over the intermediate values of these names: after
     /// the model's outputs, in the order of `values`. Refused when the model has no such value.
     ///
-    /// - Since contract 1.1; `None` before.
+    /// - Since contract 1.0; `None` where it is not provided.
     /// - Thread: any, but one at a time for one handle.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Gives: what is given stays valid until `unload` takes it back.
@@ -91,7 +91,7 @@ pub struct ExecutorTable {
     /// tolerances of 0, and told to `meter` instead of being handed over. Other results, and those that cannot be
     /// compared, arrive through the sink's `tensor`. `UNSUPPORTED` where the plugin compares nothing.
     ///
-    /// - Since contract 1.4; `None` before.
+    /// - Since contract 1.0; `None` where it is not provided.
     /// - Thread: any, but one at a time for one handle.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Gives: through the sink; borrowed until the sink's function returns.

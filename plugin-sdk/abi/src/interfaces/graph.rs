@@ -24,7 +24,7 @@ use abi_stable::StableAbi;
 pub const INTERFACE: &str = "graph/1";
 
 /// The revision of the contract that brought the interface.
-pub const SINCE: crate::Version = crate::Version { major: 1, minor: 1 };
+pub const SINCE: crate::Version = crate::Version { major: 1, minor: 0 };
 
 /// The id that stands for nothing: an optional input that is left out.
 pub const NOTHING: u64 = 0;
@@ -214,7 +214,7 @@ pub mod derive {
     pub const SLICE: u32 = 12;
     /// A scalar of the input's type: `number`, rounded to the nearest value.
     pub const FILL: u32 = 13;
-    /// The sums along axes, which go; `parameters`: the axes. Hosts below 1.4 do not know it.
+    /// The sums along axes, which go; `parameters`: the axes.
     pub const SUM: u32 = 14;
 }
 
@@ -257,7 +257,7 @@ pub struct GraphHost {
     /// The version of a domain's operator set, the empty domain being ONNX's own; 0 when the model does
     /// not import it.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Gives: plain values, the caller's own.
@@ -265,7 +265,7 @@ pub struct GraphHost {
     pub opset: extern "C" fn(cx: GraphContext, domain: RStr<'_>) -> i64,
     /// The main block.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
     /// - Gives: plain values, the caller's own.
@@ -273,7 +273,7 @@ pub struct GraphHost {
     pub main: extern "C" fn(cx: GraphContext, out: &mut u64) -> u32,
     /// A block.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
     /// - Gives: what is given is borrowed until the next call into the same table.
@@ -281,7 +281,7 @@ pub struct GraphHost {
     pub block: for<'a> extern "C" fn(cx: GraphContext, block: u64, out: &mut BlockView<'a>) -> u32,
     /// A node.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
     /// - Gives: what is given is borrowed until the next call into the same table.
@@ -289,7 +289,7 @@ pub struct GraphHost {
     pub node: for<'a> extern "C" fn(cx: GraphContext, node: u64, out: &mut NodeView<'a>) -> u32,
     /// An attribute of a node; its kind is `NONE` when the node has none of the name.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Gives: what is given is borrowed until the next call into the same table.
@@ -302,7 +302,7 @@ pub struct GraphHost {
     ) -> u32,
     /// A value.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
     /// - Gives: what is given is borrowed until the next call into the same table.
@@ -310,7 +310,7 @@ pub struct GraphHost {
     pub value: for<'a> extern "C" fn(cx: GraphContext, value: u64, out: &mut ValueView<'a>) -> u32,
     /// Where a value is read.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
     /// - Gives: what is given is borrowed until the next call into the same table.
@@ -319,7 +319,7 @@ pub struct GraphHost {
     /// The name of the model's output at `index`; an output has a name of its own, because a value may be
     /// returned twice.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
     /// - Gives: what is given is borrowed until the next call into the same table.
@@ -328,7 +328,7 @@ pub struct GraphHost {
     /// The contents of an initializer of at most 64 KiB; `dtype` is 0 when the value is none. Parameters
     /// and buffers are none: a graph is to be the same with and without their bytes.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
     /// - Gives: what is given is borrowed until the next call into the same table.
@@ -336,7 +336,7 @@ pub struct GraphHost {
     pub constant: for<'a> extern "C" fn(cx: GraphContext, value: u64, out: &mut DataView<'a>) -> u32,
     /// The symbolic contents of a vector of integers, where the host knows them.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
     /// - Gives: what is given is borrowed until the next call into the same table.
@@ -344,7 +344,7 @@ pub struct GraphHost {
     pub contents: for<'a> extern "C" fn(cx: GraphContext, value: u64, out: &mut ShapeView<'a>) -> u32,
     /// What an initializer is; `dtype` is 0 when the value is none.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
     /// - Gives: what is given is borrowed until the next call into the same table.
@@ -355,7 +355,7 @@ pub struct GraphHost {
     /// when they cannot be read, as those of a weight that nobody gave yet; `INVALID` when they end behind
     /// its last byte.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
     /// - Gives: plain values, the caller's own.
@@ -363,7 +363,7 @@ pub struct GraphHost {
     pub read: extern "C" fn(cx: GraphContext, value: u64, offset: u64, out: RSliceMut<'_, u8>) -> u32,
     /// The bounds of an extent.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
     /// - Gives: plain values, the caller's own.
@@ -371,7 +371,7 @@ pub struct GraphHost {
     pub dim_range: extern "C" fn(cx: GraphContext, dim: DimRecord) -> RangeRecord,
     /// An extent as text, `s0` or `2*batch + 1`; `?` for an unknown one.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
     /// - Gives: what is given is borrowed until the next call into the same table.
@@ -382,12 +382,12 @@ pub struct GraphHost {
     /// operation does not take the inputs: types that it has no arithmetic for, shapes that do not fit,
     /// elements that share bytes. Each operation rounds once, to the type of its inputs.
     ///
-    /// - Since contract 1.3; `None` before.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Gives: plain values, the caller's own.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID), [`REFUSED`](crate::status::REFUSED).
-    pub derive: Option<extern "C" fn(cx: GraphContext, derivation: &Derivation<'_>, out: &mut u64) -> u32>,
+    pub derive: extern "C" fn(cx: GraphContext, derivation: &Derivation<'_>, out: &mut u64) -> u32,
 }
 
-crate::table::interface!(GraphHost, INTERFACE, base: 14);
+crate::table::interface!(GraphHost, INTERFACE, base: 15);

@@ -12,7 +12,7 @@ use abi_stable::StableAbi;
 pub const INTERFACE: &str = "log/1";
 
 /// The revision of the contract that brought the interface.
-pub const SINCE: crate::Version = crate::Version { major: 1, minor: 1 };
+pub const SINCE: crate::Version = crate::Version { major: 1, minor: 0 };
 
 /// How much a message matters.
 pub mod level {
@@ -30,7 +30,7 @@ pub mod level {
 pub struct LogHost {
     /// The largest [`level`] that is shown; a message above it need not be made.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: any, also several at once.
     /// - Takes: nothing borrowed.
     /// - Answers a number that is no status.
@@ -38,7 +38,7 @@ pub struct LogHost {
     /// Takes one message of the plugin with this id. `cx` is that of the call of `lowering/1` which the message
     /// is about, on its thread and before it returns; null for none.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: any, also several at once.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Cannot fail.

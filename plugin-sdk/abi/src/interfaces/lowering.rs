@@ -213,8 +213,8 @@ pub mod attr_kind {
     pub const TENSOR: u32 = 7;
     /// A block that was ended: `value`.
     pub const BLOCK: u32 = 8;
-    /// What the call of the function around gives for its attribute called `text`; since 1.1, and for
-    /// ONNX's own operators only.
+    /// What the call of the function around gives for its attribute called `text`, for ONNX's own
+    /// operators only.
     pub const REF: u32 = 9;
 }
 
@@ -457,61 +457,59 @@ pub struct LoweringHost {
     /// not valid there. Stores the ids of the body's inputs, one for each that the call passes and typed as
     /// that.
     ///
-    /// - Since contract 1.1; `None` before.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Gives: plain values, the caller's own.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
-    pub begin_function:
-        Option<extern "C" fn(cx: Context, call: &NodeRecord<'_>, inputs: RSliceMut<'_, u32>) -> u32>,
+    pub begin_function: extern "C" fn(cx: Context, call: &NodeRecord<'_>, inputs: RSliceMut<'_, u32>) -> u32,
     /// Ends the body with these outputs, calls the function where it began, and stores the ids of the
     /// call's outputs, one for each. `REFUSED` when the model has a function of this name with another body.
     ///
-    /// - Since contract 1.1; `None` before.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Gives: plain values, the caller's own.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`INVALID`](crate::status::INVALID).
     pub end_function:
-        Option<extern "C" fn(cx: Context, outputs: RSlice<'_, u32>, results: RSliceMut<'_, u32>) -> u32>,
+        extern "C" fn(cx: Context, outputs: RSlice<'_, u32>, results: RSliceMut<'_, u32>) -> u32,
     /// Where the call comes from: its module, and the line of the user's code.
     ///
-    /// - Since contract 1.1; `None` before.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
     /// - Gives: what is given is borrowed until the next call into the same table.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
-    pub origin: Option<for<'a> extern "C" fn(cx: Context, out: &mut OriginView<'a>) -> u32>,
+    pub origin: for<'a> extern "C" fn(cx: Context, out: &mut OriginView<'a>) -> u32,
     /// The contents of a parameter or buffer of at most 1 MiB, as `constant_data` gives those of a constant;
     /// `dtype` is 0 where it is none, is larger, or is not there yet. What was read is part of the model: it
     /// does not change when the model is given other weights.
     ///
-    /// - Since contract 1.3; `None` before.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
     /// - Gives: what is given is borrowed until the next call into the same table.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
-    pub weight_data: Option<for<'a> extern "C" fn(cx: Context, value: u32, out: &mut DataView<'a>) -> u32>,
+    pub weight_data: for<'a> extern "C" fn(cx: Context, value: u32, out: &mut DataView<'a>) -> u32,
     /// The node that computes a value.
     ///
-    /// - Since contract 1.3; `None` before.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
     /// - Gives: what is given is borrowed until the next call into the same table.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
-    pub definition:
-        Option<for<'a> extern "C" fn(cx: Context, value: u32, out: &mut DefinitionView<'a>) -> u32>,
+    pub definition: for<'a> extern "C" fn(cx: Context, value: u32, out: &mut DefinitionView<'a>) -> u32,
     /// An attribute of the node that computes a value: an integer. `REFUSED` where it states none of this name.
     ///
-    /// - Since contract 1.3; `None` before.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Gives: plain values, the caller's own.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`INVALID`](crate::status::INVALID).
-    pub definition_int: Option<extern "C" fn(cx: Context, value: u32, name: RStr<'_>, out: &mut i64) -> u32>,
+    pub definition_int: extern "C" fn(cx: Context, value: u32, name: RStr<'_>, out: &mut i64) -> u32,
 }
 
-crate::table::interface!(LoweringHost, INTERFACE, base: 17);
+crate::table::interface!(LoweringHost, INTERFACE, base: 23);
 
 /// The node that computes a value. It is empty for inputs, constants, and operators that are not ONNX's own.
 #[repr(C)]

@@ -10,9 +10,8 @@ pub mod log;
 pub mod lowering;
 pub mod pass;
 pub mod rules;
-pub mod rules2;
 pub mod status;
 pub mod weights;
 
 /// The newest revision that the specification states.
-pub(crate) const CURRENT: crate::Version = crate::Version { major: 1, minor: 4 };
+pub(crate) const CURRENT: crate::Version = crate::Version { major: 1, minor: 0 };

@@ -9,7 +9,7 @@ use crate::graph::AttributeView;
 use crate::graph::GraphContext;
 use crate::graph::NewNode;
 use crate::lowering::TypeRecord;
-use crate::rules2::ClassRecord;
+use crate::rules::ClassRecord;
 use crate::{RSlice, RSliceMut, RStr, Table};
 use abi_stable::StableAbi;
 
@@ -17,7 +17,7 @@ use abi_stable::StableAbi;
 pub const INTERFACE: &str = "pass/1";
 
 /// The revision of the contract that brought the interface.
-pub const SINCE: crate::Version = crate::Version { major: 1, minor: 1 };
+pub const SINCE: crate::Version = crate::Version { major: 1, minor: 0 };
 
 /// What the plugin provides.
 #[repr(C)]
@@ -28,15 +28,15 @@ pub struct PassTable {
     /// Runs the pass at `index`. `host` and `graph` are the envelopes of [`PassHost`] and `GraphHost`.
     /// Called on the thread of the conversion. Returns a [`status`](crate::status).
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: the one of the conversion.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`INVALID`](crate::status::INVALID).
     pub run: extern "C" fn(index: u32, host: &Table, graph: &Table, cx: GraphContext) -> u32,
-    /// States how exact the pass at `index` is. A host takes a pass of a plugin without this function as one of
-    /// class `UNSTATED`. `INVALID` for an unknown index.
+    /// States how exact the pass at `index` is. Without this function a pass is one of class `UNSTATED`. `INVALID`
+    /// for an unknown index.
     ///
-    /// - Since contract 1.4; `None` before.
+    /// - Since contract 1.0; `None` where it is not provided.
     /// - Thread: the one of the conversion.
     /// - Takes: nothing borrowed.
     /// - Gives: what is given stays valid for the rest of the process.
@@ -103,14 +103,14 @@ pub struct PassHost {
     /// Says where the nodes go that are added from now on: one of [`place`], relative to `node`. They
     /// are taken to come from where `node` comes from. A pass starts without a place.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub place: extern "C" fn(cx: GraphContext, node: u64, place: u32) -> u32,
     /// Adds a node and stores the ids of its outputs; the number of outputs is the slice's length.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Gives: plain values, the caller's own.
@@ -118,7 +118,7 @@ pub struct PassHost {
     pub emit: extern "C" fn(cx: GraphContext, node: &NewNode<'_>, outputs: RSliceMut<'_, u64>) -> u32,
     /// Adds an initializer of little-endian, row-major `bytes` and stores its id.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Gives: plain values, the caller's own.
@@ -134,7 +134,7 @@ pub struct PassHost {
     /// with the extents `dims`, and stores its id. Nothing is copied before the model is written.
     /// `REFUSED` when such a view would need a copy.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Gives: plain values, the caller's own.
@@ -148,7 +148,7 @@ pub struct PassHost {
     ) -> u32,
     /// States the type of a value that the pass added and the host could not infer.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
@@ -157,35 +157,35 @@ pub struct PassHost {
     /// `new` goes on reading `old`. `new` takes over the name of what a node made when it has none.
     /// `REFUSED` when both cannot have one type.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID), [`REFUSED`](crate::status::REFUSED).
     pub replace_uses: extern "C" fn(cx: GraphContext, old: u64, new: u64) -> u32,
     /// Makes input `index` of a node read `value`; `NOTHING` leaves an optional one out.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub set_input: extern "C" fn(cx: GraphContext, node: u64, index: u32, value: u64) -> u32,
     /// Sets an attribute; one of kind `NONE` is removed. Blocks cannot be set.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub set_attribute: extern "C" fn(cx: GraphContext, node: u64, attribute: &AttributeView<'_>) -> u32,
     /// Removes a node. `REFUSED` when one of its outputs is still read.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID), [`REFUSED`](crate::status::REFUSED).
     pub remove: extern "C" fn(cx: GraphContext, node: u64) -> u32,
     /// Tells the user something that the pass did or left alone; shown with `--explain-rule`.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
@@ -193,7 +193,7 @@ pub struct PassHost {
     /// Says why the pass cannot do its work on this graph: all its edits are taken back. `code` is empty
     /// for the host's own code.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Cannot fail.

@@ -12,7 +12,7 @@ use abi_stable::StableAbi;
 pub const INTERFACE: &str = "weights/1";
 
 /// The revision of the contract that brought the interface.
-pub const SINCE: crate::Version = crate::Version { major: 1, minor: 1 };
+pub const SINCE: crate::Version = crate::Version { major: 1, minor: 0 };
 
 /// What the plugin provides.
 #[repr(C)]
@@ -25,7 +25,7 @@ pub struct WeightsTable {
     /// Fills `out` with the bytes of the tensor at `index` from byte `offset` on: dense, row-major,
     /// little-endian. They lie inside of the tensor. Returns a [`status`](crate::status).
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: any, also several at once.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Gives: plain values, the caller's own.
@@ -34,7 +34,7 @@ pub struct WeightsTable {
     /// Says what the transform at `index` makes of `input`: hands one tensor without a name and without
     /// bytes to the sink. `REFUSED` for an input that it does not take.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: any, also several at once.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Gives: through the sink; borrowed until the sink's function returns.
@@ -43,7 +43,7 @@ pub struct WeightsTable {
     /// Makes `out` of `bytes`: whole granules of the input, the first of which has the number `first`.
     /// Every granule becomes equally many bytes, the last one perhaps fewer.
     ///
-    /// - Since contract 1.1.
+    /// - Since contract 1.0.
     /// - Thread: any, also several at once.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Gives: plain values, the caller's own.
@@ -58,7 +58,7 @@ pub struct WeightsTable {
     ) -> u32,
     /// The quantisers that the plugin has.
     ///
-    /// - Since contract 1.2; `None` before.
+    /// - Since contract 1.0; `None` where it is not provided.
     /// - Thread: any, also several at once.
     /// - Takes: nothing borrowed.
     /// - Gives: what is given stays valid for the rest of the process.
@@ -69,15 +69,16 @@ pub struct WeightsTable {
     /// All of them hold 0 at first. Codes belong to the scales as the type of the weight stores them:
     /// nothing is rounded afterwards.
     ///
-    /// Scales are positive, finite, and numbers of that type. Symmetric: every zero is 0, and codes lie
-    /// between `-2^(bits-1)` and `2^(bits-1) - 1`; otherwise zeros and codes lie between 0 and `2^bits - 1`.
+    /// Scales are finite, not 0, and numbers of that type; they are positive, but for symmetric codes of 4 bits.
+    /// Symmetric: every zero is 0, and codes lie between `-2^(bits-1)` and `2^(bits-1) - 1`; otherwise zeros and codes
+    /// lie between 0 and `2^bits - 1`.
     /// The host refuses what does not.
     ///
     /// A granule gets the same answer in every call, on every thread and in every process, alone and in
     /// any part: scales, zeros and codes are written at different times, and from answers to different
     /// calls.
     ///
-    /// - Since contract 1.2; `None` before.
+    /// - Since contract 1.0; `None` where it is not provided.
     /// - Thread: any, also several at once.
     /// - Takes: what is passed is borrowed until the call returns.
     /// - Gives: plain values, the caller's own.

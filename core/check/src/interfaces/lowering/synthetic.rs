@@ -10,7 +10,7 @@ use onnxport_core::diagnose::{Code, Origin, Place, Report, Severity};
 use onnxport_core::host::Host;
 use onnxport_core::host::Known;
 use onnxport_core::ir::opset::{DEFAULT_OPSET, MAX_OPSET, MIN_OPSET};
-use onnxport_core::lower::{LowerOptions, lower};
+use onnxport_core::lower::{LowerOptions, OutputNames, lower};
 use onnxport_core::program::{
     Arg, Call, InputKind, InputSpec, NamedArg, Output, OutputKind, OutputSpec, Outputs, Program, TensorType,
     Value, ValueType,
@@ -54,7 +54,7 @@ impl<'a> Bench<'a> {
         let range = i64::from(entry.min_opset).max(MIN_OPSET)..=i64::from(entry.max_opset).min(MAX_OPSET);
         let opset = if range.contains(&DEFAULT_OPSET) { DEFAULT_OPSET } else { *range.end() };
         let options = LowerOptions { opset, ..LowerOptions::default() };
-        Some(match lower(&self.host, program, &options, &[]) {
+        Some(match lower(&self.host, program, &options, &OutputNames::default()) {
             Ok(lowered) => Outcome::Lowered(lowered.model.to_text()),
             Err(report) => {
                 let broken = [Code::PLUGIN_PANIC, Code::PLUGIN_CONTRACT];

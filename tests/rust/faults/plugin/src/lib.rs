@@ -22,6 +22,9 @@ simple! { "faulty.fine.default" => Relu(self) }
 fn relu(cx: &Lower, x: Value) -> Res<Value> {
     let slope = Settings::get()?.slope;
     log::info!(cx => "a slope of {slope}");
+    if slope > 1.0 {
+        std::thread::spawn(|| log::warn!("a steep slope")).join().map_err(|_| "the thread is gone")?;
+    }
     Ok(cx.op("LeakyRelu").input(x).float("alpha", slope).one())
 }
 

@@ -1,4 +1,5 @@
-/* Runs a kernel: `together` says that the threads of a block wait for each other. Answers 0, or 1 without memory. */
+/* Runs a kernel: `together` says that the threads of a block wait for each other, and is negative where they run from the
+ * last one to the first. Answers 0, or 1 without memory. */
 static void (*kernel_of_block)(Args);
 static Args *given;
 static void fiber(void) {
@@ -38,13 +39,15 @@ int launch(void (*kernel)(Args), Args *args, const unsigned *grid, const unsigne
                     makecontext(&fibers[t], fiber, 0);
                 }
                 for (int left = together ? count : 0; left;)
-                    for (int t = 0; t < count; t++)
+                    for (int i = 0; i < count; i++) {
+                        int t = together < 0 ? count - 1 - i : i;
                         if (!done[t]) {
                             current = t;
                             threadIdx = places[t];
                             swapcontext(&host, &fibers[t]);
                             left -= done[t];
                         }
+                    }
             }
     free(stacks);
     return 0;

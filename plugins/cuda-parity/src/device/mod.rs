@@ -1,12 +1,12 @@
 //! A device, opened: its driver, its context, and what compiles kernels for it.
 
+pub(crate) mod blas;
 mod failure;
-mod libraries;
 pub mod nvrtc;
 mod search;
 
 use std::panic::catch_unwind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaModule};
@@ -14,10 +14,11 @@ use cudarc::nvrtc::Ptx;
 use onnxport_sdk::executor::{Failure, Options};
 
 use crate::Settings;
-pub(crate) use failure::failed;
-use nvrtc::Nvrtc;
+use failure::is_final;
+pub(crate) use failure::{failed, lost};
+use nvrtc::{Compiled, Nvrtc};
 #[cfg(test)]
-pub(crate) use search::library_in;
+pub(crate) use search::{NVRTC, library_in};
 
 /// A device that kernels can be compiled for and run on.
 #[derive(Clone)]
@@ -26,7 +27,7 @@ pub struct Device {
     nvrtc: Arc<Nvrtc>,
     capability: (i32, i32),
     memory: usize,
-    blas: bool,
+    blas: Option<PathBuf>,
     name: String,
 }
 
@@ -41,7 +42,7 @@ impl Device {
         let memory = options.number("memory")?.unwrap_or(settings.memory);
         let libraries = options.get("libraries").map(PathBuf::from).or_else(|| settings.libraries.clone());
         let library = options.get("nvrtc").map(PathBuf::from).or_else(|| settings.nvrtc.clone());
-        let library = library.or_else(|| search::library_in(libraries.as_deref()?));
+        let library = library.or_else(|| search::library_in(libraries.as_deref()?, search::NVRTC));
         // A driver that lacks a function makes the bindings panic.
         let opened = catch_unwind(|| open(number)).unwrap_or_else(|_| {
             Err(Failure::new("the CUDA driver lacks functions that are needed here")
@@ -50,7 +51,7 @@ impl Device {
         let (context, capability) = opened?;
         let name = context.name().map_err(failed("asking for the name of the device"))?;
         let nvrtc = Arc::new(Nvrtc::open(library.as_deref())?);
-        let blas = libraries::blas(libraries.as_deref());
+        let blas = blas::find(libraries.as_deref(), &nvrtc.path);
         Ok(Self { context, nvrtc, capability, memory, blas, name })
     }
 
@@ -59,14 +60,21 @@ impl Device {
         &self.context
     }
 
+    /// Why the device cannot be used any more; `None` as long as it works.
+    pub(crate) fn lost(&self) -> Option<String> {
+        // After a final error every call reports it.
+        let error = self.context.synchronize().err().filter(|error| is_final(error.0))?;
+        Some(error.to_string())
+    }
+
     /// What compiles kernels.
     pub fn nvrtc(&self) -> &Nvrtc {
         &self.nvrtc
     }
 
-    /// Whether cuBLAS is there.
-    pub fn has_blas(&self) -> bool {
-        self.blas
+    /// Where cuBLAS is, if anywhere.
+    pub(crate) fn blas(&self) -> Option<&Path> {
+        self.blas.as_deref()
     }
 
     /// The most bytes that the user allows to be taken of it; `None` for what is needed.
@@ -94,8 +102,11 @@ impl Device {
     /// # Errors
     /// What the compiler says, or the driver.
     pub fn load(&self, source: &str) -> Result<Arc<CudaModule>, Failure> {
-        let ptx = self.nvrtc.compile(source, self.capability)?;
-        self.context.load_module(Ptx::from_src(ptx)).map_err(failed("loading kernels"))
+        let compiled = match self.nvrtc.compile(source, self.capability)? {
+            Compiled::Cubin(code) => Ptx::from_binary(code),
+            Compiled::Ptx(text) => Ptx::from_src(text),
+        };
+        self.context.load_module(compiled).map_err(failed("loading kernels"))
     }
 }
 

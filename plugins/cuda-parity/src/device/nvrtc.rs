@@ -39,6 +39,8 @@ pub struct Nvrtc {
     create: Create,
     compile: Compile,
     ptx: (Size, Text),
+    /// Machine code, which older versions do not hand over.
+    cubin: Option<(Size, Text)>,
     log: (Size, Text),
     destroy: Destroy,
     /// The functions are good as long as it is loaded.
@@ -51,7 +53,7 @@ impl Nvrtc {
     /// # Errors
     /// When there is none, or it is none.
     pub fn open(path: Option<&Path>) -> Result<Self, Failure> {
-        let Some(path) = path.map(Path::to_owned).or_else(search::find) else {
+        let Some(path) = path.map(Path::to_owned).or_else(|| search::find(search::NVRTC)) else {
             return Err(Failure::new("there is no NVRTC, which compiles CUDA kernels").help(
                 "install the Python package nvidia-cuda-nvrtc, or name the library with the option `nvrtc`",
             ));
@@ -72,6 +74,7 @@ impl Nvrtc {
                 create: *library.get::<Create>(b"nvrtcCreateProgram\0").map_err(bad)?,
                 compile: *library.get::<Compile>(b"nvrtcCompileProgram\0").map_err(bad)?,
                 ptx: (size(c"nvrtcGetPTXSize").map_err(bad)?, text(c"nvrtcGetPTX").map_err(bad)?),
+                cubin: size(c"nvrtcGetCUBINSize").ok().zip(text(c"nvrtcGetCUBIN").ok()),
                 log: (
                     size(c"nvrtcGetProgramLogSize").map_err(bad)?,
                     text(c"nvrtcGetProgramLog").map_err(bad)?,
@@ -111,16 +114,37 @@ impl Nvrtc {
         }
     }
 
-    /// Compiles a source to PTX for devices of this capability and later ones. Products are not fused into sums, so
-    /// that results are those of a processor.
+    /// Compiles a source to what the driver loads: machine code for this device where NVRTC knows it, since a driver refuses
+    /// the PTX of a newer NVRTC but not its machine code, and PTX otherwise. Products are not fused into sums, so that
+    /// results are those of a processor.
     ///
     /// # Errors
-    /// What the compiler says.
-    pub fn compile(&self, source: &str, capability: (i32, i32)) -> Result<String, Failure> {
+    /// The messages of the compiler.
+    pub fn compile(&self, source: &str, capability: (i32, i32)) -> Result<Compiled, Failure> {
+        let wanted = capability.0 * 10 + capability.1;
+        match self.cubin.filter(|_| self.architectures.contains(&wanted)) {
+            Some(cubin) => self.build(source, &format!("sm_{wanted}"), cubin).map(Compiled::Cubin),
+            None => self.ptx(source, capability).map(Compiled::Ptx),
+        }
+    }
+
+    /// Compiles a source to PTX for devices of this capability and later ones.
+    ///
+    /// # Errors
+    /// The messages of the compiler.
+    pub fn ptx(&self, source: &str, capability: (i32, i32)) -> Result<String, Failure> {
         let wanted = capability.0 * 10 + capability.1;
         // A newer device runs what was compiled for an older one.
         let architecture = self.architectures.iter().copied().filter(|known| *known <= wanted).max();
-        let architecture = format!("--gpu-architecture=compute_{}", architecture.unwrap_or(wanted));
+        let architecture = format!("compute_{}", architecture.unwrap_or(wanted));
+        let mut ptx = self.build(source, &architecture, self.ptx)?;
+        // It ends in a zero.
+        ptx.pop();
+        String::from_utf8(ptx).map_err(|_| Failure::new("NVRTC returned PTX that is not text"))
+    }
+
+    fn build(&self, source: &str, architecture: &str, result: (Size, Text)) -> Result<Vec<u8>, Failure> {
+        let architecture = format!("--gpu-architecture={architecture}");
         let options =
             [architecture.as_str(), "--fmad=false"].map(|option| CString::new(option).unwrap_or_default());
         let options = options.each_ref().map(|option| option.as_ptr());
@@ -142,21 +166,32 @@ impl Nvrtc {
         }
         // SAFETY: the program was created; the options live until the call returns.
         let compiled = unsafe { (self.compile)(program, options.len() as c_int, options.as_ptr()) };
-        let text = text(program, if compiled == 0 { self.ptx } else { self.log });
+        let bytes = bytes(program, if compiled == 0 { result } else { self.log });
         // SAFETY: the program was created and is not used any more.
         unsafe { (self.destroy)(&raw mut program) };
-        match (compiled, text) {
-            (0, Some(ptx)) => Ok(ptx),
+        match (compiled, bytes) {
+            (0, Some(bytes)) if !bytes.is_empty() => Ok(bytes),
+            (0, _) => Err(Failure::new("NVRTC compiled a kernel and does not hand it over")),
             (_, log) => {
-                let log = log.unwrap_or_default();
-                Err(Failure::new(format!("NVRTC compiles no kernel (error {compiled}): {}", log.trim())))
+                let log = String::from_utf8_lossy(&log.unwrap_or_default()).into_owned();
+                let log = log.trim_end_matches('\0').trim();
+                Err(Failure::new(format!("NVRTC does not compile a kernel (error {compiled}): {log}")))
             }
         }
     }
 }
 
-/// A text of the library: it says how long it is, and writes it.
-fn text(program: Program, (size, write): (Size, Text)) -> Option<String> {
+/// Compiled kernels.
+#[derive(Clone, Debug)]
+pub enum Compiled {
+    /// Machine code of one architecture.
+    Cubin(Vec<u8>),
+    /// A text that the driver compiles.
+    Ptx(String),
+}
+
+/// A result of the library: it says how long it is, and writes it.
+fn bytes(program: Program, (size, write): (Size, Text)) -> Option<Vec<u8>> {
     let mut length = 0;
     // SAFETY: the program exists.
     if unsafe { size(program, &raw mut length) } != 0 {
@@ -164,10 +199,6 @@ fn text(program: Program, (size, write): (Size, Text)) -> Option<String> {
     }
     let mut bytes = vec![0_u8; length];
     // SAFETY: there is as much room as the library asked for.
-    if unsafe { write(program, bytes.as_mut_ptr().cast()) } != 0 {
-        return None;
-    }
-    // It ends in a zero.
-    bytes.truncate(length.saturating_sub(1));
-    String::from_utf8(bytes).ok()
+    let written = unsafe { write(program, bytes.as_mut_ptr().cast()) };
+    (written == 0).then_some(bytes)
 }

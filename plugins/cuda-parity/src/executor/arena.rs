@@ -204,7 +204,10 @@ impl Arena {
             None => {
                 Self::let_go(&mut ledger, device);
                 let has_room = self.limit.saturating_sub(ledger.held()) >= layout.bytes;
-                let taken = has_room.then(|| device.allocate(layout.bytes)).and_then(Res::ok);
+                let taken = match has_room.then(|| device.allocate(layout.bytes)).transpose() {
+                    Err(Error { fault: Fault::Memory, .. }) => None,
+                    taken => taken?,
+                };
                 if let Some(at) = taken {
                     ledger.segments.insert(at, layout.bytes);
                     ledger.insert(at, layout.bytes);

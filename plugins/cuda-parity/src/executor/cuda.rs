@@ -1,21 +1,20 @@
 //! A device of CUDA as the executor uses it: memory, copies, kernels and products.
 
 use std::collections::HashMap;
-use std::ffi::c_void;
-use std::panic::catch_unwind;
 use std::sync::Arc;
 
-use cudarc::cublas::sys as blas;
+use cudarc::driver::sys::CUresult;
 use cudarc::driver::{
     CudaContext, CudaFunction, CudaStream, DeviceRepr, DriverError, LaunchConfig, PushKernelArg, result,
 };
 use onnxport_ir::ops::{Error, Fault, Res};
-use onnxport_ir::tensor::DType;
 
-use super::device::{Address, Args, Device, Grid, Launch, Product};
+use super::device::{Address, Args, Device, Grid, Launch, Ran};
+use super::gemm;
 use super::source::{Kernel, PRELUDE};
 use crate::compare;
 use crate::device::Device as Gpu;
+use crate::device::blas::Blas;
 
 /// Threads of a block that computes elements or a group.
 const THREADS: u32 = 256;
@@ -34,25 +33,18 @@ pub(crate) struct Cuda {
     context: Arc<CudaContext>,
     stream: Arc<CudaStream>,
     compiled: HashMap<Kernel, CudaFunction>,
-    blas: Option<Blas>,
+    /// What multiplies matrices, or why that is nothing but kernels.
+    blas: Result<Blas, String>,
     comparer: compare::Cuda,
     gpu: Gpu,
 }
 
-/// A handle of cuBLAS.
-struct Blas(blas::cublasHandle_t);
-
-impl Drop for Blas {
-    fn drop(&mut self) {
-        // SAFETY: the handle was created once, and is not used any more.
-        let _ = unsafe { cudarc::cublas::result::destroy_handle(self.0) };
-    }
-}
-
 fn driver(error: DriverError) -> Error {
-    let text = error.to_string();
-    let fault = if text.contains("OUT_OF_MEMORY") { Fault::Memory } else { Fault::Unsupported };
-    Error { fault, message: format!("CUDA: {text}") }
+    let fault = match error.0 {
+        CUresult::CUDA_ERROR_OUT_OF_MEMORY => Fault::Memory,
+        _ => Fault::Invalid,
+    };
+    Error { fault, message: format!("CUDA: {error}") }
 }
 
 /// The whole text of a kernel.
@@ -64,10 +56,18 @@ pub(crate) fn text(kernel: &Kernel) -> String {
 impl Cuda {
     /// A queue on a device. Products are those of cuBLAS where it is there.
     pub(crate) fn on(gpu: &Gpu) -> Self {
+        let found = gpu.blas().ok_or_else(|| "cuBLAS was not found".to_owned());
+        Self::with(gpu, found.and_then(|path| Blas::open(gpu.context(), path)))
+    }
+
+    /// A queue on a device that does not use cuBLAS.
+    #[cfg(test)]
+    pub(crate) fn without_blas(gpu: &Gpu) -> Self {
+        Self::with(gpu, Err("cuBLAS was not asked for".to_owned()))
+    }
+
+    fn with(gpu: &Gpu, blas: Result<Blas, String>) -> Self {
         let context = Arc::clone(gpu.context());
-        let make = || gpu.has_blas().then(|| catch_unwind(cudarc::cublas::result::create_handle));
-        let bound = context.bind_to_thread().is_ok();
-        let blas = make().filter(|_| bound).and_then(Result::ok).and_then(Result::ok).map(Blas);
         let (stream, compiled) = (context.default_stream(), HashMap::new());
         Self { context, stream, compiled, blas, comparer: compare::Cuda::on(gpu.clone()), gpu: gpu.clone() }
     }
@@ -83,90 +83,23 @@ impl Cuda {
         self.compiled.insert(kernel.clone(), function.clone());
         Ok(function)
     }
-
-    /// The product by cuBLAS, which stores matrices column by column: it computes the transposed product of the transposed
-    /// matrices. `false` where it does not take it.
-    fn multiply(&self, product: &Product, args: &Args) -> bool {
-        let (Some(Blas(handle)), [a, b, c, ..]) = (&self.blas, args.pointers) else { return false };
-        let int = |n: usize| i32::try_from(n).ok();
-        let (Some(m), Some(n), Some(k), Some(count)) =
-            (int(product.rows), int(product.columns), int(product.depth), int(product.stack.0))
-        else {
-            return false;
-        };
-        let ty = match product.dtype {
-            DType::F64 => blas::cudaDataType_t::CUDA_R_64F,
-            DType::F32 => blas::cudaDataType_t::CUDA_R_32F,
-            DType::F16 => blas::cudaDataType_t::CUDA_R_16F,
-            DType::BF16 => blas::cudaDataType_t::CUDA_R_16BF,
-            _ => return false,
-        };
-        let side = |turned: bool, columns: i32, rows: i32| {
-            if turned {
-                (blas::cublasOperation_t::CUBLAS_OP_T, rows)
-            } else {
-                (blas::cublasOperation_t::CUBLAS_OP_N, columns)
-            }
-        };
-        let (op_a, ld_a) = side(product.turned[0], k, m);
-        let (op_b, ld_b) = side(product.turned[1], n, k);
-        let wide = product.dtype == DType::F64;
-        let (factor, add) = (product.factor, f64::from(u8::from(product.add)));
-        let (factor_f, add_f) = (factor as f32, add as f32);
-        let pick = |double: &f64, single: &f32| -> *const c_void {
-            if wide { std::ptr::from_ref(double).cast() } else { std::ptr::from_ref(single).cast() }
-        };
-        // Pedantic: no TF32, and sums in the order and the type that is asked for.
-        let how = if wide {
-            blas::cublasComputeType_t::CUBLAS_COMPUTE_64F_PEDANTIC
-        } else {
-            blas::cublasComputeType_t::CUBLAS_COMPUTE_32F_PEDANTIC
-        };
-        let [step_a, step_b] = product.stack.1;
-        let step_c = i64::from(m) * i64::from(n);
-        let call = || {
-            // SAFETY: the pointers are those of the launch, whose memory holds matrices of these extents; the factors live
-            // until the call returns, which reads them on the host.
-            unsafe {
-                blas::cublasGemmStridedBatchedEx(
-                    *handle,
-                    op_b,
-                    op_a,
-                    n,
-                    m,
-                    k,
-                    pick(&factor, &factor_f),
-                    b as *const c_void,
-                    ty,
-                    ld_b,
-                    step_b,
-                    a as *const c_void,
-                    ty,
-                    ld_a,
-                    step_a,
-                    pick(&add, &add_f),
-                    c as *mut c_void,
-                    ty,
-                    n,
-                    step_c,
-                    count,
-                    how,
-                    blas::cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT,
-                )
-            }
-        };
-        catch_unwind(call).is_ok_and(|status| status == blas::cublasStatus_t::CUBLAS_STATUS_SUCCESS)
-    }
 }
 
 impl Device for Cuda {
     fn describe(&self) -> String {
-        let products = if self.blas.is_some() { "cuBLAS" } else { "own kernels" };
-        format!("{}; products by {products}, strict float arithmetic, TF32 off", self.gpu.describe())
+        let products = match &self.blas {
+            Ok(blas) => blas.describe().to_owned(),
+            Err(why) => format!("own kernels ({why})"),
+        };
+        format!("{}; products by {products}; strict float arithmetic, TF32 off", self.gpu.describe())
     }
 
-    fn free(&self) -> u64 {
-        self.context.mem_get_info().map_or(0, |(free, _)| free as u64)
+    fn free(&self) -> Res<u64> {
+        self.context.mem_get_info().map(|(free, _)| free as u64).map_err(driver)
+    }
+
+    fn lost(&self) -> Option<String> {
+        self.gpu.lost()
     }
 
     fn allocate(&mut self, bytes: u64) -> Res<Address> {
@@ -176,8 +109,10 @@ impl Device for Cuda {
     }
 
     fn release(&mut self, address: Address) {
-        // SAFETY: `address` is one that `allocate` returned; freeing waits for what still uses it.
-        let _ = unsafe { result::free_sync(address) };
+        if self.context.bind_to_thread().is_ok() {
+            // SAFETY: `address` is one that `allocate` returned; freeing waits for what still uses it.
+            let _ = unsafe { result::free_sync(address) };
+        }
     }
 
     fn write(&mut self, to: Address, bytes: &[u8]) -> Res<()> {
@@ -199,9 +134,11 @@ impl Device for Cuda {
         unsafe { result::memcpy_dtoh_sync(bytes, from) }.map_err(driver)
     }
 
-    fn launch(&mut self, launch: &Launch<'_>) -> Res<()> {
-        if launch.product.is_some_and(|product| self.multiply(&product, launch.args)) {
-            return Ok(());
+    fn launch(&mut self, launch: &Launch<'_>) -> Res<Ran> {
+        if let (Ok(blas), Some(product)) = (&self.blas, gemm::of(launch))
+            && blas.multiply(&product).map_err(|why| Error::invalid(format!("cuBLAS: {why}")))?
+        {
+            return Ok(Ran::Library);
         }
         let (grid_dim, block_dim) = match launch.grid {
             Grid::Each(count) => {
@@ -223,7 +160,7 @@ impl Device for Cuda {
         let config = LaunchConfig { grid_dim, block_dim, shared_mem_bytes: 0 };
         // SAFETY: the kernel takes `Args`, and reads and writes the memory that its launch names, as `ops` plans it.
         unsafe { builder.launch(config) }.map_err(driver)?;
-        Ok(())
+        Ok(Ran::Kernel)
     }
 
     fn comparison(&mut self, format: &compare::Format) -> Res<Box<dyn compare::Engine>> {

@@ -60,12 +60,23 @@ pub(crate) struct Launch<'a> {
     pub(crate) product: Option<Product>,
 }
 
+/// What a launch ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ran {
+    /// The kernel.
+    Kernel,
+    /// A library of matrix products.
+    Library,
+}
+
 /// A device with one queue: what is asked for is done in order.
 pub(crate) trait Device {
     /// What it is, and how it computes, in one line.
     fn describe(&self) -> String;
     /// The bytes that may be taken from it now.
-    fn free(&self) -> u64;
+    fn free(&self) -> Res<u64>;
+    /// Why nothing that is asked of it works any more, and nothing that it holds can be trusted; `None` as long as it works.
+    fn lost(&self) -> Option<String>;
     /// Memory of `bytes`, aligned for every type.
     fn allocate(&mut self, bytes: u64) -> Res<Address>;
     /// Gives memory back.
@@ -74,8 +85,8 @@ pub(crate) trait Device {
     fn write(&mut self, to: Address, bytes: &[u8]) -> Res<()>;
     /// Waits for everything before and copies bytes from the device.
     fn read(&mut self, from: Address, bytes: &mut [u8]) -> Res<()>;
-    /// Runs a kernel.
-    fn launch(&mut self, launch: &Launch<'_>) -> Res<()>;
+    /// Runs a kernel, or has a library compute its product.
+    fn launch(&mut self, launch: &Launch<'_>) -> Res<Ran>;
     /// What compares elements of this format that lie here. It does not wait for what is under way.
     fn comparison(&mut self, format: &compare::Format) -> Res<Box<dyn compare::Engine>>;
 }

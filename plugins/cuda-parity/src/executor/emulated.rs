@@ -8,10 +8,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use libloading::Library;
 use onnxport_ir::ops::{Error, Fault, Res};
+use onnxport_ir::tensor::DType;
 
-use super::device::{Address, Args, Device, Grid, Launch};
+use super::device::{Address, Args, Device, Grid, Launch, Ran};
+use super::gemm;
 use super::source::{Kernel, PRELUDE};
 use crate::compare::tests::emulated::Processor;
+use crate::device::blas::{Gemm, Matrix};
 use crate::{compare, compiled};
 
 const EMULATION: &str = include_str!("../../kernels/emulation.h");
@@ -35,6 +38,13 @@ pub(crate) struct Emulated {
     memory: HashMap<Address, Vec<u128>>,
     /// Threads of a block that wait for each other; a square.
     threads: u32,
+    /// Whether the threads of a block run from the last one to the first: a barrier that is missing shows in one of both
+    /// orders.
+    pub(crate) backwards: bool,
+    /// Whether products are computed as cuBLAS is asked for them.
+    pub(crate) library: bool,
+    /// After how many launches the device fails for good, if it does.
+    pub(crate) fails_after: Option<u64>,
 }
 
 impl Emulated {
@@ -44,7 +54,8 @@ impl Emulated {
     /// Where there is no C compiler.
     pub(crate) fn new(threads: u32) -> Res<Self> {
         compiled::can_compile().map_err(Error::unsupported)?;
-        Ok(Self { memory: HashMap::new(), threads })
+        let memory = HashMap::new();
+        Ok(Self { memory, threads, backwards: false, library: false, fails_after: None })
     }
 
     fn side(&self) -> u32 {
@@ -73,11 +84,17 @@ impl Emulated {
 
 impl Device for Emulated {
     fn describe(&self) -> String {
-        format!("emulated, blocks of {} threads", self.threads)
+        let order = if self.backwards { ", backwards" } else { "" };
+        let products = if self.library { "; products as cuBLAS is asked for them" } else { "" };
+        format!("emulated, blocks of {} threads{order}{products}", self.threads)
     }
 
-    fn free(&self) -> u64 {
-        8 << 30
+    fn free(&self) -> Res<u64> {
+        Ok(8 << 30)
+    }
+
+    fn lost(&self) -> Option<String> {
+        (self.fails_after == Some(0)).then(|| "an illegal address".to_owned())
     }
 
     fn allocate(&mut self, bytes: u64) -> Res<Address> {
@@ -98,18 +115,49 @@ impl Device for Emulated {
     }
 
     fn write(&mut self, to: Address, bytes: &[u8]) -> Res<()> {
+        self.works()?;
         // SAFETY: the arena hands out ranges of what was allocated here, and asks for no more bytes than they have.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to as *mut u8, bytes.len()) };
         Ok(())
     }
 
     fn read(&mut self, from: Address, bytes: &mut [u8]) -> Res<()> {
+        self.works()?;
         // SAFETY: as in `write`.
         unsafe { std::ptr::copy_nonoverlapping(from as *const u8, bytes.as_mut_ptr(), bytes.len()) };
         Ok(())
     }
 
-    fn launch(&mut self, launch: &Launch<'_>) -> Res<()> {
+    fn launch(&mut self, launch: &Launch<'_>) -> Res<Ran> {
+        if let Some(left) = &mut self.fails_after {
+            *left = left.saturating_sub(1);
+        }
+        self.works()?;
+        if self.library
+            && let Some(product) = gemm::of(launch)
+        {
+            match product.dtype {
+                DType::F32 => multiply::<f32>(&product),
+                DType::F64 => multiply::<f64>(&product),
+                _ => return self.kernel(launch),
+            }
+            return Ok(Ran::Library);
+        }
+        self.kernel(launch)
+    }
+
+    fn comparison(&mut self, format: &compare::Format) -> Res<Box<dyn compare::Engine>> {
+        Ok(Box::new(Processor::new(format)))
+    }
+}
+
+impl Emulated {
+    /// An error for every call after the device has failed.
+    fn works(&self) -> Res<()> {
+        self.lost().map_or(Ok(()), |why| Err(Error::unsupported(why)))
+    }
+
+    fn kernel(&self, launch: &Launch<'_>) -> Res<Ran> {
         let (threads, side) = (self.threads, self.side());
         let [grid, block] = match launch.grid {
             // Two blocks, so that elements are shared out.
@@ -126,7 +174,11 @@ impl Device for Emulated {
             Some(Err(why)) => return Err(why.clone()),
             None => return Err(missing()),
         };
-        let together = i32::from(launch.kernel.source.contains("__syncthreads"));
+        let together = match (launch.kernel.source.contains("__syncthreads"), self.backwards) {
+            (false, _) => 0,
+            (true, false) => 1,
+            (true, true) => -1,
+        };
         let mut args = *launch.args;
         // SAFETY: both are functions of the compiled sources, of these types; the kernel reads and writes the memory that its
         // launch names, as `ops` plans it.
@@ -136,13 +188,57 @@ impl Device for Emulated {
             entry(*kernel, &raw mut args, grid.as_ptr(), block.as_ptr(), together)
         };
         match answer {
-            0 => Ok(()),
+            0 => Ok(Ran::Kernel),
             _ => Err(Error { fault: Fault::Memory, message: "there is no memory for threads".to_owned() }),
         }
     }
+}
 
-    fn comparison(&mut self, format: &compare::Format) -> Res<Box<dyn compare::Engine>> {
-        Ok(Box::new(Processor::new(format)))
+/// Multiplies as `cublasGemmStridedBatchedEx` does.
+fn multiply<T: Copy + Into<f64> + FromF64>(gemm: &Gemm) {
+    let [m, n, k] = [gemm.m, gemm.n, gemm.k].map(|extent| extent as usize);
+    // What cuBLAS refuses as an invalid value.
+    let stored = |matrix: Matrix, rows: usize, columns: usize| if matrix.transposed { columns } else { rows };
+    for (matrix, rows) in [(gemm.a, stored(gemm.a, m, k)), (gemm.b, stored(gemm.b, k, n)), (gemm.c, m)] {
+        assert!(matrix.leading as usize >= rows.max(1), "{gemm:?}");
+    }
+    let at = |matrix: Matrix, row: usize, column: usize, one: usize| {
+        let (row, column) = if matrix.transposed { (column, row) } else { (row, column) };
+        let offset = row + column * matrix.leading as usize + one * matrix.step as usize;
+        (matrix.address as usize + offset * size_of::<T>()) as *mut T
+    };
+    for one in 0..gemm.count as usize {
+        for (row, column) in (0..m).flat_map(|row| (0..n).map(move |column| (row, column))) {
+            // SAFETY: the pointers are those of the launch, whose memory holds matrices of these extents.
+            unsafe {
+                let term = |p: usize| {
+                    let (x, y): (f64, f64) =
+                        ((*at(gemm.a, row, p, one)).into(), (*at(gemm.b, p, column, one)).into());
+                    x * y
+                };
+                let sum: f64 = (0..k).map(term).sum();
+                let to = at(gemm.c, row, column, one);
+                // What is not added is not read.
+                let before = if gemm.beta == 0.0 { 0.0 } else { gemm.beta * (*to).into() };
+                *to = T::from_f64(gemm.alpha * sum + before);
+            }
+        }
+    }
+}
+
+trait FromF64 {
+    fn from_f64(x: f64) -> Self;
+}
+
+impl FromF64 for f32 {
+    fn from_f64(x: f64) -> Self {
+        x as Self
+    }
+}
+
+impl FromF64 for f64 {
+    fn from_f64(x: f64) -> Self {
+        x
     }
 }
 

@@ -8,7 +8,7 @@ use onnxport_ir::ops::{Error, Fault, Limits, Res, Tensor};
 use onnxport_ir::tensor::{DType, LazyTensor};
 
 use super::arena::{Arena, Memory};
-use super::device::{Address, Args, Device, Launch, NUMBERS, POINTERS, REALS};
+use super::device::{Address, Args, Device, Launch, NUMBERS, POINTERS, REALS, Ran};
 use super::ops::chain::{Chain, LEAVES, Of, TERMS, Term};
 use super::ops::{Formula, Operand, Place, Step, Work, volume};
 use super::plan::Claim;
@@ -34,8 +34,10 @@ pub(crate) struct Counts {
     pub(crate) host: u64,
     /// Nodes that the device lacks, by operator: these were evaluated on the processor.
     pub(crate) lacking: BTreeMap<String, u64>,
-    /// Kernels that were run.
+    /// Kernels and products that were run.
     pub(crate) launches: u64,
+    /// Products of matrices that a library computed.
+    pub(crate) library: u64,
     /// Values that were compared on the device.
     pub(crate) compared: u64,
 }
@@ -65,7 +67,10 @@ impl Drop for Engine {
 impl Engine {
     /// An engine that takes at most `memory` bytes of the device, or three quarters of what is free.
     pub(crate) fn new(mut device: Box<dyn Device>, memory: Option<u64>, limits: Limits) -> Res<Self> {
-        let memory = memory.unwrap_or_else(|| device.free() / 4 * 3);
+        let memory = match memory {
+            Some(memory) => memory,
+            None => device.free()? / 4 * 3,
+        };
         let arena = Arena::new(memory.saturating_sub(FAULT));
         let fault = device.allocate(FAULT)?;
         device.write(fault, &[0; 4])?;
@@ -95,6 +100,11 @@ impl Engine {
 
     pub(crate) fn describe(&self) -> String {
         self.device.describe()
+    }
+
+    /// Why the device cannot be used any more; `None` as long as it works.
+    pub(crate) fn lost(&self) -> Option<String> {
+        self.device.lost()
     }
 
     /// The most bytes of the device that were in use at once.
@@ -223,12 +233,10 @@ impl Engine {
         args.reals.iter_mut().zip(&step.reals).for_each(|(slot, value)| *slot = *value);
         args.pointers[POINTERS - 1] = self.fault;
         self.counts.launches += 1;
-        self.device.launch(&Launch {
-            kernel: &step.kernel,
-            args: &args,
-            grid: step.grid,
-            product: step.product,
-        })
+        let launch = Launch { kernel: &step.kernel, args: &args, grid: step.grid, product: step.product };
+        let ran = self.device.launch(&launch)?;
+        self.counts.library += u64::from(ran == Ran::Library);
+        Ok(())
     }
 
     /// Does planned work.

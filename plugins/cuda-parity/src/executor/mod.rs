@@ -13,6 +13,7 @@ mod device;
 mod emulated;
 mod engine;
 mod frame;
+mod gemm;
 mod measure;
 mod ops;
 mod plan;

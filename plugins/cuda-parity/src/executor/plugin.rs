@@ -13,7 +13,7 @@ use super::cuda::Cuda;
 use super::engine::Engine;
 use super::report::Report;
 use super::session::{Loaded, failure};
-use crate::device::Device;
+use crate::device::{Device, lost};
 
 /// The executor, on a device that it shares with nobody. Its options are those of [`Device::open`].
 pub struct CudaExecutor {
@@ -50,7 +50,8 @@ impl Executor for CudaExecutor {
 }
 
 fn engine(device: &Device) -> Result<Engine, Failure> {
-    Engine::new(Box::new(Cuda::on(device)), device.limit(), Limits::default()).map_err(failure)
+    let made = Engine::new(Box::new(Cuda::on(device)), device.limit(), Limits::default());
+    made.map_err(|error| device.lost().map_or_else(|| failure(error), |why| lost(&why)))
 }
 
 /// A model on the device.

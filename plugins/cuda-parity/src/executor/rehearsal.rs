@@ -8,7 +8,7 @@ use onnxport_ir::ir::{Model, ValueId};
 use onnxport_ir::ops::{Error, Limits, Res, Value};
 use rustc_hash::FxHashSet;
 
-use super::device::{Address, Device, Launch};
+use super::device::{Address, Device, Launch, Ran};
 use super::engine::Engine;
 use super::frame::run;
 use super::plan::Layout;
@@ -50,8 +50,12 @@ impl Device for Nowhere {
         "a rehearsal".to_owned()
     }
 
-    fn free(&self) -> u64 {
-        u64::MAX
+    fn free(&self) -> Res<u64> {
+        Ok(u64::MAX)
+    }
+
+    fn lost(&self) -> Option<String> {
+        None
     }
 
     fn allocate(&mut self, _: u64) -> Res<Address> {
@@ -68,8 +72,8 @@ impl Device for Nowhere {
         Err(unknown())
     }
 
-    fn launch(&mut self, _: &Launch<'_>) -> Res<()> {
-        Ok(())
+    fn launch(&mut self, _: &Launch<'_>) -> Res<Ran> {
+        Ok(Ran::Kernel)
     }
 
     fn comparison(&mut self, _: &compare::Format) -> Res<Box<dyn compare::Engine>> {

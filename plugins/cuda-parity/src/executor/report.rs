@@ -13,6 +13,7 @@ pub(crate) struct Report {
     host: u64,
     lacking: BTreeMap<String, u64>,
     compared: u64,
+    library: u64,
     peak: u64,
     planned: u64,
 }
@@ -25,6 +26,7 @@ impl Report {
         self.device += counts.device;
         self.host += counts.host;
         self.compared += counts.compared;
+        self.library += counts.library;
         self.peak = self.peak.max(engine.peak());
         self.planned = self.planned.max(engine.planned);
         for (op, count) in &counts.lacking {
@@ -47,6 +49,9 @@ impl Report {
             self.planned.div_ceil(1 << 20),
             self.peak.div_ceil(1 << 20)
         );
+        if self.library > 0 {
+            let _ = write!(text, "; {} products by cuBLAS", self.library);
+        }
         if self.compared > 0 {
             let _ = write!(text, "; {} values compared there", self.compared);
         }

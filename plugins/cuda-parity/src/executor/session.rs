@@ -19,6 +19,7 @@ use super::measure::{Expected, Found, Meter};
 use super::rehearsal::rehearse;
 use super::report::Report;
 use super::value::Held;
+use crate::device::lost;
 
 /// A model and what its runs hand over.
 pub(crate) struct Loaded {
@@ -70,7 +71,19 @@ impl Loaded {
     }
 
     /// Runs the model: its outputs, then the further values, by name, but for those that `meter` takes.
+    ///
+    /// # Errors
+    /// Why it was not run. After a device has failed for good that is the reason, whatever was noticed of it.
     pub(crate) fn results(
+        &mut self,
+        given: Vec<(String, Tensor)>,
+        meter: &mut Meter<'_>,
+    ) -> Result<Vec<(String, Value)>, Failure> {
+        let results = self.attempt(given, meter);
+        results.map_err(|failure| self.engine.lost().map_or(failure, |why| lost(&why)))
+    }
+
+    fn attempt(
         &mut self,
         given: Vec<(String, Tensor)>,
         meter: &mut Meter<'_>,
@@ -189,6 +202,6 @@ pub(crate) fn failure(error: Error) -> Failure {
         Fault::Invalid => failure,
         Fault::Unsupported => failure.unsupported().help("another executor may have it: --executor ort"),
         Fault::Memory => failure.unsupported().help("give it more with --executor-option memory=BYTES"),
-        Fault::Steps => failure.unsupported(),
+        Fault::Steps | Fault::Time => failure.unsupported(),
     }
 }

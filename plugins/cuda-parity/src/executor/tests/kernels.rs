@@ -9,8 +9,8 @@ use onnxport_ir::tensor::DType;
 use onnxport_sdk::executor::Failure;
 
 use super::{engine, outputs, repository};
-use crate::device::library_in;
 use crate::device::nvrtc::Nvrtc;
+use crate::device::{NVRTC, library_in};
 use crate::executor::cuda::text;
 use crate::executor::emulated::compiled;
 
@@ -20,7 +20,7 @@ fn nvrtc() -> Result<Nvrtc, Failure> {
     let versions = entries(repository().join(".venv/lib"));
     let packages = versions.flat_map(|python| entries(python.join("site-packages/nvidia")));
     let mut folders = packages.map(|package| package.join("lib"));
-    let library = folders.find_map(|folder| library_in(&folder));
+    let library = folders.find_map(|folder| library_in(&folder, NVRTC));
     Nvrtc::open(library.as_deref())
 }
 
@@ -57,7 +57,7 @@ pub(super) fn drawn(dtype: DType, shape: &[usize], seed: u64) -> Tensor {
 /// Every family in every float type gives what the evaluator gives, and NVRTC compiles what ran.
 #[test]
 fn every_family_of_kernels_means_what_it_should_and_is_compiled_by_nvrtc() {
-    for threads in [1, 4, 16] {
+    for threads in [1, 4, -4, 16, -16] {
         let Some(mut engine) = engine(threads, 256 << 20) else { return };
         for dtype in [DType::F32, DType::F64, DType::F16, DType::BF16] {
             let model = Model::parse(&families(dtype.as_str())).unwrap();

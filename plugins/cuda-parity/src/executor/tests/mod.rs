@@ -7,6 +7,7 @@ mod compare;
 #[expect(dead_code, reason = "the rest serves the evaluator's own tests")]
 #[path = "../../../../../tests/rust/conformance/data.rs"]
 mod data;
+mod emulation;
 mod exact;
 mod in_place;
 mod kernels;
@@ -32,15 +33,17 @@ fn repository() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// An engine over an emulated device; `None`, and a note, where there is no C compiler.
-fn engine(threads: u32, memory: u64) -> Option<Engine> {
-    match Emulated::new(threads) {
-        Ok(device) => Some(Engine::new(Box::new(device), Some(memory), Limits::default()).unwrap()),
-        Err(why) => {
-            onnxport_harness::note(&why.message);
-            None
-        }
-    }
+/// An engine over an emulated device; `None`, and a note, where there is no C compiler. The threads of a block run backwards
+/// where their number is negative.
+fn engine(threads: i32, memory: u64) -> Option<Engine> {
+    let mut device = emulated(threads.unsigned_abs())?;
+    device.backwards = threads < 0;
+    Some(Engine::new(Box::new(device), Some(memory), Limits::default()).unwrap())
+}
+
+/// An emulated device; `None`, and a note, where there is no C compiler.
+fn emulated(threads: u32) -> Option<Emulated> {
+    Emulated::new(threads).map_err(|why| onnxport_harness::note(&why.message)).ok()
 }
 
 /// The outputs of a model, and what was computed where.

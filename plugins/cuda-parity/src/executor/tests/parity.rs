@@ -12,7 +12,7 @@ use onnxport_sdk::executor::Options;
 use rustc_hash::FxHashSet;
 
 use super::architectures::{Draw, Size, bert, gpt2, llama, resnet18, vit};
-use super::engine;
+use super::{emulated, engine};
 use crate::device::Device;
 use crate::executor::cuda::Cuda;
 use crate::executor::engine::{Counts, Engine};
@@ -104,31 +104,43 @@ fn off(found: &[f64], expected: &[f64]) -> f64 {
 
 #[test]
 fn every_node_of_small_architectures_gives_what_the_evaluator_gives() {
-    for threads in [1, 4] {
+    for threads in [1, 4, -4] {
         let Some(mut engine) = engine(threads, 256 << 20) else { return };
-        for (name, make) in small() {
-            let model = make(DType::F32);
-            let mut expected: BTreeMap<ValueId, Vec<f64>> = BTreeMap::new();
-            let graph = &model.graph;
-            let mut see = |node, at: usize, value: &Value| {
-                if let (Some(id), Some(tensor)) = (graph.nodes[node].outputs[at], value.tensor()) {
-                    expected.insert(id, tensor.floats().unwrap());
-                }
-            };
-            run_each(&model, vec![Some(input(&model))], Limits::default(), &mut see).unwrap();
-            let (mut worst, mut seen) = (0.0f64, 0);
-            let counts = each(&mut engine, &model, |value, tensor| {
-                let error = off(&tensor.floats().unwrap(), &expected[&value]);
-                assert!(error < 1e-5, "{name}: value {} is off by {error}", value.index());
-                (worst, seen) = (worst.max(error), seen + 1);
-            });
-            assert!(counts.lacking.is_empty(), "{name}: {:?}", counts.lacking);
-            assert_eq!(seen, expected.len(), "{name}");
-            // What was planned is all that was taken.
-            assert!(engine.peak() <= engine.planned, "{name}: {} of {}", engine.peak(), engine.planned);
-            println!("{name}, blocks of {threads}: {seen} nodes agree to {worst:.1e}");
-        }
+        small_architectures_agree(&mut engine, 1e-5);
     }
+    let Some(mut device) = emulated(1) else { return };
+    device.library = true;
+    let mut engine = Engine::new(Box::new(device), Some(256 << 20), Limits::default()).unwrap();
+    assert!(small_architectures_agree(&mut engine, 1e-5) > 50, "products are not those of the library");
+}
+
+/// Runs the small architectures, and returns how many products a library computed. All nodes have to be on the device.
+fn small_architectures_agree(engine: &mut Engine, bound: f64) -> u64 {
+    let mut library = 0;
+    for (name, make) in small() {
+        let model = make(DType::F32);
+        let mut expected: BTreeMap<ValueId, Vec<f64>> = BTreeMap::new();
+        let graph = &model.graph;
+        let mut see = |node, at: usize, value: &Value| {
+            if let (Some(id), Some(tensor)) = (graph.nodes[node].outputs[at], value.tensor()) {
+                expected.insert(id, tensor.floats().unwrap());
+            }
+        };
+        run_each(&model, vec![Some(input(&model))], Limits::default(), &mut see).unwrap();
+        let (mut worst, mut seen) = (0.0f64, 0);
+        let counts = each(engine, &model, |value, tensor| {
+            let error = off(&tensor.floats().unwrap(), &expected[&value]);
+            assert!(error < bound, "{name}: value {} is off by {error}", value.index());
+            (worst, seen) = (worst.max(error), seen + 1);
+        });
+        assert!(counts.lacking.is_empty(), "{name}: {:?}", counts.lacking);
+        assert_eq!(seen, expected.len(), "{name}");
+        // What was planned is all that was taken.
+        assert!(engine.peak() <= engine.planned, "{name}: {} of {}", engine.peak(), engine.planned);
+        println!("{name}, {}: {seen} nodes agree to {worst:.1e}", engine.describe());
+        library += counts.library;
+    }
+    library
 }
 
 /// How long a run takes whose values nobody sees.
@@ -140,38 +152,86 @@ fn time(engine: &mut Engine, model: &Model) -> Duration {
     start.elapsed()
 }
 
-/// The same graph in f64, which the tests of nodes hold against the evaluator, is the reference.
+/// The device, and engines on it: one with kernels of its own alone, and one with cuBLAS, which has to be there unless
+/// `ONNXPORT_GPU_CUBLAS` is `none`. `None` where there is no device and none is required.
+fn on_a_gpu() -> Option<(Device, Vec<(bool, Engine)>)> {
+    let device = match Device::open(Options::new(&[])) {
+        Ok(device) => device,
+        Err(why) => {
+            crate::without_a_gpu(&why.message);
+            return None;
+        }
+    };
+    let engine = |cuda| Engine::new(Box::new(cuda), None, Limits::default()).unwrap();
+    let mut engines = vec![(false, engine(Cuda::without_blas(&device)))];
+    if std::env::var("ONNXPORT_GPU_CUBLAS").is_ok_and(|wanted| wanted == "none") {
+        println!("cuBLAS: left out, as ONNXPORT_GPU_CUBLAS says");
+    } else {
+        let with = engine(Cuda::on(&device));
+        println!("{}", with.describe());
+        assert!(!with.describe().contains("own kernels"), "cuBLAS is not used");
+        engines.push((true, with));
+    }
+    Some((device, engines))
+}
+
+#[test]
+#[ignore = "takes a GPU: cargo xtask gpu"]
+fn every_node_of_small_architectures_agrees_on_a_gpu() {
+    let Some((_, engines)) = on_a_gpu() else { return };
+    for (has_blas, mut engine) in engines {
+        let library = small_architectures_agree(&mut engine, 1e-4);
+        assert_eq!(library > 0, has_blas, "{library} products by cuBLAS");
+    }
+}
+
+/// The same graph in f64 with kernels of its own, which the tests of nodes hold against the evaluator, is the reference.
 #[test]
 #[ignore = "takes a GPU: cargo xtask gpu"]
 fn every_node_of_full_architectures_agrees_on_a_gpu() {
-    let device = match Device::open(Options::new(&[])) {
-        Ok(device) => device,
-        Err(why) => return crate::without_a_gpu(&why.message),
-    };
-    let open = || Engine::new(Box::new(Cuda::on(&device)), None, Limits::default()).unwrap();
-    let (mut single, mut double) = (open(), open());
-    println!("{}", single.describe());
+    let Some((device, mut engines)) = on_a_gpu() else { return };
+    let double = Cuda::without_blas(&device);
+    let mut double = Engine::new(Box::new(double), None, Limits::default()).unwrap();
     println!(
-        "{:12} {:>6} {:>8} {:>10} {:>10} {:>12} {:>10} {:>10}",
-        "model", "nodes", "kernels", "lacking", "worst", "MiB planned", "MiB used", "ms"
+        "{:12} {:8} {:>6} {:>8} {:>8} {:>8} {:>9} {:>12} {:>10} {:>9} {:>9}",
+        "model",
+        "products",
+        "nodes",
+        "kernels",
+        "cuBLAS",
+        "lacking",
+        "worst",
+        "MiB planned",
+        "MiB used",
+        "ms",
+        "2nd ms"
     );
     for (name, make) in full() {
         let mut expected: BTreeMap<ValueId, Vec<f64>> = BTreeMap::new();
-        each(&mut double, &make(DType::F64), |value, tensor| {
+        let counts = each(&mut double, &make(DType::F64), |value, tensor| {
             expected.insert(value, tensor.floats().unwrap());
         });
-        let (model, mut worst) = (make(DType::F32), 0.0f64);
-        let counts = each(&mut single, &model, |value, tensor| {
-            worst = worst.max(off(&tensor.floats().unwrap(), &expected[&value]));
-        });
-        let lacking: u64 = counts.lacking.values().sum();
-        let took = time(&mut single, &model).as_secs_f64() * 1e3;
-        let (planned, peak) = (single.planned >> 20, single.peak() >> 20);
-        println!(
-            "{name:12} {:>6} {:>8} {lacking:>10} {worst:>10.1e} {planned:>12} {peak:>10} {took:>10.1}",
-            expected.len(),
-            counts.launches
-        );
-        assert!(worst < 1e-3 && lacking == 0, "{name}: {worst}, {:?}", counts.lacking);
+        assert!(counts.lacking.is_empty() && counts.library == 0, "{name} in f64: {counts:?}");
+        let model = make(DType::F32);
+        for (has_blas, single) in &mut engines {
+            let mut worst = 0.0f64;
+            let counts = each(single, &model, |value, tensor| {
+                worst = worst.max(off(&tensor.floats().unwrap(), &expected[&value]));
+            });
+            let lacking: u64 = counts.lacking.values().sum();
+            // Weights go to the device in each run, which is most of the time; kernels are compiled before.
+            let [first, second] = [0, 1].map(|_| time(single, &model).as_secs_f64() * 1e3);
+            println!(
+                "{name:12} {:8} {:>6} {:>8} {:>8} {lacking:>8} {worst:>9.1e} {:>12} {:>10} {first:>9.1} {second:>9.1}",
+                if *has_blas { "cuBLAS" } else { "kernels" },
+                expected.len(),
+                counts.launches - counts.library,
+                counts.library,
+                single.planned >> 20,
+                single.peak() >> 20,
+            );
+            assert!(worst < 1e-3 && lacking == 0, "{name}: {worst}, {:?}", counts.lacking);
+            assert_eq!(counts.library > 0, *has_blas, "{name}: {} products by cuBLAS", counts.library);
+        }
     }
 }

@@ -77,7 +77,7 @@ impl Layer<'_> {
     }
 
     /// Runs the layer in blocks of `threads`, and holds it against the evaluator.
-    fn agrees(&self, threads: u32, steps: usize) {
+    fn agrees(&self, threads: i32, steps: usize) {
         let Some(mut engine) = engine(threads, 1 << 20) else { return };
         let (model, inputs) = self.case(steps);
         let (found, counts) = outputs(&mut engine, &model, inputs.clone()).unwrap();

@@ -1,8 +1,9 @@
 """Write what ONNX Runtime's CPU provider takes, as the library itself says.
 
-Kernels state their types. What they do not say is asked by making sessions of one node: which types
-the runtime casts by itself, and which operators it takes apart because ONNX defines them as
-functions of others. What kernels are listed for and do not do shows when such a model runs.
+Kernels state their types, and run to show that they take them (`onnxruntime_probe.py`). What they
+do not say is asked by making sessions of one node: which types the runtime casts by itself, and
+which operators it takes apart because ONNX defines them as functions of others. What kernels are
+listed for and do not do shows when such a model runs.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import ml_dtypes
 import numpy as np
 import onnx
 import onnxruntime
+import onnxruntime_probe
 from onnx import TensorProto, defs, helper, numpy_helper
 from onnxruntime.capi import onnxruntime_pybind11_state as state
 
@@ -161,7 +163,7 @@ def newest_opset() -> int:
     raise SystemExit(message)
 
 
-def kernels() -> Iterator[str]:
+def kernels(newest: int) -> Iterator[str]:
     """Yield a line for each set of types that is taken together."""
     lines = defaultdict(set)
     for kernel in state.get_all_opkernel_def():
@@ -175,7 +177,9 @@ def kernels() -> Iterator[str]:
                 types.append((variable, tuple(known)))
         name = f"{kernel.domain}::{kernel.op_name}" if kernel.domain else kernel.op_name
         lines[name, first, versions].add(tuple(types))
-    for (name, _, versions), found in sorted(lines.items()):
+    for (name, first, versions), registered in sorted(lines.items()):
+        last = int(versions.rpartition("-")[2])
+        found = running(name, (first, last), sorted(registered), newest)
         # Kernels that differ in one variable only are one line.
         single = {form[0][0] for form in found if len(form) == 1}
         forms = found
@@ -185,6 +189,24 @@ def kernels() -> Iterator[str]:
         for form in sorted(forms):
             stated = (f"{variable}={','.join(types)}" for variable, types in form)
             yield " ".join(["kernel", name, versions, *stated])
+
+
+def running(name: str, versions: tuple[int, int], rows: list, newest: int) -> set:
+    """Return the rows without the types of which the kernel throws when it runs."""
+    codes = {NAMES.get(name, name): code for name, code in TYPES.items()}
+    asked = [[(v, [codes[t] for t in types if t in codes]) for v, types in row] for row in rows]
+    asked = [[(v, types) for v, types in row if types] for row in asked]
+    names = {code: name for name, code in codes.items()}
+    thrown = onnxruntime_probe.throwing(name, versions, asked, newest)
+    left = set()
+    for at, row in enumerate(rows):
+        fails = {(v, names[t]): alike for (row, v, t), alike in thrown.items() if row == at}
+        kept = tuple((v, tuple(t for t in types if (v, t) not in fails)) for v, types in row)
+        if all(types for _, types in kept):
+            left.add(kept)
+        for only in {t for (_, t), alike in fails.items() if alike}:
+            left.add(tuple((v, (only,) if only in types else types) for v, types in row))
+    return left
 
 
 def ranges(opsets: Iterable[int]) -> Iterator[str]:
@@ -315,7 +337,7 @@ def main() -> None:
         *itself(),
         "leave bf16",
         *POLICY.splitlines(),
-        *kernels(),
+        *kernels(newest),
         *gaps(newest),
         *expansions(newest),
     ]

@@ -118,6 +118,11 @@ struct Done {
     gaps: BTreeMap<(Name, i64, Vec<DType>), Count>,
 }
 
+/// Whether `target` runs `node` as it is: by a kernel, by expanding it, or because nothing is known of the operator.
+pub fn runs(graph: &Graph, opset: i64, target: &Target, node: NodeId) -> bool {
+    target.takes_everything() || fit::judge(graph, opset, target, node) == Verdict::Fits
+}
+
 /// Changes the nodes of `model` that its target does not take.
 ///
 /// # Errors

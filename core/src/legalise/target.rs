@@ -124,7 +124,7 @@ impl Target {
     /// The target that comes with the host under this name.
     pub fn named(name: &str) -> Option<Arc<Self>> {
         match name {
-            "onnx" => Some(Arc::new(Self { name: "onnx".to_owned(), ..Self::default() })),
+            "onnx" => Some(Arc::new(Self::unrestricted(name))),
             "onnxruntime" => Some(Self::onnxruntime()),
             "onnxruntime-cpu" => {
                 // No other provider helps out: bfloat16, which the CPU has few kernels for, is computed in float32.
@@ -136,6 +136,11 @@ impl Target {
             }
             _ => None,
         }
+    }
+
+    /// A target of this name that takes everything.
+    pub fn unrestricted(name: &str) -> Self {
+        Self { name: name.to_owned(), ..Self::default() }
     }
 
     /// ONNX Runtime. What its CPU provider lacks is computed in another type; bfloat16 is left to other providers.

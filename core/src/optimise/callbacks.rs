@@ -1,10 +1,9 @@
-//! The host's side of `rules/1` and `rules/2`.
+//! The host's side of `rules/1`.
 
 use onnxport_abi::graph::{AttributeView, GraphContext, NOTHING, NewNode};
 use onnxport_abi::lowering::DimRecord;
 use onnxport_abi::lowering::TypeRecord;
-use onnxport_abi::rules::{MatchView, RulesHost};
-use onnxport_abi::rules2::{Bindings, Rules2Host};
+use onnxport_abi::rules::{Bindings, RulesHost};
 use onnxport_abi::{RSlice, RSliceMut, RStr};
 use onnxport_abi::{Table, status};
 
@@ -16,17 +15,11 @@ use crate::incoming;
 use crate::ir::{NodeId, ValueId};
 use crate::rules::pattern::Wanted;
 
-static RECORDS: RulesHost = RulesHost { matched, emit, constant, view, set_type, finish, refuse };
-static TEXTS: Rules2Host = Rules2Host { bindings, attribute, emit, constant, view, set_type, finish, refuse };
+static HOST: RulesHost = RulesHost { bindings, attribute, emit, constant, view, set_type, finish, refuse };
 
 /// The envelope of the functions of `rules/1`.
 pub(crate) fn rules_table() -> Table {
-    Table::of(&RECORDS)
-}
-
-/// The envelope of the functions of `rules/2`.
-pub(crate) fn rules2_table() -> Table {
-    Table::of(&TEXTS)
+    Table::of(&HOST)
 }
 
 /// A rule at a place, on its way through the plugin.
@@ -111,15 +104,6 @@ fn with<'m>(cx: GraphContext, body: impl FnOnce(&mut Call<'m>) -> Option<()>) ->
     // SAFETY: the engine calls the plugin with contexts of such frames only, and does not use a frame
     // before the plugin returns.
     unsafe { with_frame(cx, body) }
-}
-
-extern "C" fn matched<'a>(cx: GraphContext, out: &mut MatchView<'a>) -> u32 {
-    with(cx, |frame| {
-        frame.state.tell(frame.access.epoch);
-        let [nodes, values, _] = &frame.state.ids;
-        *out = MatchView { nodes: lend(nodes), values: lend(values) };
-        Some(())
-    })
 }
 
 extern "C" fn bindings<'a>(cx: GraphContext, out: &mut Bindings<'a>) -> u32 {

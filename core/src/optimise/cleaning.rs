@@ -5,10 +5,11 @@ use super::report::Optimised;
 use super::{Level, OptimiseOptions};
 use crate::clean::{self, Cleaned, Growth, clean, weights};
 use crate::ir::Model;
+use crate::ops::infer::complete_all;
 use crate::trace;
 
-/// How often the rules begin again at most.
-const ROUNDS: usize = 3;
+/// The most rounds of rules. After the third round mostly nothing is left to do.
+const ROUNDS: usize = 16;
 
 /// Cleans a model as far as the options allow. A run that stops after some patches is not cleaned, so that the patches of two
 /// such runs can be compared. Weights grow by `room` at most.
@@ -41,6 +42,9 @@ impl Engine<'_> {
             return false;
         }
         self.cleanings += 1;
+        // Patches may make sizes behind them known.
+        let opset = self.model.opset();
+        complete_all(&mut self.model.graph, &mut self.model.symbols, opset);
         let done = run(self.model, self.options, self.room);
         self.cleaned += done;
         done.total() > 0

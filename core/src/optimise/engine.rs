@@ -6,20 +6,20 @@ use onnxport_abi::graph::GraphContext;
 use onnxport_abi::{Table, status};
 use rustc_hash::FxHashSet;
 
-use super::callbacks::{Attempt, Refusal, rules_table, rules2_table};
+use super::callbacks::{Attempt, Refusal, rules_table};
 use super::edit::{Journal, Place};
 use super::explain::{self, Journal as Explanation};
 use super::matched::{self, Matched};
 use super::matcher::{self, Match};
 use super::origin::Merged;
 use super::report::{Count, Optimised, Outcome};
-use super::{OptimiseOptions, growth, patch, versions};
+use super::{OptimiseOptions, growth, patch, supported, versions};
 use crate::clean::{Cleaned, Growth};
 use crate::diagnose::{Code, Diagnostic, OriginId};
 use crate::graph_access::{self, Access, Frame};
 use crate::host::{Host, Site, cross};
 use crate::ir::{BlockId, Model, NodeId};
-use crate::rules::{Class, Revision, Rule};
+use crate::rules::{Class, Rule};
 use crate::trace;
 use crate::valid::Stated;
 
@@ -344,6 +344,11 @@ impl<'a> Engine<'a> {
             self.reject(index, rule, &why, origin);
             return Tried::Not(Outcome::Rejected, why);
         }
+        if let Some(why) = supported::patch(self.model, &self.options.target, &journal, &matched) {
+            journal.undo(self.model);
+            self.rejected.insert((index, root));
+            return Tried::Not(Outcome::Refused, why);
+        }
         if self.options.keep_matches
             && let Some((before, after)) = matched::models(self.model, &matched, &journal, &outputs)
         {
@@ -363,17 +368,8 @@ impl<'a> Engine<'a> {
 
     /// The functions of the plugin that has the rule.
     fn calls(&self, rule: &Rule) -> Option<Calls> {
-        let plugin = self.host.plugins.get(rule.plugin)?;
-        Some(match rule.revision {
-            Revision::Records => {
-                let table = plugin.rules?;
-                Calls { check: table.check, build: table.build, host: rules_table() }
-            }
-            Revision::Text => {
-                let table = plugin.rules2?;
-                Calls { check: table.check, build: table.build, host: rules2_table() }
-            }
-        })
+        let table = self.host.plugins.get(rule.plugin)?.rules?;
+        Some(Calls { check: table.check, build: table.build, host: rules_table() })
     }
 
     /// Books what a patch added and took away, and stops when the graph grows without end.

@@ -1,11 +1,14 @@
 //! Models that were read. A file states fewer types than a model that was made here has, and nothing of what is a
 //! parameter; and what the rules leave alone stays as it was.
 
-use super::{Level, OptimiseOptions, Optimised, optimise, order, outline};
+use rustc_hash::FxHashSet;
+
+use super::{Level, OptimiseOptions, Optimised, equal, merge, optimise, order, outline};
 use crate::clean::once;
 use crate::diagnose::{Code, Diagnostic, Report, Severity};
 use crate::host::Host;
 use crate::ir::{Initializer, Model, Type, ValueId};
+use crate::legalise::{LegaliseOptions, Legalised, legalise};
 use crate::ops::infer::{OLDEST_INFERRED, infer_all};
 use crate::tensor::DType;
 use crate::valid::{self, Stated};
@@ -17,50 +20,76 @@ pub struct Rewritten {
     pub model: Model,
     /// What was done.
     pub optimised: Optimised,
+    /// What was done for the target.
+    pub legalised: Legalised,
     /// Warnings and notes.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Applies the rules and passes of `host` to a model that was read, and checks what comes out.
+/// Applies the rules and passes of `host` to a model that was read, makes it fit for its target, and checks what comes out.
 ///
+/// Where nobody named the target, a model at [`Level::Nothing`] stays as it is.
 /// Its types are inferred, so that patches can be held against them; what the file did not state is forgotten again. An
 /// initializer counts as a parameter, whose bytes are not looked at and whose name stays, unless it is a single element, or
 /// a list of integers as operators take for axes and shapes. A model of an opset below 13, whose types are not inferred,
 /// stays as it is, and a note says so.
 ///
 /// # Errors
-/// Those of [`optimise`], and `OP401` when what comes out is not a model.
-pub fn imported(host: &Host, mut model: Model, options: &OptimiseOptions) -> Result<Rewritten, Report> {
-    if options.level == Level::Nothing {
-        return Ok(Rewritten { model, optimised: Optimised::default(), diagnostics: Vec::new() });
+/// Those of [`optimise`] and [`legalise`], and `OP401` when what comes out is not a model.
+pub fn imported(
+    host: &Host,
+    mut model: Model,
+    options: &OptimiseOptions,
+    target: &LegaliseOptions,
+) -> Result<Rewritten, Report> {
+    let unchanged = |model, diagnostics| Rewritten {
+        model,
+        optimised: Optimised::default(),
+        legalised: Legalised::default(),
+        diagnostics,
+    };
+    if options.level == Level::Nothing && !target.demanded {
+        return Ok(unchanged(model, Vec::new()));
     }
     if model.opset() < OLDEST_INFERRED {
         let message = format!("types are not inferred at opset {}: the model stays as it is", model.opset());
         let note =
             Diagnostic { severity: Severity::Note, ..Diagnostic::error(Code::OPTIMISE_OPSET, message) };
         let note = note.help(format!("rules and passes take models from opset {OLDEST_INFERRED} on"));
-        return Ok(Rewritten { model, optimised: Optimised::default(), diagnostics: vec![note] });
+        return Ok(unchanged(model, vec![note]));
     }
     for initializer in &mut model.graph.initializers {
         initializer.weight |= !is_plain(initializer);
     }
-    let recorded: Vec<(ValueId, Type, bool)> = (model.graph.values.iter())
-        .map(|(id, value)| (id, value.ty.clone(), model.graph.is_returned(id)))
-        .collect();
+    let mut recorded: Vec<(ValueId, Type)> =
+        model.graph.values.iter().map(|(id, value)| (id, value.ty.clone())).collect();
+    let returned = outputs(&model);
     let opset = model.opset();
     infer_all(&mut model.graph, &mut model.symbols, opset);
     // With types of its own the graph is checked as one that was made here.
     let header = model.header.take();
     let mut stated = Stated::default();
+    let options = &OptimiseOptions { target: target.target.clone(), ..options.clone() };
+    let (mut equated, equalities) = equal::equate(&mut model, &mut stated);
+    for (_, ty) in &mut recorded {
+        equated.apply(&mut model.symbols, ty);
+    }
     let result = optimise(host, &mut model, &mut stated, options);
+    let legalised = result.map_err(Report::from).and_then(|done| Ok((done, legalise(&mut model, target)?)));
     model.header = header;
-    let (mut optimised, mut diagnostics) = result?;
+    let ((mut optimised, mut diagnostics), (legalised, notes)) = legalised?;
+    diagnostics.splice(0..0, equalities);
+    diagnostics.extend(notes);
+    if !legalised.computed.is_empty() || !legalised.replaced.is_empty() {
+        optimised.merged += merge(&mut model, options);
+    }
     once(&mut model.graph);
     optimised.memory = order(&mut model, options);
     optimised.outlined = outline(&mut model, options);
-    for (id, ty, was_returned) in recorded {
-        // An output has a type, also when it is another value than before.
-        if was_returned || !model.graph.is_returned(id) {
+    let returns = outputs(&model);
+    for (id, ty) in recorded {
+        // An output of the model has a type, also when it is another value than before.
+        if returned.contains(&id) || !returns.contains(&id) {
             model.graph.values[id].ty = ty;
         }
     }
@@ -69,7 +98,12 @@ pub fn imported(host: &Host, mut model: Model, options: &OptimiseOptions) -> Res
         return Err(report);
     }
     diagnostics.extend(report.diagnostics);
-    Ok(Rewritten { model, optimised, diagnostics })
+    Ok(Rewritten { model, optimised, legalised, diagnostics })
+}
+
+/// The values that the model returns.
+fn outputs(model: &Model) -> FxHashSet<ValueId> {
+    model.graph.blocks[model.graph.main()].outputs().iter().copied().collect()
 }
 
 /// Whether an initializer is a number, or a list of integers such as operators take for axes and shapes.

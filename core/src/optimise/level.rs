@@ -75,8 +75,8 @@ impl OptimiseOptions {
             Class::Target { target, .. } if level < Level::Target => {
                 Some(format!("it emits what {target} alone has, which level {level} does not"))
             }
-            Class::Target { target, .. } if !is_of(&self.target, target) => {
-                Some(format!("it emits what {target} alone has, and the model is for {}", self.target))
+            Class::Target { target, .. } if !is_of(self.target.name(), target) => {
+                Some(format!("it emits what {target} alone has, and the model is for {}", self.target.name()))
             }
             Class::Target { .. } => None,
         }

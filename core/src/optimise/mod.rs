@@ -12,6 +12,7 @@ mod callbacks;
 mod cleaning;
 mod edit;
 mod engine;
+mod equal;
 mod explain;
 mod imported;
 mod level;
@@ -25,6 +26,7 @@ mod outline;
 mod pass;
 mod patch;
 mod report;
+mod supported;
 mod trial;
 mod view;
 
@@ -38,23 +40,23 @@ pub use outline::outline;
 pub use report::{Count, Optimised, Outcome, Place};
 pub use trial::{Trial, Verdict};
 
-pub(crate) use callbacks::{rules_table, rules2_table};
+pub(crate) use callbacks::rules_table;
 pub(crate) use pass::host_table as pass_table;
 
-use crate::clean::{Growth, apart};
+use std::sync::Arc;
+
+use crate::clean::{Growth, apart, constants};
 use crate::diagnose::{Code, Diagnostic};
 use crate::host::Host;
 use crate::inline;
 use crate::ir::{Model, tidy};
 use crate::layout;
+use crate::legalise::Target;
 use crate::trace;
 use crate::valid::Stated;
 
 /// How often the rules go over a graph unless the user says otherwise.
 pub const MAX_SWEEPS: usize = 64;
-
-/// For what models are made unless the user says otherwise.
-const TARGET: &str = "onnxruntime";
 
 /// By how many bytes the constants of a model may grow when what they make is computed in advance, unless the user says
 /// otherwise.
@@ -71,8 +73,9 @@ pub fn growth(nodes: usize) -> usize {
 pub struct OptimiseOptions {
     /// How much may change.
     pub level: Level,
-    /// The target whose own operators [`Level::Target`] allows; a conversion takes the one that it legalises for.
-    pub target: String,
+    /// The target of the model: [`Level::Target`] allows its own operators, and no patch adds a node that it has no kernel
+    /// for. A conversion takes the one that it legalises for.
+    pub target: Arc<Target>,
     /// Linked-in plugins, by id, of which only what states how exact it is runs.
     pub stated_only: Vec<String>,
     /// A rule or pass about which to tell why it was applied or not, at every place.
@@ -105,7 +108,7 @@ impl Default for OptimiseOptions {
     fn default() -> Self {
         Self {
             level: Level::default(),
-            target: TARGET.to_owned(),
+            target: Target::onnxruntime(),
             stated_only: Vec::new(),
             explain: None,
             only: None,
@@ -141,25 +144,29 @@ pub fn optimise(
         return Ok((Optimised::default(), Vec::new()));
     }
     let before = model.graph.node_count();
+    let (_, notes) = equal::equate(model, stated);
     let inlined = options.inline.map_or(0, |most| inline::inline(model, most));
     if inlined > 0 {
         tidy::model(model);
     }
+    // Functions have no initializers.
+    let held = constants(&mut model.graph);
     let mut room = Growth::of(model);
     let turned = layouts(model, options);
-    let (mut done, diagnostics) = if host.catalog.is_empty() {
+    let (mut done, mut diagnostics) = if host.catalog.is_empty() {
         (Optimised::default(), Vec::new())
     } else {
         rewrite(host, model, stated, options, &mut room)
     };
     (done.inlined, done.turned) = (inlined, turned);
     done.add(cleaning::run(model, options, &mut room));
-    if done.applied + done.folded + done.merged + done.decided + done.turned > 0 {
+    if done.applied + done.folded + done.merged + done.decided + done.turned + held > 0 {
         tidy::model(model);
         tidy::names(&mut model.graph);
         apart(&mut model.graph);
     }
     (done.before, done.after) = (before, model.graph.node_count());
+    diagnostics.splice(0..0, notes);
     Ok((done, diagnostics))
 }
 

@@ -8,6 +8,9 @@ use crate::diagnose::{ModuleCall, Origin, OriginId, Origins, Place};
 /// A chain of rewrites merges and merges again; of the parts of an origin this many are named.
 const MAX_PARTS: usize = 32;
 
+/// The name of a node that stands for several says so many of theirs.
+const MAX_NODES: usize = 3;
+
 /// Origins made by merging, so that the same ones are merged once.
 #[derive(Debug, Default)]
 pub(super) struct Merged {
@@ -32,9 +35,9 @@ impl Merged {
             [only] => Some(only),
             [first, ..] => Some(*self.known.entry(unique.clone()).or_insert_with(|| {
                 let all: Vec<&Origin> = unique.iter().map(|id| origins.get(*id)).collect();
-                let node = joined(all.iter().map(|o| o.node.as_str()));
+                let node = joined('+', MAX_NODES, all.iter().map(|o| o.node.as_str()));
                 let place = Place {
-                    target: joined(all.iter().map(|o| o.target.as_str())).into(),
+                    target: joined('+', MAX_PARTS, all.iter().map(|o| o.target.as_str())).into(),
                     module: common(all.iter().map(|o| o.module.as_str())).into(),
                     class: Name::new(),
                     modules: shared(all.iter().map(|o| &*o.modules)).into(),
@@ -42,7 +45,7 @@ impl Merged {
                     frames: origins.get(first).frames.clone(),
                 };
                 let printed = unique.iter().filter_map(|id| origins.printed(*id));
-                let printed = joined_by('\n', printed.map(Name::as_str));
+                let printed = joined('\n', MAX_PARTS, printed.map(Name::as_str));
                 let merged = origins.push(Origin::new(node, place));
                 if !printed.is_empty() {
                     origins.print(merged, printed);
@@ -53,15 +56,11 @@ impl Merged {
     }
 }
 
-/// The texts, each once; one that was merged before falls into its parts.
-fn joined<'a>(texts: impl Iterator<Item = &'a str>) -> String {
-    joined_by('+', texts)
-}
-
-fn joined_by<'a>(sign: char, texts: impl Iterator<Item = &'a str>) -> String {
+/// The first texts, each once; one that was merged before falls into its parts.
+fn joined<'a>(sign: char, most: usize, texts: impl Iterator<Item = &'a str>) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in texts.flat_map(|text| text.split(sign)).filter(|part| !part.is_empty()) {
-        if parts.len() == MAX_PARTS {
+        if parts.len() == most {
             break;
         }
         if !parts.contains(&part) {
@@ -105,6 +104,7 @@ mod tests {
             origins.push(Origin::new(node, Place { target, module: module.into(), ..Place::default() }))
         };
         let (a, b, c) = (add("relu", "layer.0.act"), add("conv", "layer.0.conv"), add("add", "layer.1"));
+        let d = add("mul", "layer.1");
         let mut merged = Merged::default();
         let one = merged.of(&mut origins, [a, b, a].into_iter()).unwrap();
         assert_eq!(merged.of(&mut origins, [a, b].into_iter()), Some(one));
@@ -115,6 +115,9 @@ mod tests {
         assert_eq!(origins.get(two).target, "aten.relu.default+aten.conv.default+aten.add.default");
         assert_eq!(origins.get(two).module, "layer");
         assert_eq!(merged.of(&mut origins, [c].into_iter()), Some(c));
+        let three = merged.of(&mut origins, [two, d].into_iter()).unwrap();
+        assert_eq!(origins.get(three).node, "relu+conv+add", "names stay short");
+        assert!(origins.get(three).target.ends_with("+aten.mul.default"));
         assert_eq!(merged.of(&mut origins, std::iter::empty()), None);
     }
 }

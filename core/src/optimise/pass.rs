@@ -10,7 +10,7 @@ pub(crate) use callbacks::host_table;
 use super::edit::Journal;
 use super::engine::Engine;
 use super::report::Outcome;
-use super::versions;
+use super::{supported, versions};
 use crate::diagnose::{Code, Diagnostic};
 use crate::graph_access::{self, Access, Frame};
 use crate::host::{Site, cross};
@@ -73,6 +73,9 @@ impl Engine<'_> {
                 return;
             }
             status::OK => match self.broken(&backup, journal.problem) {
+                None if let Some(why) = self.unsupported(&backup) => {
+                    (Code::OPTIMISE_PASS, Outcome::Refused, vec![why])
+                }
                 None => {
                     let nodes = self.model.graph.node_count() as i64 - backup.graph.node_count() as i64;
                     self.count(pass.plugin, true, position, nodes);
@@ -100,6 +103,11 @@ impl Engine<'_> {
         let mut diagnostic = Diagnostic::warning(code, message);
         diagnostic.notes = what;
         self.report(diagnostic, id, None);
+    }
+
+    /// Why the target does not run what a pass made, where it does not.
+    fn unsupported(&self, backup: &Backup) -> Option<String> {
+        supported::pass(&backup.graph, &self.model.graph, self.model.opset(), &self.options.target)
     }
 
     fn tell(&mut self, name: &str, plugin: &str, outcome: Outcome, reason: String) {

@@ -4,31 +4,20 @@ use std::ops::RangeInclusive;
 
 use onnxport_abi::RStr;
 use onnxport_abi::pass::{PassRecord, PassTable, when};
-use onnxport_abi::rules::{RuleRecord, RulesTable, rule_flags};
-use onnxport_abi::rules2::{self, Rules2Table};
+use onnxport_abi::rules::{RuleText, RulesTable, rule_flags};
 use rustc_hash::FxHashMap;
 
 use super::class::Class;
 use super::pattern::Pattern;
-use super::{records, text};
+use super::text;
 use crate::diagnose::{Code, Diagnostic};
 use crate::incoming::Known;
-
-/// The interface of a rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Revision {
-    /// `rules/1`
-    Records,
-    /// `rules/2`
-    Text,
-}
 
 /// A rule of a plugin.
 #[derive(Debug)]
 pub(crate) struct Rule {
     /// The plugin, by position in the host's list.
     pub(crate) plugin: usize,
-    pub(crate) revision: Revision,
     /// The position in the plugin's table.
     pub(crate) index: u32,
     pub(crate) opsets: RangeInclusive<i64>,
@@ -66,7 +55,7 @@ pub struct Listed {
     pub class: Class,
     /// The opsets at which it is right.
     pub opsets: RangeInclusive<i64>,
-    /// What it looks for; empty for a pass, and for a rule of `rules/1`.
+    /// What it looks for; empty for a pass.
     pub pattern: &'static str,
 }
 
@@ -89,28 +78,23 @@ impl Catalog {
         plugin: usize,
         id: &str,
         rules: Option<&RulesTable>,
-        texts: Option<&Rules2Table>,
         passes: Option<&PassTable>,
         problems: &mut Vec<Diagnostic>,
     ) {
-        for (index, record) in rules.iter().flat_map(|table| table.rules.known().iter()).enumerate() {
-            match self.rule(plugin, index as u32, record) {
-                Ok(()) => {}
-                Err(why) => problems.push(malformed(id, "rule", record.name, &why)),
+        if let Some(table) = rules {
+            for (index, record) in (0..).zip(table.rules.known()) {
+                let class = Class::asked(index, table.class_of);
+                if let Err(why) = class.and_then(|class| self.rule(plugin, index, record, class)) {
+                    problems.push(malformed(id, "rule", record.name, &why));
+                }
             }
         }
-        for (index, record) in texts.iter().flat_map(|table| table.rules.known().iter()).enumerate() {
-            let class = Class::asked(index as u32, texts.and_then(|table| table.class_of));
-            match class.and_then(|class| self.text(plugin, index as u32, record, class)) {
-                Ok(()) => {}
-                Err(why) => problems.push(malformed(id, "rule", record.name, &why)),
-            }
-        }
-        for (index, record) in passes.iter().flat_map(|table| table.passes.known().iter()).enumerate() {
-            let class = Class::asked(index as u32, passes.and_then(|table| table.class_of));
-            match class.and_then(|class| self.pass(plugin, index as u32, record, class)) {
-                Ok(()) => {}
-                Err(why) => problems.push(malformed(id, "pass", record.name, &why)),
+        if let Some(table) = passes {
+            for (index, record) in (0..).zip(table.passes.known()) {
+                let class = Class::asked(index, table.class_of);
+                if let Err(why) = class.and_then(|class| self.pass(plugin, index, record, class)) {
+                    problems.push(malformed(id, "pass", record.name, &why));
+                }
             }
         }
     }
@@ -127,40 +111,7 @@ impl Catalog {
         }
     }
 
-    fn rule(&mut self, plugin: usize, index: u32, record: &RuleRecord) -> Result<(), String> {
-        let opsets = i64::from(record.min_opset)..=i64::from(record.max_opset);
-        // What is older than classes says nothing of them.
-        let class = Class::Unstated;
-        self.list(Listed {
-            plugin,
-            name: record.name.known(),
-            documentation: record.documentation.known(),
-            is_pass: false,
-            class: class.clone(),
-            opsets: opsets.clone(),
-            pattern: "",
-        })?;
-        self.rules.push(Rule {
-            plugin,
-            revision: Revision::Records,
-            index,
-            opsets,
-            condition: record.flags & rule_flags::CONDITION != 0,
-            class,
-            pattern: records::compile(record)?,
-            priority: record.priority,
-        });
-        self.rule_names.push(record.name.known());
-        Ok(())
-    }
-
-    fn text(
-        &mut self,
-        plugin: usize,
-        index: u32,
-        record: &rules2::RuleText,
-        class: Class,
-    ) -> Result<(), String> {
+    fn rule(&mut self, plugin: usize, index: u32, record: &RuleText, class: Class) -> Result<(), String> {
         let opsets = i64::from(record.min_opset)..=i64::from(record.max_opset);
         self.list(Listed {
             plugin,
@@ -173,7 +124,6 @@ impl Catalog {
         })?;
         self.rules.push(Rule {
             plugin,
-            revision: Revision::Text,
             index,
             opsets,
             condition: record.flags & rule_flags::CONDITION != 0,

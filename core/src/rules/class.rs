@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use onnxport_abi::rules2::{ClassRecord, class};
+use onnxport_abi::rules::{ClassRecord, class};
 use onnxport_abi::{RStr, status};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -43,7 +43,7 @@ impl fmt::Display for Bound {
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 #[serde(tag = "class", rename_all = "kebab-case")]
 pub enum Class {
-    /// It says nothing of results, or is older than classes.
+    /// It says nothing of results.
     Unstated,
     /// Results stay the same, bit for bit.
     Exact,
@@ -62,7 +62,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// What a plugin says of its rule or pass at `index`; [`Class::Unstated`] where it cannot say anything.
+    /// The class that a plugin states for its rule or pass at `index`.
     ///
     /// # Errors
     /// What is wrong with the answer, in words.

@@ -4,11 +4,10 @@ mod catalog;
 mod class;
 mod names;
 pub(crate) mod pattern;
-mod records;
 mod text;
 
 pub use catalog::{Catalog, Listed};
-pub(crate) use catalog::{Pass, Revision, Rule};
+pub(crate) use catalog::{Pass, Rule};
 pub use class::{Bound, Class};
 pub use names::{Names, names};
 pub(crate) use text::parse;

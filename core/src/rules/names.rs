@@ -15,7 +15,7 @@ pub struct Names {
     pub attributes: Vec<String>,
 }
 
-/// Reads a pattern of `rules/2` for its names.
+/// Reads a pattern of `rules/1` for its names.
 ///
 /// # Errors
 /// What is wrong with it, in words.

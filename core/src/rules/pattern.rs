@@ -1,6 +1,6 @@
 //! Patterns: terms that stand for values, and the roots among them.
 //!
-//! [`super::text`] reads the text of `rules/2`, [`super::records`] the records of `rules/1`.
+//! [`super::text`] reads them from the text of `rules/1`.
 
 /// What is looked for in a graph.
 #[derive(Debug, Default)]

@@ -1,6 +1,6 @@
-//! The patterns of `rules/2`: a text, read into terms. `docs/optimizer-plugins.md` has the grammar.
+//! The patterns of `rules/1`: a text, read into terms. `docs/optimizer-plugins.md` has the grammar.
 
-use onnxport_abi::rules2::RuleText;
+use onnxport_abi::rules::RuleText;
 use rustc_hash::FxHashMap;
 
 use super::pattern::{

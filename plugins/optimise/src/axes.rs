@@ -59,10 +59,16 @@ rules! {
         ) if keeps_shape(matched, x) => x;
 }
 
+/// The axes that a `Squeeze` drops. Runtimes do not agree on an empty list: some drop every axis of extent 1.
+fn gone_axes(axes: ValueRef<'_>) -> Res<Vec<i64>> {
+    let axes = ints(axes)?;
+    if axes.is_empty() { Err("it names no axes to drop".into()) } else { Ok(axes) }
+}
+
 /// Whether both name the same axes of the tensor with the new ones.
 fn same(matched: &Matched<'_>, inner_axes: ValueRef<'_>, outer: ValueRef<'_>) -> Res<()> {
     let made = inner(matched)?.output(0);
-    let (inner_axes, outer) = (ints(inner_axes)?, ints(outer)?);
+    let (inner_axes, outer) = (ints(inner_axes)?, gone_axes(outer)?);
     if inner_axes == outer {
         return Ok(());
     }
@@ -75,7 +81,7 @@ fn same(matched: &Matched<'_>, inner_axes: ValueRef<'_>, outer: ValueRef<'_>) ->
 
 /// `x` with those of the axes `new` that do not go, or without those of the axes `gone` that are not new.
 fn left<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, new: ValueRef<'h>, gone: ValueRef<'h>) -> Res<ValueRef<'h>> {
-    let (new, gone) = (ints(new)?, ints(gone)?);
+    let (new, gone) = (ints(new)?, gone_axes(gone)?);
     let rank = x.rank().ok_or("the rank is not known")? + new.len();
     let (new, gone) = (axes_of(&new, rank)?, axes_of(&gone, rank)?);
     // The axes of `these` that `those` lack, as they are counted where `those` are not.
@@ -117,9 +123,9 @@ fn merged_gone<'h>(
     second: ValueRef<'h>,
 ) -> Res<ValueRef<'h>> {
     let rank = x.rank().ok_or("the rank is not known")?;
-    let first = axes_of(&ints(first)?, rank)?;
+    let first = axes_of(&gone_axes(first)?, rank)?;
     let left: Vec<usize> = (0..rank).filter(|axis| !first.contains(axis)).collect();
-    let second = axes_of(&ints(second)?, left.len())?;
+    let second = axes_of(&gone_axes(second)?, left.len())?;
     let moved = second.iter().filter_map(|axis| left.get(*axis).copied());
     Ok(cx.ints(&sorted(first.iter().copied().chain(moved))))
 }

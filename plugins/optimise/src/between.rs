@@ -41,6 +41,19 @@ fn is_reshaped(value: ValueRef<'_>) -> Res<()> {
     source(value).map(|_| ()).ok_or_else(|| "the operand was not reshaped".into())
 }
 
+/// Whether the root is a `Reshape` from `from` to `to` that may give another shape than `to`: in place of a 0 it copies the
+/// extent of its operand. Where no more than one extent is 0, the copy is 0 as well, or the operator fails.
+fn copies_zero(cx: &Rewrite<'_>, from: &[Dim], to: &[Dim]) -> bool {
+    let least = |dim: &Dim| dim.as_const().unwrap_or_else(|| cx.graph().dim_range(*dim).min);
+    let empty: Vec<usize> =
+        to.iter().enumerate().filter(|(_, dim)| least(dim) < 1).map(|(at, _)| at).collect();
+    let root = cx.matched().root();
+    root.is("Reshape")
+        && root.int("allowzero").unwrap_or(0) == 0
+        && empty.len() > 1
+        && empty.iter().any(|at| from.get(*at) != to.get(*at))
+}
+
 /// The operator below the root over what its operands were before they were reshaped.
 fn within<'h>(cx: &Rewrite<'h>) -> Res<ValueRef<'h>> {
     let node = inner(cx.matched())?;
@@ -61,6 +74,9 @@ fn within<'h>(cx: &Rewrite<'h>) -> Res<ValueRef<'h>> {
     };
     let operands: Vec<Option<ValueRef<'h>>> =
         node.inputs().into_iter().map(|operand| operand.map(before).transpose()).collect::<Res<_>>()?;
+    if copies_zero(cx, &between, &shape) {
+        return Err("an extent may be 0, in place of which the reshape copies another one".into());
+    }
     if operands.iter().flatten().all(|operand| operand.shape().as_deref() != Some(&shape[..])) {
         return Err("no operand has the shape of the result".into());
     }

@@ -20,7 +20,8 @@ rules! {
         => listed(cx, x, indices, axis);
 }
 
-/// The first `limit` elements of `x` along `axis`, with axes of one element where `added` says that the numbers have them.
+/// The first `limit` elements of `x` along `axis`, with axes of one element where `added` says that the numbers have them. Where
+/// `x` has fewer, gathering them is an error.
 fn in_order<'h>(
     cx: &Rewrite<'h>,
     x: ValueRef<'h>,

@@ -17,8 +17,9 @@ rules! {
         if is_number(value, 0.0).and_then(|()| counts_zeros(pool))
         => padded(cx, pool, x, [None, None], [Some(pads), axes]);
 
-    /// Minus infinity around an image in front of a pool of the largest is its own padding.
-    max_pool_pads:
+    /// Minus infinity around an image in front of a pool of the largest is its own padding. ONNX Runtime gives the lowest
+    /// finite number for windows of minus infinity that reach into the padding.
+    max_pool_pads (class = bounded(ulps = 1, finite)):
         pool @ MaxPool(Pad(x, const pads, const value, const axes?), ..)
         if is_number(Some(value), f64::NEG_INFINITY).and_then(|()| is_plain(pool))
         => padded(cx, pool, x, [None, None], [Some(pads), axes]);

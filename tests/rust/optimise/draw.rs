@@ -102,6 +102,30 @@ pub(crate) fn sizes(model: &Model, random: &mut Random) -> Vec<i64> {
     model.symbols.iter().map(draw).collect()
 }
 
+/// Sizes at which tensors are empty: each symbol of `model` that may be 0 is, the others drawn, and all of them are.
+pub(crate) fn empty(model: &Model, random: &mut Random) -> Vec<Vec<i64>> {
+    let may: Vec<usize> = model
+        .symbols
+        .iter()
+        .filter(|(_, symbol)| symbol.range.contains(0))
+        .map(|(id, _)| id.index())
+        .collect();
+    let mut found = Vec::new();
+    for at in &may {
+        let mut sizes = sizes(model, random);
+        sizes[*at] = 0;
+        found.push(sizes);
+    }
+    if may.len() > 1 {
+        let mut sizes = sizes(model, random);
+        for at in &may {
+            sizes[*at] = 0;
+        }
+        found.push(sizes);
+    }
+    found
+}
+
 /// The model with numbers in place of its symbols.
 pub(crate) fn fixed(model: &Model, sizes: &[i64]) -> Model {
     let mut fixed = model.clone();

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use onnxport_core::host::Host;
 use onnxport_core::ir::Model;
+use onnxport_core::legalise::Target;
 use onnxport_core::optimise::{Class, Level, Listed, Matched, OptimiseOptions, Optimised, optimise};
 use onnxport_core::valid::Stated;
 
@@ -31,7 +32,7 @@ fn applied(listed: &Listed, text: &str) -> Option<(Model, Optimised)> {
         ..OptimiseOptions::default()
     };
     if let Class::Target { target, .. } = &listed.class {
-        options.target.clone_from(target);
+        options.target = Target::named(target).unwrap_or_else(|| Arc::new(Target::unrestricted(target)));
     }
     let (done, _) = optimise(&HOST, &mut model, &mut Stated::default(), &options).ok()?;
     (done.applied > 0).then_some((model, done))

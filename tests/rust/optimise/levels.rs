@@ -1,10 +1,11 @@
 //! What runs at which level.
 
 use std::fmt::Write;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use onnxport_core::host::Host;
 use onnxport_core::ir::Model;
+use onnxport_core::legalise::Target;
 use onnxport_core::optimise::{Bound, Class, Level, OptimiseOptions, optimise};
 use onnxport_core::valid::Stated;
 
@@ -90,7 +91,7 @@ fn left(options: &OptimiseOptions) -> String {
 fn a_level_runs_what_it_allows_and_nothing_else() {
     let at = |level, target: &str| OptimiseOptions {
         level,
-        target: target.to_owned(),
+        target: Target::named(target).unwrap_or_else(|| Arc::new(Target::unrestricted(target))),
         ..OptimiseOptions::default()
     };
     assert_eq!(left(&at(Level::Nothing, "npu")), "Abs Ceil Cos Erf Floor Round Sign Sin Sqrt");

@@ -51,9 +51,17 @@ impl<'h> Layer<'h> {
                 return Err("a bias is of another shape".into());
             }
         }
-        let opset = self.first.0.graph().opset();
+        let graph = self.first.0.graph();
+        let opset = graph.opset();
+        // A batch of 0 ends the process in ONNX Runtime's kernels.
+        let batch = self.first.0.shape().and_then(|shape| shape.first().copied());
+        let has_rows = |batch: Dim| batch.as_const().unwrap_or_else(|| graph.dim_range(batch).min) > 0;
+        if !batch.is_some_and(has_rows) {
+            return Err("the batch may be empty".into());
+        }
         match self.first.0.dtype() {
-            Some(DType::F16 | DType::F32 | DType::F64) => Ok(hidden),
+            // Runtimes have no kernel for f64.
+            Some(DType::F16 | DType::F32) => Ok(hidden),
             Some(DType::BF16) if opset >= 22 => Ok(hidden),
             _ => Err("the operator does not take this type".into()),
         }

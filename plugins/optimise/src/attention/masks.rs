@@ -11,16 +11,22 @@ rules! {
             Where(mask, Softmax(Where(mask, scores, const low), axis = -1), 0),
             v: [.., _, _]
         )
-        if is_lowest(low) && mask.rank().is_some_and(|rank| rank > 0)
+        if is_lowest(low) && has_last(mask)
         => masked(cx, scores, mask, v);
 
     /// A softmax whose rows of NaN, which have no place, are made zero, in front of a product: they are made zero behind the
     /// product, which is smaller. A row of it is NaN everywhere or nowhere. Nothing changes where the values are finite.
     guarded_softmax (class = bounded(relative = 1e-6, ulps = 4, finite), opset = 13.., priority = 1):
-        let weights = soft @ Softmax(_: [.., S], axis = -1);
+        let weights = soft @ Softmax(_, axis = -1);
         MatMul(Where(IsNaN(weights), 0, weights), v: [.., _, _])
-        if soft.output(0).and_then(ValueRef::rank).is_some_and(|rank| rank > 1)
-        => guarded(cx, soft, S, v);
+        if soft.output(0).is_some_and(|weights| weights.rank() > Some(1) && has_last(weights))
+        => guarded(cx, soft, v);
+}
+
+/// Whether rows of `value` have elements at every size: ONNX Runtime reduces an empty row to an empty one.
+fn has_last(value: ValueRef<'_>) -> bool {
+    let last = value.shape().and_then(|shape| shape.last().copied());
+    last.is_some_and(|dim| dim.as_const().unwrap_or_else(|| value.graph().dim_range(dim).min) > 0)
 }
 
 /// Whether `low` is so low that its exponential beside a usual score is zero.
@@ -54,13 +60,9 @@ fn masked<'h>(
 }
 
 /// The product of what `soft` makes and `v`, and zeros where a row of the former is NaN.
-fn guarded<'h>(cx: &Rewrite<'h>, soft: NodeRef<'h>, places: Dim, v: ValueRef<'h>) -> Res<ValueRef<'h>> {
+fn guarded<'h>(cx: &Rewrite<'h>, soft: NodeRef<'h>, v: ValueRef<'h>) -> Res<ValueRef<'h>> {
     let weights = soft.output(0).ok_or("the softmax makes nothing")?;
     let product = cx.matmul(weights, v);
-    let one = if cx.graph().dim_range(places).min > 0 {
-        cx.slice(weights, -1, 0, 1, 1)
-    } else {
-        cx.reduce("ReduceSum", weights, &[-1], true)
-    };
+    let one = cx.slice(weights, -1, 0, 1, 1);
     Ok(cx.select(cx.is_nan(one), 0.0, product))
 }

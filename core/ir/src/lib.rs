@@ -3,6 +3,7 @@
 //! - [`ir`] is the graph: arenas, symbolic dimensions, a text form;
 //! - [`ops`] is what operators mean: inference and evaluation; [`valid`] checks that a model is one;
 //! - [`clean`] takes away what is known before a model runs, and what is computed twice;
+//! - [`equate`] gives dimensions that every run needs to be equal one name;
 //! - [`schedule`] orders nodes so that less memory is alive at once;
 //! - [`inline`] replaces calls of local functions;
 //! - [`layout`] computes parts of a graph in another layout, where that takes transposes away;
@@ -20,6 +21,7 @@
 pub mod arena;
 pub mod clean;
 pub mod diagnose;
+pub mod equate;
 pub mod files;
 pub mod inline;
 pub mod interpreter;

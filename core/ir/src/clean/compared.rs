@@ -8,7 +8,7 @@ use crate::ir::{Graph, NodeId};
 use crate::sym::{Dim, Symbols};
 use crate::tensor::{DType, LazyTensor};
 
-/// Has conjunctions and choices read a constant where they read a comparison whose outcome is known; returns how many do.
+/// Replaces comparisons whose outcome is known by constants where conjunctions and choices read them; returns in how many places.
 pub(super) fn graph(graph: &mut Graph, symbols: &mut Symbols) -> usize {
     let mut count = 0;
     let nodes: Vec<NodeId> = graph.nodes.ids().filter(|node| graph.nodes[*node].block.is_some()).collect();
@@ -59,11 +59,7 @@ fn is_shaped_by_others(graph: &Graph, node: NodeId, index: usize) -> bool {
         .collect();
     let from_last = |shape: &[Dim], at: usize| shape.iter().rev().nth(at).copied();
     shapes.is_some_and(|shapes| {
-        whole
-            .iter()
-            .rev()
-            .enumerate()
-            .all(|(at, extent)| shapes.iter().any(|shape| from_last(shape, at) == Some(*extent)))
-            && shapes.iter().any(|shape| shape.len() == whole.len())
+        let mut extents = whole.iter().rev().enumerate();
+        extents.all(|(at, extent)| shapes.iter().any(|shape| from_last(shape, at) == Some(*extent)))
     })
 }

@@ -8,6 +8,7 @@ mod affine;
 mod apart;
 mod common;
 mod compared;
+mod constants;
 mod decide;
 mod guards;
 mod known;
@@ -19,9 +20,11 @@ mod tests;
 use std::ops::AddAssign;
 
 pub use apart::{apart, once};
+pub use constants::constants;
 pub use weights::{Growth, summed, weights};
 
 use crate::ir::{Graph, Model, tidy};
+use crate::ops::infer::complete_all;
 use crate::ops::{Folding, Local, fold_graph};
 
 /// How often the steps are taken at most. What one leaves for another is mostly gone after the second time.
@@ -79,6 +82,8 @@ pub fn clean(model: &mut Model, bytes: u64) -> Cleaned {
             break;
         }
         tidy::model(model);
+        // Sizes that are known now make others known.
+        complete_all(&mut model.graph, &mut model.symbols, opset);
     }
     done
 }

@@ -159,3 +159,25 @@ fn comparisons_stay_that_may_differ_or_give_a_shape() {
         assert!(done.decided == 0 && after.contains("Range"), "{after}");
     }
 }
+
+#[test]
+fn sizes_that_folding_makes_known_make_others_known() {
+    let text = "opset 20
+graph {
+  constant %four: i64[1] = [4]
+  constant %half: f32[1] = [0.5]
+  input %x: f32[2, 4]
+  %float: f32[1] = Cast(%four) {to = 1}
+  %two: f32[1] = Mul(%float, %half)
+  %rows: i64[1] = Cast(%two) {to = 7}
+  %all: i64[2] = Concat(%rows, %four) {axis = 0}
+  %flat = Reshape(%x, %all)
+  %shape: i64[2] = Shape(%flat)
+  %y: f32[2, 4] = Reshape(%x, %shape)
+  output %y as y
+}
+";
+    let mut model = crate::ir::Model::parse(text).expect("a model");
+    crate::clean::clean(&mut model, 1 << 14);
+    assert_eq!(model.graph.node_count(), 1, "{}", model.to_text());
+}

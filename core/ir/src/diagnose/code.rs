@@ -138,6 +138,8 @@ codes! {
     TARGET_FORM = "OP411";
     /// The model is of an opset whose types are not inferred, so that no rule or pass is applied.
     OPTIMISE_OPSET = "OP412";
+    /// Dimensions with names of their own are equal in every run, and got one name.
+    OPTIMISE_EQUAL_SIZES = "OP413";
     /// The backend that was asked for does not exist, or two plugins have it.
     BACKEND_UNKNOWN = "OP501";
     /// What a backend says that it can take is malformed.

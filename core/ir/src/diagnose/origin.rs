@@ -136,6 +136,11 @@ impl Origins {
         self.calls.get(&id)
     }
 
+    /// Every origin.
+    pub fn iter(&self) -> impl Iterator<Item = &Origin> {
+        self.arena.iter().map(|(_, origin)| origin)
+    }
+
     /// The number of origins.
     pub fn len(&self) -> usize {
         self.arena.len()

@@ -17,7 +17,7 @@ use crate::name::Name;
 
 pub use duplicates::constants;
 pub use layouts::layouts;
-pub use names::{folded, names, turned};
+pub use names::{folded, names, turned, underived};
 
 /// What was removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -22,6 +22,10 @@ pub const SOURCES_KEY: &str = "onnxport.sources";
 /// The key under which a node names the exported node that it comes from; several are joined by `+`.
 pub const NODE_KEY: &str = "onnxport.node";
 
+/// The key under which a node names the exported calls whose results its outputs are, where the outputs themselves are
+/// called differently. The names are joined by `,`; that of an output which is not the result of a call is empty.
+pub const RESULTS_KEY: &str = "onnxport.results";
+
 /// The key under which a node names the line of the user's code, `folder/file.py:12`.
 pub const SOURCE_KEY: &str = "onnxport.source";
 

@@ -1,10 +1,12 @@
 //! Activation functions.
 
+#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+
 use super::call::{Call, one};
 use super::error::invalid;
 use super::infer::broadcast;
 use super::map::{Arithmetic, floats, numbers};
-use super::strides::Cut;
+use super::strides::{Cut, volume};
 use super::{Op, Res, Tensor, Value};
 
 pub(super) const OPS: &[Op] = &[
@@ -137,7 +139,7 @@ fn normalised(c: &Call<'_>, x: &Tensor) -> Res<Cut> {
     }
     let axis = c.axis(1, x.rank().max(1))?;
     let (outer, inner) = x.shape().split_at(axis.min(x.rank()));
-    Ok(Cut { outer: outer.iter().product(), extent: inner.iter().product(), inner: 1 })
+    Ok(Cut { outer: volume(outer), extent: volume(inner), inner: 1 })
 }
 
 /// `exp(x - max) / sum`, or its logarithm.

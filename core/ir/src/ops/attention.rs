@@ -1,5 +1,7 @@
 //! Attention, and what turns its inputs.
 
+#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+
 use super::activation::{sigmoid, softmax_line};
 use super::call::{Call, one};
 use super::error::{invalid, unsupported};
@@ -223,6 +225,7 @@ fn rotary(c: &mut Call<'_>) -> Res<Vec<Value>> {
     })
 }
 
+#[deny(clippy::arithmetic_side_effects)]
 mod infer {
     //! Shapes.
 

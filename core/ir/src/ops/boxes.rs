@@ -1,5 +1,7 @@
 //! Boxes in images: what is pooled over them, and which of them stay.
 
+#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+
 use super::call::{Call, one};
 use super::error::invalid;
 use super::pointwise::larger;
@@ -228,6 +230,7 @@ fn non_max_suppression(c: &mut Call<'_>) -> Res<Vec<Value>> {
     one(Tensor::of_longs(vec![found.len() / 3, 3], found)?)
 }
 
+#[deny(clippy::arithmetic_side_effects)]
 mod infer {
     //! Shapes.
 

@@ -1,7 +1,9 @@
 //! Bounds on what an evaluation may use, so that a hostile model is an error and not a hang.
 
 use std::cell::Cell;
+use std::time::{Duration, Instant};
 
+use super::tensor::elements;
 use super::{Error, Fault, Res};
 
 /// What an evaluation may use.
@@ -9,16 +11,24 @@ use super::{Error, Fault, Res};
 pub struct Limits {
     /// Bytes of the values that are alive at once, together with one result under construction.
     pub bytes: u64,
-    /// Elements computed and products summed, over the whole run. A node counts at least one.
+    /// Elements computed and products summed, over the whole run. Each run of a node counts as a thousand.
     pub steps: u64,
+    /// The time of the whole run.
+    pub time: Duration,
 }
 
 impl Default for Limits {
-    /// 4 GiB and some minutes.
+    /// 4 GiB and ten minutes.
     fn default() -> Self {
-        Self { bytes: 4 << 30, steps: 200_000_000_000 }
+        Self { bytes: 4 << 30, steps: 200_000_000_000, time: Duration::from_mins(10) }
     }
 }
+
+/// The steps that a run of a node takes beside those of its results: about the time of that many elements.
+pub(super) const NODE: u64 = 1000;
+
+/// After this many steps the time is looked at.
+const LOOK: u64 = 1 << 22;
 
 /// Bytes that one element of a result under construction takes at most: [`Elements`](super::Elements) of
 /// complex numbers or wide integers.
@@ -29,45 +39,53 @@ const WIDEST: u64 = 16;
 pub struct Budget {
     bytes: Cell<u64>,
     steps: Cell<u64>,
+    /// When the time is used up; `None` where it never is.
+    end: Option<Instant>,
+    /// The steps that are left when the time is looked at next.
+    look: Cell<u64>,
 }
 
 impl Budget {
     /// Nothing is used yet.
     pub fn new(limits: Limits) -> Self {
-        Self { bytes: Cell::new(limits.bytes), steps: Cell::new(limits.steps) }
+        let Limits { bytes, steps, time } = limits;
+        let end = Instant::now().checked_add(time);
+        Self { bytes: Cell::new(bytes), steps: Cell::new(steps), end, look: Cell::new(steps) }
     }
 
     /// The number of elements of a result of this shape. Ask before making room for it.
     ///
     /// # Errors
-    /// [`Fault::Memory`] when it does not fit, [`Fault::Steps`] when no steps are left to make it.
+    /// [`Fault::Memory`] when it does not fit, and as [`spend`](Self::spend).
     pub fn count(&self, shape: &[usize]) -> Res<usize> {
-        let count = if shape.contains(&0) {
-            Some(0)
-        } else {
-            shape.iter().try_fold(1usize, |n, d| n.checked_mul(*d))
-        };
+        // A walk over a tensor without elements may still visit its other extents.
+        let walked: Vec<usize> = shape.iter().map(|extent| (*extent).max(1)).collect();
         let fits = |n: &usize| (*n as u64).checked_mul(WIDEST).is_some_and(|bytes| bytes <= self.bytes.get());
-        let Some(count) = count.filter(fits) else {
+        let (Some(count), Some(walked)) = (elements(shape), elements(&walked).filter(fits)) else {
             let message = format!("a result of shape {shape:?} does not fit into the budget of memory");
             return Err(Error { fault: Fault::Memory, message });
         };
-        self.spend(count as u64)?;
+        self.spend(walked as u64)?;
         Ok(count)
     }
 
     /// Uses `steps` of what is left; at least one.
     ///
     /// # Errors
-    /// [`Fault::Steps`] when there are fewer.
+    /// [`Fault::Steps`] when there are fewer, [`Fault::Time`] when the time is used up.
     pub fn spend(&self, steps: u64) -> Res<()> {
-        match self.steps.get().checked_sub(steps.max(1)) {
-            Some(left) => {
-                self.steps.set(left);
-                Ok(())
+        let Some(left) = self.steps.get().checked_sub(steps.max(1)) else {
+            return Err(Error { fault: Fault::Steps, message: "the budget of steps is used up".to_owned() });
+        };
+        self.steps.set(left);
+        if left < self.look.get() {
+            self.look.set(left.saturating_sub(LOOK));
+            if self.end.is_some_and(|end| Instant::now() >= end) {
+                let message = "the budget of time is used up".to_owned();
+                return Err(Error { fault: Fault::Time, message });
             }
-            None => Err(Error { fault: Fault::Steps, message: "the budget of steps is used up".to_owned() }),
         }
+        Ok(())
     }
 
     /// Takes the bytes of a value that is kept.

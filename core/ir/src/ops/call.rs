@@ -204,6 +204,16 @@ impl Call<'_> {
         self.budget.spend(steps)
     }
 
+    /// Takes the bytes of a value that outlives a run of a block.
+    pub(super) fn keep(&self, bytes: u64) -> Res<()> {
+        self.budget.keep(bytes)
+    }
+
+    /// Gives back the bytes of such a value.
+    pub(super) fn free(&self, bytes: u64) {
+        self.budget.free(bytes);
+    }
+
     /// The block of the attribute called `name`.
     pub fn block(&self, name: &str) -> Res<BlockId> {
         match self.node.attr(name) {

@@ -38,10 +38,25 @@ fn tensor(value: Value) -> Res<Tensor> {
     }
 }
 
+/// The bytes of a tensor in a list.
+fn held(tensor: &Tensor) -> u64 {
+    tensor.bytes().saturating_add(size_of::<Tensor>() as u64)
+}
+
+/// Adds what a run returned to a list; its bytes are those of a value that is kept.
+fn collect(c: &Call<'_>, list: &mut Vec<Tensor>, value: Value) -> Res<()> {
+    let tensor = tensor(value)?;
+    c.keep(held(&tensor))?;
+    list.push(tensor);
+    Ok(())
+}
+
 /// The results of all runs as one tensor; of none, an empty one of the type that the body states.
 fn stacked(c: &Call<'_>, items: &[Tensor], at: usize, ty: &Type) -> Res<Value> {
     if !items.is_empty() {
-        return Ok(stack(c, &items.iter().collect::<Vec<_>>(), at)?.into());
+        let stacked = stack(c, &items.iter().collect::<Vec<_>>(), at)?;
+        c.free(items.iter().map(held).fold(0, u64::saturating_add));
+        return Ok(stacked.into());
     }
     let dtype = ty.dtype().unwrap_or(DType::F32);
     let extents = ty.shape().and_then(Shape::dims).unwrap_or_default().iter();
@@ -59,9 +74,9 @@ fn repeat(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let mut go = if c.value(1).is_some() { truth(c, 1)? } else { true };
     let mut carried: Vec<Value> = c.inputs.iter().skip(2).cloned().collect::<Option<_>>().unwrap_or_default();
     let types = c.returned(body);
-    let scans = types.len().saturating_sub(1 + carried.len());
+    let scans = types.len().saturating_sub(1).saturating_sub(carried.len());
     let mut collected: Vec<Vec<Tensor>> = vec![Vec::new(); scans];
-    let mut round = 0;
+    let mut round = 0i64;
     while go && round < most {
         let mut inputs = vec![
             Tensor::of_longs(Vec::new(), [round])?.into(),
@@ -74,11 +89,11 @@ fn repeat(c: &mut Call<'_>) -> Res<Vec<Value>> {
         go = tensor(condition)?.bools()?.first() == Some(&true);
         carried.extend(outputs.by_ref().take(count));
         for (list, value) in collected.iter_mut().zip(outputs) {
-            list.push(tensor(value)?);
+            collect(c, list, value)?;
         }
-        round += 1;
+        round = round.saturating_add(1);
     }
-    for (list, ty) in collected.iter().zip(types.iter().skip(1 + carried.len())) {
+    for (list, ty) in collected.iter().zip(types.iter().skip(1).skip(carried.len())) {
         let stacked = stacked(c, list, 0, ty)?;
         carried.push(stacked);
     }
@@ -170,7 +185,7 @@ fn scan_once(c: &mut Call<'_>, inputs: Vec<Value>, states: usize) -> Res<Vec<Val
     for step in 0..length {
         let mut inputs = std::mem::take(&mut carried);
         for (input, (at, reverse)) in scanned.iter().zip(&axes) {
-            let from = if *reverse { length - 1 - step } else { step };
+            let from = if *reverse { length.saturating_sub(1).saturating_sub(step) } else { step };
             let slice = range(c, input, *at, from, 1)?;
             let mut shape = slice.shape().to_vec();
             shape.remove(*at);
@@ -179,16 +194,16 @@ fn scan_once(c: &mut Call<'_>, inputs: Vec<Value>, states: usize) -> Res<Vec<Val
         let mut outputs = c.run(body, inputs)?.into_iter();
         carried.extend(outputs.by_ref().take(states));
         for (list, value) in collected.iter_mut().zip(outputs) {
-            list.push(tensor(value)?);
+            collect(c, list, value)?;
         }
     }
     for (index, list) in collected.iter_mut().enumerate() {
         if pick(c.ints("scan_output_directions"), index) != 0 {
             list.reverse();
         }
-        let Some(ty) = types.get(states + index) else { continue };
+        let Some(ty) = types.get(states.saturating_add(index)) else { continue };
         let rank = list.first().map_or_else(|| ty.shape().and_then(Shape::rank).unwrap_or(0), Tensor::rank);
-        let at = axis(pick(c.ints("scan_output_axes"), index), rank + 1)?;
+        let at = axis(pick(c.ints("scan_output_axes"), index), rank.saturating_add(1))?;
         carried.push(stacked(c, list, at, ty)?);
     }
     Ok(carried)

@@ -1,5 +1,7 @@
 //! Convolutions.
 
+#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+
 use super::call::{Call, one, sizes};
 use super::error::invalid;
 use super::strides::volume;
@@ -145,26 +147,26 @@ pub fn transposed(c: &Call<'_>, window: &mut Window, input: &[usize]) -> Res<Vec
         // Some files state the batch and the channels, too.
         Some(shape) => Some(shape.get(shape.len().saturating_sub(rank)..).unwrap_or_default().to_vec()),
         None if window.same.is_some() => {
-            Some(input.iter().zip(&window.strides).map(|(n, s)| (n * s) as i64).collect())
+            let scaled = input.iter().zip(&window.strides).map(|(n, s)| n.saturating_mul(*s) as i64);
+            Some(scaled.collect())
         }
         None => None,
     };
     let mut out = Vec::with_capacity(rank);
     for (axis, extent) in input.iter().enumerate() {
-        let full = (*extent as i64 - 1) * window.strides[axis] as i64
-            + window.reach(axis)
-            + extra.get(axis).copied().unwrap_or(0);
+        let full = window.covered(axis, *extent).saturating_add(extra.get(axis).copied().unwrap_or(0));
         if let Some(given) = &given {
             let Some(wanted) = given.get(axis).copied() else {
                 return invalid!("an extent of the output is missing");
             };
-            let total = full - wanted;
-            let (less, more) = (total.div_euclid(2), total - total.div_euclid(2));
+            let total = full.saturating_sub(wanted);
+            let less = total.div_euclid(2);
+            let more = total.saturating_sub(less);
             (window.before[axis], window.after[axis]) =
                 if window.same == Some(false) { (less, more) } else { (more, less) };
             out.push(wanted);
         } else {
-            out.push(full - window.before[axis] - window.after[axis]);
+            out.push(full.saturating_sub(window.before[axis]).saturating_sub(window.after[axis]));
         }
     }
     sizes(&out)
@@ -214,6 +216,7 @@ fn conv_transpose(c: &mut Call<'_>) -> Res<Vec<Value>> {
     one(Tensor::of_floats(x.dtype(), shape, items)?)
 }
 
+#[deny(clippy::arithmetic_side_effects)]
 pub(super) mod infer {
     //! Shapes.
 
@@ -227,7 +230,7 @@ pub(super) mod infer {
     pub(in crate::ops) fn conv(cx: &mut Cx<'_>, weight: usize) -> Option<Shapes> {
         cx.rank_from(0, 3)?;
         let [n, c, spatial @ ..] = cx.dims(0)? else { return None };
-        cx.rank(weight, spatial.len() + 2)?;
+        cx.rank(weight, spatial.len().saturating_add(2))?;
         let dims = cx.dims(weight)?;
         let kernel = kernel(cx, dims, spatial.len())?;
         let group = cx.int("group", 1);
@@ -245,8 +248,9 @@ pub(super) mod infer {
         let window = Window::of(cx, kernel)?;
         let mut dims: Dims = smallvec![*n, out];
         for (axis, dim) in spatial.iter().enumerate() {
-            dims.push(window.slide(cx, axis, *dim, false));
-            window.reaches(cx, dims[axis + 2], axis)?;
+            let extent = window.slide(cx, axis, *dim, false);
+            window.reaches(cx, extent, axis)?;
+            dims.push(extent);
         }
         one(dims)
     }
@@ -262,7 +266,7 @@ pub(super) mod infer {
         cx.rank_from(0, 3)?;
         let [n, c, spatial @ ..] = cx.dims(0)? else { return None };
         let rank = spatial.len();
-        cx.rank(1, rank + 2)?;
+        cx.rank(1, rank.saturating_add(2))?;
         let weight = cx.dims(1)?;
         let kernel = kernel(cx, weight, rank)?;
         cx.equal(*c, weight.first().copied().flatten(), "the weight is of another number of channels")?;
@@ -273,7 +277,10 @@ pub(super) mod infer {
         let mut out: Dims = smallvec![*n, channels];
         let extra = cx.node.ints("output_padding").filter(|p| p.len() == rank);
         for (axis, dim) in spatial.iter().enumerate() {
-            let given = cx.node.ints("output_shape").and_then(|s| s.get(axis + s.len().checked_sub(rank)?));
+            let given = cx
+                .node
+                .ints("output_shape")
+                .and_then(|s| s.get(s.len().checked_sub(rank)?.checked_add(axis)?));
             out.push(match (given, dim, &window.pads) {
                 (Some(given), ..) => Some(Dim::Const(*given)),
                 (None, Some(dim), Pads::Same) => Some(cx.symbols.mul(*dim, Dim::Const(window.strides[axis]))),

@@ -1,5 +1,7 @@
 //! Convolutions whose places move, and columns put back into an image.
 
+#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+
 use super::call::{Call, one, sizes};
 use super::error::invalid;
 use super::strides::{dense, volume};
@@ -132,6 +134,7 @@ fn deform_conv(c: &mut Call<'_>) -> Res<Vec<Value>> {
     one(Tensor::of_floats(x.dtype(), shape, out)?)
 }
 
+#[deny(clippy::arithmetic_side_effects)]
 mod infer {
     //! Shapes.
 

@@ -1,5 +1,7 @@
 //! `Einsum`.
 
+#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+
 use super::call::{Call, one};
 use super::error::invalid;
 use super::strides::{Walk, dense, volume};
@@ -142,6 +144,7 @@ fn contract<T: Copy>(
         .collect()
 }
 
+#[deny(clippy::arithmetic_side_effects)]
 mod infer {
     //! Shapes.
 
@@ -175,17 +178,19 @@ mod infer {
                 continue;
             };
             let (front, back) = term.split_once("...").unwrap_or((term, ""));
-            let (named, dotted) = (front.len() + back.len(), term.contains("..."));
+            let (named, dotted) = (front.len().saturating_add(back.len()), term.contains("..."));
             let fits = if dotted { named <= dims.len() } else { named == dims.len() };
             cx.demand(fits, || format!("input {index} has {} axes in place of `{term}`", dims.len()))?;
-            let own = dims[..front.len()].iter().chain(&dims[dims.len() - back.len()..]);
+            let own = dims[..front.len()].iter().chain(&dims[dims.len().saturating_sub(back.len())..]);
             for (letter, dim) in front.chars().chain(back.chars()).zip(own) {
                 // An extent of 1 may broadcast, so that it says nothing about the letter's.
                 let dim = dim.filter(|d| cx.symbols.range(*d).min.is_some_and(|n| n > 1));
                 let known = extents.iter().find(|(l, ..)| *l == letter).and_then(|e| e.2);
                 cx.equal(known, dim, &format!("the extents of `{letter}` differ"))?;
                 match extents.iter_mut().find(|(l, ..)| *l == letter) {
-                    Some((_, count, known)) => (*count, *known) = (*count + 1, either(*known, dim)),
+                    Some((_, count, known)) => {
+                        (*count, *known) = (count.saturating_add(1), either(*known, dim));
+                    }
                     None => extents.push((letter, 1, dim)),
                 }
             }

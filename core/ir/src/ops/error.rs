@@ -13,6 +13,8 @@ pub enum Fault {
     Memory,
     /// The budget of steps is used up.
     Steps,
+    /// The budget of time is used up.
+    Time,
 }
 
 /// A node that could not be evaluated.

@@ -1,5 +1,7 @@
 //! Attention whose scores and probabilities graphs of the model change.
 
+#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+
 use super::activation::softmax_line;
 use super::call::{Call, one};
 use super::error::invalid;
@@ -74,6 +76,7 @@ fn flex(c: &mut Call<'_>) -> Res<Vec<Value>> {
     one(Tensor::of_floats(q.dtype(), shape, out)?)
 }
 
+#[deny(clippy::arithmetic_side_effects)]
 mod infer {
     //! Types and shapes.
 

@@ -1,5 +1,7 @@
 //! Computing what does not depend on the inputs.
 
+use std::time::Duration;
+
 use rustc_hash::FxHashSet;
 
 use super::budget::{Budget, Limits};
@@ -134,7 +136,12 @@ fn folded(graph: &Graph, opset: i64, node: NodeId, local: &Local, bytes: u64) ->
     };
     let inputs: Vec<Option<Value>> = data.inputs.iter().map(input).collect::<Option<_>>()?;
     // A result of the widest elements takes sixteen times the bytes of one of the narrowest.
-    let limits = Limits { bytes: bytes.saturating_mul(16), steps: bytes.saturating_mul(64).max(1 << 16) };
+    let limits = Limits {
+        bytes: bytes.saturating_mul(16),
+        steps: bytes.saturating_mul(64).max(1 << 16),
+        // Whether a node is computed must not depend on the machine.
+        time: Duration::MAX,
+    };
     let outputs = evaluate(data, opset, inputs, limits).ok()?;
     if outputs.len() < data.outputs.len() {
         return None;
@@ -178,7 +185,7 @@ pub fn fold(model: &mut Model, bytes: u64) -> usize {
 
 /// [`fold`] for one graph, of a model or of a function, with the blocks inside.
 pub fn fold_graph(graph: &mut Graph, opset: i64, local: &Local, folding: &mut Folding) -> usize {
-    let mut count = 0;
+    let mut count = 0usize;
     let blocks: Vec<BlockId> = graph.blocks.ids().collect();
     for block in blocks {
         let order: Vec<NodeId> = graph.order(block).collect();
@@ -197,7 +204,7 @@ pub fn fold_graph(graph: &mut Graph, opset: i64, local: &Local, folding: &mut Fo
                 graph.replace_uses(output, constant);
             }
             graph.remove(node);
-            count += 1;
+            count = count.saturating_add(1);
         }
     }
     count

@@ -87,7 +87,8 @@ fn range(c: &mut Call<'_>) -> Res<Vec<Value>> {
         if *by == 0 {
             return invalid!("the step is 0");
         }
-        let span = to - from;
+        // Elements have 64 bits at most.
+        let span = to.saturating_sub(*from);
         let count = if (span > 0) == (*by > 0) && span != 0 {
             span.unsigned_abs().div_ceil(by.unsigned_abs())
         } else {
@@ -95,7 +96,7 @@ fn range(c: &mut Call<'_>) -> Res<Vec<Value>> {
         };
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         c.count(&[count])?;
-        let items = (0..count).map(|i| from + i as i128 * by).collect();
+        let items = (0..count).map(|i| by.saturating_mul(i as i128).saturating_add(*from)).collect();
         return one(Tensor::of_ints(dtype, vec![count], items)?);
     }
     let number = |t: &Tensor| Ok(t.floats()?.first().copied().unwrap_or(f64::NAN));
@@ -216,7 +217,7 @@ pub(super) mod infer {
         let (from, to) = if delta > 0 { (start, limit) } else { (limit, start) };
         let step = delta.abs();
         let span = cx.symbols.sub(to, from);
-        let rounded = cx.plus(span, step - 1);
+        let rounded = cx.plus(span, step.checked_sub(1)?);
         let count = cx.symbols.floor_div(rounded, Dim::Const(step));
         one([Some(cx.symbols.max(count, Dim::Const(0)))])
     }

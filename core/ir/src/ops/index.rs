@@ -1,5 +1,7 @@
 //! Elements by index.
 
+#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+
 mod infer;
 
 use super::call::{Call, axis, one};

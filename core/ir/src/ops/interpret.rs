@@ -3,7 +3,7 @@
 use ecow::eco_format;
 use rustc_hash::FxHashMap;
 
-use super::budget::{Budget, Limits};
+use super::budget::{Budget, Limits, NODE};
 use super::call::{Call, Scope};
 use super::error::{invalid, unsupported};
 use super::{Error, Res, Tensor, Value};
@@ -105,7 +105,6 @@ impl<'f, 'm> Frame<'f, 'm> {
 
     fn node(&mut self, id: NodeId) -> Res<()> {
         let node = &self.graph.nodes[id];
-        self.shared.budget.spend(1)?;
         let inputs: Vec<Option<Value>> = node
             .inputs
             .iter()
@@ -114,6 +113,8 @@ impl<'f, 'm> Frame<'f, 'm> {
                 _ => Ok(None),
             })
             .collect::<Res<_>>()?;
+        let items = inputs.iter().flatten().map(Value::items).fold(NODE, u64::saturating_add);
+        self.shared.budget.spend(items)?;
         let outputs = match self.function(node) {
             Some(function) => self.call(function, node, inputs)?,
             None => {
@@ -185,7 +186,8 @@ impl<'f, 'm> Frame<'f, 'm> {
             attributes.extend(value.map(|value| (attribute.name.clone(), value)));
         }
         let opsets = function.opsets(self.shared.model);
-        let mut frame = Frame::new(self.shared, &function.graph, opsets, attributes, self.depth + 1);
+        let mut frame =
+            Frame::new(self.shared, &function.graph, opsets, attributes, self.depth.saturating_add(1));
         let body = &function.graph.blocks[function.graph.main()];
         let mut inputs = inputs.into_iter();
         for id in &body.inputs {
@@ -250,9 +252,9 @@ impl Scope for Frame<'_, '_> {
         if self.depth >= MAX_DEPTH {
             return unsupported!("blocks lie more than {MAX_DEPTH} deep inside of each other");
         }
-        self.depth += 1;
+        self.depth = self.depth.saturating_add(1);
         let outputs = self.block(block, inputs.into_iter().map(Some).collect());
-        self.depth -= 1;
+        self.depth = self.depth.saturating_sub(1);
         outputs
     }
 

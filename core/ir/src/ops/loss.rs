@@ -1,5 +1,7 @@
 //! Losses of classifiers.
 
+#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+
 use super::activation::softmax_line;
 use super::call::Call;
 use super::error::invalid;
@@ -60,6 +62,7 @@ fn cross_entropy(c: &mut Call<'_>) -> Res<Vec<Value>> {
     Ok(vec![loss.into(), Tensor::of_floats(x.dtype(), x.shape().to_vec(), logs)?.into()])
 }
 
+#[deny(clippy::arithmetic_side_effects)]
 mod infer {
     //! Shapes.
 
@@ -75,7 +78,7 @@ mod infer {
         let (scores, targets) = (cx.dims(0), cx.dims(1));
         if let (Some([batch, _, spatial @ ..]), Some([other, places @ ..])) = (scores, targets) {
             cx.equal(*batch, *other, "scores and targets are of different batches")?;
-            cx.rank(1, spatial.len() + 1)?;
+            cx.rank(1, spatial.len().saturating_add(1))?;
             for (scores, targets) in spatial.iter().zip(places) {
                 cx.equal(*scores, *targets, "scores and targets are of different places")?;
             }

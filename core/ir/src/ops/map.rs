@@ -1,5 +1,7 @@
 //! What elementwise operators share.
 
+#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+
 use super::call::{Call, one};
 use super::error::unsupported;
 use super::strides::{broadcast, expand};

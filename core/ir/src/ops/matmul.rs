@@ -1,5 +1,7 @@
 //! Products of matrices.
 
+#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+
 use super::call::{Call, one};
 use super::error::{invalid, unsupported};
 use super::map::pairs;
@@ -190,6 +192,7 @@ fn eliminate(matrix: &mut [f64], n: usize) -> f64 {
     product
 }
 
+#[deny(clippy::arithmetic_side_effects)]
 pub(super) mod infer {
     //! Shapes.
 

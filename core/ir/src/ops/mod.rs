@@ -40,6 +40,10 @@
 //! ONNX defines some operators by others: [`body()`] is that definition, a function. It is what evaluates an operator that has
 //! no evaluator of its own, and a second opinion on one that has.
 
+// Extents, attributes and shapes come from files. A file of kernels, which computes places in tensors whose extents were
+// counted, says so at its head.
+#![deny(clippy::arithmetic_side_effects)]
+
 mod activation;
 mod attention;
 pub mod body;

@@ -1,5 +1,7 @@
 //! Normalisations.
 
+#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+
 use super::call::{Call, axis, one};
 use super::error::invalid;
 use super::infer::broadcast;
@@ -242,6 +244,7 @@ fn mean_variance(c: &mut Call<'_>) -> Res<Vec<Value>> {
     one(Tensor::of_floats(x.dtype(), x.shape().to_vec(), items)?)
 }
 
+#[deny(clippy::arithmetic_side_effects)]
 mod infer {
     //! Types and shapes.
 

@@ -1,5 +1,7 @@
 //! Pools.
 
+#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+
 use super::call::{Call, one, sizes};
 use super::error::invalid;
 use super::pointwise::larger;
@@ -156,9 +158,8 @@ fn max_unpool(c: &mut Call<'_>) -> Res<Vec<Value>> {
         return invalid!("a kernel of {} axes does not slide over {}", window.kernel.len(), input.len());
     }
     let natural = input.iter().enumerate().map(|(axis, extent)| {
-        (*extent as i64 - 1) * window.strides[axis] as i64 + window.reach(axis)
-            - window.before[axis]
-            - window.after[axis]
+        let covered = window.covered(axis, *extent);
+        covered.saturating_sub(window.before[axis]).saturating_sub(window.after[axis])
     });
     let own: Vec<usize> = [*n, *channels].into_iter().chain(sizes(&natural.collect::<Vec<_>>())?).collect();
     let shape = match c.longs(2)? {
@@ -183,6 +184,7 @@ fn max_unpool(c: &mut Call<'_>) -> Res<Vec<Value>> {
     one(Tensor::of_floats(x.dtype(), shape, out)?)
 }
 
+#[deny(clippy::arithmetic_side_effects)]
 mod infer {
     //! Shapes.
 
@@ -202,8 +204,9 @@ mod infer {
         let ceil = cx.int("ceil_mode", 0) != 0;
         let mut out: Dims = smallvec![*n, *c];
         for (axis, dim) in spatial.iter().enumerate() {
-            out.push(window.slide(cx, axis, *dim, ceil));
-            window.reaches(cx, out[axis + 2], axis)?;
+            let extent = window.slide(cx, axis, *dim, ceil);
+            window.reaches(cx, extent, axis)?;
+            out.push(extent);
         }
         Some(smallvec![Shape::Ranked(out.clone()), Shape::Ranked(out)])
     }

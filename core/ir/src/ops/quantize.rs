@@ -1,5 +1,7 @@
 //! Quantised numbers.
 
+#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+
 use super::call::{Call, axis, one};
 use super::conv::{Plan as Convolution, centred};
 use super::error::{invalid, unsupported};
@@ -179,6 +181,7 @@ fn product(c: &mut Call<'_>) -> Res<Vec<Value>> {
     requantised(c, 7, plan.shape.clone(), &sums, |_| left * right / output)
 }
 
+#[deny(clippy::arithmetic_side_effects)]
 mod infer {
     //! Types and shapes.
 

@@ -1,5 +1,7 @@
 //! Recurrent layers: `RNN`, `GRU` and `LSTM`.
 
+#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+
 use super::activation::{relu, sigmoid, softplus};
 use super::call::Call;
 use super::error::{invalid, unsupported};
@@ -236,6 +238,7 @@ fn layer(c: &mut Call<'_>, kind: Kind) -> Res<Vec<Value>> {
     Ok(outputs)
 }
 
+#[deny(clippy::arithmetic_side_effects)]
 mod infer {
     //! Shapes.
 

@@ -1,5 +1,7 @@
 //! Reductions along axes, and running ones.
 
+#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+
 use super::call::{Call, axis, one};
 use super::error::{invalid, unsupported};
 use super::pointwise::{larger, smaller};
@@ -105,8 +107,10 @@ impl Groups {
 /// The groups of a `Reduce…` operator; `None` where nothing is reduced.
 fn groups(c: &Call<'_>, x: &Tensor) -> Res<Option<Groups>> {
     let axes = c.axes(1, x.rank())?.unwrap_or_default();
-    if axes.is_empty() && c.flag("noop_with_empty_axes") {
-        return Ok(None);
+    match c.int("noop_with_empty_axes", 0) {
+        1 if axes.is_empty() => return Ok(None),
+        0 | 1 => {}
+        other => return invalid!("`noop_with_empty_axes` is {other}, not 0 or 1"),
     }
     let axes = if axes.is_empty() { (0..x.rank()).collect() } else { axes };
     let groups = Groups::new(x.shape(), &axes, c.int("keepdims", 1) != 0);
@@ -262,6 +266,7 @@ fn accumulate<T: Copy>(
     }
 }
 
+#[deny(clippy::arithmetic_side_effects)]
 mod infer {
     //! Shapes and elements.
 
@@ -281,10 +286,12 @@ mod infer {
         let empty = axes.as_ref().is_some_and(SmallVec::is_empty);
         if !given || empty {
             // Without axes every axis is reduced, or none when the node says so.
-            if cx.int("noop_with_empty_axes", 0) != 0 {
-                return one(dims.iter().copied());
-            }
-            return removed(dims, |_| true, keep);
+            // Of other numbers than 0 and 1 runtimes disagree.
+            return match cx.int("noop_with_empty_axes", 0) {
+                0 => removed(dims, |_| true, keep),
+                1 => one(dims.iter().copied()),
+                _ => None,
+            };
         }
         match axes {
             Some(axes) => removed(dims, |axis| axes.contains(&axis), keep),

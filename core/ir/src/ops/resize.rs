@@ -4,6 +4,8 @@
 //! taps. Where a scale is not the quotient of two extents, coordinates follow the scale, as in the tests of the `onnx`
 //! package.
 
+#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+
 use super::call::{Call, axis, one};
 use super::error::{invalid, unsupported};
 use super::strides::{Cut, dense, volume};
@@ -350,6 +352,7 @@ fn planned<'a>(c: &'a Call<'_>, shape: &[usize]) -> Res<(Vec<Line>, Plan<'a>)> {
     Ok((lines, plan))
 }
 
+#[deny(clippy::arithmetic_side_effects)]
 mod infer {
     //! Shapes.
 

@@ -1,5 +1,7 @@
 //! Sampling at coordinates that are data.
 
+#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+
 use super::call::{Call, one, sizes};
 use super::error::invalid;
 use super::resize::cubic;
@@ -176,6 +178,7 @@ fn axis_taps(line: &Line, at: f64, reach: usize) -> Vec<(usize, f64)> {
     (0..2 * reach).filter_map(tap).collect()
 }
 
+#[deny(clippy::arithmetic_side_effects)]
 mod infer {
     //! Shapes.
 
@@ -187,7 +190,7 @@ mod infer {
         cx.rank_from(0, 3)?;
         if let Some(dims) = cx.dims(0) {
             cx.rank(1, dims.len())?;
-            let places = Some(Dim::Const(dims.len() as i64 - 2));
+            let places = Some(Dim::Const((dims.len() as i64).saturating_sub(2)));
             let stated = cx.dims(1).and_then(|grid| *grid.last()?);
             cx.equal(places, stated, "the places of the grid are of other axes")?;
             cx.equal(cx.dim(0, 0), cx.dim(1, 0), "the batches differ")?;

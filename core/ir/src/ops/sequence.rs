@@ -50,7 +50,7 @@ pub(super) const OPS: &[Op] = &[
         let mut items = items.to_vec();
         let Some(new) = c.value(1).cloned() else { return invalid!("there is nothing to insert") };
         let dtype = if items.is_empty() { new.tensor().map_or(dtype, Tensor::dtype) } else { dtype };
-        items.insert(place(c, 2, items.len(), items.len() + 1)?, new);
+        items.insert(place(c, 2, items.len(), items.len().saturating_add(1))?, new);
         Ok(vec![Value::Sequence(dtype, items)])
     }),
     Op::new("SequenceLength")
@@ -102,7 +102,7 @@ fn concat_from_sequence(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let items = tensors(items)?;
     let rank = items.first().map_or(0, |t| t.rank());
     if c.flag("new_axis") {
-        return one(stack(c, &items, c.axis(0, rank + 1)?)?);
+        return one(stack(c, &items, c.axis(0, rank.saturating_add(1))?)?);
     }
     one(concat(c, &items, c.axis(0, rank)?)?)
 }
@@ -118,9 +118,9 @@ fn split_to_sequence(c: &mut Call<'_>) -> Res<Vec<Value>> {
             let Some(size) = c.long(1)?.and_then(|n| usize::try_from(n).ok()).filter(|n| *n > 0) else {
                 return invalid!("the extent of a part is not positive");
             };
-            ((0..extent).step_by(size).map(|from| size.min(extent - from)).collect(), false)
+            ((0..extent).step_by(size).map(|from| size.min(extent.saturating_sub(from))).collect(), false)
         }
-        Some(_) => (super::slice::extents(c, extent, 1)?, false),
+        Some(_) => (super::slice::extents(c, extent, 1, 1)?, false),
     };
     let mut from = 0;
     let mut items = Vec::with_capacity(parts.len());
@@ -132,7 +132,7 @@ fn split_to_sequence(c: &mut Call<'_>) -> Res<Vec<Value>> {
             item = item.reshaped(shape)?;
         }
         items.push(Value::Tensor(item));
-        from += part;
+        from = from.saturating_add(part);
     }
     Ok(vec![Value::Sequence(x.dtype(), items)])
 }

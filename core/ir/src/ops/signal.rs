@@ -1,5 +1,7 @@
 //! Fourier transforms, windows, filter banks.
 
+#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+
 use std::f64::consts::TAU;
 
 use super::call::{Call, axis, one};
@@ -199,6 +201,7 @@ fn mel_weight_matrix(c: &mut Call<'_>) -> Res<Vec<Value>> {
     one(Tensor::of_numbers(dtype, vec![bins, bands], out)?)
 }
 
+#[deny(clippy::arithmetic_side_effects)]
 mod infer {
     //! Types and shapes.
 

@@ -36,15 +36,19 @@ pub(super) fn concat(c: &Call<'_>, inputs: &[&Tensor], axis: usize) -> Res<Tenso
         );
     }
     let Some(total) = shape.get_mut(axis) else { return invalid!("there is no axis {axis}") };
-    *total = inputs.iter().map(|t| t.dim(axis)).sum();
+    *total = inputs.iter().fold(0, |sum, t| sum.saturating_add(t.dim(axis)));
     c.count(&shape)?;
     let outer = Cut::at(&shape, axis).outer;
-    let runs: Vec<usize> =
-        inputs.iter().map(|t| Cut::at(t.shape(), axis)).map(|cut| cut.extent * cut.inner).collect();
+    let runs: Vec<usize> = inputs
+        .iter()
+        .map(|t| Cut::at(t.shape(), axis))
+        .map(|cut| cut.extent.saturating_mul(cut.inner))
+        .collect();
     let places = (0..outer).flat_map(|o| {
-        runs.iter()
-            .enumerate()
-            .flat_map(move |(which, run)| (o * run..(o + 1) * run).map(move |at| (which, at)))
+        runs.iter().enumerate().flat_map(move |(which, run)| {
+            let first = o.saturating_mul(*run);
+            (first..first.saturating_add(*run)).map(move |at| (which, at))
+        })
     });
     let joined = Tensor::mix(shape.clone(), inputs, places)?;
     Ok(joined)
@@ -54,8 +58,13 @@ pub(super) fn concat(c: &Call<'_>, inputs: &[&Tensor], axis: usize) -> Res<Tenso
 fn part(c: &Call<'_>, x: &Tensor, starts: &[usize], shape: Vec<usize>, steps: &[i64]) -> Res<Tensor> {
     c.count(&shape)?;
     let strides = dense(x.shape());
-    let offset = strides.iter().zip(starts).map(|(stride, start)| stride * *start as isize).sum();
-    let strides: Vec<isize> = strides.iter().zip(steps).map(|(s, step)| s * *step as isize).collect();
+    let places = strides.iter().zip(starts).map(|(stride, start)| stride.saturating_mul(*start as isize));
+    let offset = places.fold(0isize, isize::saturating_add);
+    // A step beyond the end is not taken.
+    let step = |(stride, (step, extent)): (&isize, (&i64, &usize))| {
+        if *extent > 1 { stride.saturating_mul(*step as isize) } else { 0 }
+    };
+    let strides: Vec<isize> = strides.iter().zip(steps.iter().zip(&shape)).map(step).collect();
     let walk = Walk::new(&shape, &strides, offset);
     x.pick(shape, walk)
 }
@@ -92,11 +101,12 @@ fn slice(c: &mut Call<'_>) -> Res<Vec<Value>> {
             0 => return invalid!("a step is 0"),
             step @ 1.. => {
                 let (from, to) = (front(*start).clamp(0, extent), front(*end).clamp(0, extent));
-                (from, (to - from).max(0).unsigned_abs().div_ceil(step.unsigned_abs()))
+                (from, to.saturating_sub(from).max(0).unsigned_abs().div_ceil(step.unsigned_abs()))
             }
             step => {
-                let (from, to) = (front(*start).clamp(-1, extent - 1), front(*end).clamp(-1, extent - 1));
-                (from, (from - to).max(0).unsigned_abs().div_ceil(step.unsigned_abs()))
+                let last = extent.saturating_sub(1);
+                let (from, to) = (front(*start).clamp(-1, last), front(*end).clamp(-1, last));
+                (from, from.saturating_sub(to).max(0).unsigned_abs().div_ceil(step.unsigned_abs()))
             }
         };
         first[*at] = if count == 0 { 0 } else { from.max(0) as usize };
@@ -106,8 +116,8 @@ fn slice(c: &mut Call<'_>) -> Res<Vec<Value>> {
     one(part(c, x, &first, shape, &steps)?)
 }
 
-/// The extents of parts along an axis: those that are given, or equal ones with a smaller last one.
-pub(super) fn extents(c: &Call<'_>, extent: usize, parts: usize) -> Res<Vec<usize>> {
+/// The extents of parts along an axis: those that are given, or `count` of `parts` equal ones with a smaller last one.
+pub(super) fn extents(c: &Call<'_>, extent: usize, parts: usize, count: usize) -> Res<Vec<usize>> {
     let given = match c.longs(1)? {
         Some(sizes) => Some(sizes),
         None => c.ints("split").map(<[i64]>::to_vec),
@@ -115,7 +125,8 @@ pub(super) fn extents(c: &Call<'_>, extent: usize, parts: usize) -> Res<Vec<usiz
     let Some(given) = given else {
         let parts = parts.max(1);
         let chunk = extent.div_ceil(parts);
-        return Ok((0..parts).map(|i| extent.saturating_sub(i * chunk).min(chunk)).collect());
+        let part = |i: usize| extent.saturating_sub(i.saturating_mul(chunk)).min(chunk);
+        return Ok((0..parts.min(count)).map(part).collect());
     };
     let given = sizes(&given)?;
     if given.iter().try_fold(0usize, |n, d| n.checked_add(*d)) != Some(extent) {
@@ -130,27 +141,34 @@ fn split(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let parts = usize::try_from(c.int("num_outputs", c.outputs() as i64)).unwrap_or(0);
     let mut from = 0;
     let mut out = Vec::new();
-    for extent in extents(c, x.dim(at), parts)? {
+    for extent in extents(c, x.dim(at), parts, c.outputs())? {
         out.push(Value::Tensor(range(c, x, at, from, extent)?));
-        from += extent;
+        from = from.saturating_add(extent);
     }
     Ok(out)
+}
+
+/// The extent of a padded axis, unless it does not fit.
+fn padded(extent: usize, before: i64, after: i64) -> Option<i64> {
+    let total = i128::try_from(extent).ok()?.checked_add(before.into())?.checked_add(after.into())?;
+    i64::try_from(total).ok()
 }
 
 /// How one axis is extended: the place in the input of each place in the output, `None` for the constant.
 fn border(mode: &str, extent: usize, before: i64, after: i64) -> Res<Vec<Option<usize>>> {
     let n = extent as i64;
-    let total = n.saturating_add(before).saturating_add(after);
+    let total = padded(extent, before, after);
+    let last = n.saturating_sub(1);
     let at = |out: i64| -> Option<usize> {
-        let at = out - before;
+        let at = out.checked_sub(before)?;
         let at = match mode {
-            "edge" => at.clamp(0, n - 1),
-            "wrap" => at.rem_euclid(n),
+            "edge" => at.clamp(0, last),
+            "wrap" => at.checked_rem_euclid(n)?,
             "reflect" if n == 1 => 0,
             "reflect" => {
-                let period = 2 * (n - 1);
-                let folded = at.rem_euclid(period);
-                folded.min(period - folded)
+                let period = last.checked_mul(2)?;
+                let folded = at.checked_rem_euclid(period)?;
+                folded.min(period.checked_sub(folded)?)
             }
             _ => at,
         };
@@ -159,13 +177,13 @@ fn border(mode: &str, extent: usize, before: i64, after: i64) -> Res<Vec<Option<
     if !matches!(mode, "constant" | "edge" | "reflect" | "wrap") {
         return invalid!("there is no mode `{mode}`");
     }
-    if extent == 0 && mode != "constant" && total > 0 {
+    if extent == 0 && mode != "constant" && total.is_none_or(|total| total > 0) {
         return invalid!("an axis without elements cannot be extended by mode `{mode}`");
     }
-    if total < 0 || total > i64::from(u32::MAX) {
-        return invalid!("an axis of extent {extent} cannot be padded by {before} and {after}");
+    match total {
+        Some(total) if (0..=i64::from(u32::MAX)).contains(&total) => Ok((0..total).map(at).collect()),
+        _ => invalid!("an axis of extent {extent} cannot be padded by {before} and {after}"),
     }
-    Ok((0..total).map(at).collect())
 }
 
 /// Negative pads cut off.
@@ -195,8 +213,8 @@ fn pad(c: &mut Call<'_>) -> Res<Vec<Value>> {
         let at = |pads: &[i64]| place.and_then(|p| pads.get(p).copied()).unwrap_or(0);
         let (front, back) = (at(before), at(after));
         // Before the places of one axis are listed.
-        let longer = (*extent as i64).saturating_add(front).saturating_add(back);
-        total = total.saturating_mul(usize::try_from(longer.max(0)).unwrap_or(usize::MAX));
+        let longer = padded(*extent, front, back).map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(0));
+        total = total.saturating_mul(longer);
         c.count(&[total])?;
         borders.push(border(mode, *extent, front, back)?);
     }
@@ -211,11 +229,12 @@ fn mapped(x: &Tensor, fill: &Tensor, places: &[Vec<Option<usize>>]) -> Res<Tenso
     let source = walk.map(|mut at| {
         let mut from = 0;
         for ((places, extent), stride) in places.iter().zip(&shape).zip(&strides).rev() {
-            match places.get(at % extent).copied().flatten() {
-                Some(place) => from += place * *stride as usize,
+            let index = at.checked_rem(*extent).unwrap_or(0);
+            match places.get(index).copied().flatten() {
+                Some(place) => from = place.saturating_mul(*stride as usize).saturating_add(from),
                 None => return (1, 0),
             }
-            at /= extent;
+            at = at.checked_div(*extent).unwrap_or(0);
         }
         (0, from)
     });
@@ -249,7 +268,7 @@ fn center_crop_pad(c: &mut Call<'_>) -> Res<Vec<Value>> {
         .zip(&shape)
         .map(|(from, to)| {
             let (cut, pad) = (from.saturating_sub(*to) / 2, to.saturating_sub(*from) / 2);
-            (0..*to).map(|at| (at + cut).checked_sub(pad).filter(|at| at < from)).collect()
+            (0..*to).map(|at| at.checked_add(cut)?.checked_sub(pad).filter(|at| at < from)).collect()
         })
         .collect();
     one(mapped(x, &zero(x, 0.0)?, &places)?)

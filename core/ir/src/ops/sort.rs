@@ -1,5 +1,7 @@
 //! Orders of elements.
 
+#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+
 use std::cmp::Ordering;
 
 use super::call::Call;
@@ -38,7 +40,7 @@ fn top_k(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let mut shape = x.shape().to_vec();
     shape[at] = k;
     let count = c.count(&shape)?;
-    c.spend(x.len() as u64 * 8)?;
+    c.spend((x.len() as u64).saturating_mul(8))?;
     let items = x.elements();
     let compare = order(&items);
     let largest = c.int("largest", 1) != 0;
@@ -67,7 +69,7 @@ fn unique(c: &mut Call<'_>) -> Res<Vec<Value>> {
     };
     c.count(x.shape())?;
     let cut = Cut::at(x.shape(), at);
-    c.spend(x.len() as u64 * 8)?;
+    c.spend((x.len() as u64).saturating_mul(8))?;
     let items = x.elements();
     if matches!(items, Elements::Complex(_)) {
         return unsupported!("complex numbers have no order");
@@ -122,6 +124,7 @@ fn unique(c: &mut Call<'_>) -> Res<Vec<Value>> {
     ])
 }
 
+#[deny(clippy::arithmetic_side_effects)]
 mod infer {
     //! Shapes.
 

@@ -1,5 +1,7 @@
 //! Layers of language models that hand a state on from one part of a sequence to the next.
 
+#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+
 use super::activation::sigmoid;
 use super::call::Call;
 use super::error::invalid;
@@ -158,6 +160,7 @@ fn attention(c: &mut Call<'_>) -> Res<Vec<Value>> {
     ])
 }
 
+#[deny(clippy::arithmetic_side_effects)]
 mod infer {
     //! Types and shapes.
 

@@ -1,5 +1,7 @@
 //! Walks over tensors: strides, broadcasting, positions.
 
+#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+
 use super::Res;
 use super::error::invalid;
 

@@ -229,3 +229,61 @@ fn what_is_random_is_not_folded() {
     let mut model = Model::parse(text).unwrap();
     assert_eq!(fold(&mut model, 1024), 0);
 }
+
+/// Runs one node on `x: f32[2, 2]` and the constants `given`, and returns its result.
+fn with_integers(op: &str, given: &[&str], attributes: &str) -> super::Res<Vec<Value>> {
+    let constant = |(i, text): (usize, &&str)| format!("  constant %c{i}: i64{text}\n");
+    let constants = given.iter().enumerate().map(constant).collect::<Vec<_>>().concat();
+    let names = (0..given.len()).map(|i| format!(", %c{i}")).collect::<Vec<_>>().concat();
+    let text = format!(
+        "opset 20\ngraph {{\n{constants}  input %x: f32[2, 2]\n  %y = {op}(%x{names}) {{{attributes}}}\n  output %y as \
+         y\n}}\n"
+    );
+    let mut model = Model::parse(&text).unwrap();
+    let opset = model.opset();
+    super::infer::infer_all(&mut model.graph, &mut model.symbols, opset);
+    run(&model, vec![Some(Value::Tensor(floats(&[2, 2], &[1.0, 2.0, 3.0, 4.0])))], Limits::default())
+}
+
+#[test]
+fn extents_from_a_file_never_overflow() {
+    const LEAST: &str = "-9223372036854775808";
+    const MOST: &str = "9223372036854775807";
+    let far = "[3] = [4611686018427387904, 4611686018427387904, 0]";
+    let is_invalid = |op: &str, given: &[&str], attributes: &str| {
+        let fault = with_integers(op, given, attributes).unwrap_err().fault;
+        assert!(matches!(fault, Fault::Invalid | Fault::Memory), "{op} {given:?} {attributes}: {fault:?}");
+    };
+    is_invalid("Expand", &[&far.replace(", 0]", ", 0, 1, 1]").replace("[3]", "[5]")], "");
+    is_invalid("Pad", &[&format!("[4] = [{MOST}, {MOST}, {MOST}, {MOST}]")], "mode = \"reflect\"");
+    is_invalid("Reshape", &[far], "allowzero = 1");
+    is_invalid("Tile", &["[2] = [4611686018427387904, 4611686018427387904]"], "");
+    let shape = |result: super::Res<Vec<Value>>| result.unwrap()[0].tensor().unwrap().shape().to_vec();
+    // 2 - 2^63 + 2^63 - 1 elements, beyond those that there were.
+    let cut = with_integers("Pad", &[&format!("[4] = [{LEAST}, 0, {MOST}, 0]")], "").unwrap();
+    assert_eq!(cut[0].tensor().unwrap(), &floats(&[1, 2], &[0.0, 0.0]));
+    let bounds = [format!("[1] = [{MOST}]"), format!("[1] = [{LEAST}]"), "[1] = [0]".to_owned()];
+    let slice = |step: &str| {
+        let step = format!("[1] = [{step}]");
+        shape(with_integers("Slice", &[&bounds[0], &bounds[1], &bounds[2], &step], ""))
+    };
+    assert_eq!((slice(LEAST), slice("-1"), slice(MOST)), (vec![1, 2], vec![2, 2], vec![0, 2]));
+    // One output of very many parts.
+    assert_eq!(shape(with_integers("Split", &[], "num_outputs = 1099511627776")), [1, 2]);
+}
+
+#[test]
+fn a_loop_is_bounded_in_time_and_in_what_it_collects() {
+    let text = "opset 20\ngraph {\n  constant %m: i64[] = [1152921504606846976]\n  input %x: f32[1000]\n  \
+                %0 = Loop(%m, _) {body = {\n    input %i: i64[]\n    input %go: bool[]\n    \
+                %1 = Neg(%x)\n    output %go\n    output %1\n  }}\n  output %0 as y\n}\n";
+    let model = Model::parse(text).unwrap();
+    let fault = |limits| {
+        let x = Value::Tensor(floats(&[1000], &[1.0; 1000]));
+        run(&model, vec![Some(x)], limits).unwrap_err().fault
+    };
+    let bytes = 1 << 22;
+    assert_eq!(fault(Limits { bytes, ..Limits::default() }), Fault::Memory);
+    assert_eq!(fault(Limits { time: std::time::Duration::ZERO, ..Limits::default() }), Fault::Time);
+    assert_eq!(fault(Limits { steps: 1 << 20, ..Limits::default() }), Fault::Steps);
+}

@@ -1,5 +1,7 @@
 //! Texts.
 
+#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
@@ -266,6 +268,7 @@ fn tf_idf(c: &mut Call<'_>) -> Res<Vec<Value>> {
     one(Tensor::of_floats(DType::F32, shape, out)?)
 }
 
+#[deny(clippy::arithmetic_side_effects)]
 mod infer {
     //! Shapes.
 

@@ -1,5 +1,7 @@
 //! Steps of optimisers, of `ai.onnx.preview.training`.
 
+#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+
 use super::call::Call;
 use super::error::invalid;
 use super::{Op, Res, Tensor, Value};
@@ -93,6 +95,7 @@ fn momentum(c: &mut Call<'_>) -> Res<Vec<Value>> {
     })
 }
 
+#[deny(clippy::arithmetic_side_effects)]
 mod infer {
     //! Types: tensors come in groups, and some groups are returned.
 
@@ -105,8 +108,9 @@ mod infer {
         cx.demand(inputs > 0 && inputs.is_multiple_of(groups), || {
             format!("{inputs} tensors are not {groups} groups")
         })?;
-        let count = inputs / groups;
-        let places = returned.iter().flat_map(|group| (0..count).map(move |at| 2 + group * count + at));
+        let count = inputs.checked_div(groups)?;
+        let first = |group: &usize| group.saturating_mul(count).saturating_add(2);
+        let places = returned.iter().flat_map(|group| (first(group)..).take(count));
         Some(places.map(|at| cx.ty(at).cloned().unwrap_or(Type::Unknown)).collect())
     }
 }

@@ -23,9 +23,21 @@ impl Value {
     pub fn bytes(&self) -> u64 {
         match self {
             Value::Tensor(tensor) => tensor.bytes(),
-            Value::Sequence(_, items) => items.iter().map(Value::bytes).sum(),
+            Value::Sequence(_, items) => {
+                let item = |value: &Value| value.bytes().saturating_add(size_of::<Value>() as u64);
+                items.iter().map(item).fold(0, u64::saturating_add)
+            }
             Value::Optional(inner) => inner.as_ref().map_or(0, |v| v.bytes()),
-            Value::Map(keys, values) => keys.bytes() + values.bytes(),
+            Value::Map(keys, values) => keys.bytes().saturating_add(values.bytes()),
+        }
+    }
+
+    /// The values of a sequence; 0 for what is not one.
+    pub(super) fn items(&self) -> u64 {
+        match self {
+            Value::Sequence(_, items) => items.len() as u64,
+            Value::Optional(Some(inner)) => inner.items(),
+            _ => 0,
         }
     }
 

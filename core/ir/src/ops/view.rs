@@ -5,7 +5,7 @@ pub(super) mod infer;
 use super::call::{Call, axis, one, sizes};
 use super::error::invalid;
 use super::infer::broadcast;
-use super::strides::{Walk, broadcast, dense, expand};
+use super::strides::{Walk, broadcast, dense, expand, volume};
 use super::{Op, Res, Tensor, Value};
 
 pub(super) const OPS: &[Op] = &[
@@ -93,7 +93,7 @@ fn flatten(c: &mut Call<'_>) -> Res<Vec<Value>> {
         n => axis(n, x.rank())?,
     };
     let (outer, inner) = x.shape().split_at(at);
-    one(x.reshaped(vec![outer.iter().product(), inner.iter().product()])?)
+    one(x.reshaped(vec![volume(outer), volume(inner)])?)
 }
 
 fn squeeze(c: &mut Call<'_>) -> Res<Vec<Value>> {
@@ -112,7 +112,7 @@ fn squeeze(c: &mut Call<'_>) -> Res<Vec<Value>> {
 fn unsqueeze(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let x = c.tensor(0)?;
     let count = c.longs(1)?.or_else(|| c.ints("axes").map(<[i64]>::to_vec)).map_or(0, |axes| axes.len());
-    let rank = x.rank() + count;
+    let rank = x.rank().saturating_add(count);
     let mut axes = c.axes(1, rank)?.unwrap_or_default();
     axes.sort_unstable();
     if axes.windows(2).any(|pair| pair[0] == pair[1]) {
@@ -151,7 +151,7 @@ fn tile(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let (split, strides): (Vec<usize>, Vec<isize>) =
         pairs.flat_map(|((repeat, extent), stride)| [(*repeat, 0), (*extent, stride)]).unzip();
     c.count(&split)?;
-    let shape = repeats.iter().zip(x.shape()).map(|(r, d)| r * d).collect();
+    let shape = repeats.iter().zip(x.shape()).map(|(r, d)| r.saturating_mul(*d)).collect();
     one(x.pick(shape, Walk::new(&split, &strides, 0))?)
 }
 
@@ -175,14 +175,14 @@ fn block_size(c: &Call<'_>) -> Res<usize> {
 fn depth_to_space(c: &mut Call<'_>) -> Res<Vec<Value>> {
     let (x, b) = (c.tensor(0)?, block_size(c)?);
     let [n, ch, h, w] = *x.shape() else { return invalid!("the input has {} axes, not 4", x.rank()) };
-    let inner = ch / b.saturating_mul(b).max(1);
+    let inner = ch.checked_div(b.saturating_mul(b)).unwrap_or(0);
     let (split, perm) = match c.text("mode", "DCR") {
         "DCR" => ([n, b, b, inner, h, w], [0, 3, 4, 1, 5, 2]),
         "CRD" => ([n, inner, b, b, h, w], [0, 1, 4, 2, 5, 3]),
         other => return invalid!("there is no mode `{other}`"),
     };
     let moved = permuted(c, &x.reshaped(split.to_vec())?, &perm)?;
-    one(moved.reshaped(vec![n, inner, h * b, w * b])?)
+    one(moved.reshaped(vec![n, inner, h.saturating_mul(b), w.saturating_mul(b)])?)
 }
 
 fn space_to_depth(c: &mut Call<'_>) -> Res<Vec<Value>> {
@@ -193,6 +193,8 @@ fn space_to_depth(c: &mut Call<'_>) -> Res<Vec<Value>> {
         "CRD" => [0, 1, 3, 5, 2, 4],
         other => return invalid!("there is no mode `{other}`"),
     };
-    let split = x.reshaped(vec![n, ch, h / b, b, w / b, b])?;
-    one(permuted(c, &split, &perm)?.reshaped(vec![n, ch * b * b, h / b, w / b])?)
+    let (rows, columns) = (h.checked_div(b).unwrap_or(0), w.checked_div(b).unwrap_or(0));
+    let split = x.reshaped(vec![n, ch, rows, b, columns, b])?;
+    let channels = ch.saturating_mul(b).saturating_mul(b);
+    one(permuted(c, &split, &perm)?.reshaped(vec![n, channels, rows, columns])?)
 }

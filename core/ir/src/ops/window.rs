@@ -33,8 +33,8 @@ impl Window {
                 Some(items) => invalid!("the attribute `{name}` is {items:?} for {rank} axes"),
             }
         };
-        let pads = c.ints("pads").map_or_else(|| vec![0; 2 * rank], <[i64]>::to_vec);
-        if pads.len() != 2 * rank || kernel.contains(&0) {
+        let pads = c.ints("pads").map_or_else(|| vec![0; rank.saturating_mul(2)], <[i64]>::to_vec);
+        if pads.len() != rank.saturating_mul(2) || kernel.contains(&0) {
             return invalid!("{} pads and the kernel {kernel:?} do not fit", pads.len());
         }
         let (before, after) = pads.split_at(rank);
@@ -56,9 +56,16 @@ impl Window {
         Ok(window)
     }
 
-    /// The span of the dilated kernel along `axis`.
+    /// The span of the dilated kernel along `axis`; the largest number where it does not fit.
     pub fn reach(&self, axis: usize) -> i64 {
-        (self.kernel[axis] as i64 - 1) * self.dilations[axis] as i64 + 1
+        let gaps = (self.kernel[axis] as i64).saturating_sub(1);
+        gaps.saturating_mul(self.dilations[axis] as i64).saturating_add(1)
+    }
+
+    /// What windows at `places` places along `axis` cover; the largest number where it does not fit.
+    pub(super) fn covered(&self, axis: usize, places: usize) -> i64 {
+        let steps = (places as i64).saturating_sub(1);
+        steps.saturating_mul(self.strides[axis] as i64).saturating_add(self.reach(axis))
     }
 
     /// The extents of the output over an input of these extents; pads that follow from it are set.
@@ -69,24 +76,33 @@ impl Window {
         let mut out = Vec::with_capacity(input.len());
         for (axis, extent) in input.iter().enumerate() {
             let (extent, stride) = (*extent as i64, self.strides[axis] as i64);
-            if let Some(front) = self.same {
-                let count = (extent + stride - 1) / stride;
-                let total = ((count - 1) * stride + self.reach(axis) - extent).max(0);
-                let (less, more) = (total / 2, total - total / 2);
-                (self.before[axis], self.after[axis]) = if front { (more, less) } else { (less, more) };
-                out.push(count.max(0) as usize);
-                continue;
-            }
-            let span =
-                extent.saturating_add(self.before[axis]).saturating_add(self.after[axis]) - self.reach(axis);
-            let mut count = span.div_euclid(stride) + 1;
-            // A last window that would start in the padding behind does not count.
-            if ceil && span.rem_euclid(stride) != 0 && count * stride < extent + self.before[axis] {
-                count += 1;
-            }
+            let Some(count) = self.places(axis, extent, stride, ceil) else {
+                return invalid!(
+                    "the window and the pads of an axis of extent {extent} do not fit into 64 bits"
+                );
+            };
             out.push(count.max(0) as usize);
         }
         Ok(out)
+    }
+
+    /// The number of places along `axis`, unless it does not fit; sets the pads that follow from it.
+    fn places(&mut self, axis: usize, extent: i64, stride: i64, ceil: bool) -> Option<i64> {
+        if let Some(front) = self.same {
+            let count = extent.checked_add(stride)?.checked_sub(1)?.checked_div(stride)?;
+            let covered = count.checked_sub(1)?.checked_mul(stride)?.checked_add(self.reach(axis))?;
+            let total = covered.checked_sub(extent)?.max(0);
+            let less = total.div_euclid(2);
+            let more = total.checked_sub(less)?;
+            (self.before[axis], self.after[axis]) = if front { (more, less) } else { (less, more) };
+            return Some(count);
+        }
+        let start = extent.checked_add(self.before[axis])?;
+        let span = start.checked_add(self.after[axis])?.checked_sub(self.reach(axis))?;
+        let count = span.checked_div_euclid(stride)?.checked_add(1)?;
+        // A last window that would start in the padding behind does not count.
+        let is_partial = ceil && span.checked_rem_euclid(stride)? != 0 && count.checked_mul(stride)? < start;
+        if is_partial { count.checked_add(1) } else { Some(count) }
     }
 
     /// For each place in the kernel, the pairs of a place in the output and the place in the input that lies under it.
@@ -100,19 +116,23 @@ impl Window {
                 places
                     .iter()
                     .zip(&shape)
-                    .map(|(step, extent)| (at / (*step as usize).max(1) % extent) as i64)
+                    .map(|(step, extent)| {
+                        let place = at.checked_div(*step as usize).unwrap_or(at);
+                        place.checked_rem(*extent).unwrap_or(0) as i64
+                    })
                     .collect()
             }
         };
         let (tap, place) = (coordinates(&self.kernel), coordinates(output));
         let places: Vec<Vec<i64>> = (0..volume(output)).map(&place).collect();
         let under = |tap: &[i64], out: &[i64]| -> Option<usize> {
-            let mut at = 0;
+            let mut at = 0usize;
             for axis in 0..tap.len() {
-                let here = out[axis] * self.strides[axis] as i64 - self.before[axis]
-                    + tap[axis] * self.dilations[axis] as i64;
+                let moved = tap[axis].checked_mul(self.dilations[axis] as i64)?;
+                let here = out[axis].checked_mul(self.strides[axis] as i64)?;
+                let here = here.checked_sub(self.before[axis])?.checked_add(moved)?;
                 let here = usize::try_from(here).ok().filter(|h| *h < input[axis])?;
-                at += here * strides[axis] as usize;
+                at = at.checked_add(here.checked_mul(strides[axis] as usize)?)?;
             }
             Some(at)
         };

@@ -2,23 +2,18 @@
 
 use smallvec::SmallVec;
 
+use super::size::{MAX_FACTORS, MAX_PARTS, MAX_TERMS};
 use super::{Dim, Expr, Symbols, Term};
-
-/// Products with more terms than this stay opaque: they would only grow.
-const MAX_TERMS: usize = 64;
-
-/// Sums of more terms than this stay opaque, and so does everything once all sums together hold
-/// [`MAX_SIZE`] terms: a short text could otherwise name a table without end.
-const MAX_SUM: usize = 256;
-
-/// The terms and operands that all expressions together may hold.
-const MAX_SIZE: usize = 1 << 19;
 
 impl Symbols {
     /// `a + b`.
     pub fn add(&mut self, a: Dim, b: Dim) -> Dim {
-        if let (Dim::Const(x), Dim::Const(y)) = (a, b) {
-            return x.checked_add(y).map_or_else(|| self.opaque(), Dim::Const);
+        match (a, b) {
+            (Dim::Const(x), Dim::Const(y)) => {
+                return x.checked_add(y).map_or_else(|| self.opaque(), Dim::Const);
+            }
+            (Dim::Const(0), other) | (other, Dim::Const(0)) => return other,
+            _ => {}
         }
         let mut terms = self.terms(a);
         terms.extend(self.terms(b));
@@ -37,10 +32,11 @@ impl Symbols {
             return x.checked_mul(y).map_or_else(|| self.opaque(), Dim::Const);
         }
         let (left, right) = (self.terms(a), self.terms(b));
-        if left.len().saturating_mul(right.len()) > MAX_TERMS {
+        let count = left.len().saturating_mul(right.len());
+        if count > MAX_TERMS || degree(&left).saturating_add(degree(&right)) > MAX_FACTORS {
             return self.opaque();
         }
-        let mut terms = Vec::with_capacity(left.len() * right.len());
+        let mut terms = Vec::with_capacity(count);
         for l in &left {
             for r in &right {
                 let Some(coefficient) = l.coefficient.checked_mul(r.coefficient) else {
@@ -66,10 +62,7 @@ impl Symbols {
             (_, Dim::Const(0)) => return self.opaque(),
             (_, Dim::Const(1)) | (Dim::Const(0), _) => return a,
             (Dim::Const(x), Dim::Const(y)) => {
-                let Some(q) = x.checked_div_euclid(y) else { return self.opaque() };
-                // Euclidean and floor division differ only for a negative divisor with a remainder.
-                let q = if y < 0 && x.rem_euclid(y) != 0 { q - 1 } else { q };
-                return Dim::Const(q);
+                return floored_div(x, y).map_or_else(|| self.opaque(), Dim::Const);
             }
             _ => {}
         }
@@ -101,10 +94,7 @@ impl Symbols {
         match (a, b) {
             (_, Dim::Const(0)) => self.opaque(),
             (_, Dim::Const(1 | -1)) => Dim::Const(0),
-            (Dim::Const(x), Dim::Const(y)) => {
-                let r = x.rem_euclid(y);
-                Dim::Const(if r != 0 && y < 0 { r + y } else { r })
-            }
+            (Dim::Const(x), Dim::Const(y)) => floored_rem(x, y).map_or_else(|| self.opaque(), Dim::Const),
             _ if self.exact_div(a, b).is_some() => Dim::Const(0),
             _ => self.intern(Expr::Mod(a, b)),
         }
@@ -149,9 +139,11 @@ impl Symbols {
         }
         operands.sort_unstable();
         operands.dedup();
-        let parts = operands.len();
+        if operands.len() > MAX_PARTS {
+            return self.opaque();
+        }
         let operands = operands.into_boxed_slice();
-        self.intern_long(if smallest { Expr::Min(operands) } else { Expr::Max(operands) }, parts)
+        self.intern(if smallest { Expr::Min(operands) } else { Expr::Max(operands) })
     }
 
     fn terms(&self, dim: Dim) -> Vec<Term> {
@@ -185,22 +177,9 @@ impl Symbols {
             [] => Dim::Const(0),
             [Term { factors, coefficient }] if factors.is_empty() => Dim::Const(*coefficient),
             [Term { factors, coefficient: 1 }] if let [factor] = factors.as_slice() => Dim::Expr(*factor),
-            _ => {
-                let parts = merged.len();
-                self.intern_long(Expr::Sum(merged.into_boxed_slice()), parts)
-            }
+            _ if merged.len() > MAX_PARTS => self.opaque(),
+            _ => self.intern(Expr::Sum(merged.into_boxed_slice())),
         }
-    }
-
-    /// The handle of an expression of `parts` terms or operands.
-    fn intern_long(&mut self, expr: Expr, parts: usize) -> Dim {
-        if !self.exprs.contains(&expr) {
-            self.size += parts;
-            if parts > MAX_SUM || self.size > MAX_SIZE {
-                return self.opaque();
-            }
-        }
-        self.intern(expr)
     }
 
     /// The value of `dim` when every symbol has the value that `value_of` gives, or `None` when one
@@ -242,19 +221,28 @@ impl Symbols {
                     .try_fold(term.coefficient, |p, f| p.checked_mul(part(Dim::Expr(*f))?))?;
                 sum.checked_add(product)
             }),
-            Expr::FloorDiv(a, b) => {
-                let (x, y) = (part(*a)?, part(*b)?);
-                let (q, r) = (x.checked_div(y)?, x.checked_rem(y)?);
-                Some(if r != 0 && (r < 0) != (y < 0) { q - 1 } else { q })
-            }
-            Expr::Mod(a, b) => {
-                let (x, y) = (part(*a)?, part(*b)?);
-                let r = x.checked_rem(y)?;
-                Some(if r != 0 && (r < 0) != (y < 0) { r + y } else { r })
-            }
+            Expr::FloorDiv(a, b) => floored_div(part(*a)?, part(*b)?),
+            Expr::Mod(a, b) => floored_rem(part(*a)?, part(*b)?),
             Expr::Min(operands) => operands.iter().try_fold(i64::MAX, |m, d| Some(m.min(part(*d)?))),
             Expr::Max(operands) => operands.iter().try_fold(i64::MIN, |m, d| Some(m.max(part(*d)?))),
             Expr::Opaque(_) => None,
         }
     }
+}
+
+/// The most factors that one of the terms has.
+fn degree(terms: &[Term]) -> usize {
+    terms.iter().map(|term| term.factors.len()).max().unwrap_or(0)
+}
+
+/// `floor(x / y)`, unless it is undefined or does not fit.
+fn floored_div(x: i64, y: i64) -> Option<i64> {
+    let (q, r) = (x.checked_div(y)?, x.checked_rem(y)?);
+    if r != 0 && (r < 0) != (y < 0) { q.checked_sub(1) } else { Some(q) }
+}
+
+/// `x mod y` with the sign of `y`, unless it is undefined.
+fn floored_rem(x: i64, y: i64) -> Option<i64> {
+    let r = x.checked_rem(y)?;
+    if r != 0 && (r < 0) != (y < 0) { r.checked_add(y) } else { Some(r) }
 }

@@ -3,11 +3,17 @@
 //! A [`Dim`] is a small copyable handle; equal expressions have equal handles because the
 //! [`Symbols`] table keeps every expression once, in a canonical form (a sum of products whose
 //! factors are symbols or opaque operations such as a floor division).
+//!
+//! Expressions come from files, so that each is bounded before it is built, as is the table: beyond the
+//! bounds in `size.rs` the result is an opaque integer, about which nothing is known.
+
+#![deny(clippy::arithmetic_side_effects)]
 
 mod build;
 mod print;
 mod range;
 mod read;
+mod size;
 mod substitute;
 
 use indexmap::IndexSet;
@@ -19,6 +25,7 @@ pub use read::ParseError;
 pub use substitute::Substitution;
 
 use crate::arena::{Arena, Id};
+use size::Size;
 
 /// A dimension or another integer of the program: a constant or an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -111,9 +118,11 @@ pub struct Symbols {
     symbols: Arena<Symbol>,
     by_name: FxHashMap<String, SymId>,
     exprs: IndexSet<Expr, FxBuildHasher>,
+    /// The size of each expression, by [`ExprId::raw`].
+    sizes: Vec<Size>,
     opaque: u32,
-    /// The terms and operands of all expressions together.
-    size: usize,
+    /// The handles that all expressions hold together.
+    held: usize,
 }
 
 impl Symbols {
@@ -133,8 +142,8 @@ impl Symbols {
 
     /// A fresh integer about which nothing is known.
     pub fn opaque(&mut self) -> Dim {
-        self.opaque += 1;
-        self.intern(Expr::Opaque(self.opaque))
+        self.opaque = self.opaque.saturating_add(1);
+        self.insert(Expr::Opaque(self.opaque), Size::LEAF)
     }
 
     /// The id of the symbol called `name`.
@@ -186,8 +195,23 @@ impl Symbols {
         }
     }
 
+    /// The handle of `expr`, or an opaque integer where it would be too large.
     fn intern(&mut self, expr: Expr) -> Dim {
-        Dim::Expr(ExprId(self.exprs.insert_full(expr).0 as u32))
+        if let Some(at) = self.exprs.get_index_of(&expr) {
+            return Dim::Expr(ExprId(at as u32));
+        }
+        match self.measure(&expr) {
+            Some(size) => self.insert(expr, size),
+            None => self.opaque(),
+        }
+    }
+
+    fn insert(&mut self, expr: Expr, size: Size) -> Dim {
+        let (at, is_new) = self.exprs.insert_full(expr);
+        if is_new {
+            self.sizes.push(size);
+        }
+        Dim::Expr(ExprId(at as u32))
     }
 }
 

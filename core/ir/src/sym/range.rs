@@ -25,6 +25,13 @@ impl Range {
         self.min.is_none_or(|m| m <= n) && self.max.is_none_or(|m| n <= m)
     }
 
+    /// The values within both; `None` where there are none.
+    pub fn and(self, other: Self) -> Option<Self> {
+        let min = [self.min, other.min].into_iter().flatten().max();
+        let max = [self.max, other.max].into_iter().flatten().min();
+        min.zip(max).is_none_or(|(min, max)| min <= max).then_some(Self { min, max })
+    }
+
     fn add(self, other: Self) -> Self {
         Self {
             min: self.min.zip(other.min).and_then(|(a, b)| a.checked_add(b)),
@@ -77,14 +84,14 @@ impl Symbols {
             // Every operand is visited once: twice per level would be exponential in the depth.
             Expr::FloorDiv(a, b) => match (self.range(*a), self.range(*b)) {
                 (r, divisor) if divisor.single().is_some_and(|k| k > 0) => {
-                    let divide = |n: i64| divisor.single().map(|k| n.div_euclid(k));
+                    let divide = |n: i64| divisor.single().and_then(|k| n.checked_div_euclid(k));
                     Range { min: r.min.and_then(divide), max: r.max.and_then(divide) }
                 }
                 (Range { min: Some(0..), max }, Range { min: Some(1..), .. }) => Range { min: Some(0), max },
                 _ => Range::ANY,
             },
             Expr::Mod(_, b) => match self.range(*b) {
-                Range { min: Some(1..), max: Some(k) } => Range::new(0, k - 1),
+                Range { min: Some(1..), max: Some(k) } => Range { min: Some(0), max: k.checked_sub(1) },
                 _ => Range::ANY,
             },
             Expr::Min(operands) => operands.iter().map(|d| self.range(*d)).fold(

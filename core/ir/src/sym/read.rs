@@ -1,6 +1,8 @@
 //! Reading expressions: our own text (`2*s0 + 1`) and the sympy constructor text of exported
 //! programs (`Add(Mul(Integer(2), Symbol('s77', positive=True, integer=True)), Integer(1))`).
 
+#![expect(clippy::arithmetic_side_effects, reason = "positions in a text, and a depth that is bounded")]
+
 use std::fmt;
 
 use super::{Dim, Symbols};

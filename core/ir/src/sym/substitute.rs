@@ -1,13 +1,15 @@
-//! Expressions in which symbols are numbers.
+//! Expressions in which symbols are replaced by numbers or by other symbols.
 
 use rustc_hash::FxHashMap;
 
-use super::{Dim, Expr, ExprId, SymId, Symbols};
+use super::{Dim, Expr, ExprId, SymId, Symbols, Term};
 
-/// Numbers for symbols, and the expressions that were rewritten with them.
+/// Numbers for symbols, symbols that stand for others, and the expressions that were rewritten with them.
 #[derive(Debug, Default)]
 pub struct Substitution {
     numbers: FxHashMap<SymId, i64>,
+    /// Symbols that another one replaces; those on the right are not replaced themselves.
+    merged: FxHashMap<SymId, SymId>,
     rewritten: FxHashMap<ExprId, Dim>,
 }
 
@@ -17,6 +19,23 @@ impl Substitution {
         let before = self.numbers.insert(symbol, number).filter(|before| *before != number);
         self.rewritten.clear();
         before
+    }
+
+    /// `kept` stands for `replaced` from now on; neither has a number.
+    pub fn merge(&mut self, replaced: SymId, kept: SymId) {
+        let kept = self.kept(kept);
+        for other in self.merged.values_mut().filter(|other| **other == replaced) {
+            *other = kept;
+        }
+        if replaced != kept {
+            self.merged.insert(replaced, kept);
+        }
+        self.rewritten.clear();
+    }
+
+    /// The symbol that stands for `symbol`: mostly itself.
+    pub fn kept(&self, symbol: SymId) -> SymId {
+        self.merged.get(&symbol).copied().unwrap_or(symbol)
     }
 
     /// The number for `symbol`.
@@ -31,21 +50,25 @@ impl Substitution {
         all.into_iter()
     }
 
-    /// Whether no symbol has a number.
+    /// Whether every symbol stays as it is.
     pub fn is_empty(&self) -> bool {
-        self.numbers.is_empty()
+        self.numbers.is_empty() && self.merged.is_empty()
     }
 }
 
 impl Symbols {
-    /// `dim` with the numbers of `with`. Equal expressions stay equal, unknown ones among them.
+    /// `dim` with the numbers and symbols of `with`. Equal expressions stay equal, unknown ones among them.
     pub fn substitute(&mut self, dim: Dim, with: &mut Substitution) -> Dim {
         let Dim::Expr(id) = dim else { return dim };
         if let Some(known) = with.rewritten.get(&id) {
             return *known;
         }
         let result = match self.expr(id).clone() {
-            Expr::Sym(symbol) => with.get(symbol).map_or(dim, Dim::Const),
+            Expr::Sym(symbol) => match with.get(with.kept(symbol)) {
+                Some(number) => Dim::Const(number),
+                None if with.kept(symbol) == symbol => dim,
+                None => self.intern(Expr::Sym(with.kept(symbol))),
+            },
             Expr::Sum(terms) => {
                 let mut sum = Dim::Const(0);
                 for term in terms {
@@ -88,6 +111,38 @@ impl Symbols {
         picked.unwrap_or(Dim::Const(0))
     }
 
+    /// The two symbols that must be equal for `a` and `b` to be equal, the one that was met first in front; `None` where the
+    /// difference is anything else than a multiple of the difference of two symbols.
+    pub fn equal_symbols(&mut self, a: Dim, b: Dim) -> Option<(SymId, SymId)> {
+        let Dim::Expr(difference) = self.sub(a, b) else { return None };
+        let Expr::Sum(terms) = self.expr(difference) else { return None };
+        let [x, y] = terms.as_ref() else { return None };
+        let symbol = |term: &Term| match term.factors.as_slice() {
+            [factor] => self.as_symbol(Dim::Expr(*factor)),
+            _ => None,
+        };
+        let (first, second) = (symbol(x)?, symbol(y)?);
+        (x.coefficient.checked_add(y.coefficient) == Some(0)).then(|| (first.min(second), first.max(second)))
+    }
+
+    /// Makes `kept` stand for `replaced`, within the values that both may take; `None`, and nothing is done, where there is no
+    /// such value, or where they were different when the program was traced.
+    pub fn merge(&mut self, replaced: SymId, kept: SymId, with: &mut Substitution) -> Option<()> {
+        let (old, new) = (self.get(replaced), self.get(kept));
+        let range = old.range.and(new.range)?;
+        let hint = match (old.hint, new.hint) {
+            (Some(a), Some(b)) if a != b => return None,
+            (a, b) => b.or(a),
+        };
+        if hint.is_some_and(|hint| !range.contains(hint)) {
+            return None;
+        }
+        let symbol = self.get_mut(kept);
+        (symbol.range, symbol.hint) = (range, hint);
+        with.merge(replaced, kept);
+        Some(())
+    }
+
     /// `(factor, symbol, offset)` where `dim` is `factor * symbol + offset`.
     pub fn linear(&self, dim: Dim) -> Option<(i64, SymId, i64)> {
         if let Some(symbol) = self.as_symbol(dim) {
@@ -111,6 +166,7 @@ impl Symbols {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Range;
     use super::*;
 
     #[test]
@@ -135,6 +191,40 @@ mod tests {
         let unknown = symbols.substitute(by_zero, &mut with);
         assert_eq!(unknown, symbols.substitute(by_zero, &mut with));
         assert_eq!(symbols.eval(unknown, &|_| Some(1)), None);
+    }
+
+    #[test]
+    fn symbols_that_must_be_equal_become_one() {
+        let mut symbols = Symbols::default();
+        let ids = ["a", "b", "c"].map(|name| {
+            symbols.symbol(name);
+            symbols.find(name).unwrap()
+        });
+        let [a, b, c] = ids;
+        for (left, right, equal) in [
+            ("a + 3", "b + 3", Some((a, b))),
+            ("2*b", "2*a", Some((a, b))),
+            ("a + 3", "b", None),
+            ("a*c", "b*c", None),
+            ("a", "a", None),
+            ("a", "4", None),
+        ] {
+            let (x, y) = (symbols.parse(left).unwrap(), symbols.parse(right).unwrap());
+            assert_eq!(symbols.equal_symbols(x, y), equal, "{left} and {right}");
+        }
+        symbols.get_mut(a).range = Range::new(2, 9);
+        symbols.get_mut(b).range = Range::new(4, 20);
+        let mut with = Substitution::default();
+        assert_eq!(symbols.merge(b, c, &mut with), Some(()));
+        assert_eq!(symbols.merge(c, a, &mut with), Some(()));
+        let sum = symbols.parse("a + b + c").unwrap();
+        let sum = symbols.substitute(sum, &mut with);
+        assert_eq!(symbols.display(sum), "3*a");
+        assert_eq!(symbols.get(a).range, Range::new(4, 9));
+        let d = symbols.symbol("d");
+        let d = symbols.as_symbol(d).unwrap();
+        symbols.get_mut(d).range = Range::new(10, 20);
+        assert_eq!(symbols.merge(d, a, &mut with), None, "no value is in both ranges");
     }
 
     #[test]

@@ -84,3 +84,74 @@ fn the_range_of_a_quotient_is_floored_below_zero_as_well() {
     let quotient = symbols.parse("(s0 - 7)//2").unwrap();
     assert_eq!(symbols.range(quotient), Range::new(-4, 1));
 }
+
+/// A step of a ladder: an expression from the last one and a symbol.
+type Step = fn(&mut Symbols, Dim, Dim) -> Dim;
+
+#[test]
+fn ladders_of_every_operation_end_in_what_is_not_known() {
+    let steps: [(&str, Step); 11] = [
+        ("square", |t, d, _| t.mul(d, d)),
+        ("double", |t, d, _| t.add(d, d)),
+        ("add", |t, d, s| {
+            let product = t.mul(d, s);
+            t.add(product, d)
+        }),
+        ("sub", |t, d, s| {
+            let quotient = t.floor_div(d, s);
+            t.sub(quotient, d)
+        }),
+        ("max and mul", |t, d, s| {
+            let max = t.max(d, s);
+            t.mul(max, d)
+        }),
+        ("min and add", |t, d, s| {
+            let min = t.min(d, s);
+            let sum = t.add(min, d);
+            t.add(sum, s)
+        }),
+        ("min and max", |t, d, s| {
+            let (min, max) = (t.min(d, s), t.max(d, s));
+            let quotient = t.floor_div(min, max);
+            t.add(quotient, d)
+        }),
+        ("div", |t, d, s| t.floor_div(s, d)),
+        ("div by a sum", |t, d, s| {
+            let sum = t.add(d, s);
+            t.floor_div(d, sum)
+        }),
+        ("mod", |t, d, s| t.modulo(s, d)),
+        ("mod of a sum", |t, d, s| {
+            let sum = t.add(d, s);
+            t.modulo(sum, d)
+        }),
+    ];
+    for (name, step) in steps {
+        let mut symbols = Symbols::default();
+        let (mut dim, other) = (symbols.symbol("s0"), symbols.symbol("s1"));
+        let mut number = Dim::Const(3);
+        for round in 0..400 {
+            dim = step(&mut symbols, dim, other);
+            number = step(&mut symbols, number, Dim::Const(2));
+            if round % 50 != 20 {
+                continue;
+            }
+            assert!(symbols.display(dim).len() < 1 << 16, "{name}");
+            // A value is exact, or there is none.
+            let value = symbols.eval(dim, &|id| Some(if symbols.get(id).name == "s0" { 3 } else { 2 }));
+            assert!(value.is_none_or(|value| number == Dim::Const(value)), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_product_of_many_factors_is_opaque() {
+    let mut symbols = Symbols::default();
+    let mut power = symbols.symbol("s0");
+    let mut factors = Vec::new();
+    for _ in 0..6 {
+        power = symbols.mul(power, power);
+        factors.push(symbols.display(power).matches("s0").count());
+    }
+    assert_eq!(factors, [2, 4, 8, 16, 32, 0]);
+}

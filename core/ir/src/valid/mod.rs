@@ -19,7 +19,7 @@ pub use types::dims_differ;
 use crate::diagnose::{Code, Diagnostic, Origins};
 use crate::ir::opset::{MAX_OPSET, MIN_OPSET};
 use crate::ir::{Graph, Model, NodeId, OpsetImport, Type, ValueId};
-use crate::sym::Symbols;
+use crate::sym::{Dim, Symbols};
 
 /// Everything that is wrong with `model`; `stated` is what the program says about its values.
 pub fn validate(model: &Model, stated: &Stated) -> Vec<Diagnostic> {
@@ -54,25 +54,35 @@ pub fn structure(model: &Model) -> Vec<Diagnostic> {
     cx.found
 }
 
-/// Forgets the shapes that a model records of values inside of its main graph and that cannot be theirs, and returns what was
-/// wrong: such a record is a remark of whoever wrote the file, and what nodes make is what ONNX says.
-pub fn forget_misrecorded(model: &mut Model) -> Vec<Diagnostic> {
-    let mut forgotten = Vec::new();
-    // What a wrong record hid is seen once it is gone.
-    loop {
+/// Corrects the shapes that a model records of values of its main graph and that contradict their nodes, and returns the
+/// findings. Records of values inside of the graph are left out; outputs are declared as their nodes make them.
+pub fn correct_misrecorded(model: &mut Model) -> Vec<Diagnostic> {
+    let mut corrected = Vec::new();
+    // A wrong record may hide another one. Each is corrected once.
+    for _ in 0..=model.graph.values.len() {
         let mut cx = Cx::of(model);
         if !topology::check(&mut cx, &model.graph) {
-            return forgotten;
+            break;
         }
         let wrong = types::misrecorded(&mut cx, &model.graph);
         if wrong.is_empty() {
-            return forgotten;
+            break;
         }
-        for (value, found) in wrong {
-            model.graph.values[value].ty = Type::Unknown;
-            forgotten.push(found);
+        for (value, mut ty, found) in wrong {
+            // Expressions that were made here are not among the model's.
+            if let Type::Tensor { shape, .. } = &mut ty {
+                for dim in shape.dims_mut().into_iter().flatten() {
+                    *dim = dim.filter(|dim| match dim {
+                        Dim::Const(_) => true,
+                        Dim::Expr(id) => model.symbols.check(id.raw()).is_some(),
+                    });
+                }
+            }
+            model.graph.values[value].ty = ty;
+            corrected.push(found);
         }
     }
+    corrected
 }
 
 /// What is wrong with the signatures and types of some nodes of the main graph.

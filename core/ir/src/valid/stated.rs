@@ -18,6 +18,11 @@ impl Stated {
         self.types.get(value.index())?.as_ref()
     }
 
+    /// Everything that is stated, to change it.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Arc<(DType, Shape)>> {
+        self.types.iter_mut().flatten()
+    }
+
     /// States `ty` about `value`, unless something is stated already.
     pub fn offer(&mut self, value: ValueId, ty: Arc<(DType, Shape)>) {
         if self.types.len() <= value.index() {

@@ -44,16 +44,16 @@ pub(super) fn check(cx: &mut Cx<'_>, graph: &Graph, stated: &Stated, nodes: impl
     }
 }
 
-/// Values of the main graph that are recorded with another shape than follows from their nodes, each with what is wrong. What
-/// a graph returns is left out: others rely on it.
-pub(super) fn misrecorded(cx: &mut Cx<'_>, graph: &Graph) -> Vec<(ValueId, Diagnostic)> {
+/// Values of the main graph that are recorded with another shape than follows from their nodes, each with the type to record
+/// instead and the finding. That type is unknown, except for results of a graph, which are declared as their nodes make them.
+pub(super) fn misrecorded(cx: &mut Cx<'_>, graph: &Graph) -> Vec<(ValueId, Type, Diagnostic)> {
     let opset = cx.opset();
     let typed = typed(cx, graph, opset);
     let mut wrong = Vec::new();
     for id in graph.nodes.ids().filter(|id| graph.nodes[*id].block.is_some()) {
         let inferred = infer::answer(&typed, &mut cx.symbols, opset, id).outputs;
         for (value, inferred) in graph.nodes[id].outputs.iter().zip(inferred) {
-            let Some(value) = value.filter(|value| !graph.is_returned(*value)) else { continue };
+            let Some(value) = *value else { continue };
             let recorded = &graph.values[value].ty;
             if recorded.dtype().is_none_or(|dtype| inferred.ty.dtype() != Some(dtype)) {
                 continue;
@@ -61,7 +61,8 @@ pub(super) fn misrecorded(cx: &mut Cx<'_>, graph: &Graph) -> Vec<(ValueId, Diagn
             if let Some((given, follows)) = differs(&mut cx.symbols, recorded, &inferred.ty) {
                 let name = describe(graph, value);
                 cx.at(graph, id, &format!("{name} is recorded as {given}, but the node makes {follows}"));
-                wrong.extend(cx.found.pop().map(|found| (value, found)));
+                let ty = if graph.is_returned(value) { inferred.ty } else { Type::Unknown };
+                wrong.extend(cx.found.pop().map(|found| (value, ty, found)));
             }
         }
     }

@@ -3,13 +3,13 @@
 use onnxport_proto::StringStringEntryProto;
 use serde::Serialize;
 
-use super::names::Names;
+use super::names::{GraphNames, Names};
 use super::plan::{Plan, Weight};
 use super::{Metadata, WriteOptions};
 use crate::Name;
 use crate::diagnose::OriginId;
-use crate::ir::Model;
-use crate::onnx::{NODE_KEY, SOURCES_KEY, STATE_KEY, UNBOUND_KEY, torch};
+use crate::ir::{Graph, Model, NodeId};
+use crate::onnx::{NODE_KEY, RESULTS_KEY, SOURCES_KEY, STATE_KEY, UNBOUND_KEY, torch};
 
 #[derive(Serialize)]
 struct StateEntry<'a> {
@@ -92,6 +92,27 @@ pub(super) fn node(model: &Model, id: OriginId, options: &WriteOptions) -> Vec<S
         }
     }
     entries
+}
+
+/// States the exported calls whose results the outputs of a node are, where the names of the outputs do not say it: an
+/// output has the name that the model gives it, or a number because another value has its name.
+pub(super) fn results(
+    graph: &Graph,
+    names: &GraphNames,
+    node: NodeId,
+    options: &WriteOptions,
+) -> Option<StringStringEntryProto> {
+    let outputs = || {
+        graph.nodes[node].outputs.iter().map(|value| {
+            value.map_or(("", "", false), |value| {
+                let own = graph.values[value].name.as_deref().unwrap_or_default();
+                (own, names.value(value), graph.is_returned(value))
+            })
+        })
+    };
+    let is_unsaid = outputs().any(|(own, written, returned)| own != written && (returned || !own.is_empty()));
+    let is_told = options.metadata != Metadata::None && is_unsaid;
+    is_told.then(|| entry(RESULTS_KEY, outputs().map(|(own, ..)| own).collect::<Vec<_>>().join(",")))
 }
 
 /// What PyTorch's exporter says of a node that comes from `id`.

@@ -1,16 +1,17 @@
 //! Unique names for values.
 //!
-//! Inputs, initializers and values that somebody named keep their names; outputs get those that the
-//! model states. The result of the last node that an exported node became gets the exported node's
-//! name, `conv2d_3`; what was computed on the way to it gets `conv2d_3.1`, `conv2d_3.2` and so on;
-//! values of no origin are `val`, `val.1`. A name that is taken gets a number: `x_1`.
+//! Inputs, initializers and values that have a name keep it; outputs get the names that the model states.
+//! The name of an exported call, `conv2d_3`, belongs to the value that is the result of the call, which the
+//! conversion records as the value's own name. No other value is ever called that: intermediate values of the
+//! call are `conv2d_3.1`, `conv2d_3.2` and so on, values without an origin `val`, `val.1`. A name that is taken gets a
+//! number that makes it a name of no other value or call: `x_1`.
 
 mod kept;
 
 use ecow::eco_format;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::diagnose::{OriginId, Origins};
+use crate::diagnose::Origins;
 use crate::ir::{BlockId, Def, Graph, Model, NodeId, ValueId};
 use crate::name::Name;
 
@@ -72,22 +73,25 @@ impl Names {
 
 /// Names the values of `graph`, whose main outputs are to be called `output_names`.
 fn name(graph: &Graph, output_names: &[String], origins: &Origins) -> GraphNames {
+    let named = graph.values.iter().filter_map(|(_, value)| value.name.clone());
+    let calls = origins.iter().map(|origin| origin.node.clone());
     let mut namer = Namer {
         graph,
         values: vec![Name::new(); graph.values.len()],
         taken: FxHashSet::default(),
+        reserved: named.chain(calls).chain(output_names.iter().map(Name::from)).collect(),
         next: FxHashMap::default(),
     };
     let order = nodes(graph);
     let main = graph.main();
     for (index, input) in graph.blocks[main].inputs.iter().enumerate() {
         let given = graph.values[*input].name.clone().filter(|n| !n.is_empty());
-        namer.give(*input, &given.unwrap_or_else(|| eco_format!("input_{index}")));
+        namer.give_or(*input, given.as_deref(), &eco_format!("input_{index}"));
     }
     let mut of_main = namer.outputs(main, output_names);
     for initializer in &graph.initializers {
         let given = graph.values[initializer.value].name.as_deref().filter(|n| !n.is_empty());
-        namer.give(initializer.value, given.unwrap_or("constant"));
+        namer.give_or(initializer.value, given, "constant");
     }
     namer.given(&order);
     namer.by_origin(&order, origins);
@@ -122,15 +126,28 @@ struct Namer<'a> {
     graph: &'a Graph,
     values: Vec<Name>,
     taken: FxHashSet<Name>,
+    /// Names that belong to a value, a call or an output of the model; others do not get them.
+    reserved: FxHashSet<Name>,
     /// The number that the next value of a taken name tries first.
     next: FxHashMap<Name, u32>,
 }
 
 impl Namer<'_> {
-    /// Calls `value` by `name`, or by a numbered form of it.
+    /// Calls `value` by its own name, or by a numbered form of it.
     fn give(&mut self, value: ValueId, name: &str) {
-        let name = self.free(name, '_');
+        let name = self.own_or_numbered(name, '_');
         self.set(value, name);
+    }
+
+    /// Calls `value` by its own name where it has one, else by a form of `base` that is no other value's name.
+    fn give_or(&mut self, value: ValueId, own: Option<&str>, base: &str) {
+        match own {
+            Some(own) => self.give(value, own),
+            None => {
+                let name = self.unused(base, '_');
+                self.set(value, name);
+            }
+        }
     }
 
     fn set(&mut self, value: ValueId, name: Name) {
@@ -148,20 +165,31 @@ impl Namer<'_> {
         self.own(value).is_empty()
     }
 
-    fn free(&mut self, name: &str, separator: char) -> Name {
+    /// `name` for its owner, or a numbered form where another value has it.
+    fn own_or_numbered(&mut self, name: &str, separator: char) -> Name {
         let own = Name::from(name);
-        if self.taken.insert(own.clone()) {
-            return own;
+        if self.taken.insert(own.clone()) { own } else { self.numbered(name, separator) }
+    }
+
+    /// A form of `base` that belongs to nobody.
+    fn unused(&mut self, base: &str, separator: char) -> Name {
+        let name = Name::from(base);
+        if !self.reserved.contains(&name) && self.taken.insert(name.clone()) {
+            return name;
         }
+        self.numbered(base, separator)
+    }
+
+    fn numbered(&mut self, name: &str, separator: char) -> Name {
         let mut number = self.next.get(name).copied().unwrap_or(1);
         let found = loop {
             let candidate = eco_format!("{name}{separator}{number}");
             number += 1;
-            if self.taken.insert(candidate.clone()) {
+            if !self.reserved.contains(&candidate) && self.taken.insert(candidate.clone()) {
                 break candidate;
             }
         };
-        self.next.insert(own, number);
+        self.next.insert(name.into(), number);
         found
     }
 
@@ -178,10 +206,10 @@ impl Namer<'_> {
             let copied = !made_here || !returned.insert(value);
             let own = self.own(value);
             let name = match names.get(index) {
-                Some(name) => self.free(name, '_'),
+                Some(name) => self.own_or_numbered(name, '_'),
                 None if !copied && !own.is_empty() => own,
-                None if own.is_empty() => self.free(&eco_format!("output_{index}"), '_'),
-                None => self.free(&own, '_'),
+                None if own.is_empty() => self.unused(&eco_format!("output_{index}"), '_'),
+                None => self.unused(&own, '_'),
             };
             if !copied {
                 self.set(value, name.clone());
@@ -206,38 +234,21 @@ impl Namer<'_> {
             for value in &graph.blocks[block].inputs {
                 if self.unnamed(*value) {
                     let given = graph.values[*value].name.as_deref().filter(|n| !n.is_empty());
-                    self.give(*value, given.unwrap_or("arg"));
+                    self.give_or(*value, given, "arg");
                 }
             }
         }
     }
 
-    /// Names what is left after the exported nodes.
+    /// Names what is left after the exported calls that its nodes come from.
     fn by_origin(&mut self, order: &[NodeId], origins: &Origins) {
         let graph = self.graph;
-        let mut last: FxHashMap<OriginId, NodeId> = FxHashMap::default();
-        for node in order {
-            if let Some(origin) = graph.nodes[*node].origin {
-                last.insert(origin, *node);
-            }
-        }
-        // The results first, so that none of them loses its name to a value on the way.
-        for node in order {
-            let Some(origin) = graph.nodes[*node].origin.filter(|o| last.get(o) == Some(node)) else {
-                continue;
-            };
-            let name = &origins.get(origin).node;
-            let result = graph.nodes[*node].outputs.iter().flatten().next();
-            if let Some(value) = result.filter(|v| self.unnamed(**v) && !name.is_empty()) {
-                self.give(*value, name);
-            }
-        }
         for node in order {
             let origin = graph.nodes[*node].origin.map(|o| origins.get(o).node.as_str());
             let base = origin.filter(|n| !n.is_empty()).unwrap_or("val");
             for value in graph.nodes[*node].outputs.iter().flatten() {
                 if self.unnamed(*value) {
-                    let name = self.free(base, '.');
+                    let name = self.unused(base, '.');
                     self.set(*value, name);
                 }
             }

@@ -1,5 +1,6 @@
 //! Diagnostics for readers: text for terminals, Markdown for reviews, JSON for tools.
 
+mod escape;
 mod group;
 mod json;
 mod markdown;
@@ -7,8 +8,9 @@ mod records;
 mod sarif;
 mod text;
 
+pub use escape::{json_text, one_line, printable};
 pub use json::{DiagnosticJson, SuggestionJson, json};
 pub use markdown::markdown;
 pub use records::report;
 pub use sarif::sarif;
-pub use text::{Palette, printable, text};
+pub use text::{Palette, text};

@@ -1,10 +1,10 @@
 //! Text for terminals and logs.
 
-use std::borrow::Cow;
 use std::fmt::Write;
 
+use super::escape::{one_line, printable};
 use super::group::{Group, groups};
-use crate::diagnose::{Origin, Report, Severity, explanation};
+use crate::diagnose::{Code, Origin, Report, Severity, explanation};
 
 /// How many places of one problem are shown.
 const PLACES: usize = 3;
@@ -64,7 +64,7 @@ fn write_group(out: &mut String, group: &Group<'_>, palette: Palette) -> std::fm
     write!(
         out,
         "{color}{name}[{}]{reset}{strong}: {}{reset}",
-        printable(diagnostic.code.as_str()),
+        one_line(diagnostic.code.as_str()),
         indent(&diagnostic.message)
     )?;
     if group.count > 1 {
@@ -81,10 +81,12 @@ fn write_group(out: &mut String, group: &Group<'_>, palette: Palette) -> std::fm
         writeln!(out, "  {faint}={reset} {}", indent(line))?;
     }
     if let Some(provider) = &diagnostic.provider {
-        writeln!(out, "  {faint}={reset} reported by the plugin `{}`", printable(provider))?;
+        writeln!(out, "  {faint}={reset} reported by the plugin `{}`", one_line(provider))?;
     }
     match &diagnostic.help {
         Some(help) => writeln!(out, "  {note}help{reset}: {}", indent(help)),
+        // A help that fits every wrong command line helps with none of them.
+        None if diagnostic.code == Code::USAGE => Ok(()),
         // Nobody is left without a next step.
         None if diagnostic.severity == Severity::Error && explanation(&diagnostic.code).is_some() => {
             writeln!(out, "  {note}help{reset}: `onnxport explain {}` lists ways out", diagnostic.code)
@@ -96,25 +98,25 @@ fn write_group(out: &mut String, group: &Group<'_>, palette: Palette) -> std::fm
 fn write_place(out: &mut String, origin: &Origin, palette: Palette) -> std::fmt::Result {
     let Palette { faint, reset, .. } = palette;
     if let Some(frame) = origin.user_frame() {
-        write!(out, "  {faint}-->{reset} {}:{}", printable(&frame.file), frame.line)?;
+        write!(out, "  {faint}-->{reset} {}:{}", one_line(&frame.file), frame.line)?;
         if !frame.function.is_empty() {
-            write!(out, " {faint}in {}{reset}", printable(&frame.function))?;
+            write!(out, " {faint}in {}{reset}", one_line(&frame.function))?;
         }
         out.push('\n');
         if !frame.code.trim().is_empty() {
-            writeln!(out, "   {faint}|{reset}  {}", printable(frame.code.trim()))?;
+            writeln!(out, "   {faint}|{reset}  {}", one_line(frame.code.trim()))?;
         }
     }
     let module = if origin.module.is_empty() { "the root module" } else { origin.module.as_str() };
     let class = origin.class.rsplit('.').next().filter(|class| !class.is_empty());
-    write!(out, "  {faint}={reset} in {}", printable(module))?;
+    write!(out, "  {faint}={reset} in {}", one_line(module))?;
     if let Some(class) = class {
-        write!(out, " ({})", printable(class))?;
+        write!(out, " ({})", one_line(class))?;
     }
     if !origin.node.is_empty() {
-        write!(out, ", node {}", printable(&origin.node))?;
+        write!(out, ", node {}", one_line(&origin.node))?;
         if !origin.target.is_empty() {
-            write!(out, " = {}", printable(&origin.target))?;
+            write!(out, " = {}", one_line(&origin.target))?;
         }
     }
     out.push('\n');
@@ -123,25 +125,6 @@ fn write_place(out: &mut String, origin: &Origin, palette: Palette) -> std::fmt:
 
 fn indent(text: &str) -> String {
     printable(text).replace('\n', "\n    ")
-}
-
-/// Text that quotes names and messages out of files and plugins, without what would move the cursor of a
-/// terminal, start an escape sequence, or show letters in another order than they stand in.
-pub fn printable(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_harmful) {
-        return Cow::Borrowed(text);
-    }
-    let escaped = |c: char| if is_harmful(c) { c.escape_default().to_string() } else { c.to_string() };
-    text.chars().map(escaped).collect::<String>().into()
-}
-
-fn is_harmful(c: char) -> bool {
-    match c {
-        '\n' | '\t' => false,
-        // Marks, embeddings, overrides and isolates of directions; separators of lines and paragraphs.
-        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
-        _ => c.is_control(),
-    }
 }
 
 #[cfg(test)]

@@ -26,6 +26,17 @@ pub fn folded(name: &str) -> Name {
     eco_format!("{plain}{FOLDED}")
 }
 
+/// The name of the weight that `name` was derived from: without `.T` or `.folded`, and what was appended to either.
+pub fn underived(name: &str) -> &str {
+    let derived = |at: &(usize, &str)| {
+        let rest = name.get(at.0 + at.1.len()..).unwrap_or_default();
+        rest.is_empty() || (rest.starts_with('_') && !rest.contains('.'))
+    };
+    let found =
+        [TURNED, FOLDED].into_iter().filter_map(|mark| name.rmatch_indices(mark).next()).find(derived);
+    found.and_then(|(at, _)| name.get(..at)).unwrap_or(name)
+}
+
 /// Gives a number to the name of every initializer that another one before it has: several may be made of one weight.
 /// One that nothing reads leaves its name to the others.
 pub fn names(graph: &mut Graph) {
@@ -59,5 +70,21 @@ pub fn names(graph: &mut Graph) {
             }
         };
         graph.values[value].name = Some(free);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::underived;
+
+    #[test]
+    fn a_derived_weight_leads_to_its_own() {
+        for derived in ["a.weight", "a.weight.T", "a.weight.folded", "a.weight.folded_1", "a.weight.T_scale"]
+        {
+            assert_eq!(underived(derived), "a.weight", "{derived}");
+        }
+        for own in ["a.Tensor.weight", "a.T_net.weight", "a.folded.bias", "T"] {
+            assert_eq!(underived(own), own);
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! `LinearAttention`.
 
+#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+
 use super::call::Call;
 use super::text::Text;
 use crate::ir::Function;

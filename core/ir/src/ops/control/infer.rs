@@ -39,7 +39,7 @@ pub(super) fn branches(cx: &mut Cx<'_>) -> Option<Types> {
 pub(super) fn repeated(cx: &mut Cx<'_>) -> Option<Types> {
     let carried = cx.node.inputs.len().checked_sub(2)?;
     let body = body(cx, "body")?;
-    counts(cx, "body", body, carried + 2, cx.node.outputs.len() + 1)?;
+    counts(cx, "body", body, cx.node.inputs.len(), cx.node.outputs.len().saturating_add(1))?;
     let returned = returned(cx, body);
     Some(
         returned
@@ -48,7 +48,7 @@ pub(super) fn repeated(cx: &mut Cx<'_>) -> Option<Types> {
             .enumerate()
             .map(|(index, ty)| {
                 if index < carried {
-                    cx.ty(index + 2).map_or(Type::Unknown, |first| both(first, ty))
+                    cx.ty(index.saturating_add(2)).map_or(Type::Unknown, |first| both(first, ty))
                 } else {
                     stacked(ty, 0, None)
                 }
@@ -67,7 +67,7 @@ pub(super) fn scanned(cx: &mut Cx<'_>) -> Option<Types> {
     let pick =
         |name: &str, index: usize| cx.node.ints(name).and_then(|axes| axes.get(index).copied()).unwrap_or(0);
     let length = (0..scans).find_map(|index| {
-        let dims = cx.dims(carried + index)?;
+        let dims = cx.dims(carried.saturating_add(index))?;
         dims[axis(pick("scan_input_axes", index), dims.len())?]
     });
     Some(
@@ -86,7 +86,7 @@ pub(super) fn scanned(cx: &mut Cx<'_>) -> Option<Types> {
 fn stacked(ty: &Type, at: i64, length: Option<Dim>) -> Type {
     let Type::Tensor { dtype, shape } = ty else { return Type::Unknown };
     let shape = match shape {
-        Shape::Ranked(dims) => match axis(at, dims.len() + 1) {
+        Shape::Ranked(dims) => match axis(at, dims.len().saturating_add(1)) {
             Some(at) => {
                 let mut dims = dims.clone();
                 dims.insert(at, length);

@@ -8,7 +8,7 @@ pub(super) fn gather(cx: &mut Cx<'_>) -> Option<Shapes> {
     let (data, indices) = (cx.dims(0)?, cx.dims(1)?);
     let at = cx.axis(0, data.len())?;
     within(cx, 1, data[at])?;
-    one(data[..at].iter().chain(indices).chain(&data[at + 1..]).copied())
+    one(data[..at].iter().chain(indices).chain(data.iter().skip(at).skip(1)).copied())
 }
 
 /// `Gather` from a list.
@@ -21,7 +21,7 @@ pub(super) fn gathered(cx: &mut Cx<'_>) -> Option<Contents> {
 fn within(cx: &mut Cx<'_>, index: usize, extent: Option<Dim>) -> Option<()> {
     let Some(Dim::Const(n)) = extent.filter(|_| cx.always_runs()) else { return Some(()) };
     let picks = cx.contents(index).unwrap_or_default();
-    let odd = picks.iter().filter_map(|d| d.as_const()).find(|p| !(-n..n).contains(p));
+    let odd = picks.iter().filter_map(|d| d.as_const()).find(|p| !(n.saturating_neg()..n).contains(p));
     cx.demand(odd.is_none(), || format!("the index {} is beyond the extent {n}", odd.unwrap_or_default()))
 }
 
@@ -64,7 +64,7 @@ pub(super) fn scatter_nd(cx: &mut Cx<'_>) -> Option<Shapes> {
         let Some(inner) = inner else {
             return cx.refute(format!("indices of {depth} places go into {} axes", data.len()));
         };
-        cx.rank(2, outer.len() + inner.len())?;
+        cx.rank(2, outer.len().saturating_add(inner.len()))?;
         for (to, update) in outer.iter().chain(inner).zip(cx.dims(2).unwrap_or_default()) {
             cx.equal(*to, *update, "the updates have another extent than their place")?;
         }
@@ -91,7 +91,7 @@ pub(super) fn gather_nd(cx: &mut Cx<'_>) -> Option<Shapes> {
 /// `OneHot`.
 pub(super) fn one_hot(cx: &mut Cx<'_>) -> Option<Shapes> {
     let indices = cx.dims(0)?;
-    let at = cx.axis(-1, indices.len() + 1)?;
+    let at = cx.axis(-1, indices.len().saturating_add(1))?;
     cx.counts(2, 2, "values, off and on")?;
     let depth = cx.contents(1).filter(|d| d.len() == 1).map(|d| d[0]);
     let mut out: Dims = indices.into();

@@ -58,6 +58,13 @@ pub(in crate::ops) fn together(cx: &mut Cx<'_>, a: &[Option<Dim>], b: &[Option<D
             let (x, y) = (cx.symbols.display(x), cx.symbols.display(y));
             return cx.refute(format!("the extents {x} and {y} of axis -{back} do not broadcast"));
         }
+        if let Some((x, y)) = x.zip(y)
+            && x != y
+            && !may_be(cx.symbols, x, 1)
+            && !may_be(cx.symbols, y, 1)
+        {
+            cx.equal.push((x, y));
+        }
         out.push(extent(cx.symbols, x, y));
     }
     Some(out)

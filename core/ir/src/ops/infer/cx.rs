@@ -29,6 +29,8 @@ pub(in crate::ops) struct Cx<'a> {
     pub(in crate::ops) opset: i64,
     /// Why no run of the node succeeds.
     pub(in crate::ops) refuted: Option<String>,
+    /// Extents that are spelled differently, and equal in every run that succeeds.
+    pub(in crate::ops) equal: Vec<(Dim, Dim)>,
 }
 
 impl<'a> Cx<'a> {
@@ -162,10 +164,11 @@ impl<'a> Cx<'a> {
         if holds { Some(()) } else { self.refute(why()) }
     }
 
-    /// Refutes two extents that no sizes make equal; `what` says what they are.
+    /// Demands that two extents are equal, and refutes those that no sizes make equal; `what` says what they are.
     pub(in crate::ops) fn equal(&mut self, a: Option<Dim>, b: Option<Dim>, what: &str) -> Option<()> {
         let Some((a, b)) = a.zip(b) else { return Some(()) };
         if may_equal(self.symbols, a, b) {
+            self.equal.extend((a != b).then_some((a, b)));
             return Some(());
         }
         let (a, b) = (self.symbols.display(a), self.symbols.display(b));

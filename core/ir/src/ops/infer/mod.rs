@@ -14,7 +14,7 @@ mod tests;
 use smallvec::{SmallVec, smallvec};
 
 use crate::ir::{Attr, BlockId, Graph, MAX_CONTENTS, NodeId, Shape, ShapeValue, Type};
-use crate::sym::Symbols;
+use crate::sym::{Dim, Symbols};
 use cx::{Contents, Cx, Dtypes, Shapes, Types};
 
 /// Gives the shapes of a node's outputs, in order; further outputs are unknown.
@@ -48,41 +48,55 @@ pub struct Answer {
     pub outputs: SmallVec<[Inferred; 2]>,
     /// Why no run of the node succeeds, whatever sizes the symbols stand for; `None` where one may.
     pub refuted: Option<String>,
+    /// Extents that are spelled differently, and equal in every run in which the node succeeds.
+    pub equal: Vec<(Dim, Dim)>,
 }
 
 impl Answer {
     /// Nothing is known of `count` outputs.
     fn unknown(count: usize) -> Self {
         let unknown = Inferred { ty: Type::Unknown, contents: None };
-        Self { outputs: smallvec![unknown; count], refuted: None }
+        Self { outputs: smallvec![unknown; count], refuted: None, equal: Vec::new() }
     }
 }
 
 /// Sets the types of `node`'s outputs to what its inputs and attributes tell. What was known
 /// before and cannot be inferred stays.
 pub fn infer(graph: &mut Graph, symbols: &mut Symbols, opset: i64, node: NodeId) {
+    set_types(graph, symbols, opset, node, refine);
+}
+
+fn set_types(graph: &mut Graph, symbols: &mut Symbols, opset: i64, node: NodeId, merge: Merge) {
     let answer = answer(graph, symbols, opset, node);
     for (index, Inferred { ty, contents }) in answer.outputs.into_iter().enumerate() {
         let Some(value) = graph.nodes[node].outputs.get(index).copied().flatten() else { continue };
         let known = &mut graph.values[value].ty;
-        *known = refine(std::mem::replace(known, Type::Unknown), ty);
+        *known = merge(std::mem::replace(known, Type::Unknown), ty);
         if let Some(contents) = contents {
             graph.set_shape_value(value, contents);
         }
     }
 }
 
-/// Sets the types of what every node gives, those of nested graphs included, in order; see [`infer`].
+/// Makes one type of the known type of a value and the inferred one.
+type Merge = fn(Type, Type) -> Type;
+
+/// Sets the types of the outputs of every node, in nested graphs as well, in order; see [`infer`].
 pub fn infer_all(graph: &mut Graph, symbols: &mut Symbols, opset: i64) {
-    infer_block(graph, symbols, opset, graph.main());
+    infer_block(graph, symbols, opset, graph.main(), refine);
 }
 
-fn infer_block(graph: &mut Graph, symbols: &mut Symbols, opset: i64, block: BlockId) {
+/// As [`infer_all`], for types that were inferred or stated before: a known extent stays unless it turns out to be a number.
+pub fn complete_all(graph: &mut Graph, symbols: &mut Symbols, opset: i64) {
+    infer_block(graph, symbols, opset, graph.main(), |known, inferred| refine(inferred, known));
+}
+
+fn infer_block(graph: &mut Graph, symbols: &mut Symbols, opset: i64, block: BlockId, merge: Merge) {
     for node in graph.order(block).collect::<Vec<_>>() {
         for inner in graph.nodes[node].blocks().collect::<Vec<_>>() {
-            infer_block(graph, symbols, opset, inner);
+            infer_block(graph, symbols, opset, inner, merge);
         }
-        infer(graph, symbols, opset, node);
+        set_types(graph, symbols, opset, node, merge);
     }
 }
 
@@ -99,11 +113,11 @@ pub fn answer(graph: &Graph, symbols: &mut Symbols, opset: i64, node: NodeId) ->
         return Answer::unknown(count);
     }
     let op = super::lookup(&data.domain, &data.op);
-    let mut cx = Cx { graph, symbols, node: data, opset, refuted: None };
+    let mut cx = Cx { graph, symbols, node: data, opset, refuted: None, equal: Vec::new() };
     if let Some(mut types) = op.and_then(|op| op.types).and_then(|rule| rule(&mut cx)) {
         types.resize(count, Type::Unknown);
         let outputs = types.into_iter().map(|ty| Inferred { ty, contents: None }).collect();
-        return Answer { outputs, refuted: cx.refuted };
+        return Answer { outputs, refuted: cx.refuted, equal: cx.equal };
     }
     let mut types = signature::types(&cx);
     let dtypes = op.and_then(|op| op.dtypes).map(|rule| rule(&cx)).unwrap_or_default();
@@ -130,7 +144,7 @@ pub fn answer(graph: &Graph, symbols: &mut Symbols, opset: i64, node: NodeId) ->
             contents: contents.filter(|c| c.len() <= MAX_CONTENTS),
         })
         .collect();
-    Answer { outputs, refuted: cx.refuted }
+    Answer { outputs, refuted: cx.refuted, equal: cx.equal }
 }
 
 /// `new` where it says something, else `old`.

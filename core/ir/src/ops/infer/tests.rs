@@ -231,6 +231,26 @@ fn picking_and_counting() {
 }
 
 #[test]
+fn a_list_that_is_not_reduced_has_no_product() {
+    let product = |noop: i64| {
+        let mut b = Bench::new();
+        let x = b.input("f32[s0, 3]");
+        let shape = b.op("Shape", &[x], &[]);
+        let y = b.op("ReduceProd", &[shape], &[("noop_with_empty_axes", Attr::Int(noop))]);
+        (b.text(y), b.graph.shape_value(y).is_some())
+    };
+    assert_eq!(product(0), ("i64[1]".to_owned(), true));
+    assert_eq!(product(1), ("i64[2]".to_owned(), false));
+}
+
+#[test]
+fn shapes_that_runtimes_disagree_about_are_left_open() {
+    let noop = [("noop_with_empty_axes", Attr::Int(-1))];
+    assert!(!typed("ReduceSum", &["f32[s0, 3]", "="], &noop).contains("s0"));
+    assert!(!typed("Squeeze", &["f32[1, s0]", "="], &[]).contains("s0"));
+}
+
+#[test]
 fn sizes_and_scales_of_images() {
     assert_eq!(typed("OneHot", &["i64[s0]", "=5", "f32[2]"], &[]), "f32[s0, 5]");
     let mut b = Bench::new();

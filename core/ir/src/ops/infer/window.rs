@@ -22,7 +22,8 @@ pub(in crate::ops) enum Pads {
 impl Window {
     pub(in crate::ops) fn of(cx: &mut Cx<'_>, kernel: SmallVec<[Option<i64>; 3]>) -> Option<Self> {
         let rank = kernel.len();
-        for (name, count) in [("strides", rank), ("dilations", rank), ("pads", 2 * rank)] {
+        let ends = rank.saturating_mul(2);
+        for (name, count) in [("strides", rank), ("dilations", rank), ("pads", ends)] {
             let given = cx.node.ints(name).map_or(count, <[i64]>::len);
             cx.demand(given == count, || format!("`{name}` has {given} elements for {rank} axes"))?;
         }
@@ -36,8 +37,9 @@ impl Window {
         let pads = match cx.text("auto_pad") {
             None | Some("NOTSET") => match cx.node.ints("pads") {
                 None => Pads::Given(smallvec![(0, 0); rank]),
-                Some(p) if p.len() == 2 * rank => {
-                    Pads::Given((0..rank).map(|i| (p[i], p[i + rank])).collect())
+                Some(p) if p.len() == ends => {
+                    let (before, after) = p.split_at(rank);
+                    Pads::Given(before.iter().copied().zip(after.iter().copied()).collect())
                 }
                 Some(_) => return None,
             },
@@ -68,7 +70,7 @@ impl Window {
     ) -> Option<Dim> {
         let (dim, stride) = (dim?, self.strides[axis]);
         let Pads::Given(pads) = &self.pads else {
-            let rounded = cx.plus(dim, stride - 1);
+            let rounded = cx.plus(dim, stride.checked_sub(1)?);
             return Some(cx.symbols.floor_div(rounded, Dim::Const(stride)));
         };
         let (before, after) = pads[axis];
@@ -80,10 +82,10 @@ impl Window {
             return Some(floor);
         }
         // Implementations differ on whether a last window that starts in the padding counts.
-        let rounded = cx.plus(span, stride - 1);
+        let rounded = cx.plus(span, stride.checked_sub(1)?);
         let up = cx.symbols.floor_div(rounded, Dim::Const(stride));
         let (up, Dim::Const(n)) = (cx.plus(up, 1).as_const()?, dim) else { return None };
-        let starts_inside = (up - 1).checked_mul(stride)? < n.checked_add(before)?;
+        let starts_inside = up.checked_sub(1)?.checked_mul(stride)? < n.checked_add(before)?;
         (starts_inside || floor == Dim::Const(up)).then_some(Dim::Const(up))
     }
 }

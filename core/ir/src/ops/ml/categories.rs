@@ -1,5 +1,7 @@
 //! Names, numbers and places of categories.
 
+#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+
 use std::collections::HashMap;
 
 use super::{infer, op};
@@ -157,6 +159,7 @@ fn extractor(c: &mut Call<'_>) -> Res<Vec<Value>> {
     one(x.pick(shape, (0..rows).flat_map(|row| picks.iter().map(move |at| row * width + at)))?)
 }
 
+#[deny(clippy::arithmetic_side_effects)]
 mod shapes {
     //! Types and shapes.
 

@@ -1,5 +1,7 @@
 //! What prepares features, element by element and row by row.
 
+#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+
 use super::{Rows, infer, op};
 use crate::ops::call::{Call, one, sizes};
 use crate::ops::error::invalid;
@@ -118,6 +120,7 @@ fn vectorizer(c: &mut Call<'_>) -> Res<Vec<Value>> {
     one(Tensor::of_floats(DType::F32, vec![count, total], out)?)
 }
 
+#[deny(clippy::arithmetic_side_effects)]
 mod shapes {
     //! Shapes.
 

@@ -3,6 +3,8 @@
 //! They follow the [operator pages](https://onnx.ai/onnx/operators/) of the domain. Where those leave a case open, the
 //! reference evaluator of ONNX decides.
 
+#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+
 pub(super) mod categories;
 pub(super) mod features;
 pub(super) mod linear;
@@ -106,6 +108,7 @@ fn best(scores: &[f64]) -> usize {
     (1..scores.len()).fold(0, |best, at| if scores[at] > scores[best] { at } else { best })
 }
 
+#[deny(clippy::arithmetic_side_effects)]
 mod infer {
     //! Types and shapes.
 

@@ -1,5 +1,7 @@
 //! Support vector machines.
 
+#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+
 use super::scores::{Transform, logistic};
 use super::{Classes, Rows, best, infer, op, scored};
 use crate::ops::call::{Call, sizes};

@@ -1,5 +1,7 @@
 //! Ensembles of decision trees.
 
+#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+
 use std::collections::HashMap;
 
 use super::scores::Transform;

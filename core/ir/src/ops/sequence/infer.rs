@@ -68,7 +68,7 @@ pub(super) fn split(cx: &mut Cx<'_>) -> Option<Types> {
     part[at] = match (same, dims[at]) {
         // Of a single extent the last part may have less.
         (Some(Dim::Const(n @ 1..)), Some(Dim::Const(all))) if number => {
-            (all % n == 0).then_some(Dim::Const(n))
+            (all.checked_rem(n) == Some(0)).then_some(Dim::Const(n))
         }
         (extent, _) if !number => extent,
         _ => None,
@@ -85,7 +85,7 @@ pub(super) fn element(cx: &Cx<'_>) -> Dtypes {
 pub(super) fn concat(cx: &mut Cx<'_>) -> Option<Shapes> {
     let mut out: Dims = inside(cx, 0)?.shape()?.dims()?.into();
     if cx.int("new_axis", 0) != 0 {
-        let at = cx.axis(0, out.len() + 1)?;
+        let at = cx.axis(0, out.len().saturating_add(1))?;
         out.insert(at, None);
     } else {
         let at = cx.axis(0, out.len())?;

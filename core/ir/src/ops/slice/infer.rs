@@ -51,7 +51,7 @@ pub(super) fn split(cx: &mut Cx<'_>) -> Option<Shapes> {
             cx.equal(Some(total), dims[at], "the sum of the parts is not the extent")?;
         }
     } else if let (Some(Dim::Const(n)), true) = (dims[at], count > 0) {
-        equal_parts(cx, n, count as i64)?;
+        equal_parts(cx, n, i64::try_from(count).ok()?)?;
     }
     let sizes: SmallVec<[Option<Dim>; 4]> = match (cx.input(1), dims[at]) {
         (Some(_), _) => match cx.contents(1) {
@@ -60,12 +60,13 @@ pub(super) fn split(cx: &mut Cx<'_>) -> Option<Shapes> {
         },
         (None, Some(dim)) if count > 0 => {
             // Equal chunks, the last one smaller.
-            let n = Dim::Const(cx.int("num_outputs", count as i64).max(1));
-            let rounded = cx.plus(dim, count as i64 - 1);
-            let chunk = cx.symbols.floor_div(rounded, n);
-            let before = cx.symbols.mul(chunk, Dim::Const(count as i64 - 1));
+            let n = cx.int("num_outputs", i64::try_from(count).ok()?).max(1);
+            let whole = n.checked_sub(1)?;
+            let rounded = cx.plus(dim, whole);
+            let chunk = cx.symbols.floor_div(rounded, Dim::Const(n));
+            let before = cx.symbols.mul(chunk, Dim::Const(whole));
             let last = cx.symbols.sub(dim, before);
-            (0..count).map(|i| Some(if i + 1 == count { last } else { chunk })).collect()
+            (0..count).map(|i| Some(if i64::try_from(i) == Ok(whole) { last } else { chunk })).collect()
         }
         _ => smallvec![None; count],
     };
@@ -83,7 +84,9 @@ pub(super) fn split(cx: &mut Cx<'_>) -> Option<Shapes> {
 /// Refutes `count` equal parts of `n`; the last one may be smaller from opset 18 on.
 fn equal_parts(cx: &mut Cx<'_>, n: i64, count: i64) -> Option<()> {
     if cx.opset < 18 {
-        return cx.demand(n % count == 0, || format!("{n} does not split into {count} equal parts"));
+        return cx.demand(n.checked_rem(count) == Some(0), || {
+            format!("{n} does not split into {count} equal parts")
+        });
     }
     let parts = cx.int("num_outputs", count);
     // Branches that are not taken for such an extent may say so.
@@ -101,11 +104,13 @@ pub(super) fn pad(cx: &mut Cx<'_>) -> Option<Shapes> {
         },
         None => (0..dims.len()).collect(),
     };
-    cx.counts(1, 2 * axes.len(), "ends of axes")?;
-    let Some(pads) = cx.contents(1).filter(|p| p.len() == 2 * axes.len()) else { return unknown() };
+    let ends = axes.len().saturating_mul(2);
+    cx.counts(1, ends, "ends of axes")?;
+    let Some(pads) = cx.contents(1).filter(|p| p.len() == ends) else { return unknown() };
+    let (before, after) = pads.split_at(axes.len());
     let mut out: Dims = dims.into();
-    for (index, at) in axes.iter().enumerate() {
-        let both = cx.symbols.add(pads[index], pads[index + axes.len()]);
+    for ((at, before), after) in axes.iter().zip(before).zip(after) {
+        let both = cx.symbols.add(*before, *after);
         out[*at] = dims[*at].map(|d| cx.symbols.add(d, both));
         let negative = out[*at].and_then(Dim::as_const).filter(|n| *n < 0);
         cx.demand(negative.is_none(), || format!("axis {at} would have an extent below 0"))?;
@@ -204,17 +209,18 @@ fn backwards(cx: &mut Cx<'_>, dim: Dim, start: i64, end: i64, step: i64) -> Opti
             return (n == 0).then_some(dim);
         }
         let from_front = |at: i64| if at < 0 { at.saturating_add(n) } else { at };
-        let start = from_front(start).clamp(0, n - 1);
-        let end = from_front(end).clamp(-1, n - 1);
-        let count = (i128::from(end) - i128::from(start)).div_euclid(i128::from(step));
+        let last = n.checked_sub(1)?;
+        let start = from_front(start).clamp(0, last);
+        let end = from_front(end).clamp(-1, last);
         // Division by a negative step rounds up, as the operator's formula does.
-        return i64::try_from(count.max(0)).ok().map(Dim::Const);
+        return Some(Dim::Const(end.checked_sub(start)?.checked_div_euclid(step)?.max(0)));
     }
     // The whole axis, reversed.
     (start == -1 || start >= FAR).then_some(())?;
     (end <= -FAR).then_some(())?;
-    let rounded = cx.plus(dim, step.checked_neg()?.checked_sub(1)?);
-    Some(cx.symbols.floor_div(rounded, Dim::Const(-step)))
+    let step = step.checked_neg()?;
+    let rounded = cx.plus(dim, step.checked_sub(1)?);
+    Some(cx.symbols.floor_div(rounded, Dim::Const(step)))
 }
 
 /// `Concat` of lists.
@@ -250,7 +256,7 @@ pub(super) fn parts(cx: &mut Cx<'_>) -> Option<Contents> {
         cx.ints(1)?
     } else {
         let chunk = data.len().div_ceil(count.max(1));
-        (0..count).map(|i| data.len().saturating_sub(i * chunk).min(chunk) as i64).collect()
+        (0..count).map(|i| data.len().saturating_sub(i.saturating_mul(chunk)).min(chunk) as i64).collect()
     };
     let mut rest = data.as_slice();
     let mut out = Contents::new();

@@ -1,5 +1,7 @@
 //! Elements as what evaluators compute with, to and from the bytes of a tensor.
 
+#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+
 use bytes::Bytes;
 
 use super::{Data, Tensor, float};
@@ -168,7 +170,7 @@ impl Tensor {
             Elements::Complex(items) => items.len(),
             Elements::Text(items) => items.len(),
         };
-        if shape.iter().product::<usize>() != count {
+        if super::elements(&shape) != Some(count) {
             return invalid!("{count} elements do not make the shape {shape:?}");
         }
         let data = match (elements, dtype.kind()) {
@@ -247,7 +249,7 @@ impl Tensor {
 
     /// A tensor of floats, rounded to `dtype`; whether those of 8 bits saturate is said.
     pub(crate) fn rounded(dtype: DType, shape: Vec<usize>, items: &[f64], saturate: bool) -> Res<Self> {
-        if !dtype.is_float() || shape.iter().product::<usize>() != items.len() {
+        if !dtype.is_float() || super::elements(&shape) != Some(items.len()) {
             return Err(Error::invalid(format!("{} floats do not make {dtype}{shape:?}", items.len())));
         }
         Ok(Self { dtype, shape, data: store_floats(dtype, items, saturate) })
@@ -255,7 +257,7 @@ impl Tensor {
 
     /// A tensor of codes: one byte per element, whatever the type is.
     pub(crate) fn of_codes(dtype: DType, shape: Vec<usize>, codes: Vec<u8>) -> Res<Self> {
-        if Self::width(dtype) != 1 || shape.iter().product::<usize>() != codes.len() {
+        if Self::width(dtype) != 1 || super::elements(&shape) != Some(codes.len()) {
             return Err(Error::invalid(format!("{} bytes do not make {dtype}{shape:?}", codes.len())));
         }
         Ok(Self { dtype, shape, data: Data::Bytes(Bytes::from(codes)) })

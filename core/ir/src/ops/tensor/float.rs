@@ -2,6 +2,8 @@
 //!
 //! The small ones follow ONNX's pages "Float stored in 8 bits" and "Float stored in 4 bits".
 
+#![expect(clippy::arithmetic_side_effects, reason = "bits of floats")]
+
 use crate::tensor::DType;
 
 /// A float of a sign, an exponent and a mantissa in at most 16 bits.

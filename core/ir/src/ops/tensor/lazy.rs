@@ -1,5 +1,7 @@
 //! From the tensors of models, and back.
 
+#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+
 use std::borrow::Cow;
 
 use bytes::Bytes;
@@ -109,8 +111,7 @@ impl Tensor {
     /// # Errors
     /// When there are more or fewer bytes than the shape takes, and for text.
     pub fn packed(dtype: DType, shape: Vec<usize>, bytes: Bytes) -> Res<Self> {
-        let count = shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d as u64));
-        let count = if shape.contains(&0) { Some(0) } else { count };
+        let count = super::elements(&shape).map(|n| n as u64);
         let Some(count) = count.filter(|n| dtype.byte_len(*n) == Some(bytes.len() as u64)) else {
             return invalid!("{} bytes do not make {dtype}{shape:?}", bytes.len());
         };

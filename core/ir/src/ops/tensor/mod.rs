@@ -1,5 +1,7 @@
 //! Tensors in memory.
 
+#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+
 mod elements;
 pub(crate) mod float;
 mod lazy;
@@ -16,7 +18,8 @@ use crate::tensor::DType;
 pub use elements::Elements;
 pub use float::{Rounding, decode as decode_float};
 
-/// A tensor in memory: dense, row-major, cheap to clone.
+/// A tensor in memory: dense, row-major, cheap to clone. The product of any of its extents fits, also where another
+/// extent is 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tensor {
     dtype: DType,
@@ -50,7 +53,7 @@ impl Tensor {
 
     /// The number of elements.
     pub fn len(&self) -> usize {
-        self.shape.iter().product()
+        elements(&self.shape).unwrap_or(0)
     }
 
     /// Whether there are no elements.
@@ -76,8 +79,7 @@ impl Tensor {
     /// # Errors
     /// When it holds another number of elements.
     pub fn reshaped(&self, shape: Vec<usize>) -> Res<Self> {
-        let count = shape.iter().try_fold(1usize, |n, d| n.checked_mul(*d));
-        if shape.contains(&0) && self.is_empty() || count == Some(self.len()) {
+        if elements(&shape) == Some(self.len()) {
             return Ok(Self { dtype: self.dtype, shape, data: self.data.clone() });
         }
         invalid!("{} elements of shape {:?} do not fit the shape {shape:?}", self.len(), self.shape)
@@ -101,4 +103,12 @@ impl Tensor {
     fn width(dtype: DType) -> usize {
         (dtype.bits() as usize).div_ceil(8)
     }
+}
+
+/// The number of elements of a tensor of this shape; `None` where the extents that are not 0 have a product that no
+/// stride can hold.
+pub(in crate::ops) fn elements(shape: &[usize]) -> Option<usize> {
+    let volume = shape.iter().try_fold(1usize, |n, d| n.checked_mul((*d).max(1)))?;
+    isize::try_from(volume).ok()?;
+    Some(if shape.contains(&0) { 0 } else { volume })
 }

@@ -1,8 +1,10 @@
 //! Moving elements without looking at them.
 
+#![expect(clippy::arithmetic_side_effects, reason = "places in tensors whose extents were counted")]
+
 use std::sync::Arc;
 
-use super::{Data, Tensor};
+use super::{Data, Tensor, elements};
 use crate::ops::Res;
 use crate::ops::error::invalid;
 
@@ -37,7 +39,7 @@ impl Tensor {
         if let Some(other) = from.iter().find(|t| t.dtype != first.dtype) {
             return invalid!("{} and {} do not make one tensor", first.dtype, other.dtype);
         }
-        let count: usize = shape.iter().product();
+        let Some(count) = elements(&shape) else { return invalid!("the shape {shape:?} is too large") };
         let data = if let Data::Text(_) = first.data {
             let sources: Vec<&[String]> = from.iter().map(|t| t.texts()).collect::<Res<_>>()?;
             let text = |(which, at): (usize, usize)| sources.get(which)?.get(at).cloned();

@@ -58,16 +58,19 @@ pub(super) fn reshape(cx: &mut Cx<'_>) -> Option<Shapes> {
 /// The extent at `open` that keeps the number of elements.
 fn rest(cx: &mut Cx<'_>, input: &[Option<Dim>], target: &[Option<Dim>], open: usize) -> Option<Dim> {
     // Axes that are equal on both sides cancel, known or not.
-    let front = input.iter().zip(&target[..open]).take_while(|(a, b)| a.is_some() && a == b).count();
-    let back = input[front..].iter().rev().zip(target[open + 1..].iter().rev());
-    let back = back.take_while(|(a, b)| a.is_some() && a == b).count();
-    let total = cx.product(&input[front..input.len() - back])?;
-    let mut others: Dims = target[front..target.len() - back].into();
-    others[open - front] = Some(Dim::Const(1));
+    let (head, tail) = target.split_at(open);
+    let tail = tail.split_first().map_or(tail, |(_, tail)| tail);
+    let same = |(a, b): &(&Option<Dim>, &Option<Dim>)| a.is_some() && a == b;
+    let front = input.iter().zip(head).take_while(same).count();
+    let (_, input) = input.split_at(front);
+    let back = input.iter().rev().zip(tail.iter().rev()).take_while(same).count();
+    let total = cx.product(&input[..input.len().saturating_sub(back)])?;
+    let others: Dims =
+        head.iter().skip(front).chain(&tail[..tail.len().saturating_sub(back)]).copied().collect();
     let others = cx.product(&others)?;
     match (total, others) {
         (_, Dim::Const(0)) => None,
-        (Dim::Const(a), Dim::Const(b)) if a % b != 0 => {
+        (Dim::Const(a), Dim::Const(b)) if a.checked_rem(b) != Some(0) => {
             cx.refute(format!("{a} elements are no multiple of {b}"))
         }
         _ => Some(cx.symbols.floor_div(total, others)),
@@ -93,7 +96,8 @@ pub(super) fn squeeze(cx: &mut Cx<'_>) -> Option<Shapes> {
         let known = dims.iter().all(|d| matches!(d, Some(Dim::Const(_))));
         return known.then(|| one(dims.iter().copied().filter(|d| *d != Some(Dim::Const(1)))))?;
     }
-    let axes = cx.axes(1, dims.len())?;
+    // Of an empty list of axes runtimes disagree: some drop all of extent 1.
+    let axes = cx.axes(1, dims.len()).filter(|axes| !axes.is_empty())?;
     for at in &axes {
         cx.equal(dims[*at], Some(Dim::Const(1)), &format!("axis {at} is dropped and is not 1"))?;
     }
@@ -104,12 +108,13 @@ pub(super) fn squeeze(cx: &mut Cx<'_>) -> Option<Shapes> {
 pub(super) fn unsqueeze(cx: &mut Cx<'_>) -> Option<Shapes> {
     let dims = cx.dims(0)?;
     let count = cx.ints(1)?.len();
-    let axes = cx.axes(1, dims.len() + count)?;
+    let rank = dims.len().saturating_add(count);
+    let axes = cx.axes(1, rank)?;
     let twice = axes.iter().enumerate().find(|(i, at)| axes[..*i].contains(at));
     cx.demand(twice.is_none(), || "an axis is named twice".to_owned())?;
     let mut rest = dims.iter();
     let mut out = Dims::new();
-    for index in 0..dims.len() + count {
+    for index in 0..rank {
         out.push(if axes.contains(&index) { Some(Dim::Const(1)) } else { *rest.next()? });
     }
     one(out)

@@ -29,8 +29,13 @@ fn quantised(values: &[f32], shape: &[u64], q: &Quantise) -> (Vec<i32>, Vec<f32>
         .iter()
         .map(|(low, high)| {
             let (low, high) = (f64::from(*low), f64::from(*high));
-            let scale =
-                if q.symmetric { high.max(-low) / levels(bits - 1) } else { (high - low) / levels(bits) };
+            let largest = if high > -low { high } else { low };
+            let scale = match (q.symmetric, bits) {
+                // The value of the largest magnitude has the code -8.
+                (true, 4) => largest / -8.0,
+                (true, _) => high.max(-low) / levels(bits - 1),
+                (false, _) => (high - low) / levels(bits),
+            };
             if scale == 0.0 { 1.0 } else { scale as f32 }
         })
         .collect();
@@ -403,7 +408,7 @@ fn others_choose_scales_and_codes() {
 fn what_others_choose_is_checked() {
     let wrong: [(Change, &str); 5] = [
         (|made| made.scales[1] = f32::NAN, "the scale NaN"),
-        (|made| made.scales[0] = -1.0, "the scale -1"),
+        (|made| made.scales[0] = 0.0, "the scale 0"),
         (|made| made.zeros[0] = 1, "the zero point 1"),
         (|made| made.codes[40] = 8, "the code 8"),
         (|made| made.codes[0] = i32::MIN, "the code -2147483648"),

@@ -33,6 +33,9 @@ impl Encoder<'_> {
                 .unwrap_or_default(),
             ..NodeProto::default()
         };
+        if node.origin.is_some() && self.model.header.is_none() {
+            proto.metadata_props.extend(metadata::results(graph, names, id, self.options));
+        }
         if let Some(note) = graph.notes.nodes.get(&id) {
             proto.name = some(&note.name);
             proto.doc_string = some(&note.about.doc);

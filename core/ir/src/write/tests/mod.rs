@@ -87,6 +87,7 @@ fn small(dir: &Path) -> Model {
     model.graph.nodes[abs].origin = Some(origin);
     model.graph.nodes[relu].origin = Some(origin);
     let left = out(&model, relu);
+    model.graph.values[left].name = Some("relu".into());
     let product = node(&mut model, "MatMul", &[left, tied], &[]);
     let other = node(&mut model, "MatMul", &[turned, tied], &[]);
     let y = out(&model, product);
@@ -146,6 +147,34 @@ fn names_are_kept_made_and_copied() {
     assert_eq!(dims, [dimension::Value::DimParam("s0".into()), dimension::Value::DimValue(512)]);
     let typed: Vec<_> = graph.value_info.iter().map(ValueInfoProto::name).collect();
     assert_eq!(typed, ["val", "relu.1", "relu"]);
+}
+
+#[test]
+fn the_name_of_a_call_belongs_to_its_result_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut model = small(dir.path());
+    // The result of `relu` is gone, that of `matmul` is called as an output, and that of `add` as an input.
+    let main = model.graph.main();
+    let [.., left, product, _] = model.graph.order(main).collect::<Vec<_>>()[..] else { panic!() };
+    let (relu, y) = (out(&model, left), out(&model, product));
+    model.graph.values[relu].name = None;
+    model.graph.values[y].name = Some("matmul".into());
+    model.graph.nodes[product].origin = Some(model.origins.push(Origin::new("matmul", Place::default())));
+    let sum = model.graph.order(main).next().unwrap();
+    let total = out(&model, sum);
+    model.graph.values[total].name = Some("x".into());
+    model.graph.nodes[sum].origin = Some(model.origins.push(Origin::new("x_1", Place::default())));
+    let path = dir.path().join("m.onnx");
+    write(&model, &path, &WriteOptions::default()).unwrap();
+    let graph = read(&path).graph.unwrap();
+    let results = |node: &onnxport_proto::NodeProto| {
+        let entry = node.metadata_props.iter().find(|entry| entry.key() == "onnxport.results");
+        (node.output[0].clone(), entry.map(|entry| entry.value().to_owned()))
+    };
+    let some = |name: &str| Some(name.to_owned());
+    let found: Vec<_> = graph.node[..4].iter().map(results).collect();
+    let expected = [("x_2", some("x")), ("relu.1", None), ("relu.2", None), ("y", some("matmul"))];
+    assert_eq!(found, expected.map(|(name, results)| (name.to_owned(), results)));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use half::{bf16, f16};
 
 use super::super::super::{DType, Error};
-use super::Quantise;
+use super::{Bits, Quantise};
 
 /// Values that are looked at side by side, so that the compiler uses vectors.
 const LANES: usize = 16;
@@ -60,7 +60,16 @@ impl Bounds {
         let (low, high) = (f64::from(self.low), f64::from(self.high));
         let codes = form.bits.codes(form.symmetric);
         let levels = f64::from(*codes.end());
-        let width = if form.symmetric { high.max(-low) } else { high - low };
+        let width = match form.bits {
+            // There is one code more below zero than above, which is much among 16: the value of the largest magnitude has it,
+            // and the scale is negative where that value is positive.
+            Bits::Four if form.symmetric => {
+                let largest = if high > -low { high } else { low };
+                largest * levels / f64::from(*codes.start())
+            }
+            _ if form.symmetric => high.max(-low),
+            _ => high - low,
+        };
         let scale = round_scale(dtype, (width / levels) as f32);
         let scale = if scale == 0.0 { 1.0 } else { scale };
         let zero = if form.symmetric { 0.0 } else { (-low / f64::from(scale)).round_ties_even() };
@@ -99,8 +108,26 @@ pub(super) fn put_scale(dtype: DType, scale: f32, out: &mut [u8]) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Bits, Blocks, Part};
+    use super::super::{Blocks, Part};
     use super::*;
+
+    #[test]
+    fn the_largest_magnitude_of_symmetric_int4_has_the_code_that_has_no_opposite() {
+        let blocks = Blocks { axis: 0, size: 4 };
+        let form = Quantise { bits: Bits::Four, symmetric: true, blocks, part: Part::Codes, quantiser: None };
+        for (values, scale, expected) in [
+            ([16.0, -6.0, 2.0, 0.0], -2.0, [-8, 3, -1, 0]),
+            ([-16.0, 6.0, 2.0, 14.0], 2.0, [-8, 3, 1, 7]),
+            ([0.0; 4], 1.0, [0; 4]),
+        ] {
+            let mut bounds = Bounds::default();
+            bounds.widen(&values).unwrap();
+            let step = bounds.step(&form, DType::F32);
+            let mut made = [0; 4];
+            codes(&form, &values, step, &mut made);
+            assert_eq!((step.scale, made.map(|code| code as i8)), (scale, expected), "{values:?}");
+        }
+    }
 
     #[test]
     fn codes_round_to_nearest_ties_to_even() {

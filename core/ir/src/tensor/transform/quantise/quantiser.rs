@@ -102,7 +102,9 @@ impl SharedQuantiser {
             Err(Error::Plugin(Box::new(problem)))
         };
         let stored = |scale: &&f32| {
-            scale.is_finite() && **scale > 0.0 && round_scale(at.dtype, **scale).to_bits() == scale.to_bits()
+            let is_signed = at.symmetric && at.bits == Bits::Four && **scale != 0.0;
+            let is_rounded = round_scale(at.dtype, **scale).to_bits() == scale.to_bits();
+            scale.is_finite() && (is_signed || **scale > 0.0) && is_rounded
         };
         if let Some(scale) = made.scales.iter().find(|scale| !stored(scale)) {
             return wrong(format!("the scale {scale}, which is no number above 0 that {} has", at.dtype));

@@ -9,19 +9,22 @@ mod cx;
 mod dtype;
 mod judge;
 mod number;
+mod operands;
 mod result;
 mod shape;
 
 use std::collections::BTreeSet;
+
+use rustc_hash::FxHashSet;
 
 use self::cx::{Cx, Stop};
 use self::dtype::Expected;
 use self::judge::{Extent, Judge};
 use self::shape::Shapes;
 use crate::arena::Arena;
-use crate::diagnose::{Code, Diagnostic};
+use crate::diagnose::{Code, Diagnostic, OriginId, Origins};
 use crate::program::{Arg, Body, Call, Output, Program, Val, Value};
-use crate::registry::{Schema, Schemas, Term};
+use crate::registry::{Schema, SchemaArg, Schemas, Term};
 use crate::sym::{Dim, Symbols};
 use crate::tensor::DType;
 
@@ -67,6 +70,28 @@ pub struct Checked {
     pub unknown: usize,
     /// The operators of those.
     pub operators: BTreeSet<String>,
+    /// Where the calls come from whose results are all known, element types and shapes, and are as stated.
+    pub confirmed: FxHashSet<OriginId>,
+}
+
+impl Checked {
+    /// Blames the file as well as the plugin for nodes that are invalid or have other types than stated, where the
+    /// call's stated types could not be confirmed without its lowering.
+    pub fn attribute(&self, diagnostics: &mut [Diagnostic], origins: &Origins) {
+        for diagnostic in diagnostics.iter_mut().filter(|d| d.code == Code::VALIDATE) {
+            let Some(origin) = diagnostic.origin.filter(|origin| !self.confirmed.contains(origin)) else {
+                continue;
+            };
+            let target = &origins.get(origin).target;
+            diagnostic.code = Code::READ_CONTRADICTION;
+            diagnostic.message = format!(
+                "the call of `{target}` contradicts the types that are stated, or its lowering is wrong: {}",
+                diagnostic.message
+            );
+            let help = "export the program again; if the message stays, the plugin that lowers the operator is at fault";
+            diagnostic.help = Some(help.to_owned());
+        }
+    }
 }
 
 /// Equalities between sizes that the calls of a program imply.
@@ -88,7 +113,7 @@ impl Implied {
 /// The sizes that every call of `program` leaves no choice but to be equal.
 pub fn implied(program: &Program, schemas: &Schemas) -> Implied {
     let mut checker = Checker { schemas, judge: Judge::new(&program.symbols), checked: Checked::default() };
-    checker.body(&program.body, false);
+    checker.body(&program.body, false, false);
     let mut pairs: Vec<_> = checker.judge.equal.into_iter().collect();
     pairs.sort_unstable();
     Implied { symbols: checker.judge.symbols, pairs }
@@ -97,7 +122,7 @@ pub fn implied(program: &Program, schemas: &Schemas) -> Implied {
 /// Holds every call of `program` against what it states about the results.
 pub fn check(program: &Program, schemas: &Schemas) -> Checked {
     let mut checker = Checker { schemas, judge: Judge::new(&program.symbols), checked: Checked::default() };
-    checker.body(&program.body, false);
+    checker.body(&program.body, false, false);
     checker.checked
 }
 
@@ -109,27 +134,27 @@ struct Checker<'a> {
 
 impl Checker<'_> {
     /// Checks a graph. Under `autocast`, operators compute in other types than their arguments have.
-    fn body(&mut self, body: &Body, autocast: bool) {
+    fn body(&mut self, body: &Body, autocast: bool, nested: bool) {
         for call in &body.calls {
             let region = self.schemas.get(&call.target).and_then(|s| s.facts.term("region"));
             let autocast = autocast || region.is_some_and(|term| term.name == "autocast");
             for arg in &call.args {
                 self.nested(&arg.arg, autocast);
             }
-            self.call(body, call, autocast);
+            self.call(body, call, autocast, nested);
         }
     }
 
     fn nested(&mut self, arg: &Arg, autocast: bool) {
         match arg {
-            Arg::Graph(graph) => self.body(&graph.body, autocast),
+            Arg::Graph(graph) => self.body(&graph.body, autocast, true),
             Arg::List(items) => items.iter().for_each(|item| self.nested(item, autocast)),
             Arg::Dict(items) => items.iter().for_each(|(_, item)| self.nested(item, autocast)),
             _ => {}
         }
     }
 
-    fn call(&mut self, body: &Body, call: &Call, autocast: bool) {
+    fn call(&mut self, body: &Body, call: &Call, autocast: bool, nested: bool) {
         let is_tensor = |val: &Val| body.values.find(*val).is_some_and(|v| v.ty.as_tensor().is_some());
         let mut tensors = false;
         call.outputs.iter().for_each(|o| o.each_value(&mut |v| tensors |= is_tensor(&v)));
@@ -138,8 +163,15 @@ impl Checker<'_> {
         }
         let known = self.schemas.get(&call.target).map(|schema| self.results(body, call, schema, autocast));
         match known {
-            Some(Ok(true)) => self.checked.known += 1,
-            Some(Ok(false)) | None => {
+            Some(Ok(Known::Whole)) => {
+                self.checked.known += 1;
+                // The arguments of a nested graph are not compared with its inputs.
+                if !nested {
+                    self.checked.confirmed.insert(call.origin);
+                }
+            }
+            Some(Ok(Known::Part)) => self.checked.known += 1,
+            Some(Ok(Known::Nothing)) | None => {
                 self.checked.unknown += 1;
                 if !self.checked.operators.contains(call.target.as_str()) {
                     self.checked.operators.insert(call.target.to_string());
@@ -156,29 +188,81 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether anything is known about the results of `call`; what contradicts it.
-    fn results(&mut self, body: &Body, call: &Call, schema: &Schema, autocast: bool) -> Result<bool, String> {
+    /// How much is known about the results of `call`; what contradicts it.
+    fn results(
+        &mut self,
+        body: &Body,
+        call: &Call,
+        schema: &Schema,
+        autocast: bool,
+    ) -> Result<Known, String> {
         let (shapes, dtypes) = (schema.facts.terms("shape"), schema.facts.terms("dtype"));
-        let mut known = false;
+        let (mut any, mut all) = (false, true);
+        if !autocast {
+            for term in schema.facts.terms("operands") {
+                let mut cx =
+                    Cx { call, schema, values: &body.values, judge: &mut self.judge, term: &term.args };
+                settle(operands::check(&mut cx, &term.name))?;
+            }
+        }
         // What an operator returns of what it wrote is of the same type, unless it changes how a tensor looks.
         let own = schema.args.iter().find(|a| a.is_written()).filter(|_| is_in_place(schema));
         let own = own.map(|arg| Term { name: "same".to_owned(), args: vec![arg.name.clone()] });
-        for (i, output) in call.outputs.iter().enumerate() {
-            if let Some(term) = &own {
-                let mut cx = Cx { call, schema, values: &body.values, judge: &mut self.judge, term: &[] };
-                known |= settle(cx.shape(term, output))? | settle(cx.dtype(term, output))?;
-                continue;
-            }
+        for (i, output) in call.outputs.iter().enumerate().filter(|(_, output)| **output != Output::None) {
             let mut cx = Cx { call, schema, values: &body.values, judge: &mut self.judge, term: &[] };
-            if let Some(term) = of_result(shapes, i) {
-                known |= settle(cx.shape(term, output))?;
-            }
-            if let (Some(term), false) = (of_result(dtypes, i), autocast) {
-                known |= settle(cx.dtype(term, output))?;
-            }
+            let shape = own.as_ref().or_else(|| of_result(shapes, i));
+            let dtype = own.as_ref().or_else(|| of_result(dtypes, i).filter(|_| !autocast));
+            let shape = shape.map_or(Ok(false), |term| settle(cx.shape(term, output)))?;
+            let dtype = dtype.map_or(Ok(false), |term| settle(cx.dtype(term, output)))?;
+            any |= shape | dtype;
+            all &= shape & dtype;
         }
-        Ok(known)
+        Ok(
+            match (
+                any,
+                all && examines(schema, call, &["shape"]) && examines(schema, call, &["dtype", "operands"]),
+            ) {
+                (false, _) => Known::Nothing,
+                (true, false) => Known::Part,
+                (true, true) => Known::Whole,
+            },
+        )
     }
+}
+
+/// Whether the facts of these keys read every tensor that the call takes.
+fn examines(schema: &Schema, call: &Call, keys: &[&str]) -> bool {
+    let terms: Vec<&Term> = keys.iter().flat_map(|key| schema.facts.terms(key)).collect();
+    let names: FxHashSet<&str> = terms
+        .iter()
+        .flat_map(|t| &t.args)
+        .map(|name| name.split_once(':').map_or(name.as_str(), |(name, _)| name))
+        .collect();
+    let holds_tensors = |arg: &Arg| match arg {
+        Arg::Value(_) => true,
+        Arg::List(items) => items.iter().any(|item| matches!(item, Arg::Value(_))),
+        _ => false,
+    };
+    // Where a term of a shape names no argument that is given as a tensor, it speaks of the first one.
+    let given = |i: usize, formal: &SchemaArg| {
+        let unnamed = || call.args.get(i).filter(|a| a.name.is_empty()).map(|a| &a.arg);
+        call.arg(&formal.name).or_else(unnamed).is_some_and(holds_tensors)
+    };
+    let tensors: Vec<usize> =
+        schema.args.iter().enumerate().filter(|(i, formal)| given(*i, formal)).map(|(i, _)| i).collect();
+    let named = |i: &usize| schema.args.get(*i).is_some_and(|formal| names.contains(formal.name.as_str()));
+    let implied = keys == ["shape"] && !tensors.iter().any(named);
+    tensors.iter().all(|i| named(i) || implied && *i == 0)
+}
+
+/// How much the facts of an operator say about the results of a call.
+enum Known {
+    /// Neither an element type nor a shape.
+    Nothing,
+    /// Some of them.
+    Part,
+    /// The element type and the shape of every result.
+    Whole,
 }
 
 /// Whether all results of the operator are the argument that it writes, as it was but for its elements.

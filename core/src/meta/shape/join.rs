@@ -31,6 +31,11 @@ pub(super) fn of_all(cx: &mut Cx<'_>, shapes: &[&[Dim]]) -> Meta<Vec<Dim>> {
     Ok(result)
 }
 
+/// The extent that all of `dims` broadcast to.
+pub(super) fn widest(cx: &mut Cx<'_>, dims: &[Dim]) -> Meta<Dim> {
+    dims.iter().try_fold(Dim::Const(1), |widest, dim| wider(cx, widest, *dim))
+}
+
 fn wider(cx: &mut Cx<'_>, a: Dim, b: Dim) -> Meta<Dim> {
     let one = Dim::Const(1);
     if a == b || b == one {

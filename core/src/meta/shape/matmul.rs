@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::join::of_all;
+use super::join::{of_all, widest};
 use super::{Cx, Extent, Meta, Stop, contradiction, extents};
 use crate::sym::Dim;
 
@@ -44,24 +44,60 @@ pub(super) fn linear(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     }
     cx.agree(*features, *inner, "the features of the input and of the weight")?;
     let all: Vec<Dim> = rest.iter().chain(outputs).copied().collect();
+    if !cx.is_none(2) {
+        let bias = &cx.tensor(2)?.shape;
+        if bias.len() > all.len() {
+            return contradiction(format!("its bias has {} axes", bias.len()));
+        }
+        for (dim, place) in bias.iter().rev().zip(all.iter().rev()) {
+            if *dim != Dim::Const(1) {
+                cx.agree(*dim, *place, "extents of the bias and of its place")?;
+            }
+        }
+    }
     Ok(extents(&all))
 }
 
-/// `attention(query, key, value)`: a row of values for each query.
+/// `attention(query, key, value, grouped)`: a row of values for each query. Batches broadcast; of grouped heads there are
+/// as many as queries have.
 pub(super) fn attention(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     let (query, key, value) = (&cx.tensor(0)?.shape, &cx.tensor(1)?.shape, &cx.tensor(2)?.shape);
-    let ([batch @ .., rows, width], [.., key_width], [.., columns]) =
+    let ([batch @ .., rows, width], [key_batch @ .., keys, key_width], [value_batch @ .., values, columns]) =
         (query.as_slice(), key.as_slice(), value.as_slice())
     else {
         return contradiction("its operands are not matrices");
     };
     cx.agree(*width, *key_width, "the widths of queries and keys")?;
-    // Batches may broadcast.
-    let batch = batch.iter().map(|dim| match cx.judge.traced(*dim) {
-        Some(1) => Extent::Unknown,
-        _ => Extent::Dim(*dim),
-    });
-    Ok(batch.chain(extents(&[*rows, *columns])).collect())
+    cx.agree(*keys, *values, "the numbers of keys and values")?;
+    let grouped = cx.flag(3);
+    if grouped {
+        if batch.len() != key_batch.len() || batch.len() != value_batch.len() {
+            return Err(Stop::Unknown);
+        }
+        for heads in [key_batch.last(), value_batch.last()] {
+            let sizes = batch.last().zip(heads).map(|(a, b)| (cx.judge.traced(*a), cx.judge.traced(*b)));
+            if let Some((Some(queries), Some(heads))) = sizes
+                && queries.checked_rem(heads) != Some(0)
+            {
+                return contradiction(format!("{queries} heads of queries are not a multiple of {heads}"));
+            }
+        }
+    }
+    let rank = batch.len().max(key_batch.len()).max(value_batch.len());
+    let mut result = Vec::with_capacity(rank + 2);
+    for place in (0..rank).rev() {
+        let at = |shape: &[Dim]| shape.iter().rev().nth(place).copied();
+        let sizes: Vec<Dim> = [batch, key_batch, value_batch].into_iter().filter_map(at).collect();
+        result.push(match at(batch) {
+            Some(heads) if grouped && place == 0 => Extent::Dim(heads),
+            _ => match widest(cx, &sizes) {
+                Err(Stop::Unknown) => Extent::Unknown,
+                known => Extent::Dim(known?),
+            },
+        });
+    }
+    result.extend(extents(&[*rows, *columns]));
+    Ok(result)
 }
 
 /// `cdist(a, b)`: the distance of every row to every other.

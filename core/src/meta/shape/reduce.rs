@@ -39,6 +39,10 @@ pub(super) fn top(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
 pub(super) fn glu(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
     let shape = &cx.operand(0)?.shape;
     let axis = cx.axis(0, shape.len())?;
-    let half = traced(cx.judge, [super::extent_of(shape, axis)], |[n]| Some(n / 2));
+    let extent = super::extent_of(shape, axis);
+    if let Some(odd) = cx.judge.traced(extent).filter(|n| n % 2 != 0) {
+        return contradiction(format!("an axis of {odd} has no halves"));
+    }
+    let half = traced(cx.judge, [extent], |[n]| Some(n / 2));
     Ok(with(shape, axis, half))
 }

@@ -49,6 +49,12 @@ pub(super) fn resize(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
 
 /// `pixel_shuffle(factor)`: channels become pixels.
 pub(super) fn shuffle(cx: &mut Cx<'_>) -> Meta<Vec<Extent>> {
+    let channels = cx.operand(0)?.shape.iter().rev().nth(2).and_then(|dim| cx.judge.traced(*dim));
+    let factor = cx.int(0)?;
+    let rest = channels.zip(factor.checked_mul(factor)).and_then(|(c, area)| c.checked_rem(area));
+    if rest.is_some_and(|rest| rest != 0) {
+        return contradiction(format!("the channels are not a multiple of {factor} times {factor}"));
+    }
     shuffled(cx, |c, f| c.checked_div(f.checked_mul(f)?), i64::checked_mul)
 }
 

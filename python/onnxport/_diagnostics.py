@@ -81,7 +81,7 @@ class Diagnostic:
         lines += [f"  = {note}".replace("\n", "\n    ") for note in self.notes]
         if self.help:
             lines.append(f"  help: {self.help}".replace("\n", "\n    "))
-        elif self.severity == "error" and self.code.startswith("OP"):
+        elif self.severity == "error" and self.code.startswith("OP") and self.code != "OP001":
             lines.append(f"  help: `onnxport explain {self.code}` lists ways out")
         return "\n".join(lines)
 

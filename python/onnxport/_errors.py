@@ -6,9 +6,10 @@ written for `torch.onnx.export` catches it. PyTorch is never loaded for that.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any, ClassVar, NoReturn
 
@@ -144,6 +145,28 @@ def of_exit(exit: int, diagnostics: Iterable[Diagnostic], message: str = "") -> 
 def usage(message: str, help: str | None = None) -> UsageError:
     """Return the error for a wrong argument."""
     return UsageError(diagnostics=[Diagnostic("error", "OP001", message, help=help)])
+
+
+def unwritten(file: Any, error: Exception) -> FileError:
+    """Return the error for a file that cannot be written."""
+    reason = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
+    return FileError(diagnostics=[Diagnostic("error", "OP601", f"cannot write `{file}`: {reason}")])
+
+
+@contextlib.contextmanager
+def known() -> Iterator[None]:
+    """Let nothing but this package's errors, and warnings that are to be errors, through."""
+    try:
+        yield
+    except (Error, Warning):
+        raise
+    except OSError as error:
+        raise unwritten(error.filename or "the file", error) from error
+    except Exception as error:
+        message = f"the export failed unexpectedly: {type(error).__name__}: {error}"
+        help = "please report it, with the traceback of the `__cause__` of this error"
+        found = Diagnostic("error", "OP900", message, help=help)
+        raise InternalError(diagnostics=[found]) from error
 
 
 def raise_native(error: Any, cause: BaseException | None = None) -> NoReturn:

@@ -76,7 +76,8 @@ def record_intermediates(
 ) -> Path:
     """Record what every node of an archive's program gives in its example call; return the path.
 
-    The archive stays as it is. `torch.export.load` reads it, which may run code of it.
+    The archive stays as it is. `torch.export.load` reads it, which may run code of it; installed
+    libraries whose operators the program calls are imported first.
 
     Args:
         archive: A `.pt2` file with its example inputs.
@@ -86,9 +87,10 @@ def record_intermediates(
     Raises:
         SaveError: The archive holds no example inputs.
     """
+    from onnxport._onnx_program.reference import load
     from onnxport._program import SaveError, flatten_inputs
 
-    ep = torch.export.load(archive)
+    ep = load(archive)
     if ep.example_inputs is None:
         raise SaveError(f"`{os.fspath(archive)}` holds no example inputs")
     path = intermediates_path(archive) if target is None else Path(target)

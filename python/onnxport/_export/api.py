@@ -147,7 +147,7 @@ def export(
         dump=dump_exported_program,
     )
     try:
-        with work.reported():
+        with _errors.known(), work.reported(), _errors.known():
             program = work.run(model, args, kwargs, dynamic_shapes, dynamic_axes)
             if verify:
                 work.say("verifying")
@@ -175,7 +175,11 @@ def _write(
             "writing to an open file is deprecated, and the whole model is in memory: give a path"
         )
         warnings.warn(message, DeprecationWarning, stacklevel=4)
-        f.write(program.to_bytes(export_params, keep_initializers_as_inputs))
+        message = program.to_bytes(export_params, keep_initializers_as_inputs)
+        try:
+            f.write(message)
+        except Exception as error:
+            raise _errors.unwritten(getattr(f, "name", f), error) from error
         return
     if not isinstance(f, (str, os.PathLike)):
         raise _errors.usage(f"`f` is a {type(f).__name__}, neither a path nor an open file")

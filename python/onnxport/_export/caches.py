@@ -2,8 +2,9 @@
 
 PyTorch has to be told how a class is made of tensors. A cache is a dict of lists, one tensor for
 each layer: `key_cache`, `value_cache`, and what further tensors its layers have. That is how
-transformers itself describes a `DynamicCache`, so that names of inputs are the same both ways. What
-is no tensor belongs to the structure.
+transformers itself describes a `DynamicCache`, so that names of inputs are the same both ways.
+Other attributes belong to the structure. The number of tokens that a sliding window has seen is the
+length of a layer's keys.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from typing import Any
 
 import torch
 import torch.utils._pytree as pytree
+
+from onnxport import _errors
+from onnxport._export import places
 
 _LOCK = threading.RLock()
 _USES: dict[type, int] = {}
@@ -93,22 +97,89 @@ def _parts(cache: Any) -> tuple[list[str], list[Any], list[Any]]:
     columns: dict[str, list[Any]] = {"key_cache": [], "value_cache": []}
     layers = []
     for layer in cache.layers:
-        plain = {}
+        plain: dict[str, Any] = {}
         for name, value in vars(layer).items():
-            if isinstance(value, torch.Tensor):
-                if not name.startswith("_"):
-                    columns.setdefault(_NAMES.get(name, name), []).append(value)
-                    plain[name] = "tensor"
-            elif value is None or isinstance(value, (bool, int, float, str)):
-                plain[name] = [value]
+            column = columns.setdefault(_NAMES.get(name, name), [])
+            if isinstance(value, torch.Tensor) and name.startswith("_"):
+                continue
+            if name == "cumulative_length" and (known := _length_of(cache, layer, value)):
+                plain[name] = known
+            elif isinstance(value, dict):
+                entries = [[key, _part(layer, name, one, column)] for key, one in value.items()]
+                plain[name] = {"entries": entries}
             elif not isinstance(value, (torch.dtype, torch.device)):
-                message = (
-                    f"a {type(layer).__name__} has the attribute `{name}`, a {type(value).__name__}"
-                )
-                raise TypeError(f"{message}, which cannot be handed to an exported program")
+                plain[name] = _part(layer, name, value, column)
         layers.append([_path(type(layer)), plain])
     grows = getattr(cache, "layer_class_to_replicate", None)
+    columns = {name: column for name, column in columns.items() if column or name in _ATTRIBUTES}
     return list(columns), list(columns.values()), [kind, _path(grows) if grows else None, layers]
+
+
+def _part(layer: Any, name: str, value: Any, column: list[Any]) -> Any:
+    """Return what the structure says of a value, whose tensor goes into `column`."""
+    if isinstance(value, torch.Tensor):
+        column.append(value)
+        return "tensor"
+    if isinstance(value, torch.SymInt):
+        return "unknown"
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return [value]
+    message = f"a {type(layer).__name__} has the attribute `{name}`, a {type(value).__name__}"
+    raise TypeError(f"{message}, which cannot be handed to an exported program")
+
+
+def _length_of(cache: Any, layer: Any, length: Any) -> dict[str, int] | None:
+    """Return the layer whose keys are as long as the sequence that a sliding window has seen.
+
+    A layer with full attention keeps the whole sequence, and a window does until it is full.
+    """
+    full = (i for i, one in enumerate(cache.layers) if not getattr(one, "is_sliding", False))
+    for index in (*full, cache.layers.index(layer)):
+        keys = getattr(cache.layers[index], "keys", None)
+        if isinstance(keys, torch.Tensor) and keys.dim() == 4 and _same(keys.shape[-2], length):
+            return {"layer": index}
+    return None
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Compare sizes as they are written: comparing their values would add a guard."""
+    expressions = [
+        size.node.expr if isinstance(size, torch.SymInt) else size for size in (one, other)
+    ]
+    return bool(expressions[0] == expressions[1])
+
+
+def check(arguments: Any, shapes: Any) -> None:
+    """Refuse caches that do not say how many tokens they have seen, and warn of bounded ones.
+
+    Raises:
+        UsageError: A sliding window is full, and no layer has the whole sequence.
+    """
+    said = set()
+    for cache, layer in _windows(arguments):
+        window, length = layer.sliding_window, layer.cumulative_length
+        if not _length_of(cache, layer, length):
+            message = (
+                f"{length} tokens have filled the sliding window of {window} of this cache, and "
+                "no layer keeps all of them: the model would hold for this position only"
+            )
+            raise _errors.usage(message, f"export with a cache of fewer than {window} tokens")
+        if shapes is not None:
+            held = f"{window} or more" if length >= window else f"fewer than {window}"
+            said.add(f"the model holds for caches of {held} tokens, by its sliding window")
+    for message in sorted(said):
+        places.warn(message)
+
+
+def _windows(arguments: Any) -> Iterator[tuple[Any, Any]]:
+    """Return the layers of caches that have seen tokens through a sliding window."""
+    leaves = pytree.tree_leaves(arguments, is_leaf=lambda one: hasattr(one, "layers"))
+    for cache in leaves:
+        layers = getattr(cache, "layers", None)
+        for layer in layers if isinstance(layers, list) else ():
+            length = getattr(layer, "cumulative_length", None)
+            if isinstance(length, int) and length and hasattr(layer, "sliding_window"):
+                yield cache, layer
 
 
 def _unflatten(values: Any, context: Any) -> Any:
@@ -122,6 +193,10 @@ def _unflatten(values: Any, context: Any) -> Any:
         return cache
     columns = {name: iter(column) for name, column in children.items()}
     cache.layers = [_layer(_class(path), plain, columns) for path, plain in rest[2]]
+    for layer, (_, plain) in zip(cache.layers, rest[2], strict=True):
+        known = plain.get("cumulative_length")
+        if isinstance(known, dict) and "layer" in known:
+            layer.cumulative_length = cache.layers[known["layer"]].keys.shape[-2]
     cache.layer_class_to_replicate = _class(rest[1]) if rest[1] else None
     cache.offloading = False
     return cache
@@ -130,14 +205,28 @@ def _unflatten(values: Any, context: Any) -> Any:
 def _layer(kind: type, plain: dict[str, Any], columns: dict[str, Iterator[Any]]) -> Any:
     parameters = inspect.signature(kind).parameters
     given = {
-        name: value[0] for name, value in plain.items() if name in parameters and value != "tensor"
+        name: value[0]
+        for name, value in plain.items()
+        if name in parameters and isinstance(value, list)
     }
     layer = kind(**given)
     for name, value in plain.items():
-        tensor = value == "tensor"
-        setattr(layer, name, next(columns[_NAMES.get(name, name)]) if tensor else value[0])
-    if isinstance(layer.keys, torch.Tensor):
-        layer.dtype, layer.device = layer.keys.dtype, layer.keys.device
+        column = columns.get(_NAMES.get(name, name), iter(()))
+        if value == "tensor":
+            setattr(layer, name, next(column))
+        elif isinstance(value, list):
+            setattr(layer, name, value[0])
+        elif isinstance(value, dict) and "entries" in value:
+            setattr(
+                layer,
+                name,
+                {key: next(column) if one == "tensor" else one[0] for key, one in value["entries"]},
+            )
+    kept = [getattr(layer, "keys", None), *getattr(layer, "conv_states", {}).values()]
+    for tensor in kept:
+        if isinstance(tensor, torch.Tensor):
+            layer.dtype, layer.device = tensor.dtype, tensor.device
+            break
     return layer
 
 

@@ -14,6 +14,7 @@ from torch.export import ExportedProgram
 from onnxport import _errors
 from onnxport._diagnostics import Diagnostic
 from onnxport._export import causes, draft, trees
+from onnxport._export.exclusive import in_onnx_export
 from onnxport._export.quiet import quiet
 from onnxport._export.shapes import Wanted
 
@@ -75,8 +76,9 @@ def capture(
         say(f"{strategy} export of {type(model).__name__}")
         start = time.perf_counter()
         try:
-            with quiet(not verbose):
+            with in_onnx_export(), quiet(not verbose):
                 program, findings = _run(strategy, module, args, kwargs, wanted)
+                wanted.verify(program)
         except Exception as error:
             attempts.append(Attempt(strategy, time.perf_counter() - start, error))
             say(str(attempts[-1]))
@@ -128,11 +130,18 @@ def _run(
         shapes = wanted.candidates[-1]
         program = torch.export.draft_export(module, args, kwargs, dynamic_shapes=shapes)
         return program, draft.findings(program)
-    with _settings(strategy, wanted):
-        for shapes in wanted.candidates[:-1]:
-            with contextlib.suppress(torch._dynamo.exc.UserError):
-                return _export(strategy, module, args, kwargs, shapes), ()
-        return _export(strategy, module, args, kwargs, wanted.candidates[-1]), ()
+    try:
+        with _settings(strategy, wanted):
+            for shapes in wanted.candidates[:-1]:
+                with contextlib.suppress(torch._dynamo.exc.UserError):
+                    return _export(strategy, module, args, kwargs, shapes), ()
+            return _export(strategy, module, args, kwargs, wanted.candidates[-1]), ()
+    except Exception:
+        if wanted.fixed_ones is None:
+            raise
+        with contextlib.suppress(Exception), _settings(strategy, wanted):
+            return _export(strategy, module, args, kwargs, wanted.fixed_ones), ()
+        raise
 
 
 def _export(

@@ -74,12 +74,28 @@ def _general(name: str, attempts: Sequence[Any]) -> Diagnostic:
     return Diagnostic(
         "error",
         "OP210",
-        f"PyTorch cannot export {name}: {type(first).__name__}: {first_line(first)}",
+        f"PyTorch cannot export {name}: {_reason(first)}",
         **places.of_error(first),
-        notes=tuple(f"{attempt}{_explained(attempt.error)}" for attempt in attempts),
+        notes=_notes(attempts, _reason(first)),
         help="call the module with these arguments first: it has to work as it is; then change "
         "what the notes name (`.attempts` of this error has all that PyTorch said)",
     )
+
+
+def _notes(attempts: Sequence[Any], stated: str) -> tuple[str, ...]:
+    """Return what the strategies failed with, each error once; `stated` is in the message."""
+    strategies: dict[str, list[str]] = {}
+    for attempt in attempts:
+        error = f"{_reason(attempt.error)}{_explained(attempt.error)}"
+        strategies.setdefault(error, []).append(attempt.strategy)
+    return tuple(
+        f"{', '.join(alike)}: {'failed with this error' if error == stated else error}"
+        for error, alike in strategies.items()
+    )
+
+
+def _reason(error: BaseException) -> str:
+    return f"{type(error).__name__}: {first_line(error)}"
 
 
 def first_line(error: BaseException | None) -> str:

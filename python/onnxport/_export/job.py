@@ -73,15 +73,21 @@ class Job:
             return ONNXProgram.converted(source, self.options, path=path)
 
     def _of_model(self, model: Any, args: Any, kwargs: Any, shapes: Any, axes: Any) -> ONNXProgram:
-        from torch.export import ExportedProgram
+        try:
+            from torch.export import ExportedProgram
+        except ModuleNotFoundError as error:
+            if error.name != "torch":
+                raise
+            raise _errors.usage("`export` needs PyTorch", "pip install torch") from None
 
         from onnxport._export import axes as dynamic_axes
         from onnxport._export import caches, places, serialize
         from onnxport._export import capture as capturing
         from onnxport._export import shapes as dynamic
+        from onnxport._export.exclusive import exclusive
 
         args, kwargs = _arguments(args, kwargs)
-        with caches.registered():
+        with exclusive(), caches.registered():
             if isinstance(model, ExportedProgram):
                 if axes is not None:
                     message = (
@@ -99,6 +105,7 @@ class Job:
                 args, kwargs, shapes, names = _of_exportable(model, args, kwargs, shapes)
                 for name, value in names.items():
                     self.options.setdefault(name, value)
+                caches.check((args, kwargs), shapes)
                 warn_of_training(model)
                 if axes is not None and shapes is None:
                     ports = self.options.get("input_names"), self.options.get("output_names")
@@ -121,12 +128,12 @@ class Job:
             self.say("converting")
             with self.timed("hand over"):
                 parts = serialize.parts(program)
-            with self.timed("convert"):
-                source = conversion.of_parts(parts, named, self.plugins, self.custom)
-                options = _with_all_names(self.options, program)
-                return ONNXProgram.converted(
-                    source, options, exported_program=program, capture=how, example=(args, kwargs)
-                )
+        with self.timed("convert"), caches.registered():
+            source = conversion.of_parts(parts, named, self.plugins, self.custom)
+            options = _with_all_names(self.options, program)
+            return ONNXProgram.converted(
+                source, options, exported_program=program, capture=how, example=(args, kwargs)
+            )
 
     def _dump(self, program: Any) -> None:
         import torch

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
+from torch._subclasses.fake_tensor import FakeTensor, unset_fake_temporarily
 from torch.export import ExportedProgram
 
 from onnxport import _errors
@@ -59,13 +59,13 @@ def parts(program: ExportedProgram) -> Parts:
     """Return the parts of `program`.
 
     Raises:
-        UnsupportedError: It holds a tensor whose memory cannot be read.
+        UnsupportedError: It holds a tensor whose memory cannot be read, or something that PyTorch
+            does not serialize.
     """
-    weights, constants = _buffers(program.state_dict, program.constants)
-    try:
+    # A user may export while a fake mode is active.
+    with unset_fake_temporarily():
+        weights, constants = _buffers(program.state_dict, program.constants)
         return Parts(to_json(program), weights, constants)
-    except NotImplementedError as error:
-        raise _errors.UnsupportedError(diagnostics=[_unnamed(error)]) from error
 
 
 def replaced(parts: Parts, tensors: Mapping[str, Any]) -> tuple[Parts, list[str]]:
@@ -117,11 +117,20 @@ def problem(name: str, reason: str) -> Diagnostic:
     return Diagnostic("error", "OP212", f"`{name}` cannot be read: {reason}", help=help)
 
 
-def _unnamed(error: NotImplementedError) -> Diagnostic:
-    """Return the error for what PyTorch's serializer does not write."""
-    found = re.search(r"(?:for|Serializing) <class '([^']+)'>", str(error))
-    if found is None:
-        return Diagnostic("error", "OP210", f"the program cannot be written: {error}")
+def _unwritten(error: Exception) -> Diagnostic:
+    """Return the error for a program that PyTorch's serializer does not write."""
+    found = isinstance(error, NotImplementedError) and re.search(
+        r"(?:for|Serializing) <class '([^']+)'>", str(error)
+    )
+    if not found:
+        said = str(error).strip().split("\n", 1)[0] or "no message"
+        return Diagnostic(
+            "error",
+            "OP210",
+            f"PyTorch's serializer does not write this program: {type(error).__name__}: {said}",
+            help="remove the operation that the message names from the module, or compute it "
+            "outside of the model; `__cause__` of this error has the whole message",
+        )
     name = found[1]
     return Diagnostic(
         "error",
@@ -132,16 +141,27 @@ def _unnamed(error: NotImplementedError) -> Diagnostic:
 
 
 def to_json(program: ExportedProgram) -> bytes:
-    """Return what `torch.export.save` writes as the program, without weights and sample inputs."""
+    """Return what `torch.export.save` writes as the program, without weights and sample inputs.
+
+    Raises:
+        UnsupportedError: PyTorch does not serialize it.
+    """
     from onnxport._export import serde
 
     if serde.is_followed():
         from onnxport._export.serde.facts import UnknownError
         from onnxport._export.serde.program import to_json as walked
 
-        with contextlib.suppress(UnknownError):
-            return walked(program)
-    return of_torch(program)
+        try:
+            with contextlib.suppress(UnknownError):
+                return walked(program)
+        except NotImplementedError as error:
+            raise _errors.UnsupportedError(diagnostics=[_unwritten(error)]) from error
+    try:
+        return of_torch(program)
+    except Exception as error:
+        # It fails with exceptions of every kind, assertions among them.
+        raise _errors.UnsupportedError(diagnostics=[_unwritten(error)]) from error
 
 
 def of_torch(program: ExportedProgram) -> bytes:

@@ -7,42 +7,57 @@ of its own.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from torch.export import Dim, ExportedProgram
+from sympy import Symbol
+from torch.export import AdditionalInputs, Dim, ExportedProgram, ShapesCollection
 
 from onnxport import _errors
 from onnxport._diagnostics import Diagnostic
 from onnxport._export import places, trees
 from onnxport._program import dim_names, user_inputs
 
-Shapes = Mapping[str, Any] | Sequence[Any] | None
+Shapes = Mapping[str, Any] | Sequence[Any] | AdditionalInputs | ShapesCollection | None
+_COLLECTIONS = (AdditionalInputs, ShapesCollection)
 
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis of an input that is to be dynamic: its leaf, and the name that it gets."""
+    """An axis of an input that is to be dynamic: its leaf, and the name that it gets.
+
+    `dim` is the name of the `torch.export.Dim` that the user gave.
+    """
 
     path: str
     leaf: int
     axis: int
     size: int | None
     name: str | None
+    dim: str | None = None
 
 
 @dataclass(frozen=True)
 class Wanted:
     """What the user wants to be dynamic.
 
-    `candidates` are what `torch.export.export` is to be given, one after the other.
+    `candidates` are what `torch.export.export` is to be given, one after the other. `fixed_ones` is
+    given when none of them succeeds: axes of size 1, which may be broadcast, stay at 1 in it.
     """
 
     candidates: tuple[Any, ...]
     axes: tuple[Axis, ...] = ()
+    inputs: AdditionalInputs | None = None
+    fixed_ones: Any = None
+
+    def verify(self, program: ExportedProgram) -> None:
+        """Raise when the program does not take the further inputs that its shapes come from."""
+        if self.inputs is not None:
+            self.inputs.verify(program)
 
     @property
     def any(self) -> bool:
@@ -54,17 +69,40 @@ def read(model: Any, args: trees.Args, kwargs: trees.Kwargs, shapes: Shapes) -> 
     """Return what `shapes` asks for, for a call of `model`."""
     if shapes is None:
         return Wanted((None,))
+    if isinstance(shapes, _COLLECTIONS):
+        return _collected(model, args, kwargs, shapes)
     arguments = trees.bound(model, args, kwargs)
     leaves = _leaves(arguments, shapes)
     places = trees.positions(model, args, kwargs)
-    axes = tuple(a for place, leaf in zip(places, leaves, strict=True) for a in _axes(place, *leaf))
-    if not any(isinstance(dim, str) for _, _, spec in leaves for _, dim in _items(spec)):
-        return Wanted((shapes,), axes)
-    shared = _shared(axes)
+    known = _identifiers(dim for _, _, spec in leaves for _, dim in _items(spec))
+    axes = tuple(
+        axis
+        for place, leaf in zip(places, leaves, strict=True)
+        for axis in _axes(place, *leaf, known)
+    )
+    items = [item for _, _, spec in leaves for item in _items(spec)]
+    ones = None
+    if any(axis.size == 1 for axis in axes):
+        ones = _replaced(arguments, shapes, leaves, {}, fix_ones=True)
+    if not any(isinstance(dim, str) or axis < 0 for axis, dim in items):
+        return Wanted((shapes,), axes, fixed_ones=ones)
+    shared = {given: dim for given, own in known.items() if (dim := _shared(axes).get(own))}
     candidates = [
         _replaced(arguments, shapes, leaves, names) for names in ([shared, {}] if shared else [{}])
     ]
-    return Wanted(tuple(candidates), axes)
+    return Wanted(tuple(candidates), axes, fixed_ones=ones)
+
+
+def _collected(
+    model: Any, args: trees.Args, kwargs: trees.Kwargs, shapes: AdditionalInputs | ShapesCollection
+) -> Wanted:
+    """Return what further inputs, or shapes by tensor, ask for."""
+    try:
+        found = shapes.dynamic_shapes(model, args, kwargs)
+    except Exception as error:
+        raise _errors.usage(f"`dynamic_shapes` does not fit this call: {error}") from error
+    wanted = read(model, args, kwargs, found)
+    return replace(wanted, inputs=shapes if isinstance(shapes, AdditionalInputs) else None)
 
 
 def names(
@@ -83,9 +121,13 @@ def names(
         place = f"axis {axis.axis} of `{axis.path}`"
         if size.is_Integer:
             _warn(str(fixed(axis, size, findings)))
-        elif axis.name is None or not size.is_Symbol:
-            if axis.name is not None:
-                _warn(f"{place} is {size}, and not called `{axis.name}`")
+        elif not size.is_Symbol:
+            if (name := axis.name or axis.dim) is not None:
+                symbols = {one: Symbol(named.get(str(one), str(one))) for one in size.free_symbols}
+                found = f"{place} is {size.xreplace(symbols)}, and not called `{name}`"
+                _warn(f"{found}: the module takes only such sizes")
+        elif axis.name is None:
+            continue
         elif named.setdefault(str(size), axis.name) != axis.name:
             other = named[str(size)]
             _warn(f"{place} is not called `{axis.name}`: it is the same dimension as `{other}`")
@@ -97,6 +139,9 @@ def fixed(axis: Axis, size: Any, findings: Sequence[Diagnostic] = ()) -> Diagnos
     own = f"{axis.path}.shape[{axis.axis}]"
     line = next((one for one in findings if one.code == "OP216" and own in one.message), None)
     asked = f"`dynamic_shapes` without axis {axis.axis} of `{axis.path}`"
+    help = f"write `{own}` where the module means this size, and not {size}; if {size} is meant, "
+    if axis.size == 1:
+        help = "give an example whose size is not 1 there; if it is always broadcast, "
     return Diagnostic(
         "warning",
         "OP216",
@@ -105,8 +150,7 @@ def fixed(axis: Axis, size: Any, findings: Sequence[Diagnostic] = ()) -> Diagnos
         line=line.line if line else None,
         source=line.source if line else None,
         notes=(line.message,) if line else (),
-        help=f"write `{own}` where the module means this size, and not {size}; if {size} is meant, "
-        f"give {asked}",
+        help=f"{help}give {asked}",
     )
 
 
@@ -156,16 +200,13 @@ def _items(spec: Any) -> list[tuple[int, Any]]:
     return list(enumerate(spec)) if isinstance(spec, (list, tuple)) else []
 
 
-def _axes(leaf: int, path: str, value: Any, spec: Any) -> list[Axis]:
+def _axes(leaf: int, path: str, value: Any, spec: Any, known: Mapping[str, str]) -> list[Axis]:
     found = []
     for axis, dim in _items(spec):
         if not isinstance(axis, int):
             raise _errors.usage(f"the shape of `{path}` has the key {axis!r}, which is no axis")
         if dim is None or isinstance(dim, int) or _is(Dim.STATIC, dim):
             continue
-        if isinstance(dim, str) and not dim.isidentifier():
-            help = "use letters, digits and `_`, and start with no digit"
-            raise _errors.usage(f"{dim!r} cannot be the name of a dimension", help)
         size = None
         if isinstance(value, torch.Tensor):
             if not -value.ndim <= axis < value.ndim:
@@ -174,7 +215,27 @@ def _axes(leaf: int, path: str, value: Any, spec: Any) -> list[Axis]:
             size = int(value.shape[axis])
         # Whether such an axis is dynamic is PyTorch's choice.
         if not _is(Dim.AUTO, dim):
-            found.append(Axis(path, leaf, axis, size, dim if isinstance(dim, str) else None))
+            name = known[dim] if isinstance(dim, str) else None
+            # A derived dimension such as `2 * Dim("b")` is an expression by intention.
+            stated = dim.__name__ if type(dim) is Dim else None
+            found.append(Axis(path, leaf, axis, size, name, stated))
+    return found
+
+
+def _identifiers(dims: Iterable[Any]) -> dict[str, str]:
+    """Return the name that each string gives to dimensions: an identifier, another for each."""
+    given = list(dict.fromkeys(dim for dim in dims if isinstance(dim, str)))
+    found = {name: name for name in given if name.isidentifier()}
+    for name in given:
+        if name in found:
+            continue
+        base = re.sub(r"[^0-9A-Za-z_]", "_", name)
+        own = base = base if base.isidentifier() else f"_{base}"
+        number = 1
+        while own in found.values():
+            own, number = f"{base}_{number}", number + 1
+        found[name] = own
+        _warn(f"the dimension {name!r} is called `{own}`: names have letters, digits and `_`")
     return found
 
 
@@ -198,20 +259,31 @@ def _replaced(
     shapes: Any,
     leaves: Sequence[tuple[str, Any, Any]],
     dims: Mapping[str, Any],
+    *,
+    fix_ones: bool = False,
 ) -> Any:
-    """Return shapes in which strings are `dims`, or dimensions of their own."""
+    """Return shapes in which strings are `dims` or dimensions of their own.
+
+    No axis of them is negative.
+    """
 
     def dim(given: Any) -> Any:
         return dims.get(given, Dim.DYNAMIC) if isinstance(given, str) else given
 
-    def spec(given: Any) -> Any:
+    def spec(value: Any, given: Any) -> Any:
+        shape = value.shape if isinstance(value, torch.Tensor) else ()
+
+        def one(axis: int, given: Any) -> Any:
+            return None if fix_ones and shape[axis : axis + 1] == (1,) else dim(given)
+
         if isinstance(given, Mapping):
-            return {axis: dim(one) for axis, one in given.items()}
+            axes = {axis + len(shape) if axis < 0 else axis: dim for axis, dim in given.items()}
+            return {axis: one(axis, dim) for axis, dim in axes.items()}
         if isinstance(given, (list, tuple)):
-            return type(given)(dim(one) for one in given)
+            return type(given)(one(axis, dim) for axis, dim in enumerate(given))
         return given
 
-    rest = iter([spec(given) for _, _, given in leaves])
+    rest = iter([spec(value, given) for _, value, given in leaves])
     rebuilt = {name: trees.rebuild(value, rest) for name, value in arguments.items()}
     return rebuilt if isinstance(shapes, Mapping) else tuple(rebuilt.values())
 

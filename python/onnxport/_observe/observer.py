@@ -179,6 +179,10 @@ class Observer:
                 f"a {type(which).__name__} is neither the number of a call nor its arguments"
             )
         args, kwargs = (which, {}) if isinstance(which, tuple) else ((), which)
+        try:
+            inference.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise _errors.usage(f"the module does not take these arguments: {error}") from error
         with caches.registered():
             given = record(inference.signature, args, kwargs, self.value_if_missing)
             return Inference(inference.signature, [*self.calls, given]), len(self.calls)
@@ -190,8 +194,10 @@ class Observer:
         from onnxport._export.api import export
 
         args, kwargs = self.infer_arguments(as_args_kwargs=True)
+        # Without keywords, a dict in the last place would be taken for them.
+        args = args if kwargs else (*args, {})
         shapes = self.infer_dynamic_shapes(set_batch_dimension_for)
-        return export(self._model, (*args, {}), f, kwargs=kwargs, dynamic_shapes=shapes, **options)
+        return export(self._model, args, f, kwargs=kwargs, dynamic_shapes=shapes, **options)
 
     def check_discrepancies(
         self,

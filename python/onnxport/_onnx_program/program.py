@@ -215,13 +215,19 @@ class ONNXProgram(HeldModel):
             _warn_of_exporter(f"the model has no weight `{name}`")
 
     def rename_axes(self, rename_mapping: Mapping[Any, str]) -> None:
-        """Give dynamic dimensions other names; keys are names or dimensions of `model`."""
+        """Give dynamic dimensions other names; keys are names or dimensions of `model`.
+
+        A key may be an expression, such as `a + b`. The model is then one that was changed.
+        """
         names = {str(getattr(old, "value", old)): new for old, new in rename_mapping.items()}
-        if self._edited is not None or self._source is None:
-            self.release()
-            irmodel.rename_axes(self.model, names)
-        else:
-            self._again(self._source.renamed(names, self.ports.axes))
+        if self._edited is None and self._source is not None:
+            known = {dim for port in self.ports.inputs for dim in port.dims}
+            if all(old in known or old.isidentifier() for old in names):
+                self._again(self._source.renamed(names, self.ports.axes))
+                return
+        self.release()
+        irmodel.rename_axes(self.model, names)
+        self.__dict__.pop("report", None)
 
     def _again(self, source: Source) -> None:
         """Convert again, from another source or with other options."""

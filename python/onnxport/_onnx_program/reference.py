@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import struct
 import types
 from collections.abc import Iterator, Mapping
@@ -81,6 +82,13 @@ class Reference:
         with caches.registered(), _as_it_was():
             script.answer(request, load)
         return list(_messages(memoryview(written)))
+
+
+def load(archive: str | os.PathLike[str]) -> ExportedProgram:
+    """Load an archive that the user trusts, and the installed libraries of its operators."""
+    script, _ = _script()
+    script.import_operators(os.fspath(archive))
+    return torch.export.load(archive)
 
 
 def _script() -> tuple[Any, bytearray]:

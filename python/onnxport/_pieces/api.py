@@ -91,8 +91,10 @@ def _module(
     import torch
     from torch.export import ExportedProgram
 
+    from onnxport._onnx_program.reference import load
+
     if isinstance(model, (str, os.PathLike)):
-        model = torch.export.load(model)
+        model = load(model)
     args = (inputs,) if isinstance(inputs, torch.Tensor) else inputs
     if isinstance(args, Mapping) or not isinstance(args, (tuple, list)):
         message = f"`inputs` is a {type(inputs).__name__} and no tuple"

@@ -1,7 +1,7 @@
 //! How exact rules and passes of Python are, as they say it.
 
 use onnxport_sdk::abi::RStr;
-use onnxport_sdk::abi::rules2::{ClassRecord, class};
+use onnxport_sdk::abi::rules::{ClassRecord, class};
 
 /// What says nothing.
 pub(super) const UNSTATED: ClassRecord =

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use onnxport::{Guests, with_guests};
 use onnxport_sdk::abi::lowering::LoweringTable;
 use onnxport_sdk::abi::pass::PassTable;
-use onnxport_sdk::abi::rules2::Rules2Table;
+use onnxport_sdk::abi::rules::RulesTable;
 use onnxport_sdk::{Refusal, Res};
 use pyo3::prelude::*;
 
@@ -28,7 +28,7 @@ pub(crate) struct Functions {
 #[derive(Clone, Copy)]
 pub(super) struct Tables {
     pub(super) lowering: Option<&'static LoweringTable>,
-    pub(super) rules: Option<&'static Rules2Table>,
+    pub(super) rules: Option<&'static RulesTable>,
     pub(super) pass: Option<&'static PassTable>,
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use onnxport_sdk::abi::graph::GraphContext;
 use onnxport_sdk::abi::pass::{PassRecord, PassTable, when};
-use onnxport_sdk::abi::rules2::ClassRecord;
+use onnxport_sdk::abi::rules::ClassRecord;
 use onnxport_sdk::abi::{RSlice, RStr, Table};
 use onnxport_sdk::{Edit, Pass, PassList, Res};
 use pyo3::prelude::*;

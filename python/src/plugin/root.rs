@@ -2,7 +2,7 @@
 
 use onnxport_sdk::abi::about::{self, AboutTable};
 use onnxport_sdk::abi::{
-    HostRoot, Interface, PANIC_PROBE, PluginRoot, RSlice, RStr, Table, Version, lowering, pass, rules2,
+    HostRoot, Interface, PANIC_PROBE, PluginRoot, RSlice, RStr, Table, Version, lowering, pass, rules,
 };
 
 use super::functions;
@@ -21,7 +21,7 @@ static ABOUT: AboutTable = AboutTable {
     needs: Version { major: Version::CURRENT.major, minor: 0 },
     provides: RSlice::from_slice(&[
         RStr::from_str(lowering::INTERFACE),
-        RStr::from_str(rules2::INTERFACE),
+        RStr::from_str(rules::INTERFACE),
         RStr::from_str(pass::INTERFACE),
     ]),
     options: None,
@@ -38,7 +38,7 @@ extern "C" fn query(interface: RStr<'_>) -> Table {
             PANIC_PROBE => onnxport_sdk::panic_probe(),
             about::INTERFACE => Table::of(&ABOUT),
             lowering::INTERFACE => of(tables.lowering),
-            rules2::INTERFACE => of(tables.rules),
+            rules::INTERFACE => of(tables.rules),
             pass::INTERFACE => of(tables.pass),
             _ => Table::NONE,
         }

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use onnxport_core::optimise::{self, Names};
 use onnxport_sdk::abi::graph::GraphContext;
 use onnxport_sdk::abi::rules::rule_flags;
-use onnxport_sdk::abi::rules2::{ClassRecord, RuleText, Rules2Table};
+use onnxport_sdk::abi::rules::{ClassRecord, RuleText, RulesTable};
 use onnxport_sdk::abi::{RSlice, RStr, Table};
 use onnxport_sdk::{GraphView, Matched, Refusal, Res, Rewrite, RuleList, ValueRef};
 use pyo3::exceptions::PyValueError;
@@ -54,7 +54,7 @@ static RULE: onnxport_sdk::Rule = onnxport_sdk::Rule {
 };
 
 /// The table of the rules, and their functions in its order: that in which they are tried.
-pub(super) fn tabled(given: Vec<Given>) -> PyResult<(&'static Rules2Table, Vec<Rule>)> {
+pub(super) fn tabled(given: Vec<Given>) -> PyResult<(&'static RulesTable, Vec<Rule>)> {
     let (mut texts, mut rules) = (Vec::new(), Vec::new());
     for (name, documentation, pattern, min_opset, max_opset, priority, bound, condition, build) in given {
         let names = optimise::names(&pattern)
@@ -79,8 +79,8 @@ struct Text {
 }
 
 /// The table of these rules, which lives as long as the process: there is one of each.
-fn table(texts: Vec<Text>, names: &[&Names]) -> &'static Rules2Table {
-    static TABLES: Mutex<BTreeMap<Vec<Text>, &'static Rules2Table>> = Mutex::new(BTreeMap::new());
+fn table(texts: Vec<Text>, names: &[&Names]) -> &'static RulesTable {
+    static TABLES: Mutex<BTreeMap<Vec<Text>, &'static RulesTable>> = Mutex::new(BTreeMap::new());
     let mut tables = TABLES.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(table) = tables.get(&texts) {
         return table;
@@ -104,7 +104,7 @@ fn table(texts: Vec<Text>, names: &[&Names]) -> &'static Rules2Table {
     };
     let records: Vec<RuleText> = texts.iter().zip(names).map(record).collect();
     let records = RSlice::from_slice(records.leak());
-    let made = Box::leak(Box::new(Rules2Table { rules: records, check, build, class_of: Some(class_of) }));
+    let made = Box::leak(Box::new(RulesTable { rules: records, check, build, class_of: Some(class_of) }));
     tables.insert(texts, made);
     made
 }
@@ -112,7 +112,7 @@ fn table(texts: Vec<Text>, names: &[&Names]) -> &'static Rules2Table {
 fn list() -> &'static RuleList {
     static LIST: RuleList = RuleList::new();
     LIST.get_or_init(|| {
-        (Rules2Table { rules: RSlice::EMPTY, check, build, class_of: Some(class_of) }, vec![&RULE])
+        (RulesTable { rules: RSlice::EMPTY, check, build, class_of: Some(class_of) }, vec![&RULE])
     });
     &LIST
 }

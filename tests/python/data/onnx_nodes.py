@@ -1,8 +1,8 @@
 """Write `tests/files/data/onnx_nodes.txt`: node tests of the ONNX package in text form.
 
 Each case is a model of one operator whose inputs are typed, with the types that its outputs must
-have. Small integer inputs, and the scales of `Resize`, are constants, so that what depends on
-their values can be inferred.
+have, and the bytes of its inputs (`<`) and outputs (`>`) where they are few. Small integer inputs,
+and the scales of `Resize`, are constants, so that what depends on their values can be inferred.
 """
 
 from __future__ import annotations
@@ -18,8 +18,12 @@ import numpy as np
 import onnx
 from onnx import AttributeProto, TensorProto, defs, numpy_helper
 
-OPSETS = range(18, 24)
+OPSETS = range(18, 29)
 MAX_ELEMENTS = 64
+# So many elements the inputs and outputs of a case have at most whose values are written.
+MAX_VALUES = 256
+# Of what is drawn nobody knows the values.
+RANDOM = {"Bernoulli", "Dropout", "Multinomial", "RandomNormalLike", "RandomUniformLike"}
 
 DTYPES = {
     TensorProto.FLOAT: "f32",
@@ -143,6 +147,31 @@ def case(test: Any) -> Iterator[str]:
             raise UnsupportedError
         shape = expected.dims if isinstance(expected, TensorProto) else np.asarray(expected).shape
         yield "= " + tensor_type(declared.type.tensor_type.elem_type, shape)
+    yield from values(test)
+
+
+def values(test: Any) -> Iterator[str]:
+    """Yield the bytes of the inputs and outputs, where they are few and no texts."""
+    node = test.model.graph.node[0]
+    if node.op_type in RANDOM:
+        return
+    lines, count = [], 0
+    ends = test.model.graph.input, test.model.graph.output
+    for mark, declared, tensors in zip("<>", ends, test.data_sets[0], strict=True):
+        for end, given in zip(declared, tensors, strict=True):
+            tensor = (
+                given
+                if isinstance(given, TensorProto)
+                else numpy_helper.from_array(np.asarray(given))
+            )
+            if tensor.data_type == TensorProto.STRING:
+                return
+            if not tensor.HasField("raw_data"):
+                tensor = numpy_helper.from_array(numpy_helper.to_array(tensor))
+            count += int(np.prod(tensor.dims))
+            lines.append(f"{mark} {end.name} {tensor.raw_data.hex()}")
+    if count <= MAX_VALUES:
+        yield from lines
 
 
 def main() -> None:

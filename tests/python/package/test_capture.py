@@ -3,6 +3,7 @@
 import inspect
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import torch
 import torch.utils._pytree as pytree
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.export import Dim
+from torch.export import AdditionalInputs, Dim, ShapesCollection
 
 import onnxport
 from onnxport import _errors
@@ -97,6 +98,18 @@ def test_what_no_strategy_exports_is_refused_with_all_reasons():
     (problem,) = error.diagnostics
     assert (problem.code, problem.file) == ("OP210", __file__)
     assert len(problem.notes) == 3
+
+
+def test_an_error_of_several_strategies_is_one_note():
+    class Refuses(nn.Module):
+        def forward(self, x):
+            raise ValueError("there is no such mode")
+
+    with pytest.raises(onnxport.CaptureError) as caught:
+        captured(Refuses(), (torch.randn(2),))
+    (problem,) = caught.value.diagnostics
+    assert "there is no such mode" in problem.message
+    assert problem.notes[0] == "non-strict, draft: failed with this error"
 
 
 def test_what_is_no_module_is_refused():
@@ -219,7 +232,6 @@ def test_the_order_of_keywords_is_that_of_the_call():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"x": {0: "batch size"}}, "'batch size' cannot be the name"),
         ({"x": {5: "n"}}, "`x` has 2 axes, and no axis 5"),
         ({"x": {"0": "n"}}, "'0', which is no axis"),
         ({"z": {0: "n"}}, "`dynamic_shapes` names `z`"),
@@ -229,6 +241,32 @@ def test_the_order_of_keywords_is_that_of_the_call():
 def test_shapes_that_do_not_fit_are_refused(given, said):
     with pytest.raises(onnxport.UsageError, match=said):
         shapes.read(Sum(), (torch.randn(2, 3), torch.randn(2, 3)), {}, given)
+
+
+def test_names_that_are_no_identifiers_are_changed_with_a_warning():
+    args = (torch.randn(2, 3), torch.randn(2, 3))
+    given = ({0: "batch size", 1: "a+b"}, {0: "batch size", 1: "a b"})
+    with pytest.warns(UserWarning, match="'batch size' is called `batch_size`"):
+        wanted = shapes.read(Sum(), args, {}, given)
+    assert [axis.name for axis in wanted.axes] == ["batch_size", "a_b", "batch_size", "a_b_1"]
+    [first, _], [second, _] = wanted.candidates[0][0].values(), wanted.candidates[0][1].values()
+    assert first is second
+
+
+def test_axes_are_counted_from_the_end():
+    program, _, wanted = captured(nn.ReLU(), (torch.randn(2, 3),), None, ({-1: "s"},))
+    assert list(shapes.names(program, wanted).values()) == ["s"]
+    assert dims(program)[0][0] == "2"
+
+
+def test_a_dim_that_becomes_an_expression_is_warned_about():
+    class Four(nn.Module):
+        def forward(self, x):
+            return x.reshape(4, -1)
+
+    program, _, wanted = captured(Four(), (torch.randn(8, 6),), None, ({0: Dim("b")},))
+    with pytest.warns(UserWarning, match=r"axis 0 of `x` is 2\*_b, and not called `b`"):
+        shapes.names(program, wanted)
 
 
 def test_shapes_of_another_structure_are_refused():
@@ -247,6 +285,17 @@ def test_a_size_of_one_stays_dynamic():
     program, how, _ = captured(Double(), (torch.randn(1, 3),), None, ({0: "batch"},))
     assert how.strategy == "non-strict"
     assert not dims(program)[0][0].isdigit()
+
+
+def test_a_size_of_one_that_is_broadcast_is_fixed_with_a_warning():
+    args = (torch.ones(5, 6), torch.ones(1, 6))
+    given = ({0: DYN, 1: DYN}, {0: DYN, 1: DYN})
+    program, how, wanted = captured(Sum(), args, None, given)
+    assert how.strategy == "non-strict"
+    [rows, _], [one, _] = dims(program)
+    assert (rows.isdigit(), one) == (False, "1")
+    with pytest.warns(UserWarning, match="axis 0 of `y` is not dynamic: the program fixes it at 1"):
+        shapes.names(program, wanted)
 
 
 @pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
@@ -366,6 +415,76 @@ class TestCaches:
         assert (again.sliding_window, again.cumulative_length) == (4, 6)
         assert torch.equal(again.keys, layer.keys)
         assert int(again._sliding_window_tensor) == 4
+
+    def hybrid(self):
+        utils = self.transformers.cache_utils
+        cache = utils.DynamicCache()
+        cache.layers = [utils.LinearAttentionLayer(), utils.DynamicLayer()]
+        cache.layers[0].update_conv_state(torch.ones(1, 2, 4))
+        cache.layers[0].update_recurrent_state(torch.ones(1, 2, 3))
+        cache.layers[1].update(torch.ones(1, 1, 5, 4), torch.ones(1, 1, 5, 4))
+        return cache
+
+    def test_hybrid_caches_are_captured(self):
+        class Step(torch.nn.Module):
+            def forward(self, x, past):
+                conv = past.layers[0].update_conv_state(x)
+                state = past.layers[0].update_recurrent_state(
+                    past.layers[0].recurrent_states[0] * 2
+                )
+                return conv, state, past.layers[1].update(x[None], x[None])[0]
+
+        given = {"x": {}, "past": [[{2: "past"}], [{2: "past"}], [{}], [{}]]}
+        x = torch.zeros(1, 2, 4)
+        with caches.registered():
+            again = pytree.tree_unflatten(*pytree.tree_flatten(self.hybrid()))
+            for one, other in zip(again.layers, self.hybrid().layers, strict=True):
+                assert vars(one).keys() == vars(other).keys()
+            assert again.layers[0].has_previous_state == {0: True}
+            assert again.layers[0].dtype == torch.float32
+            program, _, _ = captured(Step(), (x, self.hybrid()), {}, given)
+            got = program.module()(x, self.hybrid())
+        assert all(map(torch.equal, got, Step()(x, self.hybrid())))
+
+    def windows(self, length, *kinds):
+        utils = self.transformers.cache_utils
+        make = {"window": lambda: utils.DynamicSlidingWindowLayer(4), "full": utils.DynamicLayer}
+        cache = utils.DynamicCache()
+        cache.layers = [make[kind]() for kind in kinds]
+        for layer in cache.layers:
+            layer.update(*torch.arange(2.0 * length).reshape(2, 1, 1, length, 1))
+        return cache
+
+    @pytest.mark.parametrize(
+        ("length", "kinds", "others"),
+        [(2, ["window"], [1, 3]), (6, ["window", "full"], [5, 9])],
+    )
+    def test_sliding_windows_take_a_dynamic_past(self, length, kinds, others):
+        class Step(torch.nn.Module):
+            def forward(self, x, past):
+                size, offset = past.get_mask_sizes(x.shape[2], 0)
+                keys = [past.update(x, x, index)[0] for index in range(len(past.layers))]
+                return keys, torch.arange(size) + offset, past.get_seq_length() + x
+
+        x = torch.ones(1, 1, 3, 1)
+        grows = {"window": {2: "past"} if length < 4 else {}, "full": {2: "past"}}
+        given = {"x": {}, "past": [[grows[kind] for kind in kinds]] * 2}
+        with caches.registered():
+            program, _, _ = captured(Step(), (x, self.windows(length, *kinds)), {}, given)
+            for other in [length, *others]:
+                got = program.module()(x, self.windows(other, *kinds))
+                want = Step()(x, self.windows(other, *kinds))
+                assert all(map(torch.equal, pytree.tree_leaves(got), pytree.tree_leaves(want)))
+            with pytest.raises((AssertionError, ValueError)):
+                program.module()(x, self.windows(6 if length < 4 else 2, *kinds))
+
+    def test_windows_say_for_which_lengths_the_model_holds(self):
+        with pytest.raises(onnxport.UsageError, match="fewer than 4 tokens"):
+            caches.check([self.windows(6, "window")], None)
+        with pytest.warns(UserWarning, match="caches of fewer than 4 tokens"):
+            caches.check([self.windows(2, "window")], {})
+        with pytest.warns(UserWarning, match="caches of 4 or more tokens"):
+            caches.check([self.windows(6, "window", "full")], {})
 
     def test_a_decoder_is_captured(self, config):
         model = self.transformers.LlamaForCausalLM(config).eval()
@@ -498,3 +617,69 @@ def test_importing_loads_nothing():
         "assert not loaded, loaded\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=PACKAGE)
+
+
+class Asks(nn.Module):
+    """Computes something else when it is told that it is exported."""
+
+    def forward(self, x):
+        return x.sin() if torch.onnx.is_in_onnx_export() else x.cos()
+
+
+@pytest.mark.parametrize("strategy", capture.STRATEGIES)
+def test_modules_are_told_that_they_are_exported(strategy):
+    program, _, _ = captured(Asks(), (torch.ones(3),), strategies=(strategy,))
+    targets = {str(node.target) for node in program.graph.nodes}
+    assert targets & {"aten.sin.default", "aten.cos.default"} == {"aten.sin.default"}
+    assert not torch.onnx.is_in_onnx_export()
+
+
+def test_modules_are_told_only_as_long_as_they_are_captured():
+    with pytest.raises(onnxport.CaptureError):
+        captured(Branch(), (torch.ones(3),), strategies=("non-strict",))
+    assert not torch.onnx.is_in_onnx_export()
+
+
+def test_threads_capture_one_after_the_other():
+    failed = []
+
+    def work():
+        try:
+            for _ in range(2):
+                captured(Sum(), (torch.ones(2, 3), torch.ones(3)))
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+
+
+def equal_rows(sizes):
+    """Return shapes that further inputs of `sizes` rows ask for."""
+    shapes = AdditionalInputs()
+    for one, other in sizes:
+        shapes.add((torch.ones(one, 3), torch.ones(other, 3)))
+    return shapes
+
+
+def test_further_inputs_say_what_is_dynamic():
+    args = (torch.ones(5, 3), torch.ones(5, 3))
+    program, _, _ = captured(Sum(), args, given=equal_rows([(4, 4)]))
+    [[rows, columns], _] = dims(program)
+    assert (rows.isdigit(), columns) == (False, "3")
+    with pytest.raises(onnxport.CaptureError, match="to be equal to 4, but got 2"):
+        captured(Sum(), args, given=equal_rows([(4, 2)]), strategies=("non-strict",))
+    with pytest.raises(onnxport.UsageError, match="does not fit this call"):
+        captured(Sum(), (torch.ones(5, 3), 2), given=equal_rows([(4, 4)]))
+
+
+def test_shapes_by_tensor_say_what_is_dynamic():
+    args = (torch.ones(5, 3), torch.ones(5, 3))
+    given = ShapesCollection()
+    given[args[0]] = given[args[1]] = {0: DYN}
+    program, _, _ = captured(Sum(), args, given=given)
+    assert [row.isdigit() for row, _ in dims(program)] == [False, False]

@@ -2,7 +2,10 @@
 
 import io
 import json
+import subprocess
+import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -13,6 +16,8 @@ from torch.export import Dim
 
 import onnxport
 from onnxport.testing import assert_onnx_program
+
+PACKAGE = Path(__file__).parents[3] / "python"
 
 
 class Sum(nn.Module):
@@ -359,6 +364,22 @@ class TestArtifacts:
         assert "error[OP210]" in text
         assert "- draft: " in text
 
+    @pytest.mark.filterwarnings("ignore::DeprecationWarning")
+    def test_files_that_cannot_be_written(self, tmp_path):
+        (tmp_path / "file").touch()
+        with pytest.raises(onnxport.FileError, match=r"OP601.*cannot write `.*file"):
+            onnxport.export(Sum(), (torch.ones(2),) * 2, report=tmp_path / "file" / "report.md")
+        with pytest.raises(onnxport.FileError, match=r"OP601.*a bytes-like object|OP601.*str"):
+            onnxport.export(Sum(), (torch.ones(2),) * 2, io.StringIO())
+
+    def test_unexpected_errors_are_internal(self, monkeypatch):
+        def broken(*_):
+            raise KeyError("broken")
+
+        monkeypatch.setattr(onnxport.ONNXProgram, "verify", broken)
+        with pytest.raises(onnxport.InternalError, match="KeyError: 'broken'"):
+            onnxport.export(Sum(), (torch.ones(2),) * 2, verify=True)
+
     def test_the_exported_program(self, net, tmp_path):
         onnxport.export(
             net, (torch.randn(5, 3),), dump_exported_program=True, artifacts_dir=tmp_path
@@ -599,6 +620,20 @@ class TestSmallModels:
         program = onnxport.export(model, (), kwargs=call(2, 3, 5), dynamic_shapes=given)
         torch.manual_seed(1)
         assert_onnx_program(program, kwargs=call(3, 2, 7), rtol=1e-4, atol=1e-5)
+
+
+def test_without_pytorch_its_package_is_named():
+    code = (
+        "import sys, onnxport\n"
+        "class Without:\n"
+        "  def find_spec(self, name, path=None, target=None):\n"
+        "    if name == 'torch': raise ModuleNotFoundError(name, name=name)\n"
+        "sys.meta_path.insert(0, Without())\n"
+        "try: onnxport.export(lambda x: x, ())\n"
+        "except onnxport.UsageError as error: assert 'pip install torch' in str(error)\n"
+        "else: raise AssertionError\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=PACKAGE)
 
 
 def test_the_report_is_that_of_the_command(net, tmp_path):

@@ -27,6 +27,12 @@ def pair(*sizes):
     return torch.randn(*sizes), torch.randn(1, sizes[1])
 
 
+def test_arguments_that_the_module_does_not_take_are_refused():
+    seen = watched(Two(), (pair(5, 6), {}))
+    with pytest.raises(onnxport.UsageError, match="unexpected keyword argument 'z'"):
+        seen.infer_arguments({"x": torch.randn(2), "z": torch.randn(2)})
+
+
 def test_positional_tensors_give_a_tuple():
     model = Two()
     seen = watched(model, (pair(5, 6), {}), (pair(7, 7), {}))
@@ -342,3 +348,11 @@ def test_a_model_that_does_not_agree(seen, given, off):
 def test_large_integers_are_compared_exactly():
     row = discrepancy((1 << 60,), ((1 << 60) + 1,), torch.int64)
     assert (row["SUCCESS"], row["abs"]) == (False, 1.0)
+
+
+def test_keyword_calls_are_exported():
+    calls = [((), {"x": torch.ones(size), "y": torch.ones(size)}) for size in (2, 3)]
+    seen = watched(Two().eval(), *calls)
+    program = seen.export()
+    assert program.input_names == ["x", "y"]
+    assert all(row["SUCCESS"] for row in seen.check_discrepancies(program))

@@ -424,6 +424,19 @@ class TestAxes:
         assert "rows" in text
         assert "batch" not in text
 
+    def test_expressions_are_renamed(self):
+        class Joined(torch.nn.Module):
+            def forward(self, x, y):
+                return torch.cat([x, y])
+
+        given = {"x": {0: "a"}, "y": {0: "b"}}
+        args = (torch.ones(3), torch.ones(4))
+        program = onnxport.export(Joined().eval(), args, dynamic_shapes=given)
+        program.rename_axes({program.model.graph.outputs[0].shape[0]: "total", "a": "first"})
+        assert [one["type"] for one in program.report["outputs"]] == ["f32[total]"]
+        assert [one["type"] for one in program.report["inputs"]] == ["f32[first]", "f32[b]"]
+        assert program(torch.ones(2), torch.ones(1))[0].shape == (3,)
+
     def test_they_are_found_by_dimensions_of_the_model(self, program):
         program.rename_axes({program.model.graph.inputs[0].shape[0]: "rows"})
         assert str(program.model.graph.inputs[0].shape[0]) == "rows"

@@ -5,8 +5,10 @@ import math
 import pytest
 import torch
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.export import Dim
 
+import onnxport
 from onnxport._export import serde, serialize
 
 if not serde.is_followed():
@@ -181,3 +183,37 @@ def test_other_releases_go_to_the_serializer(monkeypatch):
     monkeypatch.setattr(walking, "walked", lambda _: pytest.fail("it was walked"))
     monkeypatch.setattr(serde, "SCHEMA_VERSION", (8, 21))
     assert serialize.to_json(program) == wanted
+
+
+def sums(x):
+    return torch.sym_sum(x.shape), torch.sym_not(x.shape[0] == x.shape[1]), x.shape[0] > 3
+
+
+def test_sums_and_truth_values_of_sizes_are_written():
+    shapes = ({0: Dim.DYNAMIC, 1: Dim.DYNAMIC},)
+    program = onnxport.export(exported(sums, x(), shapes=shapes))
+    for rows in (3, 4):
+        assert [one.item() for one in program(x(rows, 3))] == [rows + 3, rows != 3, rows > 3]
+
+
+def float4(x):
+    return x, torch.empty([1], dtype=torch.float4_e2m1fn_x2)
+
+
+def test_what_the_serializer_does_not_write_is_unsupported():
+    with pytest.raises(onnxport.UnsupportedError, match="serializer does not write this program"):
+        onnxport.export(exported(float4, x()))
+
+
+def test_weights_are_read_under_a_fake_mode():
+    module = nn.Linear(3, 2).eval()
+    with FakeTensorMode():
+        program = onnxport.export(module, (x(),))
+    torch.testing.assert_close(program(x())[0], module(x()))
+
+
+def test_nothing_but_errors_of_the_package_leaves_an_export(monkeypatch):
+    monkeypatch.setattr(serialize, "parts", lambda _: [][1])
+    with pytest.raises(onnxport.InternalError, match="IndexError") as caught:
+        onnxport.export(nn.ReLU().eval(), (x(),))
+    assert isinstance(caught.value.__cause__, IndexError)

@@ -81,7 +81,8 @@ def test_half_precision_and_channels(library, tmp_path):
     original = state(archive)["weight"].astype(np.float32)
     errors = []
     for by in ("", ",by=binary/clip"):
-        options = ("--plugin", library, "--quantize", f"int4:block=channel{by}", "--opset", "21")
+        scheme = f"int4:block=channel,asymmetric{by}"
+        options = ("--plugin", library, "--quantize", scheme, "--opset", "21")
         _, restored = inlined(converted(archive, tmp_path, *options))
         errors.append(((restored["weight"] - original.T) ** 2).sum())
     assert errors[1] < errors[0]

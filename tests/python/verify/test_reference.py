@@ -16,6 +16,7 @@ from torch import nn
 from torch.export import Dim, export
 
 import onnxport
+from onnxport._onnx_program.reference import load
 from tests.python.onnx_runtime import ROOT, binary, library
 
 BARE = {name: value for name, value in os.environ.items() if name != "ONNXPORT_REFERENCE"}
@@ -268,6 +269,21 @@ def test_operators_that_are_functions_of_pytorch_are_not_loaded_unasked(tmp_path
         entry for entry in json.loads(done.stdout)["diagnostics"] if entry["code"] == "OP706"
     ]
     assert "torch.hub.load" in note["message"]
+
+
+def test_the_library_of_an_operator_is_imported_where_the_program_is_trusted(tmp_path, monkeypatch):
+    archive = saved(tmp_path, nn.Linear(3, 2), (torch.rand(4, 3),))
+
+    def change(program):
+        program["graph_module"]["graph"]["nodes"][0]["target"] = "torch.ops.custom_ops.f.default"
+
+    tampered(archive, change)
+    (tmp_path / "custom_ops.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    # The operator is still not known: the library registers none.
+    with pytest.raises(RuntimeError, match="deserializing"):
+        load(archive)
+    assert sys.modules.pop("custom_ops").__file__ == str(tmp_path / "custom_ops.py")
 
 
 def fake(tmp_path, script):

@@ -82,7 +82,8 @@ def test_a_model_says_less_on_request(archive, tmp_path):
         return {entry.key for node in metadata.nodes(model.graph) for entry in node.metadata_props}
 
     assert keys("--metadata", "none") == set()
-    assert keys() == keys("--metadata", "names") == {"namespace", "onnxport.node"}
+    said = {"namespace", "onnxport.node", "onnxport.results"}
+    assert keys() == keys("--metadata", "names") == said
 
 
 def test_paths_of_stacks_are_relative_to_a_root(archive, tmp_path):

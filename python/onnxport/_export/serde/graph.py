@@ -21,6 +21,9 @@ from onnxport._export.serde.facts import Facts, Json, UnknownError
 _POSITIONAL, _KEYWORD = ArgumentKind.POSITIONAL.value, ArgumentKind.KEYWORD.value
 _SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
+# PyTorch's serializer does not write `sym_sum`.
+_SYM_OPS = frozenset({*serialize._SYM_OPS, torch.sym_sum})
+
 
 class Walk:
     """What is kept while a program with its nested graphs is walked."""
@@ -120,7 +123,7 @@ class Graph:
     def _call(self, node: Node) -> Json:
         target, value = node.target, node.meta.get("val")
         single = None
-        if isinstance(value, _SYMBOLIC) or target in serialize._SYM_OPS:
+        if isinstance(value, _SYMBOLIC) or target in _SYM_OPS:
             name, inputs = self._symbolic(node)
             outputs = [self._value(node.name, value)]
         elif isinstance(target, torch._ops.OpOverload):
@@ -151,9 +154,11 @@ class Graph:
         if isinstance(target, torch._ops.OpOverload):
             schema = self.walked.schema(target)
             name, names = schema.name, [one for one, *_ in schema.arguments]
-        elif target in serialize._SYM_OPS:
+        elif target in _SYM_OPS:
             name, names = arguments.operator(target), list(inspect.signature(target).parameters)
         else:
+            raise UnknownError(target)
+        if len(node.args) > len(names):
             raise UnknownError(target)
         pairs = zip(names, node.args, strict=False)
         return name, [_named(one, argument(self, value), _POSITIONAL) for one, value in pairs]

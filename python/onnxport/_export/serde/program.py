@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch._export.serde import schema, serialize
 from torch.export import ExportedProgram
+from torch.export.graph_signature import SymBoolArgument
 
 from onnxport._export.serde.graph import Walk
 
@@ -29,7 +30,7 @@ def walked(program: ExportedProgram) -> dict[str, Any]:
         UnknownError: It has something that only PyTorch's serializer knows.
     """
     program.validate()
-    around = serialize.GraphModuleSerializer(program.graph_signature, program.module_call_graph)
+    around = _around(program)
     signature = around.serialize_signature(program.graph_signature)
     calls = around.serialize_module_call_graph(program.module_call_graph)
     parts = {
@@ -51,3 +52,18 @@ def walked(program: ExportedProgram) -> dict[str, Any]:
         "torch_version": torch.__version__,
         "guards_code": program._guards_code,
     }
+
+
+def _around(program: ExportedProgram) -> Any:
+    """Return PyTorch's serializer, which is told of outputs that are truth values of sizes."""
+    around = serialize.GraphModuleSerializer(program.graph_signature, program.module_call_graph)
+    known = around.serialize_argument_spec
+
+    def argument_spec(x: Any) -> Any:
+        if isinstance(x, SymBoolArgument):
+            named = schema.SymBoolArgument.create(as_name=x.name)
+            return schema.Argument.create(as_sym_bool=named)
+        return known(x)
+
+    around.serialize_argument_spec = argument_spec
+    return around

@@ -3,12 +3,13 @@
 //! - `cargo xtask test` checks everything; `--fast` leaves out what needs Python.
 //! - `cargo xtask python` builds the extension module of the Python package and puts it beside it.
 //! - `cargo xtask conformance` runs the backend tests of the `onnx` package.
-//! - `cargo xtask gpu` runs what needs a GPU, and prints how models do there.
-//! - `cargo xtask freeze` keeps what a revision of the contract is when it is released.
+//! - `cargo xtask gpu` runs the tests that need a GPU; `--pack DIR` packs them for a machine without Rust.
+//! - `cargo xtask freeze` pins a revision of the contract when it is released.
 //! - `cargo xtask imports` prints who imports whom.
 //! - `cargo xtask gen` writes what is generated; `--check` says whether it is current. `gen contract` writes the
 //!   binary contract alone, which needs no Python.
 
+mod background;
 mod conformance;
 mod contract;
 mod counts;
@@ -34,10 +35,11 @@ usage: cargo xtask test [--fast]    run all checks and tests; --fast leaves out 
        cargo xtask gen [contract] [--check]
                                     write what is generated, or check that it is current;
                                     `contract` is the part that needs no Python
-       cargo xtask freeze REVISION [SOURCES]
-                                    keep what a revision of the contract is when it is released
+       cargo xtask freeze REVISION  pin a revision of the contract when it is released
        cargo xtask conformance      run the tests of the onnx package against inference and evaluation
-       cargo xtask gpu              run what needs a GPU, and print how models do there; it takes no Python
+       cargo xtask gpu [--pack DIR [--debug]]
+                                    run the tests that need a GPU, or write a folder that runs them on a machine with
+                                    nothing but a driver, NVRTC and cuBLAS; they take no Python
        cargo xtask imports          print who imports whom, and what is against the order in ARCHITECTURE.md";
 
 fn main() -> ExitCode {
@@ -50,10 +52,11 @@ fn main() -> ExitCode {
         ["python", "--release"] => extension::run(true),
         ["gen", "contract"] => contract::run(&root(), generate::Mode::Write),
         ["gen", "contract", "--check"] => contract::run(&root(), generate::Mode::Check),
-        ["freeze", revision] => freeze::run(revision, None),
-        ["freeze", revision, sources] => freeze::run(revision, Some(sources)),
+        ["freeze", revision] => freeze::run(revision),
         ["conformance"] => conformance::run(),
         ["gpu"] => gpu::run(),
+        ["gpu", "--pack", folder] => gpu::pack(folder.as_ref(), false),
+        ["gpu", "--pack", folder, "--debug"] => gpu::pack(folder.as_ref(), true),
         ["imports"] => imports::run(&root()),
         ["gen"] => generate::run(generate::Mode::Write),
         ["gen", "--check"] => generate::run(generate::Mode::Check),

@@ -2,8 +2,9 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use crate::background::Background;
 use crate::counts::Counts;
 use crate::skipped::{self, List, Skipped};
 
@@ -17,6 +18,7 @@ pub(crate) struct Steps {
     pub counts: Counts,
     failed: Vec<String>,
     skipped: Vec<Skipped>,
+    times: Vec<(String, Duration)>,
 }
 
 impl Steps {
@@ -31,7 +33,7 @@ impl Steps {
         let start = Instant::now();
         let list = List::of(command);
         let outcome = stream(command, parse, &mut self.skipped);
-        let seconds = start.elapsed().as_secs_f64();
+        let took = start.elapsed();
         let (mut ok, mut counts) = outcome.unwrap_or_else(|error| {
             println!("{error}");
             (false, Counts::default())
@@ -43,6 +45,17 @@ impl Steps {
                 ok = false;
             }
         }
+        self.end(name, ok, counts, took)
+    }
+
+    /// Waits for a command that runs beside the steps. Returns whether it succeeded.
+    pub(crate) fn join(&mut self, background: Background) -> bool {
+        let (name, ok, text, took) = background.finish();
+        println!("\n== {name}\n{text}");
+        self.end(&name, ok, Counts::default(), took)
+    }
+
+    fn end(&mut self, name: &str, ok: bool, mut counts: Counts, took: Duration) -> bool {
         if !ok && counts.failed == 0 {
             counts.failed = 1;
         }
@@ -50,7 +63,8 @@ impl Steps {
             self.failed.push(name.to_owned());
         }
         self.counts += counts;
-        println!("== {name}: {} in {seconds:.1} s", if ok { "done" } else { "FAILED" });
+        self.times.push((name.to_owned(), took));
+        println!("== {name}: {} in {:.1} s", if ok { "done" } else { "FAILED" }, took.as_secs_f64());
         ok
     }
 
@@ -63,7 +77,7 @@ impl Steps {
 
     /// Prints the closing line; returns whether nothing failed.
     pub(crate) fn close(self) -> bool {
-        println!();
+        println!("\n{}", table(&self.times));
         for name in &self.failed {
             println!("failed: {name}");
         }
@@ -72,6 +86,14 @@ impl Steps {
         println!("{passed} passed, {failed} failed, {skipped} skipped");
         self.counts.failed == 0
     }
+}
+
+/// A line for each step that took a second or more, the longest first.
+fn table(times: &[(String, Duration)]) -> String {
+    let mut long: Vec<_> = times.iter().filter(|(_, took)| took.as_secs() > 0).collect();
+    long.sort_by(|(a_name, a), (b_name, b)| b.cmp(a).then_with(|| a_name.cmp(b_name)));
+    let line = |(name, took): &&(String, Duration)| format!("{:>7.1} s  {name}", took.as_secs_f64());
+    long.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 fn stream(
@@ -110,5 +132,17 @@ fn pass_through(
             *counts += found;
         }
         skipped.extend(skipped::of_pytest(&text));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_steps_come_first_and_short_ones_are_left_out() {
+        let times = [("a", 1_500), ("b", 90_000), ("c", 999)];
+        let times = times.map(|(name, millis)| (name.to_owned(), Duration::from_millis(millis)));
+        assert_eq!(table(&times), "   90.0 s  b\n    1.5 s  a");
     }
 }

@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::Command;
 
+use crate::background::Background;
 use crate::counts::Counts;
 use crate::step::Steps;
 use crate::{conformance, contract, examples, extension, generate, imports, python, root, target, wheel};
@@ -67,18 +68,17 @@ pub(crate) fn run(scope: Scope) -> bool {
         Ok(found) => steps.fail("imports", &found.join("\n")),
         Err(why) => steps.fail("imports", &why),
     }
+    // Together: apart, the features of what both depend on differ, and nearly all is built twice. Beside the steps that
+    // follow, whose longest parts keep one core.
+    let release = ["build", "--release", "--quiet", "-p", "onnxport", "-p", "onnxport-python"];
+    let release = (scope == Scope::All).then(|| Background::start("cargo build", &mut cargo(&release)));
     let clippy = ["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"];
     steps.check("cargo clippy", &mut cargo(&clippy));
     let tests = ["test", "--workspace", "--no-fail-fast", "--quiet"];
     steps.run("cargo test", &mut cargo(&tests), Counts::of_cargo);
     examples::steps(cargo, &mut steps);
     if scope == Scope::All {
-        // Together: apart, the features of what both depend on differ, and nearly all is built twice.
-        let release = ["build", "--release", "--quiet", "-p", "onnxport", "-p", "onnxport-python"];
-        let built = steps.check("cargo build", &mut cargo(&release));
-        // After the release build, whose dependencies it uses.
-        let frozen = ["test", "-p", "onnxport-tests", "--quiet", "--", "abi::", "--ignored"];
-        steps.run("frozen contracts, release", &mut cargo(&frozen), Counts::of_cargo);
+        let built = release.is_some_and(|build| steps.join(build));
         if let Some(python) = &environment {
             if let Err(why) = extension::place(&root, "release") {
                 steps.fail("onnxport-python beside its package", &why);
@@ -117,9 +117,14 @@ fn python_steps(root: &Path, python: &Path, built: bool, libraries: &OsStr, step
         Err(why) => steps.fail("generated files", &why),
     }
     if built {
-        let pytest = ["pytest", "-rs", "-p", "no:cacheprovider", "python/tests", "tests/python"];
+        let workers = std::thread::available_parallelism().map_or(1, usize::from).to_string();
+        let pytest =
+            ["pytest", "-rs", "-p", "no:cacheprovider", "--durations=20", "--dist", "loadfile", "-n"];
         let mut pytest = module(&pytest);
+        pytest.args([&workers, "python/tests", "tests/python"]);
         pytest.env("ONNXPORT_LOADED", libraries).env("ONNXPORT_REFERENCE", "recorded");
+        // One thread for each worker: PyTorch would start as many in each as there are cores.
+        pytest.env("OMP_NUM_THREADS", "1");
         steps.run("pytest", &mut pytest, Counts::of_pytest);
     } else {
         steps.fail("pytest", "there is no release binary to test");

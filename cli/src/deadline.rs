@@ -27,7 +27,7 @@ impl Deadline {
         if !ending::is_ours() {
             let message =
                 "a runtime cannot be stopped, and its process is another program's: there is no time limit";
-            return Err(Diagnostic::error(Code::USAGE, message));
+            return Err(Diagnostic::error(Code::USAGE, message).help("leave out the time limit"));
         }
         let (over, wait) = mpsc::channel::<()>();
         let (at, executor) = (Arc::clone(&doing), executor.to_owned());

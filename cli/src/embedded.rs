@@ -64,7 +64,9 @@ pub fn verify(
             Object::Show(outcome) => return Ok(*outcome),
         };
         let args::Command::Verify(mut arguments) = parse("verify", &object)? else {
-            return Err(Diagnostic::error(Code::USAGE, "these are no options of `verify`").into());
+            return Err(Diagnostic::error(Code::USAGE, "unknown options for `verify`")
+                .help("`onnxport verify --help` lists them")
+                .into());
         };
         arguments.reference.alone();
         let held = Held { conversion, runs, draws };
@@ -111,7 +113,7 @@ impl Export {
             }
             Object::Show(_) => {
                 let message = "`print_config` is an option of commands, not of exports";
-                Err(Diagnostic::error(Code::USAGE, message).into())
+                Err(Diagnostic::error(Code::USAGE, message).help("leave it out").into())
             }
         }
     }

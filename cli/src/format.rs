@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use onnxport_core::diagnose::render::printable;
+use onnxport_core::diagnose::render::{one_line, printable};
 
 /// Where a style begins: a noncharacter of Unicode, which no text has. What a terminal gets is made of it at the
 /// end ([`painted`]), so that an escape sequence is never one that a file or a plugin brought along.
@@ -125,11 +125,7 @@ pub(crate) fn count(n: usize, noun: &str) -> String {
 
 /// A name out of a file, without what would move the cursor of a terminal or break a row.
 pub(crate) fn plain(name: &str) -> String {
-    if !name.contains(char::is_control) {
-        return name.to_owned();
-    }
-    let escaped = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
-    name.chars().map(escaped).collect()
+    one_line(name).into_owned()
 }
 
 /// Cells wider than this push what follows in their own row only.

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use onnxport_core::diagnose::{Code, Diagnostic, Severity};
+use onnxport_core::host::log;
 
 use crate::exit::Exit;
 use crate::outcome::Outcome;
@@ -47,7 +48,8 @@ impl LevelArguments {
         match all.windows(2).find(|pair| pair.first() == pair.last()) {
             Some(pair) => {
                 let code = pair.first().map_or("", |code| code.as_str());
-                Err(Diagnostic::error(Code::USAGE, format!("two options say how bad {code} is")))
+                Err(Diagnostic::error(Code::USAGE, format!("{code} is given more than once"))
+                    .help("name it once, in `--allow`, `--warn` or `--deny`"))
             }
             None => Ok(()),
         }
@@ -68,8 +70,9 @@ impl LevelArguments {
         }
     }
 
-    /// The same for all that an outcome says, which fails with the first error.
+    /// Adds what plugins said so far to an outcome, and applies these levels to all of it; it fails with the first error.
     pub(crate) fn judge(&self, outcome: &mut Outcome) {
+        outcome.report.diagnostics.extend(log::so_far());
         self.apply(&mut outcome.report.diagnostics);
         if outcome.report.has_errors() && outcome.exit == Exit::Ok {
             outcome.exit = Exit::Unsupported;

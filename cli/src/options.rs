@@ -7,6 +7,7 @@ use clap::{Arg, ArgAction, Args, Command};
 use onnxport_core::diagnose::{Code, Diagnostic};
 use serde_json::{Map, Value};
 
+use crate::config::known;
 use crate::usage;
 
 /// Reads the object `json` as the arguments `A` of what is called `name`.
@@ -185,13 +186,10 @@ fn text(key: &str, value: &Value) -> Result<String, Diagnostic> {
 }
 
 fn unknown(command: &Command, key: &str) -> Diagnostic {
-    let longs = command.get_arguments().filter_map(|arg| arg.get_long());
-    let near = longs.map(|long| (strsim::jaro(long, &key.replace('_', "-")), long));
-    let near = near.filter(|(likeness, _)| *likeness > 0.8).max_by(|a, b| a.0.total_cmp(&b.0));
     let problem = wrong(format!("`{key}` is no option of {}", command.get_name()));
-    match near {
-        Some((_, long)) => problem.help(format!("did you mean `{}`?", key_of(long))),
-        None => problem,
+    match known::nearest(&key.replace('_', "-"), known::names(command)) {
+        Some(near) => problem.help(format!("did you mean `{}`?", key_of(near))),
+        None => problem.help("docs/options.md lists the options of each command"),
     }
 }
 

@@ -139,6 +139,9 @@ pub(crate) fn runtime(host: &Host, arguments: &RuntimeArguments) -> Result<Runti
     runtime_of(host, arguments.executor.as_deref(), &arguments.options)
 }
 
+/// The help for a library of ONNX Runtime that another executor is given.
+const WITHOUT_ORT: &str = "leave out `--ort-library`, or add `--executor ort`";
+
 /// Opens the runtime of the plugin `id`, else of the first.
 pub(crate) fn runtime_of(
     host: &Host,
@@ -149,7 +152,7 @@ pub(crate) fn runtime_of(
     if arguments.ort_library.is_some() && executor.id() != ORT {
         let message =
             format!("--ort-library names a library of ONNX Runtime, and {} runs the model", executor.name());
-        return Err(Diagnostic::error(Code::USAGE, message));
+        return Err(Diagnostic::error(Code::USAGE, message).help(WITHOUT_ORT));
     }
     open(host, executor, arguments)
 }
@@ -166,11 +169,12 @@ pub(crate) fn runtimes(
     }
     let twice = ids.iter().enumerate().find(|(at, id)| ids.iter().take(*at).any(|before| before == *id));
     if let Some((_, id)) = twice {
-        return Err(Diagnostic::error(Code::USAGE, format!("the executor `{id}` is asked for twice")));
+        return Err(Diagnostic::error(Code::USAGE, format!("the executor `{id}` is given twice"))
+            .help("name each executor once"));
     }
     if arguments.ort_library.is_some() && !ids.iter().any(|id| id == ORT) {
         let message = "--ort-library names a library of ONNX Runtime, which is not among the executors";
-        return Err(Diagnostic::error(Code::USAGE, message));
+        return Err(Diagnostic::error(Code::USAGE, message).help(WITHOUT_ORT));
     }
     ids.iter().map(|id| open(host, Executor::find(host, Some(id))?, arguments)).collect()
 }

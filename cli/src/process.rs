@@ -47,7 +47,7 @@ fn run(arguments: Vec<OsString>) -> Exit {
     };
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return usage::answer(&error, &arguments, joined.used.as_ref()),
+        Err(error) => return usage::answer(error, &arguments, joined.used.as_ref()),
     };
     match cli.global.color {
         Color::Auto => {}
@@ -56,7 +56,8 @@ fn run(arguments: Vec<OsString>) -> Exit {
     }
     let Cli { global, command, .. } = cli;
     if STARTED.swap(true, Ordering::AcqRel) {
-        let problem = Diagnostic::error(Code::USAGE, "a process runs one command, and this is the second");
+        let problem = Diagnostic::error(Code::USAGE, "a process runs one command, and this is the second")
+            .help("start a process for each command");
         let outcome = Outcome::from(problem);
         return render::exit(&render::print(command.name(), &outcome, global), &outcome);
     }

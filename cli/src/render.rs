@@ -46,10 +46,9 @@ pub(crate) fn exit(printed: &io::Result<()>, outcome: &Outcome) -> Exit {
 
 /// Prints the outcome as one JSON object; null stands for a command that is none.
 pub(crate) fn print_json(name: Option<&str>, outcome: &Outcome) -> io::Result<()> {
-    let mut text = serde_json::to_string_pretty(&json(name, outcome)).map_err(io::Error::other)?;
-    text.push('\n');
+    let text = serde_json::to_string_pretty(&json(name, outcome)).map_err(io::Error::other)?;
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
+    writeln!(out, "{}", render::json_text(&text))?;
     out.flush()
 }
 

@@ -4,18 +4,19 @@ use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
 
 use clap::CommandFactory;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use onnxport_core::diagnose::{Code, Diagnostic, Report};
 
 use crate::args::Cli;
-use crate::config::Used;
+use crate::config::{Used, known};
 use crate::exit::Exit;
 use crate::outcome::Outcome;
 use crate::render;
 
 /// Answers what clap did not take for a command, in `arguments`, the name of the program first; `used` are options among
 /// them that stand in a file.
-pub(crate) fn answer(error: &clap::Error, arguments: &[OsString], used: Option<&Used>) -> Exit {
+pub(crate) fn answer(mut error: clap::Error, arguments: &[OsString], used: Option<&Used>) -> Exit {
+    suggest(&mut error, arguments);
     let note = used.and_then(|used| used.note(&error.to_string()));
     // What is asked for by `--help` and `--version` is text.
     if !error.use_stderr() || !wants_json(arguments) {
@@ -26,9 +27,31 @@ pub(crate) fn answer(error: &clap::Error, arguments: &[OsString], used: Option<&
         }
         return if error.use_stderr() { Exit::Usage } else { Exit::Ok };
     }
-    let mut diagnostic = diagnostic(error);
+    let mut diagnostic = diagnostic(&error);
     diagnostic.notes.extend(note);
     show(command(arguments).as_deref(), &diagnostic.into(), arguments)
+}
+
+/// Adds the option that was probably meant to an error about an unknown one. Clap finds no `--no-verify` for `--verfy`.
+fn suggest(error: &mut clap::Error, arguments: &[OsString]) {
+    let unknown = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(unknown))
+            if error.kind() == ErrorKind::UnknownArgument
+                && error.get(ContextKind::SuggestedArg).is_none() =>
+        {
+            unknown
+        }
+        _ => return,
+    };
+    let Some(name) = unknown.strip_prefix("--").and_then(|name| name.split('=').next()) else { return };
+    let mut cli = Cli::command();
+    cli.build();
+    let words = arguments.iter().skip(1);
+    let command = words.fold(&cli, |found, word| found.find_subcommand(word).unwrap_or(found));
+    let Some(near) = known::nearest(name, known::names(command)) else { return };
+    let exists = known::options(command).any(|arg| known::long(arg) == near);
+    let near = if exists { format!("--{near}") } else { format!("--no-{near}") };
+    error.insert(ContextKind::SuggestedArg, ContextValue::String(near));
 }
 
 /// Answers with what is wrong before a command line is read.
@@ -89,6 +112,13 @@ mod tests {
         )
     }
 
+    fn suggested(arguments: &[&str]) -> String {
+        let line: Vec<OsString> = [&["onnxport"], arguments].concat().iter().map(OsString::from).collect();
+        let mut error = Cli::try_parse_from(&line).expect_err("a wrong command line");
+        suggest(&mut error, &line);
+        error.to_string()
+    }
+
     #[test]
     fn what_is_wrong_is_one_line() {
         let lacking = said(&["convert"]);
@@ -97,6 +127,8 @@ mod tests {
             "the following required arguments were not provided: --output <ONNX> <PROGRAM>"
         );
         assert_eq!(lacking.notes, ["Usage: onnxport convert --output <ONNX> <PROGRAM>"]);
+        let unknown = suggested(&["convert", "x", "--verfy"]);
+        assert!(unknown.contains("tip: a similar argument exists: '--no-verify'"), "{unknown}");
         let unknown = said(&["inspct", "x"]);
         assert_eq!(unknown.message, "unrecognized subcommand 'inspct'");
         assert_eq!(unknown.notes[0], "tip: some similar subcommands exist: 'bisect', 'inspect'");

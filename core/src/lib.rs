@@ -148,8 +148,8 @@ pub use verify::{
 pub use weights::{BindOptions, NameMap, WeightSet};
 pub use write::{ExternalData, Metadata, WriteOptions, WritePlan, WriteReport};
 
-pub(crate) use onnxport_ir::{Name, arena, files, python, random, schedule, table, text};
+pub(crate) use onnxport_ir::{Name, arena, equate, python, random, schedule, table, text};
 #[doc(hidden)]
 pub use onnxport_ir::{
-    clean, diagnose, inline, interpreter, ir, layout, onnx, ops, sym, tensor, trace, valid, write,
+    clean, diagnose, files, inline, interpreter, ir, layout, onnx, ops, sym, tensor, trace, valid, write,
 };

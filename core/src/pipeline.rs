@@ -15,7 +15,7 @@ use crate::host::Host;
 use crate::ir::opset::{DEFAULT_OPSET, MAX_OPSET, MIN_OPSET};
 use crate::ir::{self, Model};
 use crate::legalise::{self, LegaliseOptions, Legalised};
-use crate::lower::{self, LowerOptions};
+use crate::lower::{self, LowerOptions, OutputNames};
 use crate::meta::{self, Checked};
 use crate::normalise;
 use crate::onnx::{CHANGED_KEY, FIXED_KEY};
@@ -107,8 +107,8 @@ pub fn read(path: &Path) -> Result<Archive, Report> {
     pt2::read(path)
 }
 
-/// Reads the ONNX model at `path` and checks it. Its weights stay in their files. Shapes that it records and that cannot be
-/// are forgotten.
+/// Reads the ONNX model at `path` and checks it. Its weights stay in their files. Shapes that it records and that
+/// contradict its nodes are corrected.
 ///
 /// # Errors
 /// `OP101` when it cannot be read; `OP110` for everything that makes it no model that can be used.
@@ -116,7 +116,7 @@ pub fn import(path: &Path) -> Result<Model, Report> {
     import_with_warnings(path).map(|(model, _)| model)
 }
 
-/// [`import`], with a warning for each shape that was forgotten.
+/// [`import`], with a warning for each shape that was corrected.
 ///
 /// # Errors
 /// Those of [`import`].
@@ -125,15 +125,16 @@ pub fn import_with_warnings(path: &Path) -> Result<(Model, Vec<Diagnostic>), Rep
     // A model that was read breaks the rules by its own fault.
     let of_file = |finding| Diagnostic { code: Code::READ_ONNX, ..finding };
     let mut found = valid::validate(&model, &valid::Stated::default());
-    let mut forgotten = Vec::new();
+    let mut corrected = Vec::new();
     if !found.is_empty() {
-        forgotten = valid::forget_misrecorded(&mut model);
+        corrected = valid::correct_misrecorded(&mut model);
         found = valid::validate(&model, &valid::Stated::default());
     }
     if found.is_empty() {
-        let warned = forgotten.into_iter().map(|wrong| Diagnostic {
+        let warned = corrected.into_iter().map(|wrong| Diagnostic {
             severity: Severity::Warning,
-            ..of_file(wrong).help("the record is left out; whoever wrote the model should correct it")
+            ..of_file(wrong)
+                .help("the model has the shape that the node makes; report this to the model's exporter")
         });
         return Ok((model, warned.collect()));
     }
@@ -154,7 +155,7 @@ pub fn convert(host: &Host, mut program: Program, options: &ConvertOptions) -> R
     let waits = program.tensors.values().any(|tensor| tensor.unbound().is_some());
     let mut clock = Clock::default();
     let fixed = fix(host, &mut program, options)?;
-    let names = lower::output_names(&program);
+    let names = OutputNames::of(&program);
     let checked = clock.time("meta", || contradictions(&program, host))?;
     if options.provenance {
         provenance::print_calls(&mut program, &host.schemas);
@@ -165,7 +166,8 @@ pub fn convert(host: &Host, mut program: Program, options: &ConvertOptions) -> R
     let lowering = LowerOptions { provenance: options.provenance, ..options.lower.clone() };
     let decomposing = || decompose::run(host, program, opset, &options.decompose);
     let (program, decomposed) = clock.time("decompose", decomposing)?;
-    let lowered = clock.time("lower", || lower::lower(host, program, &lowering, &names))?;
+    let lowered = clock.time("lower", || lower::lower(host, program, &lowering, &names));
+    let lowered = lowered.map_err(|report| attributed(&checked, report))?;
     let mut model = lowered.model;
     if let Some(about) = about {
         let main = model.graph.main();
@@ -174,16 +176,17 @@ pub fn convert(host: &Host, mut program: Program, options: &ConvertOptions) -> R
     if !fixed.is_empty() {
         model.metadata.push((FIXED_KEY.to_owned(), serde_json::json!(fixed).to_string()));
     }
+    let (mut diagnostics, mut stated) = (lowered.diagnostics, lowered.stated);
     clock.time("tidy", || {
         ir::tidy::model(&mut model);
         if !options.separate {
             ir::tidy::layouts(&mut model.graph);
         }
-    });
-    let (mut diagnostics, mut stated) = (lowered.diagnostics, lowered.stated);
+        if options.validate { valid_as_lowered(&model, &stated, &checked) } else { Ok(()) }
+    })?;
     diagnostics.extend(precision::known(&model, &options.precision)?);
     let optimising = OptimiseOptions {
-        target: options.legalise.target.name().to_owned(),
+        target: options.legalise.target.clone(),
         separate: options.separate || waits || !options.precision.is_empty() || options.optimise.separate,
         ..options.optimise.clone()
     };
@@ -248,7 +251,7 @@ pub fn convert(host: &Host, mut program: Program, options: &ConvertOptions) -> R
 pub fn check(host: &Host, mut program: Program, options: &ConvertOptions) -> Result<Converted, Report> {
     check_opset(options.lower.opset)?;
     fix(host, &mut program, options)?;
-    contradictions(&program, host)?;
+    let checked = contradictions(&program, host)?;
     let (attempted, mut problems) = normalise::attempt(program.clone(), &host.schemas, |_| true);
     if problems.is_empty() {
         let options = ConvertOptions { weightless: true, ..options.clone() };
@@ -258,7 +261,8 @@ pub fn check(host: &Host, mut program: Program, options: &ConvertOptions) -> Res
     problems.extend(more);
     let origins = attempted.origins.clone();
     let known: BTreeSet<_> = problems.iter().filter_map(|d| d.origin).collect();
-    if let Err(report) = lower::lower(host, attempted, &options.lower, &[]) {
+    if let Err(report) = lower::lower(host, attempted, &options.lower, &OutputNames::default()) {
+        let report = attributed(&checked, report);
         // What normalisation left behind has no lowering; that says nothing new.
         let more = report.diagnostics.into_iter();
         problems.extend(more.filter(|d| d.origin.is_none_or(|o| !known.contains(&o))));
@@ -266,17 +270,23 @@ pub fn check(host: &Host, mut program: Program, options: &ConvertOptions) -> Res
     Err(Report { diagnostics: problems, origins })
 }
 
-/// Makes the program one for the sizes of the options, which it may be already; returns them by its own names
-/// of inputs.
+/// Makes the program one for the sizes and equal dimensions of the options, which it may be already; returns the sizes by its
+/// own names of inputs.
 ///
 /// # Errors
-/// Those of [`sizes::fix`].
+/// Those of [`sizes::fix`] and [`sizes::merge`].
 pub fn fix(host: &Host, program: &mut Program, options: &ConvertOptions) -> Result<Vec<AxisSize>, Report> {
-    let named = |size: &AxisSize| {
-        let own = lower::program_input(program, &options.lower.input_names, &size.input);
-        AxisSize { input: own.map_or(&*size.input, |(own, _)| own).to_owned(), ..size.clone() }
+    let own = |input: &str| {
+        let own = lower::program_input(program, &options.lower.input_names, input);
+        own.map_or(input, |(own, _)| own).to_owned()
     };
+    let named = |size: &AxisSize| AxisSize { input: own(&size.input), ..size.clone() };
     let fixed: Vec<AxisSize> = options.fixed.iter().map(named).collect();
+    let inputs: Vec<String> = options.lower.dims.iter().map(|dim| own(&dim.input)).collect();
+    let axes: Vec<(&str, usize, &str)> = (inputs.iter().zip(&options.lower.dims))
+        .map(|(input, dim)| (input.as_str(), dim.axis, dim.name.as_str()))
+        .collect();
+    sizes::merge(program, &host.schemas, &axes)?;
     sizes::fix(program, &host.schemas, &fixed)?;
     Ok(fixed)
 }
@@ -289,6 +299,18 @@ fn contradictions(program: &Program, host: &Host) -> Result<Checked, Report> {
     }
     let diagnostics = std::mem::take(&mut checked.diagnostics);
     Err(Report { diagnostics, origins: program.origins.clone() })
+}
+
+/// The lowered graph must be valid before another stage edits it, so that a fault is blamed on the lowering or the program.
+fn valid_as_lowered(model: &Model, stated: &valid::Stated, checked: &Checked) -> Result<(), Report> {
+    let report = Report { diagnostics: valid::validate(model, stated), origins: model.origins.clone() };
+    if report.has_errors() { Err(attributed(checked, report)) } else { Ok(()) }
+}
+
+/// A report about a lowered program, which blames the program too where it could not be checked.
+fn attributed(checked: &Checked, mut report: Report) -> Report {
+    checked.attribute(&mut report.diagnostics, &report.origins);
+    report
 }
 
 fn check_opset(opset: i64) -> Result<(), Report> {

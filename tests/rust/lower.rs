@@ -10,9 +10,9 @@ use std::sync::LazyLock;
 
 use onnxport_core::host::Host;
 use onnxport_core::ir;
-use onnxport_core::lower::{DimName, LowerOptions, Names, lower, output_names};
+use onnxport_core::lower::{DimName, LowerOptions, Names, OutputNames, lower};
 use onnxport_core::program::Program;
-use onnxport_core::sizes::{AxisSize, fix};
+use onnxport_core::sizes::{self, AxisSize};
 use onnxport_core::valid;
 
 use crate::files::{Outcome, Sections, errors};
@@ -56,10 +56,12 @@ fn outcome(sections: &Sections) -> Outcome {
     });
     let mut program = Program::parse(sections.get("input").expect("an input section")).expect("a program");
     let (options, sizes) = options(sections.get("options").unwrap_or_default());
-    if let Err(report) = fix(&mut program, &HOST.schemas, &sizes) {
+    let axes: Vec<_> = options.dims.iter().map(|dim| (&*dim.input, dim.axis, &*dim.name)).collect();
+    let merged = sizes::merge(&mut program, &HOST.schemas, &axes);
+    if let Err(report) = merged.and_then(|()| sizes::fix(&mut program, &HOST.schemas, &sizes)) {
         return ("error", errors(&report));
     }
-    let names = output_names(&program);
+    let names = OutputNames::of(&program);
     match lower(&HOST, program, &options, &names) {
         Ok(mut lowered) => {
             ir::tidy::model(&mut lowered.model);

@@ -14,6 +14,7 @@ mod bisect;
 mod c_plugins;
 mod comparer;
 mod conformance;
+mod contradictions;
 mod decompose;
 mod functions;
 mod hostile;

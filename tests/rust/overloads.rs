@@ -23,12 +23,12 @@ use onnxport_harness::{Case, Cases, inventory};
 
 use crate::files::{self, Outcome, Sections, difference, errors};
 
-static HOST: LazyLock<Host> = LazyLock::new(|| {
+pub(crate) static HOST: LazyLock<Host> = LazyLock::new(|| {
     Host::new(&[&onnxport_aten::ROOT, &onnxport_torchvision::ROOT]).expect("the plugins attach")
 });
 
 /// The files of the families.
-fn families() -> Vec<PathBuf> {
+pub(crate) fn families() -> Vec<PathBuf> {
     let entries = fs::read_dir(files::at("overloads")).expect("the folder of families");
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
     paths.sort();
@@ -36,12 +36,13 @@ fn families() -> Vec<PathBuf> {
 }
 
 /// The cases of a family, each with its name.
-fn split(text: &str) -> Vec<(&str, &str)> {
+pub(crate) fn split(text: &str) -> Vec<(&str, &str)> {
     let cases = text.split("=== ").filter(|case| !case.is_empty());
     cases.map(|case| (case.lines().next().unwrap_or_default(), case)).collect()
 }
 
-fn program(sections: &Sections) -> Program {
+/// The program of a case.
+pub(crate) fn program(sections: &Sections) -> Program {
     let text = sections.get("program").expect("a section `program`");
     Program::parse(text).unwrap_or_else(|error| panic!("program:{error}"))
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use onnxport_core::diagnose::{Report, Subject, Suggestion};
 use onnxport_core::host::{Host, PluginRoot};
-use onnxport_core::lower::{DimName, LowerOptions, lower};
+use onnxport_core::lower::{DimName, LowerOptions, OutputNames, lower};
 use onnxport_core::program::Program;
 
 /// Lowerings as they were pasted: the file is what the suggestions of [`PROGRAM`] are.
@@ -39,7 +39,7 @@ graph {
 fn lowered(plugins: &[&'static PluginRoot], text: &str, options: &LowerOptions) -> Report {
     let host = Host::new(plugins).expect("the plugins attach");
     let program = Program::parse(text).expect("a program");
-    lower(&host, program, options, &[]).expect_err("something is missing")
+    lower(&host, program, options, &OutputNames::default()).expect_err("something is missing")
 }
 
 fn suggestions(report: &Report, subject: Subject) -> Vec<&Suggestion> {

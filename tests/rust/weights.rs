@@ -187,6 +187,27 @@ fn weighted(path: &Path) -> onnxport_core::ir::Model {
     pipeline::convert(&host(), program, &options).unwrap().model
 }
 
+/// Weights in a file, and folders for a model that is written with them and for one that they are bound to.
+struct Rooms {
+    _folder: tempfile::TempDir,
+    source: PathBuf,
+    direct: PathBuf,
+    bound: PathBuf,
+}
+
+impl Rooms {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let [inputs, direct, bound] = ["in", "direct", "bound"].map(|name| folder.path().join(name));
+        for folder in [&inputs, &direct, &bound] {
+            fs::create_dir(folder).unwrap();
+        }
+        let source = inputs.join("w.safetensors");
+        safetensors(&source);
+        Self { _folder: folder, source, direct, bound }
+    }
+}
+
 /// Leaves `a` and `tied` in the data file of a model that waits for `b`.
 fn wait_for_b(model: &mut onnxport_core::ir::Model) {
     let (dtype, shape) = (DType::F32, vec![32, 32]);
@@ -272,13 +293,7 @@ fn a_model_cannot_point_out_of_its_folder() {
 
 #[test]
 fn a_model_with_a_data_file_is_bound_in_its_place() {
-    let folder = tempfile::tempdir().unwrap();
-    let [inputs, direct, bound] = ["in", "direct", "bound"].map(|name| folder.path().join(name));
-    for folder in [&inputs, &direct, &bound] {
-        fs::create_dir(folder).unwrap();
-    }
-    let source = inputs.join("w.safetensors");
-    safetensors(&source);
+    let Rooms { _folder, source, direct, bound } = Rooms::new();
     let mut model = weighted(&source);
     let external = WriteOptions { external_data: ExternalData::External, ..WriteOptions::default() };
     write::write(&model, &direct.join("m.onnx"), &external).unwrap();
@@ -312,13 +327,7 @@ fn a_model_with_a_data_file_is_bound_in_its_place() {
 
 #[test]
 fn weights_of_branches_are_placed_anew() {
-    let folder = tempfile::tempdir().unwrap();
-    let [inputs, direct, bound] = ["in", "direct", "bound"].map(|name| folder.path().join(name));
-    for folder in [&inputs, &direct, &bound] {
-        fs::create_dir(folder).unwrap();
-    }
-    let source = inputs.join("w.safetensors");
-    safetensors(&source);
+    let Rooms { _folder, source, direct, bound } = Rooms::new();
     let mut model = weighted(&source);
     // `a` once more, in a branch: nothing but the bytes matters here.
     let graph = &mut model.graph;

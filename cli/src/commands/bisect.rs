@@ -10,7 +10,7 @@ use onnxport_core::bisect::{self, Fault, Found, Options, Reference, Wrong};
 use onnxport_core::diagnose::{Code, Diagnostic, Report, Severity};
 use onnxport_core::ir::opset::DEFAULT_OPSET;
 use onnxport_core::lower::LowerOptions;
-use onnxport_core::optimise::Level;
+use onnxport_core::optimise::{Level, OptimiseOptions};
 use onnxport_core::pipeline::{self, ConvertOptions};
 use onnxport_core::taps::{Recorded, Recording};
 use onnxport_core::verify::{Executor, Runtime};
@@ -131,7 +131,10 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
         let recorded = recording.as_deref().map(Recorded::open).transpose()?;
         let search =
             |source: &Source<'_>| passes::passes(&host, source, &runtime, recorded.as_ref(), &options);
-        let optimise = optimising::at(arguments.optimise.unwrap_or_default());
+        let optimise = OptimiseOptions {
+            target: arguments.target.options().target,
+            ..optimising::at(arguments.optimise.unwrap_or_default())
+        };
         let steps = if has_extension(&arguments.model, "onnx") {
             search(&Source::Model(&pipeline::import(&arguments.model)?, &optimise))?
         } else {

@@ -113,7 +113,8 @@ fn more(text: &mut String, all: usize, noun: &str) {
 
 fn line(text: &mut String, change: &Change) {
     let side = |side: &str| if side.is_empty() { faint("nothing") } else { plain(side) };
-    let _ = writeln!(text, "    {}: {} -> {}", change.what, side(&change.before), side(&change.after));
+    let _ =
+        writeln!(text, "    {}: {} -> {}", plain(&change.what), side(&change.before), side(&change.after));
 }
 
 /// A node in a line.
@@ -135,7 +136,7 @@ fn numbers(values: &Report) -> String {
         "{}  {} compared by {}, off by {worst:.2e} at most, {} without counterpart",
         bold("values"),
         count(values.rows.len(), "value"),
-        values.model,
+        plain(&values.model),
         values.without_counterpart
     );
     for row in departing.iter().take(SHOWN) {
@@ -143,7 +144,7 @@ fn numbers(values: &Report) -> String {
             text,
             "    {} {}: off by {:.2e}, its inputs by {:.2e}  {}",
             plain(&row.value),
-            row.got,
+            plain(&row.got),
             row.error,
             row.error_of_inputs,
             describe(&row.place)

@@ -234,7 +234,7 @@ impl Made {
         let mut stages = self.stages();
         stages.push(writing.and(publishing.end()));
 
-        let mut outcome = self.describe(arguments);
+        let mut outcome = found;
         outcome.report.diagnostics.extend(written.diagnostics.iter().cloned());
         let signature = Signature::read(&written.model)?;
         let (source, opset) = (self.source.as_str(), self.opset);

@@ -43,7 +43,7 @@ pub(crate) fn run(
     let caller = guests::caller();
     if caller.is_some() && limit.is_some() {
         let message = "what is called within this process cannot be stopped: there is no time limit";
-        return Err(Diagnostic::error(Code::USAGE, message).into());
+        return Err(Diagnostic::error(Code::USAGE, message).help("leave out the time limit").into());
     }
     let stages = progress.clone();
     let tell = Arc::new(move |step: &str| {

@@ -21,6 +21,7 @@ use crate::format::{bold, bytes, count};
 use crate::outcome::{CommandResult, Outcome};
 use crate::plugins::{self, PluginArguments};
 use crate::progress::Progress;
+use crate::target::{self, TargetArguments};
 
 /// Arguments of `optimize`.
 #[derive(Debug, Args)]
@@ -35,6 +36,8 @@ pub(crate) struct Arguments {
     emit: bool,
     #[command(flatten)]
     optimising: OptimiseArguments,
+    #[command(flatten)]
+    target: TargetArguments,
     #[command(flatten)]
     places: PlaceArguments,
     #[command(flatten)]
@@ -62,7 +65,9 @@ fn optimize(arguments: &Arguments, progress: &Progress) -> CommandResult {
     let optimising = stage("optimise");
     // What a model points at stays as it lies.
     let options = OptimiseOptions { separate: arguments.places.refers(), ..arguments.optimising.options() };
-    let Rewritten { model, optimised, diagnostics } = optimise::imported(&host, model, &options)?;
+    let target = arguments.target.options();
+    let Rewritten { model, optimised, legalised, diagnostics } =
+        optimise::imported(&host, model, &options, &target)?;
     let diagnostics = [warned, diagnostics].concat();
     drop(optimising);
     progress.go_on()?;
@@ -115,6 +120,7 @@ fn optimize(arguments: &Arguments, progress: &Progress) -> CommandResult {
     outcome.put("initializers", written.tensors);
     outcome.put("unbound", written.unbound);
     arguments.optimising.describe(&optimised, "", &mut outcome);
+    target::describe(&legalised, &mut outcome);
     let diagnostics = diagnostics.into_iter().chain(written.diagnostics).collect();
     outcome.report = Report { diagnostics, origins: model.origins };
     outcome.add(held);

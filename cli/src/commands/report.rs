@@ -6,12 +6,16 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use onnxport_core::diagnose::{Code, Diagnostic, Report};
+use onnxport_core::files;
 use onnxport_core::inspect::ModelParts;
 use onnxport_core::write;
 use onnxport_report::model::{self, Form};
 
 use super::reports::Format;
 use crate::outcome::{CommandResult, Outcome};
+
+/// The most bytes of a report that is checked.
+const LARGEST: u64 = 1 << 30;
 
 /// Arguments of `report`.
 #[derive(Debug, Args)]
@@ -55,15 +59,14 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
 
 fn form(path: &Path) -> Result<Form, Diagnostic> {
     Format::of(path).and_then(Format::form).ok_or_else(|| {
-        let message =
-            format!("the report of a model is .md, .json or .html, and `{}` is none of them", path.display());
-        Diagnostic::error(Code::USAGE, message)
+        let message = format!("`{}` does not say the form of the report", path.display());
+        Diagnostic::error(Code::USAGE, message).help("choose a name that ends in .md, .json or .html")
     })
 }
 
 fn check(path: &Path, form: Form, parts: &ModelParts, outcome: &mut Outcome) -> Result<(), Report> {
     let shown = path.display();
-    let text = std::fs::read_to_string(path)
+    let text = files::text(path, LARGEST)
         .map_err(|error| Diagnostic::error(Code::READ_IO, format!("cannot read `{shown}`: {error}")))?;
     match model::check(&text, form, parts) {
         Ok(()) => {

@@ -78,9 +78,9 @@ impl ReportArguments {
         match self.paths.iter().find(|path| Format::of(path).is_none()) {
             Some(path) => {
                 let path = path.display();
-                let message =
-                    format!("a report is .txt, .md, .json, .html or .sarif, and `{path}` is none of them");
-                Err(Diagnostic::error(Code::USAGE, message))
+                let message = format!("`{path}` does not say the form of the report");
+                let help = "choose a name that ends in .txt, .md, .json, .html or .sarif";
+                Err(Diagnostic::error(Code::USAGE, message).help(help))
             }
             None => Ok(()),
         }
@@ -113,7 +113,9 @@ impl ReportArguments {
         outcome: &mut Outcome,
     ) -> Result<(), Report> {
         self.put(sources, outcome, |format, outcome| match format {
-            Format::Json => format!("{:#}\n", outcome.json(contents.command)),
+            Format::Json => {
+                format!("{}\n", render::json_text(&format!("{:#}", outcome.json(contents.command))))
+            }
             Format::Html => (contents.page)(),
             Format::Markdown => {
                 let problems = match outcome.report.diagnostics.as_slice() {
@@ -162,6 +164,7 @@ impl ReportArguments {
     ) -> Result<(), Report> {
         for path in &self.paths {
             let text = text(Format::of(path).unwrap_or(Format::Text), outcome);
+            let text = render::printable(&text);
             write::file(path, sources, |file| file.write_all(text.as_bytes()))?;
         }
         if !self.paths.is_empty() {
@@ -175,5 +178,6 @@ impl ReportArguments {
 /// Problems for tools that review code; files below the folder that the command runs in are named relative to it.
 fn sarif(report: &Report) -> String {
     let root = std::env::current_dir().unwrap_or_default();
-    format!("{:#}\n", render::sarif(report, &root.to_string_lossy()))
+    let log = format!("{:#}", render::sarif(report, &root.to_string_lossy()));
+    format!("{}\n", render::json_text(&log))
 }

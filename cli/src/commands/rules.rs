@@ -1,11 +1,13 @@
 //! `onnxport rules`.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use clap::Args;
 use onnxport_core::diagnose::{Code, Diagnostic};
 use onnxport_core::host::Host;
 use onnxport_core::ir::Model;
+use onnxport_core::legalise::Target;
 use onnxport_core::optimise::{self, Bound, Class, Level, Listed, OptimiseOptions};
 use onnxport_core::valid::Stated;
 
@@ -235,7 +237,7 @@ fn sides(host: &Host, plugin: &str, listed: &Listed) -> Result<Option<Sides>, Di
         ..OptimiseOptions::default()
     };
     if let Class::Target { target, .. } = &listed.class {
-        options.target.clone_from(target);
+        options.target = Target::named(target).unwrap_or_else(|| Arc::new(Target::unrestricted(target)));
     }
     let (done, _) = optimise::optimise(host, &mut after, &mut Stated::default(), &options)?;
     Ok((done.applied > 0).then_some(((text, before), after)))

@@ -144,8 +144,8 @@ pub(crate) struct RuntimeOptions {
     #[arg(long, value_name = "PATH")]
     pub ort_library: Option<PathBuf>,
     /// An option of the runtime, such as `custom_ops=PATH` for a library of custom operators, or
-    /// `bytes=NUMBER` and `steps=NUMBER` for the budgets of the evaluator; of several executors, that of one is
-    /// called `reference:bytes=NUMBER`; can be repeated
+    /// `bytes=NUMBER`, `steps=NUMBER` and `seconds=NUMBER` for the budgets of the evaluator; of several executors, that
+    /// of one is called `reference:bytes=NUMBER`; can be repeated
     #[arg(long = "executor-option", value_name = "NAME=VALUE", value_parser = parse_option)]
     pub executor_options: Vec<(String, String)>,
     /// Run the model in a process of its own: what crashes or hangs there is reported, and nothing else ends with it

@@ -71,7 +71,9 @@ pub(crate) fn check(
     words: &[&str],
     preset: Option<&str>,
 ) -> Result<Checked, Report> {
-    let mut checker = Checker { cli, words, found: Checked::default(), problems: Vec::new() };
+    let commands = known::commands(cli);
+    let mut checker =
+        Checker { cli, commands: &commands, words, found: Checked::default(), problems: Vec::new() };
     for key in keys {
         match key.name.as_str() {
             known::PRESET => checker.presets(key, preset),
@@ -104,8 +106,13 @@ pub(crate) fn no_preset(name: &str, known: &[String]) -> Diagnostic {
     }
 }
 
+/// The most problems of one file that are reported.
+const MOST: usize = 100;
+
 struct Checker<'c> {
     cli: &'c Command,
+    /// The commands that take options from a file, by their words.
+    commands: &'c [(Vec<String>, &'c Command)],
     words: &'c [&'c str],
     found: Checked,
     problems: Vec<Diagnostic>,
@@ -141,7 +148,10 @@ impl Checker<'_> {
 
     /// The table of a command, or of all.
     fn section(&mut self, key: &Key, preset: Option<&str>) {
-        let commands = known::commands(self.cli);
+        if self.problems.len() >= MOST {
+            return;
+        }
+        let commands = self.commands;
         let before = preset.map_or_else(String::new, |name| format!("{}.{name}.", known::PRESET));
         if key.name == known::ALL {
             let layer = preset.map_or(Layer::All, |name| Layer::PresetAll(name.to_owned()));
@@ -182,7 +192,7 @@ impl Checker<'_> {
 
     fn unknown(&mut self, key: &Key, shown: &str, names: Vec<&str>, preset: Option<&str>) {
         let cli = self.cli;
-        let is_option = known::commands(cli).iter().any(|(_, command)| resolve(command, &key.name).is_some());
+        let is_option = self.commands.iter().any(|(_, command)| resolve(command, &key.name).is_some());
         if !matches!(key.value.data, Data::Table(_)) && is_option && preset.is_none() {
             let message = format!("the option `{}` stands outside of a table", key.name);
             let help =
@@ -238,7 +248,7 @@ impl Checker<'_> {
                 format!("`{}` stands on the command line only: it is what the command is about", key.name);
             return self.problem(Code::CONFIG_KEY, &key.place, &message, None);
         }
-        let names = commands.iter().flat_map(|(_, command)| known::options(command).map(known::long));
+        let names = commands.iter().flat_map(|(_, command)| known::names(command));
         let help = known::nearest(&key.name, names).map(|near| format!("did you mean `{near}`?"));
         let message = format!("`[{shown}]` has no option `{}`", key.name);
         let help = help.or_else(|| Some("`onnxport schema onnxport.toml` says which there are".to_owned()));

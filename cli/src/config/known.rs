@@ -182,6 +182,15 @@ pub(crate) fn conflict(command: &Command, a: &Arg, b: &Arg) -> bool {
     against(a, b) || against(b, a) || are_loud
 }
 
+/// The names by which a file or an object may say the options of `command`: `verify` as well as `no-verify`.
+pub(crate) fn names(command: &Command) -> impl Iterator<Item = &str> {
+    options(command).flat_map(|arg| {
+        let name = long(arg);
+        let opposite = name.strip_prefix("no-").filter(|_| kind(arg) == Kind::Flag);
+        [Some(name), opposite].into_iter().flatten()
+    })
+}
+
 /// The name among `names` that is most like `name`.
 pub(crate) fn nearest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let likeness = |known: &'n str| (strsim::jaro(known, name), known);

@@ -6,7 +6,7 @@
 
 mod check;
 mod document;
-mod known;
+pub(crate) mod known;
 mod locate;
 mod merge;
 #[cfg(test)]
@@ -204,7 +204,10 @@ pub(crate) fn object(
     let mut cli = Cli::command();
     cli.build();
     let command = name.split(' ').try_fold(&cli, |command, word| command.find_subcommand(word));
-    let unknown = || Diagnostic::error(Code::USAGE, format!("there is no command `{name}`"));
+    let unknown = || {
+        Diagnostic::error(Code::USAGE, format!("there is no command `{name}`"))
+            .help("`onnxport --help` lists the commands")
+    };
     let command = command.ok_or_else(unknown)?;
     let words: Vec<String> = name.split(' ').map(str::to_owned).collect();
     let wanted = match (object.remove(CONFIG), object.remove(NO_CONFIG)) {
@@ -286,7 +289,9 @@ impl Request<'_> {
         if known::commands(cli).iter().all(|(known, _)| known != self.words) {
             if self.is_asked {
                 let message = format!("`onnxport {}` takes no options from a file", words.join(" "));
-                return Err(Diagnostic::error(Code::USAGE, message).into());
+                return Err(Diagnostic::error(Code::USAGE, message)
+                    .help("leave out the option about it")
+                    .into());
             }
             return Ok(None);
         }

@@ -69,8 +69,8 @@ fields! {
         "lowered": Vec<Provided>,
         "weight_forms": Vec<WeightForm>,
     }
+    LEGALISED { "target": Legalised }
     CONVERTED {
-        "target": Legalised,
         "decomposed": BTreeMap<String, usize>,
         "backends": Vec<BackendReport>,
         "weights_quantised": usize,
@@ -148,6 +148,7 @@ const DOCUMENTS: &[(&str, &[&[Field]])] = &[
             SOURCES,
             GRAPH,
             MADE,
+            LEGALISED,
             CONVERTED,
             OPTIMISED,
             PARTITIONED,
@@ -164,7 +165,7 @@ const DOCUMENTS: &[(&str, &[&[Field]])] = &[
     ("bisect", &[FAULT, BISECTED, REPORTS]),
     ("diff", &[COMPARED]),
     ("run", &[RAN]),
-    ("optimize", &[FILES, GRAPH, OPTIMISED, VERIFIED, PROFILE]),
+    ("optimize", &[FILES, GRAPH, OPTIMISED, LEGALISED, VERIFIED, PROFILE]),
     ("report", &[REPORT, REPORTS]),
     ("ops", &[OPS]),
     ("rules", &[RULES]),
@@ -183,7 +184,7 @@ const DOCUMENTS: &[(&str, &[&[Field]])] = &[
 ];
 
 /// What `package` says of a model.
-const MODEL: &[&[Field]] = &[MEMBER, CONVERTED, OPTIMISED, VERIFIED, SKIPPED];
+const MODEL: &[&[Field]] = &[MEMBER, LEGALISED, CONVERTED, OPTIMISED, VERIFIED, SKIPPED];
 
 /// The commands that have a schema.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {

@@ -76,7 +76,7 @@ fn a_project_of_every_kind_tests_itself_and_passes_the_check() {
         cargo(&project, &["build", "--offline", "--quiet"]);
         let (exit, checked) = check(&built(&name.replace('-', "_"), "dev"), &[]);
         assert_eq!((exit, of(&checked, "fail")), (Some(0), vec![]), "{kind}");
-        assert!(checked["passed"].as_u64().is_some_and(|n| n >= 14), "{kind}: {checked:#}");
+        assert!(checked["passed"].as_u64().is_some_and(|n| n >= 13), "{kind}: {checked:#}");
     }
 }
 
@@ -105,7 +105,7 @@ fn the_plugins_of_this_repository_pass() {
         assert_eq!((exit, of(&checked, "fail")), (Some(0), vec![]), "{package}");
     }
     for (folder, name, step) in [
-        ("examples/optimizer", "optimizer", "rules/2 patterns"),
+        ("examples/optimizer", "optimizer", "rules/1 patterns"),
         ("examples/vendor-backend", "npu_plugin", "backend/1 claims, no graph"),
     ] {
         let (exit, checked) = check(&build(folder, name, "dev"), &[]);

@@ -310,4 +310,7 @@ fn options_that_exclude_each_other_name_the_file() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let output = run(folder.path(), &["convert", "--print-config", "--unset", "keep-faild"]);
     assert!(text(&output.stderr).contains("did you mean `keep-failed`?"), "{}", text(&output.stderr));
+    let folder = repository("[convert]\nverfy = false\n");
+    let output = run(folder.path(), &["convert", "--print-config"]);
+    assert!(text(&output.stderr).contains("did you mean `verify`?"), "{}", text(&output.stderr));
 }

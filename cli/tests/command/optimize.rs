@@ -115,3 +115,13 @@ fn an_old_model_stays_as_it_is_and_can_be_verified() {
     assert_eq!(said["diagnostics"][0]["code"], "OP412");
     assert_eq!(said["verification"]["values_compared"], true);
 }
+
+#[test]
+fn a_branch_that_is_taken_needs_no_type_of_its_own() {
+    let text = "opset 20\ngraph {\n  constant %c: bool[] = [true]\n  input %x: f32[2]\n  %z = If(%c) {else_branch = \
+                {\n    %b = Abs(%x)\n    output %b\n  }, then_branch = {\n    %a = Neg(%x)\n    output %a\n  }}\n  \
+                %y: f32[2] = Identity(%z)\n  output %y as y\n}\n";
+    let (_folder, at) = model(text);
+    let (text, _) = optimised(&at, &[]);
+    assert!(text.contains("f32[2] = Neg(%x)") && !text.contains("If("), "{text}");
+}

@@ -34,6 +34,15 @@ fn options_are_listed_set_and_refused() {
     assert!(text.contains("aten.relu.default"), "the place in the program: {text}");
     let (code, text) = check(&["--plugin-option", "faulty.slope=0.5"], &library);
     assert!(code == Some(0) && !text.contains("OP821"), "information is shown on request: {text}");
+    let steep = |more: &[&str]| check(&[&["--plugin-option", "faulty.slope=2"], more].concat(), &library);
+    let (code, text) = steep(&[]);
+    assert!(code == Some(0) && text.contains("warning[OP821]: plugin `faulty`: a steep slope"), "{text}");
+    for deny in [&["-D", "OP821"][..], &["--warnings-as-errors"]] {
+        let (code, text) = steep(deny);
+        assert!(code == Some(3) && text.contains("error[OP821]"), "{text}");
+    }
+    let (code, text) = steep(&["-A", "OP821"]);
+    assert!(code == Some(0) && !text.contains("OP821"), "{text}");
     let (code, text) = check(&["--plugin-option", "faulty.slop=0.5"], &library);
     assert_ne!(code, Some(0));
     assert!(text.contains("error[OP820]") && text.contains("there are count, slope, voice"), "{text}");

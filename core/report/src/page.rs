@@ -1,6 +1,7 @@
 //! The frame of a page: one file that needs no network, in light and dark.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use onnxport_core::diagnose::render::printable;
 
 const STYLE: &str = include_str!("assets/page.css");
 const SCRIPT: &str = include_str!("assets/page.js");
@@ -90,5 +91,5 @@ pub fn render(page: &Page) -> String {
             }
         }
     };
-    markup.into_string()
+    printable(&markup.into_string()).into_owned()
 }

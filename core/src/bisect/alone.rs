@@ -1,6 +1,7 @@
 //! Computing a part of a model by itself.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::diagnose::{Code, Diagnostic};
 use crate::ir::Model;
@@ -14,7 +15,7 @@ use crate::write::{self, ExternalData, WriteOptions};
 const UNITS: f64 = 4.0;
 
 /// What the evaluator may use for a suspect.
-const LIMITS: Limits = Limits { bytes: 4 << 30, steps: 4_000_000_000 };
+const LIMITS: Limits = Limits { bytes: 4 << 30, steps: 4_000_000_000, time: Duration::from_mins(1) };
 
 /// A part of a model in a file of its own, which vanishes with this.
 pub(super) struct Part {

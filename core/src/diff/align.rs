@@ -120,26 +120,27 @@ impl Alignment {
         }
     }
 
-    /// Nodes of one operator that come from the same node of the program, in order.
+    /// Nodes of one operator that come from the same node of the program, in order, where both models have as many of them.
     fn origins(&mut self, a: &Model, b: &Model) {
         let key = |model: &'_ Model, node: NodeId| -> (String, String, String) {
             let data = &model.graph.nodes[node];
             (exported(model, node).to_owned(), data.domain.to_string(), data.op.to_string())
         };
-        let mut theirs: FxHashMap<(String, String, String), Vec<NodeId>> = FxHashMap::default();
-        for node in b.graph.order(b.graph.main()) {
-            if !self.has(node) && !exported(b, node).is_empty() {
-                theirs.entry(key(b, node)).or_default().push(node);
+        let mut found: FxHashMap<(String, String, String), [Vec<NodeId>; 2]> = FxHashMap::default();
+        for (side, model) in [a, b].into_iter().enumerate() {
+            for node in model.graph.order(model.graph.main()) {
+                let is_paired = if side == 0 { self.nodes.contains_key(&node) } else { self.has(node) };
+                if !is_paired
+                    && !exported(model, node).is_empty()
+                    && let Some(nodes) = found.entry(key(model, node)).or_default().get_mut(side)
+                {
+                    nodes.push(node);
+                }
             }
         }
-        for nodes in theirs.values_mut() {
-            nodes.reverse();
-        }
-        for node in a.graph.order(a.graph.main()) {
-            if self.nodes.contains_key(&node) || exported(a, node).is_empty() {
-                continue;
-            }
-            if let Some(other) = theirs.get_mut(&key(a, node)).and_then(Vec::pop) {
+        // With fewer of them on one side, the order does not say which one is missing.
+        for [ours, theirs] in found.into_values().filter(|[ours, theirs]| ours.len() == theirs.len()) {
+            for (node, other) in ours.into_iter().zip(theirs) {
                 self.pair((&a.graph, node), (&b.graph, other), How::Origin);
             }
         }

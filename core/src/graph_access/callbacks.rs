@@ -39,7 +39,7 @@ static HOST: GraphHost = GraphHost {
     read: read_bytes,
     dim_range,
     dim_text,
-    derive: Some(derive),
+    derive,
 };
 
 /// The envelope of the functions.

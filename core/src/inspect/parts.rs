@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::{ModelSummary, WeightTable};
 use crate::diagnose::Diagnostic;
+use crate::ir::tidy;
 use crate::onnx::{OnnxFile, torch};
 
 /// What a model consists of. Nothing here depends on where the file lies.
@@ -161,7 +162,7 @@ impl ModelParts {
             row.tensors += 1;
             row.elements = row.elements.saturating_add(elements);
             row.bytes = row.bytes.saturating_add(weight.bytes);
-            let module = weight.name.rsplit_once('.').map_or("", |(module, _)| module);
+            let module = tidy::underived(&weight.name).rsplit_once('.').map_or("", |(module, _)| module);
             let row = modules.entry(module).or_default();
             row.tensors += 1;
             row.elements = row.elements.saturating_add(elements);

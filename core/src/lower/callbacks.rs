@@ -41,12 +41,12 @@ static HOST: LoweringHost = LoweringHost {
     end_block,
     finish,
     refuse,
-    begin_function: Some(begin_function),
-    end_function: Some(end_function),
-    origin: Some(origin),
-    weight_data: Some(weight_data),
-    definition: Some(definition),
-    definition_int: Some(definition_int),
+    begin_function,
+    end_function,
+    origin,
+    weight_data,
+    definition,
+    definition_int,
 };
 
 /// The envelope of the host's functions.

@@ -9,7 +9,7 @@ use onnxport_abi::status;
 
 use super::callbacks::host_table;
 use super::interface::{real_type, rename_dims};
-use super::{LowerOptions, Lowered, Provided};
+use super::{LowerOptions, Lowered, OutputNames, Provided};
 use crate::Name;
 use crate::diagnose::{Code, Diagnostic, OriginId, Origins, Report, Severity};
 use crate::host::Known;
@@ -91,7 +91,7 @@ pub(super) fn run(
     host: &Host,
     mut program: Program,
     options: &LowerOptions,
-    output_names: &[String],
+    output_names: &OutputNames,
 ) -> Result<Lowered, Report> {
     let symbols = std::mem::take(&mut program.symbols);
     let origins = std::mem::take(&mut program.origins);
@@ -239,10 +239,20 @@ impl<'p> Driver<'p> {
         let ValueType::SymInt(dim) = body.values[*val].ty else { return false };
         match self.dim_value(dim) {
             Some(value) => {
+                self.name_result(value, &body.values[*val].name);
                 scope.bind(*val, Bound::Value(value));
                 true
             }
             None => false,
+        }
+    }
+
+    /// Records that `value` is the result of the call that gives `name`. A value that is the result of several calls is
+    /// that of the first.
+    fn name_result(&mut self, value: ValueId, name: &Name) {
+        let info = &mut self.model.graph.values[value];
+        if info.name.is_none() && matches!(info.def, ir::Def::Node(..)) {
+            info.name = Some(name.clone());
         }
     }
 
@@ -256,10 +266,7 @@ impl<'p> Driver<'p> {
                         scope.bind(val, Bound::Poisoned);
                         continue;
                     }
-                    let info = &mut self.model.graph.values[*value];
-                    if info.name.is_none() && matches!(info.def, ir::Def::Node(..)) {
-                        info.name = Some(stated.name.clone());
-                    }
+                    self.name_result(*value, &stated.name);
                     self.bind_typed(scope, val, *value, &stated.ty);
                 }
                 (Some(val), None) => scope.bind(val, Bound::Absent(call.origin)),

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::driver::{Bound, Driver, Scope, not_computed};
 use super::names::error as name_error;
-use super::{LowerOptions, Names, suggest};
+use super::{LowerOptions, Names, OutputNames, suggest};
 use crate::diagnose::{Code, Diagnostic};
 use crate::ir::{Shape, State, Type, ValueId};
 use crate::program::{Arg, InputKind, InputSpec, OutputKind, Program, Val, ValueType};
@@ -169,7 +169,7 @@ impl Driver<'_> {
     }
 
     /// Makes the outputs: those of the user in order, then one per state.
-    pub(super) fn make_outputs(&mut self, scope: &Scope, options: &LowerOptions, recorded: &[String]) {
+    pub(super) fn make_outputs(&mut self, scope: &Scope, options: &LowerOptions, recorded: &OutputNames) {
         let program = self.program;
         let mut taken: BTreeSet<String> = self.input_names();
         let (mut states, mut returned) = (Vec::new(), Vec::new());
@@ -184,21 +184,21 @@ impl Driver<'_> {
         let mut own = Vec::new();
         let mut found = Vec::new();
         let mut known = taken.clone();
-        let mut recorded = recorded.iter();
-        for (spec, arg) in returned {
-            let recorded = recorded.next().filter(|name| !name.is_empty()).cloned();
+        for (at, (spec, arg)) in returned.into_iter().enumerate() {
+            let given = recorded.values.get(at).filter(|name| !name.is_empty()).cloned();
             let value = self.output_value(scope, arg);
             if value.is_none() && arg.as_value().is_none() {
                 continue;
             }
             let name = arg.as_value().map(|val| program.body.values[val].name.to_string());
-            let name = recorded.or(name).unwrap_or(format!("output_{}", own.len()));
-            own.push(unique(name, &mut known));
-            found.push((spec, value));
+            let original = given.or(name);
+            let name = recorded.returned.get(at).cloned().flatten().or_else(|| original.clone());
+            own.push(unique(name.unwrap_or(format!("output_{}", own.len())), &mut known));
+            found.push((spec, value, original));
         }
         let mut problems = Vec::new();
         let names = options.output_names.of(&own, "output", &mut problems);
-        for (((spec, value), (name, chosen)), own) in found.into_iter().zip(names).zip(&own) {
+        for ((spec, value, original), (name, chosen)) in found.into_iter().zip(names) {
             if chosen && taken.contains(&name) {
                 let message = format!("the name `{name}` is taken by an input or another output");
                 problems.push(name_error(message, "choose names that differ"));
@@ -206,7 +206,7 @@ impl Driver<'_> {
             let name = unique(name, &mut taken);
             if let Some(value) = value {
                 if options.provenance {
-                    self.model.output_metadata.push(provenance::output(spec, Some(own), &name));
+                    self.model.output_metadata.push(provenance::output(spec, original.as_deref(), &name));
                 }
                 self.add_output(value, name);
             }

@@ -25,6 +25,7 @@ use crate::host::Host;
 use crate::ir::Model;
 use crate::ir::opset::DEFAULT_OPSET;
 use crate::program::{Arg, Program};
+use crate::pt2::TreeSpec;
 use crate::valid::Stated;
 
 /// What the user asks of the model's interface.
@@ -79,21 +80,33 @@ pub struct Provided {
     pub calls: usize,
 }
 
-/// The names that an exported program gives its user outputs, in order; empty where it gives none.
-///
-/// To be asked before normalisation, which can leave an output with another value than the one that
-/// was named.
-pub fn output_names(program: &Program) -> Vec<String> {
-    let outputs = program.signature.outputs.iter().zip(&program.body.outputs);
-    let users = outputs.filter(|(spec, _)| spec.kind.is_returned());
-    let name = |arg: &Arg| {
-        let value = arg.as_value().and_then(|val| program.body.values.find(val));
-        value.map(|v| v.name.to_string()).unwrap_or_default()
-    };
-    users.map(|(_, arg)| name(arg)).collect()
+/// What the outputs that go back to the caller are called.
+#[derive(Clone, Debug, Default)]
+pub struct OutputNames {
+    /// The program's names of their values, in order; empty where there is none.
+    pub values: Vec<String>,
+    /// Their names in what the module returns: the keys of dictionaries and the fields of dataclasses. In the order of
+    /// `values`, or empty.
+    pub returned: Vec<Option<String>>,
 }
 
-/// Lowers `program`, which must be functional. Outputs that the user does not name get `output_names`.
+impl OutputNames {
+    /// The names that `program` has. To be asked before normalisation, which can replace the value of an output.
+    pub fn of(program: &Program) -> Self {
+        let outputs = program.signature.outputs.iter().zip(&program.body.outputs);
+        let users = outputs.filter(|(spec, _)| spec.kind.is_returned());
+        let name = |arg: &Arg| {
+            let value = arg.as_value().and_then(|val| program.body.values.find(val));
+            value.map(|v| v.name.to_string()).unwrap_or_default()
+        };
+        let values: Vec<String> = users.map(|(_, arg)| name(arg)).collect();
+        let tree = program.signature.out_spec.as_deref().and_then(|text| TreeSpec::parse(text).ok());
+        let returned = tree.map(|tree| tree.leaf_names()).filter(|leaves| leaves.len() == values.len());
+        Self { values, returned: returned.unwrap_or_default() }
+    }
+}
+
+/// Lowers `program`, which must be functional. Outputs that the user does not name are called as `names` says.
 ///
 /// # Errors
 /// A report of every call that cannot be lowered, not only the first.
@@ -101,7 +114,7 @@ pub fn lower(
     host: &Host,
     program: Program,
     options: &LowerOptions,
-    output_names: &[String],
+    names: &OutputNames,
 ) -> Result<Lowered, Report> {
-    driver::run(host, program, options, output_names)
+    driver::run(host, program, options, names)
 }

@@ -7,11 +7,15 @@ use serde_json::Value;
 
 use super::{FORMAT, Profile};
 use crate::diagnose::{Code, Diagnostic};
+use crate::files;
+
+/// The most bytes of a profile.
+const LARGEST: u64 = 1 << 30;
 
 /// Reads a profile.
 pub(super) fn read(path: &Path) -> Result<Profile, Diagnostic> {
     let shown = path.display();
-    let text = std::fs::read_to_string(path)
+    let text = files::text(path, LARGEST)
         .map_err(|error| Diagnostic::error(Code::READ_IO, format!("cannot read `{shown}`: {error}")))?;
     let wrong = |why: String| {
         Diagnostic::error(Code::RUN_PROFILE, format!("`{shown}` holds no profile: {why}"))

@@ -1,9 +1,12 @@
-//! PyTorch's tree specifications: how flat inputs nest.
+//! PyTorch's tree specifications: how flat inputs and outputs nest.
 
 use serde::Deserialize;
 
 use super::json;
 use crate::diagnose::{Code, Diagnostic};
+
+/// Longer names of leaves are not used.
+const MAX_NAME: usize = 128;
 
 /// A tree without its leaves.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -35,19 +38,88 @@ impl TreeSpec {
         self.r#type.is_none()
     }
 
-    /// The keys of a node whose context is a list of strings.
+    /// The keys or fields of the children, where they are strings.
     pub fn keys(&self) -> Option<Vec<String>> {
         #[derive(Deserialize)]
         #[serde(untagged)]
         enum Context {
             Keys(Vec<String>),
-            /// `collections.defaultdict` records its factory before the keys.
-            Factory(serde::de::IgnoredAny, Vec<String>),
-            /// A cache of `transformers` records more after the keys.
-            Cache(Vec<String>, serde::de::IgnoredAny),
+            /// A cache of `transformers` records more after the keys, a dataclass the fields that are `None`.
+            Record(Vec<String>, serde::de::IgnoredAny),
+            /// `collections.defaultdict`.
+            WithFactory {
+                dict_context: Vec<String>,
+            },
         }
         match serde_json::from_str(self.context.as_deref()?).ok()? {
-            Context::Keys(keys) | Context::Factory(_, keys) | Context::Cache(keys, _) => Some(keys),
+            Context::Keys(keys) | Context::Record(keys, _) | Context::WithFactory { dict_context: keys } => {
+                Some(keys)
+            }
         }
+    }
+
+    /// The names of the leaves: the keys and fields on the way to each, joined by dots, `past_key_values.0.key`.
+    /// A leaf that no key or field leads to has none.
+    pub fn leaf_names(&self) -> Vec<Option<String>> {
+        let mut names = Vec::new();
+        self.name_leaves(&mut Path::default(), &mut names);
+        names
+    }
+
+    fn name_leaves(&self, path: &mut Path, names: &mut Vec<Option<String>>) {
+        if self.is_leaf() {
+            names.push(path.name());
+            return;
+        }
+        let fields = self.keys().filter(|keys| keys.len() == self.children_spec.len());
+        for (at, child) in self.children_spec.iter().enumerate() {
+            let field = fields.as_ref().and_then(|fields| fields.get(at)).map(String::as_str);
+            match field {
+                // Caches of `transformers`: a list of keys and a list of values, an item for each layer.
+                Some(field @ ("key_cache" | "value_cache")) if !child.is_leaf() => {
+                    for (layer, part) in child.children_spec.iter().enumerate() {
+                        path.with(None, layer, |path| {
+                            path.with(field.strip_suffix("_cache"), at, |path| part.name_leaves(path, names));
+                        });
+                    }
+                }
+                field => path.with(field, at, |path| child.name_leaves(path, names)),
+            }
+        }
+    }
+}
+
+/// The way from the root of a tree to one of its nodes.
+#[derive(Default)]
+struct Path {
+    text: String,
+    /// How many keys and fields are on it.
+    fields: usize,
+}
+
+impl Path {
+    /// Goes to a child for the time of `inside`: by its field if that can be part of a name, by its index otherwise.
+    fn with(&mut self, field: Option<&str>, index: usize, inside: impl FnOnce(&mut Self)) {
+        let (len, fields) = (self.text.len(), self.fields);
+        let in_names = |c: char| c.is_alphanumeric() || "_-.:/".contains(c);
+        let field = field.filter(|field| !field.is_empty() && field.chars().all(in_names));
+        self.fields += usize::from(field.is_some());
+        let step = match field {
+            Some(field) => field.to_owned(),
+            None if len == 0 => format!("output_{index}"),
+            None => index.to_string(),
+        };
+        // What is too long stays too long.
+        if len <= MAX_NAME {
+            self.text.push_str(if len == 0 { "" } else { "." });
+            self.text.push_str(&step);
+        }
+        inside(self);
+        self.text.truncate(len);
+        self.fields = fields;
+    }
+
+    fn name(&self) -> Option<String> {
+        (self.fields > 0 && self.text.len() <= MAX_NAME).then(|| self.text.clone())
     }
 }

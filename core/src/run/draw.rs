@@ -1,5 +1,7 @@
 //! Values that nobody gives.
 
+use std::time::Duration;
+
 use crate::ops::{Budget, Elements, Limits, Tensor};
 use crate::random::Random;
 use crate::tensor::{DType, Kind, LazyTensor};
@@ -20,7 +22,7 @@ impl Draw {
     pub(super) fn tensor(self, at: usize, dtype: DType, shape: Vec<u64>) -> Result<LazyTensor, String> {
         let shape: Option<Vec<usize>> = shape.iter().map(|d| usize::try_from(*d).ok()).collect();
         let shape = shape.ok_or("it is too large")?;
-        let budget = Budget::new(Limits { bytes: MOST, steps: u64::MAX });
+        let budget = Budget::new(Limits { bytes: MOST, steps: u64::MAX, time: Duration::MAX });
         let count = budget.count(&shape).map_err(|e| e.message)?;
         let mut random = Random::new(self.seed ^ (at as u64 + 1).wrapping_mul(0xd1b5_4a32_d192_ed03));
         let elements = match dtype.kind() {

@@ -8,7 +8,7 @@ mod log;
 use std::path::Path;
 
 use onnxport_abi::RStr;
-use onnxport_abi::{HostRoot, PluginRoot, Table, backend, graph, lowering, pass, rules, rules2};
+use onnxport_abi::{HostRoot, PluginRoot, Table, backend, graph, lowering, pass, rules};
 
 use crate::diagnose::Report;
 use crate::host::discover::Search;
@@ -26,7 +26,6 @@ pub extern "C" fn query(interface: RStr<'_>) -> Table {
         graph::INTERFACE => crate::graph_access::host_table(),
         backend::INTERFACE => crate::backend::host_table(),
         rules::INTERFACE => crate::optimise::rules_table(),
-        rules2::INTERFACE => crate::optimise::rules2_table(),
         pass::INTERFACE => crate::optimise::pass_table(),
         _ => Table::NONE,
     }

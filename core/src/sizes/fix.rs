@@ -48,10 +48,46 @@ pub fn fix(program: &mut Program, schemas: &Schemas, sizes: &[AxisSize]) -> Resu
             }
         }
     }
-    if fixing.problems.is_empty() {
-        return Ok(());
+    fixing.result(program)
+}
+
+/// Makes dimensions of inputs to which the user gives one name one dimension: `axes` are the program's own names of inputs,
+/// axes, and the names. Axes that are not there, or are no free dimensions, are left alone.
+///
+/// # Errors
+/// `OP309` where the program does not allow the dimensions to be equal, or was traced with different sizes.
+pub fn merge(program: &mut Program, schemas: &Schemas, axes: &[(&str, usize, &str)]) -> Result<(), Report> {
+    let asked = |(input, axis, name): &(&str, usize, &str)| format!("{input}:{axis}={name}");
+    let said = axes.iter().map(asked).collect::<Vec<_>>().join(", ");
+    let mut fixing = Fixing { with: Substitution::default(), asked: said, problems: Vec::new() };
+    let mut named: FxHashMap<&str, SymId> = FxHashMap::default();
+    let mut symbols = program.symbols.clone();
+    for axis in axes {
+        let port = ports(program).into_iter().find(|port| port.name == axis.0);
+        let dim = port.and_then(|port| port.dims.get(axis.1).copied());
+        let Some(symbol) = dim.and_then(|dim| symbols.as_symbol(dim)) else { continue };
+        let symbol = fixing.with.kept(symbol);
+        let first = fixing.with.kept(*named.entry(axis.2).or_insert(symbol));
+        if first == symbol {
+            continue;
+        }
+        if symbols.merge(symbol, first, &mut fixing.with).is_none() {
+            let shown = |symbol| {
+                let symbol: &Symbol = symbols.get(symbol);
+                let traced = symbol.hint.map_or_else(String::new, |size| format!(", traced at {size}"));
+                format!("`{}` ({}{traced})", symbol.name, range(symbol.range))
+            };
+            let message =
+                format!("`{}`: {} and {} cannot be equal", asked(axis), shown(first), shown(symbol));
+            fixing.problem(Code::LOWER_SIZE, message);
+        }
     }
-    Err(Report { diagnostics: fixing.problems, origins: program.origins.clone() })
+    if fixing.problems.is_empty() && !fixing.with.is_empty() {
+        program.symbols = symbols;
+        fixing.follow(program, schemas);
+        fixing.rewrite(program);
+    }
+    fixing.result(program)
 }
 
 const HELP: &str =
@@ -69,6 +105,13 @@ struct Fixing {
 }
 
 impl Fixing {
+    fn result(self, program: &Program) -> Result<(), Report> {
+        if self.problems.is_empty() {
+            return Ok(());
+        }
+        Err(Report { diagnostics: self.problems, origins: program.origins.clone() })
+    }
+
     fn problem(&mut self, code: Code, message: String) {
         self.problems.push(Diagnostic::error(code, message).help(HELP));
     }

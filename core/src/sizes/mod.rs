@@ -5,7 +5,7 @@ mod fix;
 
 pub use crate::onnx::AxisSize;
 pub(crate) use constraints::{Constraints, Sizes};
-pub use fix::fix;
+pub use fix::{fix, merge};
 
 use crate::sym::Dim;
 

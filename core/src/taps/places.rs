@@ -3,9 +3,9 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Recorded;
-use crate::diff::{Alignment, Place, metadata};
+use crate::diff::{Alignment, How, Place, metadata};
 use crate::ir::{Def, Model, NodeId, Type, ValueId};
-use crate::onnx::NODE_KEY;
+use crate::onnx::{NODE_KEY, RESULTS_KEY};
 use crate::ops;
 
 /// A value that both sides have.
@@ -19,7 +19,7 @@ pub struct Tap {
     pub name: String,
     /// What the other side calls it.
     pub counterpart: String,
-    /// Whether it is its counterpart without doubt; else values of other shapes are none.
+    /// Whether a difference of type or shape is one between the values; else they are not compared.
     pub is_sure: bool,
 }
 
@@ -46,31 +46,28 @@ impl<'m> Taps<'m> {
     /// The other side is a recording of the program that the model was made of.
     pub fn recorded(model: &'m Model, recorded: &Recorded) -> Self {
         let graph = &model.graph;
-        // The last node that an exported node became gives its result.
-        let mut last: FxHashMap<&str, NodeId> = FxHashMap::default();
-        for node in graph.order(graph.main()) {
-            let exported = metadata(model, node, NODE_KEY);
-            if !exported.is_empty() {
-                last.insert(exported, node);
-            }
-        }
-        Self::new(model, |node, _, name| {
-            if recorded.has(name) {
-                return Some((name.to_owned(), true));
-            }
-            let exported = metadata(model, node, NODE_KEY);
-            let is_result = last.get(exported) == Some(&node) && graph.nodes[node].outputs.len() == 1;
-            // Of several that became one, the first is the one whose result is left.
-            let first = exported.split('+').next().unwrap_or_default();
-            (is_result && recorded.has(first)).then(|| (first.to_owned(), false))
+        let outputs: FxHashSet<ValueId> = graph.blocks[graph.main()].outputs().iter().copied().collect();
+        Self::new(model, |node, value, name| {
+            let results = metadata(model, node, RESULTS_KEY);
+            let call = if !results.is_empty() {
+                let at = graph.nodes[node].outputs.iter().position(|output| *output == Some(value))?;
+                results.split(',').nth(at)?
+            } else if outputs.contains(&value) && metadata(model, node, NODE_KEY).is_empty() {
+                // Nothing says that its name is not one that the user chose.
+                return None;
+            } else {
+                name
+            };
+            recorded.has(call).then(|| (call.to_owned(), true))
         })
     }
 
     /// The other side runs another model.
     pub fn aligned(model: &'m Model, other: &Model, alignment: &Alignment) -> Self {
-        Self::new(model, |_, value, _| {
+        Self::new(model, |node, value, _| {
             let counterpart = alignment.value(value)?;
-            Some((other.graph.values[counterpart].name.as_deref()?.to_owned(), true))
+            let is_named = alignment.how(node) == Some(How::Name);
+            Some((other.graph.values[counterpart].name.as_deref()?.to_owned(), is_named))
         })
     }
 

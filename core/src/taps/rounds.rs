@@ -11,6 +11,7 @@ use crate::ir::{Model, Type, ValueId};
 use crate::run::Computed;
 use crate::sym::SymId;
 use crate::table::type_text;
+use crate::tensor::DType;
 
 /// What the values of a round may take in memory, both sides together, unless the user says otherwise.
 pub const MEMORY: u64 = 1 << 30;
@@ -203,8 +204,8 @@ impl<'a, 'm, 'r> Rounds<'a, 'm, 'r> {
             row.verdict = not_judged("one of the sides did not give it");
             return row;
         };
-        if !tap.is_sure && shape != expected.shape {
-            row.verdict = not_judged("its shape is that of another value");
+        if !tap.is_sure && (shape != expected.shape || !are_comparable(dtype, expected.dtype)) {
+            row.verdict = not_judged("it has another type or shape than its counterpart");
             return row;
         }
         row.is_usable = shape == expected.shape;
@@ -254,6 +255,11 @@ pub fn compare(
     report.rounds = rounds.count;
     report.not_in_place = ours.not_in_place();
     Ok(report)
+}
+
+/// Whether values of these types can be of one value: in a type of the same kind, or of another width.
+fn are_comparable(a: DType, b: DType) -> bool {
+    a == b || a.is_float() && b.is_float() || a.is_int() && b.is_int()
 }
 
 /// The bytes of each tapped value, as far as its type and the inputs tell.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use onnxport_abi::executor::{ExecutorTable, Handle, OptionRecord, TensorView};
-use onnxport_abi::{RSlice, RStr, Version};
+use onnxport_abi::{RSlice, RStr};
 
 use super::apart::{Apart, Remote, RemoteSession};
 use super::measure::Measuring;
@@ -11,7 +11,7 @@ use super::place::Place;
 use crate::compare::Difference;
 use crate::diagnose::{Code, Diagnostic};
 pub use crate::host::Output;
-use crate::host::{CONTRACT, Call, Host, Known, Plugin};
+use crate::host::{Call, Host, Known, Plugin};
 use crate::tensor::DType;
 use crate::trace;
 
@@ -19,15 +19,13 @@ use crate::trace;
 #[derive(Clone, Copy)]
 pub struct Executor {
     id: &'static str,
-    /// The contract that the plugin was built with.
-    contract: Version,
     table: ExecutorTable,
 }
 
 impl Executor {
     /// The executor that a plugin provides, if it provides one.
     pub fn of(plugin: &Plugin) -> Option<Self> {
-        plugin.executor.map(|table| Self { id: plugin.id, contract: plugin.contract, table })
+        plugin.executor.map(|table| Self { id: plugin.id, table })
     }
 
     /// The executor of the plugin `id`; without one the first, in the order of the plugins.
@@ -171,17 +169,13 @@ impl Runtime {
     /// model's outputs and in this order.
     ///
     /// # Errors
-    /// [`Code::PLUGIN_VERSION`] when the plugin is older than contract 1.1, which brought this;
-    /// [`Code::VERIFY_NO_EXECUTOR`] when the runtime cannot do it.
+    /// [`Code::VERIFY_NO_EXECUTOR`] when the plugin or its runtime cannot do it.
     pub fn load_with(&self, path: &Path, values: &[&str]) -> Result<Session<'_>, Diagnostic> {
-        let Executor { id, contract, table } = self.executor;
+        let Executor { id, table } = self.executor;
         let Some(load_with) = table.load_with else {
-            let message = format!(
-                "plugin `{id}` of plugin contract {contract} cannot hand over intermediate values; this host \
-                 has {CONTRACT}"
-            );
-            let mut problem = Diagnostic::error(Code::PLUGIN_VERSION, message)
-                .help("use a version of the plugin that is built for contract 1.1 or later");
+            let message = format!("the executor of plugin `{id}` does not return intermediate values");
+            let mut problem = Diagnostic::error(Code::VERIFY_NO_EXECUTOR, message)
+                .help("name another one: `--executor reference` and `--executor ort` return them");
             problem.provider = Some(id.to_owned());
             return Err(problem);
         };
@@ -252,7 +246,7 @@ impl<'r> Session<'r> {
 
     /// Runs the model, and has the runtime compare its results with `expected` where they are, exactly: `measured` is
     /// given the difference of each, by its name. Results that it does not compare go to `take`. Returns why the runtime
-    /// cannot do it, if it cannot: it is in another process, older than contract 1.4, or lacks what that takes.
+    /// cannot do it, if it cannot: it is in another process,or the plugin does not compare.
     ///
     /// # Errors
     /// Those of the runtime; [`Code::PLUGIN_CONTRACT`] when it states what cannot be.

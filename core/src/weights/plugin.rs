@@ -4,7 +4,6 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use onnxport_abi::Version;
 use onnxport_abi::executor::{Sink, TensorView};
 use onnxport_abi::status;
 use onnxport_abi::weights::{
@@ -24,8 +23,6 @@ use crate::tensor::{DType, Error, Granule, LazyTensor, MAX_RANK, Produce, Produc
 #[derive(Clone)]
 pub(super) struct Table {
     pub(super) plugin: &'static str,
-    /// The contract that the plugin was built with.
-    pub(super) contract: Version,
     pub(super) table: WeightsTable,
     pub(super) quantisers: &'static [QuantiserEntry],
     panicked: Arc<AtomicBool>,
@@ -37,8 +34,8 @@ impl Table {
     pub(super) fn of(host: &Host, id: &str) -> Result<Self, Diagnostic> {
         let has = |plugin: &&Plugin| plugin.weights.is_some();
         let found = host.plugins.iter().filter(has).find(|plugin| plugin.id == id);
-        let Some((plugin, contract, WeightsPlugin { table, quantisers, panicked })) =
-            found.and_then(|plugin| Some((plugin.id, plugin.contract, plugin.weights.clone()?)))
+        let Some((plugin, WeightsPlugin { table, quantisers, panicked })) =
+            found.and_then(|plugin| Some((plugin.id, plugin.weights.clone()?)))
         else {
             let known: Vec<&str> = host.plugins.iter().filter(has).map(|plugin| plugin.id).collect();
             let message = format!("there is no plugin `{id}` that has to do with weights");
@@ -49,7 +46,7 @@ impl Table {
             };
             return Err(Diagnostic::error(Code::WEIGHT_SCHEME, message).help(help));
         };
-        Ok(Self { plugin, contract, table, quantisers, panicked, run: Run::current() })
+        Ok(Self { plugin, table, quantisers, panicked, run: Run::current() })
     }
 
     /// That the plugin has no `kind` of this name; it has `known`.

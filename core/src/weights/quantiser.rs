@@ -8,8 +8,8 @@ use onnxport_abi::{RSlice, RSliceMut, RStr};
 
 use super::plugin::{Table, plugin_error};
 use crate::diagnose::{Code, Diagnostic};
+use crate::host::Host;
 use crate::host::Known;
-use crate::host::{CONTRACT, Host};
 use crate::tensor::Error;
 use crate::tensor::transform::{QuantisedMut, Quantiser, QuantiserGranule, Rectangle, SharedQuantiser};
 
@@ -57,8 +57,7 @@ impl FromStr for QuantiserName {
 /// Finds the quantiser that `wanted` names.
 ///
 /// # Errors
-/// `OP662` when there is no such plugin or quantiser, `OP804` when the plugin is older than quantisers, or
-/// this host is older than what the plugin asks for.
+/// `OP662` when there is no such plugin or quantiser, `OP804` when this host is older than the plugin.
 pub fn quantiser(host: &Host, wanted: &QuantiserName) -> Result<Found, Diagnostic> {
     let table = Table::of(host, &wanted.plugin)?;
     let QuantiserName { plugin, name } = wanted;
@@ -68,13 +67,7 @@ pub fn quantiser(host: &Host, wanted: &QuantiserName) -> Result<Found, Diagnosti
         Err(problem)
     };
     let Some(quantise) = table.table.quantise else {
-        return refuse(
-            format!(
-                "plugin `{plugin}` of plugin contract {} has no quantisers; this host has {CONTRACT}",
-                table.contract
-            ),
-            "use a version of the plugin that is built for contract 1.2 or later",
-        );
+        return Err(table.lacks("quantiser", name, &[]));
     };
     let entries = table.quantisers;
     let Some((index, entry)) = (0..).zip(entries).find(|(_, entry)| entry.name.known() == name) else {

@@ -1,11 +1,12 @@
 //! The reference evaluator as an onnxport executor: models run without a runtime, node by node.
 //!
 //! What an operator computes is what `onnxport_ir::ops` says, plain and exact before it is fast. Weights stay in their
-//! mapped files until a node uses them. Options: `bytes` and `steps`, the budgets of a run.
+//! mapped files until a node uses them. Options: `bytes`, `steps` and `seconds`, the budgets of a run.
 
 mod session;
 
 use std::path::Path;
+use std::time::Duration;
 
 use onnxport_ir::diagnose::Diagnostic;
 use onnxport_ir::ir::import;
@@ -23,6 +24,8 @@ onnxport_sdk::options! {
         bytes: Option<u64>,
         /// Elements computed and products summed in one run; without it, some minutes of them.
         steps: Option<u64>,
+        /// The seconds that one run may take; without it, 600.
+        seconds: Option<u64>,
     }
 }
 
@@ -45,7 +48,8 @@ impl Executor for Reference {
         };
         let bytes = budget("bytes", settings.bytes, default.bytes)?;
         let steps = budget("steps", settings.steps, default.steps)?;
-        Ok(Self { limits: Limits { bytes, steps } })
+        let seconds = budget("seconds", settings.seconds, default.time.as_secs())?;
+        Ok(Self { limits: Limits { bytes, steps, time: Duration::from_secs(seconds) } })
     }
 
     fn describe(&self) -> String {

@@ -122,5 +122,6 @@ fn failure(error: Error) -> Failure {
         Fault::Unsupported => failure.unsupported().help("another executor may have it: --executor ort"),
         Fault::Memory => failure.unsupported().help("give it more with --executor-option bytes=NUMBER"),
         Fault::Steps => failure.unsupported().help("give it more with --executor-option steps=NUMBER"),
+        Fault::Time => failure.unsupported().help("give it more with --executor-option seconds=NUMBER"),
     }
 }

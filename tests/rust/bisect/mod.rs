@@ -2,6 +2,7 @@
 
 mod inside;
 mod plugin;
+mod recorded;
 
 use onnxport_core::bisect::passes::{Broken, Source, passes};
 use onnxport_core::bisect::{Found, Options, Reference, bisect};

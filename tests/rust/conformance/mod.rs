@@ -6,7 +6,7 @@
 
 mod body;
 mod calls;
-mod compare;
+pub(crate) mod compare;
 mod data;
 mod infer;
 
@@ -75,7 +75,7 @@ fn set(folder: &Path, model: &Model, random: bool) -> Result<Close, String> {
     let kinds = data::Kinds::of(model);
     let inputs = kinds.inputs(folder)?;
     let expected = kinds.outputs(folder)?;
-    let limits = Limits { bytes: 1 << 30, steps: 10_000_000_000 };
+    let limits = Limits { bytes: 1 << 30, steps: 10_000_000_000, ..Limits::default() };
     let found = match catch_unwind(AssertUnwindSafe(|| run(model, inputs, limits))) {
         Ok(Ok(found)) => found,
         Ok(Err(error)) => return Err(error.to_string()),

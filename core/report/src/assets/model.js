@@ -1,7 +1,12 @@
 "use strict";
 
 {
-  const model = JSON.parse(document.getElementById("data").textContent).model;
+  // Characters that reorder or hide letters are shown as escapes.
+  const hidden = /[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+  const visible = (key, value) => typeof value === "string"
+    ? value.replace(hidden, (sign) => `\\u{${sign.charCodeAt(0).toString(16)}}`)
+    : value;
+  const model = JSON.parse(document.getElementById("data").textContent, visible).model;
   const svgName = "http://www.w3.org/2000/svg";
   const shape = (name, attributes, text) => {
     const made = document.createElementNS(svgName, name);
@@ -90,9 +95,8 @@
         show(open);
       });
     }
-    // Modules that hold nothing but another one tell nothing.
     let first = root;
-    while (first.inside.size === 1 && first.own.elements * 20 < first.total.elements) [first] = first.inside.values();
+    for (const part of map.dataset.open.split(".")) first = first.inside.get(part) ?? first;
     show(first);
 
     // The graph around a node: what it reads to the left, what reads it to the right.

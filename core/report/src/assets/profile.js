@@ -1,7 +1,12 @@
 "use strict";
 
 {
-  const root = JSON.parse(document.getElementById("data").textContent);
+  // Characters that reorder or hide letters are shown as escapes.
+  const hidden = /[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+  const visible = (key, value) => typeof value === "string"
+    ? value.replace(hidden, (sign) => `\\u{${sign.charCodeAt(0).toString(16)}}`)
+    : value;
+  const root = JSON.parse(document.getElementById("data").textContent, visible);
   const flames = document.getElementById("flames");
   const told = document.getElementById("told");
   const wanted = document.getElementById("wanted");

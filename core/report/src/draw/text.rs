@@ -1,5 +1,7 @@
 //! How wide text is, without a font: a picture states the width of each text, and browsers keep to it.
 
+use onnxport_core::diagnose::render::printable;
+
 /// The advance widths of Helvetica, which those of Arial and Liberation Sans are as well, from space to tilde, in
 /// thousandths of the size.
 const WIDTHS: [u16; 95] = [
@@ -46,10 +48,10 @@ pub(super) fn fit(text: &str, size: f64, bold: bool, most: f64) -> String {
     cut(fits)
 }
 
-/// `text` without what no SVG may hold: signs of control, and what Unicode never assigns.
+/// `text` with what moves or hides letters shown as escapes, and without what Unicode never assigns, which no SVG may
+/// hold.
 pub(super) fn clean(text: &str) -> String {
-    let bad = |c: char| c.is_control() && c != '\n' || matches!(c, '\u{fffe}' | '\u{ffff}');
-    text.chars().map(|c| if bad(c) { '\u{fffd}' } else { c }).collect()
+    printable(text).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
 }
 
 /// `text` as it stands in a file of XML, between tags or in an attribute.
@@ -82,6 +84,7 @@ mod tests {
 
     #[test]
     fn nothing_breaks_the_file() {
-        assert_eq!(escape("a<b>&\"\u{0}\u{1b}c"), "a&lt;b&gt;&amp;&quot;\u{fffd}\u{fffd}c");
+        assert_eq!(escape("a<b>&\"\u{0}\u{1b}c"), "a&lt;b&gt;&amp;&quot;\\u{0}\\u{1b}c");
+        assert_eq!(escape("\u{202e}\u{2066}\u{ffff}"), "\\u{202e}\\u{2066}\u{fffd}");
     }
 }

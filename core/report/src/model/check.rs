@@ -18,6 +18,8 @@ const PARTED: &str = "write";
 /// # Errors
 /// What was changed: numbers that are not the model's, or a page that does not show what its data says.
 pub fn check(report: &str, form: Form, model: &ModelParts) -> Result<(), Vec<String>> {
+    // Tools and editors may have written the ends of lines as Windows does.
+    let report = &*report.replace("\r\n", "\n");
     let text = match form {
         Form::Json => Some(report),
         Form::Html => between(report, page::DATA, "</script>"),
@@ -29,6 +31,10 @@ pub fn check(report: &str, form: Form, model: &ModelParts) -> Result<(), Vec<Str
     let text = text.ok_or_else(|| vec!["it holds no data of a report".to_owned()])?;
     let data: Value =
         serde_json::from_str(text).map_err(|error| vec![format!("its data cannot be read: {error}")])?;
+    if data["format"] != super::FORMAT {
+        let said = &data["format"];
+        return Err(vec![format!("its format is {said}, and {} is the one that is checked", super::FORMAT)]);
+    }
     let Ok(expected) = serde_json::to_value(model) else {
         return Err(vec!["the model has no form".to_owned()]);
     };
@@ -44,9 +50,8 @@ pub fn check(report: &str, form: Form, model: &ModelParts) -> Result<(), Vec<Str
     }
     memory(&data["conversion"], &mut wrong);
     counts(&data["conversion"], &mut wrong);
-    if data["digest"] != super::digest(&data["conversion"]) {
-        wrong
-            .push("what it says of the conversion is not what was written: its digest is another".to_owned());
+    if data["digest"] != super::digest(&data) {
+        wrong.push("its digest is not that of what it says beside the model: it was edited".to_owned());
     }
     if wrong.is_empty() && render(&data, form) != report {
         wrong.push("it does not show what its data says".to_owned());

@@ -12,12 +12,13 @@ pub use check::check;
 pub use markdown::markdown;
 pub use page::page;
 
+use onnxport_core::diagnose::render::{json_text, printable};
 use onnxport_core::inspect::ModelParts;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 /// The version of the data.
-const FORMAT: u64 = 1;
+const FORMAT: u64 = 2;
 
 /// What a conversion says of itself that belongs to the machine that it ran on.
 const OF_THE_MACHINE: [&str; 6] = ["against", "command", "files", "profile", "reports", "sources"];
@@ -45,32 +46,39 @@ pub fn data(name: &str, model: Option<&ModelParts>, conversion: Option<&Value>) 
     }
     let model = model.map(|model| serde_json::to_value(model).unwrap_or_default());
     let conversion = conversion.map(|_| Value::Object(told)).unwrap_or_default();
-    json!({
+    let mut data = json!({
         "onnxport": env!("CARGO_PKG_VERSION"),
         "format": FORMAT,
         "name": name,
         "model": model,
-        "digest": digest(&conversion),
+        "digest": null,
         "conversion": conversion,
-    })
+    });
+    data["digest"] = digest(&data).into();
+    data
 }
 
-/// The SHA-256 of what a report says of a conversion, which no model can be asked for again.
-fn digest(conversion: &Value) -> String {
-    let hash = Sha256::digest(conversion.to_string());
-    hash.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
+/// The SHA-256 of everything in a report that the model does not tell again: all but the model and the digest itself.
+fn digest(data: &Value) -> String {
+    let mut hash = Sha256::new();
+    for (key, value) in data.as_object().into_iter().flatten() {
+        if !matches!(key.as_str(), "model" | "digest") {
+            hash.update(format!("{}:{value}\n", Value::from(key.as_str())));
+        }
+    }
+    hash.finalize().iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
 }
 
 /// The report in a form.
 pub fn render(data: &Value, form: Form) -> String {
     match form {
-        Form::Json => format!("{data:#}\n"),
-        Form::Markdown => markdown(data),
+        Form::Json => format!("{}\n", json_text(&format!("{data:#}"))),
+        Form::Markdown => printable(&markdown(data)).into_owned(),
         Form::Html => page(data),
     }
 }
 
 /// `data` as text that can stand inside of a page or a comment: no sign of it ends either.
 pub(crate) fn embedded(data: &Value) -> String {
-    data.to_string().replace('<', "\\u003c").replace('>', "\\u003e").replace("--", "-\\u002d")
+    json_text(&data.to_string()).replace('<', "\\u003c").replace('>', "\\u003e").replace("--", "-\\u002d")
 }

@@ -1,12 +1,17 @@
 //! A report as a page.
 
+use std::collections::BTreeMap;
+
 use maud::{Markup, PreEscaped, html};
 use serde_json::Value;
 
 use super::embedded;
-use super::tables::{Table, facts, tables, text};
+use super::tables::{Table, facts, list, tables, text};
 use crate::chart::bars;
 use crate::page::{Page, Section, Verdict, render};
+
+/// The tree opens no further by itself.
+const DEPTH: usize = 16;
 
 const SCRIPT: &str = include_str!("../assets/model.js");
 
@@ -17,7 +22,11 @@ pub(super) const DATA: &str = "<script type=\"application/json\" id=\"data\">";
 pub fn page(data: &Value) -> String {
     let mut sections: Vec<Section> = Vec::new();
     if data["model"].is_object() {
-        sections.push(Section { id: "tree", title: "Module tree".to_owned(), body: tree() });
+        sections.push(Section {
+            id: "tree",
+            title: "Module tree".to_owned(),
+            body: tree(list(&data["model"]["modules"])),
+        });
         sections.push(Section { id: "graph", title: "Graph".to_owned(), body: graph() });
     }
     for table in tables(data) {
@@ -44,7 +53,7 @@ fn verdict(data: &Value) -> (Verdict, String) {
     }
 }
 
-fn tree() -> Markup {
+fn tree(modules: &[Value]) -> Markup {
     html! {
         div.filter {
             label { input type="radio" name="measure" value="elements" checked; " parameters" }
@@ -52,9 +61,42 @@ fn tree() -> Markup {
             button #up type="button" { "up" }
             span #path.note {}
         }
-        div #treemap role="img" aria-label="Modules by size" {}
+        div #treemap data-open=(opened(modules)) role="img" aria-label="Modules by size" {}
         p.note { "A click opens a module; up closes it. Areas are what a module holds, with what is inside of it." }
     }
+}
+
+/// The module that the tree shows first: one that holds nearly all parameters itself or in several parts.
+fn opened(modules: &[Value]) -> String {
+    let mut open = String::new();
+    for _ in 0..DEPTH {
+        let (mut total, mut parts) = (0u64, BTreeMap::<&str, (u64, bool)>::new());
+        for row in modules {
+            let (path, elements) =
+                (row["path"].as_str().unwrap_or_default(), row["elements"].as_u64().unwrap_or(0));
+            let inside = path
+                .strip_prefix(&open)
+                .filter(|rest| !rest.is_empty())
+                .and_then(|rest| if open.is_empty() { Some(rest) } else { rest.strip_prefix('.') });
+            let Some(inside) = inside else {
+                total = total.saturating_add(if path == open { elements } else { 0 });
+                continue;
+            };
+            total = total.saturating_add(elements);
+            let (part, rest) = inside.split_once('.').map_or((inside, false), |(part, _)| (part, true));
+            let (size, nests) = parts.entry(part).or_default();
+            *size = size.saturating_add(elements);
+            *nests |= rest;
+        }
+        // All but a twentieth.
+        let large = |(_, (size, nests)): &(&str, (u64, bool))| *nests && total - size < total.div_ceil(20);
+        match parts.into_iter().find(large) {
+            Some((part, _)) if open.is_empty() => part.clone_into(&mut open),
+            Some((part, _)) => open = format!("{open}.{part}"),
+            None => break,
+        }
+    }
+    open
 }
 
 fn graph() -> Markup {
@@ -85,5 +127,24 @@ fn shown(table: &Table) -> Markup {
                 } }
             } }
         } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_tree_opens_where_the_parameters_are() {
+        let row = |path: &str, elements: u64| json!({"path": path, "elements": elements});
+        let open = |rows: &[Value]| opened(rows);
+        assert_eq!(open(&[row("", 0), row("net.a", 50), row("net.b", 50)]), "net");
+        assert_eq!(open(&[row("head", 2), row("net.body.a", 50), row("net.body.b", 50)]), "net.body");
+        assert_eq!(open(&[row("head", 20), row("net.a", 50), row("net.b", 50)]), "");
+        assert_eq!(open(&[row("head", 50)]), "", "nothing is inside of it");
+        assert_eq!(open(&[row("network.a", 1), row("net.a", 50), row("net.b", 50)]), "net");
+        assert_eq!(open(&[]), "");
     }
 }

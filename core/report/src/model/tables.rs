@@ -170,7 +170,7 @@ fn interface(summary: &Value) -> Table {
     let mut found = Vec::new();
     for (key, what) in [("inputs", "input"), ("outputs", "output"), ("states", "state")] {
         for port in list(&summary[key]) {
-            found.push(vec![what.to_owned(), text(&port["name"]), text(&port["ty"])]);
+            found.push(vec![what.to_owned(), text(&port["name"]), text(&port["type"])]);
         }
     }
     Table {
@@ -188,9 +188,27 @@ fn program(model: &Value) -> Table {
         id: "program",
         title: "The program",
         head: vec![("What it states", false), ("", false)],
-        rows: entries.map(|(key, value)| vec![key.clone(), text(value)]).collect(),
+        rows: entries.map(|(key, value)| vec![key.clone(), ranges(&text(value))]).collect(),
         bars: Vec::new(),
     }
+}
+
+/// `text` with PyTorch's ranges as inequalities: `s0: VR[2, int_oo]` becomes `2 <= s0`.
+fn ranges(text: &str) -> String {
+    let entry = |entry: &str| {
+        let (symbol, range) = entry.rsplit_once(": VR[")?;
+        let (least, most) = range.strip_suffix(']')?.split_once(", ")?;
+        let least = Some(least).filter(|least| *least != "-int_oo").map(|least| format!("{least} <= "));
+        let most = Some(most).filter(|most| *most != "int_oo").map(|most| format!(" <= {most}"));
+        Some(format!("{}{symbol}{}", least.unwrap_or_default(), most.unwrap_or_default()))
+    };
+    let Some(inner) = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')) else {
+        return text.to_owned();
+    };
+    let inner = format!("{inner}, ");
+    let entries: Option<Vec<String>> =
+        inner.split_inclusive("], ").map(|part| entry(part.strip_suffix(", ").unwrap_or(part))).collect();
+    entries.map_or_else(|| text.to_owned(), |entries| entries.join(", "))
 }
 
 fn counted(id: &'static str, title: &'static str, name: &'static str, counts: &Value) -> Table {
@@ -360,5 +378,16 @@ fn bytes(n: Option<u64>) -> String {
         Some(n) if n < 1_000_000 => format!("{:.1} kB", n as f64 / 1e3),
         Some(n) if n < 1_000_000_000 => format!("{:.1} MB", n as f64 / 1e6),
         Some(n) => format!("{:.2} GB", n as f64 / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ranges;
+
+    #[test]
+    fn ranges_are_inequalities() {
+        assert_eq!(ranges("{s0: VR[2, int_oo], u1: VR[-int_oo, 5]}"), "2 <= s0, u1 <= 5");
+        assert_eq!(ranges("['L[x].size()[0] <= 4']"), "['L[x].size()[0] <= 4']", "guards stay");
     }
 }

@@ -83,7 +83,7 @@ fn facts(profile: &Profile, other: Option<(&Profile, &Changes)>) -> Vec<(String,
 
 fn graph(profile: &Profile, other: Option<(&Profile, &Changes)>) -> Markup {
     let data = flame::data(profile, other);
-    let text = data.to_string().replace('<', "\\u003c").replace('>', "\\u003e").replace("--", "-\\u002d");
+    let text = crate::model::embedded(&data);
     html! {
         style { (PreEscaped(STYLE)) }
         div.searched {

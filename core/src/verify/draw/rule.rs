@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use crate::ops::{Budget, Elements, Limits, Tensor};
 use crate::random::Random;
@@ -54,7 +55,7 @@ impl Rule {
     pub(crate) fn draw(self, dtype: DType, shape: &[u64], random: &mut Random) -> Result<LazyTensor, String> {
         let extents: Option<Vec<usize>> = shape.iter().map(|d| usize::try_from(*d).ok()).collect();
         let extents = extents.ok_or("it is too large")?;
-        let budget = Budget::new(Limits { bytes: MOST, steps: u64::MAX });
+        let budget = Budget::new(Limits { bytes: MOST, steps: u64::MAX, time: Duration::MAX });
         let count = budget.count(&extents).map_err(|error| error.message)?;
         let row = extents.last().copied().unwrap_or(1).max(1);
         let elements = match (self, dtype.kind()) {

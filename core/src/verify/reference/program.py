@@ -17,7 +17,9 @@ Nothing but PyTorch is needed. A program that is not `trusted` must not run code
 """
 
 import collections
+import contextlib
 import ctypes
+import importlib
 import json
 import os
 import re
@@ -204,6 +206,32 @@ def structures(archive: str) -> Iterator[dict[str, Any]]:
                 if isinstance(text, str) and text:
                     nodes = objects(json.loads(text))
                     yield from (node for node in nodes if isinstance(node.get("type"), str))
+
+
+# Namespaces of operators that a module of another name registers.
+MODULES = {"quantized_decomposed": "torch.ao.quantization.fx._decomposed"}
+CALL = re.compile(r"#?torch\.ops\.(\w+)\.[\w.]+")
+
+
+def import_operators(archive: str) -> None:
+    """Import the libraries whose operators a program calls, those that are installed.
+
+    A library registers operators in the namespace that it is called as. This runs its code.
+    """
+    import torch
+
+    targets = {
+        part["target"]
+        for program in programs(archive)
+        for part in objects(program)
+        if isinstance(part.get("target"), str) and "inputs" in part
+    }
+    calls = {call[1] for call in map(CALL.fullmatch, targets) if call}
+    known = {name.partition("::")[0] for name in torch._C._dispatch_get_all_op_names()}
+    for namespace in sorted(calls - known):
+        # Without it, loading the program says which operator is not known.
+        with contextlib.suppress(ImportError):
+            importlib.import_module(MODULES.get(namespace, namespace))
 
 
 def load(archive: str) -> Any:
@@ -449,6 +477,8 @@ def main() -> None:
             if found is not None:
                 raise ValueError(f"the program holds {found}, which PyTorch may run as code")
             os.environ["TORCH_FORCE_WEIGHTS_ONLY_LOAD"] = "1"
+        else:
+            import_operators(archive)
         return Program(load(archive))
 
     answer(request, loaded)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import onnx
+import pytest
 
 from tests.python.importing import exported, same
 from tests.python.importing.same import Source
@@ -32,7 +33,10 @@ def of_package() -> dict[str, list[Source]]:
 
 def models(folder: Path) -> Iterator[Path]:
     """Yield the models of tests, a folder each."""
-    yield from sorted(folder.glob("*/model.onnx"))
+    found = sorted(folder.glob("*/model.onnx"))
+    if not found:
+        pytest.fail(f"{folder} holds no models; run `cargo xtask conformance` first")
+    yield from found
 
 
 def of_torch(everything: bool) -> dict[str, list[Source]]:

@@ -53,9 +53,10 @@ fn the_absolute_tolerance_is_bounded() {
     // A million in a tensor allows no more than a thousand does: 0.1 beside it.
     assert_eq!(wrong(&[1e6, 0.0], &[1e6, 0.05]), 0);
     assert_eq!(wrong(&[1e6, 0.0], &[1e6, 0.2]), 1);
-    // Small values allow no less than ones do.
-    assert_eq!(wrong(&[1e-3, 0.0], &[1e-3, 9e-5]), 0);
-    assert_eq!(wrong(&[1e-3, 0.0], &[1e-3, 2e-4]), 1);
+    // It shrinks with small outputs, to a hundredth: a tenth of the output is not noise.
+    assert_eq!(wrong(&[0.1, 0.0], &[0.1, 9e-6]), 0);
+    assert_eq!(wrong(&[1e-3, 0.0], &[1e-3, 9e-5]), 1);
+    assert_eq!(wrong(&[1e-5, 0.0], &[1e-5, 9e-7]), 0);
 }
 
 #[test]

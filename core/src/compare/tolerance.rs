@@ -5,8 +5,9 @@ use serde::Serialize;
 
 use crate::tensor::DType;
 
-/// Between which values the factor of the absolute tolerance is held.
-pub(super) const SCALE: (f64, f64) = (1.0, 1e3);
+/// The bounds of the factor of the absolute tolerance. The lower one keeps small outputs from being judged by a
+/// tolerance as large as they are.
+pub(super) const SCALE: (f64, f64) = (1e-2, 1e3);
 
 /// How far a value may be from the expected one: `|got - expected| <= atol + rtol * |expected|`.
 #[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
@@ -43,7 +44,12 @@ impl Tolerance {
         Self { atol: self.atol * Self::factor(largest), ..self }
     }
 
-    /// By what the absolute tolerance is multiplied for a tensor whose largest finite expected magnitude is `largest`.
+    /// The wider of two tolerances: the larger of each part.
+    pub(crate) fn or_wider(self, other: Self) -> Self {
+        Self { rtol: self.rtol.max(other.rtol), atol: self.atol.max(other.atol) }
+    }
+
+    /// The factor of the absolute tolerance for a tensor whose largest finite expected magnitude is `largest`.
     pub(crate) fn factor(largest: f64) -> f64 {
         largest.clamp(SCALE.0, SCALE.1)
     }

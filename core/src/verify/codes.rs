@@ -3,11 +3,7 @@
 //! Integer kernels round sums to codes once where a program in floating point rounds every step: what lies in the
 //! middle between two codes becomes either. Such a difference is one step and not a mistake.
 
-use std::path::Path;
-
-use rustc_hash::FxHashMap;
-
-use crate::ir::{self, Attr, Def, Graph, Node, ValueId};
+use crate::ir::{Attr, Def, Graph, Node, ValueId};
 use crate::tensor::DType;
 
 /// Operators whose results differ by no more than their first operand does.
@@ -26,30 +22,8 @@ const KEEPING: &[&str] = &[
     "Unsqueeze",
 ];
 
-/// The step between neighbouring codes of each output that is coded, by its name.
-#[derive(Default)]
-pub(super) struct Steps(FxHashMap<String, f64>);
-
-impl Steps {
-    /// Those of the model at `path`; none where it cannot be read.
-    pub(super) fn read(path: &Path) -> Self {
-        let Ok(model) = ir::import::import(path) else { return Self::default() };
-        let graph = &model.graph;
-        let outputs = graph.blocks[graph.main()].outputs().iter();
-        let named = outputs.filter_map(|output| {
-            Some((graph.values[*output].name.as_deref()?.to_owned(), step(graph, *output)?))
-        });
-        Self(named.collect())
-    }
-
-    /// The step of the output `name`.
-    pub(super) fn of(&self, name: &str) -> Option<f64> {
-        self.0.get(name).copied()
-    }
-}
-
-/// The step of what `value` is computed from, through operators that keep differences.
-fn step(graph: &Graph, value: ValueId) -> Option<f64> {
+/// The step between the neighbouring codes that `value` is computed from, through operators that keep differences.
+pub(super) fn step(graph: &Graph, value: ValueId) -> Option<f64> {
     let mut at = value;
     loop {
         let Def::Node(node, _) = graph.values[at].def else { return None };

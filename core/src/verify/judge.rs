@@ -10,6 +10,7 @@ use super::nature::{Nature, remarks};
 use super::report::{OutputReport, TensorReport};
 use super::run::Options;
 use super::values::numbers;
+use super::written::Written;
 use super::{Extent, Signature};
 use crate::compare::{Difference, Tolerance, compare};
 use crate::sym::{SymId, Symbols};
@@ -23,8 +24,7 @@ pub(super) struct Judge<'a> {
     signature: &'a Signature,
     case: &'a Case,
     options: &'a Options<'a>,
-    /// The distance of neighbouring codes of an output that is coded.
-    step: &'a dyn Fn(&str) -> Option<f64>,
+    written: &'a Written<'a>,
     symbols: Symbols,
     sizes: FxHashMap<SymId, i64>,
     /// User outputs seen so far.
@@ -38,7 +38,7 @@ impl<'a> Judge<'a> {
         case: &'a Case,
         inputs: &[Bound<'_>],
         options: &'a Options<'a>,
-        step: &'a dyn Fn(&str) -> Option<f64>,
+        written: &'a Written<'a>,
     ) -> Self {
         let mut symbols = Symbols::default();
         let mut sizes = FxHashMap::default();
@@ -52,7 +52,7 @@ impl<'a> Judge<'a> {
                 }
             }
         }
-        Self { signature, case, options, step, symbols, sizes, position: 0, outputs: Vec::new() }
+        Self { signature, case, options, written, symbols, sizes, position: 0, outputs: Vec::new() }
     }
 
     pub(super) fn output(&mut self, output: &Output<'_>) {
@@ -126,16 +126,20 @@ impl<'a> Judge<'a> {
         }
         let tolerance = self.tolerance(expected, entry.floor);
         let (dtype, shape) = (expected.dtype, &expected.shape);
-        let found = match self.options.comparer {
-            None => compare(dtype, shape, output.bytes, &bytes, tolerance),
-            Some(plugin) => {
-                match plugin.compare(output.name, dtype, shape, output.bytes, &bytes, tolerance) {
-                    Ok(found) => found,
-                    Err(problem) => {
-                        entry.problem = Some(format!("was not compared: {}", problem.message));
-                        return;
-                    }
-                }
+        let held = |tolerance: Tolerance| match self.options.comparer {
+            None => Ok(compare(dtype, shape, output.bytes, &bytes, tolerance)),
+            Some(plugin) => plugin.compare(output.name, dtype, shape, output.bytes, &bytes, tolerance),
+        };
+        let found =
+            held(tolerance).and_then(|found| match self.wider(output.name, &found, tolerance, entry.floor) {
+                Some(wider) => held(wider),
+                None => Ok(found),
+            });
+        let found = match found {
+            Ok(found) => found,
+            Err(problem) => {
+                entry.problem = Some(format!("was not compared: {}", problem.message));
+                return;
             }
         };
         if found.wrong > 0 && !self.options.measure {
@@ -171,6 +175,23 @@ impl<'a> Judge<'a> {
         Tolerance { rtol: rtol.unwrap_or(default.rtol), atol: atol.unwrap_or(default.atol) }
     }
 
+    /// The tolerance of a narrower type that the output `name` was rounded to on its way, if it differs by the tolerance of
+    /// its own type. A stated tolerance, and a measured noise, hold as they are.
+    fn wider(
+        &self,
+        name: &str,
+        found: &Difference,
+        tolerance: Tolerance,
+        floor: Option<Floor>,
+    ) -> Option<Tolerance> {
+        let Options { rtol, atol, .. } = self.options;
+        if found.wrong == 0 || floor.is_some() || rtol.is_some() || atol.is_some() {
+            return None;
+        }
+        let wider = tolerance.or_wider(Tolerance::of(self.written.narrowest(name)?));
+        (wider != tolerance).then_some(wider)
+    }
+
     /// The distance of neighbouring codes, if no result is further than that from the expected one. Who states a
     /// tolerance, or compares by a plugin, wants nothing else.
     fn neighbours(&self, name: &str, found: &Difference) -> Option<f64> {
@@ -178,7 +199,7 @@ impl<'a> Judge<'a> {
         if rtol.is_some() || atol.is_some() || comparer.is_some() || found.not_finite > 0 {
             return None;
         }
-        let step = (self.step)(name)?;
+        let step = self.written.step(name)?;
         let rounding = found.allowed.atol + found.allowed.rtol * found.largest;
         (found.max_abs <= step + rounding).then_some(step)
     }

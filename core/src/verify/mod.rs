@@ -15,6 +15,7 @@ mod judge;
 mod made;
 mod measure;
 mod model;
+mod narrow;
 mod nature;
 mod place;
 mod reference;
@@ -24,6 +25,7 @@ mod samples;
 mod several;
 mod source;
 mod values;
+mod written;
 
 pub use crate::compare::{Chosen, Difference, Tolerance};
 pub use crate::host::discard;

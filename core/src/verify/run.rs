@@ -1,18 +1,17 @@
 //! Feeds every case to the model and checks each output as the runtime hands it over.
 
-use std::cell::LazyCell;
 use std::path::Path;
 use std::time::Instant;
 
 use super::Signature;
 use super::bind::{Kept, at_declared_sizes, bind, feeds, other_size};
 use super::branches::Branches;
-use super::codes::Steps;
 use super::executor::{Runtime, Session};
 use super::expected::{Against, Case, Expected};
 use super::judge::{Judge, report};
 use super::report::{CaseReport, Judged, Verification};
 use super::several::{Recorder, draws};
+use super::written::Written;
 use crate::compare::Chosen;
 use crate::diagnose::{Code, Diagnostic};
 use crate::ir::import::check_calls;
@@ -89,8 +88,7 @@ pub(super) fn run(
         _ => None,
     };
     let mut session = load(runtime, path, &signature, &mut branches)?;
-    let steps = LazyCell::new(|| Steps::read(path));
-    let step = |name: &str| steps.of(name);
+    let written = Written::new(path);
     let mut cases = Vec::with_capacity(against.cases.len());
     // What the call before left, and whether it did.
     let (mut kept, mut stands) = (Kept::default(), false);
@@ -121,7 +119,7 @@ pub(super) fn run(
         let goes_on = against.cases.get(number + 1).is_some_and(|next| next.continues);
         let mut left_behind = Kept::default();
         let mut seen = keep.is_some().then(|| Recorder::new(random));
-        let mut judge = Judge::new(&signature, case, &inputs, options, &step);
+        let mut judge = Judge::new(&signature, case, &inputs, options, &written);
         let mut left = signature.outputs.len();
         let outcome = session.run(&feeds, &mut |output| {
             branches.output(&output);

@@ -56,10 +56,11 @@ fn is_float(x: ValueRef<'_>, brain: i64) -> Res<()> {
     }
 }
 
-/// Whether `x` is of a type for which runtimes have kernels of the operators of opset 23.
+/// Whether `x` has one of the types that runtimes compute the operators of opset 23 in. The table of the target decides
+/// whether it has the kernel.
 fn is_short(x: ValueRef<'_>) -> Res<()> {
     match x.dtype() {
-        Some(DType::F16 | DType::F32) => Ok(()),
-        _ => Err("it is not of f32 or f16".into()),
+        Some(DType::F16 | DType::BF16 | DType::F32) => Ok(()),
+        _ => Err("it is not f32, f16 or bf16".into()),
     }
 }

@@ -7,16 +7,16 @@ use crate::runtime::single_precision;
 
 rules! {
     /// `x * cos + turned * sin`, where `turned` is `x` with its halves exchanged and one negated, is a rotary
-    /// embedding.
+    /// embedding. In half precision the angles are f32, and their cosines and sines are cast.
     rotary (class = bounded(relative = 1e-6, ulps = 4), opset = 23..):
         let angles = shared Concat(half: [B, S, W], half, axis = last);
-        let cos = shared Unsqueeze(shared Cos(angles), 1);
-        let sin = shared Unsqueeze(shared Sin(angles), 1);
+        let cos = shared Unsqueeze(shared maybe Cast(shared Cos(angles), to = _narrow, ..), 1);
+        let sin = shared Unsqueeze(shared maybe Cast(shared Sin(angles), to = _narrow, ..), 1);
         let upper = Slice(x, const middle, const end, const axis, step?);
         let lower = Slice(x, 0, const middle, const axis, step?);
         Add(Mul(x: [B, _, S, D], cos), Mul(Concat(Neg(upper), lower, axis = turn), sin))
         if is_short(x).and_then(|()| rotates([W, D], [last, turn], [middle, end, axis], step))
-        => RotaryEmbedding(x, Cos(half), Sin(half));
+        => embedded(cx, x, half);
 
     /// `x * cos + turned * sin`, where `turned` is `x` with its halves exchanged and one negated, and all rows of the
     /// batch have the same positions: the same products and sums, at every opset.
@@ -57,6 +57,16 @@ fn rotates(
     } else {
         Err("it is not the last axis, divided in the middle".into())
     }
+}
+
+/// `x: [B, H, S, D]`, rotated by the angles `half: [B, S, D / 2]`, whose cosines and sines take the type of `x`.
+fn embedded<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, half: ValueRef<'h>) -> Res<ValueRef<'h>> {
+    let (dtype, own) = (cx.dtype(x)?, cx.dtype(half)?);
+    let [cos, sin] = ["Cos", "Sin"].map(|op| {
+        let made = cx.op(op).input(half).one();
+        if dtype == own { made } else { cx.cast(made, dtype) }
+    });
+    Ok(cx.op("RotaryEmbedding").input(x).input(cos).input(sin).one())
 }
 
 /// `x: [B, H, S, D]`, rotated by the angles `half: [1, S, D / 2]`.

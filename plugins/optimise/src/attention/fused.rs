@@ -56,8 +56,8 @@ fn attention<'h>(
     let [Some(q), Some(k), Some(v), Some(bias)] = operands else {
         return Err("an operand is missing".into());
     };
-    if !matches!(q.dtype(), Some(DType::F32 | DType::F16)) || bias.dtype() != q.dtype() {
-        return Err("it is not of f32 or f16".into());
+    if !matches!(q.dtype(), Some(DType::F32 | DType::F16 | DType::BF16)) || bias.dtype() != q.dtype() {
+        return Err("it is not f32, f16 or bf16".into());
     }
     let (query, keys, values) = (cx.shape(q)?, cx.shape(k)?, cx.shape(v)?);
     let ([b, h, l, d], [_, n, s, _]) = (&query[..], &keys[..]) else {

@@ -13,7 +13,7 @@ from torch.export import ExportedProgram
 
 from onnxport import _errors
 from onnxport._diagnostics import Diagnostic
-from onnxport._export import causes, draft, trees
+from onnxport._export import causes, draft, frames, trees
 from onnxport._export.exclusive import in_onnx_export
 from onnxport._export.quiet import quiet
 from onnxport._export.shapes import Wanted
@@ -128,7 +128,8 @@ def _run(
 ) -> tuple[ExportedProgram, tuple[Diagnostic, ...]]:
     if strategy == "draft":
         shapes = wanted.candidates[-1]
-        program = torch.export.draft_export(module, args, kwargs, dynamic_shapes=shapes)
+        with frames.kept():
+            program = torch.export.draft_export(module, args, kwargs, dynamic_shapes=shapes)
         return program, draft.findings(program)
     try:
         with _settings(strategy, wanted):
@@ -162,7 +163,7 @@ def _export(
 
 @contextlib.contextmanager
 def _settings(strategy: Strategy, wanted: Wanted) -> Iterator[None]:
-    """Let sizes of 0 and 1 and the lengths of sequences be dynamic.
+    """Let sizes of 0 and 1 and the lengths of sequences be dynamic, and record lines of helpers.
 
     PyTorch keeps these in private places, which another release may not have.
     """
@@ -170,6 +171,7 @@ def _settings(strategy: Strategy, wanted: Wanted) -> Iterator[None]:
         config = getattr(torch.fx.experimental, "_config", None)
         if hasattr(config, "backed_size_oblivious"):
             stack.enter_context(config.patch(backed_size_oblivious=True))
+        stack.enter_context(frames.kept())
         if wanted.any:
             _enter_recurrent(stack)
         if strategy == "strict":

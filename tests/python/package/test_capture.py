@@ -683,3 +683,19 @@ def test_shapes_by_tensor_say_what_is_dynamic():
     given[args[0]] = given[args[1]] = {0: DYN}
     program, _, _ = captured(Sum(), args, given=given)
     assert [row.isdigit() for row, _ in dims(program)] == [False, False]
+
+
+def eigenvalues(x):
+    return torch.linalg.eigvals(x)
+
+
+class Helped(torch.nn.Module):
+    def forward(self, x):
+        return eigenvalues(x)
+
+
+@pytest.mark.parametrize("model", [Helped(), eigenvalues], ids=["module", "function"])
+def test_the_line_of_a_helper_is_named(model):
+    line = eigenvalues.__code__.co_firstlineno + 1
+    with pytest.raises(onnxport.Error, match=rf"test_capture.py:{line} in eigenvalues"):
+        onnxport.export(model, (torch.rand(4, 4),))

@@ -1,0 +1,52 @@
+"""Source lines of helpers: PyTorch records only frames of `forward`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import traceback
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch.fx.proxy import TracerBase
+
+_FILTER = "_filter_traceback_frames"
+_TORCH = os.path.dirname(torch.__file__) + os.sep
+_STANDARD = os.path.dirname(os.__file__) + os.sep
+_OWN = os.path.dirname(os.path.dirname(__file__)) + os.sep
+
+
+@contextlib.contextmanager
+def kept() -> Iterator[None]:
+    """Record the frames of functions that modules call, beside those that PyTorch records.
+
+    PyTorch has the filter in a private place, which another release may not have.
+    """
+    known = getattr(TracerBase, _FILTER, None)
+    if known is None:
+        yield
+        return
+
+    def frames(tracer: Any, stack: traceback.StackSummary) -> traceback.StackSummary:
+        chosen = set(map(id, known(tracer, stack)))
+        own = (index for index, frame in enumerate(stack) if frame.filename.startswith(_OWN))
+        called = max(own, default=len(stack))
+        return traceback.StackSummary.from_list(
+            frame
+            for index, frame in enumerate(stack)
+            if id(frame) in chosen or (index > called and _is_users(frame.filename))
+        )
+
+    setattr(TracerBase, _FILTER, frames)
+    try:
+        yield
+    finally:
+        setattr(TracerBase, _FILTER, known)
+
+
+def _is_users(path: str) -> bool:
+    """Tell whether a file belongs to the user, or to a library that they installed."""
+    if path.startswith((_TORCH, _OWN, "<")):
+        return False
+    return "site-packages" in path or not path.startswith(_STANDARD)

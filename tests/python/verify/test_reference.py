@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import torchvision
 from torch import nn
 from torch.export import Dim, export
 
@@ -105,6 +106,34 @@ def test_branches_inside_of_others_are_named_as_not_seen(tmp_path):
     missed = converted(archive)["verification"]["not_entered"]
     assert [entry["when"] for entry in missed] == [None]
     assert "test_reference.py" in missed[0]["place"]
+
+
+class Autocast(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear, self.norm = nn.Linear(8, 8), nn.LayerNorm(8)
+
+    def forward(self, x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = self.linear(x)
+        return self.norm(y.float() + x)
+
+
+def test_a_region_under_autocast_is_judged_as_bfloat16(tmp_path):
+    torch.manual_seed(0)
+    archive = saved(tmp_path, Autocast().eval(), (torch.randn(16, 8),))
+    assert cases(converted(archive, "--reference=torch"))["traced"]["expected"] == "torch"
+
+
+class KeepsOne(nn.Module):
+    def forward(self, boxes, scores):
+        return torchvision.ops.nms(boxes, scores, 0.0)
+
+
+def test_a_size_that_pytorch_guesses_is_not_asserted(tmp_path):
+    boxes = torch.tensor([[0.0, 0, 1, 1], [0.5, 0.5, 1, 1]])
+    archive = saved(tmp_path, KeepsOne(), (boxes, torch.tensor([0.1, 0.2])))
+    assert cases(converted(archive, "--reference=torch"))["traced"]["expected"] == "torch"
 
 
 def test_values_come_from_where_the_user_says(tmp_path):

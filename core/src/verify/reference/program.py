@@ -268,6 +268,34 @@ def may_write(module: Any) -> bool:
     return False
 
 
+def drop_guesses(module: Any) -> None:
+    """Remove assertions that sizes which operators of other libraries choose are at least 2.
+
+    PyTorch assumes so while it traces, since 0 and 1 are special. The operator may give either.
+    """
+    import operator
+
+    import torch
+
+    own = ("aten", "prim", "prims", "higher_order")
+    for part in module.modules():
+        graph = getattr(part, "graph", None)
+        if not isinstance(graph, torch.fx.Graph):
+            continue
+        for node in list(graph.nodes):
+            if node.target != torch.ops.aten._assert_scalar.default:
+                continue
+            compared = node.args[0]
+            if getattr(compared, "target", None) != operator.ge or compared.args[1] != 2:
+                continue
+            size = compared.args[0]
+            if getattr(size, "target", None) != torch.ops.aten.sym_size.int:
+                continue
+            if getattr(size.args[0].target, "namespace", "aten") not in own:
+                graph.erase_node(node)
+                part.recompile()
+
+
 class Program:
     """A program that was loaded, which starts from its recorded state in every call.
 
@@ -279,6 +307,7 @@ class Program:
 
         self.structure = exported.call_spec.in_spec
         self.module = exported.module() if module is None else module
+        drop_guesses(self.module)
         self.writes = may_write(self.module)
         self.initial = {name: value.detach().clone() for name, value in self.state()}
         placeholders = (node for node in exported.graph.nodes if node.op == "placeholder")

@@ -9,7 +9,7 @@ use onnxport_core::diagnose::{Code, Diagnostic, Report, Severity};
 use onnxport_core::host::Host;
 use onnxport_core::profile::{Changes, Profile, Subject, compare, measure};
 use onnxport_core::run::{self, Computed, Draw, Given, Sizes};
-use onnxport_core::verify::Runtime;
+use onnxport_core::verify::{Extent, Runtime, Signature};
 
 use super::given::{GivenArguments, parse_size};
 use super::reports::{Contents, ReportArguments};
@@ -95,6 +95,7 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     for profile in std::iter::once(&first).chain(&second) {
         outcome.report.diagnostics.extend(silence(profile));
     }
+    outcome.report.diagnostics.extend(chosen_sizes(arguments)?);
     if let (Some(second), Some(changes)) = (&second, &changes) {
         outcome.put("against", second);
         outcome.put("changes", changes);
@@ -147,7 +148,7 @@ fn run_models(arguments: &Arguments, models: &[&Path], progress: &Progress) -> R
     let given: Given = arguments.given.read()?;
     let sizes: Sizes = arguments.sizes.iter().cloned().collect();
     let draw = Some(Draw { seed: arguments.seed });
-    let feeds = |model: &&Path| Ok(run::inputs(model, &given, &sizes, draw)?.1);
+    let feeds = |model: &&Path| Ok(run::inputs_or_drawn(model, &given, &sizes, draw)?.1);
     let inputs: Vec<Vec<Computed>> = models.iter().map(feeds).collect::<Result<_, Diagnostic>>()?;
     let opened: Vec<(tempfile::TempDir, Runtime)> =
         models.iter().map(|_| open(arguments, &host)).collect::<Result<_, Diagnostic>>()?;
@@ -187,6 +188,20 @@ fn answers(by: By, profile: &Profile) -> Result<(), Diagnostic> {
     let message = format!("no node of `{}` names {lacking}", profile.model);
     Err(Diagnostic::error(Code::RUN_PROFILE, message)
         .help("convert with --metadata full, or ask for --by operator or --by node"))
+}
+
+/// A note where the model has dynamic dimensions and the user states no size: times depend on it.
+fn chosen_sizes(arguments: &Arguments) -> Result<Option<Diagnostic>, Diagnostic> {
+    let model = &arguments.model;
+    if is_saved(model) || !arguments.sizes.is_empty() || !arguments.given.is_empty() {
+        return Ok(None);
+    }
+    let signature = Signature::read(model)?;
+    let mut extents = signature.inputs.iter().flat_map(|port| port.dims.iter().flatten());
+    let is_dynamic = extents.any(|extent| !matches!(extent, Extent::Known(_)));
+    let message = format!("`{}` ran at the sizes that verification draws", model.display());
+    let note = Diagnostic { severity: Severity::Note, ..Diagnostic::error(Code::RUN_PROFILE, message) };
+    Ok(is_dynamic.then(|| note.help("times depend on sizes: state them with --dim NAME=SIZE")))
 }
 
 /// What a model does not say of its nodes.

@@ -110,11 +110,25 @@ fn a_process_of_its_own_measures_as_well() {
 }
 
 #[test]
+fn sizes_that_are_not_stated_are_drawn() {
+    if !has_runtime() {
+        return;
+    }
+    let (_folder, at) = mlp("none");
+    let model = at("m.onnx");
+    let said = succeed(&["profile", &model, "--runs", "2"]);
+    let notes = said["diagnostics"].as_array().expect("diagnostics");
+    let told = |note: &Value| note["message"].as_str().is_some_and(|text| text.contains("sizes"));
+    assert!(notes.iter().any(told), "{notes:?}");
+    succeed(&["diff", &model, &model, "--values"]);
+    succeed(&["bisect", &model, "--against", &model]);
+}
+
+#[test]
 fn what_is_not_there_is_refused() {
     let (_folder, at) = mlp("none");
     let model = at("m.onnx");
     let size = ["--dim", "x:0=3"];
-    assert_eq!(refused(&["profile", &model]).0, "OP710", "a size is not known");
     assert_eq!(refused(&["profile", &at("missing.onnx")]), ("OP101".to_owned(), Some(5)));
     assert_eq!(refused(&["profile", "README.md"]).0, "OP110");
     let reference = refused(&[&["profile", &model, "--executor", "reference"], &size[..]].concat());

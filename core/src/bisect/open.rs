@@ -11,7 +11,7 @@ use crate::ir::import::import;
 use crate::onnx::Signature;
 use crate::ops::infer::infer_all;
 use crate::pt2;
-use crate::run::{Computed, Draw, Given, Sizes, inputs};
+use crate::run::{Computed, Draw, Given, Sizes, inputs, inputs_or_drawn};
 use crate::taps::{self, MEMORY, ModelSide, Recorded, Side, Taps};
 use crate::verify::Runtime;
 
@@ -146,7 +146,7 @@ fn open(
     }
     // Values of a recording belong to its inputs: none is drawn.
     let draw = recorded.is_none().then_some(Draw { seed: options.seed });
-    let (signature, fed) = inputs(path, &given, &options.sizes, draw)?;
+    let (signature, fed) = inputs_or_drawn(path, &given, &options.sizes, draw)?;
     Ok((model, signature, fed))
 }
 

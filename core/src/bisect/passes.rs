@@ -24,7 +24,7 @@ use crate::optimise::{self, Count, OptimiseOptions, Optimised};
 use crate::pipeline::{self, ConvertOptions};
 use crate::precision::PrecisionOptions;
 use crate::program::Program;
-use crate::run::{Computed, Draw, inputs};
+use crate::run::{Computed, Draw, inputs_or_drawn};
 use crate::taps::{ModelSide, Recorded, distance};
 use crate::verify::Runtime;
 use crate::write::{self, WriteOptions};
@@ -113,7 +113,7 @@ pub fn passes(
         fill(&mut given, recorded, &Signature::read(&search.path)?);
     }
     let draw = Some(Draw { seed: options.seed });
-    (_, search.inputs) = inputs(&search.path, &given, &options.sizes, draw)?;
+    (_, search.inputs) = inputs_or_drawn(&search.path, &given, &options.sizes, draw)?;
     search.expected = search.outputs(&plain.model)?;
     search.allowed = search.floor(&plain.model)?;
     let all = search.make(Stage::Patches(usize::MAX))?;

@@ -26,6 +26,11 @@ impl Given {
         self.tensors.get(name)
     }
 
+    /// Whether no input has a value.
+    pub fn is_empty(&self) -> bool {
+        self.tensors.is_empty()
+    }
+
     /// The names, in the order in which they were given.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.tensors.keys().map(String::as_str)

@@ -21,7 +21,7 @@ use crate::diagnose::{Code, Diagnostic};
 use crate::ir::import::check_calls;
 use crate::onnx::{OnnxFile, Signature};
 use crate::tensor::{DType, LazyTensor};
-use crate::verify::{Feed, Runtime};
+use crate::verify::{Against, Drawing, Feed, Runtime};
 
 pub use draw::Draw;
 pub use given::{Given, Sizes};
@@ -118,6 +118,29 @@ pub fn inputs(
     };
     let inputs = bound.iter().map(read).collect::<Result<_, Diagnostic>>()?;
     Ok((signature, inputs))
+}
+
+/// [`inputs`]; where the user states no size and gives no value, and the model has dynamic dimensions, the sizes and values
+/// of the first call that verification draws.
+///
+/// # Errors
+/// Those of [`inputs`].
+pub fn inputs_or_drawn(
+    path: &Path,
+    given: &Given,
+    sizes: &Sizes,
+    draw: Option<Draw>,
+) -> Result<(Signature, Vec<Computed>), Diagnostic> {
+    inputs(path, given, sizes, draw).or_else(|problem| {
+        let Some(draw) = draw.filter(|_| given.is_empty() && sizes.is_empty()) else { return Err(problem) };
+        let drawing = Drawing { seed: Some(draw.seed), ..Drawing::default() };
+        let Ok(against) = Against::of_model(path, &drawing) else { return Err(problem) };
+        let mut given = Given::default();
+        for (name, tensor) in against.first_call(&Signature::read(path)?)? {
+            given.insert(name, tensor);
+        }
+        inputs(path, &given, sizes, Some(draw))
+    })
 }
 
 impl Computed {

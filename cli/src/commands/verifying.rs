@@ -88,6 +88,9 @@ impl VerifyingArguments {
                     let message = "there are no expected values to compare with, as --require-verified asks";
                     let help = "save the program with `onnxport.save(program, path)` of the Python package";
                     outcome.fail(Diagnostic::error(Code::VERIFY_EXPECTED, message).help(help));
+                } else if self.require_verified && verification.has_one_size() {
+                    let message = "the model is not verified at other sizes, as --require-verified asks";
+                    outcome.fail(Diagnostic::error(Code::VERIFY_EXPECTED, message));
                 }
             }
             Err(diagnostic) if is_skipped(&diagnostic) => self.skip(&mut outcome, &diagnostic),

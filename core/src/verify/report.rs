@@ -207,6 +207,7 @@ impl Verification {
             diagnostics.extend(self.lost());
         }
         diagnostics.extend(self.unseen());
+        diagnostics.extend(self.one_size());
         diagnostics
     }
 
@@ -227,6 +228,30 @@ impl Verification {
         let message =
             format!("no expected value of {} is finite: agreeing with them says nothing", names.join(", "));
         let help = "the program itself gives NaN or infinity for these inputs: try others, `--inputs FILE` or `--draw`";
+        Some(Diagnostic::warning(Code::VERIFY_EXPECTED, message).help(help))
+    }
+
+    /// Whether the program refused every call of other sizes that was drawn: nothing is known of the model at other sizes.
+    pub fn has_one_size(&self) -> bool {
+        let shapes = |case: &CaseReport| -> Vec<Vec<i64>> {
+            case.inputs.iter().map(|input| input.shape.clone()).collect()
+        };
+        let Some(first) = self.cases.first().map(shapes) else { return false };
+        let mut others = self.cases.iter().filter(|case| case.drawn && shapes(case) != first).peekable();
+        others.peek().is_some() && others.all(|case| case.refused.is_some())
+    }
+
+    /// A warning where [`has_one_size`](Self::has_one_size).
+    fn one_size(&self) -> Option<Diagnostic> {
+        if !self.has_one_size() {
+            return None;
+        }
+        let tried = self.cases.iter().filter(|case| case.refused.is_none()).count();
+        let message = format!(
+            "tried {tried} of {} calls: the program refuses every call of another size that was drawn",
+            self.cases.len()
+        );
+        let help = "see the notes for the line that fixes the size, or give calls that the program takes: `--inputs FILE`";
         Some(Diagnostic::warning(Code::VERIFY_EXPECTED, message).help(help))
     }
 

@@ -125,6 +125,21 @@ def test_a_region_under_autocast_is_judged_as_bfloat16(tmp_path):
     assert cases(converted(archive, "--reference=torch"))["traced"]["expected"] == "torch"
 
 
+class Frozen(nn.Module):
+    def forward(self, durations):
+        total = durations.sum().item()
+        torch._check(total == 6)
+        return durations * total
+
+
+def test_a_program_that_holds_at_one_size_is_not_verified(tmp_path):
+    shapes = {"durations": {0: Dim("n", min=1, max=9)}}
+    archive = saved(tmp_path, Frozen(), (torch.tensor([1, 2, 3]),), shapes)
+    said = converted(archive, "--reference=torch")
+    assert any("of another size" in found["message"] for found in said["diagnostics"])
+    converted(archive, "--reference=torch", "--require-verified", code=6)
+
+
 class KeepsOne(nn.Module):
     def forward(self, boxes, scores):
         return torchvision.ops.nms(boxes, scores, 0.0)

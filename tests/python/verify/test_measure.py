@@ -124,7 +124,7 @@ def measured(got, expected, tolerance):
     both, finite = np.isfinite(g) & np.isfinite(e), np.abs(e[np.isfinite(e)])
     largest = float(finite.max(initial=0.0))
     rtol, atol = tolerance
-    atol *= min(max(largest, 1.0), 1000.0)
+    atol *= min(max(largest, 0.01), 1000.0)
     distances = apart(places(got), places(expected)) if is_float else apart(got, expected)
     distances = distances[both]
     errors = np.minimum(np.abs(g[both] - e[both]), HUGEST) if is_float else distances.astype(float)

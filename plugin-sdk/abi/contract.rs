@@ -31,7 +31,7 @@
 //!
 //! - `since = 1.1`: the revision that appended it. Such a function is an `Option` for Rust, because the other side
 //!   may be older. Data can be appended as `u32` and `u64` only, which are 0 where they are not provided.
-//! - `optional`: a plugin may leave it out: null in C, `None` in Rust. What is optional comes last in its table.
+//! - `optional`: a plugin may leave it out: null in C, `None` in Rust. Optional slots come last in their table.
 //! - `thread`: `any`; `one` (any, but one at a time for one handle); `conversion` (the thread of the conversion);
 //!   `callback` (the thread of the call that passed this on, until that returns).
 //! - `takes`: how long what is passed stays valid: `call` or `process`. Only where something is borrowed.
@@ -308,7 +308,7 @@ pub mod lowering {
         pub const TENSOR: u32 = 7;
         /// A block that was ended: `value`.
         pub const BLOCK: u32 = 8;
-        /// What the call of the function around gives for its attribute called `text`, for ONNX's own
+        /// The attribute `text` of the call of the surrounding function, for ONNX's own
         /// operators only.
         pub const REF: u32 = 9;
     }
@@ -965,7 +965,7 @@ pub mod rules {
         pub name: RStr<'static>,
         /// What it does, in a line.
         pub documentation: RStr<'static>,
-        /// What it looks for: `Transpose(Transpose(x, perm = p), perm = q)`.
+        /// The pattern that it replaces: `Transpose(Transpose(x, perm = p), perm = q)`.
         pub pattern: RStr<'static>,
         /// The lowest opset at which it is right.
         pub min_opset: u32,

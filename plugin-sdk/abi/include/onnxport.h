@@ -671,7 +671,7 @@ struct onnxport_about_table {
     /* The options that the plugin takes, sorted by name.
      * Since contract 1.0; optional: null, or beyond the fields of the envelope, where it is not provided.
      * Thread: any, also several at once.
-     * Takes: nothing borrowed. Gives: what is given stays valid for the rest of the process. */
+     * Takes: nothing borrowed. Gives: the value stays valid for the rest of the process. */
     onnxport_slice_about_option_entry (*options)(void);
     /* Tells the plugin what the user set, names and values that fit `AboutTable::options`; what is not
      * among them has its default. Called by every host after the plugin was attached and before another
@@ -861,26 +861,26 @@ struct onnxport_lowering_host {
     /* The call; the view is valid until `lower` returns.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: nothing borrowed. Gives: what is given is borrowed until the call that passed this on returns.
+     * Takes: nothing borrowed. Gives: the value is borrowed until the call that passed this on returns.
      * Answers OK, INVALID. */
     uint32_t (*call)(onnxport_lowering_context cx, onnxport_lowering_call_view *out);
     /* What is known about a value.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Takes: nothing borrowed. Gives: the value is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*value_type)(onnxport_lowering_context cx, uint32_t value, onnxport_lowering_type_record *out);
     /* The contents of a small constant (at most 64 KiB); `dtype` is 0 when it is none. Parameters and
      * buffers are none: their bytes are not read.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Takes: nothing borrowed. Gives: the value is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*constant_data)(onnxport_lowering_context cx, uint32_t value, onnxport_lowering_data_view *out);
     /* The symbolic contents of a vector of integers.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Takes: nothing borrowed. Gives: the value is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*shape_contents)(onnxport_lowering_context cx, uint32_t value, onnxport_lowering_shape_view *out);
     /* Arithmetic on extents; an unknown operand gives an unknown result.
@@ -920,7 +920,7 @@ struct onnxport_lowering_host {
     /* What a nested graph takes and gives.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Takes: nothing borrowed. Gives: the value is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*graph)(onnxport_lowering_context cx, uint32_t graph, onnxport_lowering_graph_view *out);
     /* Begins a block inside the current one; nodes are emitted there until it ends.
@@ -980,7 +980,7 @@ struct onnxport_lowering_host {
     /* Where the call comes from: its module, and the line of the user's code.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Takes: nothing borrowed. Gives: the value is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*origin)(onnxport_lowering_context cx, onnxport_lowering_origin_view *out);
     /* The contents of a parameter or buffer of at most 1 MiB, as `constant_data` gives those of a constant;
@@ -988,13 +988,13 @@ struct onnxport_lowering_host {
      * does not change when the model is given other weights.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Takes: nothing borrowed. Gives: the value is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*weight_data)(onnxport_lowering_context cx, uint32_t value, onnxport_lowering_data_view *out);
     /* The node that computes a value.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Takes: nothing borrowed. Gives: the value is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*definition)(onnxport_lowering_context cx, uint32_t value, onnxport_lowering_definition_view *out);
     /* An attribute of the node that computes a value: an integer. `REFUSED` where it states none of this name.
@@ -1040,7 +1040,7 @@ struct onnxport_executor_table {
      * `status`(crate::status).
      * Since contract 1.0.
      * Thread: any, but one at a time for one handle.
-     * Takes: what is passed is borrowed until the call returns. Gives: what is given stays valid until `close` takes it back.
+     * Takes: what is passed is borrowed until the call returns. Gives: the value stays valid until `close` takes it back.
      * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
     uint32_t (*open)(onnxport_slice_executor_option_record options, onnxport_executor_handle *out, const onnxport_executor_sink *sink);
     /* Says what the runtime is, through the sink's `text`: `ONNX Runtime 1.31.1, /path/to/library`.
@@ -1052,7 +1052,7 @@ struct onnxport_executor_table {
     /* Loads the model at `path`. Stores a handle for `ExecutorTable::unload`.
      * Since contract 1.0.
      * Thread: any, but one at a time for one handle.
-     * Takes: what is passed is borrowed until the call returns. Gives: what is given stays valid until `unload` takes it back.
+     * Takes: what is passed is borrowed until the call returns. Gives: the value stays valid until `unload` takes it back.
      * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
     uint32_t (*load)(onnxport_executor_handle runtime, onnxport_str path, onnxport_executor_handle *out, const onnxport_executor_sink *sink);
     /* Runs the model. The outputs arrive through the sink's `tensor`, in the model's order.
@@ -1075,7 +1075,7 @@ struct onnxport_executor_table {
      * the model's outputs, in the order of `values`. Refused when the model has no such value.
      * Since contract 1.0; optional: null, or beyond the fields of the envelope, where it is not provided.
      * Thread: any, but one at a time for one handle.
-     * Takes: what is passed is borrowed until the call returns. Gives: what is given stays valid until `unload` takes it back.
+     * Takes: what is passed is borrowed until the call returns. Gives: the value stays valid until `unload` takes it back.
      * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
     uint32_t (*load_with)(onnxport_executor_handle runtime, onnxport_str path, onnxport_slice_str values, onnxport_executor_handle *out, const onnxport_executor_sink *sink);
     /* Runs the model as `ExecutorTable::run` does, but compares where the results are: a result that has the
@@ -1290,57 +1290,57 @@ struct onnxport_graph_host {
     /* A block.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Takes: nothing borrowed. Gives: the value is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*block)(onnxport_graph_context cx, uint64_t block, onnxport_graph_block_view *out);
     /* A node.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Takes: nothing borrowed. Gives: the value is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*node)(onnxport_graph_context cx, uint64_t node, onnxport_graph_node_view *out);
     /* An attribute of a node; its kind is `NONE` when the node has none of the name.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: what is passed is borrowed until the call returns. Gives: what is given is borrowed until the next call into the same table.
+     * Takes: what is passed is borrowed until the call returns. Gives: the value is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*attribute)(onnxport_graph_context cx, uint64_t node, onnxport_str name, onnxport_graph_attribute_view *out);
     /* A value.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Takes: nothing borrowed. Gives: the value is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*value)(onnxport_graph_context cx, uint64_t value, onnxport_graph_value_view *out);
     /* Where a value is read.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Takes: nothing borrowed. Gives: the value is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*uses)(onnxport_graph_context cx, uint64_t value, onnxport_graph_uses_view *out);
     /* The name of the model's output at `index`; an output has a name of its own, because a value may be
      * returned twice.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Takes: nothing borrowed. Gives: the value is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*output_name)(onnxport_graph_context cx, uint32_t index, onnxport_str *out);
     /* The contents of an initializer of at most 64 KiB; `dtype` is 0 when the value is none. Parameters
      * and buffers are none: a graph is to be the same with and without their bytes.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Takes: nothing borrowed. Gives: the value is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*constant)(onnxport_graph_context cx, uint64_t value, onnxport_lowering_data_view *out);
     /* The symbolic contents of a vector of integers, where the host knows them.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Takes: nothing borrowed. Gives: the value is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*contents)(onnxport_graph_context cx, uint64_t value, onnxport_lowering_shape_view *out);
     /* What an initializer is; `dtype` is 0 when the value is none.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Takes: nothing borrowed. Gives: the value is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*initializer)(onnxport_graph_context cx, uint64_t value, onnxport_graph_initializer_view *out);
     /* Copies `out.len()` of an initializer's bytes from byte `offset` of its row-major form. `REFUSED`
@@ -1359,7 +1359,7 @@ struct onnxport_graph_host {
     /* An extent as text, `s0` or `2*batch + 1`; `?` for an unknown one.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Takes: nothing borrowed. Gives: the value is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*dim_text)(onnxport_graph_context cx, onnxport_lowering_dim_record dim, onnxport_str *out);
     /* Adds an initializer that is made of others when the model is written, piece by piece, and stores its
@@ -1397,7 +1397,7 @@ struct onnxport_rules_table {
      * for an unknown index.
      * Since contract 1.0; optional: null, or beyond the fields of the envelope, where it is not provided.
      * Thread: the one of the conversion.
-     * Takes: nothing borrowed. Gives: what is given stays valid for the rest of the process.
+     * Takes: nothing borrowed. Gives: the value stays valid for the rest of the process.
      * Answers OK, INVALID. */
     uint32_t (*class_of)(uint32_t index, onnxport_rules_class_record *out);
 };
@@ -1423,7 +1423,7 @@ struct onnxport_rules_rule_text {
     onnxport_str name;
     /* What it does, in a line. */
     onnxport_str documentation;
-    /* What it looks for: `Transpose(Transpose(x, perm = p), perm = q)`. */
+    /* The pattern that it replaces: `Transpose(Transpose(x, perm = p), perm = q)`. */
     onnxport_str pattern;
     /* The lowest opset at which it is right. */
     uint32_t min_opset;
@@ -1462,14 +1462,14 @@ struct onnxport_rules_host {
     /* What was matched; borrowed until the plugin's next call into the host.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Takes: nothing borrowed. Gives: the value is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*bindings)(onnxport_graph_context cx, onnxport_rules_bindings *out);
     /* The attribute that the variable at `index` in `RuleText::attributes` stands for: what the node
      * states, or else the default; of kind `NONE` where there is neither.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Takes: nothing borrowed. Gives: the value is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*attribute)(onnxport_graph_context cx, uint32_t index, onnxport_graph_attribute_view *out);
     /* Adds a node in front of what is replaced and stores the ids of its outputs; the number of outputs
@@ -1529,7 +1529,7 @@ struct onnxport_pass_table {
      * for an unknown index.
      * Since contract 1.0; optional: null, or beyond the fields of the envelope, where it is not provided.
      * Thread: the one of the conversion.
-     * Takes: nothing borrowed. Gives: what is given stays valid for the rest of the process.
+     * Takes: nothing borrowed. Gives: the value stays valid for the rest of the process.
      * Answers OK, INVALID. */
     uint32_t (*class_of)(uint32_t index, onnxport_rules_class_record *out);
 };
@@ -1648,14 +1648,14 @@ struct onnxport_compare_table {
      * `status`(crate::status).
      * Since contract 1.0.
      * Thread: any, but one at a time for one handle.
-     * Takes: what is passed is borrowed until the call returns. Gives: what is given stays valid until `close` takes it back.
+     * Takes: what is passed is borrowed until the call returns. Gives: the value stays valid until `close` takes it back.
      * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
     uint32_t (*open)(onnxport_slice_executor_option_record options, onnxport_executor_handle *out, const onnxport_executor_sink *sink);
     /* Begins a comparison. Stores a handle for `CompareTable::end`. `UNSUPPORTED` for an element type
      * that the plugin does not compare.
      * Since contract 1.0.
      * Thread: any, but one at a time for one handle.
-     * Takes: what is passed is borrowed until the call returns. Gives: what is given stays valid until `end` takes it back.
+     * Takes: what is passed is borrowed until the call returns. Gives: the value stays valid until `end` takes it back.
      * Answers OK, REFUSED, PANICKED, UNSUPPORTED. */
     uint32_t (*begin)(onnxport_executor_handle comparer, const onnxport_compare_pair_record *pair, onnxport_executor_handle *out, const onnxport_executor_sink *sink);
     /* Looks at the next elements of the expected tensor.
@@ -1868,7 +1868,7 @@ struct onnxport_backend_host {
      * block and in order. Invalid in `compile`.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Takes: nothing borrowed. Gives: the value is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*offered)(onnxport_graph_context cx, onnxport_slice_uint64 *out);
     /* In `claim`: claims nodes, in any order. Invalid when one was not offered, stands twice or was
@@ -1888,7 +1888,7 @@ struct onnxport_backend_host {
     /* In `compile`: the region. Invalid in `claim`, as are all functions below but the last.
      * Since contract 1.0.
      * Thread: the one of the call that passed this on, and only until that returns.
-     * Takes: nothing borrowed. Gives: what is given is borrowed until the next call into the same table.
+     * Takes: nothing borrowed. Gives: the value is borrowed until the next call into the same table.
      * Answers OK, INVALID. */
     uint32_t (*region)(onnxport_graph_context cx, onnxport_backend_region_view *out);
     /* In `compile`: makes a constant of little-endian, row-major `bytes` and stores its id.
@@ -1972,7 +1972,7 @@ struct onnxport_weights_table {
     /* The quantisers that the plugin has.
      * Since contract 1.0; optional: null, or beyond the fields of the envelope, where it is not provided.
      * Thread: any, also several at once.
-     * Takes: nothing borrowed. Gives: what is given stays valid for the rest of the process. */
+     * Takes: nothing borrowed. Gives: the value stays valid for the rest of the process. */
     onnxport_slice_weights_quantiser_entry (*quantisers)(void);
     /* Quantises a part of a weight with the quantiser at `index`: `weight ≈ (code - zero) * scale`.
      * `codes` has a place for each of its values; `scales` and `zeros` have one for each block of each row.

@@ -208,13 +208,11 @@ impl Gives {
         match self {
             Self::Nothing => "nothing".to_owned(),
             Self::Values => "plain values, the caller's own".to_owned(),
-            Self::NextCall => "what is given is borrowed until the next call into the same table".to_owned(),
-            Self::OuterCall => {
-                "what is given is borrowed until the call that passed this on returns".to_owned()
-            }
-            Self::Process => "what is given stays valid for the rest of the process".to_owned(),
+            Self::NextCall => "the value is borrowed until the next call into the same table".to_owned(),
+            Self::OuterCall => "the value is borrowed until the call that passed this on returns".to_owned(),
+            Self::Process => "the value stays valid for the rest of the process".to_owned(),
             Self::Sink => "through the sink; borrowed until the sink's function returns".to_owned(),
-            Self::Until(slot) => format!("what is given stays valid until `{slot}` takes it back"),
+            Self::Until(slot) => format!("the value stays valid until `{slot}` takes it back"),
         }
     }
 }

@@ -33,7 +33,7 @@ pub struct AboutTable {
     /// - Since contract 1.0; `None` where it is not provided.
     /// - Thread: any, also several at once.
     /// - Takes: nothing borrowed.
-    /// - Gives: what is given stays valid for the rest of the process.
+    /// - Gives: the value stays valid for the rest of the process.
     /// - Cannot fail.
     pub options: Option<extern "C" fn() -> RSlice<'static, OptionEntry<'static>>>,
     /// Tells the plugin what the user set, names and values that fit [`AboutTable::options`]; what is not

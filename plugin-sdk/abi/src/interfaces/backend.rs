@@ -185,7 +185,7 @@ pub struct BackendHost {
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
-    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Gives: the value is borrowed until the next call into the same table.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub offered: for<'a> extern "C" fn(cx: GraphContext, out: &mut RSlice<'a, u64>) -> u32,
     /// In `claim`: claims nodes, in any order. Invalid when one was not offered, stands twice or was
@@ -209,7 +209,7 @@ pub struct BackendHost {
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
-    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Gives: the value is borrowed until the next call into the same table.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub region: for<'a> extern "C" fn(cx: GraphContext, out: &mut RegionView<'a>) -> u32,
     /// In `compile`: makes a constant of little-endian, row-major `bytes` and stores its id.

@@ -45,7 +45,7 @@ pub struct CompareTable {
     /// - Since contract 1.0.
     /// - Thread: any, but one at a time for one handle.
     /// - Takes: what is passed is borrowed until the call returns.
-    /// - Gives: what is given stays valid until `close` takes it back.
+    /// - Gives: the value stays valid until `close` takes it back.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`UNSUPPORTED`](crate::status::UNSUPPORTED).
     pub open: extern "C" fn(options: RSlice<'_, OptionRecord<'_>>, out: &mut Handle, sink: &Sink) -> u32,
     /// Begins a comparison. Stores a handle for [`CompareTable::end`]. `UNSUPPORTED` for an element type
@@ -54,7 +54,7 @@ pub struct CompareTable {
     /// - Since contract 1.0.
     /// - Thread: any, but one at a time for one handle.
     /// - Takes: what is passed is borrowed until the call returns.
-    /// - Gives: what is given stays valid until `end` takes it back.
+    /// - Gives: the value stays valid until `end` takes it back.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`UNSUPPORTED`](crate::status::UNSUPPORTED).
     pub begin: extern "C" fn(comparer: Handle, pair: &PairRecord<'_>, out: &mut Handle, sink: &Sink) -> u32,
     /// Looks at the next elements of the expected tensor.

@@ -28,7 +28,7 @@ pub struct ExecutorTable {
     /// - Since contract 1.0.
     /// - Thread: any, but one at a time for one handle.
     /// - Takes: what is passed is borrowed until the call returns.
-    /// - Gives: what is given stays valid until `close` takes it back.
+    /// - Gives: the value stays valid until `close` takes it back.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`UNSUPPORTED`](crate::status::UNSUPPORTED).
     pub open: extern "C" fn(options: RSlice<'_, OptionRecord<'_>>, out: &mut Handle, sink: &Sink) -> u32,
     /// Says what the runtime is, through the sink's `text`: `ONNX Runtime 1.31.1, /path/to/library`.
@@ -44,7 +44,7 @@ pub struct ExecutorTable {
     /// - Since contract 1.0.
     /// - Thread: any, but one at a time for one handle.
     /// - Takes: what is passed is borrowed until the call returns.
-    /// - Gives: what is given stays valid until `unload` takes it back.
+    /// - Gives: the value stays valid until `unload` takes it back.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`UNSUPPORTED`](crate::status::UNSUPPORTED).
     pub load: extern "C" fn(runtime: Handle, path: RStr<'_>, out: &mut Handle, sink: &Sink) -> u32,
     /// Runs the model. The outputs arrive through the sink's `tensor`, in the model's order.
@@ -75,7 +75,7 @@ pub struct ExecutorTable {
     /// - Since contract 1.0; `None` where it is not provided.
     /// - Thread: any, but one at a time for one handle.
     /// - Takes: what is passed is borrowed until the call returns.
-    /// - Gives: what is given stays valid until `unload` takes it back.
+    /// - Gives: the value stays valid until `unload` takes it back.
     /// - Answers [`OK`](crate::status::OK), [`REFUSED`](crate::status::REFUSED), [`PANICKED`](crate::status::PANICKED), [`UNSUPPORTED`](crate::status::UNSUPPORTED).
     pub load_with: Option<
         extern "C" fn(

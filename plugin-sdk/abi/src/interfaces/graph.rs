@@ -276,7 +276,7 @@ pub struct GraphHost {
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
-    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Gives: the value is borrowed until the next call into the same table.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub block: for<'a> extern "C" fn(cx: GraphContext, block: u64, out: &mut BlockView<'a>) -> u32,
     /// A node.
@@ -284,7 +284,7 @@ pub struct GraphHost {
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
-    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Gives: the value is borrowed until the next call into the same table.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub node: for<'a> extern "C" fn(cx: GraphContext, node: u64, out: &mut NodeView<'a>) -> u32,
     /// An attribute of a node; its kind is `NONE` when the node has none of the name.
@@ -292,7 +292,7 @@ pub struct GraphHost {
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: what is passed is borrowed until the call returns.
-    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Gives: the value is borrowed until the next call into the same table.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub attribute: for<'a> extern "C" fn(
         cx: GraphContext,
@@ -305,7 +305,7 @@ pub struct GraphHost {
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
-    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Gives: the value is borrowed until the next call into the same table.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub value: for<'a> extern "C" fn(cx: GraphContext, value: u64, out: &mut ValueView<'a>) -> u32,
     /// Where a value is read.
@@ -313,7 +313,7 @@ pub struct GraphHost {
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
-    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Gives: the value is borrowed until the next call into the same table.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub uses: for<'a> extern "C" fn(cx: GraphContext, value: u64, out: &mut UsesView<'a>) -> u32,
     /// The name of the model's output at `index`; an output has a name of its own, because a value may be
@@ -322,7 +322,7 @@ pub struct GraphHost {
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
-    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Gives: the value is borrowed until the next call into the same table.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub output_name: for<'a> extern "C" fn(cx: GraphContext, index: u32, out: &mut RStr<'a>) -> u32,
     /// The contents of an initializer of at most 64 KiB; `dtype` is 0 when the value is none. Parameters
@@ -331,7 +331,7 @@ pub struct GraphHost {
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
-    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Gives: the value is borrowed until the next call into the same table.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub constant: for<'a> extern "C" fn(cx: GraphContext, value: u64, out: &mut DataView<'a>) -> u32,
     /// The symbolic contents of a vector of integers, where the host knows them.
@@ -339,7 +339,7 @@ pub struct GraphHost {
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
-    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Gives: the value is borrowed until the next call into the same table.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub contents: for<'a> extern "C" fn(cx: GraphContext, value: u64, out: &mut ShapeView<'a>) -> u32,
     /// What an initializer is; `dtype` is 0 when the value is none.
@@ -347,7 +347,7 @@ pub struct GraphHost {
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
-    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Gives: the value is borrowed until the next call into the same table.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub initializer:
         for<'a> extern "C" fn(cx: GraphContext, value: u64, out: &mut InitializerView<'a>) -> u32,
@@ -374,7 +374,7 @@ pub struct GraphHost {
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
-    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Gives: the value is borrowed until the next call into the same table.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub dim_text: for<'a> extern "C" fn(cx: GraphContext, dim: DimRecord, out: &mut RStr<'a>) -> u32,
     /// Adds an initializer that is made of others when the model is written, piece by piece, and stores its

@@ -213,7 +213,7 @@ pub mod attr_kind {
     pub const TENSOR: u32 = 7;
     /// A block that was ended: `value`.
     pub const BLOCK: u32 = 8;
-    /// What the call of the function around gives for its attribute called `text`, for ONNX's own
+    /// The attribute `text` of the call of the surrounding function, for ONNX's own
     /// operators only.
     pub const REF: u32 = 9;
 }
@@ -314,7 +314,7 @@ pub struct LoweringHost {
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
-    /// - Gives: what is given is borrowed until the call that passed this on returns.
+    /// - Gives: the value is borrowed until the call that passed this on returns.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub call: for<'a> extern "C" fn(cx: Context, out: &mut CallView<'a>) -> u32,
     /// What is known about a value.
@@ -322,7 +322,7 @@ pub struct LoweringHost {
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
-    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Gives: the value is borrowed until the next call into the same table.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub value_type: for<'a> extern "C" fn(cx: Context, value: u32, out: &mut TypeRecord<'a>) -> u32,
     /// The contents of a small constant (at most 64 KiB); `dtype` is 0 when it is none. Parameters and
@@ -331,7 +331,7 @@ pub struct LoweringHost {
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
-    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Gives: the value is borrowed until the next call into the same table.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub constant_data: for<'a> extern "C" fn(cx: Context, value: u32, out: &mut DataView<'a>) -> u32,
     /// The symbolic contents of a vector of integers.
@@ -339,7 +339,7 @@ pub struct LoweringHost {
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
-    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Gives: the value is borrowed until the next call into the same table.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub shape_contents: for<'a> extern "C" fn(cx: Context, value: u32, out: &mut ShapeView<'a>) -> u32,
     /// Arithmetic on extents; an unknown operand gives an unknown result.
@@ -400,7 +400,7 @@ pub struct LoweringHost {
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
-    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Gives: the value is borrowed until the next call into the same table.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub graph: for<'a> extern "C" fn(cx: Context, graph: u32, out: &mut GraphView<'a>) -> u32,
     /// Begins a block inside the current one; nodes are emitted there until it ends.
@@ -478,7 +478,7 @@ pub struct LoweringHost {
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
-    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Gives: the value is borrowed until the next call into the same table.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub origin: for<'a> extern "C" fn(cx: Context, out: &mut OriginView<'a>) -> u32,
     /// The contents of a parameter or buffer of at most 1 MiB, as `constant_data` gives those of a constant;
@@ -488,7 +488,7 @@ pub struct LoweringHost {
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
-    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Gives: the value is borrowed until the next call into the same table.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub weight_data: for<'a> extern "C" fn(cx: Context, value: u32, out: &mut DataView<'a>) -> u32,
     /// The node that computes a value.
@@ -496,7 +496,7 @@ pub struct LoweringHost {
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
-    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Gives: the value is borrowed until the next call into the same table.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub definition: for<'a> extern "C" fn(cx: Context, value: u32, out: &mut DefinitionView<'a>) -> u32,
     /// An attribute of the node that computes a value: an integer. `REFUSED` where it states none of this name.

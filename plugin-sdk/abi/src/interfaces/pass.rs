@@ -39,7 +39,7 @@ pub struct PassTable {
     /// - Since contract 1.0; `None` where it is not provided.
     /// - Thread: the one of the conversion.
     /// - Takes: nothing borrowed.
-    /// - Gives: what is given stays valid for the rest of the process.
+    /// - Gives: the value stays valid for the rest of the process.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub class_of: Option<extern "C" fn(index: u32, out: &mut ClassRecord) -> u32>,
 }

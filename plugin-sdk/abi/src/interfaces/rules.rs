@@ -50,7 +50,7 @@ pub struct RulesTable {
     /// - Since contract 1.0; `None` where it is not provided.
     /// - Thread: the one of the conversion.
     /// - Takes: nothing borrowed.
-    /// - Gives: what is given stays valid for the rest of the process.
+    /// - Gives: the value stays valid for the rest of the process.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub class_of: Option<extern "C" fn(index: u32, out: &mut ClassRecord) -> u32>,
 }
@@ -94,7 +94,7 @@ pub struct RuleText {
     pub name: RStr<'static>,
     /// What it does, in a line.
     pub documentation: RStr<'static>,
-    /// What it looks for: `Transpose(Transpose(x, perm = p), perm = q)`.
+    /// The pattern that it replaces: `Transpose(Transpose(x, perm = p), perm = q)`.
     pub pattern: RStr<'static>,
     /// The lowest opset at which it is right.
     pub min_opset: u32,
@@ -145,7 +145,7 @@ pub struct RulesHost {
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
-    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Gives: the value is borrowed until the next call into the same table.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub bindings: for<'a> extern "C" fn(cx: GraphContext, out: &mut Bindings<'a>) -> u32,
     /// The attribute that the variable at `index` in [`RuleText::attributes`] stands for: what the node
@@ -154,7 +154,7 @@ pub struct RulesHost {
     /// - Since contract 1.0.
     /// - Thread: the one of the call that passed this on, and only until that returns.
     /// - Takes: nothing borrowed.
-    /// - Gives: what is given is borrowed until the next call into the same table.
+    /// - Gives: the value is borrowed until the next call into the same table.
     /// - Answers [`OK`](crate::status::OK), [`INVALID`](crate::status::INVALID).
     pub attribute: for<'a> extern "C" fn(cx: GraphContext, index: u32, out: &mut AttributeView<'a>) -> u32,
     /// Adds a node in front of what is replaced and stores the ids of its outputs; the number of outputs

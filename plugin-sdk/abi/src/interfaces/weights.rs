@@ -61,7 +61,7 @@ pub struct WeightsTable {
     /// - Since contract 1.0; `None` where it is not provided.
     /// - Thread: any, also several at once.
     /// - Takes: nothing borrowed.
-    /// - Gives: what is given stays valid for the rest of the process.
+    /// - Gives: the value stays valid for the rest of the process.
     /// - Cannot fail.
     pub quantisers: Option<extern "C" fn() -> RSlice<'static, QuantiserEntry>>,
     /// Quantises a part of a weight with the quantiser at `index`: `weight ≈ (code - zero) * scale`.

@@ -91,7 +91,7 @@ pub struct Converted {
     pub checked: Checked,
     /// What happened to weights.
     pub changed: Changed,
-    /// What was done for the target.
+    /// The changes made for the target.
     pub legalised: Legalised,
     /// What backends took; `None` when there was none to ask.
     pub partitioned: Option<Partitioned>,

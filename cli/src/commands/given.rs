@@ -27,11 +27,6 @@ pub(crate) struct GivenArguments {
 }
 
 impl GivenArguments {
-    /// Whether no value is given.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.inputs.is_empty() && self.files.is_empty()
-    }
-
     /// Reads the values; what is given by its own name comes before what a file of several holds.
     ///
     /// # Errors

@@ -72,7 +72,8 @@ pub(super) enum By {
 /// Measures a model, or two, and says where the time goes.
 pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     arguments.reports.check()?;
-    let [first, second] = measured(arguments, progress)?;
+    let mut notes = Vec::new();
+    let [first, second] = measured(arguments, &mut notes, progress)?;
     let Some(first) = first else {
         return Err(Diagnostic::error(Code::INTERNAL, "nothing was measured").into());
     };
@@ -95,7 +96,7 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     for profile in std::iter::once(&first).chain(&second) {
         outcome.report.diagnostics.extend(silence(profile));
     }
-    outcome.report.diagnostics.extend(chosen_sizes(arguments)?);
+    outcome.report.diagnostics.extend(notes);
     if let (Some(second), Some(changes)) = (&second, &changes) {
         outcome.put("against", second);
         outcome.put("changes", changes);
@@ -115,7 +116,11 @@ fn is_saved(path: &Path) -> bool {
 }
 
 /// The profiles of both arguments: read, or measured in turn.
-fn measured(arguments: &Arguments, progress: &Progress) -> Result<[Option<Profile>; 2], Report> {
+fn measured(
+    arguments: &Arguments,
+    notes: &mut Vec<Diagnostic>,
+    progress: &Progress,
+) -> Result<[Option<Profile>; 2], Report> {
     let mut found = [None, None];
     let mut models: Vec<(usize, &Path)> = Vec::new();
     for (at, path) in std::iter::once(&arguments.model).chain(&arguments.against).enumerate() {
@@ -131,7 +136,7 @@ fn measured(arguments: &Arguments, progress: &Progress) -> Result<[Option<Profil
     }
     if !models.is_empty() {
         let paths: Vec<&Path> = models.iter().map(|(_, path)| *path).collect();
-        for ((at, _), profile) in models.iter().zip(run_models(arguments, &paths, progress)?) {
+        for ((at, _), profile) in models.iter().zip(run_models(arguments, &paths, notes, progress)?) {
             if let Some(slot) = found.get_mut(*at) {
                 *slot = Some(profile);
             }
@@ -141,15 +146,26 @@ fn measured(arguments: &Arguments, progress: &Progress) -> Result<[Option<Profil
 }
 
 /// Profiles of `models`.
-fn run_models(arguments: &Arguments, models: &[&Path], progress: &Progress) -> Result<Vec<Profile>, Report> {
+fn run_models(
+    arguments: &Arguments,
+    models: &[&Path],
+    notes: &mut Vec<Diagnostic>,
+    progress: &Progress,
+) -> Result<Vec<Profile>, Report> {
     let host = plugins::host(&arguments.plugins)?;
     plugins::prepare(&host, &arguments.runtime);
     progress.stage("reading the inputs");
     let given: Given = arguments.given.read()?;
     let sizes: Sizes = arguments.sizes.iter().cloned().collect();
     let draw = Some(Draw { seed: arguments.seed });
-    let feeds = |model: &&Path| Ok(run::inputs_or_drawn(model, &given, &sizes, draw)?.1);
-    let inputs: Vec<Vec<Computed>> = models.iter().map(feeds).collect::<Result<_, Diagnostic>>()?;
+    let mut inputs: Vec<Vec<Computed>> = Vec::new();
+    for model in models {
+        let (signature, fed) = run::inputs_or_drawn(model, &given, &sizes, draw)?;
+        if given.is_empty() && sizes.is_empty() {
+            notes.extend(drawn_sizes(model, &signature, &fed));
+        }
+        inputs.push(fed);
+    }
     let opened: Vec<(tempfile::TempDir, Runtime)> =
         models.iter().map(|_| open(arguments, &host)).collect::<Result<_, Diagnostic>>()?;
     let parts = models.iter().zip(&inputs).zip(&opened);
@@ -190,18 +206,16 @@ fn answers(by: By, profile: &Profile) -> Result<(), Diagnostic> {
         .help("convert with --metadata full, or ask for --by operator or --by node"))
 }
 
-/// A note where the model has dynamic dimensions and the user states no size: times depend on it.
-fn chosen_sizes(arguments: &Arguments) -> Result<Option<Diagnostic>, Diagnostic> {
-    let model = &arguments.model;
-    if is_saved(model) || !arguments.sizes.is_empty() || !arguments.given.is_empty() {
-        return Ok(None);
-    }
-    let signature = Signature::read(model)?;
+/// A note where sizes of dynamic dimensions were drawn: times depend on them.
+fn drawn_sizes(model: &Path, signature: &Signature, inputs: &[Computed]) -> Option<Diagnostic> {
     let mut extents = signature.inputs.iter().flat_map(|port| port.dims.iter().flatten());
-    let is_dynamic = extents.any(|extent| !matches!(extent, Extent::Known(_)));
-    let message = format!("`{}` ran at the sizes that verification draws", model.display());
+    if extents.all(|extent| matches!(extent, Extent::Known(_))) {
+        return None;
+    }
+    let shapes: Vec<String> = inputs.iter().map(|input| format!("{}{:?}", input.name, input.shape)).collect();
+    let message = format!("`{}` ran at drawn sizes: {}", model.display(), shapes.join(", "));
     let note = Diagnostic { severity: Severity::Note, ..Diagnostic::error(Code::RUN_PROFILE, message) };
-    Ok(is_dynamic.then(|| note.help("times depend on sizes: state them with --dim NAME=SIZE")))
+    Some(note.help("times depend on sizes: state them with --dim NAME=SIZE"))
 }
 
 /// What a model does not say of its nodes.

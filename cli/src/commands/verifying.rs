@@ -90,7 +90,9 @@ impl VerifyingArguments {
                     outcome.fail(Diagnostic::error(Code::VERIFY_EXPECTED, message).help(help));
                 } else if self.require_verified && verification.has_one_size() {
                     let message = "the model is not verified at other sizes, as --require-verified asks";
-                    outcome.fail(Diagnostic::error(Code::VERIFY_EXPECTED, message));
+                    let help =
+                        "export the program so that it takes other sizes, or leave out --require-verified";
+                    outcome.fail(Diagnostic::error(Code::VERIFY_EXPECTED, message).help(help));
                 }
             }
             Err(diagnostic) if is_skipped(&diagnostic) => self.skip(&mut outcome, &diagnostic),

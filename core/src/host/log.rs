@@ -75,8 +75,8 @@ pub fn collect<T>(work: impl FnOnce() -> T) -> (T, Vec<Diagnostic>) {
     (result, open.close())
 }
 
-/// What plugins said so far to the innermost collection of this thread, and from threads that collect nothing; each
-/// message once.
+/// The diagnostics that plugins reported so far to the innermost collection of this thread, and from threads that
+/// collect nothing, each message once.
 pub fn so_far() -> Vec<Diagnostic> {
     let own = OPEN.with_borrow_mut(|open| open.last_mut().map(std::mem::take)).unwrap_or_default();
     let mut all = own.into_diagnostics();

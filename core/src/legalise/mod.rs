@@ -50,7 +50,7 @@ impl Default for LegaliseOptions {
     }
 }
 
-/// What was done for the target.
+/// The changes made for the target.
 #[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct Legalised {
     /// The name of the target.

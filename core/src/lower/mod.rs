@@ -80,7 +80,7 @@ pub struct Provided {
     pub calls: usize,
 }
 
-/// What the outputs that go back to the caller are called.
+/// The names of the outputs that the caller gets.
 #[derive(Clone, Debug, Default)]
 pub struct OutputNames {
     /// The program's names of their values, in order; empty where there is none.

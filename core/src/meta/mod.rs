@@ -188,7 +188,10 @@ impl Checker<'_> {
         }
     }
 
-    /// How much is known about the results of `call`; what contradicts it.
+    /// Checks the results of `call`, and returns which of their types were known.
+    ///
+    /// # Errors
+    /// The contradiction, in words.
     fn results(
         &mut self,
         body: &Body,

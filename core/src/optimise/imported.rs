@@ -20,7 +20,7 @@ pub struct Rewritten {
     pub model: Model,
     /// What was done.
     pub optimised: Optimised,
-    /// What was done for the target.
+    /// The changes made for the target.
     pub legalised: Legalised,
     /// Warnings and notes.
     pub diagnostics: Vec<Diagnostic>,

@@ -109,7 +109,7 @@ impl Path {
             None if len == 0 => format!("output_{index}"),
             None => index.to_string(),
         };
-        // What is too long stays too long.
+        // A name beyond the limit is not made longer.
         if len <= MAX_NAME {
             self.text.push_str(if len == 0 { "" } else { "." });
             self.text.push_str(&step);

@@ -55,7 +55,7 @@ pub struct Listed {
     pub class: Class,
     /// The opsets at which it is right.
     pub opsets: RangeInclusive<i64>,
-    /// What it looks for; empty for a pass.
+    /// The pattern that it replaces; empty for a pass.
     pub pattern: &'static str,
 }
 

@@ -6,7 +6,7 @@ use crate::is_short;
 use crate::runtime::single_precision;
 
 rules! {
-    /// `x * cos + turned * sin`, where `turned` is `x` with its halves exchanged and one negated, is a rotary
+    /// `x * cos + rotated * sin`, where `rotated` is `x` with its halves exchanged and one negated, is a rotary
     /// embedding. In half precision the angles are f32, and their cosines and sines are cast.
     rotary (class = bounded(relative = 1e-6, ulps = 4), opset = 23..):
         let angles = shared Concat(half: [B, S, W], half, axis = last);
@@ -18,7 +18,7 @@ rules! {
         if is_short(x).and_then(|()| rotates([W, D], [last, turn], [middle, end, axis], step))
         => embedded(cx, x, half);
 
-    /// `x * cos + turned * sin`, where `turned` is `x` with its halves exchanged and one negated, and all rows of the
+    /// `x * cos + rotated * sin`, where `rotated` is `x` with its halves exchanged and one negated, and all rows of the
     /// batch have the same positions: the same products and sums, at every opset.
     rotary_of_runtime (class = target("onnxruntime", relative = 1e-6)):
         let angles = shared Concat(half: [1, S, W], half, axis = last);

@@ -2,8 +2,8 @@
 
 use crate::ir::{Attr, Graph, NodeId};
 
-/// Makes initializers of the `Constant` nodes of `graph` that hold tensors, and returns how many. What the graph or a nested one
-/// returns stays, and so does what only a call of a function says.
+/// Replaces the `Constant` nodes of `graph` that hold tensors with initializers, and returns their number. Outputs of a graph
+/// stay nodes, and so do attributes that only the call of a function defines.
 pub fn constants(graph: &mut Graph) -> usize {
     let (main, mut count) = (graph.main(), 0);
     let nodes: Vec<NodeId> = graph.nodes.ids().filter(|node| graph.nodes[*node].block.is_some()).collect();

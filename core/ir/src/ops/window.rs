@@ -62,7 +62,7 @@ impl Window {
         gaps.saturating_mul(self.dilations[axis] as i64).saturating_add(1)
     }
 
-    /// What windows at `places` places along `axis` cover; the largest number where it does not fit.
+    /// The extent that windows at `places` positions along `axis` cover; saturates.
     pub(super) fn covered(&self, axis: usize, places: usize) -> i64 {
         let steps = (places as i64).saturating_sub(1);
         steps.saturating_mul(self.strides[axis] as i64).saturating_add(self.reach(axis))

@@ -279,10 +279,9 @@ def drop_guesses(module: Any) -> None:
 
     own = ("aten", "prim", "prims", "higher_order")
     for part in module.modules():
-        graph = getattr(part, "graph", None)
-        if not isinstance(graph, torch.fx.Graph):
+        if not isinstance(part, torch.fx.GraphModule):
             continue
-        for node in list(graph.nodes):
+        for node in list(part.graph.nodes):
             if node.target != torch.ops.aten._assert_scalar.default:
                 continue
             compared = node.args[0]
@@ -292,8 +291,8 @@ def drop_guesses(module: Any) -> None:
             if getattr(size, "target", None) != torch.ops.aten.sym_size.int:
                 continue
             if getattr(size.args[0].target, "namespace", "aten") not in own:
-                graph.erase_node(node)
-                part.recompile()
+                part.graph.erase_node(node)
+        part.recompile()
 
 
 class Program:

@@ -13,7 +13,7 @@ use onnxport_core::valid::Stated;
 
 use crate::files::{Sections, at, repository};
 
-static HOST: LazyLock<Host> = LazyLock::new(|| {
+pub(super) static HOST: LazyLock<Host> = LazyLock::new(|| {
     Host::new(&[&onnxport_optimise::ROOT, &onnxport_fusions::ROOT]).expect("the plugins attach")
 });
 
@@ -48,7 +48,7 @@ fn behind_others(text: &str) -> Option<Vec<Matched>> {
 }
 
 /// The models of all files whose first section is one.
-fn models() -> Vec<String> {
+pub(super) fn models() -> Vec<String> {
     let folders = std::fs::read_dir(at("")).expect("the folder of file tests");
     let mut folders: Vec<PathBuf> = folders.map(|entry| entry.expect("an entry").path()).collect();
     folders.sort();

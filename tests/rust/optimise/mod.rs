@@ -15,6 +15,7 @@ mod levels;
 pub(crate) mod numeric;
 mod outlined;
 mod plugin;
+mod refusals;
 mod supported;
 
 use std::fmt::Write;

@@ -143,7 +143,7 @@ def located(model: onnx.ModelProto) -> tuple[int, int, int]:
 def compare(archive: Path, folder: Path) -> Counter[str]:
     """Compare what is said of one program; raise where a text of ours is not the exporter's."""
     found: Counter[str] = Counter()
-    plain = converted(archive, folder, "--no-optimise")
+    plain = converted(archive, folder, "--no-optimize")
     program = torch.export.load(archive)
     ours, truth = calls(nodes(plain.graph)), expected(program)
     for call, entries in ours.items():

@@ -81,7 +81,7 @@ def converted(binary: str, program: Path, form: str, folder: Path) -> Path:
     """Convert the layer to a form, at the level `target`."""
     target = folder / f"{form.replace(', ', '-').replace(' ', '')}.onnx"
     command = [binary, "convert", program, "-o", target, "--no-verify", "--quiet"]
-    command += ["--optimise", "target", *FORMS[form]]
+    command += ["--optimize", "target", *FORMS[form]]
     if FORMS[form]:
         # The operators of the runtime leave the router as it is.
         command += ["--quantize-skip", "gate.weight"]

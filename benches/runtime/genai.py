@@ -135,7 +135,7 @@ def converted(binary: str, program: Path, form: str, level: str, folder: Path) -
     """Convert an archive at a level."""
     folder.mkdir(parents=True)
     command = [binary, "convert", program, "-o", folder / "model.onnx", "--no-verify", "--quiet"]
-    command += ["--target", "onnxruntime", "--optimise", level, *FORMS[form]]
+    command += ["--target", "onnxruntime", "--optimize", level, *FORMS[form]]
     subprocess.run(command, check=True)
     return folder / "model.onnx"
 

@@ -68,7 +68,7 @@ def ours(binary: Path, opset: int, level: str, folder: Path) -> Path:
     path = folder / f"onnxport_{level}" / "model.onnx"
     path.parent.mkdir(exist_ok=True)
     command = [binary, "convert", folder / "program.pt2", "-o", path, "--no-verify"]
-    command += ["--opset", str(opset), "--target", "onnxruntime", "--optimise", level]
+    command += ["--opset", str(opset), "--target", "onnxruntime", "--optimize", level]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(done.stderr.strip())

@@ -1,13 +1,13 @@
 //! The command line.
 
-use std::time::Duration;
-
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use onnxport_requests::value::Seconds;
+use onnxport_requests::{Hosted, OptimizeRequest};
 
 use crate::commands::{
-    bisect, check, completions, convert, diff, draw, explain, inspect, ops, optimize, package, plugin,
-    profile, report, rules, run, schema, verify, weights,
+    bisect, check, completions, convert, diff, draw, explain, inspect, ops, package, plugin, profile, report,
+    rules, run, schema, verify, weights,
 };
 use crate::config::ConfigArguments;
 use crate::exit;
@@ -47,17 +47,8 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
     pub color: Color,
     /// The longest that one call of a plugin may take, in seconds; running a model does not count
-    #[arg(long, global = true, value_name = "SECONDS", value_parser = seconds, help_heading = "Plugins")]
-    pub plugin_timeout: Option<Duration>,
-}
-
-/// Reads a time.
-pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| format!("{text:?} is not a number of seconds"))?;
-    match Duration::try_from_secs_f64(seconds) {
-        Ok(time) if !time.is_zero() => Ok(time),
-        _ => Err(format!("{text:?} is not a time")),
-    }
+    #[arg(long, global = true, value_name = "SECONDS", help_heading = "Plugins")]
+    pub plugin_timeout: Option<Seconds>,
 }
 
 /// When to use colours.
@@ -91,7 +82,7 @@ pub(crate) enum Command {
     /// Say where the time of a model goes in ONNX Runtime, or what is slower in another one
     Profile(Box<profile::Arguments>),
     /// Read an ONNX model, check it and write it again
-    Optimize(optimize::Arguments),
+    Optimize(Box<Hosted<OptimizeRequest>>),
     /// Say what an ONNX model consists of, as a page or as data
     Report(report::Arguments),
     /// Draw the graph of a program, a model or a rule, folded by module

@@ -11,12 +11,15 @@ use onnxport_core::trace::{self, stage};
 use onnxport_core::verify::InProcess;
 use onnxport_core::write;
 use onnxport_core::{Conversion, ConvertedProgram, Trace, WriteOptions};
+use onnxport_requests::object;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::args::{self, Cli};
+use crate::args::{self, Cli, Global};
 use crate::commands::exporting::{ExportArguments, Made, Prepared, Purpose};
 use crate::commands::verify::Held;
-use crate::commands::{self, writing::WriteArguments};
+use crate::commands::{self, profiled, writing::WriteArguments};
 use crate::config::{self, Joined, Object};
 use crate::describe;
 use crate::exit::Exit;
@@ -77,6 +80,9 @@ pub fn verify(
 }
 
 fn parse(name: &str, object: &Map<String, Value>) -> Result<args::Command, Diagnostic> {
+    if name == "optimize" {
+        return request("optimize", object).map(|request| args::Command::Optimize(Box::new(request)));
+    }
     let mut cli = Cli::command();
     cli.build();
     let command = describe::find(&mut cli, name)?;
@@ -86,6 +92,19 @@ fn parse(name: &str, object: &Map<String, Value>) -> Result<args::Command, Diagn
     let matches = Cli::command().try_get_matches_from(line).map_err(|error| options::refused(&error))?;
     let cli = Cli::from_arg_matches(&matches).map_err(|error| options::refused(&error))?;
     Ok(cli.command)
+}
+
+/// Reads the request of the command `name`. Options of every command are checked, and have no say within another program.
+fn request<R: Args + JsonSchema + DeserializeOwned>(
+    name: &'static str,
+    object: &Map<String, Value>,
+) -> Result<R, Diagnostic> {
+    let everywhere = Global::augment_args(clap::Command::new(name));
+    let is_global = |key: &str| options::resolve(&everywhere, key).is_some();
+    let (global, own): (Map<_, _>, Map<_, _>) =
+        object.clone().into_iter().partition(|(key, _)| is_global(key));
+    options::read::<Global>(name, &Value::Object(global).to_string())?;
+    object::read(name, &own)
 }
 
 /// How a program is to be exported.
@@ -215,7 +234,7 @@ impl Exported {
             let arguments = &self.export.arguments;
             let save = || self.made.save(path, arguments, &write, &progress);
             let (result, messages) = log::collect(|| {
-                arguments.profile.around_in(self.trace.as_ref(), "save", &[path.to_owned()], save)
+                profiled::around_in(&arguments.profile, self.trace.as_ref(), "save", &[path.to_owned()], save)
             });
             let mut outcome = result?;
             outcome.report.diagnostics.extend(messages);

@@ -81,32 +81,6 @@ pub(crate) fn bytes(count: u64) -> String {
     format!("{value:.1} {unit}")
 }
 
-/// Reads a number of bytes: `1000`, `500MB`, `2 GiB`. `K`, `M`, `G` and `T` alone are powers of 1024.
-pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
-    let wrong = || format!("{text:?} is no size such as 500MB or 2GiB");
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
-    let unit = unit.trim().to_ascii_lowercase();
-    let (prefix, base) = match unit.strip_suffix("ib") {
-        Some(prefix) if !prefix.is_empty() => (prefix, 1024f64),
-        Some(_) => return Err(wrong()),
-        None => match unit.strip_suffix('b') {
-            Some(prefix) => (prefix, 1000.0),
-            None => (unit.as_str(), 1024.0),
-        },
-    };
-    let power = match prefix {
-        "" => 0,
-        "k" => 1,
-        "m" => 2,
-        "g" => 3,
-        "t" => 4,
-        _ => return Err(wrong()),
-    };
-    let bytes = number.parse::<f64>().map_err(|_| wrong())? * base.powi(power);
-    if bytes >= 1.0 && bytes < 2f64.powi(62) { Ok(bytes as u64) } else { Err(wrong()) }
-}
-
 /// A duration: `12 ms`, `3.4 s`.
 pub(crate) fn duration(time: Duration) -> String {
     if time < Duration::from_millis(10) {
@@ -189,17 +163,6 @@ mod tests {
         assert_eq!(unstyled(&good("pass")), "pass");
         let rows = [vec![bold("a"), "b".to_owned()], vec!["long".to_owned(), "c".to_owned()]];
         assert_eq!(unstyled(&table(&rows)), "  a     b\n  long  c\n");
-    }
-
-    #[test]
-    fn sizes_are_read_with_their_units() {
-        let sizes = [("1", 1), ("500MB", 500_000_000), ("2 GiB", 2 << 30), ("1.5k", 1536), ("3T", 3 << 40)];
-        for (text, size) in sizes {
-            assert_eq!(parse_bytes(text), Ok(size), "{text}");
-        }
-        for wrong in ["", "0", "-1", "MB", "1 XB", "1iB", "99999999T", "1..5k", "NaN"] {
-            assert!(parse_bytes(wrong).is_err(), "{wrong}");
-        }
     }
 
     #[test]

@@ -6,6 +6,7 @@
 mod again;
 mod args;
 mod backends;
+mod caller;
 mod commands;
 mod config;
 mod crash;

@@ -14,7 +14,7 @@ use crate::usage;
 ///
 /// - The key of `--input-names` is `input_names`. `null` is what was not said.
 /// - A flag is `true` or `false`; `no_verify` may be said as `verify`, the other way round. What takes a value and has such
-///   a flag, as `optimise` has, takes both.
+///   a flag, as `optimize` has, takes both.
 /// - What can be repeated is a list. Another list or object goes as JSON to the option that takes it.
 ///
 /// # Errors
@@ -83,7 +83,7 @@ fn words(command: &Command, object: &Map<String, Value>) -> Result<Vec<String>, 
             continue;
         }
         match (resolve(command, key), value) {
-            // What takes a value and can be switched off: `optimise` is a level, or false.
+            // What takes a value and can be switched off: `optimize` is a level, or false.
             (Some((arg, false)), Value::Bool(value)) if !is_flag(arg) && opposite(command, key).is_some() => {
                 words.extend((!value).then(|| format!("--no-{}", key.replace('_', "-"))));
             }
@@ -127,14 +127,14 @@ pub(crate) fn says(command: &Command, key: &str, value: &Value) -> Option<(Strin
 /// The option that `key` names, and whether it says the opposite.
 pub(crate) fn resolve<'c>(command: &'c Command, key: &str) -> Option<(&'c Arg, bool)> {
     let long = key.replace('_', "-");
-    let find = |long: &str| command.get_arguments().find(|arg| arg.get_long() == Some(long));
+    let find = |long: &str| command.get_arguments().find(|arg| known::is_called(arg, long));
     find(&long).map(|arg| (arg, false)).or_else(|| Some((opposite(command, key)?, true)))
 }
 
 /// The flag that switches off what `key` names.
 fn opposite<'c>(command: &'c Command, key: &str) -> Option<&'c Arg> {
     let long = format!("no-{}", key.replace('_', "-"));
-    command.get_arguments().find(|arg| arg.get_long() == Some(&long)).filter(|arg| is_flag(arg))
+    command.get_arguments().find(|arg| known::is_called(arg, &long)).filter(|arg| is_flag(arg))
 }
 
 fn id(arg: &Arg) -> &str {
@@ -210,11 +210,11 @@ mod tests {
             words(r#"{"opset": 21, "input_names": null, "validate": true}"#),
             "--opset=21 --validate --"
         );
-        assert_eq!(words(r#"{"verify": false, "no_optimise": false}"#), "--no-verify --");
-        assert_eq!(words(r#"{"optimise": "target"}"#), "--optimise=target --");
-        assert_eq!(words(r#"{"optimise": 1, "opset": 21}"#), "--opset=21 --optimise=1 --");
-        assert_eq!(words(r#"{"optimise": false}"#), "--no-optimise --");
-        assert_eq!(words(r#"{"optimise": true}"#), "--");
+        assert_eq!(words(r#"{"verify": false, "no_optimize": false}"#), "--no-verify --");
+        assert_eq!(words(r#"{"optimize": "target"}"#), "--optimize=target --");
+        assert_eq!(words(r#"{"optimize": 1, "opset": 21}"#), "--opset=21 --optimize=1 --");
+        assert_eq!(words(r#"{"optimize": false}"#), "--no-optimize --");
+        assert_eq!(words(r#"{"optimize": true}"#), "--");
         assert_eq!(words(r#"{"dim": ["x:0=n", ["y", 1, "a=b"]]}"#), r#"--dim=x:0=n --dim=["y",1,"a=b"] --"#);
         assert_eq!(words(r#"{"input_names": ["a", "b,c"]}"#), r#"--input-names=["a","b,c"] --"#);
         assert_eq!(words(r#"{"plan": true, "external_data": "inline"}"#), "--external-data=inline --plan --");

@@ -74,8 +74,9 @@ fn run(arguments: Vec<OsString>) -> Exit {
     signals::handle();
     let shown = progress.clone();
     // A plugin that does not come back is left behind on that thread.
-    let result =
-        watch::run(global.plugin_timeout, move || catch_unwind(AssertUnwindSafe(|| heard(&command, &shown))));
+    let result = watch::run(global.plugin_timeout.map(|limit| limit.0), move || {
+        catch_unwind(AssertUnwindSafe(|| heard(&command, &shown)))
+    });
     ending::done();
     // A thread that was left behind may own hidden files.
     let _stopped = result.is_err().then(interrupt::stop);

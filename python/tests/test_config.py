@@ -110,6 +110,6 @@ def test_an_export_takes_the_table_of_convert(folder):
 
 
 def test_the_file_can_switch_rules_off(folder):
-    (folder / "onnxport.toml").write_text("[convert]\noptimise = false\n")
-    assert onnxport.export(PROGRAM).report["config"]["options"][0]["name"] == "no-optimise"
-    assert "config" not in onnxport.export(PROGRAM, options={"optimise": 1}).report
+    (folder / "onnxport.toml").write_text("[convert]\noptimize = false\n")
+    assert onnxport.export(PROGRAM).report["config"]["options"][0]["name"] == "no-optimize"
+    assert "config" not in onnxport.export(PROGRAM, options={"optimize": 1}).report

@@ -366,7 +366,7 @@ def test_integers_are_constants_exactly(tmp_path, dtype):
         return op.Identity(x) + op.cast(op.ReduceSum(seen[-1], keepdims=0), DType.FLOAT) * 0.0
 
     seen = []
-    model = convert(tmp_path, Softcap(), {softcap: lower}, optimise=False, target="onnx")
+    model = convert(tmp_path, Softcap(), {softcap: lower}, optimize=False, target="onnx")
     arrays = [onnx.numpy_helper.to_array(tensor) for tensor in model.graph.initializer]
     [found] = [array for array in arrays if array.dtype == dtype and array.shape == (4,)]
     assert found.tolist() == numbers

@@ -283,11 +283,11 @@ def test_levels_choose_by_what_a_rule_states():
     def by_tanh(op, x):
         return op.tanh(x * 0.5) * 0.5 + 0.5
 
-    assert "Tanh" not in kinds(onnxport.optimize(SILU, rules=[by_tanh], optimise=1))
-    assert "Tanh" in kinds(onnxport.optimize(SILU, rules=[by_tanh], optimise=2))
-    assert "Tanh" in kinds(onnxport.optimize(SILU, rules=[by_tanh], optimise="target"))
-    assert "Tanh" not in kinds(onnxport.optimize(SILU, rules=[by_tanh], optimise=False))
-    assert "Tanh" in kinds(onnxport.optimize(SILU, rules=[by_tanh], optimise=True))
+    assert "Tanh" not in kinds(onnxport.optimize(SILU, rules=[by_tanh], optimize=1))
+    assert "Tanh" in kinds(onnxport.optimize(SILU, rules=[by_tanh], optimize=2))
+    assert "Tanh" in kinds(onnxport.optimize(SILU, rules=[by_tanh], optimize="target"))
+    assert "Tanh" not in kinds(onnxport.optimize(SILU, rules=[by_tanh], optimize=False))
+    assert "Tanh" in kinds(onnxport.optimize(SILU, rules=[by_tanh], optimize=True))
     with pytest.raises(TypeError, match="not both"):
         onnxport.graph_pass(exact=True, bound=1e-3)
     with pytest.raises(ValueError, match="between 0 and 1"):

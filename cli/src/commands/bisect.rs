@@ -14,19 +14,21 @@ use onnxport_core::optimise::{Level, OptimiseOptions};
 use onnxport_core::pipeline::{self, ConvertOptions};
 use onnxport_core::taps::{Recorded, Recording};
 use onnxport_core::verify::{Executor, Runtime};
+use onnxport_requests::Plugins;
+use onnxport_requests::optimizing::{self, Optimizing};
+use onnxport_requests::runtime::Running;
+use onnxport_requests::target::Targeting;
+use onnxport_requests::value::ByteSize;
 
 use super::diff;
 use super::given::{GivenArguments, parse_size};
 use super::modules::ModuleArguments;
-use super::optimising;
 use super::reports::{Contents, ReportArguments};
-use super::verify::RuntimeArguments;
 use crate::deadline::Deadline;
-use crate::format::{bad, bold, count, good, parse_bytes, plain};
+use crate::format::{bad, bold, count, good, plain};
 use crate::outcome::{CommandResult, Outcome};
-use crate::plugins::{self, PluginArguments};
+use crate::plugins;
 use crate::progress::Progress;
-use crate::target::TargetArguments;
 
 /// Arguments of `bisect`.
 #[derive(Debug, Args)]
@@ -56,19 +58,19 @@ pub(crate) struct Arguments {
     /// The ONNX opset that a program is converted to for --passes and --modules
     #[arg(long, default_value_t = DEFAULT_OPSET, requires = "converts")]
     opset: i64,
-    /// The level of the optimizer for --passes: 0, 1, 2 or target; 2 where it is not said
-    #[arg(long, value_name = "LEVEL", value_parser = optimising::level(), requires = "passes")]
-    optimise: Option<Level>,
+    /// The level of the optimizer for --passes: 0, 1, 2 or target; as for convert by default
+    #[arg(long, alias = "optimise", value_name = "LEVEL", value_parser = optimizing::levels(), requires = "passes")]
+    optimize: Option<Level>,
     #[command(flatten)]
-    target: TargetArguments,
+    targeting: Targeting,
     #[command(flatten)]
     fed: FedArguments,
     #[command(flatten)]
     reports: ReportArguments,
     #[command(flatten)]
-    runtime: RuntimeArguments,
+    runtime: Running,
     #[command(flatten)]
-    plugins: PluginArguments,
+    plugins: Plugins,
 }
 
 /// Arguments about what models are run on.
@@ -83,8 +85,8 @@ pub(crate) struct FedArguments {
     #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = parse_size)]
     sizes: Vec<(String, i64)>,
     /// What the values that are held at once may take in memory; larger models are compared in several rounds
-    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_bytes)]
-    round_memory: u64,
+    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
+    round_memory: ByteSize,
 }
 
 impl FedArguments {
@@ -97,7 +99,7 @@ impl FedArguments {
             given: self.given.read()?,
             sizes: self.sizes.iter().cloned().collect(),
             seed: self.seed,
-            memory: self.round_memory,
+            memory: self.round_memory.0,
             ..Options::default()
         })
     }
@@ -111,10 +113,10 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
             opset: arguments.opset,
             all: arguments.all,
             once: arguments.modules.once,
-            plugins: arguments.plugins.libraries().to_vec(),
+            plugins: arguments.plugins.plugin.clone(),
             options: further(arguments),
         };
-        let limit = arguments.runtime.options.timeout;
+        let limit = arguments.runtime.options.limit();
         return super::modules::run(&arguments.model, &options, limit, &arguments.reports, progress);
     }
     arguments.reports.check()?;
@@ -124,24 +126,24 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     let in_place = in_place(arguments, &runtime)?;
     let options = Options { whole: arguments.all, in_place, ..arguments.fed.options()? };
     progress.stage("comparing the values");
-    let limit = arguments.runtime.options.timeout;
+    let limit = arguments.runtime.options.limit();
     let _deadline = Deadline::start(limit, runtime.name(), "comparing the values")?;
     let Some(against) = arguments.against.as_ref().filter(|_| !arguments.passes) else {
         let recording = Some(Recorded::beside(&arguments.model)).filter(|path| path.is_file());
         let recorded = recording.as_deref().map(Recorded::open).transpose()?;
         let search =
             |source: &Source<'_>| passes::passes(&host, source, &runtime, recorded.as_ref(), &options);
-        let optimise = OptimiseOptions {
-            target: arguments.target.options().target,
-            ..optimising::at(arguments.optimise.unwrap_or_default())
-        };
+        let named = Optimizing { optimize: arguments.optimize, ..Optimizing::default() };
+        let level = named.level(arguments.targeting.names_runtime());
+        let optimise =
+            OptimiseOptions { target: arguments.targeting.options().target, ..optimizing::at(level) };
         let steps = if has_extension(&arguments.model, "onnx") {
             search(&Source::Model(&pipeline::import(&arguments.model)?, &optimise))?
         } else {
             let archive = pipeline::read(&arguments.model)?;
             let convert = ConvertOptions {
                 lower: LowerOptions { opset: arguments.opset, ..LowerOptions::default() },
-                legalise: arguments.target.options(),
+                legalise: arguments.targeting.options(),
                 optimise,
                 ..ConvertOptions::default()
             };
@@ -188,15 +190,15 @@ fn in_place(arguments: &Arguments, runtime: &Runtime) -> Result<bool, Diagnostic
 
 /// What is said of the conversions of modules beyond the options that they share with every search.
 fn further(arguments: &Arguments) -> serde_json::Map<String, serde_json::Value> {
-    let mut options = arguments.plugins.further();
-    options.extend(arguments.target.said().map(|target| ("target".to_owned(), target.into())));
+    let mut options = plugins::further(&arguments.plugins);
+    options.extend(arguments.targeting.name().map(|target| ("target".to_owned(), target.into())));
     options
 }
 
 /// What PyTorch computed of a program: what lies beside it, else what it is asked to record.
 fn recording(program: &Path, arguments: &Arguments) -> Result<Recording, Report> {
     if arguments.record {
-        return Ok(Recording::make(program, arguments.fed.seed, arguments.runtime.options.timeout)?);
+        return Ok(Recording::make(program, arguments.fed.seed, arguments.runtime.options.limit())?);
     }
     Recording::beside(program).ok_or_else(|| {
         let message = format!("there are no recorded intermediate values beside {}", program.display());
@@ -321,7 +323,7 @@ fn diagnostic(way: &[&str], fault: &Fault, found: &Found) -> Diagnostic {
     );
     let help = match fault.wrong {
         Wrong::Model => {
-            "look at the lowering of this operator, or convert with --no-optimise; \
+            "look at the lowering of this operator, or convert with --no-optimize; \
              `onnxport bisect --passes` finds a rule that is at fault"
         }
         Wrong::Executor | Wrong::Reference => {

@@ -10,9 +10,10 @@ use onnxport_core::ir::opset::DEFAULT_OPSET;
 use onnxport_core::optimise::Level;
 use onnxport_core::pipeline;
 use onnxport_core::trace::stage;
+use onnxport_requests::profile::Profiling;
+use onnxport_requests::{Plugins, optimizing};
 
-use super::optimising;
-use super::profiled::ProfileArguments;
+use super::profiled;
 use super::reports::ReportArguments;
 use super::suggesting::{self, Wanted};
 use crate::decomposing::DecomposeArguments;
@@ -20,7 +21,7 @@ use crate::exit::Exit;
 use crate::format::{count, good};
 use crate::levels::LevelArguments;
 use crate::outcome::{CommandResult, Outcome};
-use crate::plugins::{self, PluginArguments};
+use crate::plugins;
 
 /// Arguments of `check`.
 #[derive(Debug, Args)]
@@ -40,9 +41,9 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     levels: LevelArguments,
     #[command(flatten)]
-    profile: ProfileArguments,
+    profile: Profiling,
     #[command(flatten)]
-    plugins: PluginArguments,
+    plugins: Plugins,
 }
 
 /// Finds everything that cannot be converted, and reports it.
@@ -50,7 +51,7 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     arguments.reports.check()?;
     arguments.levels.check()?;
     let sources = std::slice::from_ref(&arguments.program);
-    let mut result = arguments.profile.around("check", sources, || check(arguments));
+    let mut result = profiled::around(&arguments.profile, "check", sources, || check(arguments));
     let (Ok(outcome) | Err(outcome)) = &mut result;
     arguments.levels.judge(outcome);
     if let Some(wanted) = arguments.suggest {
@@ -74,7 +75,7 @@ pub(crate) fn look(host: &Host, path: &Path, opset: i64, decompose: DecomposeOpt
     let mut options = pipeline::ConvertOptions {
         decompose,
         validate: true,
-        optimise: optimising::at(Level::default()),
+        optimise: optimizing::at(Level::default()),
         ..Default::default()
     };
     options.lower.opset = opset;

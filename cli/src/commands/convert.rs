@@ -9,6 +9,7 @@ use onnxport_core::trace::stage;
 use onnxport_core::{Conversion, Trace};
 
 use super::exporting::{ExportArguments, Prepared, Purpose};
+use super::profiled;
 use super::reports::ReportArguments;
 use crate::backends;
 use crate::outcome::{CommandResult, Outcome};
@@ -53,7 +54,8 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     let trace = profile.trace().or_else(|| arguments.reports.are_asked().then(Trace::new));
     let others: Vec<PathBuf> =
         std::iter::once(&arguments.program).chain(&arguments.output).cloned().collect();
-    let mut result = profile.around_in(trace.as_ref(), "convert", &others, || convert(arguments, progress));
+    let mut result =
+        profiled::around_in(profile, trace.as_ref(), "convert", &others, || convert(arguments, progress));
     let (Ok(outcome) | Err(outcome)) = &mut result;
     let model = arguments.output.as_deref().filter(|_| outcome.json.contains_key("files"));
     arguments.reports.write_model("convert", &arguments.program, model, outcome)?;

@@ -8,17 +8,17 @@ use onnxport_core::ir::opset::DEFAULT_OPSET;
 use onnxport_core::lower::{DimName, LowerOptions, Names};
 use onnxport_core::pipeline::ConvertOptions;
 use onnxport_core::sizes::AxisSize;
+use onnxport_requests::Plugins;
+use onnxport_requests::optimizing::Optimizing;
+use onnxport_requests::target::Targeting;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::optimising::OptimiseArguments;
 use super::verifying::VerifyingArguments;
 use crate::backends::BackendArguments;
 use crate::decomposing::DecomposeArguments;
 use crate::metadata::MetadataArguments;
-use crate::plugins::PluginArguments;
 use crate::precision::PrecisionArguments;
-use crate::target::TargetArguments;
 
 /// Arguments about how a program becomes a model.
 #[derive(Debug, Args)]
@@ -30,13 +30,13 @@ pub(crate) struct ConvertingArguments {
     #[arg(long)]
     validate: bool,
     #[command(flatten)]
-    target: TargetArguments,
+    targeting: Targeting,
     #[command(flatten)]
     pub verifying: VerifyingArguments,
     #[command(flatten)]
     pub decomposing: DecomposeArguments,
     #[command(flatten)]
-    pub optimising: OptimiseArguments,
+    pub optimizing: Optimizing,
     #[command(flatten)]
     pub precision: PrecisionArguments,
     #[command(flatten)]
@@ -44,7 +44,7 @@ pub(crate) struct ConvertingArguments {
     #[command(flatten)]
     pub metadata: MetadataArguments,
     #[command(flatten)]
-    pub plugins: PluginArguments,
+    pub plugins: Plugins,
 }
 
 impl ConvertingArguments {
@@ -57,9 +57,9 @@ impl ConvertingArguments {
             decompose: self.decomposing.options()?,
             lower: LowerOptions { opset: self.opset, ..LowerOptions::default() },
             precision: self.precision.options(),
-            legalise: self.target.options(),
+            legalise: self.targeting.options(),
             backend: self.backends.options(output),
-            optimise: self.optimising.options(),
+            optimise: self.optimizing.options(self.targeting.names_runtime()),
             provenance: self.metadata.is_full(),
             validate: self.validate,
             ..ConvertOptions::default()

@@ -7,13 +7,14 @@ use clap::Args;
 use onnxport_core::bisect;
 use onnxport_core::diff::{Change, Diff, Place};
 use onnxport_core::taps::{Report, Verdict};
+use onnxport_requests::Plugins;
+use onnxport_requests::runtime::Running;
 
 use super::bisect::FedArguments;
-use super::verify::RuntimeArguments;
 use crate::exit::Exit;
 use crate::format::{bad, bold, count, faint, good, plain};
 use crate::outcome::{CommandResult, Outcome};
-use crate::plugins::{self, PluginArguments};
+use crate::plugins;
 use crate::progress::Progress;
 
 /// How many lines of a kind are shown; JSON has all.
@@ -35,9 +36,9 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     fed: FedArguments,
     #[command(flatten)]
-    runtime: RuntimeArguments,
+    runtime: Running,
     #[command(flatten)]
-    plugins: PluginArguments,
+    plugins: Plugins,
 }
 
 /// Says what differs between two models.

@@ -9,11 +9,12 @@ use onnxport_core::inspect::FileKind;
 use onnxport_core::ir::Model;
 use onnxport_core::{pipeline, write};
 use onnxport_report::draw::{self, Folding, Scene};
+use onnxport_requests::Plugins;
 
 use super::rules;
 use crate::format::{bold, count};
 use crate::outcome::{CommandResult, Outcome};
-use crate::plugins::{self, PluginArguments};
+use crate::plugins;
 
 /// Arguments of `draw`.
 #[derive(Debug, Args)]
@@ -38,7 +39,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME", conflicts_with = "files")]
     rule: Option<String>,
     #[command(flatten)]
-    plugins: PluginArguments,
+    plugins: Plugins,
 }
 
 /// A format of pictures.

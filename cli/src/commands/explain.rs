@@ -8,6 +8,7 @@ use onnxport_core::decompose::DecomposeOptions;
 use onnxport_core::diagnose::render::{self, Palette};
 use onnxport_core::diagnose::{Code, Explanation, explanation};
 use onnxport_core::ir::opset::DEFAULT_OPSET;
+use onnxport_requests::Plugins;
 
 use super::check;
 use super::suggesting::{self, Wanted};
@@ -15,7 +16,7 @@ use crate::documents::CodeJson;
 use crate::exit::Exit;
 use crate::format::{bold, table};
 use crate::outcome::{CommandResult, Outcome};
-use crate::plugins::{self, PluginArguments};
+use crate::plugins;
 
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
@@ -29,7 +30,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = DEFAULT_OPSET, requires = "program")]
     opset: i64,
     #[command(flatten)]
-    plugins: PluginArguments,
+    plugins: Plugins,
 }
 
 /// Looks the code up.

@@ -14,9 +14,10 @@ use onnxport_core::pipeline::ConvertOptions;
 use onnxport_core::trace::{OpenStage, Stage, stage};
 use onnxport_core::verify::Signature;
 use onnxport_core::{Conversion, ConvertedProgram, WriteOptions};
+use onnxport_requests::profile::Profiling;
 
 use super::converting::{self, Axis, ConvertingArguments};
-use super::profiled::ProfileArguments;
+use super::optimising;
 use super::verifying;
 use super::writing::{self, WriteArguments};
 use super::written::{self, Facts};
@@ -53,7 +54,7 @@ pub(crate) struct ExportArguments {
     #[command(flatten)]
     pub levels: LevelArguments,
     #[command(flatten)]
-    pub profile: ProfileArguments,
+    pub profile: Profiling,
 }
 
 impl ExportArguments {
@@ -172,7 +173,7 @@ impl Made {
         decomposing::describe(&converted.decomposed, &mut outcome);
         outcome.put("lowered", &converted.provided);
         outcome.put("weight_forms", WeightForm::of(&converted.model));
-        arguments.converting.optimising.describe(&converted.optimised, "", &mut outcome);
+        optimising::describe(&arguments.converting.optimizing, &converted.optimised, "", &mut outcome);
         outcome.put("opset", self.opset);
         outcome.put("nodes", converted.model.graph.node_count());
         written::put_stages(&self.stages(), &mut outcome);

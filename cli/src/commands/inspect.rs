@@ -14,11 +14,12 @@ use onnxport_core::ir::opset::DEFAULT_OPSET;
 use onnxport_core::pipeline;
 use onnxport_core::weights::WeightSet;
 use onnxport_core::write::manifest::{self, Listed};
+use onnxport_requests::Plugins;
 
 use crate::exit::Exit;
 use crate::format::{bad, bold, bytes, count, good, limited, plain, table};
 use crate::outcome::{CommandResult, Outcome};
-use crate::plugins::{self, PluginArguments};
+use crate::plugins;
 use crate::tensors;
 
 /// How many guards and operators are shown unless all are asked for.
@@ -47,7 +48,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     manifest: bool,
     #[command(flatten)]
-    plugins: PluginArguments,
+    plugins: Plugins,
 }
 
 /// Describes a file.

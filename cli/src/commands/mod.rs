@@ -11,7 +11,6 @@ pub(crate) mod explain;
 pub(crate) mod exporting;
 mod given;
 mod histogram;
-mod holding;
 pub(crate) mod inspect;
 pub(crate) mod man;
 mod modules;

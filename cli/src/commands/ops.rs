@@ -2,11 +2,12 @@
 
 use clap::Args;
 use onnxport_core::ir::opset::{MAX_OPSET, MIN_OPSET};
+use onnxport_requests::Plugins;
 
 use crate::documents::OpJson;
 use crate::format::{bold, count, table};
 use crate::outcome::{CommandResult, Outcome};
-use crate::plugins::{self, PluginArguments};
+use crate::plugins;
 
 /// Arguments of `ops`.
 #[derive(Debug, Args)]
@@ -14,7 +15,7 @@ pub(crate) struct Arguments {
     /// Show only operators whose name contains this; * stands for any text
     pattern: Option<String>,
     #[command(flatten)]
-    plugins: PluginArguments,
+    plugins: Plugins,
 }
 
 /// Lists what the plugins lower.

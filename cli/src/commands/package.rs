@@ -17,13 +17,16 @@ use onnxport_core::precision::PrecisionOptions;
 use onnxport_core::trace;
 use onnxport_core::write::{self, PackageReport};
 use onnxport_core::{BindOptions, Calls, Conversion, ConvertOptions, Host, NameMap, WeightSet, WriteOptions};
+use onnxport_requests::profile::Profiling;
+use onnxport_requests::writing::Files;
 use serde_json::Value;
 
 use super::converting::{self, Axis, ConvertingArguments};
-use super::profiled::ProfileArguments;
+use super::optimising;
+use super::profiled;
 use super::reports::{Contents, ReportArguments};
 use super::verifying;
-use super::writing::{self, FileArguments, PlanArguments};
+use super::writing::{self, PlanArguments};
 use crate::backends;
 use crate::decomposing;
 use crate::exit::Exit;
@@ -59,13 +62,13 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     converting: ConvertingArguments,
     #[command(flatten)]
-    files: FileArguments,
+    files: Files,
     #[command(flatten)]
     planning: PlanArguments,
     #[command(flatten)]
     weights: SharedWeights,
     #[command(flatten)]
-    profile: ProfileArguments,
+    profile: Profiling,
     #[command(flatten)]
     reports: ReportArguments,
     #[command(flatten)]
@@ -99,7 +102,8 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     arguments.reports.check_several()?;
     arguments.levels.check()?;
     let sources: Vec<PathBuf> = arguments.programs.iter().map(|(_, path)| path.clone()).collect();
-    let mut result = arguments.profile.around("package", &sources, || package(arguments, progress));
+    let mut result =
+        profiled::around(&arguments.profile, "package", &sources, || package(arguments, progress));
     let (Ok(outcome) | Err(outcome)) = &mut result;
     let text = format!("{}{}", outcome.summary, outcome.text);
     let contents = Contents { command: "package", text: &text, page: &String::new };
@@ -329,7 +333,7 @@ fn convert(
     precision::describe(&converted.changed, &mut outcome);
     target::describe(&converted.legalised, &mut outcome);
     decomposing::describe(&converted.decomposed, &mut outcome);
-    converting.optimising.describe(&converted.optimised, name, &mut outcome);
+    optimising::describe(&converting.optimizing, &converted.optimised, name, &mut outcome);
     Ok(Member { name: name.to_owned(), model: converted.model, outcome, calls, reweighted })
 }
 

@@ -8,12 +8,13 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use onnxport_core::diagnose::{Code, Diagnostic};
 use onnxport_core::host::{self, Manifest, Plugin, manifest};
+use onnxport_requests::Plugins;
 use serde_json::Value;
 
 use crate::documents::{LibraryJson, PluginJson};
 use crate::format::{bold, count, faint, table};
 use crate::outcome::{CommandResult, Outcome};
-use crate::plugins::{self, PluginArguments};
+use crate::plugins;
 
 /// Arguments of `plugin`.
 #[derive(Debug, Args)]
@@ -41,7 +42,7 @@ enum Command {
 #[derive(Debug, Args)]
 struct ListArguments {
     #[command(flatten)]
-    plugins: PluginArguments,
+    plugins: Plugins,
 }
 
 #[derive(Debug, Args)]

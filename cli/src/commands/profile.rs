@@ -10,13 +10,15 @@ use onnxport_core::host::Host;
 use onnxport_core::profile::{Changes, Profile, Subject, compare, measure};
 use onnxport_core::run::{self, Computed, Draw, Given, Sizes};
 use onnxport_core::verify::{Extent, Runtime, Signature};
+use onnxport_requests::Plugins;
+use onnxport_requests::runtime::Running;
+use onnxport_requests::value::NameValue;
 
 use super::given::{GivenArguments, parse_size};
 use super::reports::{Contents, ReportArguments};
-use super::verify::RuntimeArguments;
 use crate::deadline::Deadline;
 use crate::outcome::{CommandResult, Outcome};
-use crate::plugins::{self, PluginArguments};
+use crate::plugins;
 use crate::progress::Progress;
 
 /// Arguments of `profile`.
@@ -49,11 +51,11 @@ pub(crate) struct Arguments {
     #[arg(long)]
     all: bool,
     #[command(flatten)]
-    runtime: RuntimeArguments,
+    runtime: Running,
     #[command(flatten)]
     reports: ReportArguments,
     #[command(flatten)]
-    plugins: PluginArguments,
+    plugins: Plugins,
 }
 
 /// What times are summed up by.
@@ -187,10 +189,11 @@ fn open(arguments: &Arguments, host: &Host) -> Result<(tempfile::TempDir, Runtim
     let failed = |why: String| Diagnostic::error(Code::WRITE_IO, format!("no folder for the profile: {why}"));
     let folder = tempfile::tempdir().map_err(|error| failed(error.to_string()))?;
     let path = folder.path().to_str().ok_or_else(|| failed("its path is not UTF-8".to_owned()))?;
-    let mut extra = vec![("profile".to_owned(), path.to_owned())];
-    extra.extend(arguments.threads.map(|threads| ("threads".to_owned(), threads.to_string())));
-    let RuntimeArguments { executor, options } = &arguments.runtime;
-    let runtime = plugins::runtime_of(host, executor.as_deref(), &options.with(extra))?;
+    let option = |name: &str, value: &str| NameValue { name: name.to_owned(), value: value.to_owned() };
+    let mut extra = vec![option("profile", path)];
+    extra.extend(arguments.threads.map(|threads| option("threads", &threads.to_string())));
+    let Running { executor, options } = &arguments.runtime;
+    let runtime = options.with(extra).open(host, executor.as_deref(), plugins::restart)?;
     Ok((folder, runtime))
 }
 

@@ -10,11 +10,13 @@ use onnxport_core::ir::Model;
 use onnxport_core::legalise::Target;
 use onnxport_core::optimise::{self, Bound, Class, Level, Listed, OptimiseOptions};
 use onnxport_core::valid::Stated;
+use onnxport_requests::Plugins;
+use onnxport_requests::optimizing::FUSIONS;
 
 use crate::documents::{AppliedJson, BoundJson, RuleJson};
 use crate::format::{bold, count, faint, table};
 use crate::outcome::{CommandResult, Outcome};
-use crate::plugins::{self, FUSIONS, PluginArguments};
+use crate::plugins;
 
 /// A model for each rule that is linked in, in which it applies: `=== PLUGIN RULE`, then the text of the model. A test
 /// (`optimise::examples`) cuts them out of the files that rules are tested with.
@@ -30,7 +32,7 @@ pub(crate) struct Arguments {
     /// A rule or pass, to see all about it; a list of all when it is left out
     name: Option<String>,
     #[command(flatten)]
-    plugins: PluginArguments,
+    plugins: Plugins,
 }
 
 /// What is known of a rule or pass.
@@ -125,7 +127,7 @@ impl<'h> Known<'h> {
         let Listed { name, documentation, opsets, pattern, .. } = self.listed;
         let runs = self.level.map_or_else(
             || "where the plugin is loaded in place of the one that is linked in".to_owned(),
-            |level| format!("--optimise {level} and above"),
+            |level| format!("--optimize {level} and above"),
         );
         let mut rows = vec![
             vec!["plugin".to_owned(), self.plugin.to_owned()],

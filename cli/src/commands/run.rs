@@ -4,13 +4,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 use onnxport_core::run::{self, Draw, Number, Run, Sizes, Summary};
+use onnxport_requests::Plugins;
+use onnxport_requests::runtime::Running;
 
 use super::given::{GivenArguments, parse_size};
-use super::verify::RuntimeArguments;
 use crate::deadline::Deadline;
 use crate::format::{bold, duration, plain, table};
 use crate::outcome::{CommandResult, Outcome};
-use crate::plugins::{self, PluginArguments};
+use crate::plugins;
 use crate::progress::Progress;
 
 /// Arguments of `run`.
@@ -33,9 +34,9 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "SAFETENSORS")]
     output: Option<PathBuf>,
     #[command(flatten)]
-    runtime: RuntimeArguments,
+    runtime: Running,
     #[command(flatten)]
-    plugins: PluginArguments,
+    plugins: Plugins,
 }
 
 /// Runs a model once, shows what comes out, and writes it.

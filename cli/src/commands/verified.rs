@@ -1,51 +1,14 @@
-//! Running a model on calls, and how what was found is shown.
+//! The results of running a model on calls, as text.
 
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use onnxport_core::diagnose::Diagnostic;
-use onnxport_core::verify::{self, Against, CaseReport, Judged, Options, Runtime, Source, Verification};
+use onnxport_core::verify::{CaseReport, Judged, Source, Verification};
 
-use crate::deadline::Deadline;
 use crate::exit::Exit;
 use crate::format::{bad, bold, count, duration, faint, good, plain, table};
 use crate::outcome::Outcome;
-use crate::progress::Progress;
-
-/// Runs the model on every case. The process ends when it takes longer than `limit`.
-pub(crate) fn execute(
-    runtime: &Runtime,
-    model: &Path,
-    against: &Against,
-    options: &Options<'_>,
-    limit: Option<Duration>,
-    progress: &Progress,
-) -> Result<Verification, Diagnostic> {
-    progress.stage("loading the model");
-    let deadline = Deadline::start(limit, runtime.name(), "loading the model")?;
-    verify::verify(runtime, model, against, options, &mut |case| {
-        progress.stage(format!("running {}", case.name));
-        deadline.doing(format!("running the case {}", case.name));
-    })
-}
-
-/// Runs the model on every case, as [`execute`] does, and lets what comes out be expected where nothing else is.
-pub(crate) fn consult(
-    runtime: &Runtime,
-    model: &Path,
-    against: &mut Against,
-    options: &Options<'_>,
-    limit: Option<Duration>,
-    progress: &Progress,
-) -> Result<Verification, Diagnostic> {
-    progress.stage("loading the model");
-    let deadline = Deadline::start(limit, runtime.name(), "loading the model")?;
-    against.consult(runtime, model, options, &mut |case| {
-        progress.stage(format!("running {} in {}", case.name, runtime.name()));
-        deadline.doing(format!("running the case {}", case.name));
-    })
-}
 
 /// Adds what several executors were found to do: what they differ in is a table, executor by case.
 pub(crate) fn describe_all(found: &[Verification], source: &Path, outcome: &mut Outcome) {

@@ -1,7 +1,6 @@
 //! `onnxport verify`.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::Args;
 use onnxport_core::bisect::{Found, Options as SearchOptions, Reference, bisect as search};
@@ -9,20 +8,19 @@ use onnxport_core::diagnose::{Code, Diagnostic, Report};
 use onnxport_core::host::Host;
 use onnxport_core::taps::Recorded;
 use onnxport_core::tensor::LazyTensor;
-use onnxport_core::verify::{
-    Against, Chosen, Drawing, InProcess, Options, Rule, Runtime, Signature, Verification,
-};
+use onnxport_core::verify::{Against, Chosen, Drawing, InProcess, Options, Runtime, Signature, Verification};
 use onnxport_core::{Conversion, IN_MEMORY};
+use onnxport_requests::Plugins;
+use onnxport_requests::profile::Profiling;
+use onnxport_requests::progress::Progress as _;
+use onnxport_requests::runtime::{self, RuntimeOptions};
+use onnxport_requests::value::{ByteSize, Draw, NameValue, Tolerance};
 
 use super::histogram::histograms;
-use super::profiled::ProfileArguments;
 use super::reports::{Contents, ReportArguments};
-use super::{bisect, verified};
-use crate::args;
-use crate::deadline::Deadline;
-use crate::format::parse_bytes;
+use super::{bisect, profiled, verified};
 use crate::outcome::{CommandResult, Outcome};
-use crate::plugins::{self, PluginArguments};
+use crate::plugins;
 use crate::progress::Progress;
 use crate::reference::ReferenceArguments;
 
@@ -58,18 +56,18 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, value_name = "FROM", default_value_t = From::Default)]
     tolerance: From,
     /// Replace the relative tolerance of floating-point outputs
-    #[arg(long, value_name = "NUMBER", value_parser = tolerance, conflicts_with = "tolerance")]
-    rtol: Option<f64>,
+    #[arg(long, value_name = "NUMBER", conflicts_with = "tolerance")]
+    rtol: Option<Tolerance>,
     /// Replace the absolute tolerance of floating-point outputs
-    #[arg(long, value_name = "NUMBER", value_parser = tolerance, conflicts_with = "tolerance")]
-    atol: Option<f64>,
+    #[arg(long, value_name = "NUMBER", conflicts_with = "tolerance")]
+    atol: Option<Tolerance>,
     /// The plugin that compares the outputs; without one, onnxport does. With --taps, one that runs the model as well compares
     /// the values inside of it where they are, such as on the GPU
     #[arg(long, value_name = "PLUGIN")]
     comparer: Option<String>,
     /// An option of the comparer, such as `device=1` or `memory=BYTES` of cuda-parity; can be repeated
-    #[arg(long = "comparer-option", value_name = "NAME=VALUE", value_parser = parse_option, requires = "comparer")]
-    comparer_options: Vec<(String, String)>,
+    #[arg(long = "comparer-option", value_name = "NAME=VALUE", requires = "comparer")]
+    comparer_options: Vec<NameValue>,
     /// Compare without the plugin what it cannot compare here, with a warning, instead of failing
     #[arg(long, requires = "comparer")]
     comparer_fallback: bool,
@@ -80,9 +78,9 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     reports: ReportArguments,
     #[command(flatten)]
-    profile: ProfileArguments,
+    profile: Profiling,
     #[command(flatten)]
-    plugins: PluginArguments,
+    plugins: Plugins,
 }
 
 /// Where tolerances come from.
@@ -101,14 +99,14 @@ struct DrawingArguments {
     /// How the values of an input are drawn: normal(MEAN,DEVIATION), uniform(LOW,HIGH), integers(LOW,HIGH), ones,
     /// arange or mask; can be repeated. Other inputs have the rule that their recorded values, and what reads them,
     /// suggest
-    #[arg(long = "draw", value_name = "INPUT=RULE", value_parser = parse_rule)]
-    rules: Vec<(String, Rule)>,
+    #[arg(long = "draw", value_name = "INPUT=RULE")]
+    rules: Vec<Draw>,
     /// Draw a call whose values depend on this number
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
     /// The most that all values of the program may take in the largest call that is drawn
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = "64MiB")]
-    max_memory: u64,
+    #[arg(long, value_name = "SIZE", default_value = "64MiB")]
+    max_memory: ByteSize,
 }
 
 impl DrawingArguments {
@@ -118,69 +116,10 @@ impl DrawingArguments {
         let by_rule = seed.is_some() || !rules.is_empty();
         Drawing {
             besides: besides || by_rule,
-            extremes: Some(*max_memory),
+            extremes: Some(max_memory.0),
             seed: *seed,
-            rules: rules.clone(),
+            rules: rules.iter().map(|draw| (draw.input.clone(), draw.rule)).collect(),
         }
-    }
-}
-
-/// Arguments about what runs the model.
-#[derive(Debug, Args)]
-pub(crate) struct RuntimeArguments {
-    /// The plugin that runs the model: ort for ONNX Runtime, reference for onnxport's own evaluator, which is
-    /// exact and slow, or one that is loaded; otherwise the first
-    #[arg(long, value_name = "PLUGIN")]
-    pub executor: Option<String>,
-    #[command(flatten)]
-    pub options: RuntimeOptions,
-}
-
-/// Options of what runs the model.
-#[derive(Debug, Args)]
-pub(crate) struct RuntimeOptions {
-    /// The ONNX Runtime library; otherwise ORT_DYLIB_PATH, the active Python's packages and the
-    /// system's folders are searched
-    #[arg(long, value_name = "PATH")]
-    pub ort_library: Option<PathBuf>,
-    /// An option of the runtime, such as `custom_ops=PATH` for a library of custom operators, or
-    /// `bytes=NUMBER`, `steps=NUMBER` and `seconds=NUMBER` for the budgets of the evaluator; of several executors, that
-    /// of one is called `reference:bytes=NUMBER`; can be repeated
-    #[arg(long = "executor-option", value_name = "NAME=VALUE", value_parser = parse_option)]
-    pub executor_options: Vec<(String, String)>,
-    /// Run the model in a process of its own: what crashes or hangs there is reported, and nothing else ends with it
-    #[arg(long)]
-    pub isolate: bool,
-    /// The longest that the runtime may take to load the model and to run it on all cases, in seconds, and
-    /// that PyTorch may take to say what is expected (300 where nothing is said)
-    #[arg(long, value_name = "SECONDS", value_parser = args::seconds)]
-    pub timeout: Option<Duration>,
-}
-
-impl RuntimeOptions {
-    /// How long this process waits for a runtime before it ends; one that is isolated is ended alone.
-    pub(crate) fn deadline(&self) -> Option<Duration> {
-        self.timeout.filter(|_| !self.isolate)
-    }
-}
-
-pub(crate) fn parse_rule(text: &str) -> Result<(String, Rule), String> {
-    let (name, rule) =
-        text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or("expected INPUT=RULE")?;
-    Ok((name.to_owned(), rule.parse()?))
-}
-
-fn parse_option(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("expected NAME=VALUE".to_owned()),
-    }
-}
-
-pub(crate) fn tolerance(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(number) if number >= 0.0 => Ok(number),
-        _ => Err("expected a number that is not negative".to_owned()),
     }
 }
 
@@ -202,7 +141,7 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
 /// Verifies a model, against the program `held` if that is given.
 pub(crate) fn run_against(arguments: &Arguments, held: Option<&Held>, progress: &Progress) -> CommandResult {
     let others: Vec<PathBuf> = std::iter::once(&arguments.model).chain(&arguments.against).cloned().collect();
-    arguments.profile.around("verify", &others, || verify(arguments, held, progress))
+    profiled::around(&arguments.profile, "verify", &others, || verify(arguments, held, progress))
 }
 
 fn verify(arguments: &Arguments, held: Option<&Held>, progress: &Progress) -> CommandResult {
@@ -220,16 +159,16 @@ fn verify(arguments: &Arguments, held: Option<&Held>, progress: &Progress) -> Co
     };
     against.exact = arguments.tolerance == From::Auto;
     against.step(&signature);
-    let runtimes = plugins::runtimes(&host, &arguments.executors, &arguments.runtime)?;
+    let runtimes = arguments.runtime.open_all(&host, &arguments.executors, plugins::restart)?;
     let comparer = comparer(arguments, &host)?;
     let options = Options {
-        rtol: arguments.rtol,
-        atol: arguments.atol,
+        rtol: arguments.rtol.map(|bound| bound.0),
+        atol: arguments.atol.map(|bound| bound.0),
         comparer: comparer.as_ref(),
         measure: false,
         auto: arguments.tolerance == From::Auto,
     };
-    let limit = arguments.runtime.timeout;
+    let limit = arguments.runtime.limit();
     let note = arguments.reference.refer(&mut against, limit, progress)?;
     let mut outcome = Outcome::ok();
     outcome.report.diagnostics.extend(note);
@@ -262,7 +201,8 @@ fn inside(
         return Err(Diagnostic::error(Code::VERIFY_EXECUTOR, "there is no executor").into());
     };
     progress.stage("comparing the values");
-    let _deadline = Deadline::start(arguments.runtime.deadline(), first.name(), "comparing the values")?;
+    let _deadline =
+        progress.clone().deadline(arguments.runtime.deadline(), first.name(), "comparing the values")?;
     // Where the plugin that compares runs the model, values inside of it stay where they are.
     let in_place = arguments.comparer.as_deref() == Some(first.id());
     let mut options = SearchOptions { whole: true, in_place, ..SearchOptions::default() };
@@ -277,7 +217,7 @@ fn inside(
     if let Some(other) = others.first() {
         return search(&arguments.model, first, &Reference::Runtime(other), &options);
     }
-    let evaluator = plugins::runtime_of(host, Some(EVALUATOR), &arguments.runtime.without_library())?;
+    let evaluator = arguments.runtime.without_library().open(host, Some(EVALUATOR), plugins::restart)?;
     search(&arguments.model, first, &Reference::Runtime(&evaluator), &options)
 }
 
@@ -285,7 +225,7 @@ fn inside(
 fn comparer(arguments: &Arguments, host: &Host) -> Result<Option<Chosen>, Diagnostic> {
     let Arguments { comparer, comparer_options, comparer_fallback, .. } = arguments;
     let options: Vec<(&str, &str)> =
-        comparer_options.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        comparer_options.iter().map(|pair| (pair.name.as_str(), pair.value.as_str())).collect();
     let open = |id: &str| Chosen::open(host, id, &options, *comparer_fallback);
     comparer.as_deref().map(open).transpose()
 }
@@ -356,6 +296,7 @@ fn judged(
     progress: &Progress,
 ) -> Result<Vec<Verification>, Diagnostic> {
     let (model, limit) = (&arguments.model, arguments.runtime.deadline());
+    let progress = &mut progress.clone();
     let asked = |id: &str| arguments.executors.iter().position(|known| known == id);
     let evaluates = arguments.reference.evaluates();
     let oracle = asked(EVALUATOR).or((runtimes.len() > 1 && !evaluates).then_some(0));
@@ -371,17 +312,17 @@ fn judged(
     };
     let oracle = oracle.filter(|_| against.lacks_values());
     if oracle.is_none() && evaluates {
-        let runtime = plugins::runtime_of(host, Some(EVALUATOR), &arguments.runtime.without_library())?;
-        verified::consult(&runtime, model, against, options, limit, progress)?;
+        let runtime = arguments.runtime.without_library().open(host, Some(EVALUATOR), plugins::restart)?;
+        runtime::consult(&runtime, model, against, options, limit, progress)?;
     }
     let mut order: Vec<usize> = (0..runtimes.len()).collect();
     order.sort_by_key(|at| Some(*at) != oracle);
     for at in order {
         let (Some(runtime), Some(slot)) = (runtimes.get(at), found.get_mut(at)) else { continue };
         let ran = if Some(at) == oracle {
-            verified::consult(runtime, model, against, options, limit, progress)
+            runtime::consult(runtime, model, against, options, limit, progress)
         } else {
-            verified::execute(runtime, model, against, options, limit, progress)
+            runtime::execute(runtime, model, against, options, limit, progress)
         };
         match ran {
             Ok(verification) => *slot = Some(verification),
@@ -389,17 +330,4 @@ fn judged(
         }
     }
     Ok(found.into_iter().flatten().collect())
-}
-
-impl RuntimeOptions {
-    /// These with `more` options of the runtime.
-    pub(crate) fn with(&self, more: Vec<(String, String)>) -> Self {
-        let executor_options = self.executor_options.iter().cloned().chain(more).collect();
-        Self { ort_library: self.ort_library.clone(), executor_options, ..*self }
-    }
-
-    /// Those of an executor that is not ONNX Runtime.
-    fn without_library(&self) -> Self {
-        Self { ort_library: None, executor_options: self.executor_options.clone(), ..*self }
-    }
 }

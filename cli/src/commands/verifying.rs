@@ -7,9 +7,9 @@ use clap::Args;
 use onnxport_core::diagnose::{Code, Diagnostic, Severity};
 use onnxport_core::verify::{Options, Signature};
 use onnxport_core::{Calls, Host};
+use onnxport_requests::runtime::{self, Running};
 
 use super::verified;
-use super::verify::RuntimeArguments;
 use crate::format::bold;
 use crate::outcome::Outcome;
 use crate::plugins;
@@ -31,7 +31,7 @@ pub(crate) struct VerifyingArguments {
     #[command(flatten)]
     pub reference: ReferenceArguments,
     #[command(flatten)]
-    runtime: RuntimeArguments,
+    runtime: Running,
 }
 
 impl VerifyingArguments {
@@ -46,9 +46,9 @@ impl VerifyingArguments {
     /// run is a note unless the user said with what, or requires it.
     pub(crate) fn verify(&self, host: &Host, path: &Path, calls: Calls, progress: &Progress) -> Outcome {
         let mut outcome = Outcome::ok();
-        let RuntimeArguments { executor, options } = &self.runtime;
+        let Running { executor, options } = &self.runtime;
         let asked =
-            executor.is_some() || options.ort_library.is_some() || !options.executor_options.is_empty();
+            executor.is_some() || options.ort_library.is_some() || !options.executor_option.is_empty();
         let is_skipped = |found: &Diagnostic| !asked && found.code == Code::VERIFY_NO_EXECUTOR;
         let runtime = match plugins::runtime(host, &self.runtime) {
             Ok(runtime) => runtime,
@@ -74,14 +74,15 @@ impl VerifyingArguments {
                 return outcome;
             }
         }
-        match self.reference.refer(&mut against, options.timeout, progress) {
+        match self.reference.refer(&mut against, options.limit(), progress) {
             Ok(note) => outcome.report.diagnostics.extend(note),
             Err(diagnostic) => {
                 outcome.fail(diagnostic);
                 return outcome;
             }
         }
-        match verified::execute(&runtime, path, &against, &Options::default(), options.deadline(), progress) {
+        let limit = options.deadline();
+        match runtime::execute(&runtime, path, &against, &Options::default(), limit, &mut progress.clone()) {
             Ok(verification) => {
                 verified::describe(&verification, &source, &mut outcome);
                 if self.require_verified && !verification.says_something() {

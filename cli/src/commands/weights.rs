@@ -8,8 +8,8 @@ use clap::{Args, Subcommand};
 use onnxport_core::diagnose::Report;
 use onnxport_core::weights::{self, BindOptions};
 use onnxport_core::write::WriteOptions;
+use onnxport_requests::writing::Places;
 
-use super::writing::PlaceArguments;
 use crate::format::{bold, bytes, count};
 use crate::outcome::{CommandResult, Outcome};
 use crate::progress::Progress;
@@ -42,7 +42,7 @@ struct BindArguments {
     #[command(flatten)]
     names: NameArguments,
     #[command(flatten)]
-    places: PlaceArguments,
+    places: Places,
 }
 
 /// Runs the subcommand.

@@ -7,10 +7,11 @@ use clap::{Args, ValueEnum};
 use onnxport_core::diagnose::Report;
 use onnxport_core::inspect::WeightTable;
 use onnxport_core::write::WritePlan;
-use onnxport_core::{ConvertedProgram, ExternalData, WriteOptions};
+use onnxport_core::{ConvertedProgram, WriteOptions};
+use onnxport_requests::writing::Places;
 
 use crate::exit::Exit;
-use crate::format::{bold, bytes, parse_bytes, table};
+use crate::format::{bold, bytes, table};
 use crate::outcome::{CommandResult, Outcome};
 use crate::tensors;
 
@@ -19,7 +20,7 @@ use crate::tensors;
 #[command(next_help_heading = "Writing")]
 pub(crate) struct WriteArguments {
     #[command(flatten)]
-    places: PlaceArguments,
+    places: Places,
     /// Leave out the data of parameters, buffers and constants of the program
     #[arg(long)]
     pub no_initializers: bool,
@@ -38,49 +39,6 @@ pub(crate) struct PlanArguments {
     /// =tensors, also where every tensor comes from, what happens to it and where it goes
     #[arg(long, value_enum, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "files")]
     pub plan: Option<Planned>,
-}
-
-/// Arguments about where weights go, of every command that writes one model.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Writing")]
-pub(crate) struct PlaceArguments {
-    /// Where the weights go
-    #[arg(long, value_enum, default_value_t = Weights::Auto, value_name = "WHERE")]
-    external_data: Weights,
-    #[command(flatten)]
-    files: FileArguments,
-}
-
-/// Arguments about the files that are written.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Writing")]
-pub(crate) struct FileArguments {
-    /// Split the data file into files of at most this size, such as 2GB; a larger tensor has a file of
-    /// its own
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
-    shard_size: Option<u64>,
-    /// Also write OUTPUT.sha256, a list of hashes that `sha256sum --check` reads
-    #[arg(long)]
-    manifest: bool,
-    /// The most anonymous memory that the process may take while it writes, such as 256MiB
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
-    max_memory: Option<u64>,
-    /// Do not hold weights against the checksums of the archives that they come from
-    #[arg(long)]
-    no_check_weights: bool,
-}
-
-/// Where the weights go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Weights {
-    /// Into the model while it stays small, else beside it
-    Auto,
-    /// Into the model
-    Inline,
-    /// Into data files beside it
-    External,
-    /// Nowhere: the model points into the files that hold them, in its folder
-    Reference,
 }
 
 /// What a plan shows.
@@ -114,39 +72,6 @@ impl WriteArguments {
             initializers: !self.no_initializers,
             initializers_as_inputs: self.initializers_as_inputs,
             ..self.places.options()
-        }
-    }
-}
-
-impl PlaceArguments {
-    /// Whether weights stay where they lie.
-    pub(crate) fn refers(&self) -> bool {
-        self.external_data == Weights::Reference
-    }
-
-    /// How to write a model.
-    pub(crate) fn options(&self) -> WriteOptions {
-        WriteOptions {
-            external_data: match self.external_data {
-                Weights::Auto => ExternalData::Auto,
-                Weights::Inline => ExternalData::Inline,
-                Weights::External => ExternalData::External,
-                Weights::Reference => ExternalData::Reference,
-            },
-            ..self.files.options()
-        }
-    }
-}
-
-impl FileArguments {
-    /// How to write files.
-    pub(crate) fn options(&self) -> WriteOptions {
-        WriteOptions {
-            shard_bytes: self.shard_size,
-            manifest: self.manifest,
-            max_memory: self.max_memory,
-            check_weights: !self.no_check_weights,
-            ..WriteOptions::default()
         }
     }
 }

@@ -258,14 +258,14 @@ impl Checker<'_> {
 
 /// The option that `name` says, and whether it says the opposite.
 fn resolve<'c>(command: &'c Command, name: &str) -> Option<(&'c Arg, bool)> {
-    let find = |long: &str| known::options(command).find(|arg| arg.get_long() == Some(long));
+    let find = |long: &str| known::options(command).find(|arg| known::is_called(arg, long));
     find(name).map(|arg| (arg, false)).or_else(|| Some((opposite(command, name)?, true)))
 }
 
 /// The flag that switches off what `name` says.
 pub(crate) fn opposite<'c>(command: &'c Command, name: &str) -> Option<&'c Arg> {
     let long = format!("no-{name}");
-    let found = known::options(command).find(|arg| arg.get_long() == Some(&long))?;
+    let found = known::options(command).find(|arg| known::is_called(arg, &long))?;
     (known::kind(found) == Kind::Flag).then_some(found)
 }
 

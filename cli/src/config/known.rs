@@ -5,6 +5,8 @@ use std::any::TypeId;
 use clap::builder::ValueHint;
 use clap::{Arg, ArgAction, Command};
 
+use onnxport_requests::value::Tolerance;
+
 use crate::options;
 
 /// Options about the file itself, and what clap adds.
@@ -119,6 +121,11 @@ pub(crate) fn long(arg: &Arg) -> &str {
     arg.get_long().unwrap_or_default()
 }
 
+/// Whether `name` is the name of an option, or an old one.
+pub(crate) fn is_called(arg: &Arg, name: &str) -> bool {
+    arg.get_long() == Some(name) || arg.get_all_aliases().is_some_and(|names| names.contains(&name))
+}
+
 /// Whether it can be given more than once.
 pub(crate) fn is_list(arg: &Arg) -> bool {
     matches!(arg.get_action(), ArgAction::Append)
@@ -150,6 +157,9 @@ pub(crate) fn kind(arg: &Arg) -> Kind {
             false if may_be_other => Paths::Perhaps,
             false => Paths::Whole,
         });
+    }
+    if is_of(TypeId::of::<Tolerance>()) {
+        return Kind::Number;
     }
     let integers = [TypeId::of::<i64>(), TypeId::of::<u64>(), TypeId::of::<usize>(), TypeId::of::<u8>()];
     // A size is a number of bytes with its unit.

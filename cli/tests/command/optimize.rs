@@ -87,7 +87,7 @@ fn quantised_values_and_foreign_operators_stay() {
                 %p: f32[2] = Mul(%d, %w)\n  %f: f32[2] = com.example::Thing(%p) {mode = \"a\"}\n  output %f as y\n}\n";
     let (_folder, at) = model(text);
     for level in ["1", "2", "target"] {
-        let (text, _) = optimised(&at, &["--optimise", level]);
+        let (text, _) = optimised(&at, &["--optimize", level]);
         assert_eq!(
             (text.matches("= QuantizeLinear(").count(), text.matches("= DequantizeLinear(").count()),
             (1, 2)

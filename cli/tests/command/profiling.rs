@@ -76,7 +76,7 @@ fn two_models_are_run_in_turn() {
     }
     let (_folder, at) = mlp("full");
     let other = at("n.onnx");
-    succeed(&["convert", MLP, "-o", &other, "--no-verify", "--metadata", "full", "--no-optimise"]);
+    succeed(&["convert", MLP, "-o", &other, "--no-verify", "--metadata", "full", "--no-optimize"]);
     let (saved, page) = (at("saved.json"), at("page.html"));
     let options = ["--dim", "x:0=3", "--runs", "5", "--report", &saved, "--report", &page];
     let said = succeed(&[&["profile", &at("m.onnx"), "--against", &other], &options[..]].concat());

@@ -24,7 +24,7 @@ fn page(rules: &[Value]) -> String {
          which on each runs, and how exact it is ([optimizer plugins](optimizer-plugins.md#classes)). `onnxport rules` lists\n\
          them with those of other plugins, `onnxport rules NAME` shows one. The examples are models in text form, and what the\n\
          rule alone makes of them. `UPDATE=1 cargo test -p onnxport --test command rules::` writes this page.\n\
-         Places are those where a rule was applied in the models of `tests/python/models` at `--optimise target`, as\n\
+         Places are those where a rule was applied in the models of `tests/python/models` at `--optimize target`, as\n\
          `python -m tests.python.models applied` counted them.\n\n\
          | rule | plugin | level | class | places | models | what it is about |\n|---|---|---|---|--:|--:|---|\n"
         .to_owned();
@@ -159,19 +159,19 @@ fn levels_are_said_on_the_command_line() {
         let said = answered(&[&["optimize", &input, "-o", &output, "--json"], options].concat());
         (said["nodes"].clone(), said["optimised"]["applied"].clone())
     };
-    assert_eq!(optimise(&["--optimise", "0"]), (4.into(), Value::Null));
-    assert_eq!(optimise(&["--no-optimise"]), (4.into(), Value::Null));
-    assert_eq!(optimise(&["--optimise", "1"]), (2.into(), 1.into()));
-    assert_eq!(optimise(&[]), optimise(&["--optimise", "2"]));
-    let both = onnxport(&["optimize", &input, "-o", &output, "--optimise", "1", "--no-optimise"]);
+    assert_eq!(optimise(&["--optimize", "0"]), (4.into(), Value::Null));
+    assert_eq!(optimise(&["--no-optimize"]), (4.into(), Value::Null));
+    assert_eq!(optimise(&["--optimize", "1"]), (2.into(), 1.into()));
+    assert_eq!(optimise(&[]), optimise(&["--optimize", "2"]));
+    let both = onnxport(&["optimize", &input, "-o", &output, "--optimize", "1", "--no-optimize"]);
     assert_eq!(both.status.code(), Some(2), "one of both");
-    assert_eq!(onnxport(&["optimize", &input, "-o", &output, "--optimise", "3"]).status.code(), Some(2));
+    assert_eq!(onnxport(&["optimize", &input, "-o", &output, "--optimize", "3"]).status.code(), Some(2));
 }
 
 #[test]
 fn counts_say_what_became_of_the_nodes() {
     let (_folder, at) = model();
-    let said = answered(&["optimize", &at("m.onnx"), "-o", &at("n.onnx"), "--json", "--optimise", "1"]);
+    let said = answered(&["optimize", &at("m.onnx"), "-o", &at("n.onnx"), "--json", "--optimize", "1"]);
     let done = &said["optimised"];
     assert_eq!((&done["before"], &done["after"]), (&4.into(), &2.into()));
     let count =
@@ -189,7 +189,7 @@ fn matches_are_models_of_their_own() {
         "-o",
         &at("n.onnx"),
         "--json",
-        "--optimise",
+        "--optimize",
         "1",
         "--dump-matches",
         &folder,
@@ -217,7 +217,7 @@ fn a_rule_that_the_level_leaves_out_says_so() {
             "-o",
             &at("n.onnx"),
             "--json",
-            "--optimise",
+            "--optimize",
             level,
             "--explain-rule",
             rule,
@@ -238,7 +238,7 @@ fn a_rule_that_the_level_leaves_out_says_so() {
         "-o",
         &at("n.onnx"),
         "--json",
-        "--optimise",
+        "--optimize",
         "1",
         "--stop-after",
         "0",
@@ -263,7 +263,7 @@ fn nodes_come_in_an_order_that_needs_less_memory() {
     assert!(place("ReduceSum(").min(place("ReduceMax(")) < place("Exp(").max(place("Sin(")), "{order}");
     assert_eq!(optimise(&[]), Value::Null);
     assert_eq!(
-        onnxport(&["optimize", &at("m.onnx"), "-o", &at("n.onnx"), "--no-optimise", "--reorder"])
+        onnxport(&["optimize", &at("m.onnx"), "-o", &at("n.onnx"), "--no-optimize", "--reorder"])
             .status
             .code(),
         Some(2)

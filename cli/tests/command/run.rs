@@ -137,7 +137,7 @@ fn optimize_applies_rules_unless_it_is_told_not_to() {
     let said = json(&onnxport(&["optimize", &at("m.onnx"), "-o", &at("n.onnx"), "--json"]));
     assert_eq!((&said["nodes"], &said["optimised"]["applied"]), (&1.into(), &1.into()));
     assert_eq!(said["optimised"]["counts"][0]["name"], "negate_twice");
-    let off = ["optimize", &at("m.onnx"), "-o", &at("n.onnx"), "--json", "--no-optimise"];
+    let off = ["optimize", &at("m.onnx"), "-o", &at("n.onnx"), "--json", "--no-optimize"];
     let said = json(&onnxport(&off));
     assert_eq!((&said["nodes"], &said["optimised"]), (&3.into(), &Value::Null));
     write_model(at("old.onnx"), &format!("opset 12\n{body}"));

@@ -86,7 +86,7 @@ pub fn simple(item: TokenStream) -> TokenStream {
 /// | `target("onnxruntime", ulps = 4)` | the same, and the operators are the target's own; exact without a bound |
 ///
 /// Of two bounds the larger counts. A rule that says nothing may differ by anything: it does not run at
-/// `--optimise 1`. `#![class = exact]` in front of all rules speaks for those that say nothing.
+/// `--optimize 1`. `#![class = exact]` in front of all rules speaks for those that say nothing.
 ///
 /// After the pattern may stand `if` and a
 /// condition, an expression over the pattern's names: a truth value, or a `Res` with a reason.

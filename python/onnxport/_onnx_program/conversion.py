@@ -81,7 +81,7 @@ class _Options:
     def text(self, options: Mapping[str, Any], **more: Any) -> str:
         """Return options of the command in JSON."""
         # What a model computes is compared on this side, where the module is.
-        given = {"verify": False, **_named(options), **more}
+        given = {"verify": False, **options, **more}
         for option, values in (
             ("plugin", self.plugins),
             ("weights", self.files),
@@ -90,10 +90,6 @@ class _Options:
             if values:
                 given[option] = [*given.get(option, ()), *values]
         return json.dumps(given)
-
-
-def _named(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {{"optimize": "optimise"}.get(name, name): value for name, value in options.items()}
 
 
 @dataclass(frozen=True)

@@ -151,7 +151,7 @@ def graph_pass(
         after_rules: Run behind the rules, not in front of them.
         exact: The pass changes no bit of any result.
         bound: How far results may differ, relative to the larger of 1 and the value. A pass that
-            says neither does not run at `optimise=1`.
+            says neither does not run at `optimize=1`.
         opset: The opsets that it knows, as a range, or the lowest.
         priority: Of several passes the highest runs first.
         name: Its name; by default that of the function.

@@ -41,7 +41,7 @@ def test_products_equal_convolutions(tmp_path, library, name, convolutions):
     archive = tmp_path / "model.pt2"
     plain, optimized = tmp_path / "plain.onnx", tmp_path / "optimized.onnx"
     run("export.py", name, archive)
-    convert(archive, plain, "--plugin", library, "--no-optimise")
+    convert(archive, plain, "--plugin", library, "--no-optimize")
     convert(archive, optimized, "--plugin", library)
     text = run("compare.py", plain, optimized)
     assert f"plain.onnx: {convolutions} Conv, 0 MatMul" in text

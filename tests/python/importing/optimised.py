@@ -88,7 +88,7 @@ def judge(source: Source, level: str) -> Outcome:
     name, path, values = source
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "model.onnx"
-        flags = ["--quiet", "--optimise", level]
+        flags = ["--quiet", "--optimize", level]
         command = [binary(), "optimize", path, "-o", target, *flags]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
         assert done.returncode == 0, f"{name}: {done.stderr.strip().splitlines()[:1]}"

@@ -40,7 +40,7 @@ OPEN = 2
 
 def copy(source: Path, target: Path, optimise: bool = False) -> None:
     """Read the model at `source`, check it and write it to `target`, with the exact rules."""
-    flags = ["--quiet", "--optimise", "1" if optimise else "0"]
+    flags = ["--quiet", "--optimize", "1" if optimise else "0"]
     command = [binary(), "optimize", source, "-o", target, *flags]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     if done.returncode:

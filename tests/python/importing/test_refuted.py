@@ -16,7 +16,7 @@ from tests.python.onnx_runtime import binary
 
 def refused(path: Path) -> str:
     """Return why onnxport refuses the model at `path`; empty where it does not."""
-    command = [binary(), "optimize", path, "--emit", "--no-optimise", "--quiet"]
+    command = [binary(), "optimize", path, "--emit", "--no-optimize", "--quiet"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode in (0, 5), done.stderr
     return done.stderr if done.returncode else ""

@@ -56,7 +56,7 @@ def applied(folder: Path) -> str:
         with tempfile.TemporaryDirectory() as room:
             target = Path(room, path.stem).with_suffix(".onnx")
             command = [binary(), "convert", path, "-o", target, "--no-verify"]
-            command += ["--optimise", "target", "--json"]
+            command += ["--optimize", "target", "--json"]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
         # Known failures say nothing about rules.
         if done.returncode:
@@ -67,7 +67,7 @@ def applied(folder: Path) -> str:
             places[name] += count["applied"]
             users[name] += 1
     lines = [f"{name} {users[name]} {places[name]}\n" for name in sorted(places)]
-    return f"# {converted} models, at --optimise target\n" + "".join(lines)
+    return f"# {converted} models, at --optimize target\n" + "".join(lines)
 
 
 def main() -> int:

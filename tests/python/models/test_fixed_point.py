@@ -35,7 +35,7 @@ def nodes(path):
 def test_a_second_run_changes_nothing(name, tmp_path):
     archive = MODELS[name].make()
     one, two, again = (tmp_path / f"{part}.onnx" for part in ("one", "two", "again"))
-    convert(archive, one, "--optimise", "1")
+    convert(archive, one, "--optimize", "1")
     said = reported("convert", archive, "-o", two, "--no-verify").get("optimised", {})
     applied = {count["name"] for count in said.get("counts", [])}
     assert nodes(two) <= nodes(one) + (MASKED if "masked_softmax" in applied else 0)

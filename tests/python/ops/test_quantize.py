@@ -334,7 +334,7 @@ def test_dynamic_codes_keep_the_types_between(tmp_path):
     module.forward = lambda x: quantised_dynamically(x, *INT8)
     archive = tmp_path / "dynamic.pt2"
     onnxport.save(export(module, (torch.randn(3, 4),)), archive)
-    convert(archive, archive.with_suffix(".onnx"), "--no-optimise")
+    convert(archive, archive.with_suffix(".onnx"), "--no-optimize")
     nodes = onnx.load(archive.with_suffix(".onnx")).graph.node
     kinds = Counter(node.op_type for node in nodes)
     assert (kinds["Cast"], kinds["QuantizeLinear"], kinds["DequantizeLinear"]) == (1, 1, 1)

@@ -208,7 +208,7 @@ def test_rules_and_pairs(stack, tmp_path):
 
     dumped = tmp_path / "matches"
     archive = load_all()["mlp"].make()
-    options = ("--optimise", "2", "--no-verify", "--dump-matches", dumped, "-q")
+    options = ("--optimize", "2", "--no-verify", "--dump-matches", dumped, "-q")
     run("convert", archive, "-o", tmp_path / "m.onnx", *options)
     sides = sorted(dumped.glob("0001-*")) or [stack[1], stack[1]]
     run("draw", sides[1], sides[0], "-o", tmp_path / "pair.svg")

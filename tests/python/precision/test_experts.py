@@ -90,7 +90,7 @@ def opened(path: Path, folder: Path) -> tuple[ort.InferenceSession, list[str]]:
 @pytest.mark.parametrize("level", ["0", "1", "2", "target"])
 def test_each_expert_has_a_product(archive, module, tmp_path, level):
     target = tmp_path / "model.onnx"
-    convert(archive, target, "--optimise", level)
+    convert(archive, target, "--optimize", level)
     check_model(target)
     session, found = opened(target, tmp_path)
     assert found.count("MatMul") == 2 * module.count

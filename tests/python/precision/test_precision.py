@@ -282,7 +282,7 @@ def test_a_tied_weight_is_stored_once(tmp_path, scheme, form):
     assert optimised(tmp_path / "model.onnx", tmp_path).count("MatMulNBits") == 1
 
 
-@pytest.mark.parametrize("option", [("--turn-weights",), ("--optimise", "target")])
+@pytest.mark.parametrize("option", [("--turn-weights",), ("--optimize", "target")])
 def test_weights_are_turned_on_request(archive, tmp_path, option):
     (tmp_path / "plain").mkdir()
     plain = converted(archive, tmp_path / "plain")

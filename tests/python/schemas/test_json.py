@@ -83,7 +83,7 @@ RUNS = [
     ("convert", [MLP, "-o", "small.onnx", "--preset", "small", "--dump-matches", "matches"], 0),
     ("convert", [MLP, "-o", "half.onnx", *DIM, "--dtype", "f16", "--no-verify"], 0),
     ("convert", [MLP, "-o", "waiting.onnx", "--weightless", "--no-verify"], 0),
-    ("convert", [MLP, "-o", "all.onnx", *DIM, "--no-optimise"], 0),
+    ("convert", [MLP, "-o", "all.onnx", *DIM, "--no-optimize"], 0),
     ("convert", [MLP, "-o", "plan.onnx", "--plan=tensors"], 0),
     ("convert", [MLP, "--emit", "ir"], 0),
     ("convert", ["--print-config", "--preset", "small"], 0),
@@ -198,7 +198,7 @@ def test_the_schema_of_options_takes_what_the_command_takes(folder):
     for text, right in [
         ((folder / "onnxport.toml").read_text(), True),
         ("[all]\nopset = 21\n[weights.bind]\nmanifest = true\n", True),
-        ("[convert]\nverify = false\noptimise = 1\ndim = 'x:0=n'\nplan = true\n", True),
+        ("[convert]\nverify = false\noptimize = 1\ndim = 'x:0=n'\nplan = true\n", True),
         ("plugins = ['a.so']\n[use]\n'aten.relu.default' = 'a'\n", True),
         ("[convert]\nopst = 21\n", False),
         ("[convrt]\n", False),

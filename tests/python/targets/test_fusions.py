@@ -56,7 +56,7 @@ class Calls(nn.Module):
 
 @dataclass(frozen=True)
 class Case:
-    """What is fused, and into what at `--optimise target`, or at `level`."""
+    """What is fused, and into what at `--optimize target`, or at `level`."""
 
     module: nn.Module
     args: tuple[Tensor, ...]
@@ -118,7 +118,7 @@ def test_runtime_computes_the_same(name: str, tmp_path: Path) -> None:
     program, model = tmp_path / "program.pt2", tmp_path / "model.onnx"
     module = case.module.eval()
     torch.export.save(torch.export.export(module, case.args, dynamic_shapes=case.shapes), program)
-    level = ["--optimise", case.level, "--opset", str(case.opset)]
+    level = ["--optimize", case.level, "--opset", str(case.opset)]
     reported("convert", program, "-o", model, "--no-verify", "--target", "onnxruntime", *level)
     found = Counter(node.op_type for node in onnx.load(model).graph.node)
     assert set(case.operators) <= set(found)

@@ -53,7 +53,7 @@ def run(path, feeds):
 def test_modes_are_those_of_pytorch(program, included, as_inputs, tmp_path):
     exported, source = program
     ours, theirs = tmp_path / "ours.onnx", tmp_path / "theirs.onnx"
-    convert(source, ours, "--optimise", "0", *MODES[included, as_inputs])
+    convert(source, ours, "--optimize", "0", *MODES[included, as_inputs])
     torch.onnx.export(exported, dynamo=True, optimize=False, verbose=False).save(
         theirs, include_initializers=included, keep_initializers_as_inputs=as_inputs
     )

@@ -35,7 +35,7 @@ from tests.python.models.registry import ROOT
 from tests.python.onnx_runtime import binary, read_cases
 from tests.python.zoo.registry import load_zoo
 
-OPTIONS = ("--no-verify", "--no-optimise", "--quiet")
+OPTIONS = ("--no-verify", "--no-optimize", "--quiet")
 
 
 def converted(program: Path, archive: Path, folder: Path) -> Path | str:

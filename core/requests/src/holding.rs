@@ -1,0 +1,128 @@
+//! The options about comparing a model that was rewritten with the model before.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use onnxport_core::Host;
+use onnxport_core::diagnose::{Code, Diagnostic, Report};
+use onnxport_core::verify::{Against, Drawing, Options, Signature, Verification};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::object::wrong;
+use crate::progress::Progress;
+use crate::runtime::{Running, consult, execute};
+use crate::value::{Draw, Tolerance};
+
+/// The most memory that all values of the largest drawn call may take, by estimate.
+const LARGEST_CALL: u64 = 64 << 20;
+
+/// A comparison with the model before.
+#[derive(Args, Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[command(next_help_heading = "Verifying")]
+#[serde(default)]
+pub struct Holding {
+    /// Run the model before and after on the same values, and write it only if both compute the same
+    #[arg(long)]
+    pub verify: bool,
+    /// Keep a model that computes something else, as OUTPUT with `.failed` in its name
+    #[arg(long, requires = "verify")]
+    pub keep_failed: bool,
+    /// A file with calls, as `onnxport verify` takes them; values are drawn otherwise. Can be repeated
+    #[arg(long, value_name = "FILE", requires = "verify")]
+    pub inputs: Vec<PathBuf>,
+    /// How the values of an input are drawn, as `onnxport verify` takes it; can be repeated
+    #[arg(long, value_name = "INPUT=RULE", requires = "verify")]
+    pub draw: Vec<Draw>,
+    /// What drawn values depend on
+    #[arg(long, value_name = "NUMBER", requires = "verify")]
+    pub seed: Option<u64>,
+    /// Replace the relative tolerance of floating-point outputs
+    #[arg(long, value_name = "NUMBER", requires = "verify")]
+    pub rtol: Option<Tolerance>,
+    /// Replace the absolute tolerance of floating-point outputs
+    #[arg(long, value_name = "NUMBER", requires = "verify")]
+    pub atol: Option<Tolerance>,
+    /// The runtime.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub running: Running,
+}
+
+/// The result of a comparison.
+#[derive(Debug)]
+pub struct Held {
+    /// What the model after computes, beside the values of the model before.
+    pub verification: Verification,
+    /// That nothing was compared, which is a failure.
+    pub failure: Option<Diagnostic>,
+}
+
+impl Held {
+    /// Whether both models compute the same.
+    pub fn passed(&self) -> bool {
+        self.failure.is_none() && self.verification.passed()
+    }
+}
+
+impl Holding {
+    /// Fails where options of a comparison are given, and none is asked for.
+    ///
+    /// # Errors
+    /// `OP001`.
+    pub fn check(&self) -> Result<(), Diagnostic> {
+        let Self { verify, keep_failed, inputs, draw, seed, rtol, atol, .. } = self;
+        let given = [
+            (*keep_failed, "keep_failed"),
+            (!inputs.is_empty(), "inputs"),
+            (!draw.is_empty(), "draw"),
+            (seed.is_some(), "seed"),
+            (rtol.is_some(), "rtol"),
+            (atol.is_some(), "atol"),
+        ];
+        match given.into_iter().find(|(given, _)| *given && !verify) {
+            Some((_, name)) => Err(wrong(format!("`{name}` needs `verify`")).help("add `verify`")),
+            None => Ok(()),
+        }
+    }
+
+    /// Runs the models `before` and `after` in the same executor and compares their results.
+    ///
+    /// # Errors
+    /// Those of reading the calls, of opening the runtime and of running the models.
+    pub fn hold(
+        &self,
+        host: &Host,
+        before: &Path,
+        after: &Path,
+        progress: &mut dyn Progress,
+    ) -> Result<Held, Report> {
+        let signature = Signature::read(before)?;
+        let mut against = if self.inputs.is_empty() {
+            let rules = self.draw.iter().map(|draw| (draw.input.clone(), draw.rule)).collect();
+            let drawing = Drawing { besides: true, extremes: Some(LARGEST_CALL), seed: self.seed, rules };
+            Against::of_model(before, &drawing)?
+        } else {
+            let mut given = Against::default();
+            given.give(&self.inputs, &signature)?;
+            given
+        };
+        against.step(&signature);
+        let runtime = self.running.open(host, progress.restart())?;
+        let [rtol, atol] = [self.rtol, self.atol].map(|bound| bound.map(|Tolerance(bound)| bound));
+        let options = Options { rtol, atol, ..Options::default() };
+        let limit = self.running.options.deadline();
+        let reference = consult(&runtime, before, &mut against, &options, limit, progress)?;
+        against.oracle = Some(format!("{} in {}", before.display(), reference.executor));
+        let verification = execute(&runtime, after, &against, &options, limit, progress)?;
+        let failure = (verification.passed() && !verification.says_something()).then(|| {
+            let message = format!(
+                "nothing was compared, as --verify asks: no call of {} says anything",
+                before.display()
+            );
+            let help = "name calls that the model takes with --inputs, or how values are drawn with --draw";
+            Diagnostic::error(Code::VERIFY_EXPECTED, message).help(help)
+        });
+        Ok(Held { verification, failure })
+    }
+}

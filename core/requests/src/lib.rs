@@ -1,0 +1,97 @@
+//! The commands of onnxport as data, and what runs them.
+//!
+//! A request is a struct: its fields are the options of a command, with their names, defaults, documentation and checks. The
+//! command line, `onnxport.toml` and Python's keywords are read into it, and a Rust program fills it in:
+//!
+//! ```
+//! use onnxport_core::{Host, Report};
+//! use onnxport_requests::{OptimizeRequest, Request};
+//!
+//! # fn main() -> Result<(), Report> {
+//! # let folder = tempfile::tempdir().unwrap();
+//! # let (model, output) = (folder.path().join("a.onnx"), folder.path().join("b.onnx"));
+//! # let text = "opset 20\ngraph {\n input %x: f32[3]\n %a: f32[3] = Neg(%x)\n %b: f32[3] = Neg(%a)\n output %b as y\n}\n";
+//! # onnxport_core::write::write(&onnxport_core::Model::parse(text).unwrap(), &model, &Default::default())?;
+//! let host = Host::new(&[&onnxport_optimise::ROOT, &onnxport_fusions::ROOT])?;
+//! let request = OptimizeRequest::new(&model, &output);
+//! let optimized = request.run(&host, &mut ())?;
+//! println!("{} patches", optimized.optimised.applied);
+//! assert!(optimized.passed() && output.is_file());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The last argument is the caller, which may watch the [progress](Progress) and end the work early; `()` does neither. A
+//! problem that keeps a command from its work is a [`Report`](onnxport_core::Report). Findings about the model are in the
+//! outcome. Nothing is printed.
+//!
+//! Requests are [read](object::read) from JSON objects as well:
+//!
+//! ```
+//! use onnxport_requests::{OptimizeRequest, object};
+//!
+//! let options = serde_json::json!({ "model": "a.onnx", "output": "b.onnx", "optimize": 1 });
+//! let request: OptimizeRequest = object::read("optimize", options.as_object().unwrap()).unwrap();
+//! assert_eq!(request.output, Some("b.onnx".into()));
+//! let unknown = serde_json::json!({ "model": "a.onnx", "ouput": "b.onnx" });
+//! let problem = object::read::<OptimizeRequest>("optimize", unknown.as_object().unwrap()).unwrap_err();
+//! assert_eq!(problem.help.unwrap(), "did you mean `output`?");
+//! ```
+
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
+)]
+
+pub mod holding;
+pub mod object;
+pub mod optimize;
+pub mod optimizing;
+pub mod plugins;
+pub mod profile;
+pub mod progress;
+pub mod runtime;
+pub mod target;
+pub mod value;
+pub mod writing;
+
+use clap::Args;
+use onnxport_core::Host;
+use onnxport_core::diagnose::{Diagnostic, Report};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use optimize::{OptimizeRequest, Optimized};
+pub use plugins::Plugins;
+pub use progress::{Deadline, Progress};
+
+/// A command, with its options.
+pub trait Request {
+    /// What a command that did its work found out.
+    type Outcome;
+
+    /// Fails for options that contradict each other.
+    ///
+    /// # Errors
+    /// `OP001`.
+    fn check(&self) -> Result<(), Diagnostic>;
+
+    /// Checks the request and does the work with the plugins of `host`.
+    ///
+    /// # Errors
+    /// What keeps the command from its work.
+    fn run(&self, host: &Host, progress: &mut dyn Progress) -> Result<Self::Outcome, Report>;
+}
+
+/// A request, and the plugins of the host that runs it.
+#[derive(Args, Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+pub struct Hosted<R: Args> {
+    /// The request.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub request: R,
+    /// The plugins.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub plugins: Plugins,
+}

@@ -1,0 +1,198 @@
+//! Optimizing a model: it is read, checked, rewritten, compared if that is asked for, and published.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use onnxport_core::diagnose::{Diagnostic, Report};
+use onnxport_core::legalise::Legalised;
+use onnxport_core::optimise::{self, Matched, OptimiseOptions, Optimised, Rewritten};
+use onnxport_core::trace::stage;
+use onnxport_core::write::{self, WriteOptions, WriteReport};
+use onnxport_core::{Host, Model, pipeline};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Request;
+use crate::holding::{Held, Holding};
+use crate::object::wrong;
+use crate::optimizing::Optimizing;
+use crate::profile::Profiling;
+use crate::progress::Progress;
+use crate::target::Targeting;
+use crate::writing::Places;
+
+/// Reads an ONNX model, applies rules and passes, checks it and writes it again.
+#[derive(Args, Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(default)]
+pub struct OptimizeRequest {
+    /// The ONNX model
+    pub model: PathBuf,
+    /// The model to write
+    #[arg(short, long, value_name = "ONNX", required_unless_present = "emit")]
+    pub output: Option<PathBuf>,
+    /// Print the text form of the graph instead of writing it
+    #[arg(long, conflicts_with = "output")]
+    pub emit: bool,
+    /// Rules and passes.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub optimizing: Optimizing,
+    /// The runtime that the model is for.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub targeting: Targeting,
+    /// Where the weights go.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub places: Places,
+    /// A comparison with the model before.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub holding: Holding,
+    /// A record of the work.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub profiling: Profiling,
+}
+
+/// A model that was optimized.
+#[derive(Debug)]
+pub struct Optimized {
+    /// The model.
+    pub model: Model,
+    /// What rules and passes did.
+    pub optimised: Optimised,
+    /// The changes made for the target.
+    pub legalised: Legalised,
+    /// Both sides of each match, where [`Optimizing::dump_matches`] asks for them.
+    pub matches: Vec<PathBuf>,
+    /// The result of the comparison, if one was asked for.
+    pub held: Option<Held>,
+    /// The files; `None` where none were asked for, or the model does not compute the same.
+    pub written: Option<WriteReport>,
+    /// Failures besides the model's own: files about it that could not be written.
+    pub failures: Vec<Diagnostic>,
+    /// Warnings and notes. Their origins are those of the model.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Optimized {
+    /// Whether everything was done that was asked for, and the model computes the same where that was checked. A model that
+    /// does not is not in `written`, unless it was to be kept under a name that says so.
+    pub fn passed(&self) -> bool {
+        self.failures.is_empty() && self.held.as_ref().is_none_or(Held::passed)
+    }
+}
+
+impl OptimizeRequest {
+    /// A request that writes the model at `model` to `output`, with the defaults of everything else.
+    pub fn new(model: impl Into<PathBuf>, output: impl Into<PathBuf>) -> Self {
+        Self { model: model.into(), output: Some(output.into()), ..Self::default() }
+    }
+}
+
+impl Request for OptimizeRequest {
+    type Outcome = Optimized;
+
+    fn check(&self) -> Result<(), Diagnostic> {
+        if self.output.is_none() && !self.emit {
+            return Err(wrong("neither `output` nor `emit` is given".to_owned())
+                .help("name the file to write with `output`"));
+        }
+        self.optimizing.check()?;
+        self.holding.check()
+    }
+
+    fn run(&self, host: &Host, progress: &mut dyn Progress) -> Result<Optimized, Report> {
+        self.check()?;
+        let others: Vec<PathBuf> = std::iter::once(&self.model).chain(&self.output).cloned().collect();
+        let trace = self.profiling.trace();
+        let work = || self.optimize(host, progress);
+        let (result, recorded) = self.profiling.around(trace.as_ref(), "optimize", &others, work);
+        match (result, recorded) {
+            (Ok(mut outcome), Err(problem)) => {
+                outcome.failures.extend(problem.diagnostics);
+                Ok(outcome)
+            }
+            (Err(mut report), Err(problem)) => {
+                report.diagnostics.extend(problem.diagnostics);
+                Err(report)
+            }
+            (result, Ok(())) => result,
+        }
+    }
+}
+
+impl OptimizeRequest {
+    fn optimize(&self, host: &Host, progress: &mut dyn Progress) -> Result<Optimized, Report> {
+        progress.stage("reading the model");
+        let reading = stage("read");
+        let (model, warned) = pipeline::import_with_warnings(&self.model)?;
+        drop(reading);
+        progress.stage("optimising");
+        let optimizing = stage("optimise");
+        let options = self.optimizing.options(self.targeting.names_runtime());
+        // A model that points at weights leaves them as they are stored.
+        let options = OptimiseOptions { separate: self.places.refers(), ..options };
+        let rewritten = optimise::imported(host, model, &options, &self.targeting.options())?;
+        let Rewritten { model, optimised, legalised, diagnostics } = rewritten;
+        drop(optimizing);
+        progress.go_on()?;
+        let mut outcome = Optimized {
+            model,
+            optimised,
+            legalised,
+            matches: Vec::new(),
+            held: None,
+            written: None,
+            failures: Vec::new(),
+            diagnostics: [warned, diagnostics].concat(),
+        };
+        if let Some(output) = self.output.as_ref().filter(|_| !self.emit) {
+            self.write(host, output, &mut outcome, progress)?;
+        }
+        Ok(outcome)
+    }
+
+    /// Writes the model under hidden names, compares it if that is asked for, and publishes it.
+    fn write(
+        &self,
+        host: &Host,
+        output: &Path,
+        outcome: &mut Optimized,
+        progress: &mut dyn Progress,
+    ) -> Result<(), Report> {
+        let options = WriteOptions {
+            progress: progress.bytes("writing"),
+            sources: vec![self.model.clone()],
+            // A model that waits for weights goes on waiting for them.
+            weightless: true,
+            ..self.places.options()
+        };
+        let writing = stage("write");
+        let mut staged = write::stage(&outcome.model, output, &options)?;
+        drop(writing);
+        if self.holding.verify {
+            let _stage = stage("verify");
+            let readable = staged.readable()?;
+            outcome.held = Some(self.holding.hold(host, &self.model, readable.path(), progress)?);
+        }
+        progress.go_on()?;
+        let _publishing = stage("write");
+        let written = match &outcome.held {
+            Some(held) if !held.passed() && !self.holding.keep_failed => return Ok(()),
+            Some(held) if !held.passed() => staged.publish_failed()?,
+            _ => staged.publish()?,
+        };
+        outcome.diagnostics.extend(written.diagnostics.iter().cloned());
+        outcome.written = Some(written);
+        let dumped = self.optimizing.dump_matches.as_ref().filter(|_| !outcome.optimised.is_none());
+        if let Some(folder) = dumped {
+            match Matched::write_all(&outcome.optimised.matches, folder) {
+                Ok(paths) => outcome.matches = paths,
+                Err(report) => outcome.failures.extend(report.diagnostics),
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,158 @@
+//! The options about rules and passes.
+
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
+use onnxport_core::diagnose::Diagnostic;
+use onnxport_core::inline::SMALL;
+use onnxport_core::optimise::{FOLD_BYTES, Level, MAX_SWEEPS, OptimiseOptions};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::object::wrong;
+use crate::value::{self, Budget};
+
+/// The plugin of fusions. Of its rules only those run by default that state how exact they are: the others are not
+/// proved.
+pub const FUSIONS: &str = "fusions";
+
+/// The least nodes that [`Optimizing::outline`] makes a function of.
+const SHORTEST: u32 = 2;
+
+/// What rules and passes may do to a model.
+#[derive(Args, Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[command(next_help_heading = "Optimizing")]
+#[serde(default)]
+pub struct Optimizing {
+    /// How much rules and passes may change: 0 for nothing, 1 where results stay the same bit for bit, 2 within the
+    /// bounds that they state, target for operators that only the target has; 2 by default, and target where --target
+    /// names one
+    #[arg(long, alias = "optimise", value_name = "LEVEL", value_parser = levels())]
+    #[serde(alias = "optimise", with = "value::level")]
+    #[schemars(schema_with = "value::level::schema")]
+    pub optimize: Option<Level>,
+    /// Run no rules and no passes: the same as --optimize 0
+    #[arg(long, alias = "no-optimise", conflicts_with = "optimize")]
+    #[serde(alias = "no_optimise")]
+    pub no_optimize: bool,
+    /// Say of a rule or pass, at every place where it was tried, whether it was applied and why not
+    #[arg(long, value_name = "NAME", conflicts_with = "no_optimize")]
+    pub explain_rule: Option<String>,
+    /// Run without this rule or pass; can be repeated
+    #[arg(long, value_name = "NAME", conflicts_with = "no_optimize")]
+    pub skip_rule: Vec<String>,
+    /// Stop after this many patches, to find the one that makes a difference
+    #[arg(long, value_name = "N", conflicts_with = "no_optimize")]
+    pub stop_after: Option<usize>,
+    /// Write both sides of each place where a rule was applied to this folder, as ONNX models
+    #[arg(long, value_name = "FOLDER", conflicts_with = "no_optimize")]
+    pub dump_matches: Option<PathBuf>,
+    /// How often the rules go over the graph at most
+    #[arg(long, value_name = "N", default_value_t = Self::default().max_sweeps, conflicts_with = "no_optimize")]
+    pub max_sweeps: usize,
+    /// How many nodes the rules may add on balance; by default four for each node, and at least 10,000
+    #[arg(long, value_name = "N", conflicts_with = "no_optimize")]
+    pub max_growth: Option<usize>,
+    /// Put what local functions compute in the place of their calls: all of them, none, or those of up to eight nodes
+    #[arg(long, value_enum, value_name = "WHICH", default_value_t = Self::default().inline, conflicts_with = "no_optimize")]
+    pub inline: Inline,
+    /// Make local functions of parts of at least so many nodes that stand in the model several times in a row
+    #[arg(long, value_name = "NODES", value_parser = clap::value_parser!(u32).range(i64::from(SHORTEST)..), conflicts_with = "no_optimize")]
+    #[schemars(range(min = SHORTEST))]
+    pub outline: Option<u32>,
+    /// Put nodes in an order in which fewer bytes are alive at once, for runtimes that keep to the order of the file
+    #[arg(long, conflicts_with = "no_optimize")]
+    pub reorder: bool,
+    /// By how much constants may grow when what hangs on them alone is computed in advance; 0 for not at all
+    #[arg(long, value_name = "SIZE", default_value_t = Self::default().fold_budget, conflicts_with = "no_optimize")]
+    pub fold_budget: Budget,
+}
+
+impl Default for Optimizing {
+    fn default() -> Self {
+        Self {
+            optimize: None,
+            no_optimize: false,
+            explain_rule: None,
+            skip_rule: Vec::new(),
+            stop_after: None,
+            dump_matches: None,
+            max_sweeps: MAX_SWEEPS,
+            max_growth: None,
+            inline: Inline::None,
+            outline: None,
+            reorder: false,
+            fold_budget: Budget(FOLD_BYTES),
+        }
+    }
+}
+
+/// Which local functions are put in the place of their calls.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq, Serialize, ValueEnum)]
+#[schemars(inline)]
+#[serde(rename_all = "lowercase")]
+pub enum Inline {
+    /// All
+    All,
+    /// Those of up to eight nodes
+    Small,
+    /// None
+    None,
+}
+
+impl Optimizing {
+    /// Fails for values out of range.
+    ///
+    /// # Errors
+    /// `OP001`.
+    pub fn check(&self) -> Result<(), Diagnostic> {
+        match self.outline {
+            Some(nodes) if nodes < SHORTEST => {
+                Err(wrong(format!("`outline` is {nodes}, and a function has {SHORTEST} nodes at least")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The level that counts where a target is named, or none.
+    pub fn level(&self, names_runtime: bool) -> Level {
+        match self.optimize {
+            _ if self.no_optimize => Level::Nothing,
+            Some(level) => level,
+            None if names_runtime => Level::Target,
+            None => Level::default(),
+        }
+    }
+
+    /// The options of the optimizer; `names_runtime` as in [`level`](Self::level).
+    pub fn options(&self, names_runtime: bool) -> OptimiseOptions {
+        OptimiseOptions {
+            explain: self.explain_rule.clone(),
+            skip: self.skip_rule.clone(),
+            keep_matches: self.dump_matches.is_some(),
+            stop_after: self.stop_after,
+            max_sweeps: self.max_sweeps,
+            max_growth: self.max_growth,
+            inline: match self.inline {
+                Inline::All => Some(usize::MAX),
+                Inline::Small => Some(SMALL),
+                Inline::None => None,
+            },
+            outline: self.outline.map(|nodes| nodes as usize),
+            reorder: self.reorder,
+            fold: self.fold_budget.0,
+            ..at(self.level(names_runtime))
+        }
+    }
+}
+
+/// The options of the optimizer at a level, with the plugins that run by default.
+pub fn at(level: Level) -> OptimiseOptions {
+    OptimiseOptions { level, stated_only: vec![FUSIONS.to_owned()], ..OptimiseOptions::default() }
+}
+
+/// The parser of levels by their names.
+pub fn levels() -> impl TypedValueParser<Value = Level> {
+    PossibleValuesParser::new(Level::NAMES).try_map(|name| name.parse::<Level>())
+}

@@ -1,0 +1,56 @@
+//! The option about a record of the time that a command takes.
+
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+use onnxport_core::diagnose::Report;
+use onnxport_core::{Trace, trace, write};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A record of the work.
+#[derive(Args, Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(default)]
+pub struct Profiling {
+    /// Write how long each stage, plugin, rule and pass took, and the memory meanwhile, to this file: a trace that Perfetto
+    /// and `chrome://tracing` show
+    #[arg(long, value_name = "JSON")]
+    pub profile: Option<PathBuf>,
+}
+
+impl Profiling {
+    /// A new trace, if one is to be recorded.
+    pub fn trace(&self) -> Option<Trace> {
+        self.profile.as_ref().map(|_| Trace::new())
+    }
+
+    /// Does the work of the command `name` within `trace`, and writes what was recorded, however the work ended. None of
+    /// `others` is replaced by that. Returns the result of the work beside that of writing.
+    pub fn around<T>(
+        &self,
+        trace: Option<&Trace>,
+        name: &'static str,
+        others: &[PathBuf],
+        work: impl FnOnce() -> T,
+    ) -> (T, Result<(), Report>) {
+        let result = trace::within(trace, || {
+            let _span = trace::span("command", name);
+            work()
+        });
+        (result, self.write(trace, others))
+    }
+
+    /// Writes what was recorded until now.
+    ///
+    /// # Errors
+    /// `OP601`, `OP603`.
+    pub fn write(&self, trace: Option<&Trace>, others: &[PathBuf]) -> Result<(), Report> {
+        let (Some(path), Some(trace)) = (&self.profile, trace) else { return Ok(()) };
+        write::file(path, others, |file| {
+            let mut out = BufWriter::new(file);
+            trace.write_chrome(&mut out)?;
+            out.flush()
+        })
+    }
+}

@@ -1,0 +1,209 @@
+//! The options about the runtimes that run models, and running models in them.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use onnxport_core::Host;
+use onnxport_core::diagnose::{Code, Diagnostic};
+use onnxport_core::verify::{self, Against, Apart, Executor, Options, Runtime, Verification};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::progress::{Progress, Restart};
+use crate::value::{NameValue, Seconds};
+
+/// The plugin over ONNX Runtime.
+pub const ORT: &str = "ort";
+
+/// The help for a library of ONNX Runtime that another executor is given.
+const WITHOUT_ORT: &str = "leave out `--ort-library`, or add `--executor ort`";
+
+/// The runtime that runs a model.
+#[derive(Args, Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(default)]
+pub struct Running {
+    /// The plugin that runs the model: ort for ONNX Runtime, reference for onnxport's own evaluator, which is
+    /// exact and slow, or one that is loaded; otherwise the first
+    #[arg(long, value_name = "PLUGIN")]
+    pub executor: Option<String>,
+    /// Its options.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub options: RuntimeOptions,
+}
+
+/// The options of a runtime.
+#[derive(Args, Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(default)]
+pub struct RuntimeOptions {
+    /// The ONNX Runtime library; otherwise ORT_DYLIB_PATH, the active Python's packages and the
+    /// system's folders are searched
+    #[arg(long, value_name = "PATH")]
+    pub ort_library: Option<PathBuf>,
+    /// An option of the runtime, such as `custom_ops=PATH` for a library of custom operators, or
+    /// `bytes=NUMBER`, `steps=NUMBER` and `seconds=NUMBER` for the budgets of the evaluator; of several executors, that
+    /// of one is called `reference:bytes=NUMBER`; can be repeated
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub executor_option: Vec<NameValue>,
+    /// Run the model in a process of its own: what crashes or hangs there is reported, and nothing else ends with it
+    #[arg(long)]
+    pub isolate: bool,
+    /// The longest that the runtime may take to load the model and to run it on all cases, in seconds, and
+    /// that PyTorch may take to say what is expected (300 where nothing is said)
+    #[arg(long, value_name = "SECONDS")]
+    pub timeout: Option<Seconds>,
+}
+
+impl Running {
+    /// Opens the runtime; `restart` as in [`RuntimeOptions::open`].
+    ///
+    /// # Errors
+    /// Those of [`RuntimeOptions::open`].
+    pub fn open(&self, host: &Host, restart: Restart) -> Result<Runtime, Diagnostic> {
+        self.options.open(host, self.executor.as_deref(), restart)
+    }
+}
+
+impl RuntimeOptions {
+    /// The longest that a runtime may take, isolated or not.
+    pub fn limit(&self) -> Option<Duration> {
+        self.timeout.map(|Seconds(limit)| limit)
+    }
+
+    /// The time after which this process ends if a runtime in it has not come back; one that is isolated is ended alone.
+    pub fn deadline(&self) -> Option<Duration> {
+        self.limit().filter(|_| !self.isolate)
+    }
+
+    /// These with `more` options of the runtime.
+    #[must_use]
+    pub fn with(&self, more: impl IntoIterator<Item = NameValue>) -> Self {
+        let executor_option = self.executor_option.iter().cloned().chain(more).collect();
+        Self { executor_option, ..self.clone() }
+    }
+
+    /// Those of an executor that is not ONNX Runtime.
+    #[must_use]
+    pub fn without_library(&self) -> Self {
+        Self { ort_library: None, ..self.clone() }
+    }
+
+    /// Opens the runtime of the plugin `id`, else of the first. Where it is isolated, `restart` makes its process.
+    ///
+    /// # Errors
+    /// `OP807` for a plugin that runs no models, `OP001` for options of another runtime, and what keeps it from being
+    /// opened.
+    pub fn open(&self, host: &Host, id: Option<&str>, restart: Restart) -> Result<Runtime, Diagnostic> {
+        let executor = Executor::find(host, id)?;
+        if self.ort_library.is_some() && executor.id() != ORT {
+            let message = format!(
+                "--ort-library names a library of ONNX Runtime, and {} runs the model",
+                executor.name()
+            );
+            return Err(Diagnostic::error(Code::USAGE, message).help(WITHOUT_ORT));
+        }
+        self.open_executor(host, executor, restart)
+    }
+
+    /// Opens the runtimes of the plugins `ids`, or the first. Options that name one of them as `ort:NAME=VALUE` are for
+    /// that one.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open), and `OP001` for an executor that is named twice.
+    pub fn open_all(
+        &self,
+        host: &Host,
+        ids: &[String],
+        restart: Restart,
+    ) -> Result<Vec<Runtime>, Diagnostic> {
+        if ids.len() < 2 {
+            return Ok(vec![self.open(host, ids.first().map(String::as_str), restart)?]);
+        }
+        let twice = ids.iter().enumerate().find(|(at, id)| ids.iter().take(*at).any(|before| before == *id));
+        if let Some((_, id)) = twice {
+            return Err(Diagnostic::error(Code::USAGE, format!("the executor `{id}` is given twice"))
+                .help("name each executor once"));
+        }
+        if self.ort_library.is_some() && !ids.iter().any(|id| id == ORT) {
+            let message = "--ort-library names a library of ONNX Runtime, which is not among the executors";
+            return Err(Diagnostic::error(Code::USAGE, message).help(WITHOUT_ORT));
+        }
+        ids.iter().map(|id| self.open_executor(host, Executor::find(host, Some(id))?, restart)).collect()
+    }
+
+    fn open_executor(
+        &self,
+        host: &Host,
+        executor: Executor,
+        restart: Restart,
+    ) -> Result<Runtime, Diagnostic> {
+        let text = |path: &PathBuf| {
+            let shown = path.display();
+            let problem =
+                || Diagnostic::error(Code::VERIFY_NO_EXECUTOR, format!("the path `{shown}` is not UTF-8"));
+            path.to_str().map(str::to_owned).ok_or_else(problem)
+        };
+        let library = self.ort_library.as_ref().filter(|_| executor.id() == ORT).map(text).transpose()?;
+        let library = library.iter().map(|path| ("library", path.as_str()));
+        let named = self.executor_option.iter().filter_map(|NameValue { name, value }| {
+            let name = match name.split_once(':') {
+                Some((id, name)) if id == executor.id() => name,
+                Some(_) => return None,
+                None => name.as_str(),
+            };
+            Some((name, value.as_str()))
+        });
+        let options: Vec<(&str, &str)> = library.chain(named).collect();
+        let found =
+            host.plugins.iter().find(|plugin| plugin.id == executor.id() && plugin.executor.is_some());
+        match found.filter(|_| self.isolate) {
+            Some(plugin) => {
+                let apart = Apart { command: Box::new(restart), limit: self.limit() };
+                Executor::open_apart(plugin, &options, apart)
+            }
+            None => executor.open(&options),
+        }
+    }
+}
+
+/// Runs the model on every case. The process ends when it takes longer than `limit`.
+///
+/// # Errors
+/// Those of the runtime.
+pub fn execute(
+    runtime: &Runtime,
+    model: &Path,
+    against: &Against,
+    options: &Options<'_>,
+    limit: Option<Duration>,
+    progress: &mut dyn Progress,
+) -> Result<Verification, Diagnostic> {
+    progress.stage("loading the model");
+    let deadline = progress.deadline(limit, runtime.name(), "loading the model")?;
+    verify::verify(runtime, model, against, options, &mut |case| {
+        progress.stage(&format!("running {}", case.name));
+        deadline.doing(format!("running the case {}", case.name));
+    })
+}
+
+/// Runs the model on every case, as [`execute`] does, and takes its results as the expected values of cases that have
+/// none.
+///
+/// # Errors
+/// Those of the runtime.
+pub fn consult(
+    runtime: &Runtime,
+    model: &Path,
+    against: &mut Against,
+    options: &Options<'_>,
+    limit: Option<Duration>,
+    progress: &mut dyn Progress,
+) -> Result<Verification, Diagnostic> {
+    progress.stage("loading the model");
+    let deadline = progress.deadline(limit, runtime.name(), "loading the model")?;
+    against.consult(runtime, model, options, &mut |case| {
+        progress.stage(&format!("running {} in {}", case.name, runtime.name()));
+        deadline.doing(format!("running the case {}", case.name));
+    })
+}

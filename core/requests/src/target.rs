@@ -1,0 +1,81 @@
+//! The option about the runtime that a model is for.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use clap::{Args, ValueHint};
+use onnxport_core::legalise::{BUILT_IN, LegaliseOptions, Target};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Deserializer, Error};
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::value::{as_text, text};
+
+/// The runtime that a model is for.
+#[derive(Args, Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(default)]
+pub struct Targeting {
+    /// What is to run the model: onnxruntime, onnxruntime-cpu, onnx (what ONNX means, whatever runs it), or a
+    /// file that says what a runtime takes. Named, it must run the model, and may be given operators that only it
+    /// has; unnamed, it is onnxruntime, the operators are ONNX's, and what it does not run is a note
+    #[arg(long, value_name = "NAME|FILE", value_hint = ValueHint::FilePath)]
+    pub target: Option<NamedTarget>,
+}
+
+/// A target, and the name or file that it was read from.
+#[derive(Clone, Debug)]
+pub struct NamedTarget {
+    name: String,
+    target: Arc<Target>,
+}
+
+impl PartialEq for NamedTarget {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl FromStr for NamedTarget {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let target = match Target::named(text) {
+            Some(target) => target,
+            None => Arc::new(Target::read(Path::new(text)).map_err(|why| {
+                format!("{}; the targets that need no file are {}", why.message, BUILT_IN.join(", "))
+            })?),
+        };
+        Ok(Self { name: text.to_owned(), target })
+    }
+}
+
+impl fmt::Display for NamedTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+as_text! { NamedTarget: { "type": "string" } }
+
+impl Targeting {
+    /// Whether a runtime is named, whose own operators the model may have. `onnx` is not one.
+    pub fn names_runtime(&self) -> bool {
+        self.target.as_ref().is_some_and(|named| named.name != "onnx")
+    }
+
+    /// The options of legalisation.
+    pub fn options(&self) -> LegaliseOptions {
+        match &self.target {
+            Some(NamedTarget { target, .. }) => LegaliseOptions { target: target.clone(), demanded: true },
+            None => LegaliseOptions::default(),
+        }
+    }
+
+    /// The name or file.
+    pub fn name(&self) -> Option<&str> {
+        self.target.as_ref().map(|named| named.name.as_str())
+    }
+}

@@ -1,16 +1,15 @@
 //! The command line.
 
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
-use onnxport_requests::value::Seconds;
+use clap::{Parser, Subcommand};
 use onnxport_requests::{Hosted, OptimizeRequest};
 
 use crate::commands::{
     bisect, check, completions, convert, diff, draw, explain, inspect, ops, package, plugin, profile, report,
     rules, run, schema, verify, weights,
 };
-use crate::config::ConfigArguments;
 use crate::exit;
+use crate::global::{ConfigArguments, Global};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -28,38 +27,6 @@ pub(crate) struct Cli {
     pub config: ConfigArguments,
     #[command(subcommand)]
     pub command: Command,
-}
-
-/// Options of every command.
-#[derive(Clone, Copy, Debug, Args)]
-#[command(next_help_heading = "Output")]
-pub(crate) struct Global {
-    /// Print one JSON object instead of text
-    #[arg(long, global = true)]
-    pub json: bool,
-    /// Print nothing but results and problems
-    #[arg(short, long, global = true)]
-    pub quiet: bool,
-    /// Show what plugins say besides warnings; twice for what their authors want to know
-    #[arg(short, long, global = true, action = ArgAction::Count, conflicts_with = "quiet")]
-    pub verbose: u8,
-    /// When to use colours
-    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
-    pub color: Color,
-    /// The longest that one call of a plugin may take, in seconds; running a model does not count
-    #[arg(long, global = true, value_name = "SECONDS", help_heading = "Plugins")]
-    pub plugin_timeout: Option<Seconds>,
-}
-
-/// When to use colours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Color {
-    /// On terminals, unless NO_COLOR is set
-    Auto,
-    /// Always
-    Always,
-    /// Never
-    Never,
 }
 
 /// The commands.

@@ -16,13 +16,15 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::args::{self, Cli, Global};
+use crate::args::{self, Cli};
 use crate::commands::exporting::{ExportArguments, Made, Prepared, Purpose};
 use crate::commands::verify::Held;
 use crate::commands::{self, profiled, writing::WriteArguments};
 use crate::config::{self, Joined, Object};
 use crate::describe;
+use crate::dispatch;
 use crate::exit::Exit;
+use crate::global::Global;
 use crate::options;
 use crate::outcome::{CommandResult, Outcome};
 use crate::progress::{Progress, Watch};
@@ -40,7 +42,7 @@ pub fn command(name: &str, options: &str, watch: &Watch) -> CommandResult {
             Object::Run(object, joined) => (object, joined),
             Object::Show(outcome) => return Ok(*outcome),
         };
-        let mut outcome = commands::run(&parse(name, &object)?, &Progress::watched(watch))?;
+        let mut outcome = dispatch::run(&parse(name, &object)?, &Progress::watched(watch))?;
         joined.describe(&mut outcome);
         finish(outcome)
     })

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use onnxport_core::write::interrupt;
 
-use crate::args::Global;
 use crate::crash;
+use crate::global::Global;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
 use crate::render;

@@ -3,12 +3,12 @@
 //!
 //! There is one list of options, the command line's: an object is read by turning it into one.
 
+use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, Args, Command};
 use onnxport_core::diagnose::{Code, Diagnostic};
 use serde_json::{Map, Value};
 
-use crate::config::known;
-use crate::usage;
+use crate::known::{self, is_flag};
 
 /// Reads the object `json` as the arguments `A` of what is called `name`.
 ///
@@ -54,9 +54,24 @@ pub(crate) fn line(command: &mut Command, object: &Map<String, Value>) -> Result
 
 /// What clap refused, without advice for somebody at a terminal.
 pub(crate) fn refused(error: &clap::Error) -> Diagnostic {
-    let mut diagnostic = usage::diagnostic(error);
+    let mut diagnostic = diagnostic(error);
     diagnostic.notes.retain(|note| !note.starts_with("Usage:"));
     Diagnostic { help: None, ..diagnostic }
+}
+
+/// What clap says, in parts: the problem, tips, and how the command is used.
+pub(crate) fn diagnostic(error: &clap::Error) -> Diagnostic {
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return Diagnostic::error(Code::USAGE, "the command line lacks a subcommand or an argument")
+            .help("try `--help`");
+    }
+    let text = error.to_string();
+    let mut parts =
+        text.trim().split("\n\n").map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "));
+    let problem = parts.next().unwrap_or_default();
+    let problem = problem.strip_prefix("error: ").unwrap_or(&problem);
+    let parts = parts.filter(|part| !part.starts_with("For more information"));
+    Diagnostic { notes: parts.collect(), ..Diagnostic::error(Code::USAGE, problem) }.help("try `--help`")
 }
 
 fn wrong(message: String) -> Diagnostic {
@@ -139,10 +154,6 @@ fn opposite<'c>(command: &'c Command, key: &str) -> Option<&'c Arg> {
 
 fn id(arg: &Arg) -> &str {
     arg.get_id().as_str()
-}
-
-pub(crate) fn is_flag(arg: &Arg) -> bool {
-    matches!(arg.get_action(), ArgAction::SetTrue)
 }
 
 /// Adds the words of one option.

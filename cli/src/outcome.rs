@@ -5,7 +5,6 @@ use serde_json::{Map, Value};
 
 use crate::documents::ConfigJson;
 use crate::exit::Exit;
-use crate::render;
 
 /// The result of a command; the program prints it as text or as one JSON object.
 #[derive(Debug)]
@@ -25,21 +24,6 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The object that the command `name` prints with `--json`.
-    pub fn json(&self, name: &str) -> Value {
-        render::json(Some(name), self)
-    }
-
-    /// Errors as a user reads them, without colours.
-    pub fn problem(&self) -> String {
-        render::problem(&self.report)
-    }
-
-    /// Errors, warnings and notes as data: a list of objects.
-    pub fn diagnostics(&self) -> Value {
-        render::diagnostics(self)
-    }
-
     /// A success that says nothing yet.
     pub(crate) fn ok() -> Self {
         Self {

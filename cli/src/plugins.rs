@@ -12,8 +12,8 @@ use onnxport_requests::runtime::{ORT, Running, RuntimeOptions};
 use serde_json::{Map, Value};
 
 use crate::again;
-use crate::config;
 use crate::guests::{Guests, guests};
+use crate::known;
 use crate::outcome::{CommandResult, Outcome};
 
 /// The plugins that are linked in.
@@ -45,7 +45,7 @@ pub(crate) fn host(plugins: &Plugins) -> Result<Host, Report> {
     let Guests { roots, choices } = guests();
     let search = plugins.search();
     let search = Search {
-        sections: config::sections(),
+        sections: known::tables(),
         // The last one counts: the command's own.
         choices: choices.into_iter().chain(search.choices).collect(),
         ..search

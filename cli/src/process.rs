@@ -11,12 +11,13 @@ use onnxport_core::host::log::{self, Level};
 use onnxport_core::host::watch;
 use onnxport_core::write::interrupt;
 
-use crate::args::{Cli, Color, Command};
+use crate::args::{Cli, Command};
 use crate::config::{self, Line};
 use crate::exit::Exit;
+use crate::global::Color;
 use crate::outcome::{CommandResult, Outcome};
 use crate::progress::Progress;
-use crate::{commands, crash, ending, render, signals, truncated, usage};
+use crate::{crash, dispatch, ending, render, signals, truncated, usage};
 
 /// Where the last panic happened; the hook writes it instead of printing.
 static PANIC: Mutex<Option<String>> = Mutex::new(None);
@@ -94,7 +95,7 @@ fn run(arguments: Vec<OsString>) -> Exit {
 
 /// Runs the command, and adds what plugins said outside of a conversion, which reports that itself.
 fn heard(command: &Command, progress: &Progress) -> CommandResult {
-    let (mut result, messages) = log::collect(|| commands::run(command, progress));
+    let (mut result, messages) = log::collect(|| dispatch::run(command, progress));
     let (Ok(outcome) | Err(outcome)) = &mut result;
     outcome.report.diagnostics.extend(messages.into_iter().chain(log::others()));
     result

@@ -6,10 +6,27 @@ use onnxport_core::diagnose::render::{self, Palette};
 use onnxport_core::diagnose::{Report, Severity};
 use serde_json::{Map, Value};
 
-use crate::args::Global;
 use crate::exit::Exit;
 use crate::format::{painted, unstyled};
+use crate::global::Global;
 use crate::outcome::Outcome;
+
+impl Outcome {
+    /// The object that the command `name` prints with `--json`.
+    pub fn json(&self, name: &str) -> Value {
+        json(Some(name), self)
+    }
+
+    /// Errors as a user reads them, without colours.
+    pub fn problem(&self) -> String {
+        problem(&self.report)
+    }
+
+    /// Errors, warnings and notes as data: a list of objects.
+    pub fn diagnostics(&self) -> Value {
+        diagnostics(self)
+    }
+}
 
 /// Prints the outcome of the command called `name`.
 pub(crate) fn print(name: &str, outcome: &Outcome, global: Global) -> io::Result<()> {

@@ -5,11 +5,13 @@ use std::io::Write as _;
 
 use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use onnxport_core::diagnose::{Code, Diagnostic, Report};
+use onnxport_core::diagnose::Report;
 
 use crate::args::Cli;
-use crate::config::{Used, known};
+use crate::config::Used;
 use crate::exit::Exit;
+use crate::known;
+use crate::options::diagnostic;
 use crate::outcome::Outcome;
 use crate::render;
 
@@ -85,24 +87,11 @@ fn command(arguments: &[OsString]) -> Option<String> {
     arguments.iter().skip(1).find_map(named)
 }
 
-/// What clap says, in parts: the problem, tips, and how the command is used.
-pub(crate) fn diagnostic(error: &clap::Error) -> Diagnostic {
-    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        return Diagnostic::error(Code::USAGE, "the command line lacks a subcommand or an argument")
-            .help("try `--help`");
-    }
-    let text = error.to_string();
-    let mut parts =
-        text.trim().split("\n\n").map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "));
-    let problem = parts.next().unwrap_or_default();
-    let problem = problem.strip_prefix("error: ").unwrap_or(&problem);
-    let parts = parts.filter(|part| !part.starts_with("For more information"));
-    Diagnostic { notes: parts.collect(), ..Diagnostic::error(Code::USAGE, problem) }.help("try `--help`")
-}
-
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+
+    use onnxport_core::diagnose::Diagnostic;
 
     use super::*;
 

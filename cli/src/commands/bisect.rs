@@ -18,10 +18,9 @@ use onnxport_requests::Plugins;
 use onnxport_requests::optimizing::{self, Optimizing};
 use onnxport_requests::runtime::Running;
 use onnxport_requests::target::Targeting;
-use onnxport_requests::value::ByteSize;
 
 use super::diff;
-use super::given::{GivenArguments, parse_size};
+use super::given::FedArguments;
 use super::modules::ModuleArguments;
 use super::reports::{Contents, ReportArguments};
 use crate::deadline::Deadline;
@@ -71,38 +70,6 @@ pub(crate) struct Arguments {
     runtime: Running,
     #[command(flatten)]
     plugins: Plugins,
-}
-
-/// Arguments about what models are run on.
-#[derive(Debug, Args)]
-pub(crate) struct FedArguments {
-    #[command(flatten)]
-    given: GivenArguments,
-    /// What drawn values depend on
-    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
-    seed: u64,
-    /// The size of a dynamic dimension of drawn inputs, by its name or its place, such as batch=2 or x:0=2
-    #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = parse_size)]
-    sizes: Vec<(String, i64)>,
-    /// What the values that are held at once may take in memory; larger models are compared in several rounds
-    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
-    round_memory: ByteSize,
-}
-
-impl FedArguments {
-    /// What is asked of a comparison.
-    ///
-    /// # Errors
-    /// Those of reading the files.
-    pub(crate) fn options(&self) -> Result<Options, Report> {
-        Ok(Options {
-            given: self.given.read()?,
-            sizes: self.sizes.iter().cloned().collect(),
-            seed: self.seed,
-            memory: self.round_memory.0,
-            ..Options::default()
-        })
-    }
 }
 
 /// Finds the first wrong node, the first wrong step, or the modules that are wrong.

@@ -1,9 +1,8 @@
 //! `onnxport completions SHELL`.
 
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::Shell;
 
-use crate::args::Cli;
 use crate::outcome::Outcome;
 
 /// Arguments of `completions`.
@@ -14,9 +13,9 @@ pub(crate) struct Arguments {
     shell: Shell,
 }
 
-/// Makes the script.
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
+/// Makes the script for the command line `cli`.
+pub(crate) fn run(arguments: &Arguments, mut cli: Command) -> Outcome {
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut Cli::command(), "onnxport", &mut script);
+    clap_complete::generate(arguments.shell, &mut cli, "onnxport", &mut script);
     Outcome::text(String::from_utf8_lossy(&script).into_owned())
 }

@@ -10,7 +10,7 @@ use onnxport_core::taps::{Report, Verdict};
 use onnxport_requests::Plugins;
 use onnxport_requests::runtime::Running;
 
-use super::bisect::FedArguments;
+use super::given::FedArguments;
 use crate::exit::Exit;
 use crate::format::{bad, bold, count, faint, good, plain};
 use crate::outcome::{CommandResult, Outcome};

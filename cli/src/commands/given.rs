@@ -6,8 +6,10 @@ use std::path::PathBuf;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueHint};
 use clap_lex::OsStrExt;
+use onnxport_core::bisect::Options;
 use onnxport_core::diagnose::Report;
 use onnxport_core::run::Given;
+use onnxport_requests::value::ByteSize;
 
 /// Values of inputs, from files.
 #[derive(Debug, Args)]
@@ -40,6 +42,38 @@ impl GivenArguments {
             given.add(name, path)?;
         }
         Ok(given)
+    }
+}
+
+/// Arguments about what models are run on.
+#[derive(Debug, Args)]
+pub(crate) struct FedArguments {
+    #[command(flatten)]
+    given: GivenArguments,
+    /// What drawn values depend on
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// The size of a dynamic dimension of drawn inputs, by its name or its place, such as batch=2 or x:0=2
+    #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = parse_size)]
+    sizes: Vec<(String, i64)>,
+    /// What the values that are held at once may take in memory; larger models are compared in several rounds
+    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
+    round_memory: ByteSize,
+}
+
+impl FedArguments {
+    /// What is asked of a comparison.
+    ///
+    /// # Errors
+    /// Those of reading the files.
+    pub(crate) fn options(&self) -> Result<Options, Report> {
+        Ok(Options {
+            given: self.given.read()?,
+            sizes: self.sizes.iter().cloned().collect(),
+            seed: self.seed,
+            memory: self.round_memory.0,
+            ..Options::default()
+        })
     }
 }
 

@@ -1,14 +1,13 @@
 //! `onnxport man`.
 
-use clap::CommandFactory;
+use clap::Command;
 use onnxport_core::diagnose::{Code, Diagnostic};
 
-use crate::args::Cli;
 use crate::outcome::{CommandResult, Outcome};
 
-/// Makes the manual page, every command's included.
-pub(crate) fn run() -> CommandResult {
-    let mut command = Cli::command().disable_help_subcommand(true);
+/// Makes the manual page of the command line `cli`, every command's included.
+pub(crate) fn run(cli: Command) -> CommandResult {
+    let mut command = cli.disable_help_subcommand(true);
     command.build();
     let mut page = Vec::new();
     let failed = |e: std::io::Error| Diagnostic::error(Code::INTERNAL, format!("no manual page: {e}"));

@@ -2,8 +2,9 @@
 
 use clap::Args;
 use onnxport_core::diagnose::{Code, Diagnostic};
+use onnxport_requests::object::nearest;
+use serde_json::Value;
 
-use crate::config;
 use crate::documents;
 use crate::outcome::{CommandResult, Outcome};
 
@@ -18,18 +19,18 @@ pub(crate) struct Arguments {
     what: Vec<String>,
 }
 
-/// Prints a schema.
-pub(crate) fn run(arguments: &Arguments) -> CommandResult {
+/// Prints a schema; `of_file` makes that of a file of options.
+pub(crate) fn run(arguments: &Arguments, of_file: fn() -> Value) -> CommandResult {
     let what = arguments.what.join(" ");
     let all: Vec<&str> = std::iter::once(FILE).chain(documents::names()).collect();
     let schema = match what.as_str() {
         "" => return Ok(Outcome::text(format!("{}\n", all.join("\n"))).with("schemas", all)),
-        FILE => Some(config::schema()),
+        FILE => Some(of_file()),
         name => documents::schema(name),
     };
     let Some(schema) = schema else {
         let message = format!("there is no schema of `{what}`");
-        let help = match config::nearest(&what, all) {
+        let help = match nearest(&what, all) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "`onnxport schema` lists all".to_owned(),
         };

@@ -5,7 +5,7 @@ use onnxport_core::diagnose::{Code, Diagnostic, Report};
 use serde_json::Value;
 
 use super::document::{Data, Key, Node, Place};
-use super::known::{self, Kind};
+use crate::known::{self, Kind};
 
 /// A table that counts for a command, from the weakest to the strongest.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

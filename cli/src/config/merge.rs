@@ -11,8 +11,8 @@ use onnxport_core::diagnose::{Code, Diagnostic, Report};
 use serde_json::Value;
 
 use super::check::Entry;
-use super::known::{self, Kind, Paths, Reach};
 use super::locate;
+use crate::known::{self, Kind, Paths, Reach};
 use crate::options;
 
 /// The options that the user gives, by their names, and whether each is given or switched off.

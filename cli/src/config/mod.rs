@@ -1,61 +1,39 @@
 //! Options in a file, `onnxport.toml`: found or named, held against the command line, and joined with what the user says.
 //!
-//! There is one list of options, the command line's. [`known`] derives from it what a file may hold, [`check`] holds a file
+//! There is one list of options, the command line's. [`known`](crate::known) derives from it what a file may hold, [`check`] holds a file
 //! against that, and [`merge`] turns what is left into arguments, which the parser reads with the user's own. So options of
 //! a file have the meanings, the defaults and the conflicts of the command line.
 
 mod check;
 mod document;
-pub(crate) mod known;
 mod locate;
 mod merge;
 #[cfg(test)]
 mod page;
 mod print;
 mod schema;
+#[cfg(test)]
+mod signatures;
 mod sketch;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 
-use clap::{Args, Command, CommandFactory};
+use clap::{Command, CommandFactory};
 use onnxport_core::diagnose::{Code, Diagnostic, Report, Severity};
 use serde_json::{Map, Value};
 
-pub(crate) use known::nearest;
 pub(crate) use schema::schema;
 
 use crate::args::Cli;
 use crate::documents::{ConfigJson, OptionJson, Origin};
 use crate::format::bold;
+use crate::known;
 use crate::options;
 use crate::outcome::Outcome;
 use check::Entry;
 use locate::Wanted;
 use merge::{Merged, Said};
 use print::From;
-
-/// Arguments about options in a file.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Options in a file")]
-pub(crate) struct ConfigArguments {
-    /// Read options from this file, instead of an onnxport.toml in the working directory or in a folder around it, up to
-    /// the root of the repository. Also `ONNXPORT_CONFIG`
-    #[arg(long, global = true, value_name = "FILE", conflicts_with = "no_config")]
-    config: Option<PathBuf>,
-    /// Read no options from a file
-    #[arg(long, global = true)]
-    no_config: bool,
-    /// Use the options below [preset.NAME] of the file as well, which go before the others. Also `ONNXPORT_PRESET`
-    #[arg(long, global = true, value_name = "NAME")]
-    preset: Option<String>,
-    /// Leave an option as it is by default, whatever the file says; can be repeated
-    #[arg(long, global = true, value_name = "OPTION")]
-    unset: Vec<String>,
-    /// Print the options that count, and where each comes from, instead of running the command
-    #[arg(long, global = true)]
-    print_config: bool,
-}
 
 /// Names of the options about the file.
 const CONFIG: &str = "config";
@@ -250,14 +228,6 @@ pub(crate) fn object(
         object.insert("project".to_owned(), path.as_str().into());
     }
     Ok(Object::Run(object, joined.told()))
-}
-
-/// The tables of a file that hold options.
-pub(crate) fn sections() -> Vec<String> {
-    let mut cli = Cli::command();
-    cli.build();
-    let commands = known::commands(&cli).into_iter().filter_map(|(words, _)| words.into_iter().next());
-    commands.chain([known::ALL, known::PRESET].map(str::to_owned)).collect()
 }
 
 /// A command, and what the user says of it.

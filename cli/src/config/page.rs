@@ -5,8 +5,8 @@ use std::path::Path;
 
 use clap::{Arg, CommandFactory};
 
-use super::known::{self, Kind, Reach};
 use crate::args::Cli;
+use crate::known::{self, Kind, Reach};
 
 const HEAD: &str = include_str!("page.md");
 

@@ -6,10 +6,10 @@ use clap::{Arg, ArgAction};
 use serde_json::Value;
 
 use super::check::Entry;
-use super::known::{self, Kind};
 use super::sketch;
 use crate::documents::{ConfigJson, OptionJson, Origin};
 use crate::format::faint;
+use crate::known::{self, Kind};
 use crate::outcome::Outcome;
 
 /// Where an option comes from.

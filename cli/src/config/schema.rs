@@ -4,8 +4,8 @@ use clap::{Arg, Command, CommandFactory};
 use serde_json::{Map, Value, json};
 
 use super::check;
-use super::known::{self, Kind};
 use crate::args::Cli;
+use crate::known::{self, Kind};
 
 /// The schema, of draft 2020-12.
 pub(crate) fn schema() -> Value {

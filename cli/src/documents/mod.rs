@@ -29,8 +29,6 @@ use serde_json::{Map, Value, json};
 
 pub(crate) use parts::*;
 
-use crate::commands::inspect::beside::Row;
-
 /// Makes the schema of a part: its properties.
 type Part = fn(&mut SchemaGenerator) -> Schema;
 

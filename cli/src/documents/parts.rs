@@ -21,6 +21,17 @@ impl From<&Port> for PortJson {
     }
 }
 
+/// A line of the comparison of two files.
+#[derive(JsonSchema, Serialize)]
+pub(crate) struct Row {
+    pub(crate) section: &'static str,
+    pub(crate) name: String,
+    /// What the first file says; `None` where it says nothing.
+    pub(crate) a: Option<String>,
+    /// What the second one says.
+    pub(crate) b: Option<String>,
+}
+
 /// An input and an output that hold one buffer before and after a call.
 #[derive(Debug, JsonSchema, Serialize)]
 pub(crate) struct StateJson {

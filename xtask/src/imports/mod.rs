@@ -17,7 +17,12 @@ use order::Order;
 type Imports = BTreeMap<String, BTreeMap<String, String>>;
 
 /// The crates whose modules have an order, and where they are.
-const ORDERED: [(&str, &str); 2] = [("onnxport-ir", "core/ir/src"), ("onnxport-core", "core/src")];
+const ORDERED: [(&str, &str); 4] = [
+    ("onnxport-ir", "core/ir/src"),
+    ("onnxport-core", "core/src"),
+    ("onnxport-requests", "core/requests/src"),
+    ("onnxport", "cli/src"),
+];
 
 /// The name of the order of crates.
 const CRATES: &str = "crates";

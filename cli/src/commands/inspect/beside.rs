@@ -11,9 +11,8 @@ use onnxport_core::inspect::{
 use onnxport_core::ir::opset::DEFAULT_OPSET;
 use onnxport_core::weights::WeightSet;
 use onnxport_core::{Host, pipeline};
-use schemars::JsonSchema;
-use serde::Serialize;
 
+use crate::documents::Row;
 use crate::format::{bold, count, faint, limited, plain};
 use crate::outcome::Outcome;
 
@@ -22,17 +21,6 @@ struct Fact {
     section: &'static str,
     name: String,
     value: String,
-}
-
-/// A line of the comparison.
-#[derive(JsonSchema, Serialize)]
-pub(crate) struct Row {
-    section: &'static str,
-    name: String,
-    /// What the first file says; `None` where it says nothing.
-    a: Option<String>,
-    /// What the second one says.
-    b: Option<String>,
 }
 
 /// The sections, in the order in which they are shown.

@@ -5,9 +5,10 @@ use std::any::TypeId;
 use clap::builder::ValueHint;
 use clap::{Arg, ArgAction, Command};
 
+pub(crate) use onnxport_requests::object::nearest;
 use onnxport_requests::value::Tolerance;
 
-use crate::options;
+use crate::documents;
 
 /// Options about the file itself, and what clap adds.
 const ABOUT_FILES: &[&str] = &["config", "no-config", "preset", "print-config", "unset", "help", "version"];
@@ -116,6 +117,18 @@ pub(crate) fn commands(cli: &Command) -> Vec<(Vec<String>, &Command)> {
     found
 }
 
+/// The tables of a file that hold options: those of commands, that of all, and that of presets.
+pub(crate) fn tables() -> Vec<String> {
+    let first = |name: &'static str| name.split(' ').next().unwrap_or(name);
+    let commands = documents::names().map(first).filter(|name| !WITHOUT.contains(name));
+    commands.chain([ALL, PRESET]).map(str::to_owned).collect()
+}
+
+/// Whether it is a flag, which takes no value.
+pub(crate) fn is_flag(arg: &Arg) -> bool {
+    matches!(arg.get_action(), ArgAction::SetTrue)
+}
+
 /// The name of an option.
 pub(crate) fn long(arg: &Arg) -> &str {
     arg.get_long().unwrap_or_default()
@@ -133,7 +146,7 @@ pub(crate) fn is_list(arg: &Arg) -> bool {
 
 /// Whether it may stand without a value.
 pub(crate) fn is_optional(arg: &Arg) -> bool {
-    arg.get_num_args().is_some_and(|count| count.min_values() == 0) && !options::is_flag(arg)
+    arg.get_num_args().is_some_and(|count| count.min_values() == 0) && !is_flag(arg)
 }
 
 /// What values `arg` takes.
@@ -201,13 +214,6 @@ pub(crate) fn names(command: &Command) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The name among `names` that is most like `name`.
-pub(crate) fn nearest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
-    let likeness = |known: &'n str| (strsim::jaro(known, name), known);
-    let near = names.into_iter().map(likeness).filter(|(likeness, _)| *likeness > 0.75);
-    near.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, known)| known)
-}
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -245,6 +251,21 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn each_command_that_takes_options_has_a_table() {
+        let mut cli = Cli::command();
+        cli.build();
+        let mut found: Vec<String> =
+            commands(&cli).into_iter().filter_map(|(words, _)| words.into_iter().next()).collect();
+        found.extend([ALL, PRESET].map(str::to_owned));
+        let sorted = |mut all: Vec<String>| {
+            all.sort();
+            all.dedup();
+            all
+        };
+        assert_eq!(sorted(tables()), sorted(found));
     }
 
     #[test]

@@ -1,0 +1,38 @@
+//! From a command line that was read to the command that it means.
+
+use clap::CommandFactory;
+
+use crate::args::{Cli, Command};
+use crate::commands::{
+    bisect, check, completions, convert, diff, draw, explain, inspect, man, ops, optimize, package, plugin,
+    profile, report, rules, run as once, schema, verify, weights,
+};
+use crate::config;
+use crate::outcome::CommandResult;
+use crate::progress::Progress;
+
+/// Runs `command`.
+pub(crate) fn run(command: &Command, progress: &Progress) -> CommandResult {
+    match command {
+        Command::Convert(arguments) => convert::run(arguments, progress),
+        Command::Check(arguments) => check::run(arguments),
+        Command::Inspect(arguments) => inspect::run(arguments),
+        Command::Verify(arguments) => verify::run(arguments, progress),
+        Command::Bisect(arguments) => bisect::run(arguments, progress),
+        Command::Diff(arguments) => diff::run(arguments, progress),
+        Command::Run(arguments) => once::run(arguments, progress),
+        Command::Profile(arguments) => profile::run(arguments, progress),
+        Command::Optimize(arguments) => optimize::run(arguments, progress),
+        Command::Report(arguments) => report::run(arguments),
+        Command::Draw(arguments) => draw::run(arguments),
+        Command::Ops(arguments) => ops::run(arguments),
+        Command::Rules(arguments) => rules::run(arguments),
+        Command::Plugin(arguments) => plugin::run(arguments),
+        Command::Package(arguments) => package::run(arguments, progress),
+        Command::Weights(arguments) => weights::run(arguments, progress),
+        Command::Schema(arguments) => schema::run(arguments, config::schema),
+        Command::Explain(arguments) => explain::run(arguments),
+        Command::Completions(arguments) => Ok(completions::run(arguments, Cli::command())),
+        Command::Man => man::run(Cli::command()),
+    }
+}

@@ -2,11 +2,11 @@
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Parser, Subcommand};
-use onnxport_requests::{Hosted, OptimizeRequest};
+use onnxport_requests::{DiffRequest, Hosted, OptimizeRequest, RunRequest};
 
 use crate::commands::{
-    bisect, check, completions, convert, diff, draw, explain, inspect, ops, package, plugin, profile, report,
-    rules, run, schema, verify, weights,
+    bisect, check, completions, convert, draw, explain, inspect, ops, package, plugin, profile, report,
+    rules, schema, verify, weights,
 };
 use crate::exit;
 use crate::global::{ConfigArguments, Global};
@@ -43,9 +43,9 @@ pub(crate) enum Command {
     /// Find the first node, or the first step of the optimizer, that computes something else
     Bisect(Box<bisect::Arguments>),
     /// Say what differs between two ONNX models, node by node
-    Diff(Box<diff::Arguments>),
+    Diff(Box<Hosted<DiffRequest>>),
     /// Run an ONNX model once, and show or write what comes out
-    Run(run::Arguments),
+    Run(Box<Hosted<RunRequest>>),
     /// Say where the time of a model goes in ONNX Runtime, or what is slower in another one
     Profile(Box<profile::Arguments>),
     /// Read an ONNX model, check it and write it again

@@ -82,8 +82,11 @@ pub fn verify(
 }
 
 fn parse(name: &str, object: &Map<String, Value>) -> Result<args::Command, Diagnostic> {
-    if name == "optimize" {
-        return request("optimize", object).map(|request| args::Command::Optimize(Box::new(request)));
+    match name {
+        "diff" => return Ok(args::Command::Diff(Box::new(request("diff", object)?))),
+        "optimize" => return Ok(args::Command::Optimize(Box::new(request("optimize", object)?))),
+        "run" => return Ok(args::Command::Run(Box::new(request("run", object)?))),
+        _ => {}
     }
     let mut cli = Cli::command();
     cli.build();

@@ -15,12 +15,12 @@ use onnxport_core::pipeline::{self, ConvertOptions};
 use onnxport_core::taps::{Recorded, Recording};
 use onnxport_core::verify::{Executor, Runtime};
 use onnxport_requests::Plugins;
+use onnxport_requests::feeding::Feeding;
 use onnxport_requests::optimizing::{self, Optimizing};
 use onnxport_requests::runtime::Running;
 use onnxport_requests::target::Targeting;
 
 use super::diff;
-use super::given::FedArguments;
 use super::modules::ModuleArguments;
 use super::reports::{Contents, ReportArguments};
 use crate::deadline::Deadline;
@@ -63,7 +63,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     targeting: Targeting,
     #[command(flatten)]
-    fed: FedArguments,
+    feeding: Feeding,
     #[command(flatten)]
     reports: ReportArguments,
     #[command(flatten)]
@@ -91,7 +91,7 @@ pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
     plugins::prepare(&host, &arguments.runtime);
     let runtime = plugins::runtime(&host, &arguments.runtime)?;
     let in_place = in_place(arguments, &runtime)?;
-    let options = Options { whole: arguments.all, in_place, ..arguments.fed.options()? };
+    let options = Options { whole: arguments.all, in_place, ..arguments.feeding.options()? };
     progress.stage("comparing the values");
     let limit = arguments.runtime.options.limit();
     let _deadline = Deadline::start(limit, runtime.name(), "comparing the values")?;
@@ -165,7 +165,7 @@ fn further(arguments: &Arguments) -> serde_json::Map<String, serde_json::Value> 
 /// What PyTorch computed of a program: what lies beside it, else what it is asked to record.
 fn recording(program: &Path, arguments: &Arguments) -> Result<Recording, Report> {
     if arguments.record {
-        return Ok(Recording::make(program, arguments.fed.seed, arguments.runtime.options.limit())?);
+        return Ok(Recording::make(program, arguments.feeding.seed, arguments.runtime.options.limit())?);
     }
     Recording::beside(program).ok_or_else(|| {
         let message = format!("there are no recorded intermediate values beside {}", program.display());

@@ -1,16 +1,12 @@
 //! `onnxport diff`.
 
 use std::fmt::Write;
-use std::path::PathBuf;
 
-use clap::Args;
-use onnxport_core::bisect;
+use onnxport_core::Host;
 use onnxport_core::diff::{Change, Diff, Place};
 use onnxport_core::taps::{Report, Verdict};
-use onnxport_requests::Plugins;
-use onnxport_requests::runtime::Running;
+use onnxport_requests::{DiffRequest, Differences, Hosted, Request};
 
-use super::given::FedArguments;
 use crate::exit::Exit;
 use crate::format::{bad, bold, count, faint, good, plain};
 use crate::outcome::{CommandResult, Outcome};
@@ -20,51 +16,23 @@ use crate::progress::Progress;
 /// How many lines of a kind are shown; JSON has all.
 const SHOWN: usize = 40;
 
-/// Arguments of `diff`.
-#[derive(Debug, Args)]
-pub(crate) struct Arguments {
-    /// An ONNX model
-    a: PathBuf,
-    /// Another one
-    b: PathBuf,
-    /// Run both models, and hold their values against each other, node by node
-    #[arg(long)]
-    values: bool,
-    /// End with exit code 4 where anything differs
-    #[arg(long)]
-    exit_code: bool,
-    #[command(flatten)]
-    fed: FedArguments,
-    #[command(flatten)]
-    runtime: Running,
-    #[command(flatten)]
-    plugins: Plugins,
-}
-
 /// Says what differs between two models.
-pub(crate) fn run(arguments: &Arguments, progress: &Progress) -> CommandResult {
-    progress.stage("comparing the models");
-    let (a, b) = (&arguments.a, &arguments.b);
-    let options = arguments.fed.options()?;
-    let (found, values) = if arguments.values {
-        let host = plugins::host(&arguments.plugins)?;
-        plugins::prepare(&host, &arguments.runtime);
-        let runtime = plugins::runtime(&host, &arguments.runtime)?;
-        bisect::compare(a, b, Some(&runtime), &options)?
-    } else {
-        bisect::compare(a, b, None, &options)?
-    };
-    let mut text = structure(&found);
-    let mut differs = !found.is_empty();
-    if let Some(values) = &values {
-        text.push_str(&numbers(values));
-        differs |= values.rows.iter().any(|row| row.verdict == Verdict::Departs);
+pub(crate) fn run(arguments: &Hosted<DiffRequest>, progress: &Progress) -> CommandResult {
+    let Hosted { request, plugins } = arguments;
+    // Graphs are compared without any plugin.
+    let host = if request.values { plugins::host(plugins)? } else { Host::new(&[])? };
+    if request.values {
+        plugins::prepare(&host, &request.running);
     }
-    let mut outcome = Outcome::text(text).with("diff", &found).with("same", found.is_empty());
+    let found = request.run(&host, &mut progress.clone())?;
+    let differs = !found.is_empty();
+    let Differences { diff, values } = found;
+    let mut outcome = Outcome::text(structure(&diff)).with("diff", &diff).with("same", diff.is_empty());
     if let Some(values) = &values {
+        outcome.text.push_str(&numbers(values));
         outcome.put("values", values);
     }
-    if differs && arguments.exit_code {
+    if differs && request.exit_code {
         outcome.exit = Exit::Mismatch;
     }
     Ok(outcome)

@@ -9,7 +9,6 @@ pub(crate) mod diff;
 pub(crate) mod draw;
 pub(crate) mod explain;
 pub(crate) mod exporting;
-mod given;
 mod histogram;
 pub(crate) mod inspect;
 pub(crate) mod man;

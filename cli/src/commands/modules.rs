@@ -22,7 +22,7 @@ pub(crate) struct ModuleArguments {
     /// active Python converts each by itself, and runs it on what it gets in the recorded call. PyTorch may run code of
     /// the file: ask for it where you would load the file yourself
     #[arg(long, group = "converts", conflicts_with_all = [
-        "against", "inputs", "files", "seed", "sizes", "round_memory", "executor", "executor_option",
+        "against", "input", "inputs", "seed", "dim", "round_memory", "executor", "executor_option",
         "ort_library", "isolate",
     ])]
     pub(crate) modules: bool,

@@ -11,10 +11,10 @@ use onnxport_core::profile::{Changes, Profile, Subject, compare, measure};
 use onnxport_core::run::{self, Computed, Draw, Given, Sizes};
 use onnxport_core::verify::{Extent, Runtime, Signature};
 use onnxport_requests::Plugins;
+use onnxport_requests::feeding::{DimSize, Inputs};
 use onnxport_requests::runtime::Running;
 use onnxport_requests::value::NameValue;
 
-use super::given::{GivenArguments, parse_size};
 use super::reports::{Contents, ReportArguments};
 use crate::deadline::Deadline;
 use crate::outcome::{CommandResult, Outcome};
@@ -30,14 +30,14 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "ONNX|JSON")]
     against: Option<PathBuf>,
     #[command(flatten)]
-    given: GivenArguments,
+    given: Inputs,
     /// What drawn values depend on: floats between -1 and 1, integers and truth values 0 or 1, for inputs that are not
     /// given
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     seed: u64,
     /// The size of a dynamic dimension of drawn inputs, by its name or its place, such as batch=2 or x:0=2
-    #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = parse_size)]
-    sizes: Vec<(String, i64)>,
+    #[arg(long, value_name = "NAME=SIZE")]
+    dim: Vec<DimSize>,
     /// How often each model is run, after two runs that do not count
     #[arg(long, value_name = "NUMBER", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     runs: u32,
@@ -158,7 +158,7 @@ fn run_models(
     plugins::prepare(&host, &arguments.runtime);
     progress.stage("reading the inputs");
     let given: Given = arguments.given.read()?;
-    let sizes: Sizes = arguments.sizes.iter().cloned().collect();
+    let sizes: Sizes = arguments.dim.iter().map(|dim| (dim.name.clone(), dim.size.into())).collect();
     let draw = Some(Draw { seed: arguments.seed });
     let mut inputs: Vec<Vec<Computed>> = Vec::new();
     for model in models {

@@ -21,6 +21,24 @@
 //! # }
 //! ```
 //!
+//! ```
+//! use onnxport_core::{Host, Report};
+//! use onnxport_requests::{DiffRequest, Request, RunRequest};
+//!
+//! # fn main() -> Result<(), Report> {
+//! # let folder = tempfile::tempdir().unwrap();
+//! # let model = folder.path().join("a.onnx");
+//! # let text = "opset 20\ngraph {\n input %x: f32[3]\n %a: f32[3] = Abs(%x)\n output %a as y\n}\n";
+//! # onnxport_core::write::write(&onnxport_core::Model::parse(text).unwrap(), &model, &Default::default())?;
+//! let host = Host::new(&[&onnxport_reference::ROOT])?;
+//! let ran = RunRequest::random(&model).run(&host, &mut ())?;
+//! assert_eq!(ran.run.outputs[0].name, "y");
+//! let request = DiffRequest { values: true, ..DiffRequest::new(&model, &model) };
+//! assert!(request.run(&host, &mut ())?.is_empty());
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! The last argument is the caller, which may watch the [progress](Progress) and end the work early; `()` does neither. A
 //! problem that keeps a command from its work is a [`Report`](onnxport_core::Report). Findings about the model are in the
 //! outcome. Nothing is printed.
@@ -43,6 +61,8 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
 )]
 
+pub mod diff;
+pub mod feeding;
 pub mod holding;
 pub mod object;
 pub mod optimize;
@@ -50,6 +70,7 @@ pub mod optimizing;
 pub mod plugins;
 pub mod profile;
 pub mod progress;
+pub mod run;
 pub mod runtime;
 pub mod target;
 pub mod value;
@@ -61,9 +82,11 @@ use onnxport_core::diagnose::{Diagnostic, Report};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use diff::{DiffRequest, Differences};
 pub use optimize::{OptimizeRequest, Optimized};
 pub use plugins::Plugins;
 pub use progress::{Deadline, Progress};
+pub use run::{Ran, RunRequest};
 
 /// A command, with its options.
 pub trait Request {

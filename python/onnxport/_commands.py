@@ -1,6 +1,7 @@
 """The commands of `onnxport` as functions.
 
-There is one list of options, the command line's: signatures and documentation are read from it.
+There is one list of options, the command line's: signatures and documentation are read from it,
+and `_signatures.pyi` is generated from it for editors and type checkers.
 """
 
 from __future__ import annotations
@@ -14,11 +15,18 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from onnxport import _signatures
+    from onnxport._onnx_program import ONNXProgram
     from onnxport._operators.functions import Custom
     from onnxport._operators.rules import Pass, Rule
+
+
+Model = TypeVar("Model")
 
 
 class Result(Mapping[str, Any]):
@@ -142,19 +150,51 @@ def text(value: Any) -> str:
     raise TypeError(f"an option is a {type(value).__name__}: a text, a number, a list or a path")
 
 
-convert = Command("convert")
-check = Command("check")
-inspect = Command("inspect")
-verify = Command("verify")
-bisect = Command("bisect")
-diff = Command("diff")
-run = Command("run")
-ops = Command("ops")
-package = Command("package")
-profile = Command("profile")
-weights_bind = Command("weights bind")
+bisect = cast("_signatures.Bisect", Command("bisect"))
+check = cast("_signatures.Check", Command("check"))
+convert = cast("_signatures.Convert", Command("convert"))
+diff = cast("_signatures.Diff", Command("diff"))
+inspect = cast("_signatures.Inspect", Command("inspect"))
+ops = cast("_signatures.Ops", Command("ops"))
+package = cast("_signatures.Package", Command("package"))
+profile = cast("_signatures.Profile", Command("profile"))
+run = cast("_signatures.Run", Command("run"))
+verify = cast("_signatures.Verify", Command("verify"))
+weights_bind = cast("_signatures.WeightsBind", Command("weights bind"))
 _explain = Command("explain")
 _optimize = Command("optimize")
+
+
+@overload
+def optimize(
+    model: str | os.PathLike[str],
+    output: str | os.PathLike[str] | None = None,
+    *,
+    rules: Sequence[Rule] = (),
+    passes: Sequence[Pass] = (),
+    **options: Unpack[_signatures.OptimizeOptions],
+) -> Result: ...
+
+
+@overload
+def optimize(
+    model: ONNXProgram,
+    output: None = None,
+    *,
+    rules: Sequence[Rule] = (),
+    passes: Sequence[Pass] = (),
+) -> None: ...
+
+
+@overload
+def optimize(
+    model: Model,
+    output: None = None,
+    *,
+    rules: Sequence[Rule] = (),
+    passes: Sequence[Pass] = (),
+    **options: Unpack[_signatures.OptimizeOptions],
+) -> Model: ...
 
 
 def optimize(
@@ -169,7 +209,7 @@ def optimize(
 
     `model` is a path, whose result goes to `output`, or a model in memory: an `ONNXProgram`, an
     `onnx.ModelProto` or an `onnx_ir.Model`. `rules` and `passes` join the standard ones and those
-    that are registered. `options` are those of `onnxport optimize`; `optimise=` is a level,
+    that are registered. `options` are those of `onnxport optimize`; `optimize=` is a level,
     or `False` for none.
 
     Returns:

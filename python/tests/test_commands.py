@@ -184,3 +184,48 @@ def test_the_runtime_of_this_python_is_found_without_its_environment_being_activ
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "ONNX Runtime" in done.stdout
+
+
+def test_options_of_a_request_are_read_as_data(model, tmp_path):
+    """They do not become words of a command line."""
+    path = tmp_path / "a.onnx"
+    with pytest.raises(onnxport.UsageError, match="`ouput` is no option of optimize"):
+        onnxport.optimize(model, ouput=path)
+    with pytest.raises(onnxport.UsageError, match="`stop_after` takes an integer, not true"):
+        onnxport.optimize(model, path, stop_after=True)
+    with pytest.raises(onnxport.UsageError, match="`seed` needs `verify`"):
+        onnxport.optimize(model, path, seed=1)
+    with pytest.raises(onnxport.UsageError, match="neither `output` nor `emit` is given"):
+        onnxport.optimize(model)
+    assert "graph {" in onnxport.optimize(model, emit=True).text
+    odd = onnxport.run(model, random=True, dim="batch=2", executor="reference", color="never")
+    assert odd["ok"]
+    assert onnxport.diff(model, model).same
+
+
+def test_the_old_spelling_of_optimize_is_read(model, tmp_path):
+    said = [
+        onnxport.optimize(model, tmp_path / "a.onnx", **{name: 0}).get("optimised")
+        for name in ("optimize", "optimise")
+    ]
+    assert said == [None, None]
+    new = onnxport.convert(PROGRAM, output=tmp_path / "new.onnx", optimize=1, verify=False)
+    old = onnxport.convert(PROGRAM, output=tmp_path / "old.onnx", optimise=1, verify=False)
+    assert new["nodes"] == old["nodes"]
+    assert (tmp_path / "new.onnx").read_bytes() == (tmp_path / "old.onnx").read_bytes()
+
+
+def test_signatures_for_type_checkers_are_those_of_the_commands():
+    """`_signatures.pyi` is generated; this is what a keyword of it is at run time."""
+    import ast
+
+    stub = ast.parse((PACKAGE / "onnxport/_signatures.pyi").read_text())
+    classes = {one.name: one for one in stub.body if isinstance(one, ast.ClassDef)}
+    for name in NAMES:
+        call = classes["".join(part.title() for part in name.split("_"))].body[0]
+        stated = [one.arg for one in (*call.args.args[1:], *call.args.kwonlyargs)]
+        known = inspect.signature(getattr(onnxport, name)).parameters
+        assert set(known) <= set(stated), name
+        assert {one.removeprefix("no_") for one in stated} == {
+            one.removeprefix("no_") for one in known
+        }

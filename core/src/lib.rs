@@ -151,5 +151,6 @@ pub use write::{ExternalData, Metadata, WriteOptions, WritePlan, WriteReport};
 pub(crate) use onnxport_ir::{Name, arena, equate, python, random, schedule, table, text};
 #[doc(hidden)]
 pub use onnxport_ir::{
-    clean, diagnose, files, inline, interpreter, ir, layout, onnx, ops, sym, tensor, trace, valid, write,
+    clean, diagnose, files, inline, interpreter, ir, layout, onnx, ops, sym, tensor, tidy, trace, valid,
+    write,
 };

@@ -25,6 +25,7 @@ use crate::program::Program;
 use crate::provenance;
 use crate::pt2::{self, Archive};
 use crate::sizes::{self, AxisSize};
+use crate::tidy;
 use crate::trace::{self, Stage};
 use crate::valid;
 use crate::weights;
@@ -178,9 +179,9 @@ pub fn convert(host: &Host, mut program: Program, options: &ConvertOptions) -> R
     }
     let (mut diagnostics, mut stated) = (lowered.diagnostics, lowered.stated);
     clock.time("tidy", || {
-        ir::tidy::model(&mut model);
+        tidy::model(&mut model);
         if !options.separate {
-            ir::tidy::layouts(&mut model.graph);
+            tidy::layouts(&mut model.graph);
         }
         if options.validate { valid_as_lowered(&model, &stated, &checked) } else { Ok(()) }
     })?;

@@ -650,6 +650,38 @@ pub mod graph {
         pub nodes: RSlice<'a, u64>,
     }
 
+    /// Traits of operators: facts of their definitions, as bits of [`NodeView::traits`]. An unknown operator has none.
+    pub mod op_trait {
+        /// Where all inputs but the first have one element, each element of the result is computed from the element of the
+        /// first input at the same indices.
+        pub const ELEMENTWISE: u64 = 1;
+        /// Each element of the result is computed from one element of each input; the inputs are broadcast together.
+        pub const BROADCASTING: u64 = 2;
+        /// The first two inputs can be swapped: the result stays the same, bit for bit.
+        pub const COMMUTATIVE: u64 = 4;
+        /// Each element of the results is an element of the first input.
+        pub const MOVES: u64 = 8;
+        /// The result has the elements of the first input, in the same row-major order, and possibly another shape.
+        pub const RESHAPES: u64 = 16;
+        /// It reduces axes to one element each.
+        pub const REDUCTION: u64 = 32;
+        /// It adds or multiplies elements of one input: floating-point results depend on the order in which a runtime does so.
+        pub const ACCUMULATES: u64 = 64;
+        /// Results differ between runs, or between implementations.
+        pub const RANDOM: u64 = 128;
+        /// The element types are part of what it computes: it converts, saturates or scales.
+        pub const TYPED: u64 = 256;
+        /// It converts between numbers and quantised codes. Runtimes look for it beside each operator, so it stays where
+        /// it is.
+        pub const QUANTIZES: u64 = 512;
+        /// It rounds, compares or selects: a tiny difference in an input can make a large one in a result.
+        pub const DISCONTINUOUS: u64 = 1024;
+        /// Results differ by no more than the first input does.
+        pub const NONEXPANSIVE: u64 = 2048;
+        /// It works on the bits of integers.
+        pub const BITWISE: u64 = 4096;
+    }
+
     /// A node.
     pub struct NodeView<'a> {
         /// The block that holds it.
@@ -670,6 +702,8 @@ pub mod graph {
         pub target: RStr<'a>,
         /// The path of the module that it comes from, `layer1.0.conv1`; empty for the root.
         pub module: RStr<'a>,
+        /// Bits of [`op_trait`]: what the definition of the operator says of it.
+        pub traits: u64,
     }
 
     /// Kinds of [`AttributeView`] that `attr_kind` of `lowering/1` does not have; the others are as there.

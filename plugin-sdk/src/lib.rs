@@ -90,7 +90,7 @@ pub use lent::Lent;
 pub use literal::Literal;
 pub use lower::{Lower, Value};
 pub use onnxport_abi as abi;
-pub use onnxport_abi::{DType, Kind};
+pub use onnxport_abi::{DType, Kind, Traits};
 pub use onnxport_macros::{lowering, pass, rules, simple};
 pub use operators::Term;
 pub use origin::Origin;
@@ -112,7 +112,7 @@ pub use simple::simple;
 pub mod prelude {
     pub use crate::{
         Arg, Attribute, Axes, Axis, DType, Dim, Edit, Emit, GraphArg, GraphView, Kind, Lower, Matched,
-        NodeRef, Operand, Refusal, Res, Rewrite, Scalar, Str, SymInt, Term, Value, ValueRef, compose,
+        NodeRef, Operand, Refusal, Res, Rewrite, Scalar, Str, SymInt, Term, Traits, Value, ValueRef, compose,
         lowering, pass, rules, simple,
     };
 }

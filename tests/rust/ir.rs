@@ -6,8 +6,9 @@
 
 use std::fmt::Write;
 
-use onnxport_core::ir::{Model, opset, tidy};
+use onnxport_core::ir::{Model, opset};
 use onnxport_core::ops::infer;
+use onnxport_core::tidy;
 use onnxport_core::valid::{Stated, validate};
 use onnxport_ir::ops;
 
@@ -63,23 +64,33 @@ fn page_of_operators() -> String {
         let versions: Vec<String> = ops::body::versions("", name).iter().map(u16::to_string).collect();
         mark(!versions.is_empty(), &mut defined);
         let bodies = versions.join(", ");
-        let _ = writeln!(rows, "| {name} | {} | {infers} | {evaluates} | {bodies} |", shown.join(", "));
+        let traits = traits("", name);
+        let _ = writeln!(
+            rows,
+            "| {name} | {} | {infers} | {evaluates} | {bodies} | {traits} |",
+            shown.join(", ")
+        );
     }
     format!(
         "# ONNX's operators\n\n\
          What onnxport knows of each operator of `ai.onnx`: its signatures, by the opset that brought them; whether shapes\n\
          are inferred; whether it can be evaluated on the CPU; the versions that ONNX defines by other operators, whose\n\
-         bodies are here. `UPDATE=1 cargo test -p onnxport-tests ir` writes this page.\n\n\
+         bodies are here; and its traits, which rules, passes and the host ask for. `UPDATE=1 cargo test -p onnxport-tests ir` writes this page.\n\n\
          Of the {current} operators of opset {newest} shapes are inferred for {inferred}, {evaluated} can be evaluated, and\n\
          {defined} have a body, some of them one for each kind of call.\n\
          {without}\n\
-         | operator | signatures | inference | evaluation | body |\n|---|---|---|---|---|\n{rows}\n\
+         | operator | signatures | inference | evaluation | body | traits |\n|---|---|---|---|---|---|\n{rows}\n\
          ## Other domains of ONNX\n\n\
          | operator | inference | evaluation | body |\n|---|---|---|---|\n{others}",
         newest = opset::MAX_OPSET,
         without = without(),
         others = other_domains()
     )
+}
+
+/// The traits of an operator, as a text.
+fn traits(domain: &str, name: &str) -> String {
+    ops::traits_of(domain, name).names().collect::<Vec<_>>().join(", ")
 }
 
 /// A line for each operator that is not computed, and why.

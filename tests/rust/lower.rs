@@ -9,10 +9,10 @@
 use std::sync::LazyLock;
 
 use onnxport_core::host::Host;
-use onnxport_core::ir;
 use onnxport_core::lower::{DimName, LowerOptions, Names, OutputNames, lower};
 use onnxport_core::program::Program;
 use onnxport_core::sizes::{self, AxisSize};
+use onnxport_core::tidy;
 use onnxport_core::valid;
 
 use crate::files::{Outcome, Sections, errors};
@@ -64,7 +64,7 @@ fn outcome(sections: &Sections) -> Outcome {
     let names = OutputNames::of(&program);
     match lower(&HOST, program, &options, &names) {
         Ok(mut lowered) => {
-            ir::tidy::model(&mut lowered.model);
+            tidy::model(&mut lowered.model);
             let found = valid::validate(&lowered.model, &lowered.stated);
             assert!(found.is_empty(), "{found:?}");
             ("output", lowered.model.to_text())

@@ -25,6 +25,7 @@ mod meta;
 mod normalise;
 mod onnx_nodes;
 mod op_sets;
+mod operators;
 mod optimise;
 mod overloads;
 mod plugins;

@@ -42,6 +42,7 @@ pub mod sym;
 pub mod table;
 pub mod tensor;
 pub mod text;
+pub mod tidy;
 pub mod trace;
 pub mod valid;
 pub mod write;

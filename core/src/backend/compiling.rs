@@ -12,7 +12,8 @@ use super::select::Selected;
 use super::stage::Running;
 use crate::diagnose::{Code, Diagnostic, Severity};
 use crate::host::Known;
-use crate::ir::{BlockId, NodeId, OpsetImport, tidy};
+use crate::ir::{BlockId, NodeId, OpsetImport};
+use crate::tidy;
 
 impl Running<'_> {
     /// Compiles and replaces every region.

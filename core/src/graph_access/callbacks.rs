@@ -13,6 +13,7 @@ use super::derive::derive;
 use super::{Access, read, with};
 use crate::diagnose::Origin;
 use crate::ir::{Attr, Def, Model, Shape, Type, ValueId};
+use crate::ops;
 use crate::sym::Dim;
 use crate::tensor::{DType, LazyTensor, Source};
 
@@ -138,6 +139,7 @@ extern "C" fn node<'a>(cx: GraphContext, node: u64, out: &mut NodeView<'a>) -> u
             exported: lend_text(&origin.node),
             target: lend_text(&origin.target),
             module: lend_text(&origin.module),
+            traits: ops::traits(node).bits(),
         };
         access.scratch.ids = [inputs, outputs, Vec::new()];
         access.scratch.names = names;

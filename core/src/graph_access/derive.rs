@@ -5,8 +5,9 @@ use onnxport_abi::status;
 
 use super::{Access, with};
 use crate::clean::summed;
-use crate::ir::{ValueId, tidy};
+use crate::ir::ValueId;
 use crate::tensor::{Binary, DType, LazyTensor, Transform, Unary};
+use crate::tidy;
 
 /// Why there is no such initializer.
 enum NotMade {

@@ -146,6 +146,7 @@ fn empty<'a>() -> NodeView<'a> {
         exported: none,
         target: none,
         module: none,
+        traits: 0,
     }
 }
 

@@ -10,8 +10,8 @@ use serde::Serialize;
 
 use super::{ModelSummary, WeightTable};
 use crate::diagnose::Diagnostic;
-use crate::ir::tidy;
 use crate::onnx::{OnnxFile, torch};
+use crate::tidy;
 
 /// What a model consists of. Nothing here depends on where the file lies.
 #[derive(Clone, Debug, JsonSchema, Serialize)]

@@ -5,21 +5,8 @@ use smallvec::{SmallVec, smallvec};
 use super::target::{Gap, Target, Types};
 use crate::ir::opset::{self, Formal, FormalKind, FormalType, OpSchema, TypeTag, formal};
 use crate::ir::{Graph, Node, NodeId, ValueId};
+use crate::ops::{Traits, traits};
 use crate::tensor::DType;
-
-/// Operators whose types are part of what they compute: they saturate, scale or show bits.
-const TYPED: &[&str] = &[
-    "BitCast",
-    "Cast",
-    "CastLike",
-    "ConvInteger",
-    "DequantizeLinear",
-    "DynamicQuantizeLinear",
-    "MatMulInteger",
-    "QLinearConv",
-    "QLinearMatMul",
-    "QuantizeLinear",
-];
 
 /// The variables of a signature that are to stand for another type.
 pub(super) type Variables = SmallVec<[(u8, DType, DType); 2]>;
@@ -202,7 +189,7 @@ pub(super) fn judge(graph: &Graph, opset: i64, target: &Target, node: NodeId) ->
     let bound = || asked.bound.iter().flatten().map(|(dtype, _)| *dtype);
     match best {
         Some(changes) if changes.is_empty() => Verdict::Fits,
-        Some(changes) if node.blocks().next().is_none() && !TYPED.contains(&&*node.op) => {
+        Some(changes) if node.blocks().next().is_none() && !traits(node).has(Traits::TYPED) => {
             Verdict::Change(changes)
         }
         _ if bound().any(|dtype| target.accepts(dtype, &[])) => Verdict::Fits,

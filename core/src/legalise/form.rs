@@ -27,10 +27,11 @@ use super::condition::{Condition, stated};
 use super::fit::{self, Taken, Variables, Verdict};
 use super::target::Target;
 use crate::ir::opset::{self, OpSchema};
-use crate::ir::{Attr, Graph, Model, Node, NodeId, OpsetImport, tidy};
+use crate::ir::{Attr, Graph, Model, Node, NodeId, OpsetImport};
 use crate::ops::{self, infer::infer};
 use crate::sym::Symbols;
 use crate::tensor::{DType, LazyTensor};
+use crate::tidy;
 
 /// The files of forms.
 pub(super) const FILES: &[&str] = &[

@@ -24,9 +24,10 @@ use serde::Serialize;
 use crate::Name;
 use crate::diagnose::{Code, Diagnostic, OriginId, Report, Severity};
 use crate::ir::opset::{self, MAX_OPSET, MIN_OPSET};
-use crate::ir::{Graph, Model, NodeId, tidy};
+use crate::ir::{Graph, Model, NodeId};
 use crate::sym::Symbols;
 use crate::tensor::DType;
+use crate::tidy;
 
 pub use form::{Form, forms};
 pub use target::{BUILT_IN, Target};

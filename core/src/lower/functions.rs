@@ -13,6 +13,7 @@ use super::dims::DimValues;
 use super::driver::{Constants, Driver};
 use crate::diagnose::{Code, Diagnostic};
 use crate::ir::{self, Attr, Attribute, BlockId, Function, Graph, OpsetImport, Type, ValueId};
+use crate::tidy;
 
 /// A body that is being stated, and what lies around it.
 pub(super) struct Open {
@@ -144,7 +145,7 @@ impl Driver<'_> {
 
 /// The body without what is true of one call only: types, names and origins.
 fn generic(mut body: Graph) -> Graph {
-    ir::tidy::tidy(&mut body);
+    tidy::tidy(&mut body);
     let mut stored: FxHashSet<ValueId> = body.initializers.iter().map(|i| i.value).collect();
     // A count and a condition are of the same type in every call, and ONNX Runtime wants to be told.
     let loops = body.nodes.ids().map(|node| &body.nodes[node]).filter(|node| node.is("Loop"));

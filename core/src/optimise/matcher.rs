@@ -206,7 +206,7 @@ impl<'a> Search<'a> {
             return if known == id { Ok(Next::Go(rest)) } else { Err(Why::Operator(term, Some(id))) };
         }
         // Two terms are two nodes.
-        if wanted.op != node.op || wanted.domain != node.domain || self.nodes.contains(&Some(id)) {
+        if !wanted.fits(graph, node) || self.nodes.contains(&Some(id)) {
             return Err(Why::Operator(term, Some(id)));
         }
         self.depth += 1;
@@ -324,7 +324,7 @@ impl<'a> Search<'a> {
         let named = self.pattern.terms.get(term).map(|term| &term.kind);
         // The operator is the better reason.
         if let Some(Kind::Node(wanted)) = named
-            && wanted.op == self.graph.nodes[maker].op
+            && wanted.fits(self.graph, &self.graph.nodes[maker])
             && found != output
         {
             return Err(Why::Output(term));

@@ -47,7 +47,7 @@ impl Mismatch {
             graph.values[*value].name.as_deref().map_or_else(String::new, |name| format!(", `{name}`,"))
         };
         match &self.why {
-            Why::Operator(term, Some(found)) if graph.nodes[*found].op == op(term) => {
+            Why::Operator(term, Some(found)) if pattern.fits(*term, graph, *found) => {
                 format!("`{}` would be two different nodes, or one that stands for two", op(term))
             }
             Why::Operator(term, Some(found)) => {

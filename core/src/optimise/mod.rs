@@ -49,9 +49,10 @@ use crate::clean::{Growth, apart, constants};
 use crate::diagnose::{Code, Diagnostic};
 use crate::host::Host;
 use crate::inline;
-use crate::ir::{Model, tidy};
+use crate::ir::Model;
 use crate::layout;
 use crate::legalise::Target;
+use crate::tidy;
 use crate::trace;
 use crate::valid::Stated;
 

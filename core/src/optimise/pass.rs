@@ -14,9 +14,10 @@ use super::{supported, versions};
 use crate::diagnose::{Code, Diagnostic};
 use crate::graph_access::{self, Access, Frame};
 use crate::host::{Site, cross};
-use crate::ir::{BlockId, Graph, Model, OpsetImport, tidy};
+use crate::ir::{BlockId, Graph, Model, OpsetImport};
 use crate::ops::infer;
 use crate::rules::Pass;
+use crate::tidy;
 use crate::valid::{self, Stated};
 use callbacks::Run;
 

@@ -33,8 +33,9 @@ pub use select::Patterns;
 
 use crate::diagnose::{Code, Diagnostic, Report, Severity};
 use crate::host::Host;
-use crate::ir::{Model, tidy};
+use crate::ir::Model;
 use crate::tensor::DType;
+use crate::tidy;
 
 /// What is to happen to weights.
 #[derive(Clone, Debug, Default)]

@@ -8,8 +8,9 @@
 use super::edit;
 use super::readers::Readers;
 use super::select::weights;
-use crate::ir::{Graph, ValueId, tidy};
+use crate::ir::{Graph, ValueId};
 use crate::tensor::LazyTensor;
+use crate::tidy;
 
 /// Smaller ones stay: there a pass costs nothing in either place.
 const SMALL_BYTES: u64 = 1024;

@@ -2,6 +2,10 @@
 //!
 //! [`super::text`] reads them from the text of `rules/1`.
 
+use crate::ir::{Graph, Node, NodeId, Shape, ValueId};
+use crate::ops::{self, Traits, traits};
+use crate::sym::Dim;
+
 /// What is looked for in a graph.
 #[derive(Debug, Default)]
 pub(crate) struct Pattern {
@@ -76,7 +80,10 @@ impl Number {
 #[derive(Debug)]
 pub(crate) struct NodeTerm {
     pub(crate) domain: String,
+    /// The operator, or the word of a class.
     pub(crate) op: String,
+    /// The operators that fit in place of one.
+    pub(crate) class: Option<OpClass>,
     pub(crate) operands: Vec<TermId>,
     pub(crate) attributes: Vec<Attribute>,
     /// The output that the value is.
@@ -87,6 +94,94 @@ pub(crate) struct NodeTerm {
     pub(crate) open: bool,
     /// Others may read what it makes.
     pub(crate) shared: bool,
+}
+
+impl NodeTerm {
+    /// Whether `node` is of the operator, or of one of the class over as many operands.
+    pub(crate) fn fits(&self, graph: &Graph, node: &Node) -> bool {
+        match self.class {
+            None => self.op == node.op && self.domain == node.domain,
+            Some(class) => class.has(graph, node, self.operands.len()),
+        }
+    }
+}
+
+/// Operators with a trait, any of which fits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OpClass {
+    /// `each(x)`: elementwise over `x`, where all further inputs are scalars or left out. `each(x, y)`: broadcasting over
+    /// exactly these.
+    Each,
+    /// `view(x)`: the elements of `x` in the same order, in any shape.
+    View,
+    /// `reduce(x, axes)`: reductions of `x`.
+    Reduce,
+}
+
+impl OpClass {
+    /// The class that a word of the grammar stands for. No operator of ONNX begins with a lowercase letter.
+    pub(crate) fn of(word: &str) -> Option<Self> {
+        match word {
+            "each" => Some(Self::Each),
+            "view" => Some(Self::View),
+            "reduce" => Some(Self::Reduce),
+            _ => None,
+        }
+    }
+
+    /// What operators of the class have, over so many operands.
+    fn traits(self, operands: usize) -> Traits {
+        match self {
+            Self::Each if operands == 1 => Traits::ELEMENTWISE,
+            Self::Each => Traits::BROADCASTING,
+            Self::View => Traits::RESHAPES,
+            Self::Reduce => Traits::REDUCTION,
+        }
+    }
+
+    /// Whether the class has no operators over so many operands.
+    pub(crate) fn is_empty(self, operands: usize) -> bool {
+        let most = match self {
+            Self::Each => usize::MAX,
+            Self::View => 1,
+            Self::Reduce => 2,
+        };
+        !(1..=most).contains(&operands)
+    }
+
+    /// Whether `node` fits, in a pattern with so many operands.
+    fn has(self, graph: &Graph, node: &Node, operands: usize) -> bool {
+        let further = || node.inputs.iter().skip(operands).flatten();
+        traits(node).has(self.traits(operands))
+            && match self {
+                Self::Each if operands == 1 => further().all(|value| is_scalar(graph, *value)),
+                Self::Each => further().next().is_none(),
+                Self::View | Self::Reduce => true,
+            }
+    }
+
+    /// The operators of the class.
+    fn names(self, operands: usize) -> impl Iterator<Item = &'static str> {
+        let wanted = self.traits(operands);
+        ops::all().iter().filter(move |op| op.traits().has(wanted)).map(|op| op.name)
+    }
+
+    /// The operator that stands for the class where a pattern is tried.
+    pub(crate) fn example(self, operands: usize) -> &'static str {
+        match (self, operands) {
+            (Self::View, _) => "Flatten",
+            (Self::Reduce, _) => "ReduceSum",
+            (Self::Each, 1) => "Neg",
+            (Self::Each, 2) => "Sub",
+            (Self::Each, _) => "Sum",
+        }
+    }
+}
+
+/// Whether a value has one element, whatever it is broadcast with.
+fn is_scalar(graph: &Graph, value: ValueId) -> bool {
+    let dims = graph.values[value].ty.shape().and_then(Shape::dims);
+    dims.is_some_and(|dims| dims.iter().all(|dim| *dim == Some(Dim::Const(1))))
 }
 
 /// An extent.
@@ -122,17 +217,32 @@ pub(crate) enum AttributeWants {
 impl Pattern {
     /// The operators that a root can be: of the first root, all alternatives.
     pub(crate) fn root_ops(&self) -> Vec<&str> {
-        let mut ops = Vec::new();
+        let mut ops: Vec<&str> = Vec::new();
         let mut waiting: Vec<TermId> = self.roots.first().copied().into_iter().collect();
         while let Some(Term { kind, .. }) = waiting.pop().and_then(|id| self.terms.get(id)) {
             match kind {
-                Kind::Node(node) if !ops.contains(&node.op.as_str()) => ops.push(&node.op),
+                Kind::Node(NodeTerm { class: Some(class), operands, .. }) => {
+                    for name in class.names(operands.len()) {
+                        ops.push(name);
+                    }
+                }
+                Kind::Node(node) => ops.push(node.op.as_str()),
                 Kind::Either(terms) => waiting.extend(terms),
                 Kind::Output(term, _) => waiting.push(*term),
                 _ => {}
             }
         }
+        ops.sort_unstable();
+        ops.dedup();
         ops
+    }
+
+    /// Whether the term is a node, and `node` fits its operator.
+    pub(crate) fn fits(&self, term: TermId, graph: &Graph, node: NodeId) -> bool {
+        match self.terms.get(term).map(|term| &term.kind) {
+            Some(Kind::Node(wanted)) => wanted.fits(graph, &graph.nodes[node]),
+            _ => graph.nodes[node].op == self.op(term),
+        }
     }
 
     /// The operator of a term, for messages.

@@ -4,9 +4,10 @@ use onnxport_abi::rules::RuleText;
 use rustc_hash::FxHashMap;
 
 use super::pattern::{
-    Attribute, AttributeWants, DimTerm, Kind, NodeTerm, Number, Pattern, Term, TermId, Wanted,
+    Attribute, AttributeWants, DimTerm, Kind, NodeTerm, Number, OpClass, Pattern, Term, TermId, Wanted,
 };
 use crate::incoming::Known;
+use crate::ops::{Traits, traits_of};
 use crate::text::{Lexer, TextError};
 
 /// Patterns nest no deeper than this.
@@ -212,14 +213,17 @@ impl Parser<'_> {
     }
 
     fn node_of(&mut self, domain: String, op: String, flags: Flags) -> Read<TermId> {
+        let class = if domain.is_empty() { OpClass::of(&op) } else { None };
+        let commutes = || domain.is_empty() && traits_of("", &op).has(Traits::COMMUTATIVE);
         let mut node = NodeTerm {
-            commutative: flags.commutative.unwrap_or_else(|| domain.is_empty() && commutes(&op)),
+            commutative: flags.commutative.unwrap_or_else(commutes),
             domain,
             op,
+            class,
             operands: Vec::new(),
             attributes: Vec::new(),
             output: 0,
-            open: false,
+            open: class.is_some(),
             shared: flags.shared,
         };
         self.lexer.expect("(")?;
@@ -239,6 +243,10 @@ impl Parser<'_> {
         }
         if self.lexer.eat(".") {
             node.output = self.lexer.int()?;
+        }
+        if class.is_some_and(|class| class.is_empty(node.operands.len())) {
+            let word = &node.op;
+            return self.lexer.fail(format!("`{word}` has no operator of {} operands", node.operands.len()));
         }
         if flags.commutative == Some(true) && node.operands.len() < 2 {
             return self.lexer.fail("a commutative operator has two operands");
@@ -393,11 +401,6 @@ impl Flags {
             commutative: self.commutative.or(other.commutative),
         }
     }
-}
-
-/// Whether ONNX's own operator `op` computes the same, bit for bit, with its first two operands swapped.
-fn commutes(op: &str) -> bool {
-    matches!(op, "Add" | "Mul" | "And" | "Or" | "Xor" | "Equal" | "BitwiseAnd" | "BitwiseOr" | "BitwiseXor")
 }
 
 /// The position of `name`, which is added where it is new.

@@ -3,9 +3,10 @@
 use rustc_hash::FxHashSet;
 
 use super::places::reads;
-use crate::ir::{Def, Model, NodeId, Shape, Type, ValueId, tidy};
+use crate::ir::{Def, Model, NodeId, Shape, Type, ValueId};
 use crate::run::Computed;
 use crate::sym::Dim;
+use crate::tidy;
 
 /// What computes `values`, back to where `is_known` holds: the nodes, in no order, and the known values and the inputs of
 /// the model that they read. `values` themselves are computed even if they are known.

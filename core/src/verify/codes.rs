@@ -4,23 +4,8 @@
 //! middle between two codes becomes either. Such a difference is one step and not a mistake.
 
 use crate::ir::{Attr, Def, Graph, Node, ValueId};
+use crate::ops::{Traits, traits};
 use crate::tensor::DType;
-
-/// Operators whose results differ by no more than their first operand does.
-const KEEPING: &[&str] = &[
-    "Clip",
-    "Expand",
-    "Flatten",
-    "Gather",
-    "Identity",
-    "MaxPool",
-    "Relu",
-    "Reshape",
-    "Slice",
-    "Squeeze",
-    "Transpose",
-    "Unsqueeze",
-];
 
 /// The step between the neighbouring codes that `value` is computed from, through operators that keep differences.
 pub(super) fn step(graph: &Graph, value: ValueId) -> Option<f64> {
@@ -34,7 +19,8 @@ pub(super) fn step(graph: &Graph, value: ValueId) -> Option<f64> {
             "DequantizeLinear" => return largest(graph, input(1)?),
             "QuantizeLinear" => return integers(graph, at).then_some(1.0),
             "Cast" if widens(graph, node, input(0)?) => {}
-            op if KEEPING.contains(&op) => {}
+            // Its results differ by no more than its first operand does.
+            _ if traits(node).has_any(Traits::MOVES.with(Traits::NONEXPANSIVE)) => {}
             _ => return None,
         }
         at = input(0)?;

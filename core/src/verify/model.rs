@@ -13,6 +13,7 @@ use super::{Extent, Port, Signature};
 use crate::diagnose::{Code, Diagnostic};
 use crate::meta::Implied;
 use crate::onnx::OnnxFile;
+use crate::ops::{Traits, traits_of};
 use crate::sizes::{Constraints, Sizes};
 use crate::sym::{Dim, SymId, Symbols};
 use crate::tensor::data::count;
@@ -21,10 +22,6 @@ use crate::tensor::data::count;
 const SIZE: i64 = 4;
 /// How many times the bytes of the inputs all values take, by a guess: only the inputs' types are known.
 const SHARE: u64 = 16;
-
-/// Operators whose result has the elements of their first operand.
-const PASSING: &[&str] =
-    &["Cast", "Expand", "Flatten", "Identity", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"];
 
 impl Against {
     /// Calls whose inputs have values by rules, at a small size of every dynamic dimension and at the ends of what they
@@ -94,7 +91,8 @@ fn tables(graph: &GraphProto) -> FxHashMap<&str, i64> {
         .collect();
     let mut found: FxHashMap<&str, i64> = FxHashMap::default();
     for node in graph.node.iter().filter(|node| node.domain().is_empty()) {
-        if PASSING.contains(&node.op_type()) {
+        // Its results have the elements of its first operand.
+        if node.op_type() == "Cast" || traits_of("", node.op_type()).has(Traits::MOVES) {
             let from = node.input.first().and_then(|first| holds.get(first.as_str()).copied());
             if let Some((input, output)) = from.zip(node.output.first()) {
                 holds.insert(output, input);

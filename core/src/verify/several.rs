@@ -12,6 +12,7 @@ use super::report::Verification;
 use super::run::{self, Options};
 use crate::diagnose::Diagnostic;
 use crate::onnx::OnnxFile;
+use crate::ops::{Traits, traits_of};
 use crate::tensor::LazyTensor;
 
 impl Against {
@@ -69,15 +70,12 @@ impl Against {
 /// How often a call is made of a model that keeps states.
 const STEPS: usize = 3;
 
-/// Operators that draw random numbers.
-const RANDOM: &[&str] =
-    &["Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"];
-
 /// Whether a node of the model may draw random numbers, so that no other run gives its values.
 pub(super) fn draws(file: &OnnxFile) -> bool {
     let is_random = |node: &NodeProto| {
-        let trains = node.op_type() == "Dropout" && node.input.get(2).is_some_and(|mode| !mode.is_empty());
-        node.domain().is_empty() && (trains || RANDOM.contains(&node.op_type()))
+        // A dropout draws in training only.
+        let idle = node.op_type() == "Dropout" && node.input.get(2).is_none_or(String::is_empty);
+        !idle && traits_of(node.domain(), node.op_type()).has(Traits::RANDOM)
     };
     let main = file.graph().into_iter().flat_map(|graph| &graph.node);
     main.chain(inner(file)).any(is_random)

@@ -169,6 +169,19 @@ static inline int onnxport_has(const onnxport_table *table, const uint64_t *prin
 /* graph/1: a plugin reads an ONNX graph. */
 #define ONNXPORT_GRAPH_INTERFACE "graph/1"
 #define ONNXPORT_GRAPH_NOTHING ((uint64_t)(0))
+#define ONNXPORT_GRAPH_OP_TRAIT_ELEMENTWISE ((uint64_t)(1))
+#define ONNXPORT_GRAPH_OP_TRAIT_BROADCASTING ((uint64_t)(2))
+#define ONNXPORT_GRAPH_OP_TRAIT_COMMUTATIVE ((uint64_t)(4))
+#define ONNXPORT_GRAPH_OP_TRAIT_MOVES ((uint64_t)(8))
+#define ONNXPORT_GRAPH_OP_TRAIT_RESHAPES ((uint64_t)(16))
+#define ONNXPORT_GRAPH_OP_TRAIT_REDUCTION ((uint64_t)(32))
+#define ONNXPORT_GRAPH_OP_TRAIT_ACCUMULATES ((uint64_t)(64))
+#define ONNXPORT_GRAPH_OP_TRAIT_RANDOM ((uint64_t)(128))
+#define ONNXPORT_GRAPH_OP_TRAIT_TYPED ((uint64_t)(256))
+#define ONNXPORT_GRAPH_OP_TRAIT_QUANTIZES ((uint64_t)(512))
+#define ONNXPORT_GRAPH_OP_TRAIT_DISCONTINUOUS ((uint64_t)(1024))
+#define ONNXPORT_GRAPH_OP_TRAIT_NONEXPANSIVE ((uint64_t)(2048))
+#define ONNXPORT_GRAPH_OP_TRAIT_BITWISE ((uint64_t)(4096))
 #define ONNXPORT_GRAPH_ATTRIBUTE_KIND_NONE ((uint32_t)(0))
 #define ONNXPORT_GRAPH_ATTRIBUTE_KIND_REFERENCE ((uint32_t)(9))
 #define ONNXPORT_GRAPH_VALUE_KIND_UNKNOWN ((uint32_t)(0))
@@ -355,18 +368,18 @@ enum {
     UINT64_C(0xbdfd0450ee95120b), /* 1.0 opset */ \
     UINT64_C(0x2d9e62de6f135568), /* 1.0 main */ \
     UINT64_C(0xbc41c31a591f6508), /* 1.0 block */ \
-    UINT64_C(0x6dcb43fb943aec53), /* 1.0 node */ \
-    UINT64_C(0x369b1ba9a5c6384e), /* 1.0 attribute */ \
-    UINT64_C(0x929e5fbbee8d3e6f), /* 1.0 value */ \
-    UINT64_C(0xc3e388a942f3d43c), /* 1.0 uses */ \
-    UINT64_C(0x1d405a01cd68cf0b), /* 1.0 output_name */ \
-    UINT64_C(0x35215eef5bad7e7a), /* 1.0 constant */ \
-    UINT64_C(0x9d158466a8552b67), /* 1.0 contents */ \
-    UINT64_C(0x31c9a1dfa99e8d90), /* 1.0 initializer */ \
-    UINT64_C(0x8c885d1d407934d3), /* 1.0 read */ \
-    UINT64_C(0xe1c7d0f249d5c34b), /* 1.0 dim_range */ \
-    UINT64_C(0x6f636b544ec6ea85), /* 1.0 dim_text */ \
-    UINT64_C(0x99b19a857de0e4b1), /* 1.0 derive */ \
+    UINT64_C(0x7f208bc8e960ff48), /* 1.0 node */ \
+    UINT64_C(0x68d909ab45f31d91), /* 1.0 attribute */ \
+    UINT64_C(0xe9aec274532154a8), /* 1.0 value */ \
+    UINT64_C(0xfbdb92b981c85619), /* 1.0 uses */ \
+    UINT64_C(0x4509516b9afa56b0), /* 1.0 output_name */ \
+    UINT64_C(0x49929066a451be33), /* 1.0 constant */ \
+    UINT64_C(0x266d430d261545b4), /* 1.0 contents */ \
+    UINT64_C(0xc7755a551227a1f9), /* 1.0 initializer */ \
+    UINT64_C(0x568e230a69b53f7a), /* 1.0 read */ \
+    UINT64_C(0xa5291097441d4838), /* 1.0 dim_range */ \
+    UINT64_C(0xf490707152b96eae), /* 1.0 dim_text */ \
+    UINT64_C(0xe429c2e1254c2ac2), /* 1.0 derive */ \
 }
 enum {
     ONNXPORT_GRAPH_HOST_OPSET,
@@ -1170,6 +1183,8 @@ struct onnxport_graph_node_view {
     onnxport_str target;
     /* The path of the module that it comes from, `layer1.0.conv1`; empty for the root. */
     onnxport_str module;
+    /* Bits of `op_trait`: what the definition of the operator says of it. */
+    uint64_t traits;
 };
 
 /* The value of an attribute, to read or to set. */

@@ -20,6 +20,7 @@ mod fingerprint;
 mod interfaces;
 mod root;
 mod table;
+mod traits;
 
 pub use abi_stable;
 pub use borrowed::{MAX_ITEMS, MAX_TEXT, Malformed, RSlice, RSliceMut, RStr};
@@ -29,3 +30,4 @@ pub use fingerprint::Shape;
 pub use interfaces::*;
 pub use root::{HostRoot, PANIC_PROBE, PluginRoot, PluginRootRef};
 pub use table::{Interface, Mismatch, Table, Version, Why};
+pub use traits::Traits;

@@ -1,7 +1,9 @@
 //! `#[lowering]`, `simple!`, `rules!` and `#[pass]`: registration without glue.
 
 mod class;
+mod known;
 mod lowering;
+mod operators;
 mod pass;
 mod rules;
 mod simple;
@@ -32,7 +34,7 @@ pub fn lowering(attribute: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// The arguments name those of the operator's schema, in the order of the node's inputs; they are
 /// cast to the element type that the program states for the result (left as they are when that is
-/// `bool`). `Op(self; axis = dim)` forms are not simple: write a `#[lowering]`.
+/// `bool`). An operator that ONNX does not have fails to compile. `Op(self; axis = dim)` forms are not simple: write a `#[lowering]`.
 #[proc_macro]
 pub fn simple(item: TokenStream) -> TokenStream {
     simple::expand(item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
@@ -64,6 +66,9 @@ pub fn simple(item: TokenStream) -> TokenStream {
 /// | `_` | any value, which gets no name |
 /// | `1.5` | a small constant that is 1.5 throughout |
 /// | `Op(…)` | what a node makes; `Op(…).1` is its second output |
+/// | `each(x)`, `each(x, y)` | what an elementwise operator makes of `x`, or a broadcasting one of exactly these |
+/// | `view(x)` | what an operator makes that only gives `x` another shape |
+/// | `reduce(x, axes)` | what a reduction makes of `x` |
 ///
 /// | attribute | what it matches |
 /// |---|---|
@@ -74,6 +79,8 @@ pub fn simple(item: TokenStream) -> TokenStream {
 /// Inputs and attributes that a pattern does not mention must not be there, unless `..` stands last. Before
 /// an operator may stand `node @` (a name for the node), `commutative` (the first two operands may be
 /// swapped), `shared` (others may read what an inner node makes as well) and `"domain"::`.
+///
+/// An operator that ONNX does not have fails to compile, in patterns and in what takes their place. `""::Name(…)` is not checked.
 ///
 /// After the name may stand `(class = exact, opset = 18..=20, priority = 1)`. The class says how exact the rule is:
 ///

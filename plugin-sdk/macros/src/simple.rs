@@ -7,6 +7,8 @@ use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::{Ident, LitStr, Result, Token, parenthesized};
 
+use crate::known;
+
 struct Rule {
     target: LitStr,
     op: Ident,
@@ -26,6 +28,7 @@ impl Parse for Rule {
         let target = input.parse()?;
         input.parse::<Token![=>]>()?;
         let op = input.parse()?;
+        known::operator(&op)?;
         let content;
         parenthesized!(content in input);
         Ok(Self { target, op, arguments: Punctuated::parse_terminated(&content)? })

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-use onnxport_abi::{RSlice, RStr};
+use onnxport_abi::{RSlice, RStr, Traits};
 
 use super::{Attribute, BlockRef, GraphView, ValueRef};
 use crate::abi::graph::{NOTHING, NodeView};
@@ -53,6 +53,11 @@ impl<'h> NodeRef<'h> {
     pub fn is_in(self, domain: &str, op: &str) -> bool {
         let view = self.view();
         view.domain.lent() == domain && view.op.lent() == op
+    }
+
+    /// What ONNX's definition says of the operator; nothing for an unknown one.
+    pub fn traits(self) -> Traits {
+        Traits::from_bits(self.view().traits)
     }
 
     /// The block that holds the node.
@@ -176,6 +181,7 @@ fn empty<'a>() -> NodeView<'a> {
         exported: none,
         target: none,
         module: none,
+        traits: 0,
     }
 }
 

@@ -96,9 +96,7 @@ fn are_usual(matched: &Matched<'_>, x: ValueRef<'_>, numbers: [ValueRef<'_>; 2])
         }
     }
     let product = matched.root().output(0).ok_or("it makes nothing")?;
-    let rounds =
-        ["Floor", "Ceil", "Round", "Cast", "Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual"];
-    if product.uses().iter().any(|(reader, _)| rounds.iter().any(|op| reader.is(op))) {
+    if product.uses().iter().any(|(reader, _)| reader.traits().has(Traits::DISCONTINUOUS)) {
         return Err("the product is rounded or compared, which may go the other way".into());
     }
     Ok(())

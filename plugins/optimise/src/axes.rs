@@ -28,21 +28,11 @@ rules! {
 
     /// Axes that a reduction keeps, and that go.
     squeeze_of_reduction (opset = 18..):
-        let inner = (
-            ReduceSum(x, const axes, ..) | ReduceMean(x, const axes, ..) | ReduceMax(x, const axes, ..)
-            | ReduceMin(x, const axes, ..) | ReduceProd(x, const axes, ..) | ReduceL1(x, const axes, ..)
-            | ReduceL2(x, const axes, ..) | ReduceSumSquare(x, const axes, ..) | ReduceLogSumExp(x, const axes, ..)
-        );
-        Squeeze(inner, const gone) => reduced(cx, gone, 0);
+        Squeeze(reduce(x, const axes), const gone) => reduced(cx, gone, 0);
 
     /// Axes that a reduction takes away, and that come again.
     unsqueeze_of_reduction (opset = 18..):
-        let inner = (
-            ReduceSum(x, const axes, ..) | ReduceMean(x, const axes, ..) | ReduceMax(x, const axes, ..)
-            | ReduceMin(x, const axes, ..) | ReduceProd(x, const axes, ..) | ReduceL1(x, const axes, ..)
-            | ReduceL2(x, const axes, ..) | ReduceSumSquare(x, const axes, ..) | ReduceLogSumExp(x, const axes, ..)
-        );
-        Unsqueeze(inner, const new) => reduced(cx, new, 1);
+        Unsqueeze(reduce(x, const axes), const new) => reduced(cx, new, 1);
 
     /// A reduction along no axis. A sum turns -0 into 0.
     reduction_of_nothing (opset = 18..):

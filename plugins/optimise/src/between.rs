@@ -2,39 +2,23 @@
 
 use onnxport_sdk::prelude::*;
 
-use crate::rewriting::{inner, known};
+use crate::rewriting::{inner, known, over};
 
 rules! {
     #![class = exact]
 
-    /// An operator on single elements in another shape than before and after.
-    reshaped_around_one (priority = -1):
-        let inner = (
-            Abs(r) | Neg(r) | Relu(r) | Sigmoid(r) | Tanh(r) | Exp(r) | Log(r) | Sqrt(r) | Reciprocal(r) | Erf(r)
-            | Floor(r) | Ceil(r) | Round(r) | Sign(r) | Not(r) | Softplus(r) | Sin(r) | Cos(r) | IsNaN(r)
-            | Cast(r, ..) | Clip(r, ..) | LeakyRelu(r, ..) | Elu(r, ..) | Gelu(r, ..) | HardSwish(r)
-            | HardSigmoid(r, ..) | Mish(r)
-        );
-        (Reshape(inner, _, ..) | Flatten(inner, ..) | Squeeze(inner, ..) | Unsqueeze(inner, ..))
-        if is_reshaped(r)
-        => within(cx);
+    /// An elementwise operator in another shape than before and after.
+    reshaped_around_one (priority = -1): view(each(r)) if is_reshaped(r) => within(cx);
 
-    /// An operator on the elements of two tensors, both in another shape than before and after, or on one of them and a number.
+    /// A broadcasting operator over two tensors, both in another shape than before and after, or over one of them and a number.
     reshaped_around_two (priority = -1):
-        let inner = (
-            ordered Add(a, b) | Sub(a, b) | ordered Mul(a, b) | Div(a, b) | Pow(a, b) | ordered And(a, b) | ordered Or(a, b)
-            | ordered Equal(a, b) | Less(a, b) | Greater(a, b) | LessOrEqual(a, b) | GreaterOrEqual(a, b) | Max(a, b) | Min(a, b)
-        );
-        (Reshape(inner, _, ..) | Flatten(inner, ..) | Squeeze(inner, ..) | Unsqueeze(inner, ..))
-        if is_reshaped(a).or_else(|_| is_reshaped(b))
-        => within(cx);
+        view(each(a, b)) if is_reshaped(a).or_else(|_| is_reshaped(b)) => within(cx);
 }
 
 /// What `value` was before it got another shape.
 fn source(value: ValueRef<'_>) -> Option<ValueRef<'_>> {
     let (node, _) = value.producer()?;
-    let reshapes = ["Reshape", "Flatten", "Squeeze", "Unsqueeze"].into_iter().any(|op| node.is(op));
-    if reshapes { node.input(0) } else { None }
+    if node.traits().has(Traits::RESHAPES) { node.input(0) } else { None }
 }
 
 fn is_reshaped(value: ValueRef<'_>) -> Res<()> {
@@ -80,7 +64,5 @@ fn within<'h>(cx: &Rewrite<'h>) -> Res<ValueRef<'h>> {
     if operands.iter().flatten().all(|operand| operand.shape().as_deref() != Some(&shape[..])) {
         return Err("no operand has the shape of the result".into());
     }
-    let (op, attributes) = (node.op(), node.attributes_but(&[]));
-    let new = operands.into_iter().fold(cx.op(&op), onnxport_sdk::NodeBuilder::maybe);
-    Ok(attributes.iter().fold(new, |new, (name, value)| new.set(name, value.clone())).one())
+    Ok(over(cx, node, operands))
 }

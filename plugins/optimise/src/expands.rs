@@ -20,12 +20,7 @@ rules! {
     /// An operator that expands its operands anyway.
     expand_before_broadcast:
         let e = Expand(_x, _);
-        (
-            Add(e, _) | Sub(e, _) | Sub(_, e) | Mul(e, _) | Div(e, _) | Div(_, e) | Pow(e, _) | Pow(_, e)
-            | And(e, _) | Or(e, _) | Xor(e, _) | Equal(e, _) | Less(e, _) | Less(_, e) | Greater(e, _) | Greater(_, e)
-            | LessOrEqual(e, _) | LessOrEqual(_, e) | GreaterOrEqual(e, _) | GreaterOrEqual(_, e)
-            | Where(e, _, _) | Where(_, e, _) | Where(_, _, e)
-        )
+        (each(e, _) | each(_, e) | each(e, _, _) | each(_, e, _) | each(_, _, e))
         => unexpanded(cx);
 }
 

@@ -10,12 +10,7 @@ rules! {
     /// New axes in front of an operand that broadcasting brings to the rank of another one.
     unsqueeze_before_broadcast:
         let u = shared Unsqueeze(_x, const _axes);
-        (
-            Add(u, _) | Sub(u, _) | Sub(_, u) | Mul(u, _) | Div(u, _) | Div(_, u) | Pow(u, _) | Pow(_, u)
-            | And(u, _) | Or(u, _) | Xor(u, _) | Equal(u, _) | Less(u, _) | Less(_, u) | Greater(u, _) | Greater(_, u)
-            | LessOrEqual(u, _) | LessOrEqual(_, u) | GreaterOrEqual(u, _) | GreaterOrEqual(_, u)
-            | Where(u, _, _) | Where(_, u, _) | Where(_, _, u)
-        )
+        (each(u, _) | each(_, u) | each(u, _, _) | each(_, u, _) | each(_, _, u))
         => as_it_was(cx);
 }
 

@@ -25,6 +25,17 @@ pub(crate) fn with<'h>(
     set.iter().fold(new, |new, (name, value)| new.set(name, value.clone())).one()
 }
 
+/// A node like `node`, with its attributes, over other inputs, some of which may be left out.
+pub(crate) fn over<'h>(
+    cx: &Rewrite<'h>,
+    node: NodeRef<'h>,
+    inputs: impl IntoIterator<Item = Option<ValueRef<'h>>>,
+) -> ValueRef<'h> {
+    let (domain, op, attributes) = (node.domain(), node.op(), node.attributes_but(&[]));
+    let new = inputs.into_iter().fold(cx.op_in(&domain, 1, &op), onnxport_sdk::NodeBuilder::maybe);
+    attributes.iter().fold(new, |new, (name, value)| new.set(name, value.clone())).one()
+}
+
 /// The node that makes the first operand of the root.
 pub(crate) fn inner<'h>(matched: &Matched<'h>) -> Res<NodeRef<'h>> {
     made(matched.root().input(0))

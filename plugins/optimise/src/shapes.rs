@@ -24,16 +24,14 @@ rules! {
 
     /// A reshape of what only has other axes, from which it copies extents that stand in the same places in front of that.
     reshape_of_axes:
-        let inner = (Flatten(x, ..) | Squeeze(x, ..) | Unsqueeze(x, ..));
-        Reshape(inner, const shape) if copies_alike(matched, x, shape) => Reshape(x, shape);
+        Reshape(view(x), const shape) if copies_alike(matched, x, shape) => Reshape(x, shape);
 
     /// A reshape to a shape that is computed, and known all the same.
     reshape_by_facts: Reshape(x, shape, ..) if is_computed(matched, shape) => to_known_shape(cx, x);
 
     /// Several operators in a row that only give a tensor other shapes.
     reshaped_twice (priority = -1):
-        let inner = (Reshape(x, _, ..) | Flatten(x, ..) | Squeeze(x, ..) | Unsqueeze(x, ..));
-        (Reshape(inner, _, ..) | Flatten(inner, ..) | Squeeze(inner, ..) | Unsqueeze(inner, ..))
+        view(view(_x))
         => to_known_shape(cx, operand(cx)?);
 }
 

@@ -49,7 +49,6 @@ fn is_zeros(value: ValueRef<'_>, depth: usize) -> bool {
         return zeros(&literal);
     }
     let Ok(node) = made(Some(value)) else { return false };
-    let arranges = ["Split", "Slice", "Reshape", "Squeeze", "Unsqueeze", "Transpose", "Expand", "Gather"];
     if node.is("ConstantOfShape") {
         return match node.attribute("value") {
             Attribute::None => true,
@@ -57,7 +56,5 @@ fn is_zeros(value: ValueRef<'_>, depth: usize) -> bool {
             _ => false,
         };
     }
-    depth > 0
-        && arranges.iter().any(|op| node.is(op))
-        && node.input(0).is_some_and(|x| is_zeros(x, depth - 1))
+    depth > 0 && node.traits().has(Traits::MOVES) && node.input(0).is_some_and(|x| is_zeros(x, depth - 1))
 }

@@ -2,7 +2,7 @@
 
 use onnxport_sdk::prelude::*;
 
-use crate::rewriting::{again, axis_of, inner, made, operands, with};
+use crate::rewriting::{again, axis_of, inner, made, operands, over, with};
 
 rules! {
     #![class = exact]
@@ -14,29 +14,13 @@ rules! {
     /// A transpose that leaves every axis where it is.
     transpose_to_itself (priority = 1): Transpose(x, perm = p) if is_identity(p) => x;
 
-    /// Transposes around an operator that treats every element alone.
+    /// Transposes around an elementwise operator.
     transpose_around_one:
-        let t = Transpose(_x, perm = p);
-        Transpose(
-            (
-                Abs(t) | Neg(t) | Relu(t) | Sigmoid(t) | Tanh(t) | Exp(t) | Log(t) | Sqrt(t) | Reciprocal(t) | Erf(t)
-                | Floor(t) | Ceil(t) | Round(t) | Sign(t) | Not(t) | Softplus(t) | Sin(t) | Cos(t) | IsNaN(t)
-                | Cast(t, ..) | Clip(t, ..) | LeakyRelu(t, ..) | Elu(t, ..) | Gelu(t, ..) | HardSwish(t)
-                | HardSigmoid(t, ..)
-            ),
-            perm = q
-        )
-        => below(cx, compose(p, q)?);
+        Transpose(each(Transpose(_x, perm = p)), perm = q) => below(cx, compose(p, q)?);
 
-    /// An operator over two tensors that were turned alike turns one.
+    /// A broadcasting operator over two tensors that were transposed alike: its result is transposed.
     transposed_alike:
-        let a = Transpose(_x, perm = p);
-        let b = Transpose(_y, perm = p);
-        (
-            Add(a, b) | Sub(a, b) | Mul(a, b) | Div(a, b) | And(a, b) | Or(a, b) | Equal(a, b) | Less(a, b)
-            | Greater(a, b) | Max(a, b) | Min(a, b)
-        )
-        => turned(cx, p);
+        each(Transpose(_x, perm = p), Transpose(_y, perm = p)) => turned(cx, p);
 
     /// Tensors that are turned alike and joined are joined and turned.
     concat_of_transposed: Concat(Transpose(_x, perm = p), axis = axis, ..) => joined(cx, p, axis);
@@ -62,28 +46,14 @@ fn sources<'h>(values: &[ValueRef<'h>], rank: usize) -> Res<Vec<ValueRef<'h>>> {
 /// The operator below the root over what is turned, and `perm` behind it.
 fn below<'h>(cx: &Rewrite<'h>, perm: Vec<i64>) -> Res<ValueRef<'h>> {
     let node = inner(cx.matched())?;
-    let turns = |value: &ValueRef<'h>| made(Some(*value)).is_ok_and(|node| node.is("Transpose"));
+    let turned: Vec<ValueRef<'h>> = node.input(0).into_iter().collect();
     // Limits of a clip and the like stay.
-    let (turned, kept): (Vec<_>, Vec<_>) =
-        node.inputs().into_iter().partition(|v| v.as_ref().is_some_and(turns));
-    let turned: Vec<ValueRef<'h>> = turned.into_iter().flatten().collect();
-    let inner = rebuilt(cx, node, sources(&turned, perm.len())?, kept);
+    let operands = sources(&turned, perm.len())?.into_iter().map(Some);
+    let inner = over(cx, node, operands.chain(node.inputs().into_iter().skip(1)));
     if perm.iter().zip(0..).all(|(axis, place)| *axis == place) {
         return Ok(inner);
     }
     Ok(cx.op("Transpose").input(inner).ints("perm", &perm).one())
-}
-
-/// `node` over other operands in front of those that stay.
-fn rebuilt<'h>(
-    cx: &Rewrite<'h>,
-    node: NodeRef<'h>,
-    operands: Vec<ValueRef<'h>>,
-    kept: Vec<Option<ValueRef<'h>>>,
-) -> ValueRef<'h> {
-    let (op, attributes) = (node.op(), node.attributes_but(&[]));
-    let new = kept.into_iter().fold(cx.op(&op).inputs(operands), onnxport_sdk::NodeBuilder::maybe);
-    attributes.iter().fold(new, |new, (name, value)| new.set(name, value.clone())).one()
 }
 
 /// The root over what its operands turn, and turned itself.

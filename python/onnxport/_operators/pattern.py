@@ -193,6 +193,21 @@ class Builder:
         """Match a constant that is this number, or differs from it by `within` at most."""
         return Plain(f"{_number(value)} ~ {_number(within)}" if within else _number(value))
 
+    def each(self, *operands: Any) -> Node:
+        """Match an elementwise operator over `x`, or a broadcasting one over exactly these.
+
+        Further inputs of an elementwise operator are scalars; attributes are any.
+        """
+        return Node("each", operands)
+
+    def view(self, x: Any) -> Node:
+        """Match an operator that only gives `x` another shape."""
+        return Node("view", (x,))
+
+    def reduce(self, *operands: Any) -> Node:
+        """Match a reduction of `x`, and its axes where they are given."""
+        return Node("reduce", operands)
+
     def maybe(self, node: Node) -> Term:
         """Match the node, or its first operand alone."""
         return Around("maybe ", node)

@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use onnxport_core::inline::{SMALL, inline};
-use onnxport_core::ir::{Model, tidy};
+use onnxport_core::ir::Model;
+use onnxport_core::tidy;
 use onnxport_core::valid::{Stated, validate};
 use onnxport_ir::ops::{Limits, run};
 

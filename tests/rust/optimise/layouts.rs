@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 
-use onnxport_core::ir::{Model, tidy};
+use onnxport_core::ir::Model;
 use onnxport_core::layout::layouts;
 use onnxport_core::optimise::{Level, OptimiseOptions, optimise};
 use onnxport_core::sym::SymId;
+use onnxport_core::tidy;
 use onnxport_core::valid::{Stated, validate};
 use onnxport_ir::ops::{Limits, run};
 

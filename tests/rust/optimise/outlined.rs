@@ -1,8 +1,9 @@
 //! Local functions of what stands in a graph several times in a row.
 
 use onnxport_core::inline::inline;
-use onnxport_core::ir::{Model, tidy};
+use onnxport_core::ir::Model;
 use onnxport_core::optimise::{OptimiseOptions, outline};
+use onnxport_core::tidy;
 use onnxport_core::valid::{Stated, validate};
 use onnxport_ir::ops::{Limits, run};
 

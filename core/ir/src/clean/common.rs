@@ -6,15 +6,12 @@ use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
 
 use crate::ir::{Attr, BlockId, Def, Graph, Node, NodeId, ShapeValue, ValueId};
-use crate::ops::lookup;
+use crate::ops::{Traits, lookup};
 use crate::sym::Dim;
 use crate::tensor::{DType, LazyTensor, Source};
 
 /// Tensors in attributes that take more bytes are not compared.
 const SMALL_BYTES: u64 = 1024;
-
-/// Operators that stay as often as they stand there: runtimes look for one in front of each operator, and behind it.
-const KEPT: [&str; 3] = ["DequantizeLinear", "DynamicQuantizeLinear", "QuantizeLinear"];
 
 /// Makes the readers of a computation read the first equal one that they can see, in the same block or in one around it;
 /// returns how many nodes lost their readers. Sizes are equal when their expressions are.
@@ -153,10 +150,11 @@ impl Scopes {
     }
 }
 
-/// Whether a node gives the same for the same inputs wherever it stands.
+/// Whether a node gives the same for the same inputs wherever it stands, and need not stand as often as it does.
 fn is_plain(node: &Node) -> bool {
-    let known = lookup(&node.domain, &node.op).is_some_and(|op| !op.is_random());
-    known && !KEPT.contains(&node.op.as_str()) && node.blocks().next().is_none()
+    let kept = Traits::RANDOM.with(Traits::QUANTIZES);
+    let known = lookup(&node.domain, &node.op).is_some_and(|op| !op.traits().has_any(kept));
+    known && node.blocks().next().is_none()
 }
 
 /// The only output of a node that computes sizes, and what it is: the type, the rank and the elements.

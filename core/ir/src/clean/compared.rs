@@ -5,6 +5,7 @@
 
 use super::affine::{Affine, dims};
 use crate::ir::{Graph, NodeId};
+use crate::ops::{Traits, traits};
 use crate::sym::{Dim, Symbols};
 use crate::tensor::{DType, LazyTensor};
 
@@ -44,7 +45,7 @@ fn outcome(graph: &Graph, symbols: &mut Symbols, node: NodeId) -> Option<bool> {
 /// Whether a node that treats elements alone has its shape from other operands than this one.
 fn is_shaped_by_others(graph: &Graph, node: NodeId, index: usize) -> bool {
     let data = &graph.nodes[node];
-    if !data.domain.is_empty() || !["And", "Or", "Xor", "Where"].contains(&data.op.as_str()) {
+    if !traits(data).has(Traits::BROADCASTING) {
         return false;
     }
     let Some(whole) = data.outputs.first().copied().flatten().and_then(|output| dims(graph, output)) else {

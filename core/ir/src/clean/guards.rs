@@ -7,6 +7,7 @@
 
 use super::affine::{Affine, dims, fits, maker};
 use crate::ir::{Attr, Def, Graph, NodeId, ValueId};
+use crate::ops::{Traits, traits};
 use crate::sym::{Dim, Symbols};
 
 /// How deep conjunctions are followed, and how many comparisons.
@@ -103,7 +104,7 @@ fn conjuncts(
                 conjuncts(graph, symbols, input(at)?, depth, found)?;
             }
         }
-        "LessOrEqual" | "Less" | "GreaterOrEqual" | "Greater" => {
+        _ if traits(node).has(Traits::BROADCASTING.with(Traits::DISCONTINUOUS)) => {
             let lead = Affine::lead(graph, symbols, node, mask)?;
             (found.len() < MAX_COMPARISONS).then(|| found.push(lead))?;
         }

@@ -23,9 +23,10 @@ pub use apart::{apart, once};
 pub use constants::constants;
 pub use weights::{Growth, summed, weights};
 
-use crate::ir::{Graph, Model, tidy};
+use crate::ir::{Graph, Model};
 use crate::ops::infer::complete_all;
 use crate::ops::{Folding, Local, fold_graph};
+use crate::tidy;
 
 /// How often the steps are taken at most. What one leaves for another is mostly gone after the second time.
 const ROUNDS: usize = 4;

@@ -19,7 +19,6 @@ pub mod opset;
 mod order;
 mod same;
 pub mod text;
-pub mod tidy;
 mod value;
 
 pub use crate::state::StateKind;

@@ -1,6 +1,7 @@
 //! What operators do about axes.
 
 use crate::ir::{Attr, Graph, Node, NodeId, ValueId};
+use crate::ops::{Axes, Traits, lookup};
 use crate::sym::Dim;
 
 /// What has to change of a node for operands that are turned.
@@ -20,147 +21,39 @@ pub(super) enum Kind {
     Absorbs(Vec<usize>, Option<usize>),
 }
 
-const POINTWISE: [&str; 24] = [
-    "Add",
-    "And",
-    "BitwiseAnd",
-    "BitwiseOr",
-    "BitwiseXor",
-    "BitShift",
-    "Div",
-    "Equal",
-    "Greater",
-    "GreaterOrEqual",
-    "Less",
-    "LessOrEqual",
-    "Max",
-    "Mean",
-    "Min",
-    "Mod",
-    "Mul",
-    "Or",
-    "PRelu",
-    "Pow",
-    "Sub",
-    "Sum",
-    "Where",
-    "Xor",
-];
-
-const ALONE: [&str; 42] = [
-    "Abs",
-    "Acos",
-    "Acosh",
-    "Asin",
-    "Asinh",
-    "Atan",
-    "Atanh",
-    "BitwiseNot",
-    "Cast",
-    "Ceil",
-    "Celu",
-    "Clip",
-    "Cos",
-    "Cosh",
-    "Elu",
-    "Erf",
-    "Exp",
-    "Floor",
-    "Gelu",
-    "HardSigmoid",
-    "HardSwish",
-    "Identity",
-    "IsInf",
-    "IsNaN",
-    "LeakyRelu",
-    "Log",
-    "Mish",
-    "Neg",
-    "Not",
-    "Reciprocal",
-    "Relu",
-    "Round",
-    "Selu",
-    "Shrink",
-    "Sigmoid",
-    "Sign",
-    "Sin",
-    "Sinh",
-    "Softplus",
-    "Softsign",
-    "Sqrt",
-    "Tanh",
-];
-
-/// Reductions that are exact in every order.
-const EXACT: [&str; 2] = ["ReduceMax", "ReduceMin"];
-
-const SUMS: [&str; 8] = [
-    "ReduceL1",
-    "ReduceL2",
-    "ReduceLogSum",
-    "ReduceLogSumExp",
-    "ReduceMean",
-    "ReduceProd",
-    "ReduceSum",
-    "ReduceSumSquare",
-];
-
 impl Kind {
     /// What `id` does about the axes of operands of `rank`; `None` where that is not known, or where it asks for a layout.
     /// `sums`: whether elements may be added in another order.
     pub(super) fn of(graph: &Graph, id: NodeId, perm: &[usize], sums: bool) -> Option<Kind> {
         let (node, rank) = (&graph.nodes[id], perm.len());
-        if !node.domain.is_empty() {
-            return None;
-        }
-        let op = node.op.as_str();
+        let op = lookup(&node.domain, &node.op).filter(|op| op.domain.is_empty())?;
+        let traits = op.traits();
         let has_rank =
             |value: Option<ValueId>| value.is_some_and(|value| rank_of(graph, value) == Some(rank));
-        if !has_rank(node.inputs.first().copied().flatten()) && !POINTWISE.contains(&op) {
+        let has_inputs_up_to_rank =
+            || node.inputs.iter().all(|v| v.is_some_and(|v| rank_of(graph, v).is_some_and(|r| r <= rank)));
+        let others = || node.inputs.iter().skip(1).flatten();
+        let broadcasts = traits.has(Traits::BROADCASTING) || op.axis_mapping() == Some(Axes::Together);
+        if broadcasts && has_inputs_up_to_rank() {
+            return node.outputs.iter().all(|output| has_rank(*output)).then_some(Kind::Pointwise);
+        }
+        if !has_rank(node.inputs.first().copied().flatten()) {
             return None;
         }
-        let kind = match op {
-            _ if ALONE.contains(&op)
-                && node.inputs.iter().skip(1).flatten().all(|v| is_single(graph, *v)) =>
-            {
-                Kind::Alone
+        let is_alone = traits.has(Traits::ELEMENTWISE) && others().all(|v| is_single(graph, *v))
+            // With one scale for all.
+            || traits.has(Traits::QUANTIZES) && others().all(|v| rank_of(graph, *v) == Some(0));
+        // Another layout is another order in which elements are added.
+        let in_order = traits.has(Traits::ACCUMULATES) && !is_nearest(node);
+        let kind = match op.axis_mapping() {
+            _ if is_alone => Kind::Alone,
+            _ if in_order && !sums => return None,
+            Some(Axes::Along(default)) if node.int("keepdims").unwrap_or(1) == 1 => {
+                Kind::Axis(axis(node.int("axis").or(default)?, rank)?)
             }
-            _ if POINTWISE.contains(&op)
-                && node
-                    .inputs
-                    .iter()
-                    .all(|v| v.is_some_and(|v| rank_of(graph, v).is_some_and(|r| r <= rank))) =>
-            {
-                Kind::Pointwise
-            }
-            "QuantizeLinear" | "DequantizeLinear"
-                if node.inputs.iter().skip(1).flatten().all(|v| rank_of(graph, *v) == Some(0)) =>
-            {
-                Kind::Alone
-            }
-            "Concat" => Kind::Axis(axis(node.int("axis")?, rank)?),
-            "Split" => Kind::Axis(axis(node.int("axis").unwrap_or(0), rank)?),
-            "Softmax" | "LogSoftmax" | "Hardmax" if sums => {
-                Kind::Axis(axis(node.int("axis").unwrap_or(-1), rank)?)
-            }
-            "ArgMax" | "ArgMin" if node.int("keepdims").unwrap_or(1) == 1 => {
-                Kind::Axis(axis(node.int("axis").unwrap_or(0), rank)?)
-            }
-            "Pad" if node.inputs.get(3).is_none_or(Option::is_none) => {
-                Kind::Lists(lists(graph, node, &[(1, 2)], rank)?)
-            }
-            "Resize"
-                if (sums || is_nearest(node))
-                    && node.attr("axes").is_none()
-                    && node.inputs.get(1).copied().flatten().is_none_or(|roi| is_empty(graph, roi)) =>
-            {
-                Kind::Lists(lists(graph, node, &[(2, 1), (3, 1)], rank)?)
-            }
-            "Tile" | "Expand" => Kind::Lists(lists(graph, node, &[(1, 1)], rank)?),
-            "Slice" => Kind::Axes(listed(graph, node, Some(3), rank)?, Some(3)),
-            _ if EXACT.contains(&op) || sums && SUMS.contains(&op) => {
-                let place = node.attr("axes").is_none().then_some(1);
+            Some(Axes::PerAxis(places)) => Kind::Lists(lists(graph, node, places, rank)?),
+            Some(Axes::Listed(input)) => {
+                let place = node.attr("axes").is_none().then_some(input);
                 let axes = listed(graph, node, place, rank)?;
                 if node.int("keepdims").unwrap_or(1) == 1 {
                     Kind::Axes(axes, place)
@@ -200,14 +93,10 @@ pub(super) fn is_single(graph: &Graph, value: ValueId) -> bool {
     dims.is_some_and(|dims| dims.iter().all(|dim| *dim == Some(Dim::Const(1))))
 }
 
-/// Whether a `Resize` computes nothing of its elements; others may do it in another order for another layout.
+/// Whether a `Resize` copies elements: any other mode may add them in another order for another layout.
 fn is_nearest(node: &Node) -> bool {
-    node.attr("mode").is_none_or(|mode| matches!(mode, Attr::Str(mode) if mode == "nearest"))
-}
-
-fn is_empty(graph: &Graph, value: ValueId) -> bool {
-    let dims = graph.values[value].ty.shape().and_then(|shape| shape.dims());
-    dims.is_some_and(|dims| dims.contains(&Some(Dim::Const(0))))
+    node.is("Resize")
+        && node.attr("mode").is_none_or(|mode| matches!(mode, Attr::Str(mode) if mode == "nearest"))
 }
 
 fn axis(axis: i64, rank: usize) -> Option<usize> {
@@ -233,6 +122,12 @@ fn listed(graph: &Graph, node: &Node, input: Option<usize>, rank: usize) -> Opti
 /// Those of `places` that a node has, if each of them has an element for each axis, so many times.
 fn lists(graph: &Graph, node: &Node, places: &[(usize, usize)], rank: usize) -> Option<Vec<(usize, usize)>> {
     let mut found = Vec::new();
+    // The elements belong to the axes that another input or attribute picks.
+    let picks_axes =
+        node.attr("axes").is_some() || node.is("Pad") && node.inputs.get(3).is_some_and(Option::is_some);
+    if picks_axes {
+        return None;
+    }
     for (index, times) in places {
         let Some(value) = node.inputs.get(*index).copied().flatten() else { continue };
         match graph.values[value].ty.shape()?.dims()? {

@@ -12,8 +12,9 @@ mod kind;
 mod region;
 mod rewrite;
 
-use crate::ir::{Model, tidy};
+use crate::ir::Model;
 use crate::schedule::Sizes;
+use crate::tidy;
 
 /// The ranks of images, with a batch and channels.
 const RANKS: std::ops::RangeInclusive<usize> = 3..=5;

@@ -7,28 +7,32 @@ use super::error::invalid;
 use super::infer::broadcast;
 use super::map::{Arithmetic, floats, numbers};
 use super::strides::{Cut, volume};
-use super::{Op, Res, Tensor, Value};
+use super::{Axes, Op, Res, Tensor, Value};
 
 pub(super) const OPS: &[Op] = &[
-    Op::new("Celu").infer(broadcast::same).eval(celu),
-    Op::new("Elu").infer(broadcast::same).eval(elu),
-    Op::new("Gelu").infer(broadcast::same).eval(gelu),
-    Op::new("HardSigmoid").infer(broadcast::same).eval(hard_sigmoid),
-    Op::new("HardSwish").infer(broadcast::same).eval(|c| floats(c, |x| x * (x / 6.0 + 0.5).clamp(0.0, 1.0))),
-    Op::new("Hardmax").infer(broadcast::along).eval(hardmax),
-    Op::new("LeakyRelu").infer(broadcast::same).eval(leaky_relu),
-    Op::new("LogSoftmax").infer(broadcast::along).eval(|c| softmax(c, true)),
-    Op::new("Mish").infer(broadcast::same).eval(|c| floats(c, |x| x * softplus(x).tanh())),
-    Op::new("PRelu").infer(|cx| broadcast::scaled(cx, 1)).eval(parametric_relu),
-    Op::new("Relu").infer(broadcast::same).eval(|c| numbers(c, relu, |n| n.max(0))),
-    Op::new("Selu").infer(broadcast::same).eval(selu),
-    Op::new("Shrink").infer(broadcast::same).eval(shrink),
-    Op::new("Sigmoid").infer(broadcast::same).eval(|c| floats(c, sigmoid)),
-    Op::new("Softmax").infer(broadcast::along).eval(|c| softmax(c, false)),
-    Op::new("Softplus").infer(broadcast::same).eval(|c| floats(c, softplus)),
-    Op::new("Softsign").infer(broadcast::same).eval(|c| floats(c, |x| x / (1.0 + x.abs()))),
-    Op::new("Swish").eval(swish),
-    Op::new("ThresholdedRelu").infer(broadcast::same).eval(thresholded_relu),
+    Op::new("Celu").elementwise().eval(celu),
+    Op::new("Elu").elementwise().eval(elu),
+    Op::new("Gelu").elementwise().eval(gelu),
+    Op::new("HardSigmoid").elementwise().eval(hard_sigmoid),
+    Op::new("HardSwish").elementwise().eval(|c| floats(c, |x| x * (x / 6.0 + 0.5).clamp(0.0, 1.0))),
+    Op::new("Hardmax").along(Some(-1)).discontinuous().infer(broadcast::along).eval(hardmax),
+    Op::new("LeakyRelu").elementwise().eval(leaky_relu),
+    Op::new("LogSoftmax").along(Some(-1)).accumulates().infer(broadcast::along).eval(|c| softmax(c, true)),
+    Op::new("Mish").elementwise().eval(|c| floats(c, |x| x * softplus(x).tanh())),
+    Op::new("PRelu")
+        .elementwise()
+        .axes(Axes::Together)
+        .infer(|cx| broadcast::scaled(cx, 1))
+        .eval(parametric_relu),
+    Op::new("Relu").elementwise().nonexpansive().eval(|c| numbers(c, relu, |n| n.max(0))),
+    Op::new("Selu").elementwise().eval(selu),
+    Op::new("Shrink").elementwise().eval(shrink),
+    Op::new("Sigmoid").elementwise().eval(|c| floats(c, sigmoid)),
+    Op::new("Softmax").along(Some(-1)).accumulates().infer(broadcast::along).eval(|c| softmax(c, false)),
+    Op::new("Softplus").elementwise().eval(|c| floats(c, softplus)),
+    Op::new("Softsign").elementwise().eval(|c| floats(c, |x| x / (1.0 + x.abs()))),
+    Op::new("Swish").elementwise().eval(swish),
+    Op::new("ThresholdedRelu").elementwise().eval(thresholded_relu),
 ];
 
 /// NaN stays.

@@ -2,18 +2,19 @@
 
 use super::call::{Call, one};
 use super::error::{invalid, unsupported};
-use super::infer::broadcast;
 use super::tensor::float;
 use super::{Elements, Op, Res, Rounding, Tensor, Value};
 use crate::tensor::{DType, Kind};
 
 pub(super) const OPS: &[Op] = &[
-    Op::new("BitCast").dtypes(infer::to).infer(broadcast::same).eval(bit_cast),
-    Op::new("Cast").dtypes(infer::to).infer(broadcast::same).contents(infer::integers).eval(|c| {
-        let to = c.dtype("to", DType::F32)?;
-        cast(c, to)
-    }),
-    Op::new("CastLike").infer(broadcast::same).eval(|c| {
+    Op::new("BitCast").elementwise().typed().dtypes(infer::to).eval(bit_cast),
+    Op::new("Cast").elementwise().typed().discontinuous().dtypes(infer::to).contents(infer::integers).eval(
+        |c| {
+            let to = c.dtype("to", DType::F32)?;
+            cast(c, to)
+        },
+    ),
+    Op::new("CastLike").elementwise().typed().discontinuous().eval(|c| {
         let to = c.tensor(1)?.dtype();
         cast(c, to)
     }),

@@ -11,7 +11,7 @@ use crate::tensor::DType;
 
 pub(super) const OPS: &[Op] = &[
     Op::new("Conv").infer(|cx| infer::conv(cx, 1)).eval(conv),
-    Op::new("ConvInteger").infer(|cx| infer::conv(cx, 1)).eval(conv_integer),
+    Op::new("ConvInteger").typed().infer(|cx| infer::conv(cx, 1)).eval(conv_integer),
     Op::new("ConvTranspose").infer(infer::conv_transpose).eval(conv_transpose),
 ];
 

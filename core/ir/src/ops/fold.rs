@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 use super::budget::{Budget, Limits};
 use super::call::{Call, Scope};
 use super::error::unsupported;
-use super::{Res, Tensor, Value};
+use super::{Res, Tensor, Traits, Value};
 use crate::ir::{Attr, BlockId, Def, Graph, Model, Node, NodeId, Type, ValueId};
 use crate::name::Name;
 use crate::tensor::LazyTensor;
@@ -111,15 +111,12 @@ impl Local {
 /// Whether a node may be computed in advance. What is random may not; quantising and dequantising stay, because runtimes
 /// compute with the codes between them.
 pub(crate) fn foldable(graph: &Graph, node: &Node, local: &Local) -> bool {
-    const KEPT: [&str; 4] = ["Constant", "DequantizeLinear", "DynamicQuantizeLinear", "QuantizeLinear"];
     let plain =
         node.attributes.iter().all(|a| !matches!(a.value, Attr::Ref(..)) && a.value.blocks().is_empty());
-    let random = super::lookup(&node.domain, &node.op).is_some_and(super::Op::is_random);
     plain
-        && !random
+        && !super::traits(node).has_any(Traits::RANDOM.with(Traits::QUANTIZES))
         && node.domain.is_empty()
         && !node.inputs.is_empty()
-        && !KEPT.contains(&node.op.as_str())
         && !node.outputs.iter().flatten().any(|v| graph.is_returned(*v))
         && !local.has(node)
 }

@@ -12,13 +12,13 @@ use super::strides::{Cut, Walk, dense, volume};
 use super::{Elements, Error, Op, Res, Tensor, Value};
 
 pub(super) const OPS: &[Op] = &[
-    Op::new("Compress").infer(infer::compress).eval(compress),
-    Op::new("Gather").infer(infer::gather).contents(infer::gathered).eval(gather),
-    Op::new("GatherElements").infer(infer::gather_elements).eval(gather_elements),
-    Op::new("GatherND").infer(infer::gather_nd).eval(gather_nd),
+    Op::new("Compress").moves().infer(infer::compress).eval(compress),
+    Op::new("Gather").moves().infer(infer::gather).contents(infer::gathered).eval(gather),
+    Op::new("GatherElements").moves().infer(infer::gather_elements).eval(gather_elements),
+    Op::new("GatherND").moves().infer(infer::gather_nd).eval(gather_nd),
     Op::new("NonZero").infer(infer::non_zero).eval(non_zero),
     Op::new("OneHot").infer(infer::one_hot).eval(one_hot),
-    Op::new("ReverseSequence").infer(broadcast::same).eval(reverse_sequence),
+    Op::new("ReverseSequence").moves().infer(broadcast::same).eval(reverse_sequence),
     Op::new("Scatter").infer(infer::scatter_elements).eval(scatter_elements),
     Op::new("ScatterElements").infer(infer::scatter_elements).eval(scatter_elements),
     Op::new("ScatterND").infer(infer::scatter_nd).eval(scatter_nd),

@@ -2,24 +2,29 @@
 
 use super::call::{Call, one};
 use super::error::invalid;
-use super::infer::broadcast;
 use super::map::{compare, legacy, pairs, test};
 use super::strides::{broadcast, expand};
 use super::{Elements, Op, Res, Tensor, Value};
 
 pub(super) const OPS: &[Op] = &[
-    Op::new("And").infer(broadcast::all).eval(|c| logic(c, |a, b| a && b)),
-    Op::new("Equal").infer(broadcast::all).eval(equal),
-    Op::new("Greater").infer(broadcast::all).eval(|c| compare(c, &|a, b| a > b, &|a, b| a > b)),
-    Op::new("GreaterOrEqual").infer(broadcast::all).eval(|c| compare(c, &|a, b| a >= b, &|a, b| a >= b)),
-    Op::new("IsInf").infer(broadcast::same).eval(is_inf),
-    Op::new("IsNaN").infer(broadcast::same).eval(|c| test(c, &f64::is_nan)),
-    Op::new("Less").infer(broadcast::all).eval(|c| compare(c, &|a, b| a < b, &|a, b| a < b)),
-    Op::new("LessOrEqual").infer(broadcast::all).eval(|c| compare(c, &|a, b| a <= b, &|a, b| a <= b)),
-    Op::new("Not").infer(broadcast::same).eval(not),
-    Op::new("Or").infer(broadcast::all).eval(|c| logic(c, |a, b| a || b)),
-    Op::new("Where").infer(broadcast::all).eval(choose),
-    Op::new("Xor").infer(broadcast::all).eval(|c| logic(c, |a, b| a != b)),
+    Op::new("And").broadcasting().commutative().eval(|c| logic(c, |a, b| a && b)),
+    Op::new("Equal").broadcasting().commutative().discontinuous().eval(equal),
+    Op::new("Greater").broadcasting().discontinuous().eval(|c| compare(c, &|a, b| a > b, &|a, b| a > b)),
+    Op::new("GreaterOrEqual")
+        .broadcasting()
+        .discontinuous()
+        .eval(|c| compare(c, &|a, b| a >= b, &|a, b| a >= b)),
+    Op::new("IsInf").elementwise().eval(is_inf),
+    Op::new("IsNaN").elementwise().eval(|c| test(c, &f64::is_nan)),
+    Op::new("Less").broadcasting().discontinuous().eval(|c| compare(c, &|a, b| a < b, &|a, b| a < b)),
+    Op::new("LessOrEqual")
+        .broadcasting()
+        .discontinuous()
+        .eval(|c| compare(c, &|a, b| a <= b, &|a, b| a <= b)),
+    Op::new("Not").elementwise().eval(not),
+    Op::new("Or").broadcasting().commutative().eval(|c| logic(c, |a, b| a || b)),
+    Op::new("Where").broadcasting().eval(choose),
+    Op::new("Xor").broadcasting().commutative().eval(|c| logic(c, |a, b| a != b)),
 ];
 
 fn logic(c: &Call<'_>, f: impl Fn(bool, bool) -> bool) -> Res<Vec<Value>> {

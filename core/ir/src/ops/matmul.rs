@@ -15,7 +15,7 @@ pub(super) const OPS: &[Op] = &[
     Op::new("MatMul")
         .infer(|cx| infer::matmul(cx, 0, 1))
         .eval(|c| one(matmul(c, c.tensor(0)?, c.tensor(1)?)?)),
-    Op::new("MatMulInteger").infer(|cx| infer::matmul(cx, 0, 1)).eval(matmul_integer),
+    Op::new("MatMulInteger").typed().infer(|cx| infer::matmul(cx, 0, 1)).eval(matmul_integer),
 ];
 
 /// The extents of a product of stacks of matrices, by NumPy's rules.

@@ -4,12 +4,18 @@
 //!
 //! ```ignore
 //! pub(super) const OPS: &[Op] = &[
-//!     Op::new("Relu").infer(broadcast::same).eval(|c| numbers(c, |x| x.max(0.0), |n| n.max(0))),
+//!     Op::new("Relu").elementwise().eval(|c| numbers(c, |x| x.max(0.0), |n| n.max(0))),
 //! ];
 //! ```
 //!
 //! That line is all that registers it; a new family is a module and a word in `families!` below. The rules of inference stand in a
 //! module `infer` of the family: at the end of its file, or in a file of their own where both would be too long.
+//!
+//! # Traits
+//!
+//! A line also states the operator's [`Traits`]: elementwise, commutative, random and so on, and its [`Axes`], how a transpose
+//! passes through it. Whatever else needs to know which operators have a property asks [`traits()`]; nothing keeps a list of
+//! names of its own. `.elementwise()` and `.broadcasting()` bring the rule of inference with them.
 //!
 //! # Inference
 //!
@@ -85,6 +91,7 @@ pub mod strides;
 mod tensor;
 mod text;
 mod training;
+mod traits;
 mod value;
 mod view;
 pub mod window;
@@ -101,6 +108,7 @@ pub(crate) use fold::foldable;
 pub use fold::{Folding, Local, alone, evaluate, fold, fold_graph};
 pub use interpret::{deaths, run, run_each};
 pub use tensor::{Elements, Rounding, Tensor, decode_float};
+pub use traits::{Axes, Traits, traits, traits_of};
 pub use value::Value;
 pub use without::without;
 
@@ -119,7 +127,8 @@ pub struct Op {
     types: Option<infer::TypeRule>,
     contents: Option<infer::ContentRule>,
     eval: Option<Eval>,
-    random: bool,
+    traits: Traits,
+    axes: Option<Axes>,
 }
 
 impl Op {
@@ -132,7 +141,8 @@ impl Op {
             types: None,
             contents: None,
             eval: None,
-            random: false,
+            traits: Traits::NONE,
+            axes: None,
         }
     }
 
@@ -171,15 +181,24 @@ impl Op {
         self
     }
 
-    /// Marks what may return something else each time.
-    const fn random(mut self) -> Self {
-        self.random = true;
-        self
+    /// What its definition says besides types, shapes and results.
+    pub fn traits(&self) -> Traits {
+        self.traits
+    }
+
+    /// How a transpose passes through it, where it is neither elementwise nor broadcasting.
+    pub fn axis_mapping(&self) -> Option<Axes> {
+        self.axes
     }
 
     /// Whether other implementations, and this one with other seeds, return something else.
     pub fn is_random(&self) -> bool {
-        self.random
+        self.traits.has(Traits::RANDOM)
+    }
+
+    /// Whether sizes are computed with it: the elements of small integer results are inferred.
+    pub fn computes_sizes(&self) -> bool {
+        self.contents.is_some()
     }
 
     /// Whether the shapes of its results are inferred.

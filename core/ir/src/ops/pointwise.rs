@@ -6,67 +6,74 @@ mod infer;
 
 use super::call::{Call, one};
 use super::error::invalid;
-use super::infer::broadcast;
 use super::map::{Arithmetic, arithmetic, floats, legacy, numbers, pairs};
 use super::strides::broadcast;
 use super::{Elements, Op, Res, Tensor, Value};
 use crate::tensor::Kind;
 
 pub(super) const OPS: &[Op] = &[
-    Op::new("Abs").infer(broadcast::same).eval(|c| numbers(c, f64::abs, i128::abs)),
-    Op::new("Acos").infer(broadcast::same).eval(|c| floats(c, f64::acos)),
-    Op::new("Acosh").infer(broadcast::same).eval(|c| floats(c, f64::acosh)),
+    Op::new("Abs").elementwise().eval(|c| numbers(c, f64::abs, i128::abs)),
+    Op::new("Acos").elementwise().eval(|c| floats(c, f64::acos)),
+    Op::new("Acosh").elementwise().eval(|c| floats(c, f64::acosh)),
     Op::new("Add")
-        .infer(broadcast::all)
+        .broadcasting()
+        .commutative()
         .contents(infer::add)
         .eval(|c| arithmetic(c, |a, b| a + b, |a, b| Ok(a + b))),
-    Op::new("Asin").infer(broadcast::same).eval(|c| floats(c, f64::asin)),
-    Op::new("Asinh").infer(broadcast::same).eval(|c| floats(c, f64::asinh)),
-    Op::new("Atan").infer(broadcast::same).eval(|c| floats(c, f64::atan)),
-    Op::new("Atanh").infer(broadcast::same).eval(|c| floats(c, f64::atanh)),
-    Op::new("BitShift").infer(broadcast::all).eval(bit_shift),
-    Op::new("BitwiseAnd").infer(broadcast::all).eval(|c| arithmetic(c, |_, _| f64::NAN, |a, b| Ok(a & b))),
-    Op::new("BitwiseNot").infer(broadcast::same).eval(|c| numbers(c, |_| f64::NAN, |n| !n)),
-    Op::new("BitwiseOr").infer(broadcast::all).eval(|c| arithmetic(c, |_, _| f64::NAN, |a, b| Ok(a | b))),
-    Op::new("BitwiseXor").infer(broadcast::all).eval(|c| arithmetic(c, |_, _| f64::NAN, |a, b| Ok(a ^ b))),
-    Op::new("Ceil").infer(broadcast::same).eval(|c| floats(c, f64::ceil)),
-    Op::new("Clip").infer(broadcast::same).eval(clip),
-    Op::new("Cos").infer(broadcast::same).eval(|c| floats(c, f64::cos)),
-    Op::new("Cosh").infer(broadcast::same).eval(|c| floats(c, f64::cosh)),
-    Op::new("Div").infer(broadcast::all).contents(infer::div).eval(|c| arithmetic(c, |a, b| a / b, divide)),
-    Op::new("Erf").infer(broadcast::same).eval(|c| numbers(c, libm::erf, |n| libm::erf(n as f64) as i128)),
-    Op::new("Exp").infer(broadcast::same).eval(|c| floats(c, f64::exp)),
-    Op::new("Floor").infer(broadcast::same).eval(|c| floats(c, f64::floor)),
-    Op::new("Log").infer(broadcast::same).eval(|c| floats(c, f64::ln)),
-    Op::new("Max")
-        .infer(broadcast::all)
-        .contents(infer::max)
-        .eval(|c| gather(c, larger, |a, b| Ok(a.max(b)))),
-    Op::new("Mean").infer(broadcast::all).eval(mean),
-    Op::new("Min")
-        .infer(broadcast::all)
-        .contents(infer::min)
-        .eval(|c| gather(c, smaller, |a, b| Ok(a.min(b)))),
-    Op::new("Mod").infer(broadcast::all).contents(infer::modulo).eval(modulo),
+    Op::new("Asin").elementwise().eval(|c| floats(c, f64::asin)),
+    Op::new("Asinh").elementwise().eval(|c| floats(c, f64::asinh)),
+    Op::new("Atan").elementwise().eval(|c| floats(c, f64::atan)),
+    Op::new("Atanh").elementwise().eval(|c| floats(c, f64::atanh)),
+    Op::new("BitShift").broadcasting().bitwise().eval(bit_shift),
+    Op::new("BitwiseAnd")
+        .broadcasting()
+        .commutative()
+        .bitwise()
+        .eval(|c| arithmetic(c, |_, _| f64::NAN, |a, b| Ok(a & b))),
+    Op::new("BitwiseNot").elementwise().bitwise().eval(|c| numbers(c, |_| f64::NAN, |n| !n)),
+    Op::new("BitwiseOr")
+        .broadcasting()
+        .commutative()
+        .bitwise()
+        .eval(|c| arithmetic(c, |_, _| f64::NAN, |a, b| Ok(a | b))),
+    Op::new("BitwiseXor")
+        .broadcasting()
+        .commutative()
+        .bitwise()
+        .eval(|c| arithmetic(c, |_, _| f64::NAN, |a, b| Ok(a ^ b))),
+    Op::new("Ceil").elementwise().discontinuous().eval(|c| floats(c, f64::ceil)),
+    Op::new("Clip").elementwise().nonexpansive().eval(clip),
+    Op::new("Cos").elementwise().eval(|c| floats(c, f64::cos)),
+    Op::new("Cosh").elementwise().eval(|c| floats(c, f64::cosh)),
+    Op::new("Div").broadcasting().contents(infer::div).eval(|c| arithmetic(c, |a, b| a / b, divide)),
+    Op::new("Erf").elementwise().eval(|c| numbers(c, libm::erf, |n| libm::erf(n as f64) as i128)),
+    Op::new("Exp").elementwise().eval(|c| floats(c, f64::exp)),
+    Op::new("Floor").elementwise().discontinuous().eval(|c| floats(c, f64::floor)),
+    Op::new("Log").elementwise().eval(|c| floats(c, f64::ln)),
+    Op::new("Max").broadcasting().contents(infer::max).eval(|c| gather(c, larger, |a, b| Ok(a.max(b)))),
+    Op::new("Mean").broadcasting().eval(mean),
+    Op::new("Min").broadcasting().contents(infer::min).eval(|c| gather(c, smaller, |a, b| Ok(a.min(b)))),
+    Op::new("Mod").broadcasting().discontinuous().contents(infer::modulo).eval(modulo),
     Op::new("Mul")
-        .infer(broadcast::all)
+        .broadcasting()
+        .commutative()
         .contents(infer::mul)
         .eval(|c| arithmetic(c, |a, b| a * b, |a, b| Ok(a.wrapping_mul(b)))),
-    Op::new("Neg").infer(broadcast::same).contents(infer::neg).eval(|c| numbers(c, |x| -x, |n| -n)),
-    Op::new("Pow").infer(broadcast::all).eval(power),
-    Op::new("Reciprocal").infer(broadcast::same).eval(|c| floats(c, f64::recip)),
-    Op::new("Round").infer(broadcast::same).eval(|c| floats(c, f64::round_ties_even)),
-    Op::new("Sign").infer(broadcast::same).eval(|c| numbers(c, sign, i128::signum)),
-    Op::new("Sin").infer(broadcast::same).eval(|c| floats(c, f64::sin)),
-    Op::new("Sinh").infer(broadcast::same).eval(|c| floats(c, f64::sinh)),
-    Op::new("Sqrt").infer(broadcast::same).eval(|c| floats(c, f64::sqrt)),
+    Op::new("Neg").elementwise().contents(infer::neg).eval(|c| numbers(c, |x| -x, |n| -n)),
+    Op::new("Pow").broadcasting().eval(power),
+    Op::new("Reciprocal").elementwise().eval(|c| floats(c, f64::recip)),
+    Op::new("Round").elementwise().discontinuous().eval(|c| floats(c, f64::round_ties_even)),
+    Op::new("Sign").elementwise().discontinuous().eval(|c| numbers(c, sign, i128::signum)),
+    Op::new("Sin").elementwise().eval(|c| floats(c, f64::sin)),
+    Op::new("Sinh").elementwise().eval(|c| floats(c, f64::sinh)),
+    Op::new("Sqrt").elementwise().eval(|c| floats(c, f64::sqrt)),
     Op::new("Sub")
-        .infer(broadcast::all)
+        .broadcasting()
         .contents(infer::sub)
         .eval(|c| arithmetic(c, |a, b| a - b, |a, b| Ok(a - b))),
-    Op::new("Sum").infer(broadcast::all).eval(|c| gather(c, |a, b| a + b, |a, b| Ok(a + b))),
-    Op::new("Tan").infer(broadcast::same).eval(|c| floats(c, f64::tan)),
-    Op::new("Tanh").infer(broadcast::same).eval(|c| floats(c, f64::tanh)),
+    Op::new("Sum").broadcasting().eval(|c| gather(c, |a, b| a + b, |a, b| Ok(a + b))),
+    Op::new("Tan").elementwise().eval(|c| floats(c, f64::tan)),
+    Op::new("Tanh").elementwise().eval(|c| floats(c, f64::tanh)),
 ];
 
 fn sign(x: f64) -> f64 {

@@ -22,7 +22,7 @@ pub(super) const OPS: &[Op] = &[
         .infer(infer::global_pool)
         .eval(|c| global(c, |items| items.iter().copied().fold(f64::NEG_INFINITY, larger))),
     Op::new("LpPool").infer(infer::pool).eval(lp_pool),
-    Op::new("MaxPool").infer(infer::pool).eval(max_pool),
+    Op::new("MaxPool").nonexpansive().infer(infer::pool).eval(max_pool),
     Op::new("MaxUnpool").infer(infer::max_unpool).eval(max_unpool),
 ];
 

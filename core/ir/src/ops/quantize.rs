@@ -12,11 +12,16 @@ use super::{Op, Res, Tensor, Value};
 use crate::tensor::DType;
 
 pub(super) const OPS: &[Op] = &[
-    Op::new("DequantizeLinear").dtypes(infer::value_type).infer(infer::scaled).eval(dequantize),
-    Op::new("DynamicQuantizeLinear").infer(infer::dynamic_quantize).eval(dynamic),
-    Op::new("QLinearConv").infer(|cx| super::conv::infer::conv(cx, 3)).eval(convolution),
-    Op::new("QLinearMatMul").infer(|cx| super::matmul::infer::matmul(cx, 0, 3)).eval(product),
-    Op::new("QuantizeLinear").dtypes(infer::code_type).infer(infer::scaled).eval(quantize),
+    Op::new("DequantizeLinear").quantizes().dtypes(infer::value_type).infer(infer::scaled).eval(dequantize),
+    Op::new("DynamicQuantizeLinear").quantizes().discontinuous().infer(infer::dynamic_quantize).eval(dynamic),
+    Op::new("QLinearConv").typed().infer(|cx| super::conv::infer::conv(cx, 3)).eval(convolution),
+    Op::new("QLinearMatMul").typed().infer(|cx| super::matmul::infer::matmul(cx, 0, 3)).eval(product),
+    Op::new("QuantizeLinear")
+        .quantizes()
+        .discontinuous()
+        .dtypes(infer::code_type)
+        .infer(infer::scaled)
+        .eval(quantize),
 ];
 
 /// Which scale and zero point belong to which element.

@@ -10,32 +10,52 @@ use super::{Elements, Op, Res, Tensor, Value};
 use crate::tensor::{DType, Kind};
 
 pub(super) const OPS: &[Op] = &[
-    Op::new("ArgMax").infer(infer::arg).eval(|c| arg(c, |a, b| a > b)),
-    Op::new("ArgMin").infer(infer::arg).eval(|c| arg(c, |a, b| a < b)),
+    Op::new("ArgMax").along(Some(0)).discontinuous().infer(infer::arg).eval(|c| arg(c, |a, b| a > b)),
+    Op::new("ArgMin").along(Some(0)).discontinuous().infer(infer::arg).eval(|c| arg(c, |a, b| a < b)),
     Op::new("CumProd")
+        .accumulates()
         .infer(infer::running)
         .eval(|c| running(c, (1.0, |a, b| a * b), (1, i128::wrapping_mul))),
     Op::new("CumSum")
+        .accumulates()
         .infer(infer::running)
         .eval(|c| running(c, (0.0, |a, b| a + b), (0, i128::wrapping_add))),
     Op::new("ReduceL1")
+        .reduction()
+        .accumulates()
         .infer(infer::reduce)
         .eval(|c| reduce(c, |x| sum(x.map(f64::abs)), Some(|n| n.map(i128::abs).sum()))),
-    Op::new("ReduceL2").infer(infer::reduce).eval(|c| reduce(c, |x| sum(x.map(|x| x * x)).sqrt(), None)),
-    Op::new("ReduceLogSum").infer(infer::reduce).eval(|c| reduce(c, |x| sum(x).ln(), None)),
-    Op::new("ReduceLogSumExp").infer(infer::reduce).eval(|c| reduce(c, log_sum_exp, None)),
-    Op::new("ReduceMax").infer(infer::reduce).eval(|c| extreme(c, true)),
-    Op::new("ReduceMean").infer(infer::reduce).eval(|c| reduce(c, mean, None)),
-    Op::new("ReduceMin").infer(infer::reduce).eval(|c| extreme(c, false)),
+    Op::new("ReduceL2")
+        .reduction()
+        .accumulates()
+        .infer(infer::reduce)
+        .eval(|c| reduce(c, |x| sum(x.map(|x| x * x)).sqrt(), None)),
+    Op::new("ReduceLogSum")
+        .reduction()
+        .accumulates()
+        .infer(infer::reduce)
+        .eval(|c| reduce(c, |x| sum(x).ln(), None)),
+    Op::new("ReduceLogSumExp")
+        .reduction()
+        .accumulates()
+        .infer(infer::reduce)
+        .eval(|c| reduce(c, log_sum_exp, None)),
+    Op::new("ReduceMax").reduction().infer(infer::reduce).eval(|c| extreme(c, true)),
+    Op::new("ReduceMean").reduction().accumulates().infer(infer::reduce).eval(|c| reduce(c, mean, None)),
+    Op::new("ReduceMin").reduction().infer(infer::reduce).eval(|c| extreme(c, false)),
     Op::new("ReduceProd")
+        .reduction()
+        .accumulates()
         .infer(infer::reduce)
         .contents(infer::product)
         .eval(|c| reduce(c, |x| x.product(), Some(|n| n.fold(1, i128::wrapping_mul)))),
     Op::new("ReduceSum")
+        .reduction()
+        .accumulates()
         .infer(infer::reduce)
         .contents(infer::sum)
         .eval(|c| reduce(c, |x| sum(x), Some(|n| n.fold(0, i128::wrapping_add)))),
-    Op::new("ReduceSumSquare").infer(infer::reduce).eval(|c| {
+    Op::new("ReduceSumSquare").reduction().accumulates().infer(infer::reduce).eval(|c| {
         reduce(c, |x| sum(x.map(|x| x * x)), Some(|n| n.fold(0, |a, b| a.wrapping_add(b.wrapping_mul(b)))))
     }),
 ];

@@ -9,11 +9,17 @@
 use super::call::{Call, axis, one};
 use super::error::{invalid, unsupported};
 use super::strides::{Cut, dense, volume};
-use super::{Op, Res, Tensor, Value};
+use super::{Axes, Op, Res, Tensor, Value};
 use crate::tensor::Kind;
 
-pub(super) const OPS: &[Op] =
-    &[Op::new("Resize").infer(infer::resize).eval(resize), Op::new("Upsample").eval(upsample)];
+pub(super) const OPS: &[Op] = &[
+    Op::new("Resize")
+        .accumulates()
+        .axes(Axes::PerAxis(&[(1, 2), (2, 1), (3, 1)]))
+        .infer(infer::resize)
+        .eval(resize),
+    Op::new("Upsample").eval(upsample),
+];
 
 #[derive(Clone, Copy, Debug)]
 enum Mode {

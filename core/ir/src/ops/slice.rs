@@ -5,20 +5,20 @@ mod infer;
 use super::call::{Call, axis, one, sizes};
 use super::error::invalid;
 use super::strides::{Cut, Walk, dense};
-use super::{Op, Res, Tensor, Value};
+use super::{Axes, Op, Res, Tensor, Value};
 use crate::tensor::Kind;
 
 pub(super) const OPS: &[Op] = &[
     Op::new("CenterCropPad").infer(infer::center_crop_pad).eval(center_crop_pad),
-    Op::new("Concat").infer(infer::concat).contents(infer::joined).eval(|c| {
+    Op::new("Concat").along(None).infer(infer::concat).contents(infer::joined).eval(|c| {
         let inputs = c.tensors(0)?;
         let rank = inputs.first().map_or(0, |t| t.rank());
         // An attribute that had a default before opset 4.
         one(concat(c, &inputs, c.axis(1, rank)?)?)
     }),
-    Op::new("Pad").infer(infer::pad).eval(pad),
-    Op::new("Slice").infer(infer::slice).contents(infer::sliced).eval(slice),
-    Op::new("Split").infer(infer::split).contents(infer::parts).eval(split),
+    Op::new("Pad").axes(Axes::PerAxis(&[(1, 2)])).infer(infer::pad).eval(pad),
+    Op::new("Slice").moves().axes(Axes::Listed(3)).infer(infer::slice).contents(infer::sliced).eval(slice),
+    Op::new("Split").moves().along(Some(0)).infer(infer::split).contents(infer::parts).eval(split),
 ];
 
 /// `inputs` one behind the other along `axis`.

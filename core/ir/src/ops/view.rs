@@ -6,28 +6,34 @@ use super::call::{Call, axis, one, sizes};
 use super::error::invalid;
 use super::infer::broadcast;
 use super::strides::{Walk, broadcast, dense, expand, volume};
-use super::{Op, Res, Tensor, Value};
+use super::{Axes, Op, Res, Tensor, Value};
 
 pub(super) const OPS: &[Op] = &[
-    Op::new("DepthToSpace").infer(infer::depth_to_space).eval(depth_to_space),
-    Op::new("Expand").infer(infer::expand).contents(infer::expanded).eval(expanded),
-    Op::new("Flatten").infer(infer::flatten).eval(flatten),
+    Op::new("DepthToSpace").moves().infer(infer::depth_to_space).eval(depth_to_space),
+    Op::new("Expand")
+        .moves()
+        .axes(Axes::PerAxis(&[(1, 1)]))
+        .infer(infer::expand)
+        .contents(infer::expanded)
+        .eval(expanded),
+    Op::new("Flatten").reshapes().infer(infer::flatten).eval(flatten),
     Op::new("Identity")
+        .elementwise()
+        .reshapes()
         .types(infer::identity)
-        .infer(broadcast::same)
         .contents(infer::kept)
         .eval(|c| Ok(c.value(0).cloned().into_iter().collect())),
-    Op::new("Reshape").infer(infer::reshape).contents(infer::reshaped).eval(reshape),
+    Op::new("Reshape").reshapes().infer(infer::reshape).contents(infer::reshaped).eval(reshape),
     Op::new("Shape").infer(infer::shape).contents(infer::extents).eval(shape),
     Op::new("Size")
         .infer(broadcast::scalar)
         .contents(infer::size)
         .eval(|c| one(Tensor::of_longs(Vec::new(), [c.tensor(0)?.len() as i64])?)),
-    Op::new("SpaceToDepth").infer(infer::space_to_depth).eval(space_to_depth),
-    Op::new("Squeeze").infer(infer::squeeze).contents(infer::kept).eval(squeeze),
-    Op::new("Tile").infer(infer::tile).eval(tile),
-    Op::new("Transpose").infer(infer::transpose).eval(transpose),
-    Op::new("Unsqueeze").infer(infer::unsqueeze).contents(infer::unsqueezed).eval(unsqueeze),
+    Op::new("SpaceToDepth").moves().infer(infer::space_to_depth).eval(space_to_depth),
+    Op::new("Squeeze").reshapes().infer(infer::squeeze).contents(infer::kept).eval(squeeze),
+    Op::new("Tile").moves().axes(Axes::PerAxis(&[(1, 1)])).infer(infer::tile).eval(tile),
+    Op::new("Transpose").moves().infer(infer::transpose).eval(transpose),
+    Op::new("Unsqueeze").reshapes().infer(infer::unsqueeze).contents(infer::unsqueezed).eval(unsqueeze),
 ];
 
 /// The axes of `x` in the order `perm`.

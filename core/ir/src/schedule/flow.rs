@@ -4,10 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::sizes::{Bytes, Sizes, TIMES};
 use crate::ir::{BlockId, Def, Graph, Node, NodeId, ValueId};
-use crate::ops::{Op, lookup};
-
-/// Operators that hand on the memory of their first input.
-const HANDS_ON: [&str; 5] = ["Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"];
+use crate::ops::{Op, Traits, lookup, traits};
 
 /// What the nodes of a block do with memory. Nodes go by their places in the present order.
 pub(super) struct Flow {
@@ -71,7 +68,8 @@ impl Flow {
                     step.inside[1][time] = step.inside[1][time].max(now[time]);
                 }
             }
-            let hands_on = node.domain.is_empty() && HANDS_ON.contains(&node.op.as_str());
+            // The result is in the memory of the first input.
+            let hands_on = traits(node).has(Traits::RESHAPES);
             for value in node.outputs.iter().flatten() {
                 if hands_on {
                     // What a weight or an input becomes takes nothing either.

@@ -14,7 +14,8 @@ use smallvec::SmallVec;
 use super::origin;
 use super::{Level, OptimiseOptions};
 use crate::diagnose::{Origin, OriginId, Origins, Place};
-use crate::ir::{Attr, Def, Function, Graph, Model, Node, NodeId, OpsetImport, Type, ValueId, tidy};
+use crate::ir::{Attr, Def, Function, Graph, Model, Node, NodeId, OpsetImport, Type, ValueId};
+use crate::tidy;
 use crate::trace;
 use copies::{Copies, Source};
 

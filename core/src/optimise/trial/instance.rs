@@ -166,13 +166,14 @@ impl Builder<'_> {
             Some(Attribute { name: attribute.name.as_str().into(), value })
         });
         let attributes: Vec<Attribute> = attributes.collect();
-        let fewest = opset::lookup(&node.op, self.trial.opset).map(|schema| usize::from(schema.min_outputs));
+        let op = node.class.map_or(node.op.as_str(), |class| class.example(node.operands.len()));
+        let fewest = opset::lookup(op, self.trial.opset).map(|schema| usize::from(schema.min_outputs));
         let Some(fewest) = fewest else {
-            return Err(format!("ONNX has no operator `{}` at opset {}", node.op, self.trial.opset));
+            return Err(format!("ONNX has no operator `{op}` at opset {}", self.trial.opset));
         };
         let count = self.counts.get(id).copied().unwrap_or(1).max(fewest);
         let main = self.model.graph.main();
-        let made = self.model.graph.append(main, "", &node.op, inputs, attributes, count, None);
+        let made = self.model.graph.append(main, "", op, inputs, attributes, count, None);
         infer::infer(&mut self.model.graph, &mut self.model.symbols, self.trial.opset, made);
         let outputs = self.model.graph.nodes[made].outputs.iter().copied().flatten().collect();
         if let Some(place) = self.outputs.get_mut(id) {

@@ -282,6 +282,7 @@ pub(crate) fn structs() -> Vec<Struct> {
                 ("exported", offset_of!(onnxport_abi::graph::NodeView<'static>, exported)),
                 ("target", offset_of!(onnxport_abi::graph::NodeView<'static>, target)),
                 ("module", offset_of!(onnxport_abi::graph::NodeView<'static>, module)),
+                ("traits", offset_of!(onnxport_abi::graph::NodeView<'static>, traits)),
             ],
         },
         Struct {

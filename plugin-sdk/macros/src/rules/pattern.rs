@@ -5,6 +5,8 @@ use syn::parse::discouraged::Speculative;
 use syn::parse::{Parse, ParseStream};
 use syn::{Error, Expr, Ident, Lit, LitInt, LitStr, Result, Token, UnOp, bracketed, parenthesized, token};
 
+use crate::known;
+
 /// `let part = …; Op(…)`, or several roots in parentheses.
 pub(super) struct Pattern {
     pub(super) parts: Vec<(Ident, Operand)>,
@@ -204,7 +206,11 @@ impl Parse for Node {
             keywords.push(keyword);
         }
         let domain = domain(input)?;
-        let op = input.parse()?;
+        let op: Ident = input.parse()?;
+        if domain.is_none() {
+            known::operator_or_class(&op)?;
+        }
+        let domain = domain.unwrap_or_default();
         let content;
         parenthesized!(content in input);
         let (operands, attributes) = (Vec::new(), Vec::new());
@@ -250,14 +256,14 @@ impl Node {
     }
 }
 
-/// `"com.microsoft"::`, or nothing for ONNX's own operators.
-pub(super) fn domain(input: ParseStream<'_>) -> Result<String> {
+/// `"com.microsoft"::`, or nothing for ONNX's own operators. `""::` is ONNX's own domain, where the operator is not checked.
+pub(super) fn domain(input: ParseStream<'_>) -> Result<Option<String>> {
     if !input.peek(LitStr) {
-        return Ok(String::new());
+        return Ok(None);
     }
     let domain: LitStr = input.parse()?;
     input.parse::<Token![::]>()?;
-    Ok(domain.value())
+    Ok(Some(domain.value()))
 }
 
 /// `.1`

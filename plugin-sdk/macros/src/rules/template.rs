@@ -9,6 +9,7 @@ use syn::{Block, Error, Expr, Ident, LitStr, Path, Result, Token, parenthesized,
 
 use super::names::{Bound, Names};
 use super::pattern::domain;
+use crate::known;
 
 pub(super) enum Template {
     Node(Box<Node>),
@@ -65,7 +66,11 @@ impl Parse for Template {
 impl Parse for Node {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let domain = domain(input)?;
-        let op = input.parse()?;
+        let op: Ident = input.parse()?;
+        if domain.is_none() {
+            known::operator(&op)?;
+        }
+        let domain = domain.unwrap_or_default();
         let content;
         parenthesized!(content in input);
         let (operands, attributes, copied) = (Vec::new(), Vec::new(), Vec::new());

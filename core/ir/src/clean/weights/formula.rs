@@ -2,7 +2,7 @@
 
 use super::reduce::{self, Reduction};
 use crate::ir::{Attr, Graph, Node, Shape, ValueId};
-use crate::ops::Tensor;
+use crate::ops::{Tensor, Traits, traits};
 use crate::tensor::{Binary, DType, LazyTensor, Transform, Unary};
 
 /// A weight of so many pieces is read as fast as one.
@@ -27,7 +27,6 @@ pub(super) fn of(graph: &Graph, node: &Node, inputs: &[Option<LazyTensor>]) -> O
         "Sqrt" => unary(Unary::Sqrt),
         "Reciprocal" => unary(Unary::Reciprocal),
         "Cast" => cast(node, first),
-        "Flatten" | "Reshape" | "Squeeze" | "Unsqueeze" => first.reshape(&shape(0)?),
         "Transpose" => transposed(node, first),
         "Expand" => first.expand(&shape(0)?),
         "Slice" => sliced(first, [ints(1), ints(2), ints(3), ints(4)], inputs.len()),
@@ -40,6 +39,7 @@ pub(super) fn of(graph: &Graph, node: &Node, inputs: &[Option<LazyTensor>]) -> O
         "ReduceMean" => reduced(node, first, inputs, Reduction::Mean),
         "ReduceSum" => reduced(node, first, inputs, Reduction::Sum),
         "ReduceL2" => reduced(node, first, inputs, Reduction::L2),
+        _ if traits(node).has(Traits::RESHAPES) => first.reshape(&shape(0)?),
         _ => None,
     };
     one.map(|made| vec![made])

@@ -14,10 +14,11 @@ use std::time::Duration;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::ir::{Graph, Model, Node, NodeId, ValueId, tidy};
+use crate::ir::{Graph, Model, Node, NodeId, ValueId};
 use crate::name::Name;
-use crate::ops::{Limits, Local, Tensor, Value, evaluate, foldable};
+use crate::ops::{Limits, Local, Tensor, Traits, Value, evaluate, foldable, traits};
 use crate::tensor::{DType, LazyTensor};
+use crate::tidy;
 
 pub use reduce::summed;
 
@@ -156,7 +157,7 @@ fn is_large(data: &LazyTensor) -> bool {
 fn keeps_form(node: &Node, given: &[Option<LazyTensor>], made: &[LazyTensor]) -> bool {
     let has_codes = given.iter().flatten().any(|data| data.dtype.bits() <= 8 && data.dtype != DType::Bool);
     let widest = given.iter().flatten().map(|data| data.dtype.bits()).max().unwrap_or(0);
-    let unpacks = ["BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor"].iter().any(|op| node.is(op));
+    let unpacks = traits(node).has(Traits::BITWISE);
     let mut floats = made.iter().filter(|data| data.dtype.is_float());
     if has_codes {
         return !unpacks && floats.next().is_none();

@@ -3,87 +3,11 @@
 //! An expression computes with the wide type of its operands (`W_…` of the prelude), as the evaluator of `onnxport-ir` does
 //! with its own, and is rounded to the element type once.
 
-use onnxport_ir::ops::{Error, Res};
+use onnxport_ir::ops::{Error, Res, Traits, traits_of};
 use onnxport_ir::tensor::{DType, Kind};
 
 use super::{Operand, Request};
 use crate::executor::source::{number, stored, suffix, tag};
-
-/// The operators that have an expression.
-pub(crate) const NAMES: &[&str] = &[
-    "Abs",
-    "Acos",
-    "Acosh",
-    "Add",
-    "And",
-    "Asin",
-    "Asinh",
-    "Atan",
-    "Atanh",
-    "BatchNormalization",
-    "BitShift",
-    "BitwiseAnd",
-    "BitwiseNot",
-    "BitwiseOr",
-    "BitwiseXor",
-    "Cast",
-    "CastLike",
-    "Ceil",
-    "Celu",
-    "Clip",
-    "Cos",
-    "Cosh",
-    "DequantizeLinear",
-    "Div",
-    "Elu",
-    "Equal",
-    "Erf",
-    "Exp",
-    "Floor",
-    "Gelu",
-    "Greater",
-    "GreaterOrEqual",
-    "HardSigmoid",
-    "HardSwish",
-    "IsInf",
-    "IsNaN",
-    "LeakyRelu",
-    "Less",
-    "LessOrEqual",
-    "Log",
-    "Max",
-    "Mean",
-    "Min",
-    "Mish",
-    "Mod",
-    "Mul",
-    "Neg",
-    "Not",
-    "Or",
-    "PRelu",
-    "QuantizeLinear",
-    "Pow",
-    "Reciprocal",
-    "Relu",
-    "Round",
-    "Selu",
-    "Shrink",
-    "Sigmoid",
-    "Sign",
-    "Sin",
-    "Sinh",
-    "Softplus",
-    "Softsign",
-    "Sqrt",
-    "Sub",
-    "Sum",
-    "Swish",
-    "Tan",
-    "Tanh",
-    "ThresholdedRelu",
-    "Where",
-    "Xor",
-];
 
 /// An expression: its element type, its text with `$k` for the k-th argument, and the arguments: inputs, in the shapes that
 /// they broadcast with.
@@ -101,7 +25,7 @@ pub(crate) struct Formula {
 pub(crate) fn formula(r: &Request<'_, '_>) -> Res<Option<Formula>> {
     let casts = matches!(r.call.op(), "Cast" | "CastLike");
     let known = |x: &Operand| if casts { stored(x.dtype) } else { tag(x.dtype) }.is_some();
-    if !NAMES.contains(&r.call.op()) || !r.present().all(known) {
+    if !is_elementwise(r.call.op()) || !r.present().all(known) {
         return Ok(None);
     }
     let x = r.operand(0)?;
@@ -380,5 +304,8 @@ fn power(r: &Request<'_, '_>, base: &Operand) -> Res<Option<Formula>> {
 
 /// Whether an operator of ONNX's own domain is part of chains.
 pub(crate) fn is_elementwise(op: &str) -> bool {
-    NAMES.contains(&op)
+    let traits = traits_of("", op);
+    let alone = Traits::ELEMENTWISE.with(Traits::BROADCASTING).with(Traits::QUANTIZES);
+    // One factor and one shift for each channel.
+    op == "BatchNormalization" || traits.has_any(alone) && !traits.has(Traits::RESHAPES)
 }

@@ -1,56 +1,27 @@
 //! Arithmetic of shapes, which stays on the host.
 
-use onnxport_ir::ops::Tensor;
+use onnxport_ir::ops::{Tensor, Traits, lookup};
 
 /// The elements beyond which a tensor is no shape.
 pub(crate) const SMALL: usize = 1024;
 
-/// The operators that shapes are computed with.
-const OPERATORS: &[&str] = &[
-    "Abs",
-    "Add",
-    "And",
-    "Cast",
-    "Ceil",
-    "Concat",
-    "Div",
-    "Equal",
-    "Floor",
-    "Gather",
-    "Greater",
-    "GreaterOrEqual",
-    "Identity",
-    "Less",
-    "LessOrEqual",
-    "Max",
-    "Min",
-    "Mod",
-    "Mul",
-    "Neg",
-    "Not",
-    "Or",
-    "Range",
-    "ReduceMax",
-    "ReduceMin",
-    "ReduceProd",
-    "ReduceSum",
-    "Reshape",
-    "Round",
-    "Slice",
-    "Sqrt",
-    "Squeeze",
-    "Sub",
-    "Unsqueeze",
-    "Where",
-];
-
 /// Whether the operator is computed on the host when its inputs are there by their nature: they are constants, extents, or
 /// made of such. What it makes is not larger than all of them together, but for ranges, whose inputs are numbers.
 pub(crate) fn is_small_arithmetic(op: &str, inputs: &[&Tensor]) -> bool {
-    OPERATORS.contains(&op)
+    computes_small(op)
         && inputs.iter().all(|x| x.len() <= SMALL)
         && (op != "Range"
             || inputs.iter().all(|x| x.longs().is_ok_and(|n| n.iter().all(|n| n.abs() <= SMALL as i64))))
+}
+
+/// Whether shapes are computed with the operator, and its results are not larger than its inputs. `Range` is asked about its
+/// inputs.
+fn computes_small(op: &str) -> bool {
+    let Some(op) = lookup("", op) else { return false };
+    let arithmetic = [Traits::ELEMENTWISE, Traits::BROADCASTING, Traits::RESHAPES, Traits::REDUCTION];
+    // The elements of their inputs say how large these are.
+    let grows = matches!(op.name, "ConstantOfShape" | "Expand");
+    arithmetic.iter().any(|one| op.traits().has(*one)) || op.computes_sizes() && !grows
 }
 
 #[cfg(test)]

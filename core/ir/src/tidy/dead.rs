@@ -5,7 +5,7 @@ use crate::ir::{BlockId, Def, Graph, NodeId, ValueId};
 /// Removes every node that no output depends on; returns how many.
 pub(super) fn nodes(graph: &mut Graph) -> usize {
     let mut live = vec![false; graph.nodes.len()];
-    let mut pending: Vec<ValueId> = graph.blocks[graph.main()].outputs.clone();
+    let mut pending: Vec<ValueId> = graph.blocks[graph.main()].outputs().to_vec();
     while let Some(value) = pending.pop() {
         let Def::Node(node, _) = graph.values[value].def else { continue };
         match live.get_mut(node.index()) {
@@ -15,7 +15,7 @@ pub(super) fn nodes(graph: &mut Graph) -> usize {
         let data = &graph.nodes[node];
         pending.extend(data.inputs.iter().flatten());
         for block in data.blocks() {
-            pending.extend(&graph.blocks[block].outputs);
+            pending.extend(graph.blocks[block].outputs());
         }
     }
     let dead = graph.nodes.iter().zip(live).filter(|((_, node), live)| node.block.is_some() && !live);

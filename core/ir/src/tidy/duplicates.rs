@@ -7,6 +7,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
 
 use crate::ir::{Attr, BlockId, Graph, Node, NodeId, Shape, ValueId};
+use crate::ops::{Op, lookup};
 use crate::tensor::{DType, Source};
 
 /// Larger constants are not compared.
@@ -38,30 +39,6 @@ pub fn constants(graph: &mut Graph) -> usize {
     }
     graph.replace_all(&same);
     same.len()
-}
-
-/// Operators on sizes that depend on nothing but their inputs and attributes.
-fn is_size_arithmetic(op: &str) -> bool {
-    matches!(
-        op,
-        "Add"
-            | "Cast"
-            | "Concat"
-            | "Div"
-            | "Gather"
-            | "Max"
-            | "Min"
-            | "Mod"
-            | "Mul"
-            | "ReduceProd"
-            | "Reshape"
-            | "Shape"
-            | "Size"
-            | "Slice"
-            | "Squeeze"
-            | "Sub"
-            | "Unsqueeze"
-    )
 }
 
 /// Makes the readers of a computation with sizes read the first equal one that they can see;
@@ -124,8 +101,8 @@ fn size_output(graph: &Graph, node: &Node) -> Option<ValueId> {
     let small = value.ty.dtype() == Some(DType::I64)
         && value.ty.shape().and_then(Shape::rank).is_some_and(|r| r <= 1);
     // A value that was named is one that somebody looks for.
-    (node.domain.is_empty() && small && value.name.is_none() && is_size_arithmetic(&node.op))
-        .then_some(output)
+    let computes_sizes = lookup(&node.domain, &node.op).is_some_and(Op::computes_sizes);
+    (small && value.name.is_none() && computes_sizes).then_some(output)
 }
 
 fn resolve(same: &FxHashMap<ValueId, ValueId>, value: Option<ValueId>) -> Option<ValueId> {

@@ -12,7 +12,7 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use super::{Function, Graph, Model};
+use crate::ir::{Function, Graph, Model};
 use crate::name::Name;
 
 pub use duplicates::constants;

@@ -1,0 +1,242 @@
+//! The definitions of operators: their traits hold, rules reach every operator that has one, and nothing keeps a list of names
+//! beside them.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use onnxport_core::host::Host;
+use onnxport_core::ir::Model;
+use onnxport_core::ir::opset::{self, AttrKind, Formal, FormalKind, FormalType, OpSchema, TypeTag};
+use onnxport_core::ops::{self, Limits, Op, Traits};
+use onnxport_core::optimise::{Level, OptimiseOptions, optimise};
+use onnxport_core::tensor::DType;
+use onnxport_core::valid::{Stated, validate};
+
+use crate::files::repository;
+use crate::optimise::draw::{Random, agree, inputs};
+
+static STANDARD: LazyLock<Host> =
+    LazyLock::new(|| Host::new(&[&onnxport_optimise::ROOT]).expect("the plugin attaches"));
+
+/// ONNX's own operators with a trait, and their newest signatures.
+fn with_trait(wanted: Traits) -> impl Iterator<Item = (&'static Op, &'static OpSchema)> {
+    let own = ops::all().iter().filter(move |op| op.domain.is_empty() && op.traits().has(wanted));
+    own.filter_map(|op| Some((op, opset::lookup(op.name, opset::MAX_OPSET)?)))
+}
+
+/// An element type that `formal` takes; the first of those that make good numbers.
+fn dtype(schema: &OpSchema, formal: &Formal) -> DType {
+    let allowed = match formal.ty {
+        FormalType::Var(index) => schema.type_vars[usize::from(index)].allowed,
+        FormalType::Fixed(allowed) => allowed,
+    };
+    let usual = [DType::F32, DType::I32, DType::Bool, DType::U32];
+    let found = usual.into_iter().find(|dtype| allowed.contains(&TypeTag::Tensor(*dtype)));
+    found.unwrap_or_else(|| panic!("{} takes none of {usual:?}", schema.name))
+}
+
+/// The attributes that a node has to state, as a text.
+fn attributes(schema: &OpSchema) -> String {
+    let mut stated: Vec<String> = Vec::new();
+    for attribute in schema.attributes.iter().filter(|attribute| attribute.required) {
+        stated.push(match attribute.kind {
+            // A type: as wide as f32.
+            AttrKind::Int => format!("{} = {}", attribute.name, DType::I32.onnx()),
+            AttrKind::String => format!("{} = \"LEFT\"", attribute.name),
+            other => panic!("{} has to state `{}`, {other:?}", schema.name, attribute.name),
+        });
+    }
+    // What `Mod` takes floats with.
+    stated.extend((schema.name == "Mod").then(|| "fmod = 1".to_owned()));
+    if stated.is_empty() { String::new() } else { format!(" {{{}}}", stated.join(", ")) }
+}
+
+/// A node of `op` between `before`, which makes `%a0` and so on of the inputs `%x0`, and `after`, which makes `%y` of `%b`.
+fn sandwich(schema: &OpSchema, over: usize, constants: &str, before: &str, after: &str) -> String {
+    let mut text = format!("opset {}\nsymbol n 2..\ngraph {{\n{constants}", opset::MAX_OPSET);
+    let mut operands = Vec::new();
+    let mut made = String::new();
+    let formal = |at: usize| schema.inputs.get(at).or(schema.inputs.last()).expect("an input");
+    for at in 0..over {
+        writeln!(text, "  input %x{at}: {}[n, 3, 4]", dtype(schema, formal(at))).expect("a text");
+        writeln!(made, "  %a{at} = {}", before.replace("%x", &format!("%x{at}"))).expect("a text");
+        operands.push(format!("%a{at}"));
+    }
+    for (at, formal) in schema.inputs.iter().enumerate().skip(over) {
+        if formal.kind != FormalKind::Variadic {
+            writeln!(text, "  constant %c{at}: {}[] = [1]", dtype(schema, formal)).expect("a text");
+            operands.push(format!("%c{at}"));
+        }
+    }
+    let call = format!("{}({}){}", schema.name, operands.join(", "), attributes(schema));
+    write!(text, "{made}  %b = {call}\n  %y = {after}\n  output %y as y\n}}\n").expect("a text");
+    text
+}
+
+/// What the exact rules make of a model, which computes the same, bit for bit.
+fn optimised(op: &str, text: &str) -> Model {
+    let mut before = Model::parse(text).unwrap_or_else(|error| panic!("{op}:{error}\n{text}"));
+    let opset = before.opset();
+    ops::infer::infer_all(&mut before.graph, &mut before.symbols, opset);
+    let found = validate(&before, &Stated::default());
+    assert!(found.is_empty(), "{op}: {found:?}\n{text}");
+    let mut after = before.clone();
+    let options = OptimiseOptions { level: Level::Exact, ..OptimiseOptions::default() };
+    let (_, found) = optimise(&STANDARD, &mut after, &mut Stated::default(), &options).expect("it runs");
+    assert!(found.is_empty(), "{op}: {found:?}\n{text}");
+    let given = inputs(&before, 2, false, &mut Random(7));
+    let wanted = ops::run(&before, given.clone(), Limits::default());
+    let found = ops::run(&after, given, Limits::default());
+    let wanted = wanted.unwrap_or_else(|error| panic!("{op}: {error:?}\n{text}"));
+    let found = found.unwrap_or_else(|error| panic!("{op}: {error:?}\n{}", after.to_text()));
+    for (wanted, found) in wanted.iter().zip(&found) {
+        let (wanted, found) = (wanted.tensor().expect("a tensor"), found.tensor().expect("a tensor"));
+        assert!(agree(wanted, found, 0.0), "{op}: {wanted:?}, {found:?}\n{text}\n{}", after.to_text());
+    }
+    after
+}
+
+/// How many nodes of these operators a model has.
+fn count(model: &Model, these: &[&str]) -> usize {
+    let graph = &model.graph;
+    graph.order(graph.main()).filter(|node| these.iter().any(|op| graph.nodes[*node].is(op))).count()
+}
+
+const TRANSPOSE: (&str, &str) = ("Transpose(%x) {perm = [1, 2, 0]}", "Transpose(%b) {perm = [2, 0, 1]}");
+const FLAT: &str = "  constant %flat: i64[2] = [0, 12]\n  constant %back: i64[3] = [0, 3, 4]\n";
+const RESHAPE: (&str, &str) = ("Reshape(%x, %flat)", "Reshape(%b, %back)");
+
+#[test]
+fn transposes_around_every_elementwise_operator_are_removed() {
+    let mut checked = 0;
+    for (op, schema) in with_trait(Traits::ELEMENTWISE) {
+        let after = optimised(op.name, &sandwich(schema, 1, "", TRANSPOSE.0, TRANSPOSE.1));
+        assert_eq!(count(&after, &["Transpose"]), 0, "{}:\n{}", op.name, after.to_text());
+        checked += 1;
+    }
+    assert!(checked >= 47, "{checked} elementwise operators");
+}
+
+#[test]
+fn reshapes_around_every_elementwise_operator_are_removed() {
+    for (op, schema) in with_trait(Traits::ELEMENTWISE) {
+        let after = optimised(op.name, &sandwich(schema, 1, FLAT, RESHAPE.0, RESHAPE.1));
+        assert_eq!(count(&after, &["Reshape"]), 0, "{}:\n{}", op.name, after.to_text());
+    }
+}
+
+#[test]
+fn transposes_and_reshapes_around_every_broadcasting_operator_are_removed() {
+    let mut checked = 0;
+    for (op, schema) in with_trait(Traits::BROADCASTING).filter(|(_, schema)| schema.min_inputs <= 2) {
+        let after = optimised(op.name, &sandwich(schema, 2, "", TRANSPOSE.0, TRANSPOSE.1));
+        assert_eq!(count(&after, &["Transpose"]), 0, "{}:\n{}", op.name, after.to_text());
+        let after = optimised(op.name, &sandwich(schema, 2, FLAT, RESHAPE.0, RESHAPE.1));
+        assert_eq!(count(&after, &["Reshape"]), 0, "{}:\n{}", op.name, after.to_text());
+        checked += 1;
+    }
+    assert!(checked >= 22, "{checked} broadcasting operators");
+}
+
+#[test]
+fn commutative_operators_give_the_same_bits_with_their_inputs_swapped() {
+    for (op, schema) in with_trait(Traits::COMMUTATIVE) {
+        let text = sandwich(schema, 2, "", "Identity(%x)", "Identity(%b)");
+        let model = Model::parse(&text).unwrap_or_else(|error| panic!("{}:{error}", op.name));
+        let swapped = Model::parse(&text.replace("(%a0, %a1)", "(%a1, %a0)")).expect("a model");
+        for seed in 0..20 {
+            let given = inputs(&model, 2, true, &mut Random(seed));
+            let [one, other] = [&model, &swapped].map(|model| {
+                let made = ops::run(model, given.clone(), Limits::default()).expect("it runs");
+                made[0].tensor().expect("a tensor").clone()
+            });
+            assert!(agree(&one, &other, 0.0), "{}: {one:?}, {other:?}", op.name);
+        }
+    }
+}
+
+/// Lists of names of operators outside their definitions, by file, with what justifies them: code for each operator.
+const LISTS: &[(&str, usize, &str)] = &[
+    ("plugins/aten/src/quantize/coding.rs", 1, "`lowering/1` does not tell the traits of a node"),
+    ("plugins/aten/src/reduce/mod.rs", 1, "the overloads that the operators lower"),
+    ("plugins/aten/src/support.rs", 1, "the types in which lowerings compute"),
+    (
+        "plugins/cuda-parity/src/executor/ops/formula.rs",
+        1,
+        "functions of the kernels' prelude, called like the operators",
+    ),
+    ("plugins/cuda-parity/src/executor/ops/recurrent.rs", 1, "default activations"),
+];
+
+/// The files of Rust below a folder that hold code of the product.
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    for entry in entries {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if path.is_dir() {
+            if !["tests", "target", "template"].contains(&name.as_str()) {
+                sources(&path, found);
+            }
+        } else if name.ends_with(".rs") && name != "tests.rs" && name != "generated.rs" {
+            found.push(path);
+        }
+    }
+}
+
+/// How many lists of three or more names of operators a file has: literals with nothing but commas or bars between them.
+fn lists(source: &str, is_operator: impl Fn(&str) -> bool) -> usize {
+    let code = source.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+    let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+    let code = lines.collect::<Vec<_>>().join("\n");
+    let (mut found, mut run) = (0, 0);
+    // Literals are the odd parts.
+    for (at, part) in code.split('"').enumerate() {
+        if at % 2 == 1 && is_operator(part) {
+            run += 1;
+        } else if at % 2 == 1 || !part.chars().all(|c| c.is_whitespace() || c == ',' || c == '|') {
+            found += usize::from(run >= 3);
+            run = 0;
+        }
+    }
+    found
+}
+
+#[test]
+fn nothing_lists_operators_outside_their_definitions() {
+    let root = repository();
+    let mut files = Vec::new();
+    for folder in ["core", "plugins", "plugin-sdk", "cli/src", "python/src"] {
+        sources(&root.join(folder), &mut files);
+    }
+    files.sort();
+    let is_operator = |name: &str| opset::all().binary_search_by(|schema| schema.name.cmp(name)).is_ok();
+    let mut found: Vec<(String, usize)> = Vec::new();
+    for file in files {
+        let name =
+            file.strip_prefix(&root).expect("a file of the repository").to_string_lossy().replace('\\', "/");
+        let defines = name.starts_with("core/ir/src/ops/") || name == "plugin-sdk/macros/src/operators.rs";
+        let source = std::fs::read_to_string(&file).expect("a source");
+        let count = if defines { 0 } else { lists(&source, is_operator) };
+        if count > 0 {
+            found.push((name, count));
+        }
+    }
+    let justified: Vec<(String, usize)> =
+        LISTS.iter().map(|(file, count, _)| ((*file).to_owned(), *count)).collect();
+    assert_eq!(
+        found, justified,
+        "ask `ops::traits` in place of a list, or give its operators a trait in `core/ir/src/ops`"
+    );
+}
+
+#[test]
+fn a_list_is_three_names_in_a_row() {
+    let is_operator = |name: &str| name.chars().all(char::is_alphabetic);
+    assert_eq!(lists(r#"const A: [&str; 3] = ["Add", "Sub", "Mul"];"#, is_operator), 1);
+    assert_eq!(lists(r#"matches!(op, "Add" | "Sub" | "Mul")"#, is_operator), 1);
+    assert_eq!(lists(r#"match op { "Add" => a, "Sub" => b, "Mul" => c }"#, is_operator), 0);
+    assert_eq!(lists(r#"["Add", "Sub"]; ["Mul", "Div"]"#, is_operator), 0);
+    assert_eq!(lists("// [\"Add\", \"Sub\", \"Mul\"]\n", is_operator), 0);
+}

@@ -1,4 +1,7 @@
-"""Write `plugin-sdk/macros/src/operators.rs`: the names of ONNX's operators, against which macros check names."""
+"""Write `plugin-sdk/macros/src/operators.rs`: the names of the operators of ONNX.
+
+Macros refuse other names where they stand in rules.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 //! Patterns: their grammar.
 
 use syn::ext::IdentExt;
-use syn::parse::discouraged::Speculative;
 use syn::parse::{Parse, ParseStream};
 use syn::{Error, Expr, Ident, Lit, LitInt, LitStr, Result, Token, UnOp, bracketed, parenthesized, token};
 
@@ -89,12 +88,14 @@ impl Parse for Pattern {
             input.parse::<Token![;]>()?;
         }
         // Roots in parentheses are separated by commas, alternatives by bars.
-        let ahead = input.fork();
-        if ahead.peek(token::Paren)
-            && let Ok(roots) = several(&ahead)
-        {
-            input.advance_to(&ahead);
-            return Ok(Self { parts, roots });
+        if input.peek(token::Paren) {
+            let ahead = input.fork();
+            let content;
+            parenthesized!(content in ahead);
+            content.parse::<Operand>()?;
+            if !content.peek(Token![|]) {
+                return Ok(Self { parts, roots: several(input)? });
+            }
         }
         Ok(Self { parts, roots: vec![input.parse()?] })
     }

@@ -179,7 +179,10 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
             if !["tests", "target", "template"].contains(&name.as_str()) {
                 sources(&path, found);
             }
-        } else if name.ends_with(".rs") && name != "tests.rs" && name != "generated.rs" {
+        } else if path.extension().is_some_and(|end| end == "rs")
+            && name != "tests.rs"
+            && name != "generated.rs"
+        {
             found.push(path);
         }
     }

@@ -1,8 +1,8 @@
-"""Creating sessions in ONNX Runtime: our models, with weights turned or not, and the exporter's.
+"""Creating sessions in ONNX Runtime: our models, and the exporter's.
 
     python benches/sessions.py --runs 15
 
-Exports models with random weights, converts each twice, has `torch.onnx.export` write it as well,
+Exports models with random weights, converts each, has `torch.onnx.export` write it as well,
 and creates sessions by turns in one process, with one thread. The table has medians of processor
 time, and what a conversion took. Needs PyTorch, torchvision, transformers, onnxscript and ONNX
 Runtime; `ONNXPORT_BIN` is the program.
@@ -27,7 +27,7 @@ from torch import nn
 sys.path.insert(0, str(ROOT))
 
 OPSET = 20
-FORMS = {"ours": (), "ours, turned": ("--turn-weights",)}
+OURS = "ours"
 THEIRS = "torch.onnx"
 
 
@@ -74,8 +74,8 @@ def main() -> None:
     arguments = parser.parse_args()
     binary = os.environ.get("ONNXPORT_BIN", str(ROOT / "target/release/onnxport"))
     torch.manual_seed(0)
-    print("| model | MB | torch.onnx s | ours | turned | of torch.onnx | converting s | turned |")
-    print("|---|---:|---:|---:|---:|---:|---:|---:|", flush=True)
+    print("| model | MB | torch.onnx s | ours | of torch.onnx | converting s |")
+    print("|---|---:|---:|---:|---:|---:|", flush=True)
     for name, (model, inputs) in models().items():
         if arguments.models and name not in arguments.models:
             continue
@@ -83,18 +83,14 @@ def main() -> None:
             folder = Path(scratch)
             exported = torch.export.export(model, inputs, strict=False)
             torch.export.save(exported, folder / "model.pt2")
-            paths, converted = {}, {}
-            for form, options in FORMS.items():
-                paths[form] = folder / form.replace(", ", "-") / "model.onnx"
-                paths[form].parent.mkdir()
-                command = [binary, "convert", folder / "model.pt2", "-o", paths[form]]
-                command += ["--opset", str(OPSET), "--no-verify", "--quiet", *options]
-                before = resource.getrusage(resource.RUSAGE_CHILDREN)
-                subprocess.run(command, check=True)
-                after = resource.getrusage(resource.RUSAGE_CHILDREN)
-                converted[form] = (
-                    after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-                )
+            paths = {OURS: folder / "ours" / "model.onnx"}
+            paths[OURS].parent.mkdir()
+            command = [binary, "convert", folder / "model.pt2", "-o", paths[OURS]]
+            command += ["--opset", str(OPSET), "--no-verify", "--quiet"]
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            subprocess.run(command, check=True)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            taken = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
             paths[THEIRS] = folder / "theirs" / "model.onnx"
             paths[THEIRS].parent.mkdir()
             options = {"dynamo": True, "optimize": True, "opset_version": OPSET, "verbose": False}
@@ -104,10 +100,9 @@ def main() -> None:
                 for form, path in paths.items():
                     times[form].append(cpu(lambda path=path: session(path)))
             size = sum(file.stat().st_size for file in paths["ours"].parent.iterdir()) / 1e6
-            ours, turned, theirs = (statistics.median(times[form]) for form in (*FORMS, THEIRS))
-            taken = f"{converted['ours']:.2f} | {converted['ours, turned']:.2f}"
-            measured = f"{theirs:.3f} | {ours:.3f} | {turned:.3f} | {turned / theirs:.2f}"
-            print(f"| {name} | {size:.0f} | {measured} | {taken} |", flush=True)
+            ours, theirs = (statistics.median(times[form]) for form in (OURS, THEIRS))
+            measured = f"{theirs:.3f} | {ours:.3f} | {ours / theirs:.2f} | {taken:.2f}"
+            print(f"| {name} | {size:.0f} | {measured} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -43,10 +43,6 @@ pub(crate) struct PrecisionArguments {
     /// Weights that are not quantised; can be repeated
     #[arg(long, value_name = "PATTERN", requires = "quantize")]
     quantize_skip: Vec<String>,
-    /// Store weights that products read through a transpose as these take them, with .T behind their names:
-    /// sessions are created faster. Tied weights stay
-    #[arg(long)]
-    turn_weights: bool,
     /// Change weights by the transform of a plugin, before anything else, such as mylib/prune:conv*; can
     /// be repeated
     #[arg(long = "transform", value_name = "PLUGIN/NAME[:PATTERN]", value_parser = parse_transform)]
@@ -131,7 +127,6 @@ impl PrecisionArguments {
             }),
             quantise_only: Patterns::new(self.quantize_only.iter().cloned()),
             quantise_skip: Patterns::new(self.quantize_skip.iter().cloned()),
-            turn: self.turn_weights,
             transforms: self.transforms.clone(),
             several: false,
         }

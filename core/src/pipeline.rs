@@ -197,10 +197,10 @@ pub fn convert(host: &Host, mut program: Program, options: &ConvertOptions) -> R
     diagnostics.extend(found);
     let mut changed = Changed::default();
     // Where nobody else gives weights, they lie as the target takes them.
-    let turn = options.precision.turn || options.optimise.level == Level::Target && !options.separate;
-    let precision = PrecisionOptions { turn, ..options.precision.clone() };
-    if !precision.is_empty() {
-        let (weights, notes) = clock.time("precision", || precision::apply(host, &mut model, &precision))?;
+    let turn = options.optimise.level == Level::Target && !options.separate;
+    if turn || !options.precision.is_empty() {
+        let work = || precision::apply(host, &mut model, &options.precision, turn);
+        let (weights, notes) = clock.time("precision", work)?;
         if weights != Changed::default() {
             model.metadata.push((CHANGED_KEY.to_owned(), weights.to_json()));
             model.metadata.sort();

@@ -181,7 +181,8 @@ fn quantised(scheme: &str, form: Form, tied: bool) -> Model {
     }
     let scheme = Scheme { form, ..scheme.parse().unwrap() };
     let options = PrecisionOptions { quantise: Some(scheme), ..PrecisionOptions::default() };
-    precision::apply(&host(&plugin::ROOT), &mut model, &options).unwrap_or_else(|_| panic!("it is there"));
+    precision::apply(&host(&plugin::ROOT), &mut model, &options, false)
+        .unwrap_or_else(|_| panic!("it is there"));
     model
 }
 
@@ -285,7 +286,7 @@ fn a_quantiser_that_is_missing_or_newer_than_the_host_is_refused_with_the_reason
         let mut model = Model::parse("opset 21\ngraph {\n  input %x: f32[2]\n  output %x as y\n}\n").unwrap();
         let scheme = "int8:block=channel,by=mine/rows".parse().unwrap();
         let options = PrecisionOptions { quantise: Some(scheme), ..PrecisionOptions::default() };
-        let report = precision::apply(&host(root), &mut model, &options).expect_err("it is refused");
+        let report = precision::apply(&host(root), &mut model, &options, false).expect_err("it is refused");
         let problem = report.diagnostics.first().unwrap();
         assert_eq!(problem.code, code);
         assert!(problem.message.contains(words), "{}", problem.message);

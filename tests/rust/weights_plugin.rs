@@ -189,7 +189,7 @@ fn changed(transform: &str, pattern: &str) -> Result<Model, Report> {
     };
     let options = PrecisionOptions { transforms: vec![transform], ..PrecisionOptions::default() };
     precision::known(&model, &options)?;
-    precision::apply(&host(), &mut model, &options).map(|_| model)
+    precision::apply(&host(), &mut model, &options, false).map(|_| model)
 }
 
 #[test]

@@ -54,8 +54,6 @@ pub struct PrecisionOptions {
     pub quantise_only: Patterns,
     /// Weights that are not quantised.
     pub quantise_skip: Patterns,
-    /// Weights that products read through a transpose are stored as they take them.
-    pub turn: bool,
     /// Transforms of plugins, in order. They come before everything else.
     pub transforms: Vec<PluginTransform>,
     /// A pattern may match nothing, which is a warning: it is meant for another program.
@@ -112,7 +110,7 @@ impl Changed {
 impl PrecisionOptions {
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
-        self.dtype.is_none() && self.quantise.is_none() && self.transforms.is_empty() && !self.turn
+        self.dtype.is_none() && self.quantise.is_none() && self.transforms.is_empty()
     }
 }
 
@@ -142,7 +140,8 @@ pub fn known(model: &Model, options: &PrecisionOptions) -> Result<Vec<Diagnostic
 }
 
 /// Stores the weights of `model` as `options` say. Quantised weights come first; what is left takes the
-/// lower type. A pattern that matches nothing is for [`known`].
+/// lower type. Last, if `turn` is set, weights that products read through a transpose are stored transposed. A pattern that
+/// matches nothing is for [`known`].
 ///
 /// # Errors
 /// `OP660` when values do not fit, `OP662` when the opset or the form lacks what is asked for, and whatever
@@ -151,10 +150,11 @@ pub fn apply(
     host: &Host,
     model: &mut Model,
     options: &PrecisionOptions,
+    turn: bool,
 ) -> Result<(Changed, Vec<Diagnostic>), Report> {
     let mut changed = Changed::default();
     let mut notes = Vec::new();
-    if options.is_empty() {
+    if options.is_empty() && !turn {
         return Ok((changed, notes));
     }
     let mut report = Report::default();
@@ -174,7 +174,7 @@ pub fn apply(
     if let Some(dtype) = options.dtype {
         narrow::apply(model, options, dtype, &mut changed, &mut notes, &mut report.diagnostics);
     }
-    if options.turn {
+    if turn {
         turned::apply(&mut model.graph);
     }
     if !report.diagnostics.is_empty() {

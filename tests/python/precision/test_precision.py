@@ -282,11 +282,10 @@ def test_a_tied_weight_is_stored_once(tmp_path, scheme, form):
     assert optimised(tmp_path / "model.onnx", tmp_path).count("MatMulNBits") == 1
 
 
-@pytest.mark.parametrize("option", [("--turn-weights",), ("--optimize", "target")])
-def test_weights_are_turned_on_request(archive, tmp_path, option):
+def test_weights_are_turned_for_the_target(archive, tmp_path):
     (tmp_path / "plain").mkdir()
     plain = converted(archive, tmp_path / "plain")
-    model = converted(archive, tmp_path, *option)
+    model = converted(archive, tmp_path, "--optimize", "target")
     stored, own = weights(model), state(archive)
     for name in ("project.weight", "back.weight"):
         assert name not in stored

@@ -31,8 +31,16 @@ const LINEAR: &str = "  constant %w: f32[8, 64] = ...
   output %z as z";
 
 fn run(model: &mut Model, options: &PrecisionOptions) -> Result<Vec<(Code, String)>, Vec<Code>> {
+    stored(model, options, false)
+}
+
+fn stored(
+    model: &mut Model,
+    options: &PrecisionOptions,
+    turn: bool,
+) -> Result<Vec<(Code, String)>, Vec<Code>> {
     let host = crate::host::Host::new(&[]).unwrap_or_else(|_| panic!("a host without plugins"));
-    let result = known(model, options).and_then(|_| apply(&host, model, options));
+    let result = known(model, options).and_then(|_| apply(&host, model, options, turn));
     let found = valid::validate(model, &valid::Stated::default());
     assert!(found.is_empty(), "{found:?}");
     match result {
@@ -310,14 +318,14 @@ fn what_cannot_be_is_refused_and_what_is_quantised_stays() {
 
 #[test]
 fn weights_are_stored_as_products_take_them() {
-    let turn = PrecisionOptions { turn: true, ..PrecisionOptions::default() };
+    let plain_options = PrecisionOptions::default();
     let given = || {
         let values = (0..6 * 64).map(|i| f64::from(i % 13) - 6.5).collect();
         Some(Value::Tensor(Tensor::of_floats(DType::F32, vec![2, 3, 64], values).unwrap()))
     };
     let plain = model(LINEAR, 20);
     let mut m = plain.clone();
-    assert_eq!(run(&mut m, &turn), Ok(vec![]));
+    assert_eq!(stored(&mut m, &plain_options, true), Ok(vec![]));
     assert_eq!(ops(&m), ["MatMul", "Add"]);
     let names: Vec<_> =
         m.graph.initializers.iter().map(|i| m.graph.values[i.value].name.as_deref()).collect();
@@ -327,7 +335,7 @@ fn weights_are_stored_as_products_take_them() {
     // What is read in another way as well is stored once, and as it was.
     let mut m = model(TIED, 20);
     let before = m.to_text();
-    assert_eq!(run(&mut m, &turn), Ok(vec![]));
+    assert_eq!(stored(&mut m, &plain_options, true), Ok(vec![]));
     assert_eq!(m.to_text(), before);
 }
 

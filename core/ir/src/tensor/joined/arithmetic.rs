@@ -125,19 +125,7 @@ macro_rules! real {
 
 real! {
     f32: cast::load, cast::store;
-    f64: load_f64, store_f64;
-}
-
-fn load_f64(_: DType, input: &[u8], out: &mut [f64]) {
-    for (bytes, out) in input.as_chunks::<8>().0.iter().zip(out) {
-        *out = f64::from_le_bytes(*bytes);
-    }
-}
-
-fn store_f64(_: DType, lanes: &[f64], out: &mut [u8]) {
-    for (out, lane) in out.as_chunks_mut::<8>().0.iter_mut().zip(lanes) {
-        *out = lane.to_le_bytes();
-    }
+    f64: cast::load_wide, cast::store_wide;
 }
 
 /// The elements of an operand that a piece of the result takes.

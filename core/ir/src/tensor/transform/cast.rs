@@ -54,21 +54,11 @@ impl Cast {
 
     fn through_f64(self, input: &[u8], out: &mut [u8]) {
         let (from, to) = (size(self.from), size(self.to));
-        let mut one = [0f32; 1];
-        for (input, out) in input.chunks_exact(from).zip(out.chunks_exact_mut(to)) {
-            let value = if let (DType::F64, Ok(bytes)) = (self.from, input.try_into()) {
-                f64::from_le_bytes(bytes)
-            } else {
-                load(self.from, input, &mut one);
-                f64::from(one[0])
-            };
-            match self.to {
-                DType::F64 => out.copy_from_slice(&value.to_le_bytes()),
-                DType::F32 => out.copy_from_slice(&(value as f32).to_le_bytes()),
-                DType::F16 => out.copy_from_slice(&f16::from_f32(odd(value)).to_le_bytes()),
-                DType::BF16 => out.copy_from_slice(&to_bf16(odd(value)).to_le_bytes()),
-                to => out.fill(float8::encode(to, value).unwrap_or_default()),
-            }
+        let mut lanes = [0f64; LANES];
+        for (input, out) in input.chunks(LANES * from).zip(out.chunks_mut(LANES * to)) {
+            let lanes = lanes.get_mut(..input.len() / from).unwrap_or_default();
+            load_wide(self.from, input, lanes);
+            store_wide(self.to, lanes, out);
         }
     }
 
@@ -153,6 +143,54 @@ pub(in crate::tensor) fn store(to: DType, lanes: &[f32], out: &mut [u8]) {
         to => {
             for (out, lane) in out.iter_mut().zip(lanes) {
                 *out = float8::encode(to, f64::from(*lane)).unwrap_or_default();
+            }
+        }
+    }
+}
+
+/// Widens elements of any float type to f64; at most [`LANES`].
+pub(in crate::tensor) fn load_wide(from: DType, input: &[u8], out: &mut [f64]) {
+    if from == DType::F64 {
+        for (bytes, out) in input.as_chunks::<8>().0.iter().zip(out) {
+            *out = f64::from_le_bytes(*bytes);
+        }
+        return;
+    }
+    // Every other float is exactly an f32.
+    let mut narrow = [0f32; LANES];
+    let narrow = narrow.get_mut(..out.len()).unwrap_or_default();
+    load(from, input, narrow);
+    for (out, lane) in out.iter_mut().zip(narrow) {
+        *out = f64::from(*lane);
+    }
+}
+
+/// Rounds from f64 to any float type, once.
+pub(in crate::tensor) fn store_wide(to: DType, lanes: &[f64], out: &mut [u8]) {
+    match to {
+        DType::F64 => {
+            for (out, lane) in out.as_chunks_mut::<8>().0.iter_mut().zip(lanes) {
+                *out = lane.to_le_bytes();
+            }
+        }
+        DType::F32 => {
+            for (out, lane) in out.as_chunks_mut::<4>().0.iter_mut().zip(lanes) {
+                *out = (*lane as f32).to_le_bytes();
+            }
+        }
+        DType::F16 => {
+            for (out, lane) in out.as_chunks_mut::<2>().0.iter_mut().zip(lanes) {
+                *out = f16::from_f32(odd(*lane)).to_le_bytes();
+            }
+        }
+        DType::BF16 => {
+            for (out, lane) in out.as_chunks_mut::<2>().0.iter_mut().zip(lanes) {
+                *out = to_bf16(odd(*lane)).to_le_bytes();
+            }
+        }
+        to => {
+            for (out, lane) in out.iter_mut().zip(lanes) {
+                *out = float8::encode(to, *lane).unwrap_or_default();
             }
         }
     }

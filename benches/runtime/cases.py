@@ -71,6 +71,24 @@ TURNED = """
         a = Mul(x, cc)
         b = Mul(turned, ss)
         y = Add(a, b)"""
+# The same in half precision, where cosines and sines are cast.
+TURNED_HALF = """
+        i0 = Constant<value_ints=[0]>()
+        i1 = Constant<value_ints=[32]>()
+        i2 = Constant<value_ints=[64]>()
+        ax = Constant<value_ints=[-1]>()
+        lower = Slice(x, i0, i1, ax)
+        upper = Slice(x, i1, i2, ax)
+        minus = Neg(upper)
+        turned = Concat<axis=-1>(minus, lower)
+        cc = Concat<axis=-1>(cos, cos)
+        ss = Concat<axis=-1>(sin, sin)
+        ch = Cast<to=10>(cc)
+        sh = Cast<to=10>(ss)
+        a = Mul(x, ch)
+        b = Mul(turned, sh)
+        half = Add(a, b)
+        y = Cast<to=1>(half)"""
 GROUPED = """
         kk = Concat<axis=2>(pk, k)
         vv = Concat<axis=2>(pv, v)
@@ -614,5 +632,16 @@ CASES = {
         "float[S,32] cos, float[S,32] sin",
         "y = com.microsoft.RotaryEmbedding(x, at, cos, sin)",
         TURNED,
+    ),
+    "com.microsoft.RotaryEmbedding, f16": Case(
+        "float[1,12,S,64] wide, int64[1] at",
+        "float[S,32] cos, float[S,32] sin",
+        """
+        x = Cast<to=10>(wide)
+        c = Cast<to=10>(cos)
+        s = Cast<to=10>(sin)
+        half = com.microsoft.RotaryEmbedding(x, at, c, s)
+        y = Cast<to=1>(half)""",
+        "x = Cast<to=10>(wide)" + TURNED_HALF,
     ),
 }

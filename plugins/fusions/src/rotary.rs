@@ -3,7 +3,7 @@
 use onnxport_sdk::prelude::*;
 
 use crate::is_short;
-use crate::runtime::single_precision;
+use crate::kernels::pays;
 
 rules! {
     /// `x * cos + rotated * sin`, where `rotated` is `x` with its halves exchanged and one negated, is a rotary
@@ -19,17 +19,25 @@ rules! {
         => embedded(cx, x, half);
 
     /// `x * cos + rotated * sin`, where `rotated` is `x` with its halves exchanged and one negated, and all rows of the
-    /// batch have the same positions: the same products and sums, at every opset.
-    rotary_of_runtime (class = target("onnxruntime", relative = 1e-6)):
+    /// batch have the same positions: the same products and sums, at every opset. In half precision they are rounded once.
+    rotary_of_runtime (class = target("onnxruntime", relative = 1e-6, ulps = 4)):
         let angles = shared Concat(half: [1, S, W], half, axis = last);
-        let cos = shared Unsqueeze(shared Cos(angles), 1);
-        let sin = shared Unsqueeze(shared Sin(angles), 1);
+        let cos = shared Unsqueeze(shared maybe Cast(shared Cos(angles), to = _narrow, ..), 1);
+        let sin = shared Unsqueeze(shared maybe Cast(shared Sin(angles), to = _narrow, ..), 1);
         let upper = Slice(x, const middle, const end, const axis, step?);
         let lower = Slice(x, 0, const middle, const axis, step?);
         Add(Mul(x: [B, H, S, D], cos), Mul(Concat(Neg(upper), lower, axis = turn), sin))
-        if single_precision(x, "com.microsoft.RotaryEmbedding")
-            .and_then(|()| rotates([W, D], [last, turn], [middle, end, axis], step))
+        if is_faster(x).and_then(|()| rotates([W, D], [last, turn], [middle, end, axis], step))
         => rotated(cx, x, half);
+}
+
+/// Whether the kernel is faster for the type of `x`. It takes no bf16.
+fn is_faster(x: ValueRef<'_>) -> Res<()> {
+    match x.dtype() {
+        Some(DType::F32) => pays("com.microsoft.RotaryEmbedding"),
+        Some(DType::F16) => pays("com.microsoft.RotaryEmbedding, f16"),
+        _ => Err("it is neither f32 nor f16".into()),
+    }
 }
 
 /// Whether `width` is half of the extent `whole` of the last axis, along which a value is divided in the middle and
@@ -61,26 +69,30 @@ fn rotates(
 
 /// `x: [B, H, S, D]`, rotated by the angles `half: [B, S, D / 2]`, whose cosines and sines take the type of `x`.
 fn embedded<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, half: ValueRef<'h>) -> Res<ValueRef<'h>> {
-    let (dtype, own) = (cx.dtype(x)?, cx.dtype(half)?);
-    let [cos, sin] = ["Cos", "Sin"].map(|op| {
-        let made = cx.op(op).input(half).one();
-        if dtype == own { made } else { cx.cast(made, dtype) }
-    });
+    let [cos, sin] = tables(cx, x, half)?;
     Ok(cx.op("RotaryEmbedding").input(x).input(cos).input(sin).one())
 }
 
-/// `x: [B, H, S, D]`, rotated by the angles `half: [1, S, D / 2]`.
+/// The cosines and sines of `angles`, in the type of `x`.
+fn tables<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, angles: ValueRef<'h>) -> Res<[ValueRef<'h>; 2]> {
+    let (dtype, own) = (cx.dtype(x)?, cx.dtype(angles)?);
+    Ok(["Cos", "Sin"].map(|op| {
+        let made = cx.op(op).input(angles).one();
+        if dtype == own { made } else { cx.cast(made, dtype) }
+    }))
+}
+
+/// `x: [B, H, S, D]`, rotated by the angles `half: [1, S, D / 2]`, whose cosines and sines take the type of `x`.
 fn rotated<'h>(cx: &Rewrite<'h>, x: ValueRef<'h>, half: ValueRef<'h>) -> Res<ValueRef<'h>> {
-    let angles = cx.squeeze(half, &[0]);
+    let [cos, sin] = tables(cx, x, cx.squeeze(half, &[0]))?;
     // One position counts the rows of the tables from there on.
     let made = cx
         .op_in("com.microsoft", 1, "RotaryEmbedding")
         .input(x)
         .input(cx.ints(&[0]))
-        .input(cx.op("Cos").input(angles).one())
-        .input(cx.op("Sin").input(angles).one())
+        .input(cos)
+        .input(sin)
         .one();
-    let shape = cx.shape(x)?;
-    cx.set_type(made, DType::F32, Some(&shape));
+    cx.set_type(made, cx.dtype(x)?, Some(&cx.shape(x)?));
     Ok(made)
 }

@@ -40,6 +40,13 @@ fn in_order<'h>(
     let along = (0..=added.len()).find(|at| !added.contains(at)).ok_or("an axis is added twice")?;
     let extent = x.shape().and_then(|shape| shape.get(axis).copied()).unwrap_or(Dim::Unknown);
     let taken = if is_one(extent, count) { x } else { first(cx, x, limit, axis) };
+    // There are as many, or gathering them would be an error.
+    if let (Ok(mut shape), Some(dtype)) = (known(x), x.dtype())
+        && let Some(own) = shape.get_mut(axis).filter(|_| count != Dim::Unknown && !is_one(extent, count))
+    {
+        *own = count;
+        cx.set_type(taken, dtype, Some(&shape));
+    }
     Ok(unsqueezed(cx, taken, axis, along, added.len()))
 }
 

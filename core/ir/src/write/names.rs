@@ -74,7 +74,7 @@ impl Names {
 /// Names the values of `graph`, whose main outputs are to be called `output_names`.
 fn name(graph: &Graph, output_names: &[String], origins: &Origins) -> GraphNames {
     let named = graph.values.iter().filter_map(|(_, value)| value.name.clone());
-    let calls = origins.iter().map(|origin| origin.node.clone());
+    let calls = origins.iter().flat_map(|origin| origin.node.split('+')).map(Name::from);
     let mut namer = Namer {
         graph,
         values: vec![Name::new(); graph.values.len()],
@@ -240,12 +240,13 @@ impl Namer<'_> {
         }
     }
 
-    /// Names what is left after the exported calls that its nodes come from.
+    /// Names what is left after the exported calls that its nodes come from: after the first of several.
     fn by_origin(&mut self, order: &[NodeId], origins: &Origins) {
         let graph = self.graph;
         for node in order {
             let origin = graph.nodes[*node].origin.map(|o| origins.get(o).node.as_str());
-            let base = origin.filter(|n| !n.is_empty()).unwrap_or("val");
+            let first = origin.and_then(|calls| calls.split('+').next());
+            let base = first.filter(|n| !n.is_empty()).unwrap_or("val");
             for value in graph.nodes[*node].outputs.iter().flatten() {
                 if self.unnamed(*value) {
                     let name = self.unused(base, '.');

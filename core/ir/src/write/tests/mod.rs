@@ -178,6 +178,20 @@ fn the_name_of_a_call_belongs_to_its_result_alone() {
 }
 
 #[test]
+fn values_of_merged_calls_are_named_after_the_first() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut model = small(dir.path());
+    let main = model.graph.main();
+    let sum = model.graph.order(main).next().unwrap();
+    let merged = Origin::new("attention+reshape+expand_1", Place::default());
+    model.graph.nodes[sum].origin = Some(model.origins.push(merged));
+    let path = dir.path().join("m.onnx");
+    write(&model, &path, &WriteOptions::default()).unwrap();
+    // The value is not the result of the call, so that it has not its name.
+    assert_eq!(read(&path).graph.unwrap().node[0].output, ["attention.1"]);
+}
+
+#[test]
 fn inline_weights_are_the_source_bytes() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("m.onnx");

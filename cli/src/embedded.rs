@@ -5,12 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clap::{Args, CommandFactory, FromArgMatches};
-use onnxport_core::diagnose::{Code, Diagnostic};
+use onnxport_core::diagnose::{Code, Diagnostic, render};
 use onnxport_core::host::log;
+use onnxport_core::inspect::ModelParts;
 use onnxport_core::trace::{self, stage};
 use onnxport_core::verify::InProcess;
 use onnxport_core::write;
 use onnxport_core::{Conversion, ConvertedProgram, Trace, WriteOptions};
+use onnxport_report::model::{self, Form};
 use onnxport_requests::object;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -45,6 +47,19 @@ pub fn command(name: &str, options: &str, watch: &Watch) -> CommandResult {
         let mut outcome = dispatch::run(&parse(name, &object)?, &Progress::watched(watch))?;
         joined.describe(&mut outcome);
         finish(outcome)
+    })
+}
+
+/// The page about an export of `name` that says `said`, an object of `convert --json`, and about the model in a file, if
+/// one was made.
+///
+/// # Errors
+/// Those of a model that cannot be read.
+pub fn page(name: &str, said: &Value, model: Option<&Path>) -> Result<String, Outcome> {
+    guarded(|| {
+        let parts = model.map(ModelParts::read).transpose()?;
+        let data = model::data(name, parts.as_ref(), Some(said));
+        Ok(render::printable(&model::render(&data, Form::Html)).into_owned())
     })
 }
 

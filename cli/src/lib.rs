@@ -41,7 +41,7 @@ mod weights;
 
 pub use again::started_by;
 pub use describe::describe;
-pub use embedded::{Export, Exported, command, verify};
+pub use embedded::{Export, Exported, command, page, verify};
 pub use exit::Exit;
 pub use guests::{Guests, with_caller, with_guests};
 pub use outcome::Outcome;

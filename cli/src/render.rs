@@ -17,6 +17,11 @@ impl Outcome {
         json(Some(name), self)
     }
 
+    /// The text that the program prints on standard output, without colours.
+    pub fn printed(&self) -> String {
+        unstyled(&format!("{}{}", self.text, self.summary))
+    }
+
     /// Errors as a user reads them, without colours.
     pub fn problem(&self) -> String {
         problem(&self.report)

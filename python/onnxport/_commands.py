@@ -30,10 +30,20 @@ Model = TypeVar("Model")
 
 
 class Result(Mapping[str, Any]):
-    """What a command says: the object that it prints with `--json`."""
+    """What a command says: the object that it prints with `--json`.
 
-    def __init__(self, said: Mapping[str, Any]) -> None:
+    Printed, it is what the command prints without.
+    """
+
+    def __init__(self, said: Mapping[str, Any], printed: str = "") -> None:
         self._said = said
+        self._printed = printed
+
+    @classmethod
+    def read(cls, text: str) -> Result:
+        """Read what the extension module returns of a command."""
+        said = json.loads(text)
+        return cls(said, said.pop("printed", ""))
 
     def __getitem__(self, key: str) -> Any:
         return self._said[key]
@@ -51,8 +61,7 @@ class Result(Mapping[str, Any]):
             raise AttributeError(f"the result has no `{name}`; it has {', '.join(self)}") from None
 
     def __repr__(self) -> str:
-        text = self._said.get("text")
-        return text.rstrip() if isinstance(text, str) and text else f"Result({dict(self._said)!r})"
+        return self._printed.rstrip() or f"Result({dict(self._said)!r})"
 
     @property
     def diagnostics(self) -> tuple[Any, ...]:
@@ -125,7 +134,7 @@ class Command:
         functions = known.collect(custom) if known is not None else None
         said = json.dumps({_name(word): value for word, value in given.items()}, default=text)
         try:
-            return Result(json.loads(_native.command(self.name, said, functions=functions)))
+            return Result.read(_native.command(self.name, said, functions=functions))
         except _native.Error as error:
             raised = functions.take_raised() if functions is not None else []
             _errors.raise_native(error, next(iter(raised), None))

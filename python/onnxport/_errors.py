@@ -7,7 +7,6 @@ written for `torch.onnx.export` catches it. PyTorch is never loaded for that.
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -176,5 +175,5 @@ def raise_native(error: Any, cause: BaseException | None = None) -> NoReturn:
     if isinstance(public, MismatchError):
         from onnxport._commands import Result
 
-        public.report = Result(json.loads(error.report))
+        public.report = Result.read(error.report)
     raise public from cause

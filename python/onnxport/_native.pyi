@@ -168,8 +168,11 @@ def command(
     """Run a command within this process: `optimize`, `weights bind`, `inspect` and so on.
 
     `options` are its options, and its arguments by their names in `--help` (`program`, `model`).
-    What it prints with `--json` comes back; its text, where that is its result, under `text`.
+    What it prints with `--json` comes back, and what it prints without, under `printed`.
     """
+
+def page(name: str, said: str, model: str | os.PathLike[str] | None = None) -> str:
+    """Return the page about an export: what `convert --json` says, and the model in a file."""
 
 def describe(name: str) -> str:
     """Describe a command: `about`, and `arguments`.

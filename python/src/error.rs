@@ -18,9 +18,18 @@ pub(crate) fn raised(py: Python<'_>, outcome: &Outcome) -> PyErr {
     let value = error.value(py);
     let fields = value.setattr("exit", outcome.exit as u8);
     let fields = fields.and_then(|()| value.setattr("diagnostics", outcome.diagnostics().to_string()));
-    let fields = fields.and_then(|()| value.setattr("report", outcome.json("").to_string()));
+    let fields = fields.and_then(|()| value.setattr("report", said(outcome, "")));
     match fields {
         Ok(()) => error,
         Err(other) => other,
     }
+}
+
+/// What the command `name` prints with `--json`, and what it prints without under `printed`.
+pub(crate) fn said(outcome: &Outcome, name: &str) -> String {
+    let mut said = outcome.json(name);
+    if let Some(object) = said.as_object_mut() {
+        object.insert("printed".to_owned(), outcome.printed().into());
+    }
+    said.to_string()
 }

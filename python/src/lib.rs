@@ -41,7 +41,7 @@ mod native {
     #[pymodule_export]
     use super::tensor::Tensor;
     #[pymodule_export]
-    use super::{command, compare, describe, main, names, sarif};
+    use super::{command, compare, describe, main, names, page, sarif};
     use pyo3::prelude::*;
 
     #[pymodule_init]
@@ -83,7 +83,7 @@ fn main(py: Python<'_>, argv: Vec<OsString>) -> u8 {
 }
 
 /// Runs a command, such as `optimize` or `weights bind`, within this process. `options` are its arguments and options as
-/// a JSON object; what `--json` prints comes back.
+/// a JSON object; what `--json` prints comes back, with what is printed without it under `printed`.
 ///
 /// `functions` are lowerings, rules and passes of Python.
 #[pyfunction]
@@ -101,7 +101,16 @@ fn command(
             plugin::run(functions, || onnxport::command(&command, &options, watch))
         })
     })?;
-    Ok(outcome.json(name).to_string())
+    Ok(error::said(&outcome, name))
+}
+
+/// The page about an export of `name`: of what is said of it, an object of `convert --json`, and of the model at `model`,
+/// if one was made.
+#[pyfunction]
+#[pyo3(signature = (name, said, model=None))]
+fn page(py: Python<'_>, name: String, said: &str, model: Option<PathBuf>) -> PyResult<String> {
+    let said = serde_json::from_str(said).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    work::run(py, None, move |_| onnxport::page(&name, &said, model.as_deref()))
 }
 
 /// What `onnxport.pieces(path, **options)` gives, as JSON; `options` are JSON. `tell` is told what begins.

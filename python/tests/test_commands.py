@@ -53,6 +53,37 @@ def test_results_are_what_the_command_prints(model):
         _ = onnxport.check(PROGRAM).nothing
 
 
+@pytest.mark.parametrize(
+    ("name", "places", "options"),
+    [
+        ("convert", (PROGRAM,), {"output": "a.onnx", "verify": False}),
+        ("check", (PROGRAM,), {}),
+        ("inspect", (PROGRAM,), {}),
+        ("explain", ("OP301",), {}),
+    ],
+)
+def test_a_result_is_printed_as_the_shell_prints_it(name, places, options, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = getattr(_commands, name if name != "explain" else "_explain")(*places, **options)
+    line = [name, *map(str, places)]
+    line += ["-o", "a.onnx", "--no-verify"] if options else []
+    start = "import sys; from onnxport._cli import main; sys.exit(main())"
+    found = subprocess.run(
+        [sys.executable, "-c", start, *line],
+        env={"PYTHONPATH": str(PACKAGE), "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert found.stdout.strip()
+
+    # How long it took differs from run to run.
+    def timeless(text):
+        return [line for line in text.rstrip().splitlines() if not line.startswith("time ")]
+
+    assert timeless(repr(said)) == timeless(found.stdout)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_signature_is_that_of_the_command_line(name):
     command = getattr(onnxport, name)

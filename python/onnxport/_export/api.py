@@ -81,7 +81,7 @@ def export(
         custom_translation_table: Functions that lower operators: of your own, or in the place of
             the lowerings that onnxport has. `docs/python.md` says how they are written.
         report: Write a report in Markdown into `artifacts_dir`, also when the export fails. A path
-            is that of the report: `.md`, or `.sarif` for what is wrong, beside the code.
+            is that of the report: `.md`, `.html`, or `.sarif` for what is wrong, beside the code.
         optimize: Apply the standard rules, which never change a result, and fold constants.
         verify: Run the model on the example call before it is written, and compare.
         profile: Print how long each stage took; at a path, write a trace of the conversion.

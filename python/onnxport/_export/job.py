@@ -160,7 +160,7 @@ class Job:
                     print(f"[onnxport] {stage}: {seconds:.3f} s")
 
     def _report(self, error: BaseException | None) -> None:
-        from onnxport._export import markdown
+        from onnxport._export import markdown, pages
 
         if isinstance(self.report, bool):
             state = "success" if error is None else "failure"
@@ -170,6 +170,9 @@ class Job:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.suffix == ".sarif":
             path.write_text(_diagnostics.sarif(self._found(error), os.getcwd()), encoding="utf-8")
+        elif path.suffix == ".html":
+            text = pages.page(path, self.program, self._found(error))
+            path.write_text(text, encoding="utf-8")
         else:
             text = markdown.report(self.program, self.seconds, error)
             path.write_text(text, encoding="utf-8")

@@ -30,6 +30,8 @@ _RULES: dict[str, tuple[tuple[str, ...], str]] = {
     ),
 }
 
+_REPORTS = (".md", ".html", ".sarif")
+
 
 def check(**arguments: Any) -> None:
     """Raise for every argument that asks for something that onnxport does not do."""
@@ -41,6 +43,6 @@ def check(**arguments: Any) -> None:
 
 def check_report(report: Any) -> None:
     """Raise for a report that cannot be written in the format of its name."""
-    if isinstance(report, bool) or os.path.splitext(report)[1] in (".md", ".sarif"):
+    if isinstance(report, bool) or os.path.splitext(os.fspath(report))[1] in _REPORTS:
         return
-    raise _errors.usage(f"a report is .md or .sarif, and `{report}` is neither")
+    raise _errors.usage(f"a report is .md, .html or .sarif, and `{report}` is not")

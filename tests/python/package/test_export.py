@@ -364,6 +364,24 @@ class TestArtifacts:
         assert "error[OP210]" in text
         assert "- draft: " in text
 
+    def test_a_page_of_success(self, net, tmp_path):
+        path = tmp_path / "pages" / "net.html"
+        onnxport.export(net, (torch.randn(5, 3),), report=path)
+        page = path.read_text()
+        assert page.startswith("<!DOCTYPE html>")
+        for part in ("<title>net</title>", "f32[5, 3]", "Operator sets"):
+            assert part in page
+        # The model that it is about was made for it alone.
+        assert list(path.parent.iterdir()) == [path]
+
+    def test_a_page_of_failure(self, tmp_path):
+        path = tmp_path / "sum.html"
+        with pytest.raises(onnxport.CaptureError):
+            onnxport.export(Sum(), (torch.ones(2), torch.ones(3)), report=path)
+        page = path.read_text()
+        assert "OP210" in page
+        assert "return x + y" in page
+
     @pytest.mark.filterwarnings("ignore::DeprecationWarning")
     def test_files_that_cannot_be_written(self, tmp_path):
         (tmp_path / "file").touch()

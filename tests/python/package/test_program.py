@@ -329,6 +329,8 @@ class TestTheModel:
             "<td>x</td><td>f32[batch, 3]</td>",
             "<td>scores</td>",
             "non-strict: succeeded",
+            "<b>the model</b> Net: ",
+            "<b>first</b> Linear: 1 calls, ",
         ):
             assert part in page
 

@@ -42,7 +42,7 @@ pub(super) fn facts(data: &Value) -> Vec<(String, String)> {
         fact("Weights", bytes(model["summary"]["weight_bytes"].as_u64()));
         let nodes = model["nodes"].as_u64();
         fact("With a module", share(model["with_module"].as_u64(), nodes));
-        fact("With a line of code", share(model["with_line"].as_u64(), nodes));
+        fact("With a line of code", lines(model["with_line"].as_u64(), nodes));
     }
     let conversion = &data["conversion"];
     fact(
@@ -53,6 +53,14 @@ pub(super) fn facts(data: &Value) -> Vec<(String, String)> {
     );
     fact("Run by", text(&conversion["verification"]["executor"]));
     facts
+}
+
+/// How many of the nodes name a line of code, which they do where that was asked for.
+fn lines(named: Option<u64>, nodes: Option<u64>) -> String {
+    match (named, nodes) {
+        (Some(0), Some(1..)) => "not recorded (`onnxport convert --metadata full` records them)".to_owned(),
+        _ => share(named, nodes),
+    }
 }
 
 /// Every table that has rows, in order.

@@ -1,0 +1,31 @@
+"""The page that `export(report="page.html")` writes: the one of `onnxport convert --report`."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from onnxport._diagnostics import Diagnostic
+from onnxport._onnx_program import conversion
+
+
+def page(path: Path, program: Any, found: Iterable[Diagnostic]) -> str:
+    """Return the page of an export: what was found, and the model, if one was made.
+
+    A page is about a model in a file, so that it is written into a folder beside `path` meanwhile.
+    """
+    from onnxport import _native
+
+    said = {"command": "convert", **(program.report if program is not None else {})}
+    said["diagnostics"] = [dataclasses.asdict(one) for one in found]
+    with tempfile.TemporaryDirectory(prefix=".onnxport-", dir=path.parent) as folder:
+        model = None
+        if program is not None:
+            model = Path(folder, f"{path.stem}.onnx")
+            program.save(model)
+        with conversion.public_errors():
+            return _native.page(path.stem, json.dumps(said), model)

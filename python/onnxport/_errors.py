@@ -7,8 +7,9 @@ written for `torch.onnx.export` catches it. PyTorch is never loaded for that.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from typing import Any, ClassVar, NoReturn
 
@@ -146,6 +147,17 @@ def usage(message: str, help: str | None = None) -> UsageError:
     return UsageError(diagnostics=[Diagnostic("error", "OP001", message, help=help)])
 
 
+@contextlib.contextmanager
+def arguments() -> Iterator[None]:
+    """Let what cannot be read of the user's arguments be an error of their type."""
+    try:
+        yield
+    except (Error, Warning):
+        raise
+    except (TypeError, ValueError, AttributeError) as error:
+        raise usage(f"an argument has the wrong type: {error}") from error
+
+
 def unwritten(file: Any, error: Exception) -> FileError:
     """Return the error for a file that cannot be written."""
     reason = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
@@ -168,12 +180,36 @@ def known() -> Iterator[None]:
         raise InternalError(diagnostics=[found]) from error
 
 
-def raise_native(error: Any, cause: BaseException | None = None) -> NoReturn:
-    """Raise the public exception for one of the extension module's."""
+def raise_native(
+    error: Any, cause: BaseException | None = None, called: Collection[str] = ()
+) -> NoReturn:
+    """Raise the public exception for one of the extension module's.
+
+    `called` are the operators that functions of the user lowered.
+    """
     found = _diagnostics.read(error.diagnostics)
-    public = of_exit(error.exit, found, f"{error}{_diagnostics.to_paste(found)}")
+    exit, text = error.exit, str(error)
+    if exit == InternalError.exit and (users := _of_users(found, called)) is not None:
+        exit, found = UnsupportedError.exit, users
+        text = _diagnostics.text(found)
+    public = of_exit(exit, found, f"{text}{_diagnostics.to_paste(found)}")
     if isinstance(public, MismatchError):
         from onnxport._commands import Result
 
         public.report = Result.read(error.report)
     raise public from cause
+
+
+def _of_users(
+    found: tuple[Diagnostic, ...], called: Collection[str]
+) -> tuple[Diagnostic, ...] | None:
+    """Return what to say where a defect is that of the user's lowerings, None where it is not."""
+
+    def is_own(one: Diagnostic) -> bool:
+        return one.code == "OP401" and one.target in called
+
+    errors = [one for one in found if one.severity == "error"]
+    if not all(is_own(one) or one.code.startswith(("OP2", "OP3")) for one in errors):
+        return None
+    help = "return what the program states: `op.Cast` changes the type, `op.Reshape` the shape"
+    return tuple(dataclasses.replace(one, help=help) if is_own(one) else one for one in found)

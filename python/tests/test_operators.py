@@ -10,6 +10,7 @@ import torch
 
 _native = pytest.importorskip("onnxport._native", reason="run `cargo xtask python`")
 
+import onnxport  # noqa: E402
 from onnxport._operators import functions  # noqa: E402
 from onnxport._operators.dtype import DType  # noqa: E402
 from onnxport._operators.functions import Custom  # noqa: E402
@@ -391,3 +392,24 @@ def test_lists_that_nest_without_end_are_refused(tmp_path):
             tmp_path, Softcap(), {softcap: lambda op, x, cap, given=given: op.constant(given)}
         )
         assert "ValueError: lists are nested deeper than 64" in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("lower", "said"),
+    [
+        (lambda op, x, *_: op.Cast(x, to=7), "gives i64 where the program states f32"),
+        (lambda op, x, *_: op.ReduceSum(x, keepdims=0), "gives 0 axes where the program states"),
+    ],
+)
+def test_another_type_than_the_programs_is_the_users_error(lower, said):
+    with pytest.raises(onnxport.UnsupportedError) as caught:
+        onnxport.export(
+            torch.nn.ReLU(),
+            (torch.randn(3),),
+            custom_translation_table={torch.ops.aten.relu.default: lower},
+        )
+    (problem,) = caught.value.diagnostics
+    assert (problem.code, problem.target) == ("OP401", "aten.relu.default")
+    assert said in problem.message
+    assert "op.Cast" in problem.help
+    assert "plugin" not in str(caught.value)

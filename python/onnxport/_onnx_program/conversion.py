@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 
 
 @contextlib.contextmanager
-def public_errors(functions: _native.Functions | None = None) -> Iterator[None]:
+def public_errors(
+    functions: _native.Functions | None = None, called: Collection[str] = ()
+) -> Iterator[None]:
     """Turn the errors of the extension module into those of the package.
 
-    What a function of Python raised is their cause.
+    What a function of Python raised is their cause; `called` are the operators that one lowered.
     """
     from onnxport import _native
 
@@ -33,7 +35,7 @@ def public_errors(functions: _native.Functions | None = None) -> Iterator[None]:
         yield
     except _native.Error as error:
         raised = functions.take_raised() if functions is not None else []
-        _errors.raise_native(error, next(iter(raised), None))
+        _errors.raise_native(error, next(iter(raised), None), called)
 
 
 class Source(Protocol):
@@ -74,9 +76,12 @@ class _Options:
         self, conversion: _native.Conversion, options: Mapping[str, Any], **more: Any
     ) -> _native.Model:
         """Convert a program with options of the command, and what was written in Python."""
-        given = functions.collect(self.custom)
-        with public_errors(given):
-            return conversion.run(self.text(options, **more), functions=given)
+        with _errors.arguments():
+            called: set[str] = set()
+            given = functions.collect(self.custom, called)
+            text = self.text(options, **more)
+        with public_errors(given, called):
+            return conversion.run(text, functions=given)
 
     def text(self, options: Mapping[str, Any], **more: Any) -> str:
         """Return options of the command in JSON."""

@@ -51,16 +51,19 @@ class Custom:
         return Custom.of(self.table, (*self.rules, *rules), (*self.passes, *passes))
 
 
-def collect(custom: Custom | None = None) -> _native.Functions | None:
+def collect(
+    custom: Custom | None = None, called: set[str] | None = None
+) -> _native.Functions | None:
     """Return the functions of a conversion, those that are registered among them.
 
-    What is given goes before what is registered.
+    What is given goes before what is registered. The operators whose lowerings are called are added
+    to `called`.
     """
     from onnxport import _native
     from onnxport._operators import registry
 
     custom = custom or Custom()
-    lowerings = registry.given(custom.table)
+    lowerings = registry.given(custom.table, set() if called is None else called)
     rules = _named(custom.rules, RULES)
     passes = _named(custom.passes, PASSES)
     if not (lowerings or rules or passes):

@@ -51,8 +51,11 @@ def lowering(
     return register
 
 
-def given(table: Mapping[Any, Any] | None = None) -> list[tuple[Any, ...]]:
-    """Return the lowerings of a conversion: those of `table` go before all others."""
+def given(table: Mapping[Any, Any] | None, called: set[str]) -> list[tuple[Any, ...]]:
+    """Return the lowerings of a conversion: those of `table` go before all others.
+
+    The operators of those that are called are added to `called`.
+    """
     chosen: dict[str, tuple[Operator, Any, bool, bool]] = {}
     for target, (registered, override, complex) in functions.LOWERINGS.items():
         [operator] = _operators(target)
@@ -63,7 +66,13 @@ def given(table: Mapping[Any, Any] | None = None) -> list[tuple[Any, ...]]:
             complex = any(getattr(one, "takes_complex", False) for one in several)
             chosen[operator.target] = (operator, value, True, complex)
     return [
-        (target, operator.schema, first, complex, functools.partial(_lower, operator, function))
+        (
+            target,
+            operator.schema,
+            first,
+            complex,
+            functools.partial(_lower, operator, function, called),
+        )
         for target, (operator, function, first, complex) in chosen.items()
     ]
 
@@ -77,9 +86,15 @@ def _check(given: Any) -> None:
 
 
 def _lower(
-    operator: Operator, given: Any, op: _native.Emitter, names: list[str], values: list[Any]
+    operator: Operator,
+    given: Any,
+    called: set[str],
+    op: _native.Emitter,
+    names: list[str],
+    values: list[Any],
 ) -> Any:
     """Lower a call. Of several functions the first that does not refuse it counts."""
+    called.add(operator.target)
     several = given if isinstance(given, Sequence) else [given]
     for place, one in enumerate(several):
         try:

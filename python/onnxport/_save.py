@@ -20,6 +20,7 @@ import torch
 import torch.utils._pytree as pytree
 from torch.export import ExportedProgram
 
+from onnxport._export import flex
 from onnxport._intermediates import intermediates_path, record
 from onnxport._program import (
     SaveError,
@@ -82,6 +83,7 @@ def save(
     recorded = list(recorder.record(inputs, cases))
     if root is not None:
         shorten_stack_traces(ep, Path(root).resolve())
+    ep = flex.dense(ep)
     names = dim_names(ep)
     extra_files = {DIM_NAMES: json.dumps(names, sort_keys=True)} if names else None
     torch.export.save(ep, path, extra_files=extra_files)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +14,7 @@ from torch.export import ExportedProgram
 
 from onnxport import _errors
 from onnxport._diagnostics import Diagnostic
+from onnxport._export import flex
 
 # What makes a plain tensor of one, by what is said of it.
 _INSTEAD = {
@@ -63,9 +63,23 @@ def parts(program: ExportedProgram) -> Parts:
             does not serialize.
     """
     # A user may export while a fake mode is active.
+    if sparse := list(_sparse_inputs(program)):
+        raise _errors.UnsupportedError(diagnostics=sparse)
     with unset_fake_temporarily():
         weights, constants = _buffers(program.state_dict, program.constants)
         return Parts(to_json(program), weights, constants)
+
+
+def _sparse_inputs(program: ExportedProgram) -> Iterator[Diagnostic]:
+    for node in program.graph.find_nodes(op="placeholder"):
+        layout = getattr(node.meta.get("val"), "layout", torch.strided)
+        if layout is not torch.strided:
+            said = str(layout).removeprefix("torch.")
+            message = (
+                f"the input `{node.name}` has the layout {said}, and inputs of models are dense"
+            )
+            help = "pass it as `to_dense()` gives it"
+            yield Diagnostic("error", "OP212", message, help=help)
 
 
 def replaced(parts: Parts, tensors: Mapping[str, Any]) -> tuple[Parts, list[str]]:
@@ -117,8 +131,12 @@ def problem(name: str, reason: str) -> Diagnostic:
     return Diagnostic("error", "OP212", f"`{name}` cannot be read: {reason}", help=help)
 
 
-def _unwritten(error: Exception) -> Diagnostic:
+def unwritten(error: Exception) -> _errors.UnsupportedError:
     """Return the error for a program that PyTorch's serializer does not write."""
+    return _errors.UnsupportedError(diagnostics=[_reason(error)])
+
+
+def _reason(error: Exception) -> Diagnostic:
     found = isinstance(error, NotImplementedError) and re.search(
         r"(?:for|Serializing) <class '([^']+)'>", str(error)
     )
@@ -143,25 +161,30 @@ def _unwritten(error: Exception) -> Diagnostic:
 def to_json(program: ExportedProgram) -> bytes:
     """Return what `torch.export.save` writes as the program, without weights and sample inputs.
 
+    Attentions by functions of scores, which PyTorch does not serialize, are dense in it.
+
     Raises:
-        UnsupportedError: PyTorch does not serialize it.
+        UnsupportedError: PyTorch does not serialize the program.
     """
-    from onnxport._export import serde
+    from onnxport._export import namedtuples, serde
 
-    if serde.is_followed():
-        from onnxport._export.serde.facts import UnknownError
-        from onnxport._export.serde.program import to_json as walked
+    program = flex.dense(program)
+    with namedtuples.registered(program):
+        if serde.is_followed():
+            from onnxport._export.serde.program import to_json as walked
 
-        try:
-            with contextlib.suppress(UnknownError):
+            try:
                 return walked(program)
-        except NotImplementedError as error:
-            raise _errors.UnsupportedError(diagnostics=[_unwritten(error)]) from error
-    try:
-        return of_torch(program)
-    except Exception as error:
-        # It fails with exceptions of every kind, assertions among them.
-        raise _errors.UnsupportedError(diagnostics=[_unwritten(error)]) from error
+            except NotImplementedError as error:
+                raise unwritten(error) from error
+            except Exception:
+                # What the walk does not know, the serializer may, or says what is wrong.
+                pass
+        try:
+            return of_torch(program)
+        except Exception as error:
+            # It fails with exceptions of every kind, assertions among them.
+            raise unwritten(error) from error
 
 
 def of_torch(program: ExportedProgram) -> bytes:
@@ -180,6 +203,8 @@ def unreadable(value: Any) -> str | None:
     """Return why the memory of `value` cannot be read, None if it can be or if it has none."""
     if not isinstance(value, torch.Tensor):
         return f"it is a {type(value).__name__} and no tensor"
+    if torch._C._functorch.is_functorch_wrapped_tensor(value):
+        return "it is a tensor inside of a transformation of `torch.func`, and has no data"
     if isinstance(value, FakeTensor) or value.device.type == "meta":
         return None
     if isinstance(value, torch.nn.parameter.UninitializedTensorMixin):

@@ -1,0 +1,48 @@
+"""Named tuples in arguments and results, without the user registering them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import namedtuple
+from collections.abc import Iterator
+from typing import Any
+
+import torch.utils._pytree as pytree
+from torch.export import ExportedProgram
+
+
+@contextlib.contextmanager
+def registered(program: ExportedProgram) -> Iterator[None]:
+    """Give the classes of named tuples in the program's calls a name that can be written.
+
+    PyTorch knows how they are made of tensors, and has no name for them. Those that the user
+    registered keep theirs.
+    """
+    mine = [kind for kind in _classes(program) if kind not in pytree.SUPPORTED_SERIALIZED_TYPES]
+    with contextlib.ExitStack() as stack:
+        for number, kind in enumerate(mine):
+            # Two classes of one name can be local ones.
+            name = f"{kind.__module__}.{kind.__qualname__}"
+            known = [f"{one.__module__}.{one.__qualname__}" for one in mine[:number]]
+            name = f"{name}@{number}" if name in known else name
+            pytree._register_namedtuple(kind, serialized_type_name=name)
+            stack.callback(pytree._deregister_pytree_node, kind)
+        yield
+
+
+def _classes(program: ExportedProgram) -> list[Any]:
+    """Return the classes of named tuples, each once, in the order of the program."""
+    found: dict[Any, None] = {}
+    for call in program.module_call_graph:
+        if call.signature is not None:
+            for spec in (call.signature.in_spec, call.signature.out_spec):
+                found.update(dict.fromkeys(_below(spec)))
+    return list(found)
+
+
+def _below(spec: Any) -> Iterator[Any]:
+    if spec.type is namedtuple:
+        yield spec.context
+    children = spec.children() if hasattr(spec, "children") else spec.children_specs
+    for child in children:
+        yield from _below(child)

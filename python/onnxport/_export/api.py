@@ -114,38 +114,39 @@ def export(
         MismatchError: `verify` found other values; nothing was written.
         FileError: A file cannot be read or written.
     """
-    refused.check_report(report)
-    refused.check(
-        dynamo=dynamo,
-        training=training,
-        operator_export_type=operator_export_type,
-        do_constant_folding=do_constant_folding,
-        custom_opsets=custom_opsets,
-        export_modules_as_functions=export_modules_as_functions,
-        autograd_inlining=autograd_inlining,
-    )
     from onnxport._export import job
 
-    work = job.Job(
-        Path(artifacts_dir),
-        {
-            "input_names": list(input_names) if input_names is not None else None,
-            "output_names": list(output_names) if output_names is not None else None,
-            "opset": opset_version,
-            "profile": None if isinstance(profile, bool) else os.fspath(profile),
-            # The default leaves it to the file.
-            "optimize": None if optimize else False,
-            "config": os.fspath(config) if isinstance(config, os.PathLike) else config,
-            "preset": preset,
-            **(options or {}),
-        },
-        plugins=tuple(map(os.fspath, plugins)),
-        custom=Custom.of(custom_translation_table, rules, passes),
-        verbose=bool(verbose),
-        report=report,
-        profile=profile is True,
-        dump=dump_exported_program,
-    )
+    with _errors.arguments():
+        refused.check_report(report)
+        refused.check(
+            dynamo=dynamo,
+            training=training,
+            operator_export_type=operator_export_type,
+            do_constant_folding=do_constant_folding,
+            custom_opsets=custom_opsets,
+            export_modules_as_functions=export_modules_as_functions,
+            autograd_inlining=autograd_inlining,
+        )
+        work = job.Job(
+            Path(artifacts_dir),
+            {
+                "input_names": list(input_names) if input_names is not None else None,
+                "output_names": list(output_names) if output_names is not None else None,
+                "opset": opset_version,
+                "profile": None if isinstance(profile, bool) else os.fspath(profile),
+                # The default leaves it to the file.
+                "optimize": None if optimize else False,
+                "config": os.fspath(config) if isinstance(config, os.PathLike) else config,
+                "preset": preset,
+                **(options or {}),
+            },
+            plugins=tuple(map(os.fspath, plugins)),
+            custom=Custom.of(custom_translation_table, rules, passes),
+            verbose=bool(verbose),
+            report=report,
+            profile=profile is True,
+            dump=dump_exported_program,
+        )
     try:
         with _errors.known(), work.reported(), _errors.known():
             program = work.run(model, args, kwargs, dynamic_shapes, dynamic_axes)

@@ -32,6 +32,8 @@ def to_shapes(
         "`dynamic_axes` is deprecated: give `dynamic_shapes`, which also takes names of dimensions"
     )
     warnings.warn(message, DeprecationWarning, stacklevel=4)
+    if not isinstance(axes, Mapping):
+        raise _errors.usage(f"`dynamic_axes` is a {type(axes).__name__}, not a dict")
     arguments = trees.bound(model, args, kwargs)
     leaves = [
         leaf

@@ -112,8 +112,8 @@ def _module(model: Any) -> torch.nn.Module:
     if isinstance(model, torch.nn.Module):
         return model
     if not callable(model):
-        message = f"a {type(model).__name__} is no module, no exported program and no path of one"
-        raise _errors.usage(message)
+        message = f"a {type(model).__name__} is not a module, an exported program or a path of one"
+        raise _errors.usage(message, "pass a module, or a function of tensors")
     module = torch.nn.Module()
     module.forward = model
     return module

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import os
 import sys
 import time
@@ -81,12 +82,13 @@ class Job:
             raise _errors.usage("`export` needs PyTorch", "pip install torch") from None
 
         from onnxport._export import axes as dynamic_axes
-        from onnxport._export import caches, places, serialize
+        from onnxport._export import caches, composite, places, serialize, subclasses
         from onnxport._export import capture as capturing
         from onnxport._export import shapes as dynamic
         from onnxport._export.exclusive import exclusive
 
         args, kwargs = _arguments(args, kwargs)
+        model = _with_signature(model)
         with exclusive(), caches.registered():
             if isinstance(model, ExportedProgram):
                 if axes is not None:
@@ -118,6 +120,7 @@ class Job:
                     program, how = capturing.capture(
                         model, args, kwargs, wanted, self.say, verbose=self.verbose
                     )
+            program = subclasses.taken_apart(program)
             for finding in how.diagnostics:
                 # Which dimensions a line fixes is said of the dimensions.
                 if finding.code != "OP216":
@@ -128,19 +131,43 @@ class Job:
             self.say("converting")
             with self.timed("hand over"):
                 parts = serialize.parts(program)
-        with self.timed("convert"), caches.registered():
-            source = conversion.of_parts(parts, named, self.plugins, self.custom)
-            options = _with_all_names(self.options, program)
-            return ONNXProgram.converted(
-                source, options, exported_program=program, capture=how, example=(args, kwargs)
-            )
+        options = _with_all_names(self.options, program)
+        held = {"exported_program": program, "capture": how, "example": (args, kwargs)}
+        current, refused = program, None
+        with caches.registered():
+            while True:
+                source = conversion.of_parts(parts, named, self.plugins, self.custom)
+                try:
+                    with self.timed("convert"):
+                        return ONNXProgram.converted(source, options, **held)
+                except _errors.UnsupportedError as error:
+                    with exclusive():
+                        further = composite.decomposed(current, error.diagnostics)
+                    if any(one.code == composite.REFUSED for one in error.diagnostics):
+                        # Why a lowering refuses says more than what lacks without it.
+                        refused = refused or error
+                    if further is None:
+                        shown = refused or error
+                        raise shown from shown.__cause__
+                current = further
+                self.say("decomposing operators without a lowering")
+                with self.timed("hand over"):
+                    parts = serialize.parts(current)
 
     def _dump(self, program: Any) -> None:
         import torch
 
+        from onnxport._export import flex, serialize
+
         path = self.folder / f"onnx_export_{self.stamp}.pt2"
         self.folder.mkdir(parents=True, exist_ok=True)
-        torch.export.save(program, path)
+        dense = flex.dense(program)
+        try:
+            torch.export.save(dense, path)
+        except OSError:
+            raise
+        except Exception as error:
+            raise serialize.unwritten(error) from error
         self.say(f"the exported program is at {path}")
 
     @contextlib.contextmanager
@@ -200,9 +227,26 @@ def _arguments(
             f"`args` is a {type(args).__name__} and no tuple", "keyword arguments are `kwargs`"
         )
     positional = tuple(positional)
+    if kwargs is not None and not isinstance(kwargs, Mapping):
+        raise _errors.usage(f"`kwargs` is a {type(kwargs).__name__}, not a dict")
     if not kwargs and positional and isinstance(positional[-1], dict):
         return positional[:-1], dict(positional[-1])
     return positional, dict(kwargs or {})
+
+
+def _with_signature(model: Any) -> Any:
+    """Return a function of Python in the place of one that has no parameters to look at."""
+    import torch
+
+    if isinstance(model, torch.nn.Module) or not callable(model):
+        return model
+    try:
+        inspect.signature(model)
+    except ValueError:
+        return lambda *args, **kwargs: model(*args, **kwargs)
+    except TypeError:
+        pass
+    return model
 
 
 def _of_exportable(

@@ -180,6 +180,8 @@ def _distinct(named: Mapping[str, str]) -> dict[str, str]:
 
 def _leaves(arguments: Mapping[str, Any], shapes: Any) -> list[tuple[str, Any, Any]]:
     """Return the path, the value and the specification of every leaf of the arguments."""
+    if not isinstance(shapes, (Mapping, tuple, list)):
+        raise _errors.usage(f"`dynamic_shapes` is a {type(shapes).__name__}, not a dict or a tuple")
     if not isinstance(shapes, Mapping):
         if len(shapes) != len(arguments):
             message = f"`dynamic_shapes` has {len(shapes)} entries for {len(arguments)} arguments"

@@ -27,7 +27,8 @@ def bound(model: Any, args: Args, kwargs: Kwargs) -> dict[str, Any]:
     try:
         return dict(inspect.signature(forward(model)).bind(*args, **kwargs).arguments)
     except TypeError as error:
-        raise _errors.usage(f"the model does not take these arguments: {error}") from error
+        help = "give `args` and `kwargs` as a call of the model takes them"
+        raise _errors.usage(f"the model does not take these arguments: {error}", help) from error
 
 
 def positions(model: Any, args: Args, kwargs: Kwargs) -> list[int]:
@@ -73,6 +74,8 @@ def rebuild(value: Any, leaves: Iterator[Any]) -> Any:
     if isinstance(value, dict):
         return {key: rebuild(child, leaves) for key, child in zip(value, below, strict=True)}
     rebuilt = [rebuild(child, leaves) for child in below]
+    if pytree.is_namedtuple_instance(value):
+        return type(value)(*rebuilt)
     return tuple(rebuilt) if type(value) is tuple else rebuilt
 
 

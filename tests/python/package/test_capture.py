@@ -115,7 +115,7 @@ def test_an_error_of_several_strategies_is_one_note():
 def test_what_is_no_module_is_refused():
     with pytest.raises(onnxport.UsageError, match="TorchScript"):
         captured(torch.jit.script(nn.Linear(2, 2)), (torch.randn(2),))
-    with pytest.raises(onnxport.UsageError, match="a int is no module"):
+    with pytest.raises(onnxport.UsageError, match="a int is not a module"):
         capture.capture(3, (), {}, shapes.Wanted((None,)))
 
 

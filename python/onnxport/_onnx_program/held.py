@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from onnxport._onnx_program.serializer import Serializer, Weight
 
 LARGEST_INLINE = 1536 << 20
+# Beyond this, less what the graph takes, a message cannot hold its weights.
+LARGEST_MESSAGE = (2 << 30) - (64 << 20)
 
 
 class HeldModel:
@@ -54,9 +56,16 @@ class HeldModel:
 
     @property
     def model(self) -> onnx_ir.Model:
-        """The model as one of `onnx_ir`. What is changed in it is what is run and saved."""
+        """The model as one of `onnx_ir`. What is changed in it is what is run and saved.
+
+        Weights of more than 2 GiB are lazy tensors, which read a weight when it is asked for.
+        """
         if self._ir is None:
-            self._ir = irmodel.load(self.to_bytes())
+            if self._source is not None and self.most_bytes > LARGEST_MESSAGE:
+                message = self._message(self._made, False, False)
+                self._ir = irmodel.load_lazily(message, self.weights())
+            else:
+                self._ir = irmodel.load(self.to_bytes())
             self._mark = irmodel.mark(self._ir)
         return self._ir
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any
 from onnxport import _errors
 
 if TYPE_CHECKING:
+    import onnx
     import onnx_ir
+
+    from onnxport._onnx_program.serializer import Weight
 
 
 def package() -> Any:
@@ -30,6 +33,53 @@ def load(message: bytes) -> onnx_ir.Model:
 
     model: onnx_ir.Model = package().from_proto(onnx.ModelProto.FromString(message))
     return model
+
+
+def load_lazily(message: bytes, weights: Sequence[Weight]) -> onnx_ir.Model:
+    """Return the model of a message without weights, which are read when they are asked for."""
+    import onnx
+
+    ir = package()
+    proto = onnx.ModelProto.FromString(message)
+    declared = {weight.name: _declared(weight) for weight in weights}
+    proto.graph.initializer.extend(declared.values())
+    model: onnx_ir.Model = ir.from_proto(proto)
+
+    def reader(weight: Weight) -> Callable[[], Any]:
+        def read() -> Any:
+            whole = onnx.TensorProto()
+            whole.CopyFrom(declared[weight.name])
+            whole.ClearField("external_data")
+            whole.ClearField("data_location")
+            whole.raw_data = b"".join(weight.pieces())
+            return ir.from_proto(whole)
+
+        return read
+
+    for weight in weights:
+        dtype = ir.DataType(declared[weight.name].data_type)
+        shape = ir.Shape(weight.shape)
+        lazy = ir.LazyTensor(reader(weight), dtype, shape, name=weight.name)
+        model.graph.initializers[weight.name].const_value = lazy
+    return model
+
+
+def _declared(weight: Weight) -> onnx.TensorProto:
+    """Return the declaration of a weight, whose data is said to be elsewhere."""
+    import onnx
+
+    long = {"f": "FLOAT", "bf": "BFLOAT", "i": "INT", "u": "UINT", "c": "COMPLEX"}
+    name = {"f32": "FLOAT", "f64": "DOUBLE"}.get(weight.dtype) or re.sub(
+        r"^[a-z]+(?=\d)", lambda found: long[found[0]], weight.dtype
+    )
+    declared = onnx.TensorProto(
+        name=weight.name,
+        dims=weight.shape,
+        data_type=onnx.TensorProto.DataType.Value(name.upper()),
+        data_location=onnx.TensorProto.EXTERNAL,
+    )
+    declared.external_data.add(key="location", value="lazy")
+    return declared
 
 
 def mark(model: onnx_ir.Model) -> bytes:

@@ -335,6 +335,27 @@ class TestTheModel:
             assert part in page
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+def test_weights_beyond_a_message_are_lazy(dtype, monkeypatch, tmp_path):
+    net = nn.Linear(3, 4, dtype=dtype).eval()
+    x = torch.randn(5, 3, dtype=dtype)
+    program = onnxport.export(net, (x,))
+    monkeypatch.setattr("onnxport._onnx_program.held.LARGEST_MESSAGE", 0)
+    initializers = program.model.graph.initializers
+    kinds = {type(value.const_value).__name__ for value in initializers.values()}
+    assert kinds == {"LazyTensor"}
+    found = torch.from_numpy(initializers["weight"].const_value.numpy().astype("float64"))
+    assert torch.equal(found, net.weight.detach().double())
+    # It is changed and run like any other.
+    program.model.graph.outputs[0].name = "scores"
+    program.save(tmp_path / "a.onnx")
+    assert onnx.load(tmp_path / "a.onnx").graph.output[0].name == "scores"
+    # ONNX Runtime has no such kernel for bfloat16.
+    if dtype is not torch.bfloat16:
+        assert program.output_names == ["scores"]
+        torch.testing.assert_close(program(x)[0], net(x))
+
+
 class TestSaving:
     def test_whole_or_beside(self, program, tmp_path):
         program.save(tmp_path / "a.onnx")

@@ -1,4 +1,4 @@
-"""The failures of `docs/failures.md`: what is said of each, and the commands that show it.
+"""The failures of `docs/failures.md`: a description of each, and the commands that show it.
 
 The programs are `docs/failures/NAME.py`; `docs/failures/mended/NAME.py` does what the message asks.
 """
@@ -31,34 +31,34 @@ class Failure:
 
 FAILURES = (
     Failure(
-        "An operator that nobody lowers",
+        "An operator without a lowering",
         "unsupported_operator",
-        "The message has the line of the module, and below it a function to fill in. The command "
-        "says the same of a saved program, and `--suggest=rust` begins a plugin.",
+        "The message shows the line of the module, followed by a function to complete. The "
+        "command reports the same for a saved program, and `--suggest=rust` starts a plugin.",
         code="OP301",
         shown=("onnxport check scores.pt2 --suggest=rust",),
         after=("onnxport inspect scores.onnx",),
     ),
     Failure(
-        "Control flow that depends on data",
+        "Data-dependent control flow",
         "data_dependent_branch",
-        "PyTorch's draft export follows the example call, so there is a model; the warning says "
-        "at which line it is right for some inputs only, and what to write there.",
+        "PyTorch's draft export follows the example call, so there is a model; the warning shows "
+        "the line that makes it valid for some inputs only, and how to rewrite it.",
         code="OP211",
         after=("onnxport inspect gate.onnx",),
     ),
     Failure(
-        "A batch that the module fixes",
+        "A batch size that the module fixes",
         "specialised_batch",
-        "The number in the line that is shown stands where a size of the input is meant.",
+        "The line shown uses a number instead of a size of the input.",
         code="OP216",
         after=("onnxport inspect pool.onnx",),
     ),
     Failure(
-        "A batch that nobody asked for",
+        "A batch size that was not dynamic at export",
         "forgotten_batch",
-        "Without `dynamic_shapes` every size is that of the example. Whoever asks for a dynamic "
-        "axis later is given the line to export with, in the names of the module's own arguments.",
+        "Without `dynamic_shapes`, every size is that of the example. A later request for a "
+        "dynamic axis prints the export call to use, with the names of the module's arguments.",
         code="OP307",
         shown=("onnxport convert mean.pt2 -o mean.onnx --dim tokens:0=batch",),
         after=(
@@ -69,53 +69,54 @@ FAILURES = (
     Failure(
         "A buffer that the module writes to",
         "mutated_buffer",
-        "Nothing is to be done. The buffer becomes a state: an input and an output of the model, "
-        "paired in its metadata. The program that `export` returns feeds one back as the other; "
-        "in another runtime, hand `total.next` of a call to `total` of the next.",
+        "Nothing to do. The buffer becomes a state: an input and an output of the model, paired "
+        "in its metadata. The program that `export` returns feeds one back as the other; in "
+        "another runtime, pass `total.next` of one call as `total` to the next.",
         shown=("onnxport inspect running.onnx",),
     ),
     Failure(
-        "An argument of a class of one's own",
+        "An argument of a custom class",
         "custom_class",
-        "The lines below the message go behind the class; they are made of its constructor.",
+        "Paste the lines below the message after the class; they are derived from its constructor.",
         code="OP213",
         after=("onnxport inspect encoder.onnx",),
     ),
     Failure(
         "An operator without a fake kernel",
         "missing_fake_kernel",
-        "PyTorch ran the operator once, and knows the result of this call. The function below the "
-        "message says what it looks like for every call.",
+        "PyTorch ran the operator once, so it knows only the result of this call. The function "
+        "below the message describes the result of every call.",
         code="OP215",
         after=("onnxport inspect filter.onnx",),
     ),
     Failure(
-        "An element type that cannot be traced",
+        "A quantized parameter",
         "unsupported_dtype",
-        "A tensor that is quantised already has no counterpart: give the export a plain one, and "
-        "let `--quantize` store it in few bits.",
+        "A quantized tensor has no counterpart: export a plain tensor, and let `--quantize` "
+        "quantize it.",
         code="OP212",
         after=("onnxport inspect table.onnx",),
     ),
     Failure(
         "An opset that is too low",
         "opset_too_low",
-        "Models of old opsets are not written.",
+        "onnxport does not write old opsets.",
         code="OP306",
         after=("onnxport inspect net.onnx",),
     ),
     Failure(
         "Tied weights",
         "tied_weights",
-        "Nothing is to be done. One memory in PyTorch is one tensor in the model, under one of its "
-        "names.",
+        "Nothing to do. Tensors that share memory in PyTorch become one tensor in the model, "
+        "under one of their names.",
         shown=("onnxport inspect tied.onnx --weights",),
     ),
     Failure(
         "An operator that the runtime has no kernel for",
         "missing_runtime_kernel",
-        "Each version of an operator is another kernel. The message names an opset whose version "
-        "the runtime has. From the command, `--target onnxruntime` makes an error of it.",
+        "Each version of an operator needs its own kernel. The message names an opset whose "
+        "version the runtime has. With `--target onnxruntime`, the command treats this as an "
+        "error.",
         code="OP409",
         after=("onnxport inspect crops.onnx",),
         needs=("torchvision", "onnxruntime"),

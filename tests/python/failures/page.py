@@ -19,15 +19,15 @@ PROGRAMS = ROOT / "docs/failures"
 PAGE = ROOT / "docs/failures.md"
 
 HEAD = """\
-# What fails, and what to do then
+# When a conversion fails
 
-The failures that exporters are asked about most, each with a small program, what onnxport says of
-it, and the change that the message asks for. Programs and outputs are those of a run: a test holds
-this page to them. `...` stands for what PyTorch raised.
+The most frequent failures of exports, each with a small program, onnxport's output, and the fix
+that it suggests. A test runs these programs and compares the output. `...` stands for PyTorch's
+own exception.
 
-`onnxport explain CODE` says more about a code, `onnxport explain CODE MODEL` where it arises in a
-program, and `onnxport check MODEL --suggest` prints everything that can be pasted. In Python,
-`diagnostics` of the error has the same as data, `suggestions` among them.
+`onnxport explain CODE` explains a code, `onnxport explain CODE MODEL` shows where it occurs in a
+program, and `onnxport check MODEL --suggest` prints all code to paste. In Python, `diagnostics` of
+the error has the same data, including `suggestions`.
 """
 
 
